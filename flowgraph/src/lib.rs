@@ -1,0 +1,1 @@
+//! Graphs of blocks: dominators, post-dominators, loops.

@@ -1,0 +1,1 @@
+//! Reconvergence models: which lanes of a warp run next.

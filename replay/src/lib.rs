@@ -1,0 +1,1 @@
+//! Replays a trace in lockstep under a reconvergence model, and counts.

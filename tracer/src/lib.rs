@@ -1,0 +1,1 @@
+//! Runs a program and records every thread's instruction stream.
