@@ -1,0 +1,64 @@
+//! What can go wrong with a trace, whose fault it is, and where.
+
+use std::io;
+use std::path::PathBuf;
+
+/// An error of reading or writing a trace.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The file could not be opened, read or written.
+    #[error("{path}: {action}: {source}", path = path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What was tried: "cannot open", "cannot write" …
+        action: &'static str,
+        /// Why it failed.
+        #[source]
+        source: io::Error,
+    },
+    /// The file is no trace at all.
+    #[error("{path}: not a trace: {reason}", path = path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// What was found instead.
+        reason: String,
+    },
+    /// The trace was written by another version of the format.
+    #[error("{path}: trace format version {found}, this program reads version {supported}: {way_out}", path = path.display())]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// The version it has.
+        found: u32,
+        /// The newest version that can be read.
+        supported: u32,
+        /// What the user can do.
+        way_out: &'static str,
+    },
+    /// The trace is damaged.
+    #[error("{path}: damaged at byte {offset}: {fault}", path = path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Where in the file, in bytes; the start of the chunk for faults inside compressed data.
+        offset: u64,
+        /// What is wrong.
+        fault: String,
+    },
+    /// A text trace has a line that cannot be read.
+    #[error("{path}: line {line}: {fault}", path = path.display())]
+    Text {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// What is wrong.
+        fault: String,
+    },
+}
+
+/// The result of reading or writing a trace.
+pub type Result<T> = std::result::Result<T, Error>;

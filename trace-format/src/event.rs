@@ -1,0 +1,237 @@
+//! What happened in a thread beside running blocks.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{BlockId, ModuleId, Pc, ThreadId};
+
+/// A position in the order of all threads' events: an event with a smaller number was seen earlier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+pub struct Seq(pub u64);
+
+/// A synchronisation or thread-runtime function, by what it does. Names of the C functions are in the docs of the variants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum SyncFunction {
+    /// `pthread_mutex_lock`, `_timedlock`, `_clocklock`; object: the mutex.
+    MutexLock = 0,
+    /// `pthread_mutex_trylock`.
+    MutexTryLock = 1,
+    /// `pthread_mutex_unlock`.
+    MutexUnlock = 2,
+    /// `pthread_spin_lock`; object: the spin lock.
+    SpinLock = 3,
+    /// `pthread_spin_trylock`.
+    SpinTryLock = 4,
+    /// `pthread_spin_unlock`.
+    SpinUnlock = 5,
+    /// `pthread_rwlock_rdlock` and its timed kin; object: the lock.
+    ReadLock = 6,
+    /// `pthread_rwlock_tryrdlock`.
+    ReadTryLock = 7,
+    /// `pthread_rwlock_wrlock` and its timed kin.
+    WriteLock = 8,
+    /// `pthread_rwlock_trywrlock`.
+    WriteTryLock = 9,
+    /// `pthread_rwlock_unlock`.
+    ReadWriteUnlock = 10,
+    /// `pthread_cond_wait`, `_timedwait`, `_clockwait`; object: the condition variable, argument: the mutex.
+    ConditionWait = 11,
+    /// `pthread_cond_signal`.
+    ConditionSignal = 12,
+    /// `pthread_cond_broadcast`.
+    ConditionBroadcast = 13,
+    /// `sem_wait`, `sem_timedwait`, `sem_clockwait`; object: the semaphore.
+    SemaphoreWait = 14,
+    /// `sem_trywait`.
+    SemaphoreTryWait = 15,
+    /// `sem_post`.
+    SemaphorePost = 16,
+    /// `pthread_barrier_init`; object: the barrier, argument: how many threads it waits for.
+    BarrierInit = 17,
+    /// `pthread_barrier_wait`; object: the barrier.
+    BarrierWait = 18,
+    /// `pthread_create`, `thrd_create`; object: the start routine.
+    ThreadCreate = 19,
+    /// `pthread_join` and its kin; object: the thread's handle.
+    ThreadJoin = 20,
+    /// A thread's start routine, as given to `pthread_create`; object: the routine. It calls the program's own code.
+    ThreadBody = 21,
+    /// `GOMP_parallel` and its kin, `__kmpc_fork_call`; object: the outlined body, argument: the number of threads
+    /// asked for (0: the default).
+    ParallelFork = 22,
+    /// The outlined body of a parallel region, on each thread of the team; object: the body. It calls the program's own code.
+    ParallelBody = 23,
+    /// `GOMP_barrier`, `__kmpc_barrier`, and the loop and section ends that wait (`GOMP_loop_end`, …).
+    TeamBarrier = 24,
+    /// `GOMP_critical_start`, `GOMP_critical_name_start`, `__kmpc_critical`, `omp_set_lock`; object: the lock (0: the unnamed one).
+    CriticalEnter = 25,
+    /// `GOMP_critical_end`, `GOMP_critical_name_end`, `__kmpc_end_critical`, `omp_unset_lock`.
+    CriticalLeave = 26,
+    /// `GOMP_single_start`, `__kmpc_single`.
+    Single = 27,
+    /// `GOMP_ordered_start`, `__kmpc_ordered`.
+    OrderedEnter = 28,
+    /// `GOMP_ordered_end`, `__kmpc_end_ordered`.
+    OrderedLeave = 29,
+    /// `pthread_once`, `call_once`; object: the once flag. It may call the program's own code.
+    Once = 30,
+    /// `sched_yield`, `pthread_yield`, `nanosleep`, `usleep`: waiting that is not work.
+    Yield = 31,
+    /// `pthread_exit`, `thrd_exit`: never left.
+    ThreadExit = 32,
+}
+
+impl SyncFunction {
+    /// Every function, in the order of its code in the file.
+    pub const ALL: [SyncFunction; 33] = {
+        use SyncFunction::*;
+        [
+            MutexLock,
+            MutexTryLock,
+            MutexUnlock,
+            SpinLock,
+            SpinTryLock,
+            SpinUnlock,
+            ReadLock,
+            ReadTryLock,
+            WriteLock,
+            WriteTryLock,
+            ReadWriteUnlock,
+            ConditionWait,
+            ConditionSignal,
+            ConditionBroadcast,
+            SemaphoreWait,
+            SemaphoreTryWait,
+            SemaphorePost,
+            BarrierInit,
+            BarrierWait,
+            ThreadCreate,
+            ThreadJoin,
+            ThreadBody,
+            ParallelFork,
+            ParallelBody,
+            TeamBarrier,
+            CriticalEnter,
+            CriticalLeave,
+            Single,
+            OrderedEnter,
+            OrderedLeave,
+            Once,
+            Yield,
+            ThreadExit,
+        ]
+    };
+
+    /// The function with this code in the file, if there is one.
+    #[must_use]
+    pub fn from_code(code: u8) -> Option<SyncFunction> {
+        SyncFunction::ALL.get(code as usize).copied()
+    }
+
+    /// Whether the program's own code runs inside it, so that its inside cannot be left out as a whole.
+    #[must_use]
+    pub fn calls_back(self) -> bool {
+        use SyncFunction::*;
+        matches!(self, ThreadBody | ParallelFork | ParallelBody | Once)
+    }
+}
+
+/// How a thread ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ThreadExit {
+    /// It called exit, or its process did.
+    Exited(i32),
+    /// A signal killed its process.
+    Killed(i32),
+    /// It became another program by `execve` (the trace goes on in this thread), or was removed by another thread's.
+    Replaced,
+    /// The recording stopped while it was still running.
+    StillRunning,
+}
+
+/// One event of a thread's stream. It stands between two instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Event {
+    /// The thread begins here: always the first item of a thread.
+    ThreadStart {
+        /// The thread that created it; none for the first thread of a process.
+        parent: Option<ThreadId>,
+        /// The kernel's number of it (0 in traces read from text).
+        os_tid: u32,
+        /// The stack pointer before its first instruction. Text traces start at 0.
+        sp: u64,
+        /// When.
+        seq: Seq,
+    },
+    /// The thread ends here: always the last item of a thread, unless the writer died.
+    ThreadEnd {
+        /// How.
+        exit: ThreadExit,
+        /// When.
+        seq: Seq,
+    },
+    /// The stack pointer before the next instruction, where it does not follow from the instruction before
+    /// (after a signal was delivered, a return from a handler, an exec).
+    SetSp(u64),
+    /// Only the first `executed` instructions of the block ran (a signal, a fault or the end of the thread came between):
+    /// 1 to the block's length minus 1. Stands where the block's own number would stand.
+    Partial {
+        /// The block.
+        block: BlockId,
+        /// How many of its instructions ran.
+        executed: u32,
+    },
+    /// The next instruction is the first of this function.
+    Enter {
+        /// The function.
+        function: SyncFunction,
+        /// The object's address, see [`SyncFunction`]; 0 where it has none.
+        object: u64,
+        /// A further argument, see [`SyncFunction`]; 0 where it has none.
+        argument: u64,
+        /// When.
+        seq: Seq,
+    },
+    /// The function has returned (or was unwound): the next instruction is its caller's.
+    Leave {
+        /// The function.
+        function: SyncFunction,
+        /// What it returned, as the 64 bits of `rax`: 0 is success for the pthread functions.
+        result: u64,
+        /// When.
+        seq: Seq,
+    },
+    /// The thread waited here until every thread of its warp had come to such a point. Only in traces read from text (`W`).
+    WarpBarrier,
+    /// The thread waited in the kernel at a futex (`FUTEX_WAIT` and its kin).
+    FutexWait {
+        /// The futex' address.
+        address: u64,
+        /// When.
+        seq: Seq,
+    },
+    /// A signal is delivered: the next instruction is the handler's first.
+    Signal {
+        /// The signal's number.
+        number: i32,
+        /// The handler.
+        handler: Pc,
+    },
+    /// The thread returned from a signal handler (`rt_sigreturn`).
+    SignalReturn,
+    /// A module was mapped.
+    ModuleLoaded(ModuleId),
+    /// A module was unmapped.
+    ModuleUnloaded(ModuleId),
+    /// The process forked; the child runs on untraced, or as the thread given.
+    Fork {
+        /// The kernel's number of the child process.
+        child: u32,
+        /// The child's first thread, where it is traced.
+        thread: Option<ThreadId>,
+    },
+    /// The process became another program: a new module map begins.
+    Exec,
+    /// Instructions that ran here were not recorded (outside `--start`/`--stop`, or past a limit).
+    Gap,
+}
