@@ -1,0 +1,315 @@
+//! Segments: the static program as replay sees it.
+//!
+//! A trace's blocks may begin inside one another. Replay cuts them into *segments*, such that no lane can ever stand
+//! inside a segment while a choice is made: a segment ends before the first address of any block, after an instruction that
+//! transfers control, and after one that changes the stack pointer. Hence pcs and stack pointer of a segment's
+//! instructions lie between its first pc and the next segment's, and a model that looks at both chooses the same
+//! lanes at each instruction of a segment as at its first. Segments with equal first pc always have equal pcs.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use trace_format::{Block, BlockId, BlockTable, Instruction, Kind, Pc, SpEffect};
+
+/// A segment, numbered from 0; always below 2^31.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SegmentId(pub u32);
+
+/// A place: segments with the same first pc share one. Numbered from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PlaceId(pub u32);
+
+/// Instructions that always run in a row, see the module's head.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// The instructions; never empty. For an elided call the last one is a [`Kind::Jump`] that leaves the stack pointer alone.
+    pub instructions: Vec<Instruction>,
+    /// Its place: equal for segments with the same first pc.
+    pub place: PlaceId,
+    /// A block that holds it, and the index there of its first instruction (for its code bytes).
+    pub origin: (BlockId, u32),
+    /// How many memory addresses the stream holds for each execution of it.
+    pub addresses: u32,
+    /// What its last instruction does to the stack pointer; the others do nothing to it.
+    pub sp: SpEffect,
+}
+
+impl Segment {
+    /// The address of its first instruction.
+    #[inline]
+    #[must_use]
+    pub fn start(&self) -> Pc {
+        self.instructions[0].pc
+    }
+
+    /// How many instructions it has.
+    #[inline]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.instructions.len()
+    }
+
+    /// Never: a segment has at least one instruction.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.instructions.is_empty()
+    }
+
+    /// Its last instruction.
+    #[inline]
+    #[must_use]
+    pub fn last(&self) -> &Instruction {
+        &self.instructions[self.instructions.len() - 1]
+    }
+}
+
+/// All segments of a trace, and which segments each block is.
+#[derive(Clone, Debug, Default)]
+pub struct SegmentTable {
+    segments: Vec<Segment>,
+    /// The segment as it is when the code called is not part of the replay; itself where it is no call.
+    elided: Vec<SegmentId>,
+    /// Per block: its segments, in order.
+    blocks: Vec<Vec<SegmentId>>,
+    places: usize,
+}
+
+impl SegmentTable {
+    /// Cuts the blocks of a trace into segments. `cuts` are further addresses before which to cut: those after
+    /// the instructions at which a block was left half-way.
+    #[must_use]
+    pub fn new(blocks: &BlockTable, cuts: &[Pc]) -> SegmentTable {
+        let mut leaders = leaders(blocks, cuts);
+        loop {
+            let sorted = sorted(&leaders);
+            match SegmentTable::cut(blocks, &sorted) {
+                Ok(table) => return table,
+                Err(conflicting) => {
+                    let before = leaders.len();
+                    leaders.extend(conflicting);
+                    assert!(leaders.len() > before, "cutting at every conflicting pc resolves the conflict");
+                }
+            }
+        }
+    }
+
+    /// Cuts at the leaders. When two segments begin at one pc and then differ (code that was changed at run time),
+    /// the error holds the pcs of both: cut there too, and try again.
+    fn cut(blocks: &BlockTable, leaders: &[Pc]) -> Result<SegmentTable, Vec<Pc>> {
+        let mut table = SegmentTable::default();
+        let mut known: FxHashMap<Vec<Instruction>, SegmentId> = FxHashMap::default();
+        let mut first_at: FxHashMap<Pc, SegmentId> = FxHashMap::default();
+        let mut conflicts = Vec::new();
+        for (id, block) in blocks.iter() {
+            let mut ids = Vec::new();
+            for (first, run) in runs(block, leaders) {
+                let segment = *known.entry(run.to_vec()).or_insert_with(|| {
+                    let new = SegmentId(table.segments.len() as u32);
+                    let representative = *first_at.entry(run[0].pc).or_insert(new);
+                    let place = if representative == new {
+                        table.places += 1;
+                        PlaceId(table.places as u32 - 1)
+                    } else {
+                        let other = &table.segments[representative.0 as usize];
+                        if !other.instructions.iter().map(|i| i.pc).eq(run.iter().map(|i| i.pc)) {
+                            conflicts.extend(other.instructions.iter().chain(run).map(|i| i.pc));
+                        }
+                        other.place
+                    };
+                    table.push(run, place, (id, first as u32));
+                    new
+                });
+                ids.push(segment);
+            }
+            table.blocks.push(ids);
+        }
+        if conflicts.is_empty() { Ok(table) } else { Err(conflicts) }
+    }
+
+    fn push(&mut self, run: &[Instruction], place: PlaceId, origin: (BlockId, u32)) {
+        let addresses = run.iter().map(|i| u32::from(i.memory)).sum();
+        let last = run[run.len() - 1];
+        let id = SegmentId(self.segments.len() as u32);
+        let segment = Segment { instructions: run.to_vec(), place, origin, addresses, sp: last.sp };
+        if last.kind.is_call() {
+            let mut elided = segment.clone();
+            let call = elided.instructions.last_mut().expect("a segment has at least one instruction");
+            call.kind = Kind::Jump;
+            call.sp = SpEffect::Add(0);
+            elided.sp = SpEffect::Add(0);
+            self.segments.extend([segment, elided]);
+            self.elided.extend([SegmentId(id.0 + 1); 2]);
+        } else {
+            self.segments.push(segment);
+            self.elided.push(id);
+        }
+        assert!(self.segments.len() < 1 << 31, "the high bit of a segment's number is kept free");
+    }
+
+    /// The segments of a block, in order.
+    #[inline]
+    #[must_use]
+    pub fn of_block(&self, block: BlockId) -> &[SegmentId] {
+        &self.blocks[block.index()]
+    }
+
+    /// The segment with its call left out: for a call whose callee is not part of the replay. The same pcs, but the last
+    /// instruction neither opens a frame nor moves the stack pointer. Other segments are their own.
+    #[inline]
+    #[must_use]
+    pub fn elided(&self, segment: SegmentId) -> SegmentId {
+        self.elided[segment.0 as usize]
+    }
+
+    /// How many segments there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.segments.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.segments.is_empty()
+    }
+
+    /// How many places (distinct first pcs) there are.
+    #[must_use]
+    pub fn places(&self) -> usize {
+        self.places
+    }
+
+    /// All segments in order of their numbers.
+    pub fn iter(&self) -> impl Iterator<Item = (SegmentId, &Segment)> {
+        self.segments.iter().enumerate().map(|(i, s)| (SegmentId(i as u32), s))
+    }
+}
+
+impl std::ops::Index<SegmentId> for SegmentTable {
+    type Output = Segment;
+
+    #[inline]
+    fn index(&self, id: SegmentId) -> &Segment {
+        &self.segments[id.0 as usize]
+    }
+}
+
+/// The addresses at which a segment must begin.
+fn leaders(blocks: &BlockTable, cuts: &[Pc]) -> FxHashSet<Pc> {
+    let mut leaders: FxHashSet<Pc> = cuts.iter().copied().collect();
+    for (_, block) in blocks.iter() {
+        leaders.insert(block.start());
+        for pair in block.instructions.windows(2) {
+            if pair[0].kind.transfers_control() || pair[0].sp != SpEffect::Add(0) {
+                leaders.insert(pair[1].pc);
+            }
+        }
+    }
+    leaders
+}
+
+fn sorted(leaders: &FxHashSet<Pc>) -> Vec<Pc> {
+    let mut sorted: Vec<Pc> = leaders.iter().copied().collect();
+    sorted.sort_unstable();
+    sorted
+}
+
+/// Cuts a block: each run with the index of its first instruction. A run ends where the next pc is not above, or where a
+/// leader lies between a pc (exclusive) and the next (inclusive).
+fn runs<'a>(block: &'a Block, leaders: &[Pc]) -> Vec<(usize, &'a [Instruction])> {
+    let instructions = &block.instructions;
+    let mut runs = Vec::new();
+    let mut first = 0;
+    let mut next_leader = leaders.partition_point(|l| *l <= instructions[0].pc);
+    for i in 1..instructions.len() {
+        let (before, pc) = (instructions[i - 1], instructions[i].pc);
+        let breaks = pc <= before.pc
+            || before.kind.transfers_control()
+            || before.sp != SpEffect::Add(0)
+            || leaders.get(next_leader).is_some_and(|l| *l <= pc);
+        if breaks {
+            runs.push((first, &instructions[first..i]));
+            first = i;
+            next_leader = leaders.partition_point(|l| *l <= pc);
+        }
+    }
+    runs.push((first, &instructions[first..]));
+    runs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plain(pc: u64) -> Instruction {
+        Instruction { pc: Pc(pc), len: 1, kind: Kind::Plain, sp: SpEffect::Add(0), memory: 0 }
+    }
+
+    fn block(pcs: impl IntoIterator<Item = u64>) -> Block {
+        Block { instructions: pcs.into_iter().map(plain).collect(), code: Vec::new() }
+    }
+
+    fn table(blocks: impl IntoIterator<Item = Block>) -> (BlockTable, SegmentTable) {
+        let mut all = BlockTable::default();
+        for b in blocks {
+            all.push(b);
+        }
+        let segments = SegmentTable::new(&all, &[]);
+        (all, segments)
+    }
+
+    fn starts(t: &SegmentTable, block: u32) -> Vec<u64> {
+        t.of_block(BlockId(block)).iter().map(|s| t[*s].start().0).collect()
+    }
+
+    #[test]
+    fn a_block_is_cut_where_another_begins_inside_it() {
+        let (_, t) = table([block(10..15), block(12..15)]);
+        assert_eq!(starts(&t, 0), [10, 12]);
+        assert_eq!(starts(&t, 1), [12]);
+        assert_eq!(t.of_block(BlockId(0))[1], t.of_block(BlockId(1))[0]);
+    }
+
+    #[test]
+    fn a_stack_pointer_change_ends_a_segment() {
+        let mut b = block(10..14);
+        b.instructions[1].sp = SpEffect::Add(-8);
+        let (_, t) = table([b]);
+        assert_eq!(starts(&t, 0), [10, 12]);
+    }
+
+    #[test]
+    fn a_jump_inside_a_block_ends_a_segment() {
+        let mut b = block([10, 11, 40, 41]);
+        b.instructions[1].kind = Kind::Jump;
+        let (_, t) = table([b]);
+        assert_eq!(starts(&t, 0), [10, 40]);
+    }
+
+    #[test]
+    fn a_leader_in_a_gap_between_two_instructions_cuts_there() {
+        let (_, t) = table([block([10, 11, 20, 21]), block([15, 16])]);
+        assert_eq!(starts(&t, 0), [10, 20]);
+    }
+
+    #[test]
+    fn code_that_changed_is_cut_to_single_instructions() {
+        let (_, t) = table([block([10, 12, 13]), block([10, 11, 13])]);
+        assert_eq!(starts(&t, 0), [10, 12, 13]);
+        assert_eq!(starts(&t, 1), [10, 11, 13]);
+        assert_eq!(t.of_block(BlockId(0))[0], t.of_block(BlockId(1))[0]);
+    }
+
+    #[test]
+    fn an_elided_call_keeps_pcs_and_place_but_no_frame() {
+        let mut b = block([10, 11]);
+        b.instructions[1].kind = Kind::Call;
+        b.instructions[1].sp = SpEffect::Add(-8);
+        let (_, t) = table([b]);
+        let call = t.of_block(BlockId(0))[0];
+        let elided = t.elided(call);
+        assert_ne!(call, elided);
+        assert_eq!(t[call].place, t[elided].place);
+        assert_eq!(t[elided].sp, SpEffect::Add(0));
+        assert_eq!(t.elided(elided), elided);
+        assert!(t[elided].last().kind.transfers_control() && !t[elided].last().kind.is_call());
+    }
+}

@@ -1,0 +1,128 @@
+//! What one lane does: segments and, between them, controls, in batches.
+
+use heuristics::SegmentId;
+use trace_format::{Seq, ThreadId};
+
+use crate::Result;
+
+/// A meeting of lanes at a barrier. Equal numbers are the same meeting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MeetingId(pub u32);
+
+/// A lock, numbered over the whole view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LockId(pub u32);
+
+/// What happens to a lane between two segments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Control {
+    /// The stack pointer before the next segment, in bytes relative to the lane's first instruction, where it does not
+    /// follow from the segment before.
+    Sp(i64),
+    /// The call level of the next segment (1 at the lane's first instruction), where it does not follow from calls and returns.
+    Level(u32),
+    /// The lane waits until every lane of its warp that has this meeting in its stream has come to it.
+    Meet(MeetingId),
+    /// The lane waits until every other lane of its warp waits so too, or has finished (the `W` of text traces).
+    MeetAll,
+    /// The lane takes the lock for itself, and waits while another lane of its warp has it, shared or not.
+    Acquire(LockId),
+    /// The lane takes the lock shared, and waits while another lane of its warp has it for itself.
+    AcquireShared(LockId),
+    /// The lane gives the lock back.
+    Release(LockId),
+}
+
+/// An entry of a lane's stream, packed: a segment's number or the index of a control in its batch.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Code(u32);
+
+/// A code, told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// The lane runs this segment, whole.
+    Segment(SegmentId),
+    /// The control of this index in [`Batch::controls`].
+    Control(usize),
+}
+
+impl Code {
+    const CONTROL: u32 = 1 << 31;
+
+    /// The code of a segment.
+    #[inline]
+    #[must_use]
+    pub fn segment(id: SegmentId) -> Code {
+        debug_assert!(id.0 < Code::CONTROL);
+        Code(id.0)
+    }
+
+    /// The code of the control of this index in its batch.
+    #[inline]
+    #[must_use]
+    pub fn control(index: usize) -> Code {
+        debug_assert!(index < Code::CONTROL as usize);
+        Code(index as u32 | Code::CONTROL)
+    }
+
+    /// What it stands for.
+    #[inline]
+    #[must_use]
+    pub fn entry(self) -> Entry {
+        if self.0 & Code::CONTROL == 0 {
+            Entry::Segment(SegmentId(self.0))
+        } else {
+            Entry::Control((self.0 & !Code::CONTROL) as usize)
+        }
+    }
+
+    /// The segment, where it is one.
+    #[inline]
+    #[must_use]
+    pub fn as_segment(self) -> Option<SegmentId> {
+        (self.0 & Code::CONTROL == 0).then_some(SegmentId(self.0))
+    }
+}
+
+/// A piece of a lane's stream. A batch never ends between a control and the segment that it stands before, but for the
+/// last of a lane.
+#[derive(Clone, Default)]
+pub struct Batch {
+    /// Segments and controls, in order.
+    pub codes: Vec<Code>,
+    /// The controls that codes of this batch name.
+    pub controls: Vec<Control>,
+    /// The stack pointer after each segment of this batch whose last instruction is [`trace_format::SpEffect::Recorded`],
+    /// relative as in [`Control::Sp`], in order.
+    pub sps: Vec<i64>,
+    /// The memory addresses of this batch's segments, in order.
+    pub addresses: Vec<u64>,
+}
+
+impl Batch {
+    /// Empties it, keeping its memory.
+    pub fn clear(&mut self) {
+        self.codes.clear();
+        self.controls.clear();
+        self.sps.clear();
+        self.addresses.clear();
+    }
+}
+
+/// A lane's stream from its beginning; bounded in memory. One reading of it is one replay of the lane.
+pub trait LaneStream: Send {
+    /// Puts the next piece into `batch` (whatever was in it is gone); false, and an empty batch, at the end.
+    ///
+    /// # Errors
+    /// When the trace cannot be read on.
+    fn next_batch(&mut self, batch: &mut Batch) -> Result<bool>;
+}
+
+/// Who a lane is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LaneOrigin {
+    /// The thread whose instructions it runs.
+    pub thread: ThreadId,
+    /// When its thread came to the region first.
+    pub first: Seq,
+}
