@@ -1,7 +1,34 @@
 //! Reconvergence models: which lanes of a warp run next.
+//!
+//! A model is a [`Heuristic`]: it sees its warp through a read-only [`WarpView`] and answers with a [`Choice`]; the engine (in the crate
+//! `replay`) checks the answer and moves the lanes. Each model is one file and one line of the [`REGISTRY`].
 
+mod control_flow;
+#[cfg(test)]
+mod example;
+mod heuristic;
+mod history;
+mod ipdom;
 mod lanes;
+mod lee;
+mod long;
+mod long_irb;
+mod long_min_pc;
+mod long_min_sp_pc;
+mod max_fun_min_pc;
+mod min_pc;
+mod min_sp_pc;
+mod minimum;
+mod rd_min_sp_pc;
+mod registry;
+mod round_robin;
+mod round_robin_eq;
 mod segment;
+mod warp;
 
+pub use control_flow::{ControlFlow, Observer};
+pub use heuristic::{Choice, Extent, Heuristic, Ran, Together};
 pub use lanes::{Lane, LaneSet, Lanes, MAX_LANES};
+pub use registry::{Entry, Parameter, ParseError, REGISTRY, Spec, Values};
 pub use segment::{PlaceId, Segment, SegmentId, SegmentTable};
+pub use warp::{Group, LaneState, Program, WarpView};

@@ -1,0 +1,117 @@
+//! A small judge for worked examples: runs a heuristic over lanes written as text, one instruction at a time, without
+//! the engine.
+//!
+//! A lane is a list of decimal pcs. A letter after a pc says what the instruction is: `b` branches, `c` calls, `r`
+//! returns, `p` pushes 8 bytes. Calls and returns move the stack pointer by 8 bytes and the level by 1. Instructions are one byte long.
+
+use rustc_hash::FxHashMap;
+use trace_format::{Block, BlockTable, Instruction, Kind, Pc, SpEffect};
+
+use crate::{Choice, Group, Lane, LaneSet, LaneState, Observer, Program, Ran, SegmentId, SegmentTable, Spec, WarpView};
+
+fn instruction(token: &str) -> Instruction {
+    let digits = token.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let (kind, sp) = match &token[digits.len()..] {
+        "b" => (Kind::Branch, 0),
+        "c" => (Kind::Call, -8),
+        "r" => (Kind::Return, 8),
+        "p" => (Kind::Plain, -8),
+        _ => (Kind::Plain, 0),
+    };
+    Instruction { pc: Pc(digits.parse().unwrap()), len: 1, kind, sp: SpEffect::Add(sp), memory: 0 }
+}
+
+/// What an instruction makes of a lane's state, but for the pc.
+fn after(state: &LaneState, ran: &Instruction) -> LaneState {
+    let SpEffect::Add(change) = ran.sp else { unreachable!("examples have constant stack-pointer changes") };
+    let level = match ran.kind {
+        Kind::Call => state.level + 1,
+        Kind::Return => (state.level - 1).max(1),
+        _ => state.level,
+    };
+    LaneState { sp: state.sp + i64::from(change), level, starts_block: ran.kind.transfers_control(), ..*state }
+}
+
+fn groups(states: &[LaneState], live: LaneSet) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for lane in live {
+        let pc = states[lane.index()].pc;
+        match groups.iter_mut().find(|g| g.pc == pc) {
+            Some(group) => group.lanes.insert(lane),
+            None => groups.push(Group { pc, lanes: LaneSet::only(lane) }),
+        }
+    }
+    groups
+}
+
+/// The fetches that the heuristic makes of these lanes, as `pc:lanes` with a space between.
+pub(crate) fn schedule(spec: &str, lanes: &[&str]) -> String {
+    let lanes: Vec<Vec<Instruction>> = lanes.iter().map(|l| l.split(' ').map(instruction).collect()).collect();
+    let mut blocks = BlockTable::default();
+    let mut segment_of: FxHashMap<Instruction, SegmentId> = FxHashMap::default();
+    for i in lanes.iter().flatten() {
+        segment_of
+            .entry(*i)
+            .or_insert_with(|| SegmentId(blocks.push(Block { instructions: vec![*i], code: Vec::new() }).0));
+    }
+    let segments = SegmentTable::new(&blocks, &[]);
+    for (id, block) in blocks.iter() {
+        let instruction = block.instructions[0];
+        segment_of.insert(instruction, segments.of_block(id)[0]);
+    }
+    let start = |l: &Vec<Instruction>| LaneState {
+        pc: l[0].pc,
+        segment: segment_of[&l[0]],
+        sp: 0,
+        level: 1,
+        starts_block: false,
+    };
+    let mut observer = Observer::default();
+    for lane in &lanes {
+        let mut state = start(lane);
+        for i in lane {
+            observer.segment(&segments, segment_of[i], state.level);
+            state = after(&state, i);
+        }
+        observer.end();
+    }
+    let control_flow = observer.control_flow(&segments);
+    let program = Program { segments, control_flow };
+    let mut heuristic = Spec::parse(spec).unwrap().build(lanes.len(), &program);
+    let mut states: Vec<LaneState> = lanes.iter().map(start).collect();
+    let mut at = vec![0; lanes.len()];
+    let mut live = LaneSet::first(lanes.len());
+    let mut fetches = Vec::new();
+    while !live.is_empty() {
+        let now = groups(&states, live);
+        let Choice::Run(chosen) = heuristic.choose(&WarpView::new(&states, &now, live, live, LaneSet::EMPTY, &program))
+        else {
+            panic!("an example has no locks");
+        };
+        let first: Lane = chosen.lowest().expect("a choice holds a lane");
+        let state = states[first.index()];
+        assert!(chosen.is_subset(&live) && chosen.iter().all(|l| states[l.index()].pc == state.pc), "{chosen:?}");
+        fetches.push(format!("{}:{chosen}", state.pc.0));
+        let instruction = lanes[first.index()][at[first.index()]];
+        for lane in chosen {
+            let l = lane.index();
+            states[l] = after(&states[l], &lanes[l][at[l]]);
+            at[l] += 1;
+            match lanes[l].get(at[l]) {
+                Some(next) => (states[l].pc, states[l].segment) = (next.pc, segment_of[next]),
+                None => live.remove(lane),
+            }
+        }
+        let ran = Ran {
+            lanes: chosen,
+            segment: state.segment,
+            level: state.level,
+            last_pc: instruction.pc,
+            last_kind: instruction.kind,
+            falls_to: instruction.next_pc(),
+        };
+        let now = groups(&states, live);
+        heuristic.executed(&WarpView::new(&states, &now, live, live, LaneSet::EMPTY, &program), &ran);
+    }
+    fetches.join(" ")
+}

@@ -1,0 +1,100 @@
+//! The trait that every reconvergence model implements.
+
+use trace_format::{Kind, Pc};
+
+use crate::{LaneSet, SegmentId, SegmentTable, WarpView};
+
+/// What runs next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// These lanes: at least one, all ready, all at one pc.
+    Run(LaneSet),
+    /// The model would never run again: it must run these lanes first, and they wait.
+    Deadlock(LaneSet),
+}
+
+/// How far a choice holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// To the end of the segment: the model would choose the same lanes at each of its instructions.
+    Segment,
+    /// For one instruction.
+    Instruction,
+}
+
+/// What has just run.
+#[derive(Clone, Copy, Debug)]
+pub struct Ran {
+    /// The lanes that ran.
+    pub lanes: LaneSet,
+    /// The segment that they ran (that of the lowest lane; pcs are the same for all).
+    pub segment: SegmentId,
+    /// The call level at which it ran (of the lowest lane).
+    pub level: u32,
+    /// The address of the last instruction that ran.
+    pub last_pc: Pc,
+    /// The kind of that instruction.
+    pub last_kind: Kind,
+    /// The address after that instruction, where its length is known: where a branch falls through to.
+    pub falls_to: Option<Pc>,
+}
+
+/// A run of segments that all live lanes of the warp executed together.
+#[derive(Clone, Copy)]
+pub struct Together<'a> {
+    /// The lanes: all that are live.
+    pub lanes: LaneSet,
+    /// The segments in order; never empty.
+    pub run: &'a [SegmentId],
+    /// The call level of the last of them.
+    pub last_level: u32,
+    /// Whether the first of them starts a basic block.
+    pub first_starts_block: bool,
+    /// The segments' facts.
+    pub segments: &'a SegmentTable,
+}
+
+impl Together<'_> {
+    /// The last segment of the run.
+    #[must_use]
+    pub fn last(&self) -> SegmentId {
+        self.run[self.run.len() - 1]
+    }
+
+    /// The first pcs of the basic blocks that were entered, the last one first.
+    pub fn block_entries_backwards(&self) -> impl Iterator<Item = Pc> {
+        (0..self.run.len()).rev().filter_map(|i| {
+            let starts = match i {
+                0 => self.first_starts_block,
+                _ => self.segments[self.run[i - 1]].last().kind.transfers_control(),
+            };
+            starts.then(|| self.segments[self.run[i]].start())
+        })
+    }
+}
+
+/// A reconvergence model: answers which lanes run next. The engine checks the answer and moves the lanes.
+///
+/// A heuristic must be deterministic: the same warp gives the same choices, whatever runs beside it.
+pub trait Heuristic: Send {
+    /// How far a choice holds. Default: [`Extent::Segment`].
+    fn extent(&self) -> Extent {
+        Extent::Segment
+    }
+
+    /// Picks the lanes that run next. At least one lane is ready.
+    fn choose(&mut self, warp: &WarpView) -> Choice;
+
+    /// Called after the chosen lanes have run and moved on. `warp` is the state after it.
+    fn executed(&mut self, _warp: &WarpView, _ran: &Ran) {}
+
+    /// Whether, now that all live lanes are ready at one pc, the model would run them all for as long as they stay
+    /// together. Where it says yes, the engine may skip `choose` and `executed` for such a run, and calls [`Heuristic::ran_together`]
+    /// once for all of it. Default: no.
+    fn stays_together(&self, _warp: &WarpView) -> bool {
+        false
+    }
+
+    /// Called after a run for which [`Heuristic::stays_together`] said yes.
+    fn ran_together(&mut self, _run: &Together) {}
+}

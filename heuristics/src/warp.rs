@@ -1,0 +1,121 @@
+//! What a heuristic sees of its warp: lanes, groups, and the static program. Read-only; the engine owns it all.
+
+use trace_format::Pc;
+
+use crate::{ControlFlow, Lane, LaneSet, Segment, SegmentId, SegmentTable};
+
+/// Where a lane stands: all of it holds before its next instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LaneState {
+    /// The address of its next instruction.
+    pub pc: Pc,
+    /// The segment in which that instruction is.
+    pub segment: SegmentId,
+    /// Its stack pointer in bytes, relative to its first instruction: smaller is deeper.
+    pub sp: i64,
+    /// Its call level: 1 at its first instruction, one more in each function called.
+    pub level: u32,
+    /// Whether its next instruction starts a basic block: the one before it transferred control (branch, jump, call, return).
+    pub starts_block: bool,
+}
+
+/// The ready lanes at one pc.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// The pc.
+    pub pc: Pc,
+    /// The lanes, at least one.
+    pub lanes: LaneSet,
+}
+
+/// A warp as it stands before a choice.
+#[derive(Clone, Copy)]
+pub struct WarpView<'a> {
+    states: &'a [LaneState],
+    groups: &'a [Group],
+    ready: LaneSet,
+    live: LaneSet,
+    waiting_for_lock: LaneSet,
+    program: &'a Program,
+}
+
+/// The static side of a replay: the same for all warps.
+#[derive(Debug, Default)]
+pub struct Program {
+    /// The segments.
+    pub segments: SegmentTable,
+    /// The control-flow graphs of its functions; empty unless a heuristic asked for them ([`crate::Spec::needs_control_flow`]).
+    pub control_flow: ControlFlow,
+}
+
+impl<'a> WarpView<'a> {
+    /// A view of these lanes. `waiting_for_lock` are those of `live` that wait for a lock. `groups` hold the lanes of `ready`, each once; the states of lanes that are not live mean nothing.
+    #[must_use]
+    pub fn new(
+        states: &'a [LaneState],
+        groups: &'a [Group],
+        ready: LaneSet,
+        live: LaneSet,
+        waiting_for_lock: LaneSet,
+        program: &'a Program,
+    ) -> WarpView<'a> {
+        WarpView { states, groups, ready, live, waiting_for_lock, program }
+    }
+
+    /// How many lanes the warp has, finished ones included.
+    #[must_use]
+    pub fn lanes(&self) -> usize {
+        self.states.len()
+    }
+
+    /// The lanes that can run now: live, and not waiting at a barrier or lock. Not empty when a choice is asked for.
+    #[must_use]
+    pub fn ready(&self) -> LaneSet {
+        self.ready
+    }
+
+    /// The lanes that are not finished.
+    #[must_use]
+    pub fn live(&self) -> LaneSet {
+        self.live
+    }
+
+    /// The lanes that wait for a lock; the other live lanes that are not ready wait at a barrier.
+    #[must_use]
+    pub fn waiting_for_lock(&self) -> LaneSet {
+        self.waiting_for_lock
+    }
+
+    /// The ready lanes by pc; the order of groups means nothing.
+    #[must_use]
+    pub fn groups(&self) -> &'a [Group] {
+        self.groups
+    }
+
+    /// Where a live lane stands. A lane that waits stands before the instruction that it will run next.
+    #[inline]
+    #[must_use]
+    pub fn lane(&self, lane: Lane) -> &'a LaneState {
+        &self.states[lane.index()]
+    }
+
+    /// The ready lanes at the pc of `lane`, itself included where it is ready.
+    #[must_use]
+    pub fn mates(&self, lane: Lane) -> LaneSet {
+        let pc = self.lane(lane).pc;
+        self.groups.iter().find(|g| g.pc == pc).map_or(LaneSet::EMPTY, |g| g.lanes)
+    }
+
+    /// The static program.
+    #[must_use]
+    pub fn program(&self) -> &'a Program {
+        self.program
+    }
+
+    /// A segment's facts.
+    #[inline]
+    #[must_use]
+    pub fn segment(&self, id: SegmentId) -> &'a Segment {
+        &self.program.segments[id]
+    }
+}
