@@ -1,0 +1,333 @@
+//! Horizontal bars in panels, with two reference lines each: the layout of every bar chart.
+
+use crate::axis::{self, Tick};
+use crate::palette::{FAINT_INK, GRID, INK, PAPER};
+use crate::text::{self, LINE};
+use crate::{Anchor, Colour, Counts, Outcome, Picture, PlotOptions, Row, Text, colour_of};
+
+/// A chart of bars.
+pub(crate) struct BarChart {
+    pub(crate) title: String,
+    /// A second, fainter line; may be empty.
+    pub(crate) subtitle: String,
+    /// What the bars' lengths are, with the unit.
+    pub(crate) axis: &'static str,
+    pub(crate) scale: Scale,
+    pub(crate) panels: Vec<Panel>,
+}
+
+/// What the right end of the axis stands for.
+pub(crate) enum Scale {
+    /// This value in all panels; ticks are labelled once, at the bottom.
+    Shared(f64),
+    /// The largest value of each panel, whose ticks are labelled at each.
+    OfEachPanel,
+}
+
+/// The bars of one setting.
+pub(crate) struct Panel {
+    pub(crate) heading: Option<String>,
+    pub(crate) bars: Vec<Bar>,
+    /// The best possible value, and its label.
+    pub(crate) best: Option<(f64, String)>,
+    /// The value when nothing is shared, and its label.
+    pub(crate) unshared: Option<(f64, String)>,
+}
+
+/// One bar, or the sentence in its place.
+pub(crate) struct Bar {
+    label: String,
+    colour: Colour,
+    content: Content,
+}
+
+enum Content {
+    Value(f64, String),
+    Sentence(String),
+}
+
+impl Bar {
+    /// The bar of a row; `value` gives its length and what is printed at its end.
+    pub(crate) fn of(row: &Row, value: fn(&Counts) -> (f64, String)) -> Bar {
+        let content = match &row.outcome {
+            Outcome::Counted(counts) => {
+                let (length, printed) = value(counts);
+                Content::Value(length, printed)
+            }
+            Outcome::Failed(sentence) => Content::Sentence(sentence.clone()),
+        };
+        Bar { label: row.heuristic.clone(), colour: colour_of(&row.heuristic), content }
+    }
+}
+
+/// The width that labels may take, as a part of the picture's: more would leave too little for the bars.
+const LABEL_SHARE: f64 = 0.36;
+
+/// Where things stand from left to right, the same in all panels.
+struct Frame {
+    size: f64,
+    small: f64,
+    margin: f64,
+    gap: f64,
+    width: f64,
+    label_room: f64,
+    /// Where the axis begins and ends.
+    left: f64,
+    right: f64,
+}
+
+impl BarChart {
+    pub(crate) fn draw(&self, options: &PlotOptions) -> Picture {
+        let frame = self.frame(options);
+        let mut picture = Picture::new(frame.width);
+        picture.height = frame.margin;
+        title_block(&mut picture, &self.title, &self.subtitle, options);
+        for (i, panel) in self.panels.iter().enumerate() {
+            let last = i + 1 == self.panels.len();
+            if i > 0 {
+                picture.height += frame.size;
+            }
+            self.panel(&mut picture, &frame, panel, last);
+        }
+        frame.axis_title(&mut picture, self.axis);
+        picture.height += frame.margin;
+        picture
+    }
+
+    /// The value at the right end of a panel's axis.
+    fn max(&self, panel: &Panel) -> f64 {
+        match self.scale {
+            Scale::Shared(max) => max,
+            Scale::OfEachPanel => {
+                let lines = panel.best.iter().chain(&panel.unshared).map(|(v, _)| *v);
+                let bars = panel.bars.iter().filter_map(|b| match b.content {
+                    Content::Value(v, _) => Some(v),
+                    Content::Sentence(_) => None,
+                });
+                // Something must be there for bars of length 0 to be compared with.
+                lines.chain(bars).fold(0.0, f64::max).max(f64::MIN_POSITIVE)
+            }
+        }
+    }
+
+    fn frame(&self, options: &PlotOptions) -> Frame {
+        let size = options.columns.text_size();
+        let width = options.columns.width();
+        let (small, margin, gap) = (size * 0.9, size * 0.7, size * 0.5);
+        let bars = || self.panels.iter().flat_map(|p| &p.bars);
+        let label_room = width * LABEL_SHARE;
+        let widest_label = bars()
+            .flat_map(|b| text::wrap(&b.label, size, false, label_room))
+            .map(|line| text::width(&line, size, false))
+            .fold(0.0, f64::max);
+        let left = margin + widest_label + gap;
+        let mut right = width - margin - size;
+        for panel in &self.panels {
+            let max = self.max(panel);
+            for bar in &panel.bars {
+                let Content::Value(value, printed) = &bar.content else { continue };
+                // The printed value follows the bar's end and must not leave the picture.
+                let room = width - margin - gap - text::width(printed, size, false) - left;
+                right = right.min(left + room / (value / max).max(f64::EPSILON));
+            }
+        }
+        let right = right.max(left + size);
+        Frame { size, small, margin, gap, width, label_room, left, right }
+    }
+
+    fn panel(&self, picture: &mut Picture, frame: &Frame, panel: &Panel, last: bool) {
+        let max = self.max(panel);
+        let x_of = |value: f64| frame.left + (frame.right - frame.left) * (value / max).clamp(0.0, 1.0);
+        if let Some(heading) = &panel.heading {
+            for line in text::wrap(heading, frame.size, true, frame.width - 2.0 * frame.margin) {
+                let y = picture.height + frame.size * LINE / 2.0;
+                picture.text(Text::new(&line, frame.margin, y, frame.size, INK).bold());
+                picture.height += frame.size * LINE;
+            }
+            picture.height += frame.size * 0.3;
+        }
+        let references = References::place(picture, frame, panel, x_of);
+        let rows: Vec<RowLayout> = panel.bars.iter().map(|bar| RowLayout::new(bar, frame)).collect();
+        let top = picture.height;
+        let pad = frame.size * 0.4;
+        let bottom = top + 2.0 * pad + rows.iter().map(|r| r.height).sum::<f64>();
+        let ticks = frame.ticks(max);
+        for tick in &ticks {
+            picture.line((x_of(tick.value), top), (x_of(tick.value), bottom), 0.5, GRID);
+        }
+        let mut y = top + pad;
+        for (bar, row) in panel.bars.iter().zip(&rows) {
+            if let Content::Value(value, _) = bar.content {
+                let half = frame.size * 0.55;
+                let middle = y + row.height / 2.0;
+                picture.fill_edged([frame.left, middle - half, x_of(value), middle + half], bar.colour, INK);
+            }
+            y += row.height;
+        }
+        references.draw(picture, frame, bottom);
+        y = top + pad;
+        for (bar, row) in panel.bars.iter().zip(&rows) {
+            row.draw_text(picture, frame, bar, y + row.height / 2.0, x_of);
+            y += row.height;
+        }
+        picture.line((frame.left, top), (frame.left, bottom), 0.8, INK);
+        picture.line((frame.left, bottom), (frame.right, bottom), 0.8, INK);
+        picture.height = bottom;
+        if last || matches!(self.scale, Scale::OfEachPanel) {
+            for tick in &ticks {
+                let x = x_of(tick.value);
+                picture.line((x, bottom), (x, bottom + frame.size * 0.3), 0.8, INK);
+                let y = bottom + frame.size * 0.45 + frame.small * LINE / 2.0;
+                picture.text(Text::new(&tick.label, x, y, frame.small, INK).anchored(Anchor::Middle));
+            }
+            picture.height += frame.size * 0.45 + frame.small * LINE;
+        }
+    }
+}
+
+impl Frame {
+    /// As many round ticks as have room for their labels.
+    fn ticks(&self, max: f64) -> Vec<Tick> {
+        let fits = |ticks: &[Tick]| {
+            let widest = ticks.iter().map(|t| text::width(&t.label, self.small, false)).fold(0.0, f64::max);
+            let step = ticks.get(1).map_or(max, |t| t.value) / max * (self.right - self.left);
+            widest + self.size <= step
+        };
+        let tried = (1..=5).rev().map(|most| axis::ticks(max, most));
+        tried.into_iter().find(|ticks| fits(ticks)).unwrap_or_else(|| axis::ticks(max, 1))
+    }
+
+    fn axis_title(&self, picture: &mut Picture, title: &str) {
+        let room = self.width - 2.0 * self.margin;
+        picture.height += self.size * 0.2;
+        for line in text::wrap(title, self.size, false, room) {
+            let half = text::width(&line, self.size, false) / 2.0;
+            let middle = ((self.left + self.right) / 2.0).min(self.width - self.margin - half).max(self.margin + half);
+            let y = picture.height + self.size * LINE / 2.0;
+            picture.text(Text::new(&line, middle, y, self.size, INK).anchored(Anchor::Middle));
+            picture.height += self.size * LINE;
+        }
+    }
+}
+
+/// Writes the title and the fainter line below it.
+pub(crate) fn title_block(picture: &mut Picture, title: &str, subtitle: &str, options: &PlotOptions) {
+    let size = options.columns.text_size();
+    let margin = size * 0.7;
+    let room = picture.width - 2.0 * margin;
+    for (words, size, bold, colour) in [(title, size * 1.1, true, INK), (subtitle, size * 0.9, false, FAINT_INK)] {
+        for line in text::wrap(&text::printable(words), size, bold, room) {
+            let text = Text::new(&line, margin, picture.height + size * LINE / 2.0, size, colour);
+            picture.text(if bold { text.bold() } else { text });
+            picture.height += size * LINE;
+        }
+    }
+    picture.height += size * 0.5;
+}
+
+/// The lines of a bar's label and sentence, and the height they need.
+struct RowLayout {
+    label: Vec<String>,
+    sentence: Vec<String>,
+    height: f64,
+}
+
+impl RowLayout {
+    fn new(bar: &Bar, frame: &Frame) -> RowLayout {
+        let label = text::wrap(&bar.label, frame.size, false, frame.label_room);
+        let sentence = match &bar.content {
+            Content::Value(..) => Vec::new(),
+            Content::Sentence(sentence) => {
+                let room = frame.width - frame.margin - frame.left - frame.gap;
+                text::wrap(&text::printable(sentence), frame.small, false, room)
+            }
+        };
+        let lines = (label.len() as f64 * frame.size).max(sentence.len() as f64 * frame.small);
+        RowLayout { label, sentence, height: lines * LINE + frame.size * 0.5 }
+    }
+
+    fn draw_text(&self, picture: &mut Picture, frame: &Frame, bar: &Bar, middle: f64, x_of: impl Fn(f64) -> f64) {
+        let first = |lines: usize, size: f64| middle - (lines as f64 - 1.0) / 2.0 * size * LINE;
+        for (i, line) in self.label.iter().enumerate() {
+            let y = first(self.label.len(), frame.size) + i as f64 * frame.size * LINE;
+            picture.text(Text::new(line, frame.left - frame.gap, y, frame.size, INK).anchored(Anchor::End));
+        }
+        match &bar.content {
+            Content::Value(value, printed) => {
+                let x = x_of(*value) + frame.gap;
+                picture.text_on_paper(Text::new(printed, x, middle, frame.size, INK));
+            }
+            Content::Sentence(_) => {
+                for (i, line) in self.sentence.iter().enumerate() {
+                    let y = first(self.sentence.len(), frame.small) + i as f64 * frame.small * LINE;
+                    picture.text_on_paper(Text::new(line, frame.left + frame.gap, y, frame.small, FAINT_INK));
+                }
+            }
+        }
+    }
+}
+
+/// The two reference lines of a panel, with their labels above it.
+struct References {
+    /// Each line: its x, where it begins, and whether it is the line of the best.
+    lines: Vec<(f64, f64, bool)>,
+}
+
+impl References {
+    /// Writes the labels so that neither covers the other nor is crossed by the other's line, and leaves the picture's height at
+    /// the panel's top.
+    fn place(picture: &mut Picture, frame: &Frame, panel: &Panel, x_of: impl Fn(f64) -> f64) -> References {
+        let line = frame.small * LINE;
+        let mut found: Vec<(f64, &str, bool)> = Vec::new();
+        found.extend(panel.best.as_ref().map(|(v, label)| (x_of(*v), label.as_str(), true)));
+        found.extend(panel.unshared.as_ref().map(|(v, label)| (x_of(*v), label.as_str(), false)));
+        found.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let width = |i: usize| text::width(found[i].1, frame.small, false);
+        let fits_right = |i: usize| found[i].0 + width(i) <= frame.width - frame.margin;
+        let fits_left = |i: usize| found[i].0 - width(i) >= frame.margin;
+        // Per label: the row above the panel (0 is the lower) and its anchor.
+        let places: Vec<(usize, Anchor)> = match found.len() {
+            0 => Vec::new(),
+            1 => vec![(0, if fits_right(0) { Anchor::Start } else { Anchor::End })],
+            _ if fits_left(0) && fits_right(1) => vec![(0, Anchor::End), (0, Anchor::Start)],
+            _ if fits_right(0) && fits_left(1) && found[0].0 + width(0) + frame.gap < found[1].0 - width(1) => {
+                vec![(0, Anchor::Start), (0, Anchor::End)]
+            }
+            _ if fits_right(0) && fits_right(1) => {
+                let beside = found[0].0 + width(0) + frame.gap < found[1].0;
+                vec![(usize::from(!beside), Anchor::Start), (0, Anchor::Start)]
+            }
+            _ if fits_left(0) && fits_left(1) => {
+                let beside = found[1].0 - width(1) - frame.gap > found[0].0;
+                vec![(0, Anchor::End), (usize::from(!beside), Anchor::End)]
+            }
+            _ => vec![(1, Anchor::Start), (0, Anchor::End)],
+        };
+        let rows = places.iter().map(|(row, _)| row + 1).max().unwrap_or(0);
+        let top = picture.height;
+        let mut lines = Vec::new();
+        for (&(x, label, best), &(row, anchor)) in found.iter().zip(&places) {
+            let label_top = top + (rows - 1 - row) as f64 * line;
+            let shift = if anchor == Anchor::Start { 2.0 } else { -2.0 };
+            let colour = if best { INK } else { FAINT_INK };
+            picture.text(Text::new(label, x + shift, label_top + line / 2.0, frame.small, colour).anchored(anchor));
+            lines.push((x, label_top + line * 0.1, best));
+        }
+        picture.height += rows as f64 * line;
+        References { lines }
+    }
+
+    fn draw(&self, picture: &mut Picture, frame: &Frame, bottom: f64) {
+        for &(x, top, best) in &self.lines {
+            let width = frame.size * 0.12;
+            // Paper at both sides keeps the line apart from a bar of its own colour.
+            let beside = width / 2.0 + 0.4;
+            picture.fill([x - beside, top, x + beside, bottom], PAPER);
+            if best {
+                picture.line((x, top), (x, bottom), width, INK);
+            } else {
+                picture.dashes(x, top, bottom, width, FAINT_INK);
+            }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! What can go wrong with rows and charts, where, and the way out.
+
+use std::io;
+use std::path::PathBuf;
+
+/// An error of reading rows or of drawing a chart.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file could not be read or written.
+    #[error("{path}: {action}: {source}{way_out}", path = path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What was tried: "cannot open", "cannot write" …
+        action: &'static str,
+        /// Why it failed.
+        #[source]
+        source: io::Error,
+        /// What the user can do, from the colon on; empty where nothing is known.
+        way_out: &'static str,
+    },
+    /// The file holds no rows at all.
+    #[error("{path}: there are no rows in it: write some with `replay --heuristic all --csv FILE TRACE`", path = path.display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The header lacks a column, or has it twice.
+    #[error("{path}: line {line}: {fault}: the rows are those that `replay --csv` writes", path = path.display())]
+    Header {
+        /// The file.
+        path: PathBuf,
+        /// The header's line, from 1.
+        line: u64,
+        /// What is wrong.
+        fault: String,
+    },
+    /// A line is no line of such a table.
+    #[error("{path}: line {line}: {fault}", path = path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// What is wrong, and what to do.
+        fault: String,
+    },
+    /// A field cannot be right.
+    #[error("{path}: line {line}, column {column}: {fault}", path = path.display())]
+    Field {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// The column's name.
+        column: &'static str,
+        /// What is wrong, and what to do.
+        fault: String,
+    },
+    /// The name of the file to write does not say a format that can be written.
+    #[error("{path}: {fault}: charts can be written as {possible}", path = path.display())]
+    Extension {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with its name.
+        fault: String,
+        /// The extensions that there are.
+        possible: String,
+    },
+    /// There is no chart of that name.
+    #[error("there is no chart named {kind:?}: choose one of {possible}")]
+    UnknownKind {
+        /// The name that was given.
+        kind: String,
+        /// The names that there are.
+        possible: String,
+    },
+    /// There are no rows to draw.
+    #[error("there are no rows to draw: write some with `replay --heuristic all --csv FILE TRACE`")]
+    NothingToDraw,
+}
+
+/// The result of reading rows or of drawing a chart.
+pub type Result<T> = std::result::Result<T, Error>;

@@ -1,0 +1,125 @@
+//! How wide text is, and where it is broken.
+//!
+//! A chart is drawn before it is known which font shows it. Widths are those of DejaVu Sans, the widest of the usual sans-serif
+//! fonts (Arial and Helvetica are about a tenth narrower), so that what fits here fits everywhere.
+
+/// The fonts asked for, best first.
+pub(crate) const FONTS: &str = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif";
+
+/// How much wider bold text is than plain text, at most.
+const BOLD: f64 = 1.16;
+
+/// The height of a line of text, in text sizes.
+pub(crate) const LINE: f64 = 1.25;
+
+/// Widths of the characters from the space to the tilde, in thousandths of the text size.
+const WIDTHS: [u16; 95] = [
+    318, 401, 460, 838, 637, 951, 780, 275, 391, 391, 500, 838, 318, 361, 318, 337, 637, 637, 637, 637, 637, 637, 637,
+    637, 637, 637, 337, 337, 838, 838, 838, 531, 1000, 685, 687, 699, 771, 632, 576, 775, 752, 295, 295, 656, 558, 863,
+    749, 788, 604, 788, 695, 635, 611, 732, 685, 989, 686, 611, 686, 391, 337, 391, 838, 500, 500, 613, 635, 550, 635,
+    616, 353, 635, 634, 278, 278, 580, 278, 975, 634, 612, 635, 635, 412, 521, 393, 634, 592, 818, 592, 592, 525, 637,
+    337, 637, 838,
+];
+
+/// The width of a character, in thousandths of the text size.
+fn char_width(c: char) -> u16 {
+    match c {
+        ' '..='~' => WIDTHS[c as usize - ' ' as usize],
+        '·' => 318,
+        // Latin, Greek and Cyrillic letters are at most about this wide; all others may be as wide as they are high.
+        '\u{a0}'..='\u{52f}' => 860,
+        _ => 1050,
+    }
+}
+
+/// The width of a line of text, in the unit of `size`.
+pub(crate) fn width(text: &str, size: f64, bold: bool) -> f64 {
+    let thousandths: u64 = text.chars().map(|c| u64::from(char_width(c))).sum();
+    thousandths as f64 / 1000.0 * size * if bold { BOLD } else { 1.0 }
+}
+
+/// Breaks text into lines that are at most `room` wide: at spaces and after `:`, `,` and `/` where that is possible, anywhere
+/// where it is not. A line has one character at least, however little room there is.
+pub(crate) fn wrap(text: &str, size: f64, bold: bool, room: f64) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    for piece in text.split_inclusive([' ', ':', ',', '/']) {
+        if !line.is_empty() && width((line.clone() + piece).trim_end(), size, bold) > room {
+            lines.push(std::mem::take(&mut line));
+        }
+        for c in piece.chars() {
+            line.push(c);
+            if c != ' ' && line.chars().nth(1).is_some() && width(&line, size, bold) > room {
+                line.pop();
+                lines.push(std::mem::replace(&mut line, c.to_string()));
+            }
+        }
+    }
+    lines.push(line);
+    for line in &mut lines {
+        line.truncate(line.trim_end().len());
+    }
+    lines.retain(|line| !line.is_empty());
+    lines
+}
+
+/// Text without characters that cannot stand in a picture: a line break or tab becomes a space, another control character the
+/// replacement character.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars()
+        .map(|c| match c {
+            '\n' | '\t' | '\r' => ' ',
+            '\u{fffe}' | '\u{ffff}' => char::REPLACEMENT_CHARACTER,
+            c if c.is_control() => char::REPLACEMENT_CHARACTER,
+            c => c,
+        })
+        .collect()
+}
+
+/// A count with commas between the thousands: `1,234,567`.
+pub(crate) fn count(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_break_at_their_parameters() {
+        let name = "rd-minsp-pc:hysteresis=4,threshold=0,decrement=no";
+        assert_eq!(wrap(name, 10.0, false, 80.0), ["rd-minsp-pc:", "hysteresis=4,", "threshold=0,", "decrement=no"]);
+        assert_eq!(wrap(name, 10.0, false, 1000.0), [name]);
+    }
+
+    #[test]
+    fn a_word_wider_than_the_room_is_cut_and_nothing_is_lost() {
+        let lines = wrap("a/very_long_name_without_any_break in it", 10.0, false, 50.0);
+        assert!(lines.iter().all(|l| width(l, 10.0, false) <= 50.0), "{lines:?}");
+        assert_eq!(lines.concat().replace(' ', ""), "a/very_long_name_without_any_breakinit");
+    }
+
+    #[test]
+    fn no_room_at_all_still_ends() {
+        assert_eq!(wrap("ab", 10.0, false, 0.0), ["a", "b"]);
+        assert!(wrap("  ", 10.0, false, 0.0).is_empty());
+    }
+
+    #[test]
+    fn counts_have_commas_between_thousands() {
+        assert_eq!([0, 999, 1000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
+    }
+
+    #[test]
+    fn control_characters_do_not_reach_the_picture() {
+        assert_eq!(printable("a\nb\u{1}c\tß"), "a b\u{fffd}c ß");
+    }
+}
