@@ -48,8 +48,8 @@ pub struct Together<'a> {
     pub run: &'a [SegmentId],
     /// The call level of the last of them.
     pub last_level: u32,
-    /// Whether the first of them starts a basic block.
-    pub first_starts_block: bool,
+    /// The lanes for which the first of them starts a basic block: others came to it without a transfer of control.
+    pub first_starts_block: LaneSet,
     /// The segments' facts.
     pub segments: &'a SegmentTable,
 }
@@ -61,11 +61,11 @@ impl Together<'_> {
         self.run[self.run.len() - 1]
     }
 
-    /// The first pcs of the basic blocks that were entered, the last one first.
-    pub fn block_entries_backwards(&self) -> impl Iterator<Item = Pc> {
-        (0..self.run.len()).rev().filter_map(|i| {
+    /// The first pcs of the basic blocks that were entered, the last one first. `first` tells whether the first segment counts.
+    pub fn block_entries_backwards(&self, first: bool) -> impl Iterator<Item = Pc> {
+        (0..self.run.len()).rev().filter_map(move |i| {
             let starts = match i {
-                0 => self.first_starts_block,
+                0 => first,
                 _ => self.segments[self.run[i - 1]].last().kind.transfers_control(),
             };
             starts.then(|| self.segments[self.run[i]].start())
@@ -89,7 +89,7 @@ pub trait Heuristic: Send {
     fn executed(&mut self, _warp: &WarpView, _ran: &Ran) {}
 
     /// Whether, now that all live lanes are ready at one pc, the model would run them all for as long as they stay
-    /// together. Where it says yes, the engine may skip `choose` and `executed` for such a run, and calls [`Heuristic::ran_together`]
+    /// together. A run skipped ends where a basic block ends. Where it says yes, the engine may skip `choose` and `executed` for such a run, and calls [`Heuristic::ran_together`]
     /// once for all of it. Default: no.
     fn stays_together(&self, _warp: &WarpView) -> bool {
         false

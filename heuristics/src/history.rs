@@ -30,9 +30,11 @@ impl History {
         }
     }
 
-    /// The lanes entered the blocks of a run together.
-    pub(crate) fn record_run(&mut self, run: &Together) {
-        let mut last: Vec<Pc> = run.block_entries_backwards().take(self.entries).collect();
+    /// The lanes entered the blocks of a run together, led at its beginning by `reference`. The first segment counts unless that
+    /// lane goes on inside a block.
+    pub(crate) fn record_run(&mut self, run: &Together, reference: Option<Lane>) {
+        let goes_on = reference.is_some_and(|l| run.lanes.contains(l) && !run.first_starts_block.contains(l));
+        let mut last: Vec<Pc> = run.block_entries_backwards(!goes_on).take(self.entries).collect();
         last.reverse();
         for pc in last {
             self.record(run.lanes, pc);

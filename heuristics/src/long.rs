@@ -69,14 +69,12 @@ impl Heuristic for Long {
 
     fn stays_together(&self, warp: &WarpView) -> bool {
         // Lanes that remember the same have the same priority, so the lowest leads and all go with it.
-        self.queue.is_empty() && self.reference.is_some() && self.history.alike(warp.live())
+        self.queue.is_empty() && self.history.alike(warp.live())
     }
 
     fn ran_together(&mut self, run: &Together) {
-        if run.block_entries_backwards().next().is_some() {
-            self.history.record_run(run);
-            self.reference = run.lanes.lowest();
-        }
+        // Who led the last block does not matter: a new choice follows.
+        self.history.record_run(run, self.reference);
     }
 }
 

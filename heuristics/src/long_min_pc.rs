@@ -49,14 +49,12 @@ impl Heuristic for LongMinimum {
     }
 
     fn stays_together(&self, _warp: &WarpView) -> bool {
-        self.reference.is_some()
+        true
     }
 
     fn ran_together(&mut self, run: &Together) {
-        if run.block_entries_backwards().next().is_some() {
-            self.history.record_run(run);
-            self.reference = run.lanes.lowest();
-        }
+        // Who led the last block does not matter: a new choice follows.
+        self.history.record_run(run, self.reference);
     }
 }
 

@@ -1,0 +1,158 @@
+//! A lane's place in its stream, and how it moves.
+
+use heuristics::{Lane, LaneSet, LaneState, SegmentId};
+
+use super::Brief;
+use super::sync::{Arrival, Sync};
+use crate::{Batch, Code, Control, Entry, LaneStream, Result};
+
+/// A lane's place in its stream: before a segment, before a control, or at its end.
+pub(crate) struct Cursor<'a> {
+    stream: Box<dyn LaneStream + 'a>,
+    batch: Batch,
+    at: usize,
+    sps: usize,
+    addresses: usize,
+}
+
+impl<'a> Cursor<'a> {
+    pub(crate) fn new(stream: Box<dyn LaneStream + 'a>) -> Cursor<'a> {
+        Cursor { stream, batch: Batch::default(), at: 0, sps: 0, addresses: 0 }
+    }
+
+    /// The segment that the lane runs next, controls before it skipped; none at the end of the stream.
+    pub(crate) fn next_segment(&self) -> Option<SegmentId> {
+        self.batch.codes[self.at..].iter().find_map(|c| c.as_segment())
+    }
+
+    /// The next segments, of which there must be so many in a row.
+    pub(crate) fn next_segments(&self, count: usize) -> Vec<SegmentId> {
+        self.batch.codes[self.at..self.at + count].iter().filter_map(|c| c.as_segment()).collect()
+    }
+
+    /// The addresses of the current segment and what follows.
+    pub(crate) fn addresses(&self) -> &[u64] {
+        &self.batch.addresses[self.addresses..]
+    }
+
+    /// The lane has run its current segment.
+    #[inline]
+    pub(crate) fn pass_segment(&mut self, brief: &Brief, state: &mut LaneState) {
+        self.at += 1;
+        if brief.recorded {
+            state.sp = self.batch.sps[self.sps];
+            self.sps += 1;
+        } else {
+            state.sp += i64::from(brief.sp);
+        }
+        state.level = state.level.saturating_add_signed(i32::from(brief.level)).max(1);
+        self.addresses += brief.addresses as usize;
+    }
+
+    /// The lane has run the segments of a run.
+    pub(crate) fn pass_run(&mut self, total: &RunTotal, state: &mut LaneState) {
+        self.at += total.segments;
+        self.sps += total.recorded;
+        if total.recorded > 0 {
+            state.sp = self.batch.sps[self.sps - 1];
+        }
+        state.sp += total.sp;
+        let level = i64::from(state.level) + total.level;
+        state.level = level.max(1 + total.level - total.lowest_level) as u32;
+        self.addresses += total.addresses;
+    }
+
+    /// Goes through controls up to the next segment, a wait, or the end.
+    pub(crate) fn arrive(&mut self, lane: Lane, state: &mut LaneState, sync: &mut Sync) -> Result<Arrival> {
+        loop {
+            let Some(code) = self.batch.codes.get(self.at) else {
+                (self.at, self.sps, self.addresses) = (0, 0, 0);
+                if !self.stream.next_batch(&mut self.batch)? {
+                    return Ok(Arrival::Finished);
+                }
+                continue;
+            };
+            let Entry::Control(index) = code.entry() else { return Ok(Arrival::Ready) };
+            self.at += 1;
+            match self.batch.controls[index] {
+                Control::Sp(sp) => state.sp = sp,
+                Control::Level(level) => state.level = level,
+                control => {
+                    if !sync.passes(lane, control) {
+                        return Ok(Arrival::Waits);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// How many segments, without a control between, all these lanes have next in common within their batches.
+pub(crate) fn common_run(cursors: &[Cursor], lanes: LaneSet) -> usize {
+    let mut streams = lanes.iter().map(|l| &cursors[l.index()]).map(|c| &c.batch.codes[c.at..]);
+    let Some(first) = streams.next() else { return 0 };
+    let common = streams.fold(first, |common, codes| &common[..common_prefix(common, codes)]);
+    common.iter().position(|c| c.as_segment().is_none()).unwrap_or(common.len())
+}
+
+fn common_prefix(a: &[Code], b: &[Code]) -> usize {
+    /// Compared at once; a mismatch is then looked for in one such piece only.
+    const PIECE: usize = 64;
+    let least = a.len().min(b.len());
+    let mut equal = 0;
+    while equal < least {
+        let end = (equal + PIECE).min(least);
+        if a[equal..end] != b[equal..end] {
+            return equal + a[equal..end].iter().zip(&b[equal..end]).take_while(|(x, y)| x == y).count();
+        }
+        equal = end;
+    }
+    least
+}
+
+/// What a run of segments does to each lane that runs it.
+pub(crate) struct RunTotal {
+    pub(crate) segments: usize,
+    pub(crate) instructions: u64,
+    addresses: usize,
+    recorded: usize,
+    /// The stack-pointer change since the last recorded one, or since the run began.
+    sp: i64,
+    level: i64,
+    /// The lowest that the level sank to, relative to where it began: at most 0.
+    lowest_level: i64,
+    last_level: i64,
+}
+
+impl RunTotal {
+    pub(crate) fn of(run: &[SegmentId], briefs: &[Brief]) -> RunTotal {
+        let mut total = RunTotal {
+            segments: run.len(),
+            instructions: 0,
+            addresses: 0,
+            recorded: 0,
+            sp: 0,
+            level: 0,
+            lowest_level: 0,
+            last_level: 0,
+        };
+        for id in run {
+            let brief = &briefs[id.0 as usize];
+            total.instructions += u64::from(brief.instructions);
+            total.addresses += brief.addresses as usize;
+            if brief.recorded {
+                (total.recorded, total.sp) = (total.recorded + 1, 0);
+            }
+            total.sp += i64::from(brief.sp);
+            total.last_level = i64::from(brief.level);
+            total.level += total.last_level;
+            total.lowest_level = total.lowest_level.min(total.level);
+        }
+        total
+    }
+
+    /// The level at which the last segment ran, given the level after it.
+    pub(crate) fn level_before_last(&self, after: u32) -> u32 {
+        (i64::from(after) - self.last_level).max(1) as u32
+    }
+}

@@ -1,0 +1,309 @@
+//! The engine: moves the lanes of one warp as a heuristic chooses. It knows no model.
+//!
+//! Lanes at the same pc form a group; a choice runs a group, or a part of one, through a whole segment. While all live lanes
+//! stand in one group and the model would keep them together, runs of equal segments are found by comparing the lanes' streams
+//! and consumed at once.
+
+mod counts;
+mod cursor;
+mod sync;
+
+use std::collections::HashMap;
+
+use heuristics::{
+    Choice, Extent, Group, Heuristic, Lane, LaneSet, LaneState, Program, Ran, SegmentTable, Spec, Together, WarpView,
+};
+
+pub use counts::Counts;
+pub(crate) use cursor::Cursor;
+use sync::{Arrival, Sync};
+
+use crate::metrics::{Metric, Step};
+use crate::survey::Survey;
+use crate::{Error, MeetingId, Result};
+
+/// How the replay of a warp ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Every lane ran to its end.
+    Complete,
+    /// The model would never run again; the sentence says which lanes wait for what.
+    Deadlock(String),
+}
+
+/// The replay of one warp.
+pub struct Replay<'a> {
+    program: &'a Program,
+    survey: &'a Survey<'a>,
+    briefs: &'a [Brief],
+    cursors: Vec<Cursor<'a>>,
+    states: Vec<LaneState>,
+    /// Instructions of the current segment that each lane has run already; other than 0 only under [`Extent::Instruction`].
+    offsets: Vec<u32>,
+    groups: Vec<Group>,
+    live: LaneSet,
+    sync: Sync,
+    counts: Counts,
+}
+
+/// What a run of segments needs to know of each, packed.
+#[derive(Clone, Copy)]
+pub struct Brief {
+    pub(crate) instructions: u32,
+    pub(crate) addresses: u32,
+    pub(crate) sp: i32,
+    pub(crate) level: i8,
+    pub(crate) recorded: bool,
+    pub(crate) transfers: bool,
+}
+
+impl Brief {
+    /// The briefs of all segments, by number.
+    #[must_use]
+    pub fn all(segments: &SegmentTable) -> Vec<Brief> {
+        segments
+            .iter()
+            .map(|(_, segment)| {
+                let (sp, recorded) = match segment.sp {
+                    trace_format::SpEffect::Add(change) => (change, false),
+                    trace_format::SpEffect::Recorded => (0, true),
+                };
+                let level = match segment.last().kind {
+                    kind if kind.is_call() => 1,
+                    trace_format::Kind::Return => -1,
+                    _ => 0,
+                };
+                let (instructions, addresses) = (segment.len() as u32, segment.addresses);
+                let transfers = segment.last().kind.transfers_control();
+                Brief { instructions, addresses, sp, level, recorded, transfers }
+            })
+            .collect()
+    }
+}
+
+impl<'a> Replay<'a> {
+    /// A warp of these lanes of the survey, at their beginning.
+    ///
+    /// # Errors
+    /// When the trace cannot be read.
+    pub fn new(
+        survey: &'a Survey<'a>,
+        program: &'a Program,
+        briefs: &'a [Brief],
+        lanes: &[usize],
+    ) -> Result<Replay<'a>> {
+        let mut meetings: HashMap<MeetingId, LaneSet, rustc_hash::FxBuildHasher> = HashMap::default();
+        for (seat, lane) in lanes.iter().enumerate() {
+            for meeting in &survey.lanes[*lane].meetings {
+                meetings.entry(*meeting).or_default().insert(Lane(seat as u8));
+            }
+        }
+        let state = LaneState {
+            pc: trace_format::Pc(0),
+            segment: heuristics::SegmentId(0),
+            sp: 0,
+            level: 1,
+            starts_block: false,
+        };
+        let mut replay = Replay {
+            program,
+            survey,
+            briefs,
+            cursors: lanes.iter().map(|l| Cursor::new(survey.stream(*l))).collect(),
+            states: vec![state; lanes.len()],
+            offsets: vec![0; lanes.len()],
+            groups: Vec::new(),
+            live: LaneSet::first(lanes.len()),
+            sync: Sync::new(meetings),
+            counts: Counts::new(lanes.len()),
+        };
+        replay.arrive(LaneSet::first(lanes.len()))?;
+        Ok(replay)
+    }
+
+    /// Runs the warp to its end, or to the model's deadlock.
+    ///
+    /// # Errors
+    /// When the trace cannot be read, or the heuristic answers with a choice that breaks the rules (a bug).
+    pub fn run(
+        mut self,
+        spec: &Spec,
+        heuristic: &mut dyn Heuristic,
+        metrics: &mut [&mut dyn Metric],
+    ) -> Result<(Counts, End)> {
+        let by_instruction = heuristic.extent() == Extent::Instruction;
+        let each_step = by_instruction || !metrics.is_empty();
+        while !self.live.is_empty() {
+            if self.groups.is_empty() {
+                let freed = self.sync.force(&mut self.counts);
+                self.arrive(freed)?;
+                continue;
+            }
+            if !each_step && self.all_together() && heuristic.stays_together(&self.view()) && self.run_together(heuristic)? {
+                continue;
+            }
+            let lanes = match heuristic.choose(&self.view()) {
+                Choice::Run(lanes) => lanes,
+                Choice::Deadlock(lanes) => return Ok((self.counts.clone(), End::Deadlock(self.explain(spec, lanes)))),
+            };
+            self.check(spec, lanes)?;
+            let ran = self.step(lanes, by_instruction, metrics)?;
+            heuristic.executed(&self.view(), &ran);
+        }
+        Ok((self.counts, End::Complete))
+    }
+
+    fn view(&self) -> WarpView<'_> {
+        let ready = self.live - self.sync.waiting();
+        WarpView::new(&self.states, &self.groups, ready, self.live, self.sync.waiting_for_lock(), self.program)
+    }
+
+    /// The rules of a choice: at least one lane, all ready, all at one pc.
+    fn check(&self, spec: &Spec, lanes: LaneSet) -> Result<()> {
+        let group = lanes.lowest().and_then(|l| self.groups.iter().find(|g| g.lanes.contains(l)));
+        match group {
+            Some(group) if lanes.is_subset(&group.lanes) => Ok(()),
+            _ => Err(Error::Bug(format!("heuristic {spec} chose lanes {{{lanes}}}, which are not ready at one pc"))),
+        }
+    }
+
+    /// Runs the lanes through their segment, or one instruction of it.
+    fn step(&mut self, lanes: LaneSet, by_instruction: bool, metrics: &mut [&mut dyn Metric]) -> Result<Ran> {
+        let first = lanes.lowest().expect("checked").index();
+        let (state, offset) = (self.states[first], self.offsets[first]);
+        let segment = &self.program.segments[state.segment];
+        let end = if by_instruction { offset + 1 } else { segment.len() as u32 };
+        let instructions = &segment.instructions[offset as usize..end as usize];
+        let active = lanes.len();
+        self.counts.fetched(active, self.live.len(), instructions.len() as u64);
+        if !metrics.is_empty() {
+            let step = Step::new(instructions, lanes, self.live, (&self.cursors, &self.offsets, &self.states), self.program);
+            for metric in metrics.iter_mut() {
+                metric.step(&step)?;
+            }
+        }
+        self.leave_group(state.pc, lanes);
+        if end as usize == segment.len() {
+            for lane in lanes {
+                let l = lane.index();
+                let brief = &self.briefs[self.states[l].segment.0 as usize];
+                self.cursors[l].pass_segment(brief, &mut self.states[l]);
+                self.states[l].starts_block = segment.last().kind.transfers_control();
+                self.offsets[l] = 0;
+            }
+            self.arrive(lanes)?;
+        } else {
+            let pc = segment.instructions[end as usize].pc;
+            for lane in lanes {
+                let l = lane.index();
+                self.offsets[l] = end;
+                (self.states[l].pc, self.states[l].starts_block) = (pc, false);
+            }
+            self.join_group(pc, lanes);
+        }
+        let last = instructions[instructions.len() - 1];
+        Ok(Ran {
+            lanes,
+            segment: state.segment,
+            level: state.level,
+            last_pc: last.pc,
+            last_kind: last.kind,
+            falls_to: last.next_pc(),
+        })
+    }
+
+    fn all_together(&self) -> bool {
+        self.groups.len() == 1 && self.groups[0].lanes == self.live
+    }
+
+    /// Consumes the longest run of whole basic blocks that all live lanes have in common in their batches and after which another
+    /// segment follows that they have in common; false when there is none. The segment after it is left to an ordinary step: it starts a
+    /// block, so a model that remembers who led the last block chooses anew.
+    fn run_together(&mut self, heuristic: &mut dyn Heuristic) -> Result<bool> {
+        let lanes = self.live;
+        let first = lanes.lowest().expect("a lane is live").index();
+        let common = self.cursors[first].next_segments(cursor::common_run(&self.cursors, lanes));
+        let inner = &common[..common.len().saturating_sub(1)];
+        let Some(last) = inner.iter().rposition(|id| self.briefs[id.0 as usize].transfers) else { return Ok(false) };
+        let ids = &inner[..=last];
+        let total = cursor::RunTotal::of(ids, self.briefs);
+        self.counts.fetched(lanes.len(), lanes.len(), total.instructions);
+        let first_starts_block = lanes.iter().filter(|l| self.states[l.index()].starts_block).collect();
+        for lane in lanes {
+            let l = lane.index();
+            self.cursors[l].pass_run(&total, &mut self.states[l]);
+            self.states[l].starts_block = true;
+        }
+        let last_level = total.level_before_last(self.states[first].level);
+        heuristic.ran_together(&Together {
+            lanes,
+            run: ids,
+            last_level,
+            first_starts_block,
+            segments: &self.program.segments,
+        });
+        self.groups.clear();
+        self.arrive(lanes)?;
+        Ok(true)
+    }
+
+    /// The lanes have run something, or begin, or were freed: each goes on to its next segment, its next wait, or its end.
+    fn arrive(&mut self, lanes: LaneSet) -> Result<()> {
+        let mut arriving = lanes;
+        while let Some(lane) = arriving.lowest() {
+            arriving.remove(lane);
+            let l = lane.index();
+            let arrival = self.cursors[l].arrive(lane, &mut self.states[l], &mut self.sync)?;
+            match arrival {
+                Arrival::Ready => {
+                    self.set_place(l);
+                    self.join_group(self.states[l].pc, LaneSet::only(lane));
+                }
+                Arrival::Waits => self.set_place(l),
+                Arrival::Finished => {
+                    self.live.remove(lane);
+                    self.sync.finished(lane);
+                }
+            }
+            arriving = arriving | self.sync.take_freed(self.live);
+        }
+        Ok(())
+    }
+
+    /// The lane's segment and pc are those that it will run next.
+    fn set_place(&mut self, lane: usize) {
+        if let Some(id) = self.cursors[lane].next_segment() {
+            let state = &mut self.states[lane];
+            (state.segment, state.pc) = (id, self.program.segments[id].start());
+        }
+    }
+
+    fn join_group(&mut self, pc: trace_format::Pc, lanes: LaneSet) {
+        match self.groups.iter_mut().find(|g| g.pc == pc) {
+            Some(group) => group.lanes = group.lanes | lanes,
+            None => self.groups.push(Group { pc, lanes }),
+        }
+    }
+
+    fn leave_group(&mut self, pc: trace_format::Pc, lanes: LaneSet) {
+        let index = self.groups.iter().position(|g| g.pc == pc).expect("a ready lane is in a group");
+        let left = self.groups[index].lanes - lanes;
+        if left.is_empty() {
+            self.groups.swap_remove(index);
+        } else {
+            self.groups[index].lanes = left;
+        }
+    }
+
+    fn explain(&self, spec: &Spec, lanes: LaneSet) -> String {
+        let mut parts: Vec<String> = Vec::new();
+        for (lock, waiting, holders) in self.sync.locks_waited_for(lanes) {
+            let name = self.survey.source().lock_name(lock);
+            parts.push(format!("lanes {{{waiting}}} wait for {name}, held by {{{holders}}}"));
+        }
+        if parts.is_empty() {
+            parts.push(format!("lanes {{{lanes}}} wait at a barrier"));
+        }
+        format!("{spec} deadlocks: {}, which it can't run before them", parts.join("; "))
+    }
+}

@@ -1,0 +1,224 @@
+//! Barriers and locks of one warp: who waits for whom.
+
+use std::collections::HashMap;
+
+use heuristics::{Lane, LaneSet};
+use rustc_hash::FxBuildHasher;
+
+use super::Counts;
+use crate::{Control, LockId, MeetingId};
+
+/// Where a lane that moved on has come to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    /// Before a segment.
+    Ready,
+    /// At a barrier or lock.
+    Waits,
+    /// At its end.
+    Finished,
+}
+
+#[derive(Default)]
+struct Lock {
+    owner: Option<Lane>,
+    sharers: LaneSet,
+    /// Lanes that wait, in the order in which they came; true: for a share.
+    queue: Vec<(Lane, bool)>,
+}
+
+/// The waits of one warp.
+pub(crate) struct Sync {
+    /// Who has each meeting in its stream; a meeting that took place is taken out.
+    expected: HashMap<MeetingId, LaneSet, FxBuildHasher>,
+    arrived: HashMap<MeetingId, LaneSet, FxBuildHasher>,
+    at_meet_all: LaneSet,
+    locks: HashMap<LockId, Lock, FxBuildHasher>,
+    at_meeting: LaneSet,
+    at_lock: LaneSet,
+    finished: LaneSet,
+    freed: LaneSet,
+}
+
+impl Sync {
+    pub(crate) fn new(expected: HashMap<MeetingId, LaneSet, FxBuildHasher>) -> Sync {
+        Sync {
+            expected,
+            arrived: HashMap::default(),
+            at_meet_all: LaneSet::EMPTY,
+            locks: HashMap::default(),
+            at_meeting: LaneSet::EMPTY,
+            at_lock: LaneSet::EMPTY,
+            finished: LaneSet::EMPTY,
+            freed: LaneSet::EMPTY,
+        }
+    }
+
+    /// All lanes that wait.
+    pub(crate) fn waiting(&self) -> LaneSet {
+        self.at_meeting | self.at_lock | self.at_meet_all
+    }
+
+    pub(crate) fn waiting_for_lock(&self) -> LaneSet {
+        self.at_lock
+    }
+
+    /// The lanes freed since the last call; they go on.
+    pub(crate) fn take_freed(&mut self, live: LaneSet) -> LaneSet {
+        if self.at_meet_all == live && !live.is_empty() {
+            self.freed = self.freed | std::mem::take(&mut self.at_meet_all);
+        }
+        std::mem::take(&mut self.freed)
+    }
+
+    /// The lane comes to a control that is neither stack pointer nor level; whether it goes on without waiting.
+    pub(crate) fn passes(&mut self, lane: Lane, control: Control) -> bool {
+        match control {
+            Control::Meet(meeting) => self.meet(lane, meeting),
+            Control::MeetAll => {
+                self.at_meet_all.insert(lane);
+                false
+            }
+            Control::Acquire(lock) => self.acquire(lane, lock, false),
+            Control::AcquireShared(lock) => self.acquire(lane, lock, true),
+            Control::Release(lock) => {
+                self.release(lane, lock);
+                true
+            }
+            Control::Sp(_) | Control::Level(_) => true,
+        }
+    }
+
+    fn meet(&mut self, lane: Lane, meeting: MeetingId) -> bool {
+        let arrived = self.arrived.entry(meeting).or_default();
+        arrived.insert(lane);
+        self.at_meeting.insert(lane);
+        if self.complete(meeting) {
+            self.open(meeting);
+            // This lane goes on at once; the others as freed lanes.
+            self.freed.remove(lane);
+            return true;
+        }
+        false
+    }
+
+    /// Whether all that take part are there, or have finished.
+    fn complete(&self, meeting: MeetingId) -> bool {
+        let (Some(expected), Some(arrived)) = (self.expected.get(&meeting), self.arrived.get(&meeting)) else {
+            return true;
+        };
+        (*expected - self.finished).is_subset(arrived)
+    }
+
+    fn open(&mut self, meeting: MeetingId) {
+        let lanes = self.arrived.remove(&meeting).unwrap_or_default();
+        self.expected.remove(&meeting);
+        self.at_meeting = self.at_meeting - lanes;
+        self.freed = self.freed | lanes;
+    }
+
+    fn acquire(&mut self, lane: Lane, id: LockId, shared: bool) -> bool {
+        let lock = self.locks.entry(id).or_default();
+        if lock.queue.is_empty() && lock.take(lane, shared) {
+            return true;
+        }
+        lock.queue.push((lane, shared));
+        self.at_lock.insert(lane);
+        false
+    }
+
+    fn release(&mut self, lane: Lane, id: LockId) {
+        if let Some(lock) = self.locks.get_mut(&id) {
+            lock.give_back(lane);
+            for freed in lock.admit() {
+                self.at_lock.remove(freed);
+                self.freed.insert(freed);
+            }
+        }
+    }
+
+    /// The lane has come to its end: it gives back what it holds, and nobody waits for it at a barrier.
+    pub(crate) fn finished(&mut self, lane: Lane) {
+        self.finished.insert(lane);
+        let mut held: Vec<LockId> = self.locks.iter().filter(|(_, l)| l.holders().contains(lane)).map(|(i, _)| *i).collect();
+        held.sort_unstable();
+        for id in held {
+            self.release(lane, id);
+        }
+        let mut complete: Vec<MeetingId> = self.arrived.keys().copied().filter(|m| self.complete(*m)).collect();
+        complete.sort_unstable();
+        for meeting in complete {
+            self.open(meeting);
+        }
+    }
+
+    /// No lane is ready: lets the lowest lane that waits for a lock through, or else opens the barrier that the lowest lane waits at.
+    /// That happens only when what they wait for lies outside the replay.
+    pub(crate) fn force(&mut self, counts: &mut Counts) -> LaneSet {
+        counts.forced += 1;
+        if let Some(lane) = self.at_lock.lowest() {
+            self.at_lock.remove(lane);
+            for lock in self.locks.values_mut() {
+                lock.queue.retain(|(l, _)| *l != lane);
+            }
+            return LaneSet::only(lane);
+        }
+        let lane = self.at_meeting.lowest();
+        let meeting = self.arrived.iter().find(|(_, l)| lane.is_some_and(|lane| l.contains(lane))).map(|(m, _)| *m);
+        match meeting {
+            Some(meeting) => self.open(meeting),
+            None => self.freed = self.freed | std::mem::take(&mut self.at_meet_all),
+        }
+        std::mem::take(&mut self.freed)
+    }
+
+    /// The locks that these lanes wait for: lock, who waits, who holds it. In order of lock numbers.
+    pub(crate) fn locks_waited_for(&self, lanes: LaneSet) -> Vec<(LockId, LaneSet, LaneSet)> {
+        let waits = |lock: &Lock| lock.queue.iter().map(|(l, _)| *l).filter(|l| lanes.contains(*l)).collect::<LaneSet>();
+        let mut all: Vec<_> = self.locks.iter().map(|(id, lock)| (*id, waits(lock), lock.holders())).collect();
+        all.retain(|(_, waiting, _)| !waiting.is_empty());
+        all.sort_unstable_by_key(|(id, ..)| *id);
+        all
+    }
+}
+
+impl Lock {
+    fn holders(&self) -> LaneSet {
+        self.sharers | self.owner.into_iter().collect()
+    }
+
+    fn take(&mut self, lane: Lane, shared: bool) -> bool {
+        let others = self.holders() - LaneSet::only(lane);
+        if shared && self.owner.is_none_or(|o| o == lane) {
+            self.sharers.insert(lane);
+            return true;
+        }
+        if !shared && others.is_empty() {
+            self.owner = Some(lane);
+            return true;
+        }
+        false
+    }
+
+    /// A lane that does not hold it gives nothing back: it took the lock outside the replay.
+    fn give_back(&mut self, lane: Lane) {
+        if self.owner == Some(lane) {
+            self.owner = None;
+        } else {
+            self.sharers.remove(lane);
+        }
+    }
+
+    /// Lets those at the head of the queue in, as many as can hold it together.
+    fn admit(&mut self) -> Vec<Lane> {
+        let mut admitted = Vec::new();
+        while let Some((lane, shared)) = self.queue.first().copied() {
+            if !self.take(lane, shared) {
+                break;
+            }
+            self.queue.remove(0);
+            admitted.push(lane);
+        }
+        admitted
+    }
+}

@@ -1,0 +1,115 @@
+//! The checker: judges a replay from outside, knowing neither engine nor model.
+//!
+//! It reads every lane's stream anew, instruction by instruction, and demands of each step: the mask is not empty, its lanes are live,
+//! and each instruction is the next one of every active lane. At the end every lane must have come to its end, and the
+//! counts must be those of the steps. What it finds wrong is a bug of this program, and its messages say which rule was broken.
+
+use heuristics::{Lane, SegmentTable};
+use trace_format::Pc;
+
+use super::{Metric, Step};
+use crate::engine::{Counts, End};
+use crate::{Batch, Entry, Error, LaneSource, LaneStream, Result};
+
+/// Judges the replay of one warp.
+pub struct Checker<'a> {
+    lanes: Vec<Pcs<'a>>,
+    fetches: u64,
+    thread_instructions: u64,
+}
+
+/// A lane's instructions, one after another.
+struct Pcs<'a> {
+    segments: &'a SegmentTable,
+    stream: Box<dyn LaneStream + 'a>,
+    batch: Batch,
+    at: usize,
+    within: usize,
+}
+
+impl Pcs<'_> {
+    fn next(&mut self) -> Result<Option<Pc>> {
+        loop {
+            let Some(code) = self.batch.codes.get(self.at) else {
+                self.at = 0;
+                if !self.stream.next_batch(&mut self.batch)? {
+                    return Ok(None);
+                }
+                continue;
+            };
+            if let Entry::Segment(id) = code.entry()
+                && let Some(instruction) = self.segments[id].instructions.get(self.within)
+            {
+                self.within += 1;
+                return Ok(Some(instruction.pc));
+            }
+            (self.at, self.within) = (self.at + 1, 0);
+        }
+    }
+}
+
+impl<'a> Checker<'a> {
+    /// A checker for a warp of these lanes of the source.
+    #[must_use]
+    pub fn new(source: &'a dyn LaneSource, lanes: &[usize]) -> Checker<'a> {
+        let pcs = |lane: &usize| Pcs {
+            segments: source.segments(),
+            stream: source.stream(*lane),
+            batch: Batch::default(),
+            at: 0,
+            within: 0,
+        };
+        Checker { lanes: lanes.iter().map(pcs).collect(), fetches: 0, thread_instructions: 0 }
+    }
+
+    /// The last judgement, after the replay has ended.
+    ///
+    /// # Errors
+    /// When a lane has instructions left, or the counts are not those of the steps.
+    pub fn finish(mut self, counts: &Counts, end: &End) -> Result<()> {
+        if *end == End::Complete {
+            for (lane, pcs) in self.lanes.iter_mut().enumerate() {
+                if let Some(pc) = pcs.next()? {
+                    return Err(broken(format!("lane {lane} was left before the instruction at {pc}")));
+                }
+            }
+        }
+        let counted = (counts.fetches(), counts.thread_instructions());
+        if counted != (self.fetches, self.thread_instructions) {
+            let seen = (self.fetches, self.thread_instructions);
+            return Err(broken(format!("(fetches, thread instructions) were counted as {counted:?} and seen as {seen:?}")));
+        }
+        Ok(())
+    }
+
+    fn expect(&mut self, lane: Lane, pc: Pc) -> Result<()> {
+        match self.lanes[lane.index()].next()? {
+            Some(next) if next == pc => Ok(()),
+            Some(next) => Err(broken(format!("lane {lane} ran {pc} when its next instruction was at {next}"))),
+            None => Err(broken(format!("lane {lane} ran {pc} after its end"))),
+        }
+    }
+}
+
+fn broken(rule: String) -> Error {
+    Error::Bug(format!("the checker refuses the replay: {rule}"))
+}
+
+impl Metric for Checker<'_> {
+    fn step(&mut self, step: &Step) -> Result<()> {
+        if step.lanes.is_empty() {
+            return Err(broken("a fetch has no active lane".to_owned()));
+        }
+        if !step.lanes.is_subset(&step.live) {
+            return Err(broken(format!("of the active lanes {{{}}} only {{{}}} are live", step.lanes, step.live)));
+        }
+        for instruction in step.instructions {
+            for lane in step.lanes {
+                self.expect(lane, instruction.pc)?;
+            }
+        }
+        self.fetches += step.instructions.len() as u64;
+        self.thread_instructions += (step.instructions.len() * step.lanes.len()) as u64;
+        Ok(())
+    }
+}

@@ -1,0 +1,132 @@
+//! Memory classes: how the addresses of the active lanes lie, per memory operand and fetch.
+//!
+//! *Uniform*: all equal. *Affine*: not uniform, and every address is first + (lane distance) x (second - first) / (distance of the
+//! first two lanes), the division an integer one that rounds towards zero. *Scattered*: the rest. The simulator of Milanez et al. takes affine
+//! accesses whose second address lies below the first for scattered; here they are affine, and counted apart as well.
+//!
+//! Worked number: lanes 0, 1 and 3 access 0x100, 0x108 and 0x118: stride 8, affine with 3 active lanes.
+
+use heuristics::Lane;
+
+use super::{Metric, Step};
+use crate::Result;
+
+/// Memory operands by class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Classes {
+    /// All lanes access one address.
+    pub uniform: u64,
+    /// The addresses follow the lane number by a stride, up or down.
+    pub affine: u64,
+    /// Those of `affine` whose stride is negative.
+    pub affine_downwards: u64,
+    /// The rest.
+    pub scattered: u64,
+}
+
+impl Classes {
+    /// All memory operands.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.uniform + self.affine + self.scattered
+    }
+}
+
+/// Memory operands by class and number of active lanes.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct MemoryClasses {
+    /// Index 0 is one active lane.
+    pub by_active: Vec<Classes>,
+}
+
+impl MemoryClasses {
+    /// None yet, for a warp of so many lanes.
+    #[must_use]
+    pub fn new(lanes: usize) -> MemoryClasses {
+        MemoryClasses { by_active: vec![Classes::default(); lanes] }
+    }
+
+    /// Adds those of another warp.
+    pub fn add(&mut self, other: &MemoryClasses) {
+        if self.by_active.len() < other.by_active.len() {
+            self.by_active.resize(other.by_active.len(), Classes::default());
+        }
+        for (sum, part) in self.by_active.iter_mut().zip(&other.by_active) {
+            sum.uniform += part.uniform;
+            sum.affine += part.affine;
+            sum.affine_downwards += part.affine_downwards;
+            sum.scattered += part.scattered;
+        }
+    }
+
+    /// One memory operand of one fetch, with each active lane's address in lane order.
+    pub(crate) fn access(&mut self, addresses: &[(Lane, u64)]) {
+        let classes = &mut self.by_active[addresses.len() - 1];
+        let first = addresses[0];
+        if addresses.iter().all(|a| a.1 == first.1) {
+            classes.uniform += 1;
+            return;
+        }
+        let distance = |lane: Lane| i128::from(lane.0) - i128::from(first.0.0);
+        let offset = |address: u64| i128::from(address) - i128::from(first.1);
+        let second = addresses[1];
+        let stride = offset(second.1) / distance(second.0);
+        let follows = addresses.iter().all(|(lane, address)| offset(*address) == distance(*lane) * stride);
+        if follows && offset(second.1) != 0 {
+            classes.affine += 1;
+            classes.affine_downwards += u64::from(offset(second.1) < 0);
+        } else {
+            classes.scattered += 1;
+        }
+    }
+}
+
+impl Metric for MemoryClasses {
+    fn step(&mut self, step: &Step) -> Result<()> {
+        let operands: usize = step.instructions.iter().map(|i| usize::from(i.memory)).sum();
+        if operands == 0 {
+            return Ok(());
+        }
+        let lanes: Vec<(Lane, &[u64])> = step.lanes.iter().map(|l| (l, step.addresses(l))).collect();
+        let mut addresses = Vec::with_capacity(lanes.len());
+        for operand in 0..operands {
+            addresses.clear();
+            addresses.extend(lanes.iter().map(|(lane, all)| (*lane, all[operand])));
+            self.access(&addresses);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn class(addresses: &[(u8, u64)]) -> Classes {
+        let mut classes = MemoryClasses::new(8);
+        classes.access(&addresses.iter().map(|(l, a)| (Lane(*l), *a)).collect::<Vec<_>>());
+        classes.by_active[addresses.len() - 1]
+    }
+
+    #[test]
+    fn a_stride_counts_lanes_that_are_not_active() {
+        assert_eq!(class(&[(0, 0x100), (1, 0x108), (3, 0x118)]).affine, 1);
+        assert_eq!(class(&[(0, 0x100), (1, 0x108), (3, 0x110)]).scattered, 1);
+    }
+
+    #[test]
+    fn a_negative_stride_is_affine_and_counted_apart() {
+        let classes = class(&[(0, 0x108), (1, 0x100)]);
+        assert_eq!((classes.affine, classes.affine_downwards), (1, 1));
+    }
+
+    #[test]
+    fn one_lane_is_uniform() {
+        assert_eq!(class(&[(5, 7)]).uniform, 1);
+    }
+
+    #[test]
+    fn equal_first_two_with_another_address_are_scattered() {
+        assert_eq!(class(&[(0, 8), (1, 8), (2, 16)]).scattered, 1);
+    }
+}

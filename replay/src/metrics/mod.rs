@@ -1,0 +1,60 @@
+//! What is measured while lanes run, one file each; counts that every replay has are the engine's own.
+
+mod checker;
+mod memory;
+mod schedule;
+
+use heuristics::{Lane, LaneSet, LaneState, Program};
+use trace_format::Instruction;
+
+pub use checker::Checker;
+pub use memory::{Classes, MemoryClasses};
+pub use schedule::{ScheduleHash, ScheduleWriter};
+
+use crate::Result;
+use crate::engine::Cursor;
+
+/// Instructions that were just fetched, one after another, for the same lanes.
+pub struct Step<'a> {
+    /// The instructions: one fetch each.
+    pub instructions: &'a [Instruction],
+    /// The active lanes.
+    pub lanes: LaneSet,
+    /// The lanes that are not finished, those that wait included.
+    pub live: LaneSet,
+    cursors: &'a [Cursor<'a>],
+    offsets: &'a [u32],
+    states: &'a [LaneState],
+    program: &'a Program,
+}
+
+impl<'a> Step<'a> {
+    pub(crate) fn new(
+        instructions: &'a [Instruction],
+        lanes: LaneSet,
+        live: LaneSet,
+        (cursors, offsets, states): (&'a [Cursor<'a>], &'a [u32], &'a [LaneState]),
+        program: &'a Program,
+    ) -> Step<'a> {
+        Step { instructions, lanes, live, cursors, offsets, states, program }
+    }
+
+    /// The memory addresses of an active lane in these instructions, in order.
+    #[must_use]
+    pub fn addresses(&self, lane: Lane) -> &'a [u64] {
+        let l = lane.index();
+        let segment = &self.program.segments[self.states[l].segment];
+        let before = segment.instructions[..self.offsets[l] as usize].iter().map(|i| usize::from(i.memory)).sum();
+        let count: usize = self.instructions.iter().map(|i| usize::from(i.memory)).sum();
+        &self.cursors[l].addresses()[before..before + count]
+    }
+}
+
+/// Something that is measured over the steps of one warp's replay.
+pub trait Metric {
+    /// Called for every step, in order.
+    ///
+    /// # Errors
+    /// When a result cannot be written, or the step breaks a rule.
+    fn step(&mut self, step: &Step) -> Result<()>;
+}

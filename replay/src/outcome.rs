@@ -1,0 +1,55 @@
+//! The result of a replay under one heuristic, summed over its warps.
+
+use crate::engine::{Counts, End};
+use crate::metrics::MemoryClasses;
+
+/// What one heuristic made of the lanes.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The heuristic as it would be typed, every parameter spelt out.
+    pub heuristic: String,
+    /// Lanes replayed.
+    pub lanes: usize,
+    /// Seats in a warp.
+    pub warp_size: usize,
+    /// How many warps there were.
+    pub warps: usize,
+    /// What was counted; means nothing after a deadlock.
+    pub counts: Counts,
+    /// How the replay ended; the first deadlock of any warp.
+    pub end: End,
+    /// No schedule needs fewer fetches: over each warp's instructions, the largest number of times that any of its lanes runs it.
+    pub lower_bound: u64,
+    /// No schedule needs more: every lane alone.
+    pub upper_bound: u64,
+    /// Thread instructions of each lane.
+    pub lane_instructions: Vec<u64>,
+    /// The schedule's hash, where it was asked for.
+    pub schedule_fnv1a64: Option<u64>,
+    /// Memory operands by class, where the trace has addresses and they were asked for.
+    pub memory: Option<MemoryClasses>,
+}
+
+impl Outcome {
+    /// Thread instructions / (fetches x warp size): 0 to 1. None when nothing was fetched.
+    #[must_use]
+    pub fn simt_efficiency(&self) -> Option<f64> {
+        let slots = self.counts.fetches() as f64 * self.warp_size as f64;
+        (slots > 0.0).then(|| self.counts.thread_instructions() as f64 / slots)
+    }
+
+    /// Whether every lane ran to its end.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.end == End::Complete
+    }
+
+    /// `ok`, or the sentence that says why there are no numbers.
+    #[must_use]
+    pub fn status(&self) -> &str {
+        match &self.end {
+            End::Complete => "ok",
+            End::Deadlock(sentence) => sentence,
+        }
+    }
+}

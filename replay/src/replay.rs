@@ -1,0 +1,155 @@
+//! A replay from lanes to outcomes: survey, warps, one job per heuristic and warp on all cores, sums.
+
+use std::io::Write;
+use std::path::Path;
+use std::sync::Mutex;
+
+use heuristics::{Program, Spec};
+use rayon::prelude::*;
+
+use crate::engine::{Brief, Counts, End, Replay};
+use crate::metrics::{Checker, MemoryClasses, Metric, ScheduleHash, ScheduleWriter};
+use crate::survey::Survey;
+use crate::warps::{Grouping, warp_size, warps};
+use crate::{Error, LaneSource, Outcome, Result};
+
+/// What is asked of a replay beside its heuristics.
+#[derive(Clone, Debug, Default)]
+pub struct ReplayOptions {
+    /// Seats in a warp, 1 to [`heuristics::MAX_LANES`]. Default: all lanes in one warp (of at most that many).
+    pub warp_size: Option<usize>,
+    /// How lanes are put into warps. Default: consecutive.
+    pub grouping: Grouping,
+    /// Whether the checker judges every step. Default: no.
+    pub check: bool,
+    /// Whether to hash the schedule. Default: no.
+    pub schedule_hash: bool,
+    /// Whether to classify memory accesses; for traces that have addresses. Default: no.
+    pub memory: bool,
+}
+
+/// Where every fetch is written: the file and its name in errors.
+pub struct ScheduleFile<'a> {
+    /// The file.
+    pub out: &'a mut (dyn Write + Send),
+    /// Its name.
+    pub path: &'a Path,
+}
+
+/// What a job, one heuristic on one warp, found.
+struct Part {
+    counts: Counts,
+    end: End,
+    hash: Option<u64>,
+    memory: Option<MemoryClasses>,
+}
+
+/// Replays the lanes under each heuristic. `done` is called after each job (one heuristic on one warp) with the jobs done so far and
+/// all jobs. Results do not depend on the number of workers.
+///
+/// # Errors
+/// When the trace cannot be read, a schedule cannot be written, the warp size is not possible, or a rule of replay is broken (a bug).
+pub fn replay(
+    source: &dyn LaneSource,
+    specs: &[Spec],
+    options: &ReplayOptions,
+    schedule: Option<ScheduleFile>,
+    done: &(dyn Fn(usize, usize) + Sync),
+) -> Result<Vec<Outcome>> {
+    let size = warp_size(source.lanes(), options.warp_size)?;
+    let mut survey = Survey::new(source, specs.iter().any(Spec::needs_control_flow))?;
+    let program =
+        Program { segments: source.segments().clone(), control_flow: std::mem::take(&mut survey.control_flow) };
+    let briefs = Brief::all(&program.segments);
+    let warps = warps(&survey, size, options.grouping);
+    let bounds: Vec<u64> = warps.par_iter().map(|w| survey.least_fetches(w)).collect::<Result<_>>()?;
+    let jobs: Vec<(usize, usize)> = (0..specs.len()).flat_map(|s| (0..warps.len()).map(move |w| (s, w))).collect();
+    let run = |(spec, warp): (usize, usize), out: Option<(&mut dyn Write, &Path)>| {
+        run_job(&survey, &program, &briefs, &specs[spec], &warps[warp], options, out)
+    };
+    let parts: Vec<Part> = match schedule {
+        // A file has one order of fetches: the jobs run one after another.
+        Some(file) => {
+            let mut parts = Vec::with_capacity(jobs.len());
+            for (n, job) in jobs.iter().enumerate() {
+                writeln!(file.out, "heuristic {} warp {}", specs[job.0], job.1)
+                    .map_err(|source| Error::Write { path: file.path.to_owned(), source })?;
+                parts.push(run(*job, Some((file.out, file.path)))?);
+                done(n + 1, jobs.len());
+            }
+            file.out.flush().map_err(|source| Error::Write { path: file.path.to_owned(), source })?;
+            parts
+        }
+        None => {
+            let finished = Mutex::new(0);
+            jobs.par_iter()
+                .map(|job| {
+                    let part = run(*job, None)?;
+                    let mut finished = finished.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                    *finished += 1;
+                    done(*finished, jobs.len());
+                    Ok(part)
+                })
+                .collect::<Result<_>>()?
+        }
+    };
+    let lane_instructions: Vec<u64> = survey.lanes.iter().map(|l| l.instructions).collect();
+    let outcome = |(spec, parts): (&Spec, &[Part])| Outcome {
+        heuristic: spec.to_string(),
+        lanes: source.lanes(),
+        warp_size: size,
+        warps: warps.len(),
+        counts: sum_counts(parts, size),
+        end: first_deadlock(parts),
+        lower_bound: bounds.iter().sum(),
+        upper_bound: lane_instructions.iter().sum(),
+        lane_instructions: lane_instructions.clone(),
+        schedule_fnv1a64: parts.iter().map(|p| p.hash).collect::<Option<Vec<u64>>>().map(|h| ScheduleHash::of_warps(&h)),
+        memory: sum_memory(parts),
+    };
+    Ok(specs.iter().zip(parts.chunks(warps.len().max(1))).map(outcome).collect())
+}
+
+fn run_job(
+    survey: &Survey,
+    program: &Program,
+    briefs: &[Brief],
+    spec: &Spec,
+    lanes: &[usize],
+    options: &ReplayOptions,
+    out: Option<(&mut dyn Write, &Path)>,
+) -> Result<Part> {
+    let mut heuristic = spec.build(lanes.len(), program);
+    let mut checker = options.check.then(|| Checker::new(survey.source(), lanes));
+    let mut hash = options.schedule_hash.then(|| ScheduleHash::new(lanes.len()));
+    let mut memory = options.memory.then(|| MemoryClasses::new(lanes.len()));
+    let mut writer = out.map(|(out, path)| ScheduleWriter::new(out, path, lanes.len()));
+    let mut metrics: Vec<&mut dyn Metric> = Vec::new();
+    metrics.extend(checker.as_mut().map(|m| m as &mut dyn Metric));
+    metrics.extend(hash.as_mut().map(|m| m as &mut dyn Metric));
+    metrics.extend(memory.as_mut().map(|m| m as &mut dyn Metric));
+    metrics.extend(writer.as_mut().map(|m| m as &mut dyn Metric));
+    let (counts, end) = Replay::new(survey, program, briefs, lanes)?.run(spec, &mut *heuristic, &mut metrics)?;
+    if let Some(checker) = checker {
+        checker.finish(&counts, &end)?;
+    }
+    Ok(Part { counts, end, hash: hash.map(|h| h.value()), memory })
+}
+
+fn sum_counts(parts: &[Part], warp_size: usize) -> Counts {
+    let mut sum = Counts::new(warp_size);
+    parts.iter().for_each(|p| sum.add(&p.counts));
+    sum
+}
+
+fn sum_memory(parts: &[Part]) -> Option<MemoryClasses> {
+    let mut sum = MemoryClasses::default();
+    for part in parts {
+        sum.add(part.memory.as_ref()?);
+    }
+    (!parts.is_empty()).then_some(sum)
+}
+
+fn first_deadlock(parts: &[Part]) -> End {
+    parts.iter().find(|p| p.end != End::Complete).map_or(End::Complete, |p| p.end.clone())
+}

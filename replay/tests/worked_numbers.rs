@@ -1,0 +1,76 @@
+//! Small programs whose fetches were counted by hand and by other simulators: four lanes each.
+
+use heuristics::Spec;
+use replay::in_memory::{Does, InMemory};
+use replay::{ReplayOptions, replay};
+use trace_format::{Instruction, Kind, Pc, SpEffect};
+
+/// A lane as text: decimal pcs, ranges `3-5`; a letter after a pc says what the instruction is: `b` branches, `c` calls
+/// (8 bytes of stack), `r` returns.
+fn lane(text: &str) -> Vec<Does> {
+    let mut does = Vec::new();
+    for token in text.split_whitespace() {
+        let digits = token.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        let (first, last) = digits.split_once('-').unwrap_or((digits, digits));
+        let (first, last): (u64, u64) = (first.parse().unwrap(), last.parse().unwrap());
+        for pc in first..=last {
+            let (kind, sp) = match &token[digits.len()..] {
+                "b" if pc == last => (Kind::Branch, 0),
+                "c" if pc == last => (Kind::Call, -8),
+                "r" if pc == last => (Kind::Return, 8),
+                _ => (Kind::Plain, 0),
+            };
+            let instruction = Instruction { pc: Pc(pc), len: 1, kind, sp: SpEffect::Add(sp), memory: 0 };
+            does.push(Does::Runs(instruction, Vec::new()));
+        }
+    }
+    does
+}
+
+/// Asserts thread instructions, and fetches under minpc, minsp-pc, maxfun-minpc:mode=1, long:n=4 and ipdom.
+fn check(lanes: [&str; 4], thread_instructions: u64, fetches: [u64; 5]) {
+    let source = InMemory::new(&lanes.map(lane));
+    let specs = Spec::parse_list("minpc,minsp-pc,maxfun-minpc:mode=1,long:n=4,ipdom").unwrap();
+    let options = ReplayOptions { check: true, ..ReplayOptions::default() };
+    let outcomes = replay(&source, &specs, &options, None, &|_, _| {}).unwrap();
+    assert!(outcomes.iter().all(|o| o.counts.thread_instructions() == thread_instructions), "{outcomes:?}");
+    let counted: Vec<u64> = outcomes.iter().map(|o| o.counts.fetches()).collect();
+    assert_eq!(counted, fetches);
+}
+
+#[test]
+fn a_diamond_whose_join_comes_last() {
+    let (then, otherwise) = ("1-2b 3-5b 7-8", "1-2b 6 7-8");
+    check([then, otherwise, then, otherwise], 24, [8, 8, 8, 8, 8]);
+}
+
+#[test]
+fn a_diamond_whose_else_arm_lies_after_the_join() {
+    let (then, otherwise) = ("1-2b 3-5 6-7r", "1-2b 8-9b 6-7r");
+    check([then, otherwise, then, otherwise], 26, [11, 11, 11, 9, 9]);
+}
+
+#[test]
+fn a_loop_of_three_instructions_with_trip_counts_one_to_four() {
+    let trips = |n: usize| format!("1-2 {} 6", vec!["3-5b"; n].join(" "));
+    let lanes: Vec<String> = (1..=4).map(trips).collect();
+    check([&lanes[0], &lanes[1], &lanes[2], &lanes[3]], 42, [15, 15, 15, 15, 15]);
+}
+
+#[test]
+fn a_callee_above_its_caller_called_from_both_arms() {
+    let (then, otherwise) = ("1-2b 3c 30-34r 4b 7", "1-2b 5c 30-34r 6b 7");
+    check([then, otherwise, then, otherwise], 40, [12, 17, 17, 12, 17]);
+}
+
+#[test]
+fn an_unstructured_condition() {
+    // if (a || b) X; Y
+    let (a, b, neither) = ("1-2b 5 6-7", "1-2b 3-4b 5 6-7", "1-2b 3-4b 6-7");
+    let source = InMemory::new(&[a, b, neither, a].map(lane));
+    let specs = Spec::parse_list("minpc,ipdom").unwrap();
+    let outcomes = replay(&source, &specs, &ReplayOptions::default(), None, &|_, _| {}).unwrap();
+    let fetches: Vec<u64> = outcomes.iter().map(|o| o.counts.fetches()).collect();
+    // The stack runs 5 twice: once for the lanes of each way into it.
+    assert_eq!(fetches, [7, 8]);
+}
