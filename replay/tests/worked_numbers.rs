@@ -47,30 +47,36 @@ fn a_diamond_whose_join_comes_last() {
 #[test]
 fn a_diamond_whose_else_arm_lies_after_the_join() {
     let (then, otherwise) = ("1-2b 3-5 6-7r", "1-2b 8-9b 6-7r");
-    check([then, otherwise, then, otherwise], 26, [11, 11, 11, 9, 9]);
+    check([otherwise, then, otherwise, then], 26, [11, 11, 11, 9, 9]);
 }
 
 #[test]
 fn a_loop_of_three_instructions_with_trip_counts_one_to_four() {
-    let trips = |n: usize| format!("1-2 {} 6", vec!["3-5b"; n].join(" "));
+    let trips = |n: usize| format!("{} 6-8", vec!["3-5b"; n].join(" "));
     let lanes: Vec<String> = (1..=4).map(trips).collect();
     check([&lanes[0], &lanes[1], &lanes[2], &lanes[3]], 42, [15, 15, 15, 15, 15]);
 }
 
 #[test]
 fn a_callee_above_its_caller_called_from_both_arms() {
-    let (then, otherwise) = ("1-2b 3c 30-34r 4b 7", "1-2b 5c 30-34r 6b 7");
-    check([then, otherwise, then, otherwise], 40, [12, 17, 17, 12, 17]);
+    let (then, otherwise) = ("1-2b 3c 30-34r 4b 7-8", "1-2b 5c 30-34r 6 7-8");
+    check([then, otherwise, then, otherwise], 44, [13, 18, 18, 13, 18]);
+}
+
+#[test]
+fn a_callee_below_its_caller_called_from_both_arms() {
+    let (then, otherwise) = ("41-42b 43c 30-34r 44b 47-48", "41-42b 45c 30-34r 46 47-48");
+    check([then, otherwise, then, otherwise], 44, [18, 18, 18, 13, 18]);
+}
+
+#[test]
+fn the_same_after_fusing_the_two_call_sites() {
+    check(["1-5c 30-34r 6-7"; 4], 48, [12, 12, 12, 12, 12]);
 }
 
 #[test]
 fn an_unstructured_condition() {
-    // if (a || b) X; Y
-    let (a, b, neither) = ("1-2b 5 6-7", "1-2b 3-4b 5 6-7", "1-2b 3-4b 6-7");
-    let source = InMemory::new(&[a, b, neither, a].map(lane));
-    let specs = Spec::parse_list("minpc,ipdom").unwrap();
-    let outcomes = replay(&source, &specs, &ReplayOptions::default(), None, &|_, _| {}).unwrap();
-    let fetches: Vec<u64> = outcomes.iter().map(|o| o.counts.fetches()).collect();
-    // The stack runs 5 twice: once for the lanes of each way into it.
-    assert_eq!(fetches, [7, 8]);
+    // if (a || b) X; Y, where X ends with a jump to Y: a holds for lane 0, b for lane 1.
+    let (a, b, neither) = ("1-2b 5-7b 8-9", "1-2b 3-4b 5-7b 8-9", "1-2b 3-4b 8-9");
+    check([a, b, neither, neither], 28, [9, 9, 9, 12, 12]);
 }
