@@ -3,6 +3,7 @@
 //! A [`view::View`] makes lanes of a trace; [`replay`] puts them into warps, runs each warp under each heuristic, and
 //! returns an [`Outcome`] per heuristic.
 
+mod columns;
 pub mod engine;
 mod error;
 pub mod in_memory;
@@ -15,6 +16,7 @@ mod survey;
 pub mod view;
 mod warps;
 
+pub use columns::{COLUMNS, Column, Setting, to_json, write_csv};
 pub use error::{Error, Result};
 pub use lanes_source::LaneSource;
 pub use outcome::Outcome;

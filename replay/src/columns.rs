@@ -1,0 +1,181 @@
+//! The columns of a result: one ordered registry, from which CSV, JSON and docs/metrics.md are made.
+
+use std::io::Write;
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use crate::metrics::Classes;
+use crate::{Error, Outcome, Result};
+
+/// What a result is a result of, beside the heuristic.
+#[derive(Clone, Debug, Default)]
+pub struct Setting {
+    /// The trace's file name.
+    pub trace: String,
+    /// The program and its arguments.
+    pub command: String,
+    /// The region replayed, as resolved.
+    pub region: String,
+    /// `all` or `main`.
+    pub code: String,
+    /// `drop`, `serialize` or `ignore`.
+    pub locks: String,
+    /// How lanes were put into warps.
+    pub group: String,
+    /// Threads in the trace.
+    pub threads: usize,
+}
+
+/// A column.
+pub struct Column {
+    /// Its name in CSV and JSON.
+    pub name: &'static str,
+    /// What it is, with its unit.
+    pub definition: &'static str,
+    from: From,
+}
+
+/// All columns, in order.
+pub static COLUMNS: &[Column] = &[
+    setting("trace", "The trace's file name.", |s| json!(s.trace)),
+    setting("command", "The program that was traced, and its arguments.", |s| json!(s.command)),
+    setting("region", "The part of the run that was replayed.", |s| json!(s.region)),
+    setting("code", "The code that was replayed: all, or main (the main executable only).", |s| json!(s.code)),
+    setting("locks", "How locks counted: serialize, drop or ignore.", |s| json!(s.locks)),
+    setting("group", "How lanes were put into warps.", |s| json!(s.group)),
+    setting("threads", "Threads in the trace, replayed or not.", |s| json!(s.threads)),
+    of("lanes", "Lanes replayed: threads that came to the region.", |o| json!(o.lanes)),
+    of("warp_size", "Seats in a warp, W.", |o| json!(o.warp_size)),
+    of("warps", "Warps, each replayed on its own.", |o| json!(o.warps)),
+    of("heuristic", "The reconvergence model, every parameter spelt out.", |o| json!(o.heuristic)),
+    of("status", "`ok`, or the sentence that says why there are no numbers (a deadlock).", |o| json!(o.status())),
+    counted("fetches", "Warp instructions: instructions issued, each for all its active lanes.", |o| {
+        json!(o.counts.fetches())
+    }),
+    counted("thread_instructions", "Thread instructions: instructions executed, summed over lanes.", |o| {
+        json!(o.counts.thread_instructions())
+    }),
+    counted("simt_efficiency", "thread_instructions / (fetches x warp_size): 0 to 1.", |o| json!(o.simt_efficiency())),
+    counted("divergent_fetches", "Warp instructions issued for fewer lanes than were live (not finished).", |o| {
+        json!(o.counts.divergent_fetches)
+    }),
+    counted("divergent_instructions", "Thread instructions in divergent fetches.", |o| {
+        json!(o.counts.divergent_instructions)
+    }),
+    of(
+        "lower_bound",
+        "Warp instructions that any schedule needs at least: per warp and static instruction the largest number of times that one lane runs it, summed.",
+        |o| json!(o.lower_bound),
+    ),
+    of("upper_bound", "Warp instructions when nothing is shared: the thread instructions of all lanes.", |o| {
+        json!(o.upper_bound)
+    }),
+    counted("active_histogram", "Warp instructions with 1, 2 … W active lanes.", |o| json!(o.counts.active)),
+    of("lane_instructions", "Thread instructions of each lane, in lane order.", |o| json!(o.lane_instructions)),
+    counted(
+        "forced",
+        "Waits for locks or barriers that were cut short because what they waited for was not replayed.",
+        |o| json!(o.counts.forced),
+    ),
+    counted(
+        "schedule_fnv1a64",
+        "FNV-1a hash of every fetch's pc and active mask, 16 hex digits; only with --schedule-hash.",
+        |o| o.schedule_fnv1a64.map_or(Value::Null, |h| json!(format!("{h:016x}"))),
+    ),
+    memory("memory_uniform", "Memory operands, by 1, 2 … W active lanes, whose lanes all access one address.", |c| {
+        c.uniform
+    }),
+    memory("memory_affine", "Memory operands whose addresses follow the lane number by a stride, up or down.", |c| {
+        c.affine
+    }),
+    memory("memory_affine_downwards", "Those of memory_affine whose stride is negative.", |c| c.affine_downwards),
+    memory("memory_scattered", "Memory operands that are neither uniform nor affine.", |c| c.scattered),
+];
+
+/// Where a column's value comes from.
+enum From {
+    Setting(fn(&Setting) -> Value),
+    /// Known whether or not the replay came to its end.
+    Outcome(fn(&Outcome) -> Value),
+    /// Null after a deadlock.
+    Counted(fn(&Outcome) -> Value),
+    /// By number of active lanes; null after a deadlock, and where memory was not asked for.
+    Memory(fn(&Classes) -> u64),
+}
+
+const fn setting(name: &'static str, definition: &'static str, value: fn(&Setting) -> Value) -> Column {
+    Column { name, definition, from: From::Setting(value) }
+}
+
+const fn of(name: &'static str, definition: &'static str, value: fn(&Outcome) -> Value) -> Column {
+    Column { name, definition, from: From::Outcome(value) }
+}
+
+const fn counted(name: &'static str, definition: &'static str, value: fn(&Outcome) -> Value) -> Column {
+    Column { name, definition, from: From::Counted(value) }
+}
+
+const fn memory(name: &'static str, definition: &'static str, value: fn(&Classes) -> u64) -> Column {
+    Column { name, definition, from: From::Memory(value) }
+}
+
+impl Column {
+    /// Its value; null where there is none (after a deadlock, or when it was not asked for).
+    #[must_use]
+    pub fn value(&self, setting: &Setting, outcome: &Outcome) -> Value {
+        match self.from {
+            From::Setting(value) => value(setting),
+            From::Outcome(value) => value(outcome),
+            From::Counted(_) | From::Memory(_) if !outcome.is_complete() => Value::Null,
+            From::Counted(value) => value(outcome),
+            From::Memory(value) => {
+                outcome.memory.as_ref().map_or(Value::Null, |m| m.by_active.iter().map(value).collect())
+            }
+        }
+    }
+
+    /// Whether it is a fact of the setting, which JSON holds once.
+    #[must_use]
+    pub fn is_of_setting(&self) -> bool {
+        matches!(self.from, From::Setting(_))
+    }
+
+    fn csv(&self, setting: &Setting, outcome: &Outcome) -> String {
+        match self.value(setting, outcome) {
+            Value::Null => String::new(),
+            Value::String(text) => text,
+            Value::Array(items) => items.iter().map(Value::to_string).collect::<Vec<_>>().join(" "),
+            value => value.to_string(),
+        }
+    }
+}
+
+/// The results as one JSON object: the setting, and `results`, a list with an object per heuristic. Columns without a value are left out.
+#[must_use]
+pub fn to_json(setting: &Setting, outcomes: &[Outcome], view: &str) -> Value {
+    let object = |of_setting: bool, outcome: &Outcome| -> Map<String, Value> {
+        let columns = COLUMNS.iter().filter(|c| c.is_of_setting() == of_setting);
+        let values = columns.map(|c| (c.name.to_owned(), c.value(setting, outcome)));
+        values.filter(|(_, value)| !value.is_null()).collect()
+    };
+    let mut all = outcomes.first().map(|o| object(true, o)).unwrap_or_default();
+    all.insert("view".to_owned(), json!(view));
+    all.insert("results".to_owned(), outcomes.iter().map(|o| Value::Object(object(false, o))).collect());
+    Value::Object(all)
+}
+
+/// The results as CSV: a header with every column, then a row per heuristic. Lists have spaces between their numbers.
+///
+/// # Errors
+/// When `out` cannot be written; `path` is its name in the error.
+pub fn write_csv(setting: &Setting, outcomes: &[Outcome], out: impl Write, path: &Path) -> Result<()> {
+    let failed = |source: std::io::Error| Error::Write { path: path.to_owned(), source };
+    let mut writer = csv::Writer::from_writer(out);
+    writer.write_record(COLUMNS.iter().map(|c| c.name)).map_err(|e| failed(e.into()))?;
+    for outcome in outcomes {
+        let row = COLUMNS.iter().map(|c| c.csv(setting, outcome));
+        writer.write_record(row).map_err(|e| failed(e.into()))?;
+    }
+    writer.flush().map_err(failed)
+}
