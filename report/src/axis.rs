@@ -7,7 +7,7 @@ pub(crate) struct Tick {
     pub(crate) label: String,
 }
 
-/// Ticks at round numbers from 0 to `max`, at most `most` steps (1 at least).
+/// Ticks at round numbers from 0 to `max`, at most `most` steps (1 at least); one at 0 where `max` is not above 0.
 pub(crate) fn ticks(max: f64, most: usize) -> Vec<Tick> {
     let step = round_step(max / most.max(1) as f64);
     // Half a thousandth of a step makes up for what division rounds away.

@@ -1,7 +1,7 @@
 //! Horizontal bars in panels, with two reference lines each: the layout of every bar chart.
 
 use crate::axis::{self, Tick};
-use crate::palette::{FAINT_INK, GRID, INK, PAPER};
+use crate::palette::{FAINT_INK, GRID, INK, PAPER, is_dark};
 use crate::text::{self, LINE};
 use crate::{Anchor, Colour, Counts, Outcome, Picture, PlotOptions, Row, Text, colour_of};
 
@@ -20,7 +20,7 @@ pub(crate) struct BarChart {
 pub(crate) enum Scale {
     /// This value in all panels; ticks are labelled once, at the bottom.
     Shared(f64),
-    /// The largest value of each panel, whose ticks are labelled at each.
+    /// The largest count of each panel (5 at least), whose ticks are labelled at each.
     OfEachPanel,
 }
 
@@ -104,8 +104,8 @@ impl BarChart {
                     Content::Value(v, _) => Some(v),
                     Content::Sentence(_) => None,
                 });
-                // Something must be there for bars of length 0 to be compared with.
-                lines.chain(bars).fold(0.0, f64::max).max(f64::MIN_POSITIVE)
+                // Counts are whole, so that the ticks of a shorter axis would not be.
+                lines.chain(bars).fold(5.0, f64::max)
             }
         }
     }
@@ -121,17 +121,8 @@ impl BarChart {
             .map(|line| text::width(&line, size, false))
             .fold(0.0, f64::max);
         let left = margin + widest_label + gap;
-        let mut right = width - margin - size;
-        for panel in &self.panels {
-            let max = self.max(panel);
-            for bar in &panel.bars {
-                let Content::Value(value, printed) = &bar.content else { continue };
-                // The printed value follows the bar's end and must not leave the picture.
-                let room = width - margin - gap - text::width(printed, size, false) - left;
-                right = right.min(left + room / (value / max).max(f64::EPSILON));
-            }
-        }
-        let right = right.max(left + size);
+        // The last tick's label is centred on the axis' end.
+        let right = width - margin - size;
         Frame { size, small, margin, gap, width, label_room, left, right }
     }
 
@@ -167,7 +158,7 @@ impl BarChart {
         references.draw(picture, frame, bottom);
         y = top + pad;
         for (bar, row) in panel.bars.iter().zip(&rows) {
-            row.draw_text(picture, frame, bar, y + row.height / 2.0, x_of);
+            row.draw_text(picture, frame, bar, y + row.height / 2.0, &references, x_of);
             y += row.height;
         }
         picture.line((frame.left, top), (frame.left, bottom), 0.8, INK);
@@ -246,7 +237,15 @@ impl RowLayout {
         RowLayout { label, sentence, height: lines * LINE + frame.size * 0.5 }
     }
 
-    fn draw_text(&self, picture: &mut Picture, frame: &Frame, bar: &Bar, middle: f64, x_of: impl Fn(f64) -> f64) {
+    fn draw_text(
+        &self,
+        picture: &mut Picture,
+        frame: &Frame,
+        bar: &Bar,
+        middle: f64,
+        references: &References,
+        x_of: impl Fn(f64) -> f64,
+    ) {
         let first = |lines: usize, size: f64| middle - (lines as f64 - 1.0) / 2.0 * size * LINE;
         for (i, line) in self.label.iter().enumerate() {
             let y = first(self.label.len(), frame.size) + i as f64 * frame.size * LINE;
@@ -254,23 +253,54 @@ impl RowLayout {
         }
         match &bar.content {
             Content::Value(value, printed) => {
-                let x = x_of(*value) + frame.gap;
-                picture.text_on_paper(Text::new(printed, x, middle, frame.size, INK));
+                let text = place_value(frame, bar.colour, printed, x_of(*value), middle, references);
+                if text.anchor == Anchor::End { picture.text(text) } else { picture.texts_on_paper(vec![text]) }
             }
             Content::Sentence(_) => {
-                for (i, line) in self.sentence.iter().enumerate() {
-                    let y = first(self.sentence.len(), frame.small) + i as f64 * frame.small * LINE;
-                    picture.text_on_paper(Text::new(line, frame.left + frame.gap, y, frame.small, FAINT_INK));
-                }
+                let texts: Vec<Text> = (0..)
+                    .map(|i| first(self.sentence.len(), frame.small) + f64::from(i) * frame.small * LINE)
+                    .zip(&self.sentence)
+                    .map(|(y, line)| Text::new(line, frame.left + frame.gap, y, frame.small, FAINT_INK))
+                    .collect();
+                picture.texts_on_paper(texts);
             }
         }
     }
 }
 
+/// The text that says a bar's value: the first of these places that is free of reference lines and within the picture: behind
+/// the bar's end, within it, behind the lines that follow it, within it before the lines that cross it.
+fn place_value(frame: &Frame, colour: Colour, printed: &str, end: f64, middle: f64, references: &References) -> Text {
+    let width = text::width(printed, frame.size, false);
+    let within_colour = if is_dark(colour) { PAPER } else { INK };
+    let behind = |x: f64| Text::new(printed, x + frame.gap, middle, frame.size, INK);
+    let within = |x: f64| Text::new(printed, x - frame.gap, middle, frame.size, within_colour).anchored(Anchor::End);
+    let is_free = |text: &Text| {
+        let [left, _, right, _] = text.extent();
+        let in_bar = text.anchor == Anchor::Start || left >= frame.left + 1.0;
+        in_bar && right <= frame.width - frame.margin && !references.cross(left - 2.0, right + 2.0)
+    };
+    let after_lines = references.lines.iter().map(|l| l.x).filter(|x| *x >= end).map(behind);
+    let before_lines = references.lines.iter().map(|l| l.x).filter(|x| *x <= end).map(within);
+    let places = [behind(end), within(end)].into_iter().chain(after_lines).chain(before_lines);
+    places
+        .into_iter()
+        .find(is_free)
+        .unwrap_or_else(|| if end - frame.left < width + 2.0 * frame.gap { behind(end) } else { within(end) })
+}
+
 /// The two reference lines of a panel, with their labels above it.
 struct References {
-    /// Each line: its x, where it begins, and whether it is the line of the best.
-    lines: Vec<(f64, f64, bool)>,
+    lines: Vec<Reference>,
+}
+
+/// A reference line.
+struct Reference {
+    x: f64,
+    /// Where it begins; it ends at the panel's bottom.
+    top: f64,
+    /// Whether it is the line of the best possible.
+    best: bool,
 }
 
 impl References {
@@ -283,6 +313,8 @@ impl References {
         found.extend(panel.unshared.as_ref().map(|(v, label)| (x_of(*v), label.as_str(), false)));
         found.sort_by(|a, b| a.0.total_cmp(&b.0));
         let width = |i: usize| text::width(found[i].1, frame.small, false);
+        // Between two labels in one row.
+        let apart = 1.5 * frame.size;
         let fits_right = |i: usize| found[i].0 + width(i) <= frame.width - frame.margin;
         let fits_left = |i: usize| found[i].0 - width(i) >= frame.margin;
         // Per label: the row above the panel (0 is the lower) and its anchor.
@@ -290,15 +322,15 @@ impl References {
             0 => Vec::new(),
             1 => vec![(0, if fits_right(0) { Anchor::Start } else { Anchor::End })],
             _ if fits_left(0) && fits_right(1) => vec![(0, Anchor::End), (0, Anchor::Start)],
-            _ if fits_right(0) && fits_left(1) && found[0].0 + width(0) + frame.gap < found[1].0 - width(1) => {
+            _ if fits_right(0) && fits_left(1) && found[0].0 + width(0) + apart < found[1].0 - width(1) => {
                 vec![(0, Anchor::Start), (0, Anchor::End)]
             }
             _ if fits_right(0) && fits_right(1) => {
-                let beside = found[0].0 + width(0) + frame.gap < found[1].0;
+                let beside = found[0].0 + width(0) + apart < found[1].0;
                 vec![(usize::from(!beside), Anchor::Start), (0, Anchor::Start)]
             }
             _ if fits_left(0) && fits_left(1) => {
-                let beside = found[1].0 - width(1) - frame.gap > found[0].0;
+                let beside = found[1].0 - width(1) - apart > found[0].0;
                 vec![(0, Anchor::End), (usize::from(!beside), Anchor::End)]
             }
             _ => vec![(1, Anchor::Start), (0, Anchor::End)],
@@ -311,14 +343,19 @@ impl References {
             let shift = if anchor == Anchor::Start { 2.0 } else { -2.0 };
             let colour = if best { INK } else { FAINT_INK };
             picture.text(Text::new(label, x + shift, label_top + line / 2.0, frame.small, colour).anchored(anchor));
-            lines.push((x, label_top + line * 0.1, best));
+            lines.push(Reference { x, top: label_top + line * 0.1, best });
         }
         picture.height += rows as f64 * line;
         References { lines }
     }
 
+    /// Whether one of them stands between two x.
+    fn cross(&self, left: f64, right: f64) -> bool {
+        self.lines.iter().any(|line| left <= line.x && line.x <= right)
+    }
+
     fn draw(&self, picture: &mut Picture, frame: &Frame, bottom: f64) {
-        for &(x, top, best) in &self.lines {
+        for &Reference { x, top, best } in &self.lines {
             let width = frame.size * 0.12;
             // Paper at both sides keeps the line apart from a bar of its own colour.
             let beside = width / 2.0 + 0.4;

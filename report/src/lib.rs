@@ -62,8 +62,7 @@ impl Columns {
         }
     }
 
-    /// The size of the text that labels bars and axes, in points. Captions are 5 pt at least in print: the smallest text is
-    /// nine tenths of this.
+    /// The size of the text that labels bars and axes, in points; the smallest text is nine tenths of it.
     #[must_use]
     pub fn text_size(self) -> f64 {
         match self {

@@ -44,6 +44,12 @@ pub fn colour_of(heuristic: &str) -> Colour {
     COLOURS.iter().find(|(known, _)| *known == name).map_or(OTHER, |&(_, colour)| colour)
 }
 
+/// Whether white text reads better on it than dark text.
+pub(crate) fn is_dark((r, g, b): Colour) -> bool {
+    // Rec. 709 weights. Half of white is where both contrasts are about equal for colours as they are stored (gamma 2.2).
+    0.2126 * f64::from(r) + 0.7152 * f64::from(g) + 0.0722 * f64::from(b) < 127.5
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -90,6 +96,12 @@ mod tests {
                 assert!(distance >= 15.0, "{name} and {other_name} are only {distance:.1} apart");
             }
         }
+    }
+
+    #[test]
+    fn every_heuristic_has_a_colour() {
+        let heuristics: Vec<&str> = heuristics::REGISTRY.iter().map(|entry| entry.name).collect();
+        assert_eq!(COLOURS.map(|(name, _)| name).to_vec(), heuristics);
     }
 
     #[test]

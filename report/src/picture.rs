@@ -121,11 +121,16 @@ impl Picture {
         self.marks.push(Mark::Text(text));
     }
 
-    /// Text over paper of its own, so that lines behind it don't run through it.
-    pub(crate) fn text_on_paper(&mut self, text: Text) {
-        let [left, top, right, bottom] = text.extent();
-        self.marks.push(Mark::Box([left - 1.0, top, right + 1.0, bottom], PAPER));
-        self.text(text);
+    /// Lines of text over paper of their own, so that lines behind them don't run through.
+    pub(crate) fn texts_on_paper(&mut self, texts: Vec<Text>) {
+        let around = texts
+            .iter()
+            .map(Text::extent)
+            .reduce(|a, b| [a[0].min(b[0]), a[1].min(b[1]), a[2].max(b[2]), a[3].max(b[3])]);
+        if let Some([left, top, right, bottom]) = around {
+            self.fill([left - 1.0, top - 1.0, right + 1.0, bottom + 1.0], PAPER);
+        }
+        self.marks.extend(texts.into_iter().map(Mark::Text));
     }
 
     pub(crate) fn fill(&mut self, extent: [f64; 4], colour: Colour) {

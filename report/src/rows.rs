@@ -54,7 +54,7 @@ pub struct Counts {
     pub fetches: u64,
     /// Instructions executed by lanes.
     pub thread_instructions: u64,
-    /// Thread instructions / (fetches x lanes of a warp), 0 to 1.
+    /// Thread instructions / (fetches x lanes of a warp), 0 to 1; 0 when there were no fetches.
     pub simt_efficiency: f64,
     /// Fetches with fewer active than live lanes.
     pub divergent_fetches: u64,
@@ -287,6 +287,8 @@ impl Fields<'_> {
         let text = self.text("simt_efficiency");
         match text.parse::<f64>() {
             Ok(value) if (0.0..=1.0).contains(&value) => Ok(value),
+            // Without fetches there is nothing to divide by.
+            _ if text.is_empty() && self.text("fetches") == "0" => Ok(0.0),
             _ => Err(self.fault(
                 "simt_efficiency",
                 format!("{text:?} is not a number from 0 to 1: write the row anew with `replay --csv`"),

@@ -5,8 +5,8 @@ use crate::Row;
 /// What a row says of its setting, in the order in which differences are told: what a reader asks first stands first.
 const FIELDS: [Field; 10] = [
     Field { value: |r| some(&r.command), words: |v| v.to_owned() },
-    Field { value: |r| number(r.threads), words: |v| counted(v, "thread") },
     Field { value: |r| number(r.lanes), words: |v| counted(v, "lane") },
+    Field { value: |r| number(r.threads), words: |v| counted(v, "thread") },
     Field { value: |r| number(r.warps), words: |v| counted(v, "warp") },
     Field { value: |r| some(&r.warp_size), words: |v| format!("warp size {v}") },
     Field { value: |r| some(&r.group), words: |v| format!("grouping {v}") },
@@ -16,8 +16,9 @@ const FIELDS: [Field; 10] = [
     Field { value: |r| some(&r.trace), words: |v| v.to_owned() },
 ];
 const COMMAND: usize = 0;
-const LANES: usize = 2;
+const LANES: usize = 1;
 const WARPS: usize = 3;
+const WARP_SIZE: usize = 4;
 const GROUP: usize = 5;
 const REGION: usize = 6;
 const CODE: usize = 7;
@@ -92,7 +93,8 @@ pub(crate) fn settings(rows: &[Row]) -> Settings<'_> {
     Settings { title, subtitle, settings }
 }
 
-/// The fewest fields, taken from the front, that tell all settings apart.
+/// The fewest fields, taken from the front, that tell all settings apart; the number of lanes wherever it differs, since an
+/// efficiency means little without it.
 fn telling_fields(all: &[&Values]) -> Vec<usize> {
     let parts = |fields: &[usize]| {
         let mut keys: Vec<Vec<&Option<String>>> = all.iter().map(|v| fields.iter().map(|&f| &v[f]).collect()).collect();
@@ -103,7 +105,7 @@ fn telling_fields(all: &[&Values]) -> Vec<usize> {
     let mut fields = Vec::new();
     for field in 0..FIELDS.len() {
         let with: Vec<usize> = fields.iter().copied().chain([field]).collect();
-        if parts(&with) > parts(&fields) {
+        if parts(&with) > parts(&fields) || (field == LANES && common(all, &[LANES]).is_empty()) {
             fields = with;
         }
     }
@@ -127,7 +129,7 @@ fn title(all: &[&Values]) -> String {
     let named = if all.iter().all(|v| v[COMMAND].is_none()) { TRACE } else { COMMAND };
     let mut fields = vec![named, LANES];
     if several_warps(all) {
-        fields.push(WARPS);
+        fields.extend([WARPS, WARP_SIZE]);
     }
     words(all[0], &common(all, &fields)).join(" · ")
 }
@@ -180,10 +182,10 @@ mod tests {
     #[test]
     fn a_field_that_tells_nothing_new_is_not_told() {
         let rows = [row("fft -p 8", Some(8)), row("fft -p 16", Some(16))];
-        assert_eq!(headings(&rows), [Some("fft -p 8".to_owned()), Some("fft -p 16".to_owned())]);
+        assert_eq!(headings(&rows), [Some("fft -p 8 · 8 lanes".to_owned()), Some("fft -p 16 · 16 lanes".to_owned())]);
         assert_eq!(settings(&rows).title, "");
         let rows = [row("fft", Some(8)), row("fft", Some(16))];
-        assert_eq!(headings(&rows), [Some("8 threads".to_owned()), Some("16 threads".to_owned())]);
+        assert_eq!(headings(&rows), [Some("8 lanes".to_owned()), Some("16 lanes".to_owned())]);
         assert_eq!(settings(&rows).title, "fft");
     }
 

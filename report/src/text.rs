@@ -3,6 +3,8 @@
 //! A chart is drawn before it is known which font shows it. Widths are those of DejaVu Sans, the widest of the usual sans-serif
 //! fonts (Arial and Helvetica are about a tenth narrower), so that what fits here fits everywhere.
 
+use crate::axis;
+
 /// The fonts asked for, best first.
 pub(crate) const FONTS: &str = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif";
 
@@ -76,12 +78,16 @@ pub(crate) fn printable(text: &str) -> String {
         .collect()
 }
 
-/// A count with commas between the thousands: `1,234,567`.
+/// A count with commas between the thousands: `1,234,567`. From a million millions on it is rounded, since it would be too wide
+/// for the narrow charts.
 pub(crate) fn count(n: u64) -> String {
+    if n >= 1_000_000_000_000 {
+        return axis::short(n as f64);
+    }
     let digits = n.to_string();
     let mut text = String::new();
     for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);
@@ -116,6 +122,7 @@ mod tests {
     #[test]
     fn counts_have_commas_between_thousands() {
         assert_eq!([0, 999, 1000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!(count(1_234_567_890_123), "1.235 T");
     }
 
     #[test]

@@ -113,7 +113,7 @@ impl Frame {
                     self.small_chart(picture, row, left, top, max);
                 }
                 Outcome::Failed(sentence) => {
-                    let mut y = top - self.size * 0.3 - self.small * LINE / 2.0;
+                    let mut y = top + self.small * LINE / 2.0;
                     for line in text::wrap(&text::printable(sentence), self.small, false, self.panel) {
                         picture.text(Text::new(&line, left, y, self.small, FAINT_INK));
                         y += self.small * LINE;
@@ -123,24 +123,28 @@ impl Frame {
             }
         }
         if rows.iter().any(|row| row.counts().is_some()) {
-            let (x, y) = (self.margin + self.size / 2.0, top + self.tall / 2.0);
-            let title = Text::new("fetches (%)", x, y, self.size, INK);
-            picture.text(title.anchored(Anchor::Middle).upwards());
+            self.share_axis(picture, top, max);
         }
         picture.height = bottom + self.size * 0.4 + self.small * LINE + self.size * 0.6;
+    }
+
+    /// What stands left of a strip: the axis that its charts share, even where the first of them failed.
+    fn share_axis(&self, picture: &mut Picture, top: f64, max: f64) {
+        let x = self.left - self.size * 0.4;
+        for tick in axis::ticks(max, 2) {
+            let y = top + self.tall * (1.0 - tick.value / max);
+            picture.text(Text::new(&tick.label, x, y, self.small, INK).anchored(Anchor::End));
+        }
+        let title = Text::new("fetches (%)", self.margin + self.size / 2.0, top + self.tall / 2.0, self.size, INK);
+        picture.text(title.anchored(Anchor::Middle).upwards());
     }
 
     fn small_chart(&self, picture: &mut Picture, row: &Row, left: f64, top: f64, max: f64) {
         let (right, bottom) = (left + self.panel, top + self.tall);
         let y_of = |share: f64| bottom - self.tall * share / max;
-        let first = left <= self.left + f64::EPSILON;
         for tick in axis::ticks(max, 2) {
             let y = y_of(tick.value);
             picture.line((left, y), (right, y), 0.5, GRID);
-            if first {
-                let x = left - self.size * 0.4;
-                picture.text(Text::new(&tick.label, x, y, self.small, INK).anchored(Anchor::End));
-            }
         }
         let shares = shares(row);
         let step = self.panel / shares.len().max(1) as f64;
