@@ -1,1 +1,200 @@
 //! From a raw trace to lanes: which part of each thread is replayed, and how locks and barriers count.
+//!
+//! A trace is faithful; meaning is chosen here. A [`View`] looks at all events once, decides which part of each thread
+//! is the region, which waits are one meeting and which addresses are locks, cuts the blocks into segments, and
+//! reads each thread once more to count what is kept. Then each lane can be streamed as often as needed: a stream reads
+//! the thread's part of the trace as it goes and holds no more than a batch.
+//!
+//! Traces read from text are taken as they stand: they are streams already.
+
+mod blocks;
+mod code_filter;
+mod frames;
+mod lane_state;
+mod locks;
+mod meetings;
+mod options;
+mod plan;
+mod region;
+mod spin;
+mod stream;
+mod summary;
+mod survey;
+mod sync_stack;
+
+use heuristics::SegmentTable;
+use rayon::prelude::*;
+use rustc_hash::{FxHashMap, FxHashSet};
+use trace_format::{Pc, Seq, Trace};
+
+use self::blocks::BlockFacts;
+use self::code_filter::Classifier;
+use self::lane_state::Counts;
+use self::locks::LockTable;
+use self::meetings::Meetings;
+use self::plan::Plan;
+use self::region::Choice;
+use self::stream::ThreadReader;
+use self::survey::ThreadSurvey;
+use crate::{Error, LaneOrigin, LaneStream, LockId, Result};
+
+pub use options::{CodeFilter, Locks, Region, ViewOptions};
+pub use summary::{LeftOut, Summary};
+
+/// The lanes that a trace is replayed as.
+pub struct View {
+    trace: Trace,
+    plan: Plan,
+    lanes: Vec<LaneOrigin>,
+    summary: Summary,
+}
+
+impl View {
+    /// Looks at the whole trace and decides what its lanes are.
+    ///
+    /// # Errors
+    /// When the trace cannot be read, or has no lane under these options; the message then says why and
+    /// what to do.
+    pub fn new(trace: &Trace, options: &ViewOptions) -> Result<View> {
+        let verbatim = trace.meta().engine == "text";
+        let threads = survey::survey(trace)?;
+        let choice = region::choose(&options.region, trace, &threads, verbatim)?;
+        let table = cut_segments(trace, &threads, &choice);
+        let classifier = (!verbatim).then(|| Classifier::new(trace, options.code));
+        let blocks = BlockFacts::new(trace.blocks(), &table, classifier.as_ref(), &choice.rule.entries);
+        let plan = Plan {
+            table,
+            blocks,
+            region: choice.rule.clone(),
+            lock_rule: if verbatim { Locks::Ignore } else { options.locks },
+            locks: lock_table(&threads),
+            meetings: Meetings::new(&threads),
+            verbatim,
+        };
+        let counted = count(trace, &plan)?;
+        let (lanes, summary) = take_lanes(trace, &choice, &counted, verbatim);
+        if lanes.is_empty() {
+            return Err(nothing_left(options, &summary));
+        }
+        Ok(View { trace: trace.clone(), plan, lanes, summary })
+    }
+
+    /// The segments that the streams are made of.
+    #[must_use]
+    pub fn segments(&self) -> &SegmentTable {
+        &self.plan.table
+    }
+
+    /// The lanes, in thread order.
+    #[must_use]
+    pub fn lanes(&self) -> &[LaneOrigin] {
+        &self.lanes
+    }
+
+    /// A lane's stream from its beginning.
+    ///
+    /// # Panics
+    /// When there is no lane of this number.
+    #[must_use]
+    pub fn stream(&self, lane: usize) -> Box<dyn LaneStream + '_> {
+        Box::new(ThreadReader::new(&self.trace, &self.plan, self.lanes[lane].thread))
+    }
+
+    /// What was taken of the trace, and what was not.
+    #[must_use]
+    pub fn summary(&self) -> &Summary {
+        &self.summary
+    }
+
+    /// A lock's name for people: `mutex 0x404080 (tree_lock)`.
+    #[must_use]
+    pub fn lock_name(&self, lock: LockId) -> String {
+        self.plan.locks.name(lock, &self.trace)
+    }
+
+    /// Whether memory addresses were recorded.
+    #[must_use]
+    pub fn has_memory(&self) -> bool {
+        self.trace.meta().memory
+    }
+}
+
+/// The segments: cut also where blocks were left half-way, and where the region's function begins.
+fn cut_segments(trace: &Trace, threads: &[ThreadSurvey], choice: &Choice) -> SegmentTable {
+    let mut cuts: FxHashSet<Pc> = choice.rule.entries.iter().copied().collect();
+    cuts.extend(threads.iter().flat_map(|t| &t.cuts));
+    let mut cuts: Vec<Pc> = cuts.into_iter().collect();
+    cuts.sort_unstable();
+    SegmentTable::new(trace.blocks(), &cuts)
+}
+
+fn lock_table(threads: &[ThreadSurvey]) -> LockTable {
+    let mut found = FxHashMap::default();
+    for (object, kind) in threads.iter().flat_map(|t| &t.locks) {
+        let known = found.entry(*object).or_insert(*kind);
+        *known = (*known).min(*kind);
+    }
+    LockTable::new(found)
+}
+
+/// Per thread: what becomes of its instructions, and when it came to the region.
+fn count(trace: &Trace, plan: &Plan) -> Result<Vec<(Counts, Option<Seq>)>> {
+    trace.threads().par_iter().map(|t| ThreadReader::new(trace, plan, t.id).count()).collect()
+}
+
+/// The threads that something is kept of are the lanes.
+fn take_lanes(
+    trace: &Trace,
+    choice: &Choice,
+    counted: &[(Counts, Option<Seq>)],
+    verbatim: bool,
+) -> (Vec<LaneOrigin>, Summary) {
+    let mut lanes = Vec::new();
+    let mut summary = Summary { threads: trace.threads().len(), region: choice.words.clone(), ..Summary::default() };
+    for (i, (thread, (counts, first))) in trace.threads().iter().zip(counted).enumerate() {
+        summary.instructions += thread.instructions;
+        summary.kept += counts.kept;
+        summary.outside_region += counts.outside_region;
+        summary.outside_main += counts.outside_main;
+        summary.sync_runtime += counts.sync_runtime;
+        summary.critical += counts.critical;
+        summary.spin += counts.spin;
+        if counts.kept > 0 || verbatim {
+            lanes.push(LaneOrigin { thread: thread.id, first: first.unwrap_or_default() });
+            continue;
+        }
+        let reason = match (choice.others.get(&i), first) {
+            (Some(other), _) => other.clone(),
+            (None, None) => "never in the region".into(),
+            (None, Some(_)) => "nothing of it is kept".into(),
+        };
+        match summary.left_out.iter_mut().find(|l| l.reason == reason) {
+            Some(left) => left.threads.push(thread.id),
+            None => summary.left_out.push(LeftOut { threads: vec![thread.id], reason }),
+        }
+    }
+    summary.lanes = lanes.len();
+    (lanes, summary)
+}
+
+/// Why there is no lane, and the way out.
+fn nothing_left(options: &ViewOptions, summary: &Summary) -> Error {
+    if summary.instructions == 0 {
+        return Error::Request("the trace holds no instructions: was the recording stopped before it began?".into());
+    }
+    let dropped: Vec<String> = summary.dropped().into_iter().map(|(reason, n)| format!("{n} {reason}")).collect();
+    let mut ways_out = vec!["`--region all`"];
+    if options.code == CodeFilter::Main {
+        ways_out.push("`--code all`");
+    }
+    if options.locks == Locks::Drop {
+        ways_out.push("`--locks serialize`");
+    }
+    Error::Request(format!(
+        "nothing is left to replay: of {} thread instructions, {} were dropped ({}); try {}",
+        summary.instructions,
+        summary.instructions - summary.kept,
+        dropped.join(", "),
+        ways_out.join(" or ")
+    ))
+}

@@ -1,0 +1,155 @@
+//! What is the same for each execution of a block, worked out once: its codes, and whether it can be taken whole.
+
+use heuristics::{SegmentId, SegmentTable};
+use trace_format::{BlockId, BlockTable, Kind, Pc, SpEffect};
+
+use super::code_filter::{Class, Classifier};
+use crate::Code;
+
+/// Of a block, what its execution needs. `Flags` tell whether the short way is open to it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Facts {
+    /// Where its codes are.
+    first: u32,
+    segments: u16,
+    /// How many instructions it has.
+    pub len: u32,
+    pub flags: Flags,
+    /// What it adds to the stack pointer; after its last recorded change, where it has one.
+    pub net: i32,
+    /// How far above its beginning the stack pointer is before the last segment's change, at most, where nothing is recorded.
+    pub rise: i32,
+    /// What its last segment alone adds to the stack pointer; 0 where that is recorded.
+    pub last: i32,
+}
+
+/// Properties of a block, as bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Flags(u8);
+
+impl Flags {
+    /// Its last instruction is a call.
+    pub const CALL: u8 = 1;
+    /// Its last instruction is a return.
+    pub const RETURN: u8 = 2;
+    /// It has a `pause`, and nothing of it is filtered out.
+    pub const PAUSE: u8 = 4;
+    /// It has recorded stack pointers.
+    pub const RECORDED: u8 = 8;
+    /// A call or return stands before its last instruction.
+    pub const INNER: u8 = 16;
+    /// Some of it is filtered out.
+    pub const FILTERED: u8 = 32;
+    /// The region's function begins in it.
+    pub const ENTRY: u8 = 64;
+
+    /// Whether one of these bits is set.
+    #[inline]
+    pub fn has(self, bits: u8) -> bool {
+        self.0 & bits != 0
+    }
+}
+
+/// The facts of all blocks and segments.
+#[derive(Default)]
+pub(super) struct BlockFacts {
+    facts: Vec<Facts>,
+    codes: Vec<Code>,
+    classes: Vec<Class>,
+    entries: Vec<bool>,
+}
+
+impl BlockFacts {
+    /// Works the facts out; `entries` are the first instructions of the region's function. Without a classifier
+    /// all code is kept.
+    pub fn new(
+        blocks: &BlockTable,
+        table: &SegmentTable,
+        classifier: Option<&Classifier>,
+        entries: &[Pc],
+    ) -> BlockFacts {
+        let class = |pc| classifier.map_or(Class::Keep, |c| c.class(pc));
+        let mut all = BlockFacts {
+            classes: table.iter().map(|(_, s)| class(s.start())).collect(),
+            entries: table.iter().map(|(_, s)| entries.contains(&s.start())).collect(),
+            ..BlockFacts::default()
+        };
+        for (id, _) in blocks.iter() {
+            let facts = all.work_out(table, table.of_block(id));
+            all.facts.push(facts);
+            all.codes.extend(table.of_block(id).iter().map(|s| Code::segment(*s)));
+        }
+        all
+    }
+
+    fn work_out(&self, table: &SegmentTable, ids: &[SegmentId]) -> Facts {
+        let mut facts = Facts {
+            first: u32::try_from(self.codes.len()).expect("fewer than 2^32 segments in all blocks"),
+            segments: u16::try_from(ids.len()).expect("a block has at most 4096 instructions"),
+            len: 0,
+            flags: Flags(0),
+            net: 0,
+            rise: 0,
+            last: 0,
+        };
+        let mut flags = 0;
+        for (i, id) in ids.iter().enumerate() {
+            let segment = &table[*id];
+            let last = i + 1 == ids.len();
+            facts.len += segment.len() as u32;
+            facts.rise = facts.rise.max(facts.net);
+            match segment.sp {
+                SpEffect::Add(change) => {
+                    facts.net = facts.net.saturating_add(change);
+                    facts.last = change;
+                }
+                SpEffect::Recorded => {
+                    flags |= Flags::RECORDED;
+                    (facts.net, facts.last) = (0, 0);
+                }
+            }
+            let kind = segment.last().kind;
+            match (kind.is_call(), kind == Kind::Return) {
+                (true, _) => flags |= if last { Flags::CALL } else { Flags::INNER },
+                (_, true) => flags |= if last { Flags::RETURN } else { Flags::INNER },
+                _ => {}
+            }
+            if self.classes[id.0 as usize] != Class::Keep {
+                flags |= Flags::FILTERED;
+            }
+            if self.entries[id.0 as usize] {
+                flags |= Flags::ENTRY;
+            }
+            if segment.instructions.iter().any(|i| i.kind == Kind::Pause) {
+                flags |= Flags::PAUSE;
+            }
+        }
+        if flags & Flags::FILTERED != 0 {
+            flags &= !Flags::PAUSE;
+        }
+        facts.flags = Flags(flags);
+        facts
+    }
+
+    /// The facts of a block.
+    #[inline]
+    pub fn of(&self, block: BlockId) -> Facts {
+        self.facts[block.index()]
+    }
+
+    /// The codes of a block: its segments, whole.
+    #[inline]
+    pub fn codes(&self, facts: Facts) -> &[Code] {
+        &self.codes[facts.first as usize..][..facts.segments as usize]
+    }
+
+    /// What the code filter says of a segment.
+    pub fn class(&self, segment: SegmentId) -> Class {
+        self.classes[segment.0 as usize]
+    }
+
+    /// Whether the region's function begins with this segment.
+    pub fn is_entry(&self, segment: SegmentId) -> bool {
+        self.entries[segment.0 as usize]
+    }
+}

@@ -1,0 +1,109 @@
+//! Which code is replayed: what lies outside the main executable, and what belongs to synchronisation and the thread runtime.
+
+use trace_format::{Module, ModuleRole, Pc, Trace};
+
+use super::CodeFilter;
+
+/// What the code filter says of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Class {
+    /// It stays.
+    Keep,
+    /// It is not in the main executable, and only that was asked for.
+    OutsideMain,
+    /// It belongs to a thread runtime or to the dynamic loader.
+    SyncRuntime,
+}
+
+/// Libraries that are thread runtime as a whole.
+const RUNTIME_LIBRARIES: [&str; 4] = ["libgomp", "libomp", "libiomp", "libpthread"];
+
+/// Tells the class of code by its address.
+pub(super) struct Classifier<'a> {
+    trace: &'a Trace,
+    filter: CodeFilter,
+    /// Without a loader the C library is in the main executable.
+    is_static: bool,
+}
+
+impl<'a> Classifier<'a> {
+    pub fn new(trace: &'a Trace, filter: CodeFilter) -> Classifier<'a> {
+        let is_static = !trace.modules().iter().any(|m| m.role == ModuleRole::Loader);
+        Classifier { trace, filter, is_static }
+    }
+
+    /// The class of the code at an address.
+    pub fn class(&self, pc: Pc) -> Class {
+        let module = self.trace.module_of(pc);
+        if self.is_runtime(module, pc) {
+            return Class::SyncRuntime;
+        }
+        let in_main = module.is_some_and(|m| m.role == ModuleRole::Main);
+        if self.filter == CodeFilter::Main && !in_main { Class::OutsideMain } else { Class::Keep }
+    }
+
+    fn is_runtime(&self, module: Option<&Module>, pc: Pc) -> bool {
+        let Some(module) = module else { return false };
+        let name = module.name();
+        // musl's loader is also its C library: there the names of the functions decide.
+        let is_libc = ["libc.so", "libc-", "libc.musl", "ld-musl"].iter().any(|l| name.starts_with(l));
+        if is_libc || (module.role == ModuleRole::Main && self.is_static) {
+            return self.trace.symbol_of(pc).is_some_and(|s| is_runtime_function(&s.name));
+        }
+        module.role == ModuleRole::Loader || RUNTIME_LIBRARIES.iter().any(|l| name.starts_with(l))
+    }
+}
+
+/// Whether a function of the C library, or of a static program, belongs to synchronisation or the thread runtime.
+fn is_runtime_function(name: &str) -> bool {
+    const PREFIXES: [&str; 9] =
+        ["pthread_", "nptl_", "lll_", "futex_", "new_sem_", "dl_runtime_resolve", "dl_fixup", "GOMP_", "gomp_"];
+    const NAMES: [&str; 5] = ["start_thread", "clone", "clone3", "clone_internal", "clone_internal_fallback"];
+    // The functions of omp.h by their first words: a user's own `omp_…` must stay.
+    const OPENMP: [&str; 14] = [
+        "get_", "set_", "unset_", "init_", "destroy_", "test_", "in_", "is_", "fulfill_", "pause_", "display_",
+        "capture_", "control_", "target_",
+    ];
+    if name.starts_with("__kmp") {
+        return true;
+    }
+    // glibc has the same function as `pthread_x`, `__pthread_x`, `___pthread_x` and `__GI___pthread_x`.
+    let bare = name.trim_start_matches('_');
+    let bare = bare.strip_prefix("GI_").unwrap_or(bare).trim_start_matches('_');
+    PREFIXES.iter().any(|p| bare.starts_with(p))
+        || NAMES.contains(&bare)
+        || bare.strip_prefix("omp_").is_some_and(|rest| OPENMP.iter().any(|o| rest.starts_with(o)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runtime_functions_are_known_under_all_their_names() {
+        for name in [
+            "pthread_mutex_lock",
+            "___pthread_mutex_lock",
+            "__GI___pthread_cond_wait",
+            "start_thread",
+            "__clone3",
+            "__lll_lock_wait",
+            "_dl_runtime_resolve_xsavec",
+            "GOMP_parallel",
+            "gomp_team_end",
+            "omp_get_thread_num",
+            "__kmpc_fork_call",
+        ] {
+            assert!(is_runtime_function(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn functions_with_similar_names_are_no_runtime() {
+        for name in
+            ["clone_tree", "main._omp_fn.0", ".omp_outlined.", "omp_mandelbrot", "worker", "kmp_search", "memcpy"]
+        {
+            assert!(!is_runtime_function(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,643 @@
+//! A thread's way through its stream, item by item: what is kept of it, and what the replay must be told.
+//!
+//! Two states run side by side. The *true* one follows the whole stream: stack pointer, open frames, functions, locks.
+//! The *expected* one is what the replay makes of the stream it gets. Where they differ before a kept
+//! segment, a control sets the replay right.
+//!
+//! Most blocks are kept whole, change the stack pointer by constants and call nothing half-way: they take a short way.
+
+use heuristics::SegmentId;
+use trace_format::{BlockId, Event, Kind, Seq, SpEffect, SyncFunction};
+
+use super::Locks;
+use super::blocks::{Facts, Flags};
+use super::code_filter::Class;
+use super::frames::Frames;
+use super::locks::{self, Action, Held, HeldLock};
+use super::plan::Plan;
+use super::spin::Spin;
+use super::survey::is_barrier;
+use super::sync_stack::SyncStack;
+use crate::{Batch, Code, Control, Entry, MeetingId};
+
+/// Why an instruction is not replayed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reason {
+    OutsideRegion,
+    OutsideMain,
+    SyncRuntime,
+    Critical,
+}
+
+/// Instructions by what became of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    pub kept: u64,
+    pub outside_region: u64,
+    pub outside_main: u64,
+    pub sync_runtime: u64,
+    pub critical: u64,
+    pub spin: u64,
+}
+
+impl Counts {
+    fn drop(&mut self, reason: Reason, instructions: u64) {
+        *match reason {
+            Reason::OutsideRegion => &mut self.outside_region,
+            Reason::OutsideMain => &mut self.outside_main,
+            Reason::SyncRuntime => &mut self.sync_runtime,
+            Reason::Critical => &mut self.critical,
+        } += instructions;
+    }
+}
+
+/// How the part of the region that a thread is in ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Extent {
+    /// With the thread.
+    Whole,
+    /// When fewer functions than this are open.
+    Function { height: usize },
+    /// When the stack pointer rises above this one; not while more signal handlers than these are running.
+    Frame { entry: u64, handlers: usize },
+}
+
+/// What the last instruction leaves open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pending {
+    Nothing,
+    /// A call that is kept: it stays a call if the code called is kept. Its code is at this index; the stack pointer before it.
+    Call {
+        code: usize,
+        sp: u64,
+    },
+    /// A call that is not kept, or a signal: a frame opens if the next instruction is kept.
+    Entry,
+}
+
+/// Where a thread stands.
+pub(super) struct LaneState<'a> {
+    plan: &'a Plan,
+    launches: std::slice::Iter<'a, Option<MeetingId>>,
+    waits: std::slice::Iter<'a, MeetingId>,
+
+    sp: u64,
+    /// The stack pointer before and after the last jump of it that did not follow from an instruction.
+    jump: (u64, u64),
+    /// Whether frames have to be looked at before the next instruction: the stack pointer has jumped.
+    unsettled: bool,
+    frames: Frames,
+    pending: Pending,
+    stack: SyncStack,
+    held: Held,
+    extent: Option<Extent>,
+    /// Whether nothing of the extent was kept as yet.
+    fresh: bool,
+    /// The stack pointer that counts as 0.
+    base: u64,
+    spin: Spin,
+    /// Whether the thread has just yielded.
+    yielded: bool,
+
+    expected_sp: u64,
+    expected_level: u32,
+
+    /// Whether all of this holds: in an extent of which something was kept, in no leaf function, in no dropped critical section, in
+    /// no handler, no loop watched.
+    quiet: bool,
+    /// The highest stack pointer that closes neither a frame nor the extent.
+    ceiling: u64,
+
+    counts: Counts,
+    now: Seq,
+    first: Option<Seq>,
+}
+
+impl<'a> LaneState<'a> {
+    /// A thread before its first item.
+    pub fn new(plan: &'a Plan, thread: usize) -> LaneState<'a> {
+        LaneState {
+            plan,
+            launches: plan.meetings.launches[thread].iter(),
+            waits: plan.meetings.waits[thread].iter(),
+            sp: 0,
+            jump: (0, 0),
+            unsettled: false,
+            frames: Frames::default(),
+            pending: Pending::Nothing,
+            stack: SyncStack::default(),
+            held: Held::default(),
+            extent: None,
+            fresh: true,
+            base: 0,
+            spin: Spin::default(),
+            yielded: false,
+            expected_sp: 0,
+            expected_level: 1,
+            quiet: false,
+            ceiling: u64::MAX,
+            counts: Counts::default(),
+            now: Seq(0),
+            first: None,
+        }
+    }
+
+    /// What became of the instructions so far.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// When the thread came to the region first; none while it has not.
+    pub fn first(&self) -> Option<Seq> {
+        self.first
+    }
+
+    /// Whether a batch may end here: no control waits for its segment, and nothing in the batch can still change.
+    #[inline]
+    pub fn may_cut(&self, batch: &Batch) -> bool {
+        !matches!(self.pending, Pending::Call { .. })
+            && !self.spin.is_watching()
+            && batch.codes.last().is_some_and(|c| c.as_segment().is_some())
+    }
+
+    /// The thread ran a block, whole.
+    #[inline]
+    pub fn block(&mut self, block: BlockId, sps: &[u64], memory: &[u64], batch: &mut Batch) {
+        let facts = self.plan.blocks.of(block);
+        const LONG_WAY: u8 = Flags::PAUSE | Flags::RECORDED | Flags::INNER | Flags::FILTERED;
+        if self.quiet && !facts.flags.has(LONG_WAY) {
+            if self.pending != Pending::Nothing {
+                self.resolve(true, batch);
+            }
+            if self.sp.wrapping_add_signed(i64::from(facts.rise)) <= self.ceiling {
+                self.keep_whole(facts, memory, batch);
+                return;
+            }
+        }
+        self.block_in_parts(block, facts, None, sps, memory, batch);
+    }
+
+    /// The thread ran the first instructions of a block.
+    pub fn partial(&mut self, block: BlockId, executed: u32, sps: &[u64], memory: &[u64], batch: &mut Batch) {
+        let facts = self.plan.blocks.of(block);
+        self.block_in_parts(block, facts, Some(executed), sps, memory, batch);
+    }
+
+    #[inline]
+    fn keep_whole(&mut self, facts: Facts, memory: &[u64], batch: &mut Batch) {
+        self.correct(batch);
+        batch.codes.extend_from_slice(self.plan.blocks.codes(facts));
+        if !memory.is_empty() {
+            batch.addresses.extend_from_slice(memory);
+        }
+        self.counts.kept += u64::from(facts.len);
+        self.sp = self.sp.wrapping_add_signed(i64::from(facts.net));
+        self.expected_sp = self.sp;
+        if facts.flags.has(Flags::CALL) {
+            self.called(batch.codes.len() - 1, self.sp.wrapping_sub(i64::from(facts.last) as u64));
+        } else if facts.flags.has(Flags::RETURN) {
+            self.returned();
+        }
+        if self.sp > self.ceiling {
+            self.settle(batch);
+        }
+    }
+
+    #[inline]
+    fn called(&mut self, code: usize, sp_before: u64) {
+        self.expected_level += 1;
+        if !self.plan.verbatim {
+            self.pending = Pending::Call { code, sp: sp_before };
+        }
+    }
+
+    #[inline]
+    fn returned(&mut self) {
+        self.expected_level = self.expected_level.saturating_sub(1).max(1);
+    }
+
+    fn block_in_parts(
+        &mut self,
+        block: BlockId,
+        facts: Facts,
+        executed: Option<u32>,
+        sps: &[u64],
+        memory: &[u64],
+        batch: &mut Batch,
+    ) {
+        let executed = executed.unwrap_or(facts.len);
+        let whole = executed == facts.len;
+        if whole
+            && (self.extent.is_none() && !facts.flags.has(Flags::ENTRY)
+                || self.extent.is_some() && self.stack.in_leaf())
+        {
+            self.pass_by(facts, sps, batch);
+            return;
+        }
+        let plan = self.plan;
+        let codes = plan.blocks.codes(facts);
+        let ids = codes.iter().filter_map(|c| c.as_segment());
+        self.watch_for_spinning(block, facts, batch);
+        let kept_before = self.counts.kept;
+        let (mut left, mut sps, mut memory) = (executed as usize, sps.iter(), memory);
+        for id in ids {
+            if left == 0 {
+                break;
+            }
+            let segment = &plan.table[id];
+            assert!(segment.len() <= left, "segments are cut where blocks were left");
+            left -= segment.len();
+            let (addresses, rest) = memory.split_at(segment.addresses as usize);
+            memory = rest;
+            let after = match segment.sp {
+                SpEffect::Add(change) => self.sp.wrapping_add_signed(i64::from(change)),
+                SpEffect::Recorded => *sps.next().expect("the reader gives as many stack pointers as the block has"),
+            };
+            self.segment(id, after, addresses, batch);
+        }
+        if self.counts.kept > kept_before {
+            self.spin.block_kept();
+        }
+        self.update();
+    }
+
+    /// A block of which nothing is kept, whatever it is: outside of the region, or inside of a leaf function.
+    fn pass_by(&mut self, facts: Facts, sps: &[u64], batch: &mut Batch) {
+        self.resolve(false, batch);
+        let in_region = self.extent.is_some();
+        let reason = if in_region { Reason::SyncRuntime } else { Reason::OutsideRegion };
+        self.counts.drop(reason, u64::from(facts.len));
+        let from = sps.last().copied().unwrap_or(self.sp);
+        self.sp = from.wrapping_add_signed(i64::from(facts.net));
+        if in_region && self.sp > self.ceiling {
+            self.settle(batch);
+        }
+        self.unsettled = false;
+        self.update();
+    }
+
+    /// The thread runs a segment; `after` is the stack pointer after it.
+    fn segment(&mut self, id: SegmentId, after: u64, addresses: &[u64], batch: &mut Batch) {
+        if self.unsettled {
+            self.unsettled = false;
+            self.settle(batch);
+        }
+        if self.extent.is_none() && self.plan.blocks.is_entry(id) {
+            self.begin(Extent::Frame { entry: self.sp, handlers: self.frames.handlers() }, batch);
+        }
+        let segment = &self.plan.table[id];
+        let kind = segment.last().kind;
+        match self.reason(id) {
+            None => {
+                if self.fresh {
+                    self.begin_stream();
+                }
+                self.resolve(true, batch);
+                self.correct(batch);
+                batch.codes.push(Code::segment(id));
+                batch.addresses.extend_from_slice(addresses);
+                if segment.sp == SpEffect::Recorded {
+                    batch.sps.push(after.wrapping_sub(self.base) as i64);
+                }
+                self.counts.kept += segment.len() as u64;
+                let before = self.sp;
+                self.sp = after;
+                self.expected_sp = after;
+                if kind.is_call() {
+                    self.called(batch.codes.len() - 1, before);
+                } else if kind == Kind::Return {
+                    self.returned();
+                }
+            }
+            Some(reason) => {
+                self.resolve(false, batch);
+                self.counts.drop(reason, segment.len() as u64);
+                self.sp = after;
+                if kind.is_call() && self.extent.is_some() {
+                    self.pending = Pending::Entry;
+                }
+            }
+        }
+        if self.sp > self.ceiling {
+            self.settle(batch);
+        }
+    }
+
+    /// Why a segment that runs now is not kept; none where it is.
+    fn reason(&self, id: SegmentId) -> Option<Reason> {
+        if self.extent.is_none() {
+            return Some(Reason::OutsideRegion);
+        }
+        if self.stack.in_leaf() {
+            return Some(Reason::SyncRuntime);
+        }
+        match self.plan.blocks.class(id) {
+            Class::SyncRuntime => Some(Reason::SyncRuntime),
+            Class::OutsideMain => Some(Reason::OutsideMain),
+            Class::Keep if self.drops_critical() => Some(Reason::Critical),
+            Class::Keep => None,
+        }
+    }
+
+    fn drops_critical(&self) -> bool {
+        self.plan.lock_rule == Locks::Drop && !self.held.locks().is_empty()
+    }
+
+    /// The first instruction of an extent is kept: it is at level 1 and its stack pointer counts as 0.
+    fn begin_stream(&mut self) {
+        self.fresh = false;
+        self.pending = Pending::Nothing;
+        self.frames.restart();
+        let expected = self.expected_sp.wrapping_sub(self.base);
+        if !self.plan.verbatim {
+            self.base = self.sp;
+        }
+        self.expected_sp = self.base.wrapping_add(expected);
+        self.raise_ceiling();
+    }
+
+    /// It is known whether the code after the last call is kept.
+    fn resolve(&mut self, kept: bool, batch: &mut Batch) {
+        match std::mem::replace(&mut self.pending, Pending::Nothing) {
+            Pending::Nothing => {}
+            Pending::Call { .. } | Pending::Entry if kept => {
+                self.frames.push(self.sp);
+                self.raise_ceiling();
+            }
+            Pending::Call { code, sp } => {
+                let call = batch.codes[code].as_segment().expect("a call is a segment");
+                batch.codes[code] = Code::segment(self.plan.table.elided(call));
+                if self.plan.table[call].sp == SpEffect::Recorded {
+                    batch.sps.pop();
+                }
+                self.expected_sp = sp;
+                self.expected_level -= 1;
+            }
+            Pending::Entry => {}
+        }
+    }
+
+    /// Before a kept segment: tells the replay what it cannot know.
+    #[inline]
+    fn correct(&mut self, batch: &mut Batch) {
+        if self.expected_sp != self.sp {
+            push_control(batch, Control::Sp(self.sp.wrapping_sub(self.base) as i64));
+            self.expected_sp = self.sp;
+        }
+        if !self.plan.verbatim && self.expected_level != self.frames.level() {
+            self.expected_level = self.frames.level();
+            push_control(batch, Control::Level(self.expected_level));
+        }
+    }
+
+    /// Closes what the stack pointer has risen above.
+    fn settle(&mut self, batch: &mut Batch) {
+        self.frames.settle(self.sp);
+        if let Some(Extent::Frame { entry, handlers }) = self.extent
+            && self.sp > entry
+            && self.frames.handlers() <= handlers
+        {
+            self.end_extent(batch);
+        }
+        self.update();
+    }
+
+    fn raise_ceiling(&mut self) {
+        self.ceiling = match self.extent {
+            _ if self.plan.verbatim => u64::MAX,
+            Some(Extent::Frame { entry, .. }) => self.frames.ceiling().min(entry),
+            _ => self.frames.ceiling(),
+        };
+    }
+
+    /// Works out anew what the short way looks at.
+    fn update(&mut self) {
+        self.quiet = self.extent.is_some()
+            && !self.fresh
+            && !self.unsettled
+            && !self.yielded
+            && !self.stack.in_leaf()
+            && !self.drops_critical()
+            && self.frames.handlers() == 0
+            && !self.spin.is_watching();
+        self.raise_ceiling();
+    }
+
+    /// Before a block at which a thread may be spinning: takes the pass before out again, or watches for the next.
+    fn watch_for_spinning(&mut self, block: BlockId, facts: Facts, batch: &mut Batch) {
+        if !(facts.flags.has(Flags::PAUSE) || self.yielded) || self.fresh || self.unsettled {
+            return;
+        }
+        let first = self.plan.blocks.codes(facts)[0].as_segment();
+        if first.is_none_or(|id| self.reason(id).is_some()) {
+            return;
+        }
+        self.yielded = false;
+        self.resolve(true, batch);
+        if let Some(mark) = self.spin.come_to(block, self.sp, self.held.locks(), batch) {
+            self.counts.spin += self.counts.kept - mark.kept;
+            self.counts.kept = mark.kept;
+            self.expected_sp = mark.expected_sp;
+            self.expected_level = mark.expected_level;
+        }
+        let expected = (self.expected_sp, self.expected_level);
+        self.spin.mark(block, self.sp, self.held.locks(), self.counts.kept, expected, batch);
+    }
+
+    /// The thread comes to an extent of the region.
+    fn begin(&mut self, extent: Extent, batch: &mut Batch) {
+        self.extent = Some(extent);
+        self.first.get_or_insert(self.now);
+        self.fresh = true;
+        self.pending = Pending::Nothing;
+        self.frames.restart();
+        if self.plan.lock_rule == Locks::Serialize {
+            for lock in self.held.locks() {
+                self.acquire(*lock, batch);
+            }
+        }
+        self.update();
+    }
+
+    /// The extent ends here. Locks that the thread still holds are free for the other lanes.
+    fn end_extent(&mut self, batch: &mut Batch) {
+        if self.extent.is_none() {
+            return;
+        }
+        self.resolve(false, batch);
+        if self.plan.lock_rule == Locks::Serialize {
+            for lock in self.held.locks() {
+                self.release(*lock, batch);
+            }
+        }
+        self.extent = None;
+        self.spin.forget();
+        self.yielded = false;
+        self.update();
+    }
+
+    /// The thread's stream has ended.
+    pub fn end(&mut self, batch: &mut Batch) {
+        self.end_extent(batch);
+    }
+
+    /// Something happened beside running blocks.
+    pub fn event(&mut self, event: Event, batch: &mut Batch) {
+        match event {
+            Event::ThreadStart { sp, seq, .. } => {
+                self.now = seq;
+                self.sp = sp;
+                self.base = sp;
+                self.expected_sp = sp;
+                self.begin_whole(batch);
+            }
+            Event::ThreadEnd { seq, .. } => {
+                self.now = seq;
+                self.end_extent(batch);
+            }
+            Event::SetSp(sp) => {
+                if matches!(self.pending, Pending::Call { .. }) {
+                    self.resolve(true, batch);
+                }
+                self.jump = (self.sp, sp);
+                self.sp = sp;
+                self.unsettled = !self.plan.verbatim;
+            }
+            Event::Signal { .. } => {
+                if matches!(self.pending, Pending::Call { .. }) {
+                    self.resolve(true, batch);
+                }
+                let interrupted = if self.jump.1 == self.sp { self.jump.0 } else { self.sp };
+                self.frames.handler_begins(interrupted);
+                self.pending = if self.extent.is_some() { Pending::Entry } else { Pending::Nothing };
+                self.unsettled = true;
+            }
+            Event::SignalReturn => {
+                self.frames.handler_ends();
+                self.unsettled = true;
+            }
+            Event::Enter { function, object, argument, seq } => {
+                self.now = seq;
+                self.enter(function, object, argument, batch);
+            }
+            Event::Leave { function, result, seq } => {
+                self.now = seq;
+                self.leave(function, result, batch);
+            }
+            Event::WarpBarrier => self.meet(Control::MeetAll, batch),
+            Event::Exec => {
+                self.end_extent(batch);
+                self.stack.clear();
+                self.held.clear();
+                self.frames.clear();
+                self.pending = Pending::Nothing;
+                self.begin_whole(batch);
+            }
+            Event::Gap => self.resolve(false, batch),
+            Event::FutexWait { seq, .. } => self.now = seq,
+            Event::Partial { .. } | Event::ModuleLoaded(_) | Event::ModuleUnloaded(_) | Event::Fork { .. } => {}
+        }
+        self.update();
+    }
+
+    fn begin_whole(&mut self, batch: &mut Batch) {
+        if self.plan.region.is_whole() {
+            self.begin(Extent::Whole, batch);
+        }
+    }
+
+    fn enter(&mut self, function: SyncFunction, object: u64, argument: u64, batch: &mut Batch) {
+        let is_outermost = !self.stack.is_in(function);
+        let entered = self.stack.enter(function, object, argument);
+        if !entered.counts {
+            return;
+        }
+        let launch = if function == SyncFunction::ParallelBody && is_outermost {
+            self.launches.next().copied().flatten()
+        } else {
+            None
+        };
+        if self.extent.is_none() && self.plan.region.begins_with(function, object) {
+            // The lanes of a launch start together, and only then take the locks that they came with.
+            if let Some(launch) = launch {
+                push_control(batch, Control::Meet(launch));
+            }
+            self.begin(Extent::Function { height: self.stack.height() }, batch);
+        }
+        let given = match locks::action(function) {
+            Some(Action::Give) => self.held.give(object),
+            Some(Action::Wait) => self.held.wait(argument),
+            Some(Action::Take { .. }) | None => None,
+        };
+        if let Some(lock) = given {
+            self.release_if_replayed(lock, batch);
+        }
+    }
+
+    fn leave(&mut self, function: SyncFunction, result: u64, batch: &mut Batch) {
+        let Some(left) = self.stack.leave(function) else { return };
+        if left.counts {
+            let taken = match locks::action(function) {
+                Some(Action::Take { may_fail: true, .. }) if !locks::has_taken(result) => None,
+                Some(Action::Take { shared, .. }) => self.held.take(left.object, shared),
+                Some(Action::Wait) => self.held.resume(left.argument),
+                Some(Action::Give) | None => None,
+            };
+            if let Some(lock) = taken
+                && self.extent.is_some()
+                && self.plan.lock_rule == Locks::Serialize
+            {
+                self.acquire(lock, batch);
+            }
+            if is_barrier(function)
+                && let Some(meeting) = self.waits.next()
+            {
+                self.meet(Control::Meet(*meeting), batch);
+            }
+            self.yielded |= function == SyncFunction::Yield;
+        }
+        if let Some(Extent::Function { height }) = self.extent
+            && self.stack.height() < height
+        {
+            self.end_extent(batch);
+        }
+    }
+
+    fn meet(&mut self, meeting: Control, batch: &mut Batch) {
+        if self.extent.is_some() {
+            self.spin.forget();
+            push_control(batch, meeting);
+        }
+    }
+
+    fn acquire(&self, lock: HeldLock, batch: &mut Batch) {
+        if let Some(id) = self.plan.locks.id(lock.object) {
+            push_control(batch, if lock.shared { Control::AcquireShared(id) } else { Control::Acquire(id) });
+        }
+    }
+
+    fn release_if_replayed(&self, lock: HeldLock, batch: &mut Batch) {
+        if self.extent.is_some() && self.plan.lock_rule == Locks::Serialize {
+            self.release(lock, batch);
+        }
+    }
+
+    /// Gives a lock back. When nothing was kept since it was taken, neither control stays: nobody would have waited for anything.
+    fn release(&self, lock: HeldLock, batch: &mut Batch) {
+        let Some(id) = self.plan.locks.id(lock.object) else { return };
+        let last = batch.codes.last().map(|c| c.entry());
+        if let Some(Entry::Control(index)) = last
+            && matches!(batch.controls[index], Control::Acquire(taken) | Control::AcquireShared(taken) if taken == id)
+        {
+            batch.codes.pop();
+            batch.controls.pop();
+        } else {
+            push_control(batch, Control::Release(id));
+        }
+    }
+}
+
+fn push_control(batch: &mut Batch, control: Control) {
+    batch.codes.push(Code::control(batch.controls.len()));
+    batch.controls.push(control);
+}

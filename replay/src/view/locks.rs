@@ -1,0 +1,192 @@
+//! Locks: which functions take and give them, their numbers, and which a thread holds.
+
+use rustc_hash::FxHashMap;
+use trace_format::{Pc, SyncFunction, Trace};
+
+use crate::LockId;
+
+/// What a lock is to the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum LockKind {
+    Mutex,
+    SpinLock,
+    ReadWrite,
+    Critical,
+}
+
+/// What a function does to a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Action {
+    /// Takes its object when it returns; `may_fail` where the result says whether it did.
+    Take { kind: LockKind, shared: bool, may_fail: bool },
+    /// Gives its object back when it is entered.
+    Give,
+    /// Gives the mutex that is its argument back when it is entered, and has it again when it returns.
+    Wait,
+}
+
+/// What a function does to a lock, if anything. `ordered` is no lock: it fixes an order that a lockstep run has anyway.
+pub(super) fn action(function: SyncFunction) -> Option<Action> {
+    use LockKind::*;
+    use SyncFunction::*;
+    let take = |kind, shared| Some(Action::Take { kind, shared, may_fail: kind != Critical });
+    match function {
+        MutexLock | MutexTryLock => take(Mutex, false),
+        SyncFunction::SpinLock | SpinTryLock => take(LockKind::SpinLock, false),
+        WriteLock | WriteTryLock => take(ReadWrite, false),
+        ReadLock | ReadTryLock => take(ReadWrite, true),
+        CriticalEnter => take(Critical, false),
+        MutexUnlock | SpinUnlock | ReadWriteUnlock | CriticalLeave => Some(Action::Give),
+        ConditionWait => Some(Action::Wait),
+        _ => None,
+    }
+}
+
+/// Whether a lock function that returned this has the lock: 0 is success, and so is `EOWNERDEAD` of a robust mutex
+/// whose owner died. The functions return an `int`: the upper half of the register says nothing.
+pub(super) fn has_taken(result: u64) -> bool {
+    const EOWNERDEAD: u32 = 130;
+    matches!(result as u32, 0 | EOWNERDEAD)
+}
+
+/// All locks of a view: numbered by their addresses.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LockTable {
+    locks: Vec<(u64, LockKind)>,
+}
+
+impl LockTable {
+    pub fn new(found: FxHashMap<u64, LockKind>) -> LockTable {
+        let mut locks: Vec<(u64, LockKind)> = found.into_iter().collect();
+        locks.sort_unstable();
+        LockTable { locks }
+    }
+
+    /// The number of the lock at an address, if one was taken there.
+    pub fn id(&self, object: u64) -> Option<LockId> {
+        self.locks.binary_search_by_key(&object, |l| l.0).ok().map(|i| LockId(i as u32))
+    }
+
+    /// What a user would call the lock.
+    pub fn name(&self, id: LockId, trace: &Trace) -> String {
+        let Some((object, kind)) = self.locks.get(id.0 as usize).copied() else {
+            return format!("unknown lock {}", id.0);
+        };
+        let kind = match kind {
+            LockKind::Critical if object == 0 => return "unnamed critical section".into(),
+            LockKind::Critical => "critical section",
+            LockKind::Mutex => "mutex",
+            LockKind::SpinLock => "spin lock",
+            LockKind::ReadWrite => "read-write lock",
+        };
+        let symbol = trace.symbol_of(Pc(object)).filter(|s| object - s.pc.0 < s.size);
+        match symbol {
+            Some(symbol) if symbol.pc.0 == object => format!("{kind} {object:#x} ({})", symbol.name),
+            Some(symbol) => format!("{kind} {object:#x} ({}+{:#x})", symbol.name, object - symbol.pc.0),
+            None => format!("{kind} {object:#x}"),
+        }
+    }
+}
+
+/// A lock that a thread holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct HeldLock {
+    pub object: u64,
+    pub shared: bool,
+    /// How often it was taken and not yet given back.
+    count: u32,
+}
+
+/// The locks that a thread holds.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Held {
+    held: Vec<HeldLock>,
+    /// Given up for the time of a condition wait.
+    waiting: Vec<HeldLock>,
+}
+
+impl Held {
+    /// The thread takes a lock. The lock, unless the thread had it already.
+    pub fn take(&mut self, object: u64, shared: bool) -> Option<HeldLock> {
+        if let Some(lock) = self.held.iter_mut().find(|l| l.object == object) {
+            lock.count += 1;
+            return None;
+        }
+        self.held.push(HeldLock { object, shared, count: 1 });
+        self.held.last().copied()
+    }
+
+    /// The thread gives a lock back. The lock, when it has it no more.
+    pub fn give(&mut self, object: u64) -> Option<HeldLock> {
+        let at = self.held.iter().position(|l| l.object == object)?;
+        self.held[at].count -= 1;
+        (self.held[at].count == 0).then(|| self.held.remove(at))
+    }
+
+    /// The thread begins to wait for a condition, and gives up a mutex however often it has taken it.
+    pub fn wait(&mut self, object: u64) -> Option<HeldLock> {
+        let at = self.held.iter().position(|l| l.object == object)?;
+        let lock = self.held.remove(at);
+        self.waiting.push(lock);
+        Some(lock)
+    }
+
+    /// The wait is over: the thread has the mutex as before.
+    pub fn resume(&mut self, object: u64) -> Option<HeldLock> {
+        let at = self.waiting.iter().rposition(|l| l.object == object)?;
+        let lock = self.waiting.remove(at);
+        self.held.push(lock);
+        Some(lock)
+    }
+
+    /// The locks held, in the order in which they were taken.
+    pub fn locks(&self) -> &[HeldLock] {
+        &self.held
+    }
+
+    /// Forgets everything: the program was replaced by another.
+    pub fn clear(&mut self) {
+        self.held.clear();
+        self.waiting.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recursive_mutex_is_taken_and_given_once() {
+        let mut held = Held::default();
+        assert!(held.take(7, false).is_some());
+        assert_eq!(held.take(7, false), None);
+        assert_eq!(held.give(7), None);
+        assert_eq!(held.give(7).map(|l| l.object), Some(7));
+        assert_eq!(held.give(7), None);
+    }
+
+    #[test]
+    fn a_condition_wait_gives_up_a_mutex_however_often_taken() {
+        let mut held = Held::default();
+        held.take(7, false);
+        held.take(7, false);
+        assert!(held.wait(7).is_some());
+        assert!(held.locks().is_empty());
+        assert!(held.resume(7).is_some());
+        assert_eq!(held.give(7), None);
+        assert!(held.give(7).is_some());
+    }
+
+    #[test]
+    fn waiting_with_a_mutex_taken_before_the_recording_changes_nothing() {
+        let mut held = Held::default();
+        assert_eq!((held.wait(7), held.resume(7)), (None, None));
+    }
+
+    #[test]
+    fn only_the_low_half_of_a_result_counts() {
+        assert!(has_taken(0xdead_beef_0000_0000));
+        assert!(has_taken(130));
+        assert!(!has_taken(16));
+    }
+}

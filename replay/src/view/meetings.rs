@@ -1,0 +1,237 @@
+//! Meetings: which waits of which threads are one meeting at a barrier, and which parallel bodies are one launch.
+//!
+//! The trace tells when each thread entered and left a barrier, in one order over all threads. Nobody leaves a barrier before
+//! everybody is in: a meeting is complete at the first leave, or when as many have arrived as the barrier was
+//! initialised for. Meetings are numbered for all threads, lanes or not: who has none in its stream is not waited for.
+
+use rustc_hash::FxHashMap;
+use trace_format::{Seq, SyncFunction};
+
+use super::survey::{Body, ThreadSurvey};
+use crate::MeetingId;
+
+/// A thread's wait at a barrier.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BarrierWait {
+    /// The barrier's address; 0 for a team's.
+    pub object: u64,
+    pub enter: Seq,
+    /// None when it was never left.
+    pub leave: Option<Seq>,
+    /// For a team's barrier: the parallel body that it was in, as an index of the thread's bodies.
+    pub body: Option<usize>,
+}
+
+/// A barrier is initialised.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BarrierInit {
+    pub object: u64,
+    /// How many threads it waits for.
+    pub count: u64,
+    pub seq: Seq,
+}
+
+/// The meetings of all threads.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Meetings {
+    /// Per thread: one for each barrier wait that was left, in that order.
+    pub waits: Vec<Vec<MeetingId>>,
+    /// Per thread: one for each outermost parallel body, in order; none where its fork is not known.
+    pub launches: Vec<Vec<Option<MeetingId>>>,
+}
+
+impl Meetings {
+    pub fn new(threads: &[ThreadSurvey]) -> Meetings {
+        let mut numbers = 0..;
+        let mut next = || MeetingId(numbers.next().expect("fewer than 2^32 meetings"));
+        let launches = number_launches(threads, &mut next);
+        let waits = number_waits(threads, &launches, &mut next);
+        let outermost = |(thread, launches): (&ThreadSurvey, &Vec<Option<MeetingId>>)| {
+            let bodies = thread.bodies.iter().zip(launches);
+            bodies.filter(|(b, _)| is_parallel(b) && b.outermost).map(|(_, launch)| *launch).collect()
+        };
+        Meetings { waits, launches: threads.iter().zip(&launches).map(outermost).collect() }
+    }
+}
+
+fn is_parallel(body: &Body) -> bool {
+    body.function == SyncFunction::ParallelBody
+}
+
+/// Per thread and body, the launch it belongs to: the innermost fork of the same body that was open when it began.
+fn number_launches(threads: &[ThreadSurvey], next: &mut impl FnMut() -> MeetingId) -> Vec<Vec<Option<MeetingId>>> {
+    enum What {
+        Fork(Option<Seq>),
+        Body(usize, usize),
+    }
+    let mut happenings = Vec::new();
+    for (t, thread) in threads.iter().enumerate() {
+        happenings.extend(thread.forks.iter().map(|f| (f.enter, f.object, What::Fork(f.leave))));
+        let bodies = thread.bodies.iter().enumerate().filter(|(_, b)| is_parallel(b));
+        happenings.extend(bodies.map(|(i, b)| (b.enter, b.object, What::Body(t, i))));
+    }
+    happenings.sort_by_key(|h| h.0);
+    let mut launches: Vec<Vec<Option<MeetingId>>> = threads.iter().map(|t| vec![None; t.bodies.len()]).collect();
+    let mut open: Vec<(u64, Option<Seq>, MeetingId)> = Vec::new();
+    for (seq, object, what) in happenings {
+        open.retain(|(_, leave, _)| leave.is_none_or(|l| l > seq));
+        match what {
+            What::Fork(leave) => open.push((object, leave, next())),
+            What::Body(t, i) => launches[t][i] = open.iter().rev().find(|f| f.0 == object).map(|f| f.2),
+        }
+    }
+    launches
+}
+
+/// Who meets whom at a barrier.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Barrier {
+    Object(u64),
+    /// The team of a launch: its barriers have no address.
+    Team(MeetingId),
+}
+
+/// Per thread, the meeting of each wait that was left.
+fn number_waits(
+    threads: &[ThreadSurvey],
+    launches: &[Vec<Option<MeetingId>>],
+    next: &mut impl FnMut() -> MeetingId,
+) -> Vec<Vec<MeetingId>> {
+    enum What {
+        Init(u64),
+        Arrive(usize, usize),
+        Leave(usize, usize),
+    }
+    let mut happenings = Vec::new();
+    for (t, thread) in threads.iter().enumerate() {
+        happenings.extend(thread.inits.iter().map(|i| (i.seq, Barrier::Object(i.object), What::Init(i.count))));
+        for (i, wait) in thread.waits.iter().enumerate() {
+            let team = wait.body.and_then(|b| launches[t][b]);
+            let barrier = team.map_or(Barrier::Object(wait.object), Barrier::Team);
+            happenings.push((wait.enter, barrier, What::Arrive(t, i)));
+            happenings.extend(wait.leave.map(|seq| (seq, barrier, What::Leave(t, i))));
+        }
+    }
+    happenings.sort_by_key(|h| h.0);
+    let mut met: Vec<Vec<MeetingId>> = threads.iter().map(|t| vec![MeetingId(0); t.waits.len()]).collect();
+    let mut counts: FxHashMap<Barrier, u64> = FxHashMap::default();
+    let mut gathering: FxHashMap<Barrier, (MeetingId, u64)> = FxHashMap::default();
+    for (_, barrier, what) in happenings {
+        match what {
+            What::Init(count) => {
+                counts.insert(barrier, count);
+                gathering.remove(&barrier);
+            }
+            What::Arrive(t, i) => {
+                let (id, arrived) = gathering.entry(barrier).or_insert_with(|| (next(), 0));
+                met[t][i] = *id;
+                *arrived += 1;
+                if counts.get(&barrier) == Some(&*arrived) {
+                    gathering.remove(&barrier);
+                }
+            }
+            What::Leave(t, i) => {
+                if gathering.get(&barrier).is_some_and(|g| g.0 == met[t][i]) {
+                    gathering.remove(&barrier);
+                }
+            }
+        }
+    }
+    let left = |(thread, met): (&ThreadSurvey, Vec<MeetingId>)| {
+        thread.waits.iter().zip(met).filter(|(w, _)| w.leave.is_some()).map(|(_, id)| id).collect()
+    };
+    threads.iter().zip(met).map(left).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::survey::Fork;
+    use super::*;
+
+    fn wait(enter: u64, leave: Option<u64>) -> BarrierWait {
+        BarrierWait { object: 64, enter: Seq(enter), leave: leave.map(Seq), body: None }
+    }
+
+    fn threads(waits: &[&[BarrierWait]]) -> Vec<ThreadSurvey> {
+        waits.iter().map(|w| ThreadSurvey { waits: w.to_vec(), ..ThreadSurvey::default() }).collect()
+    }
+
+    fn numbers(threads: &[ThreadSurvey]) -> Vec<Vec<u32>> {
+        Meetings::new(threads).waits.iter().map(|w| w.iter().map(|m| m.0).collect()).collect()
+    }
+
+    #[test]
+    fn a_meeting_is_complete_at_its_first_leave() {
+        let all = threads(&[&[wait(1, Some(4)), wait(5, Some(8))], &[wait(2, Some(3)), wait(6, Some(7))]]);
+        assert_eq!(numbers(&all), [[0, 1], [0, 1]]);
+    }
+
+    #[test]
+    fn a_fast_thread_that_comes_again_is_in_the_next_meeting() {
+        let all = threads(&[&[wait(1, Some(5)), wait(6, Some(7))], &[wait(2, Some(3)), wait(4, Some(8))]]);
+        assert_eq!(numbers(&all), [[0, 1], [0, 1]]);
+    }
+
+    #[test]
+    fn a_known_count_completes_a_meeting_before_anybody_leaves() {
+        let mut all = threads(&[&[wait(1, Some(5))], &[wait(2, Some(6))], &[wait(3, Some(8))], &[wait(4, Some(7))]]);
+        all[0].inits.push(BarrierInit { object: 64, count: 2, seq: Seq(0) });
+        assert_eq!(numbers(&all), [[0], [0], [1], [1]]);
+    }
+
+    #[test]
+    fn who_never_left_has_no_meeting() {
+        let all = threads(&[&[wait(1, Some(3))], &[wait(2, Some(4)), wait(5, None)]]);
+        assert_eq!(numbers(&all), [[0], [0]]);
+    }
+
+    #[test]
+    fn a_barrier_made_anew_at_the_same_address_starts_a_new_meeting() {
+        let mut all = threads(&[&[wait(1, None)], &[wait(4, Some(6))], &[wait(5, Some(7))]]);
+        all[0].inits.push(BarrierInit { object: 64, count: 2, seq: Seq(3) });
+        let met = numbers(&all);
+        assert_eq!((met[0].len(), met[1][0]), (0, met[2][0]));
+    }
+
+    fn body(enter: u64) -> Body {
+        let function = SyncFunction::ParallelBody;
+        Body { function, object: 9, enter: Seq(enter), outermost: true, instructions: 0 }
+    }
+
+    fn fork(enter: u64, leave: u64) -> Fork {
+        Fork { object: 9, enter: Seq(enter), leave: Some(Seq(leave)) }
+    }
+
+    #[test]
+    fn bodies_of_one_fork_are_one_launch() {
+        let master = ThreadSurvey {
+            forks: vec![fork(1, 5), fork(6, 9)],
+            bodies: vec![body(2), body(8)],
+            ..ThreadSurvey::default()
+        };
+        let other = ThreadSurvey { bodies: vec![body(3), body(7)], ..ThreadSurvey::default() };
+        let meetings = Meetings::new(&[master, other]);
+        assert_eq!(meetings.launches[0], meetings.launches[1]);
+        assert_ne!(meetings.launches[0][0], meetings.launches[0][1]);
+        assert!(meetings.launches[0][0].is_some());
+    }
+
+    #[test]
+    fn teams_of_two_forks_do_not_meet() {
+        let team_wait = |enter, leave| BarrierWait { body: Some(0), object: 0, ..wait(enter, Some(leave)) };
+        let first = ThreadSurvey {
+            forks: vec![Fork { object: 1, ..fork(1, 20) }],
+            bodies: vec![Body { object: 1, ..body(3) }],
+            waits: vec![team_wait(10, 12)],
+            ..ThreadSurvey::default()
+        };
+        let second = ThreadSurvey {
+            forks: vec![Fork { object: 2, ..fork(2, 21) }],
+            bodies: vec![Body { object: 2, ..body(4) }],
+            waits: vec![team_wait(11, 13)],
+            ..ThreadSurvey::default()
+        };
+        let met = Meetings::new(&[first, second]).waits;
+        assert_ne!(met[0], met[1]);
+    }
+}

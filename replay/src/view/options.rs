@@ -1,0 +1,166 @@
+//! What a user may choose about a view.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::{Error, Result};
+
+/// Which part of each thread is replayed.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub enum Region {
+    /// The SPMD part: the start routine of the threads, or the bodies of the OpenMP parallel regions.
+    #[default]
+    Auto,
+    /// Whole threads.
+    All,
+    /// Each outermost execution of the function of this name (as in the symbol table), on any thread.
+    Symbol(String),
+}
+
+/// Which code is replayed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum CodeFilter {
+    /// Everything but the inside of synchronisation and thread-runtime functions.
+    #[default]
+    All,
+    /// Of that, only what lies in the main executable.
+    Main,
+}
+
+/// How locks count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Locks {
+    /// Critical sections leave the streams.
+    Drop,
+    /// One lane of a warp at a time holds a lock; the others wait.
+    #[default]
+    Serialize,
+    /// Locks have no effect.
+    Ignore,
+}
+
+/// What to take of a trace.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct ViewOptions {
+    /// Which part of each thread. Default: `auto`.
+    pub region: Region,
+    /// Which code. Default: `all`.
+    pub code: CodeFilter,
+    /// How locks count. Default: `serialize`.
+    pub locks: Locks,
+}
+
+impl fmt::Display for Region {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Region::Auto => "auto",
+            Region::All => "all",
+            Region::Symbol(name) => name,
+        })
+    }
+}
+
+impl FromStr for Region {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Region> {
+        match text {
+            "" => Err(Error::Request("a region is `auto`, `all` or a function's name, not nothing".into())),
+            "auto" => Ok(Region::Auto),
+            "all" => Ok(Region::All),
+            name => Ok(Region::Symbol(name.to_owned())),
+        }
+    }
+}
+
+impl CodeFilter {
+    /// Every choice, in the order of the help text.
+    pub const ALL: [CodeFilter; 2] = [CodeFilter::All, CodeFilter::Main];
+
+    /// Its name on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            CodeFilter::All => "all",
+            CodeFilter::Main => "main",
+        }
+    }
+}
+
+impl fmt::Display for CodeFilter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for CodeFilter {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<CodeFilter> {
+        let found = CodeFilter::ALL.into_iter().find(|c| c.name() == text);
+        found.ok_or_else(|| Error::Request(format!("`{text}` is no choice of code: it is `all` or `main`")))
+    }
+}
+
+impl Locks {
+    /// Every choice, in the order of the help text.
+    pub const ALL: [Locks; 3] = [Locks::Drop, Locks::Serialize, Locks::Ignore];
+
+    /// Its name on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Locks::Drop => "drop",
+            Locks::Serialize => "serialize",
+            Locks::Ignore => "ignore",
+        }
+    }
+}
+
+impl fmt::Display for Locks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Locks {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Locks> {
+        let found = Locks::ALL.into_iter().find(|l| l.name() == text);
+        found.ok_or_else(|| {
+            Error::Request(format!("`{text}` is no rule for locks: it is `drop`, `serialize` or `ignore`"))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_read_back_as_the_choices_they_show() {
+        for code in CodeFilter::ALL {
+            assert_eq!(code.to_string().parse::<CodeFilter>().unwrap(), code);
+        }
+        for locks in Locks::ALL {
+            assert_eq!(locks.to_string().parse::<Locks>().unwrap(), locks);
+        }
+        for region in [Region::Auto, Region::All, Region::Symbol("slave".into())] {
+            assert_eq!(region.to_string().parse::<Region>().unwrap(), region);
+        }
+    }
+
+    #[test]
+    fn an_unknown_choice_is_told_the_known_ones() {
+        assert!("both".parse::<CodeFilter>().unwrap_err().to_string().contains("`all` or `main`"));
+        assert!("keep".parse::<Locks>().unwrap_err().to_string().contains("`serialize`"));
+        assert!("".parse::<Region>().is_err());
+    }
+
+    #[test]
+    fn defaults_are_auto_all_serialize() {
+        let options = ViewOptions::default();
+        assert_eq!((options.region, options.code, options.locks), (Region::Auto, CodeFilter::All, Locks::Serialize));
+    }
+}

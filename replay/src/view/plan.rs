@@ -1,0 +1,22 @@
+//! What all lanes of a view share: the static program, and what the first look at the trace decided.
+
+use heuristics::SegmentTable;
+
+use super::Locks;
+use super::blocks::BlockFacts;
+use super::locks::LockTable;
+use super::meetings::Meetings;
+use super::region::RegionRule;
+
+/// How the streams of threads become streams of lanes.
+pub(super) struct Plan {
+    pub table: SegmentTable,
+    pub blocks: BlockFacts,
+    pub region: RegionRule,
+    pub lock_rule: Locks,
+    pub locks: LockTable,
+    pub meetings: Meetings,
+    /// Threads go into the streams just as they stand in the file: for traces read from text, whose calls
+    /// and levels are given, not found.
+    pub verbatim: bool,
+}

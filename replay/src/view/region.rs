@@ -1,0 +1,246 @@
+//! Which part of each thread is replayed.
+
+use rustc_hash::FxHashMap;
+use trace_format::{Pc, SyncFunction, Trace};
+
+use super::Region;
+use super::code_filter::{Class, Classifier};
+use super::survey::ThreadSurvey;
+use crate::{Error, Result};
+
+/// Where the region begins. It ends where what began it ends.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub(super) struct RegionRule {
+    whole: bool,
+    /// It begins when this function is entered (with this object, where one is given).
+    on_enter: Option<(SyncFunction, Option<u64>)>,
+    /// It begins at these instructions, and lasts until the function that they begin has returned.
+    pub entries: Vec<Pc>,
+}
+
+impl RegionRule {
+    /// Whether it is the whole thread.
+    pub fn is_whole(&self) -> bool {
+        self.whole
+    }
+
+    /// Whether it begins when this function is entered.
+    pub fn begins_with(&self, function: SyncFunction, object: u64) -> bool {
+        self.on_enter.is_some_and(|(f, o)| f == function && o.is_none_or(|o| o == object))
+    }
+}
+
+/// A region, chosen.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Choice {
+    pub rule: RegionRule,
+    /// What it is, for people.
+    pub words: String,
+    /// Threads that run something else, by their index, and what.
+    pub others: FxHashMap<usize, String>,
+}
+
+/// The ways out of a region that cannot be had.
+const WAYS_OUT: &str =
+    "name the function that the lanes run with `--region SYMBOL`, or take whole threads with `--region all`";
+
+/// Chooses what was asked for.
+pub(super) fn choose(region: &Region, trace: &Trace, threads: &[ThreadSurvey], verbatim: bool) -> Result<Choice> {
+    match region {
+        Region::Symbol(_) if verbatim => Err(Error::Request(
+            "a trace read from text has no function names: only `--region auto` or `all` can be had of it".into(),
+        )),
+        Region::Auto if verbatim => Ok(whole()),
+        Region::All => Ok(whole()),
+        Region::Symbol(name) => function(name, trace),
+        Region::Auto => automatic(trace, threads),
+    }
+}
+
+fn whole() -> Choice {
+    let rule = RegionRule { whole: true, ..RegionRule::default() };
+    Choice { rule, words: "whole threads".into(), ..Choice::default() }
+}
+
+/// The function of that name.
+fn function(name: &str, trace: &Trace) -> Result<Choice> {
+    let entries: Vec<Pc> = trace.symbols().iter().filter(|s| s.name == name).map(|s| s.pc).collect();
+    if !entries.is_empty() {
+        let rule = RegionRule { entries, ..RegionRule::default() };
+        return Ok(Choice { rule, words: format!("function {name}"), ..Choice::default() });
+    }
+    if trace.symbols().is_empty() {
+        return Err(Error::Request(format!(
+            "the trace has no function names (was the program stripped?), so `--region {name}` finds nothing: \
+             use `--region auto` or `--region all`"
+        )));
+    }
+    let similar = similar_names(name, trace.symbols().iter().map(|s| s.name.as_str()));
+    let similar = match similar.len() {
+        0 => String::new(),
+        _ => format!("; similar names: {}", similar.join(", ")),
+    };
+    Err(Error::Request(format!(
+        "no function named `{name}` ran{similar} (only functions that ran are known, by their names in the symbol table: C++ names are mangled)"
+    )))
+}
+
+/// Up to five of the names that are most like the one wanted.
+fn similar_names<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let lower = wanted.to_lowercase();
+    let mut ranked: Vec<(usize, &str)> = names
+        .filter_map(|name| {
+            let contains = name.to_lowercase().contains(&lower) || (name.len() > 2 && wanted.contains(name));
+            let distance = edit_distance(wanted.as_bytes(), name.as_bytes());
+            let limit = (wanted.len() / 3).max(2);
+            let rank = if contains { 0 } else { distance };
+            (contains || distance <= limit).then_some((rank, name))
+        })
+        .collect();
+    ranked.sort_unstable_by_key(|(rank, name)| (*rank, name.len(), *name));
+    ranked.dedup();
+    ranked.into_iter().map(|(_, name)| name).take(5).collect()
+}
+
+/// How many bytes have to be put in, taken out or changed to make one of the other.
+fn edit_distance(a: &[u8], b: &[u8]) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.iter().enumerate() {
+        let mut diagonal = i;
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let change = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+/// A start routine that threads run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Routine {
+    object: u64,
+    threads: usize,
+    instructions: u64,
+}
+
+/// The start routine of the threads, or the bodies of the parallel regions.
+fn automatic(trace: &Trace, threads: &[ThreadSurvey]) -> Result<Choice> {
+    let routines = start_routines(trace, threads);
+    let main = routines.iter().max_by_key(|r| (r.threads, r.instructions, std::cmp::Reverse(r.object))).copied();
+    let in_teams = outermost(threads, SyncFunction::ParallelBody).map(|(_, b)| b.instructions).sum::<u64>();
+    let has_teams = outermost(threads, SyncFunction::ParallelBody).next().is_some();
+    match main {
+        Some(main) if !has_teams || in_teams <= main.instructions => {
+            let mut choice = start_routine(main, trace, threads, &routines);
+            if has_teams {
+                choice.words += " (OpenMP parallel regions run too, but hold fewer instructions)";
+            }
+            Ok(choice)
+        }
+        _ if has_teams => {
+            let mut choice = parallel_bodies(trace, threads, &routines);
+            if main.is_some() {
+                choice.words += " (threads with start routines of their own run too, but hold fewer instructions)";
+            }
+            Ok(choice)
+        }
+        _ => Err(Error::Request(format!(
+            "the program started no threads and ran no OpenMP parallel regions while it was traced, so `--region auto` \
+             finds nothing to replay: {WAYS_OUT}"
+        ))),
+    }
+}
+
+fn outermost(threads: &[ThreadSurvey], function: SyncFunction) -> impl Iterator<Item = (usize, &super::survey::Body)> {
+    let bodies = threads.iter().enumerate().flat_map(|(t, s)| s.bodies.iter().map(move |b| (t, b)));
+    bodies.filter(move |(_, b)| b.function == function && b.outermost)
+}
+
+/// The program's own start routines, by address; those of a thread runtime (libgomp's workers) are none.
+fn start_routines(trace: &Trace, threads: &[ThreadSurvey]) -> Vec<Routine> {
+    let classifier = Classifier::new(trace, super::CodeFilter::All);
+    let mut routines: Vec<Routine> = Vec::new();
+    let mut last_thread: FxHashMap<u64, (usize, usize)> = FxHashMap::default();
+    for (thread, body) in outermost(threads, SyncFunction::ThreadBody) {
+        if classifier.class(Pc(body.object)) == Class::SyncRuntime {
+            continue;
+        }
+        let (at, last) = last_thread.entry(body.object).or_insert_with(|| {
+            routines.push(Routine { object: body.object, threads: 0, instructions: 0 });
+            (routines.len() - 1, usize::MAX)
+        });
+        routines[*at].instructions += body.instructions;
+        routines[*at].threads += usize::from(*last != thread);
+        *last = thread;
+    }
+    routines
+}
+
+fn start_routine(main: Routine, trace: &Trace, threads: &[ThreadSurvey], routines: &[Routine]) -> Choice {
+    let rule = RegionRule {
+        whole: false,
+        on_enter: Some((SyncFunction::ThreadBody, Some(main.object))),
+        entries: vec![Pc(main.object)],
+    };
+    let words = format!("start routine {}", name_of(main.object, trace));
+    Choice { rule, words, others: other_routines(trace, threads, routines, Some(main.object)) }
+}
+
+fn parallel_bodies(trace: &Trace, threads: &[ThreadSurvey], routines: &[Routine]) -> Choice {
+    let rule = RegionRule { on_enter: Some((SyncFunction::ParallelBody, None)), ..RegionRule::default() };
+    let forks: usize = threads.iter().map(|t| t.forks.len()).sum();
+    let words = match forks {
+        1 => "OpenMP parallel regions (1 fork)".into(),
+        forks => format!("OpenMP parallel regions ({forks} forks)"),
+    };
+    Choice { rule, words, others: other_routines(trace, threads, routines, None) }
+}
+
+/// The threads whose start routine is another than the one chosen.
+fn other_routines(
+    trace: &Trace,
+    threads: &[ThreadSurvey],
+    routines: &[Routine],
+    chosen: Option<u64>,
+) -> FxHashMap<usize, String> {
+    outermost(threads, SyncFunction::ThreadBody)
+        .filter(|(_, b)| Some(b.object) != chosen && routines.iter().any(|r| r.object == b.object))
+        .map(|(thread, b)| (thread, format!("start routine {}", name_of(b.object, trace))))
+        .collect()
+}
+
+/// A function's name, or its address where the name is not known.
+fn name_of(object: u64, trace: &Trace) -> String {
+    let symbol = trace.symbol_of(Pc(object)).filter(|s| s.pc.0 == object);
+    symbol.map_or_else(|| format!("at {object:#x}"), |s| s.name.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_with_a_slip_or_a_mangled_form_are_similar() {
+        let names = ["slave_sort", "main", "slave", "_Z6workerPv", "transpose"];
+        assert_eq!(similar_names("slvae", names.into_iter()), ["slave"]);
+        assert_eq!(similar_names("slave", names.into_iter()), ["slave", "slave_sort"]);
+        assert_eq!(similar_names("worker", names.into_iter()), ["_Z6workerPv"]);
+        assert!(similar_names("quicksort", names.into_iter()).is_empty());
+    }
+
+    #[test]
+    fn at_most_five_similar_names_are_given() {
+        let names: Vec<String> = (0..9).map(|i| format!("phase{i}")).collect();
+        assert_eq!(similar_names("phase", names.iter().map(String::as_str)).len(), 5);
+    }
+
+    #[test]
+    fn edit_distance_counts_changes() {
+        assert_eq!(edit_distance(b"slave", b"slave"), 0);
+        assert_eq!(edit_distance(b"slave", b"slaves"), 1);
+        assert_eq!(edit_distance(b"", b"abc"), 3);
+        assert_eq!(edit_distance(b"kitten", b"sitting"), 3);
+    }
+}

@@ -1,0 +1,136 @@
+//! What a view took of a trace, in numbers and in one line.
+
+use std::fmt;
+
+use trace_format::ThreadId;
+
+/// Threads that are no lanes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// The threads, in order.
+    pub threads: Vec<ThreadId>,
+    /// Why they are none.
+    pub reason: String,
+}
+
+/// What a view took of a trace. All numbers of instructions are thread instructions; [`Summary::kept`] and the
+/// dropped ones add up to [`Summary::instructions`].
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Summary {
+    /// How many lanes there are.
+    pub lanes: usize,
+    /// How many threads the trace has.
+    pub threads: usize,
+    /// What the region is, for people.
+    pub region: String,
+    /// Instructions in the trace.
+    pub instructions: u64,
+    /// Instructions in the lanes' streams.
+    pub kept: u64,
+    /// Instructions outside of the region, those of threads that are no lanes among them.
+    pub outside_region: u64,
+    /// Instructions in the region, but not in the main executable, where only that was asked for.
+    pub outside_main: u64,
+    /// Instructions in the region that belong to synchronisation and the thread runtime.
+    pub sync_runtime: u64,
+    /// Instructions of critical sections, where those were to be dropped.
+    pub critical: u64,
+    /// Instructions of spin-waiting.
+    pub spin: u64,
+    /// The threads that are no lanes.
+    pub left_out: Vec<LeftOut>,
+}
+
+impl Summary {
+    /// Instructions that are not replayed, by reason; only reasons that hold for some.
+    #[must_use]
+    pub fn dropped(&self) -> Vec<(&'static str, u64)> {
+        let all = [
+            ("outside the region", self.outside_region),
+            ("outside the main executable", self.outside_main),
+            ("in synchronisation and thread runtime", self.sync_runtime),
+            ("in critical sections", self.critical),
+            ("spin-waiting", self.spin),
+        ];
+        all.into_iter().filter(|(_, n)| *n > 0).collect()
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Summary { lanes, threads, region, instructions, kept, .. } = self;
+        write!(f, "{} of {}, {region}", plural(*lanes, "lane"), plural(*threads, "thread"))?;
+        write!(f, "; {kept} of {instructions} thread instructions kept")?;
+        for (i, (reason, n)) in self.dropped().into_iter().enumerate() {
+            f.write_str(if i == 0 { "; dropped: " } else { ", " })?;
+            write!(f, "{n} {reason}")?;
+        }
+        for (i, left) in self.left_out.iter().enumerate() {
+            f.write_str(if i == 0 { "; left out: " } else { ", " })?;
+            let s = if left.threads.len() == 1 { "" } else { "s" };
+            write!(f, "thread{s} {} ({})", ranges(&left.threads), left.reason)?;
+        }
+        Ok(())
+    }
+}
+
+fn plural(n: usize, word: &str) -> String {
+    format!("{n} {word}{}", if n == 1 { "" } else { "s" })
+}
+
+/// Numbers with commas, runs as `a-b`.
+fn ranges(threads: &[ThreadId]) -> String {
+    let mut text = String::new();
+    for run in threads.chunk_by(|a, b| a.0 + 1 == b.0) {
+        let comma = if text.is_empty() { "" } else { "," };
+        text += &match run {
+            [one] => format!("{comma}{one}"),
+            [first, .., last] => format!("{comma}{first}-{last}"),
+            [] => String::new(),
+        };
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_line_says_what_was_taken_and_why_the_rest_was_not() {
+        let summary = Summary {
+            lanes: 2,
+            threads: 6,
+            region: "start routine slave".into(),
+            instructions: 100,
+            kept: 60,
+            outside_region: 30,
+            sync_runtime: 8,
+            spin: 2,
+            left_out: vec![
+                LeftOut { threads: vec![ThreadId(0)], reason: "never in the region".into() },
+                LeftOut { threads: [2, 3, 5].map(ThreadId).to_vec(), reason: "start routine logger".into() },
+            ],
+            ..Summary::default()
+        };
+        assert_eq!(
+            summary.to_string(),
+            "2 lanes of 6 threads, start routine slave; 60 of 100 thread instructions kept; dropped: 30 outside the \
+             region, 8 in synchronisation and thread runtime, 2 spin-waiting; left out: thread 0 (never in the region), \
+             threads 2-3,5 (start routine logger)"
+        );
+    }
+
+    #[test]
+    fn what_was_taken_whole_says_nothing_of_dropping() {
+        let summary = Summary {
+            lanes: 1,
+            threads: 1,
+            region: "whole threads".into(),
+            instructions: 7,
+            kept: 7,
+            ..Summary::default()
+        };
+        assert_eq!(summary.to_string(), "1 lane of 1 thread, whole threads; 7 of 7 thread instructions kept");
+    }
+}

@@ -1,0 +1,170 @@
+//! The first look at a trace: what each thread's events say of regions, barriers and locks, and where blocks were left half-way.
+
+use rayon::prelude::*;
+use rustc_hash::{FxHashMap, FxHashSet};
+use trace_format::{Event, Item, Pc, Seq, SyncFunction, ThreadId, Trace};
+
+use super::locks::{self, Action, LockKind};
+use super::meetings::{BarrierInit, BarrierWait};
+use super::sync_stack::SyncStack;
+use crate::Result;
+
+/// An execution of a thread's start routine or of a parallel region's body.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Body {
+    /// [`SyncFunction::ThreadBody`] or [`SyncFunction::ParallelBody`].
+    pub function: SyncFunction,
+    /// The routine.
+    pub object: u64,
+    pub enter: Seq,
+    /// Whether it lies in no other body of the same kind.
+    pub outermost: bool,
+    /// The instructions in it.
+    pub instructions: u64,
+}
+
+/// A thread forks a team.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fork {
+    /// The body that the team runs.
+    pub object: u64,
+    pub enter: Seq,
+    /// None when it was never left.
+    pub leave: Option<Seq>,
+}
+
+/// What the events of one thread say.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ThreadSurvey {
+    /// The addresses before which to cut, since a block was left there.
+    pub cuts: FxHashSet<Pc>,
+    pub bodies: Vec<Body>,
+    pub forks: Vec<Fork>,
+    pub waits: Vec<BarrierWait>,
+    pub inits: Vec<BarrierInit>,
+    pub locks: FxHashMap<u64, LockKind>,
+}
+
+/// Whether the function is a barrier at which threads meet.
+pub(super) fn is_barrier(function: SyncFunction) -> bool {
+    matches!(function, SyncFunction::BarrierWait | SyncFunction::TeamBarrier)
+}
+
+/// Looks at all threads, in thread order.
+pub(super) fn survey(trace: &Trace) -> Result<Vec<ThreadSurvey>> {
+    trace.threads().par_iter().map(|thread| survey_thread(trace, thread.id)).collect()
+}
+
+fn survey_thread(trace: &Trace, thread: ThreadId) -> Result<ThreadSurvey> {
+    let lengths: Vec<u32> = trace.blocks().iter().map(|(_, b)| b.instructions.len() as u32).collect();
+    let mut surveyor = Surveyor::default();
+    let mut stream = trace.stream(thread);
+    while let Some(item) = stream.next()? {
+        match item {
+            Item::Block { block, .. } => surveyor.instructions += u64::from(lengths[block.index()]),
+            Item::Partial { block, executed, .. } => {
+                surveyor.instructions += u64::from(executed);
+                surveyor.found.cuts.insert(trace.blocks()[block].instructions[executed as usize].pc);
+            }
+            Item::Event(event) => surveyor.event(event),
+        }
+    }
+    surveyor.close_bodies(0);
+    Ok(surveyor.found)
+}
+
+/// Where the survey of a thread stands.
+#[derive(Default)]
+struct Surveyor {
+    found: ThreadSurvey,
+    stack: SyncStack,
+    instructions: u64,
+    /// The bodies that are open, with the instructions before each.
+    bodies: Vec<(usize, u64)>,
+    /// The forks that are open.
+    forks: Vec<usize>,
+    /// The barrier wait that is open: there is one at most, since nothing counts inside it.
+    wait: Option<usize>,
+}
+
+impl Surveyor {
+    fn event(&mut self, event: Event) {
+        match event {
+            Event::Enter { function, object, argument, seq } => self.enter(function, object, argument, seq),
+            Event::Leave { function, seq, .. } => self.leave(function, seq),
+            Event::Exec => {
+                self.stack.clear();
+                self.close_bodies(0);
+                self.forks.clear();
+                self.wait = None;
+            }
+            _ => {}
+        }
+    }
+
+    fn enter(&mut self, function: SyncFunction, object: u64, argument: u64, seq: Seq) {
+        let is_nested = self.stack.is_in(function);
+        if !self.stack.enter(function, object, argument).counts {
+            return;
+        }
+        match function {
+            SyncFunction::ThreadBody | SyncFunction::ParallelBody => {
+                self.bodies.push((self.found.bodies.len(), self.instructions));
+                self.found.bodies.push(Body { function, object, enter: seq, outermost: !is_nested, instructions: 0 });
+            }
+            SyncFunction::ParallelFork => {
+                self.forks.push(self.found.forks.len());
+                self.found.forks.push(Fork { object, enter: seq, leave: None });
+            }
+            SyncFunction::BarrierInit => self.found.inits.push(BarrierInit { object, count: argument, seq }),
+            SyncFunction::BarrierWait | SyncFunction::TeamBarrier => {
+                self.wait = Some(self.found.waits.len());
+                let is_team = function == SyncFunction::TeamBarrier;
+                let body = self.innermost_parallel_body().filter(|_| is_team);
+                self.found.waits.push(BarrierWait { object, enter: seq, leave: None, body });
+            }
+            _ => {}
+        }
+        if let Some(Action::Take { kind, .. }) = locks::action(function) {
+            self.found.locks.entry(object).or_insert(kind);
+        }
+    }
+
+    fn leave(&mut self, function: SyncFunction, seq: Seq) {
+        let Some(left) = self.stack.leave(function) else { return };
+        if !left.counts {
+            return;
+        }
+        match function {
+            SyncFunction::ThreadBody | SyncFunction::ParallelBody => {
+                let open = |(i, _): &(usize, u64)| self.found.bodies[*i].function == function;
+                if let Some(at) = self.bodies.iter().rposition(open) {
+                    self.close_bodies(at);
+                }
+            }
+            SyncFunction::ParallelFork => {
+                if let Some(fork) = self.forks.pop() {
+                    self.found.forks[fork].leave = Some(seq);
+                }
+            }
+            function if is_barrier(function) => {
+                if let Some(wait) = self.wait.take() {
+                    self.found.waits[wait].leave = Some(seq);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn innermost_parallel_body(&self) -> Option<usize> {
+        let mut open = self.bodies.iter().rev().map(|(i, _)| *i);
+        open.find(|i| self.found.bodies[*i].function == SyncFunction::ParallelBody)
+    }
+
+    /// The bodies from this one on end here.
+    fn close_bodies(&mut self, from: usize) {
+        for (body, before) in self.bodies.drain(from..) {
+            self.found.bodies[body].instructions = self.instructions - before;
+        }
+    }
+}
