@@ -300,7 +300,7 @@ impl Fields<'_> {
         let counts: std::result::Result<Vec<u64>, _> =
             self.text("active_histogram").split_ascii_whitespace().map(str::parse).collect();
         match counts {
-            Ok(counts) if !counts.is_empty() => Ok(counts),
+            Ok(counts) if !counts.is_empty() || self.text("fetches") == "0" => Ok(counts),
             _ => {
                 let fault = "it must be counts with spaces between, for 1 lane up to a full warp: write the row anew with `replay --csv`";
                 Err(self.fault("active_histogram", fault))

@@ -59,6 +59,10 @@ fn a_failed_row_needs_no_numbers() {
 fn no_fetches_have_no_efficiency() {
     let rows = parse(&format!("{HEADER}\nt.bin,x,auto,all,drop,minpc,2,,2,2,1,0,0,,0,0,0,0,0 0,ok\n")).unwrap();
     assert_eq!(rows[0].counts().unwrap().simt_efficiency, 0.0);
+    let no_lanes = parse(&format!("{HEADER}\nt.bin,x,auto,all,drop,minpc,0,,2,0,0,0,0,,0,0,0,0,,ok\n")).unwrap();
+    for chart in CHARTS {
+        draw(&no_lanes, Some(chart.name()), &PlotOptions::default()).unwrap();
+    }
 }
 
 #[test]
