@@ -15,11 +15,11 @@ impl ComponentId {
     }
 }
 
-/// The strongly connected components of all nodes, also of those that the entry does not reach: two nodes share one when
-/// each reaches the other. An edge between two components leads from the lower number to the higher.
+/// The strongly connected components of all nodes, also of those that the entry does not reach: two nodes share one
+/// when each reaches the other. An edge between two components leads from the lower number to the higher.
 ///
-/// Source: Tarjan, *Depth-first search and linear graph algorithms*, SIAM J. Comput. 1(2), 1972, section 4, with the recursion
-/// turned into a stack. O(n + m).
+/// Source: Tarjan, *Depth-first search and linear graph algorithms*, SIAM J. Comput. 1(2), 1972, section 4, with the
+/// recursion turned into a stack. O(n + m).
 #[derive(Clone, Debug)]
 pub struct Components {
     of: Vec<ComponentId>,
@@ -63,7 +63,8 @@ impl Components {
         self.of[node.index()]
     }
 
-    /// The nodes of a component in the order in which the walk entered them; the first is the one through which it came.
+    /// The nodes of a component in the order in which the walk entered them; the first is the one through which it
+    /// came.
     #[must_use]
     pub fn members(&self, component: ComponentId) -> &[NodeId] {
         self.members.row(component.index())

@@ -6,10 +6,10 @@ use crate::{DepthFirst, Graph, NONE, NodeId};
 /// The dominator tree of a graph. `a` dominates `b` when every path from the entry to `b` goes through `a`; each node
 /// dominates itself.
 ///
-/// Source: Lengauer and Tarjan, *A fast algorithm for finding dominators in a flowgraph*, ACM TOPLAS 1(1), 1979, section 3: the
-/// simple version, whose EVAL compresses paths and whose LINK does not balance. O((n + m) log n) on every graph; iterating
-/// over data-flow equations, or searching common dominators without buckets, is as fast on most graphs but quadratic
-/// on some.
+/// Source: Lengauer and Tarjan, *A fast algorithm for finding dominators in a flowgraph*, ACM TOPLAS 1(1), 1979,
+/// section 3: the simple version, whose EVAL compresses paths and whose LINK does not balance. O((n + m) log n) on
+/// every graph; iterating over data-flow equations, or searching common dominators without buckets, is as fast on most
+/// graphs but quadratic on some.
 #[derive(Clone, Debug)]
 pub struct Dominators {
     tree: Tree,
@@ -31,8 +31,8 @@ impl Dominators {
         Dominators { tree: Tree::new(idom, || walk.preorder().iter().map(|node| node.0)) }
     }
 
-    /// The immediate dominator: the last node, other than itself, that every path to `node` goes through. `None` for the entry
-    /// and for nodes that are not reached.
+    /// The immediate dominator: the last node, other than itself, that every path to `node` goes through. `None` for
+    /// the entry and for nodes that are not reached.
     #[must_use]
     pub fn idom(&self, node: NodeId) -> Option<NodeId> {
         self.tree.parent(node.0).map(NodeId)
@@ -51,7 +51,8 @@ impl Dominators {
         self.tree.contains(node.0).then(|| self.tree.depth(node.0))
     }
 
-    /// The last node that every path to `a` and every path to `b` goes through; `None` when either is not reached. O(log n).
+    /// The last node that every path to `a` and every path to `b` goes through; `None` when either is not reached.
+    /// O(log n).
     #[must_use]
     pub fn nearest_common(&self, a: NodeId, b: NodeId) -> Option<NodeId> {
         self.tree.nearest_common(a.0, b.0).map(NodeId)
@@ -122,8 +123,8 @@ impl<'a> Search<'a> {
         idom
     }
 
-    /// The node with the least semidominator on the path from `v` up to, not including, the root of its processed tree; `v`
-    /// itself when it is a root.
+    /// The node with the least semidominator on the path from `v` up to, not including, the root of its processed tree;
+    /// `v` itself when it is a root.
     fn eval(&mut self, v: u32) -> u32 {
         if self.ancestor[v as usize] == NONE {
             return v;

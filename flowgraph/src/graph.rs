@@ -16,8 +16,8 @@ impl NodeId {
 
 /// A directed graph with an entry. It does not change once built.
 ///
-/// Edges are kept in two flat arrays (one per direction), 8 bytes per edge and 8 bytes per node in all. There is at most one
-/// edge from a node to another; an edge from a node to itself is allowed.
+/// Edges are kept in two flat arrays (one per direction), 8 bytes per edge and 8 bytes per node in all. There is at
+/// most one edge from a node to another; an edge from a node to itself is allowed.
 #[derive(Clone, Debug)]
 pub struct Graph {
     entry: NodeId,
@@ -100,8 +100,8 @@ impl Builder {
     /// The graph with these edges. O(n + m).
     ///
     /// # Panics
-    /// When `entry` is outside the range given to [`Builder::new`], so also when there are no nodes, and when there are 2^32
-    /// edges or more.
+    /// When `entry` is outside the range given to [`Builder::new`], so also when there are no nodes, and when there are
+    /// 2^32 edges or more.
     #[must_use]
     pub fn build(&self, entry: NodeId) -> Graph {
         assert!(entry.0 < self.node_count, "entry {entry:?} in a graph of {} nodes", self.node_count);
@@ -122,8 +122,8 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// Groups (key, value) pairs by key, keeping the order of the pairs of each key: a counting sort, O(rows + pairs). `pairs` is
-    /// called twice and gives the same pairs each time.
+    /// Groups (key, value) pairs by key, keeping the order of the pairs of each key: a counting sort, O(rows + pairs).
+    /// `pairs` is called twice and gives the same pairs each time.
     pub(crate) fn group<I: Iterator<Item = (u32, NodeId)>>(rows: usize, pairs: impl Fn() -> I) -> Rows {
         let mut starts = vec![0u32; rows + 1];
         let mut count = 0u32;

@@ -2,13 +2,13 @@
 
 use crate::{Graph, Loops, NodeId};
 
-/// The nodes that the entry reaches, in topological order but for back edges, and with the members of each loop (see [`Loops`]) in
-/// a row, its header first: every edge leads forward, or from a member of a loop to its header. Where that leaves a choice, the
-/// first successor's side comes first.
+/// The nodes that the entry reaches, in topological order but for back edges, and with the members of each loop (see
+/// [`Loops`]) in a row, its header first: every edge leads forward, or from a member of a loop to its header. Where
+/// that leaves a choice, the first successor's side comes first.
 ///
-/// Source: the *weak topological ordering* of Bourdoncle, *Efficient chaotic iteration strategies with widenings*, 1993: what its
-/// figure 4 gets by decomposing components recursively (O(n + m) per level of nesting) is read here off the loop
-/// forest, so O((n + m) log n) however deep loops nest.
+/// Source: the *weak topological ordering* of Bourdoncle, *Efficient chaotic iteration strategies with widenings*,
+/// 1993: what its figure 4 gets by decomposing components recursively (O(n + m) per level of nesting) is read here off
+/// the loop forest, so O((n + m) log n) however deep loops nest.
 #[must_use]
 pub fn loop_order(graph: &Graph) -> Vec<NodeId> {
     Loops::of(graph).order().to_vec()
@@ -16,11 +16,11 @@ pub fn loop_order(graph: &Graph) -> Vec<NodeId> {
 
 /// By node: its priority for thread frontiers, 0 for the entry, which is the highest; no two nodes share one.
 ///
-/// Source: Diamos et al., *SIMD re-convergence at thread frontiers*, MICRO 2011: threads that wait in the block of the highest
-/// priority run first, and any topological order that ignores back edges will do. This is the place in [`loop_order`]. A plain
-/// reverse postorder would be topological too, but may put what follows a loop before the loop's body; threads that leave the
-/// loop early would then run ahead instead of waiting for the others. Nodes that the entry does not reach come after all
-/// others, in ascending order.
+/// Source: Diamos et al., *SIMD re-convergence at thread frontiers*, MICRO 2011: threads that wait in the block of the
+/// highest priority run first, and any topological order that ignores back edges will do. This is the place in
+/// [`loop_order`]. A plain reverse postorder would be topological too, but may put what follows a loop before the
+/// loop's body; threads that leave the loop early would then run ahead instead of waiting for the others. Nodes that
+/// the entry does not reach come after all others, in ascending order.
 #[must_use]
 pub fn priorities(graph: &Graph) -> Vec<u32> {
     const UNSET: u32 = u32::MAX;

@@ -1,7 +1,7 @@
 //! Graphs of blocks: walks, dominators, post-dominators, strongly connected components, loops, layout.
 //!
-//! A node is a dense index, so the same code serves the blocks of a binary function and the blocks of an IR function: the
-//! caller keeps what a node stands for in a vector beside the graph.
+//! A node is a dense index, so the same code serves the blocks of a binary function and the blocks of an IR function:
+//! the caller keeps what a node stands for in a vector beside the graph.
 //!
 //! | question | answered by | time for n nodes and m edges |
 //! |---|---|---|
@@ -12,8 +12,8 @@
 //! | which loops are there, inside which others | [`Loops`] | O((n + m) log n) |
 //! | in which order to lay the blocks out, or to prefer them | [`loop_order`], [`priorities`] | as [`Loops`] |
 //!
-//! Nothing recurses: a graph of a million nodes in a row needs no more stack than a graph of two. Every answer depends on
-//! the graph alone (the node numbers and the order of the edges), never on addresses or on a hasher.
+//! Nothing recurses: a graph of a million nodes in a row needs no more stack than a graph of two. Every answer depends
+//! on the graph alone (the node numbers and the order of the edges), never on addresses or on a hasher.
 //!
 //! ```
 //! use flowgraph::{Builder, NodeId, PostDominators};

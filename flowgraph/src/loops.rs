@@ -18,17 +18,17 @@ impl LoopId {
 
 /// The loops of the part of a graph that the entry reaches.
 ///
-/// By definition: each strongly connected component with a cycle is a loop. Its *header* is the member that the walk enters
-/// first. Take the header away, and the components with a cycle among the other members are the loops inside it; and so on. The
-/// walk is [`DepthFirst::last_successor_first`].
+/// By definition: each strongly connected component with a cycle is a loop. Its *header* is the member that the walk
+/// enters first. Take the header away, and the components with a cycle among the other members are the loops inside it;
+/// and so on. The walk is [`DepthFirst::last_successor_first`].
 ///
-/// A loop that can be entered only at its header is a natural loop: the header dominates the members, and does not depend on the
-/// walk. One that can be entered elsewhere too is *irreducible*: which of its entries becomes the header, and so which
-/// loops it contains, does depend on the walk. Loops with the same header count as one.
+/// A loop that can be entered only at its header is a natural loop: the header dominates the members, and does not
+/// depend on the walk. One that can be entered elsewhere too is *irreducible*: which of its entries becomes the header,
+/// and so which loops it contains, does depend on the walk. Loops with the same header count as one.
 ///
-/// Source: Havlak, *Nesting of reducible and irreducible loops*, ACM TOPLAS 19(4), 1997, as Ramalingam made it almost linear in
-/// *Identifying loops in almost linear time*, ACM TOPLAS 21(2), 1999: an edge takes part only from the nearest common ancestor of
-/// its ends on. O((n + m) log n).
+/// Source: Havlak, *Nesting of reducible and irreducible loops*, ACM TOPLAS 19(4), 1997, as Ramalingam made it almost
+/// linear in *Identifying loops in almost linear time*, ACM TOPLAS 21(2), 1999: an edge takes part only from the
+/// nearest common ancestor of its ends on. O((n + m) log n).
 #[derive(Clone, Debug)]
 pub struct Loops {
     headers: Vec<NodeId>,
@@ -140,8 +140,9 @@ struct Forest {
 }
 
 impl Forest {
-    /// Visits the headers from the last entered to the first, so inner loops come first. The loop of a header is what reaches it
-    /// backwards without leaving its subtree; once found it collapses into the header, so that each edge is followed once.
+    /// Visits the headers from the last entered to the first, so inner loops come first. The loop of a header is what
+    /// reaches it backwards without leaving its subtree; once found it collapses into the header, so that each edge is
+    /// followed once.
     fn of(graph: &Graph, walk: &DepthFirst) -> Forest {
         let count = walk.preorder().len();
         let mut forest = Forest { is_header: vec![false; count], around: vec![NONE; count] };
@@ -202,8 +203,8 @@ impl Forest {
     }
 }
 
-/// The edges that do not return to an ancestor, each at the nearest common ancestor of its ends: only loops whose header is that
-/// node or above it can contain both ends.
+/// The edges that do not return to an ancestor, each at the nearest common ancestor of its ends: only loops whose
+/// header is that node or above it can contain both ends.
 struct Meetings {
     edges: Vec<(u32, u32)>,
     /// By node: its edges are `edges[starts[node]..starts[node + 1]]`.
@@ -303,8 +304,8 @@ fn latches(graph: &Graph, walk: &DepthFirst, headers: &[NodeId]) -> Rows {
 /// Marks the loops that an edge enters elsewhere than at the header.
 fn irreducible(graph: &Graph, walk: &DepthFirst, headers: &[NodeId], innermost: &[u32], nesting: &Tree) -> Vec<bool> {
     let mut marked = vec![false; headers.len()];
-    // From a marked loop on to the nearest one around it that is not, with `headers.len()` for the outside: each loop is marked
-    // once, however many edges enter it.
+    // From a marked loop on to the nearest one around it that is not, with `headers.len()` for the outside: each loop
+    // is marked once, however many edges enter it.
     let outside = headers.len() as u32;
     let mut unmarked = Collapsed { into: (0..=outside).collect() };
     for &from in walk.preorder() {
@@ -332,10 +333,10 @@ fn irreducible(graph: &Graph, walk: &DepthFirst, headers: &[NodeId], innermost: 
 
 /// The layout of [`crate::loop_order`], and by loop where it starts in it and how many members it has.
 ///
-/// The reverse postorder is topological among the parts of a loop, each standing where its header stands: what an edge leads to
-/// is finished before its source, but for edges back to an ancestor; such an ancestor is the header of a loop around both ends.
-/// So each loop gets a stretch of the layout when its header comes up, and each node the next place in the stretch of
-/// its loop.
+/// The reverse postorder is topological among the parts of a loop, each standing where its header stands: what an edge
+/// leads to is finished before its source, but for edges back to an ancestor; such an ancestor is the header of a loop
+/// around both ends. So each loop gets a stretch of the layout when its header comes up, and each node the next place
+/// in the stretch of its loop.
 fn lay_out(
     walk: &DepthFirst,
     headers: &[NodeId],

@@ -2,29 +2,29 @@
 
 use crate::{Builder, Components, Dominators, Graph, NodeId};
 
-/// The post-dominator tree of a graph. `a` post-dominates `b` when every path from `b` to the *virtual exit* goes through `a`;
-/// each node post-dominates itself. The immediate post-dominator of a branch is where its paths meet again at the
-/// latest, whichever way they take.
+/// The post-dominator tree of a graph. `a` post-dominates `b` when every path from `b` to the *virtual exit* goes
+/// through `a`; each node post-dominates itself. The immediate post-dominator of a branch is where its paths meet again
+/// at the latest, whichever way they take.
 ///
-/// Every exit has an edge to the virtual exit, as the STOP node of Ferrante, Ottenstein and Warren, *The program dependence
-/// graph and its use in optimization*, ACM TOPLAS 9(3), 1987. An exit may have successors too.
+/// Every exit has an edge to the virtual exit, as the STOP node of Ferrante, Ottenstein and Warren, *The program
+/// dependence graph and its use in optimization*, ACM TOPLAS 9(3), 1987. An exit may have successors too.
 ///
 /// # Endless loops and dead ends
-/// From some nodes no path may lead to an exit. Follow their edges for long enough, and a strongly connected component is
-/// reached that no edge leaves. Each such component without an exit gets one *pseudo exit*, a node with an edge to the
-/// virtual exit, so that every node has post-dominators:
+/// From some nodes no path may lead to an exit. Follow their edges for long enough, and a strongly connected component
+/// is reached that no edge leaves. Each such component without an exit gets one *pseudo exit*, a node with an edge to
+/// the virtual exit, so that every node has post-dominators:
 ///
 /// - a dead end (one node without successors) is its own pseudo exit;
-/// - in an endless loop, let the header be the node through which a depth-first walk (from the entry, successors in their order)
-///   comes in. The loop is taken to end where a turn ends: at the node from which an edge returns to the header, when
-///   there is exactly one, else at the header, where the turns meet.
+/// - in an endless loop, let the header be the node through which a depth-first walk comes in (from the entry, successors
+///   in their order). The loop is taken to end where a turn ends: at the node from which an edge returns to the header,
+///   when there is exactly one, else at the header, where the turns meet.
 ///
 /// So the arms of an `if` in `for (;;) { if … else …; join }` meet at the join, as in a loop that ends. LLVM's
 /// `PostDominatorTree` takes the last node of a depth-first walk instead; that agrees for a loop without branches, but
 /// with branches the last node may be an arm, and the other arm would then meet it only a turn later.
 ///
-/// Source: dominators of the reversed graph, see [`Dominators`]. O((n + m) log n). Nodes that the entry does not reach have
-/// post-dominators like all others, and change nothing for those that it reaches.
+/// Source: dominators of the reversed graph, see [`Dominators`]. O((n + m) log n). Nodes that the entry does not reach
+/// have post-dominators like all others, and change nothing for those that it reaches.
 #[derive(Clone, Debug)]
 pub struct PostDominators {
     /// Of the reversed graph, whose entry is the virtual exit, numbered after all nodes.
@@ -59,7 +59,8 @@ impl PostDominators {
         PostDominators { reversed, virtual_exit, pseudo_exits }
     }
 
-    /// The immediate post-dominator: the first node, other than itself, that every path from `node` to the end goes through.
+    /// The immediate post-dominator: the first node, other than itself, that every path from `node` to the end goes
+    /// through.
     /// `None` when that is the virtual exit.
     #[must_use]
     pub fn ipdom(&self, node: NodeId) -> Option<NodeId> {
@@ -78,8 +79,8 @@ impl PostDominators {
         self.reversed.depth(node).expect("every node has a path to the virtual exit")
     }
 
-    /// The first node that every path from `a` and every path from `b` goes through; `None` when that is the virtual exit.
-    /// O(log n).
+    /// The first node that every path from `a` and every path from `b` goes through; `None` when that is the virtual
+    /// exit. O(log n).
     #[must_use]
     pub fn nearest_common(&self, a: NodeId, b: NodeId) -> Option<NodeId> {
         self.real(self.reversed.nearest_common(a, b))

@@ -4,7 +4,8 @@ use crate::{Graph, NONE, NodeId};
 
 /// A depth-first walk from the entry of a graph: the nodes it reaches in preorder and in postorder, and its tree.
 ///
-/// Source: Tarjan, *Depth-first search and linear graph algorithms*, SIAM J. Comput. 1(2), 1972. O(n + m), without recursion.
+/// Source: Tarjan, *Depth-first search and linear graph algorithms*, SIAM J. Comput. 1(2), 1972. O(n + m), without
+/// recursion.
 #[derive(Clone, Debug)]
 pub struct DepthFirst {
     preorder: Vec<NodeId>,
@@ -26,8 +27,8 @@ impl DepthFirst {
 
     /// The walk that takes the successors of each node from the last to the first.
     ///
-    /// A node is finished before the nodes that led to it, so of two arms of a branch the one walked last comes first in the
-    /// *reverse* postorder. This walk's reverse postorder has them in the order of the successors.
+    /// A node is finished before the nodes that led to it, so of two arms of a branch the one walked last comes first
+    /// in the *reverse* postorder. This walk's reverse postorder has them in the order of the successors.
     #[must_use]
     pub fn last_successor_first(graph: &Graph) -> DepthFirst {
         DepthFirst::walk(graph, |count, step| count - 1 - step)
@@ -86,7 +87,8 @@ impl DepthFirst {
         &self.postorder
     }
 
-    /// The postorder backwards: every edge leads forward in it, but for those that return to an ancestor in the walk's tree.
+    /// The postorder backwards: every edge leads forward in it, but for those that return to an ancestor in the walk's
+    /// tree.
     pub fn reverse_postorder(&self) -> impl DoubleEndedIterator<Item = NodeId> + ExactSizeIterator {
         self.postorder.iter().rev().copied()
     }
@@ -110,8 +112,8 @@ impl DepthFirst {
         (parent != NONE).then(|| self.preorder[parent as usize])
     }
 
-    /// Whether `ancestor` is `node` or one of the nodes through which the walk's tree leads to it. False when either is not
-    /// reached.
+    /// Whether `ancestor` is `node` or one of the nodes through which the walk's tree leads to it. False when either is
+    /// not reached.
     #[must_use]
     pub fn is_ancestor(&self, ancestor: NodeId, node: NodeId) -> bool {
         match (self.number(ancestor), self.number(node)) {

@@ -1,4 +1,5 @@
-//! Every answer against its definition, computed the slow and obvious way, on all small graphs and on random larger ones.
+//! Every answer against its definition, computed the slow and obvious way, on all small graphs and on random larger
+//! ones.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! Graphs of a million nodes, on a thread whose stack is too small for any recursion over them. Quadratic work would show as a
-//! test that does not end.
+//! Graphs of a million nodes, on a thread whose stack is too small for any recursion over them. Quadratic work would
+//! show as a test that does not end.
 
 use flowgraph::{Builder, Components, DepthFirst, Dominators, Graph, Loops, NodeId, PostDominators, priorities};
 
@@ -59,8 +59,8 @@ fn a_ladder() {
     });
 }
 
-/// A chain with an edge back from each node of its second half to its mirror image in the first: half a million loops, each
-/// inside the one before.
+/// A chain with an edge back from each node of its second half to its mirror image in the first: half a million loops,
+/// each inside the one before.
 #[test]
 fn loops_nested_half_a_million_deep() {
     on_a_small_stack(|| {
@@ -79,8 +79,8 @@ fn loops_nested_half_a_million_deep() {
     });
 }
 
-/// A chain with edges back as before, whose every node is also entered from a second chain outside: a quarter of a million
-/// loops, each inside the one before, and all irreducible.
+/// A chain with edges back as before, whose every node is also entered from a second chain outside: a quarter of a
+/// million loops, each inside the one before, and all irreducible.
 #[test]
 fn irreducible_loops_nested_a_quarter_of_a_million_deep() {
     on_a_small_stack(|| {
