@@ -17,8 +17,8 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// `parent[i]` is `NONE` for roots and for nodes outside the forest; `order` lists the nodes of the forest, each after
-    /// its parent. O(n).
+    /// `parent[i]` is `NONE` for roots and for nodes outside the forest; `order` lists the nodes of the forest, each
+    /// after its parent. O(n).
     pub(crate) fn new<I: DoubleEndedIterator<Item = u32>>(parent: Vec<u32>, order: impl Fn() -> I) -> Tree {
         let n = parent.len();
         let mut tree = Tree { jump: vec![NONE; n], depth: vec![0; n], first: vec![0; n], end: vec![0; n], parent };
