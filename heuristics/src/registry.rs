@@ -26,6 +26,14 @@ pub enum Values {
     YesNo,
 }
 
+impl Parameter {
+    /// Its default as it would be typed.
+    #[must_use]
+    pub fn default_text(&self) -> String {
+        self.values.show(self.default)
+    }
+}
+
 impl Values {
     fn parse(self, text: &str) -> Option<u32> {
         match self {

@@ -46,9 +46,9 @@ impl InMemory {
         }
         for lane in lanes {
             for run in straight_runs(lane) {
-                block_of.entry(run.clone()).or_insert_with(|| {
-                    blocks.push(Block { instructions: run, code: Vec::new() })
-                });
+                block_of
+                    .entry(run.clone())
+                    .or_insert_with(|| blocks.push(Block { instructions: run, code: Vec::new() }));
             }
         }
         let segments = SegmentTable::new(&blocks, &starts);

@@ -81,5 +81,19 @@ pub enum Error {
     NothingToDraw,
 }
 
+impl Error {
+    /// Whether the fault lies with the file to be written.
+    #[must_use]
+    pub fn is_of_output(&self) -> bool {
+        matches!(self, Error::Io { action, .. } if !action.contains("open") && !action.contains("read"))
+    }
+
+    /// Whether the fault lies with what was asked for.
+    #[must_use]
+    pub fn is_of_request(&self) -> bool {
+        matches!(self, Error::Extension { .. } | Error::UnknownKind { .. })
+    }
+}
+
 /// The result of reading rows or of drawing a chart.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -139,7 +139,11 @@ impl<'a> Replay<'a> {
                 self.arrive(freed)?;
                 continue;
             }
-            if !each_step && self.all_together() && heuristic.stays_together(&self.view()) && self.run_together(heuristic)? {
+            if !each_step
+                && self.all_together()
+                && heuristic.stays_together(&self.view())
+                && self.run_together(heuristic)?
+            {
                 continue;
             }
             let lanes = match heuristic.choose(&self.view()) {
@@ -177,7 +181,8 @@ impl<'a> Replay<'a> {
         let active = lanes.len();
         self.counts.fetched(active, self.live.len(), instructions.len() as u64);
         if !metrics.is_empty() {
-            let step = Step::new(instructions, lanes, self.live, (&self.cursors, &self.offsets, &self.states), self.program);
+            let step =
+                Step::new(instructions, lanes, self.live, (&self.cursors, &self.offsets, &self.states), self.program);
             for metric in metrics.iter_mut() {
                 metric.step(&step)?;
             }

@@ -140,7 +140,8 @@ impl Sync {
     /// The lane has come to its end: it gives back what it holds, and nobody waits for it at a barrier.
     pub(crate) fn finished(&mut self, lane: Lane) {
         self.finished.insert(lane);
-        let mut held: Vec<LockId> = self.locks.iter().filter(|(_, l)| l.holders().contains(lane)).map(|(i, _)| *i).collect();
+        let mut held: Vec<LockId> =
+            self.locks.iter().filter(|(_, l)| l.holders().contains(lane)).map(|(i, _)| *i).collect();
         held.sort_unstable();
         for id in held {
             self.release(lane, id);
@@ -174,7 +175,8 @@ impl Sync {
 
     /// The locks that these lanes wait for: lock, who waits, who holds it. In order of lock numbers.
     pub(crate) fn locks_waited_for(&self, lanes: LaneSet) -> Vec<(LockId, LaneSet, LaneSet)> {
-        let waits = |lock: &Lock| lock.queue.iter().map(|(l, _)| *l).filter(|l| lanes.contains(*l)).collect::<LaneSet>();
+        let waits =
+            |lock: &Lock| lock.queue.iter().map(|(l, _)| *l).filter(|l| lanes.contains(*l)).collect::<LaneSet>();
         let mut all: Vec<_> = self.locks.iter().map(|(id, lock)| (*id, waits(lock), lock.holders())).collect();
         all.retain(|(_, waiting, _)| !waiting.is_empty());
         all.sort_unstable_by_key(|(id, ..)| *id);

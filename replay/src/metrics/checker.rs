@@ -77,7 +77,9 @@ impl<'a> Checker<'a> {
         let counted = (counts.fetches(), counts.thread_instructions());
         if counted != (self.fetches, self.thread_instructions) {
             let seen = (self.fetches, self.thread_instructions);
-            return Err(broken(format!("(fetches, thread instructions) were counted as {counted:?} and seen as {seen:?}")));
+            return Err(broken(format!(
+                "(fetches, thread instructions) were counted as {counted:?} and seen as {seen:?}"
+            )));
         }
         Ok(())
     }

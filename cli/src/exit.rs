@@ -1,0 +1,111 @@
+//! Exit statuses: decided here and nowhere else.
+
+use std::io::ErrorKind;
+use std::process::ExitCode;
+
+/// Each status that is not a traced program's own: number, and what it means.
+pub const STATUSES: &[(u8, &str)] = &[
+    (USAGE, "the command line is wrong"),
+    (BAD_TRACE, "the trace (or the rows) cannot be read: damaged, of another version, or no such file at all"),
+    (REQUEST, "what was asked for cannot be had from this trace"),
+    (WRITE, "a file cannot be written"),
+    (DEADLOCK, "every heuristic that was asked for deadlocks"),
+    (BUG, "a bug in lockstep"),
+    (TRACING, "trace: the program could not be recorded"),
+    (NOT_EXECUTABLE, "trace: the program cannot be executed"),
+    (NOT_FOUND, "trace: there is no such program"),
+];
+
+/// The same as the end of every help page.
+pub(crate) const HELP: &str = "Exit status: 0; 2 wrong usage; 3 unreadable trace; 4 request that the trace cannot meet; \
+    5 unwritable file; 6 every heuristic deadlocks; 70 bug. trace: the program's own, 128+n when signal n killed it; 125 it could \
+    not be recorded, 126 not be executed, 127 not be found.";
+
+pub(crate) const USAGE: u8 = 2;
+pub(crate) const BAD_TRACE: u8 = 3;
+pub(crate) const REQUEST: u8 = 4;
+pub(crate) const WRITE: u8 = 5;
+pub(crate) const DEADLOCK: u8 = 6;
+pub(crate) const BUG: u8 = 70;
+pub(crate) const TRACING: u8 = 125;
+pub(crate) const NOT_EXECUTABLE: u8 = 126;
+pub(crate) const NOT_FOUND: u8 = 127;
+
+/// Runs a verb; shows its error, if any, as one line on standard error.
+pub(crate) fn of(verb: impl FnOnce() -> anyhow::Result<ExitCode>) -> ExitCode {
+    match verb() {
+        Ok(status) => status,
+        Err(error) => {
+            if let Some(usage) = error.downcast_ref::<clap::Error>() {
+                // Help and version are "errors" of clap's that go to standard output with status 0.
+                let _ = usage.print();
+                return ExitCode::from(usage.exit_code() as u8);
+            }
+            if is_broken_pipe(&error) {
+                // Whoever read our output has had enough of it.
+                return ExitCode::from(141);
+            }
+            eprintln!("lockstep: {error:#}");
+            ExitCode::from(status_of(&error))
+        }
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let io = error.chain().find_map(|e| e.downcast_ref::<std::io::Error>());
+    io.is_some_and(|e| e.kind() == ErrorKind::BrokenPipe)
+}
+
+fn status_of(error: &anyhow::Error) -> u8 {
+    for cause in error.chain() {
+        if let Some(error) = cause.downcast_ref::<replay::Error>() {
+            return of_replay(error);
+        }
+        if let Some(error) = cause.downcast_ref::<trace_format::Error>() {
+            return of_trace(error);
+        }
+        if let Some(error) = cause.downcast_ref::<report::Error>() {
+            return of_report(error);
+        }
+        if let Some(error) = cause.downcast_ref::<tracer::Error>() {
+            return of_tracer(error);
+        }
+        if cause.is::<heuristics::ParseError>() {
+            return USAGE;
+        }
+    }
+    BUG
+}
+
+fn of_replay(error: &replay::Error) -> u8 {
+    match error {
+        replay::Error::Trace(error) => of_trace(error),
+        replay::Error::Request(_) => REQUEST,
+        replay::Error::Heuristic(_) => USAGE,
+        replay::Error::Write { .. } => WRITE,
+        _ => BUG,
+    }
+}
+
+fn of_report(error: &report::Error) -> u8 {
+    match error {
+        error if error.is_of_output() => WRITE,
+        error if error.is_of_request() => USAGE,
+        _ => BAD_TRACE,
+    }
+}
+
+fn of_trace(error: &trace_format::Error) -> u8 {
+    match error {
+        trace_format::Error::Io { action, .. } if action.contains("write") || action.contains("create") => WRITE,
+        _ => BAD_TRACE,
+    }
+}
+
+fn of_tracer(error: &tracer::Error) -> u8 {
+    match error {
+        tracer::Error::NotFound { .. } => NOT_FOUND,
+        tracer::Error::NotExecutable { .. } => NOT_EXECUTABLE,
+        _ => TRACING,
+    }
+}

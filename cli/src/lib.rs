@@ -1,0 +1,70 @@
+//! The command line: what was typed, what was meant, and how results are shown. The parts that do the work are crates of their
+//! own.
+
+mod exit;
+mod output;
+mod table;
+mod verbs;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+pub use exit::STATUSES;
+
+/// Would the threads of this program run well in lockstep, as a GPU warp or a SIMD unit runs them? Where do they diverge?
+#[derive(Parser)]
+#[command(name = "lockstep", version, max_term_width = 110, after_help = exit::HELP)]
+struct Lockstep {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    Trace(verbs::trace::Args),
+    Replay(verbs::replay::Args),
+    Plot(verbs::plot::Args),
+    Dump(verbs::dump::Args),
+    Heuristics(verbs::heuristics::Args),
+}
+
+#[derive(Parser)]
+#[command(name = "trace", version, max_term_width = 110, after_help = exit::HELP)]
+struct Trace {
+    #[command(flatten)]
+    args: verbs::trace::Args,
+}
+
+#[derive(Parser)]
+#[command(name = "replay", version, max_term_width = 110, after_help = exit::HELP)]
+struct Replay {
+    #[command(flatten)]
+    args: verbs::replay::Args,
+}
+
+/// Runs `lockstep` with these arguments, the program's name first; returns its exit status.
+pub fn lockstep(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    exit::of(|| match parse::<Lockstep>(arguments)?.verb {
+        Verb::Trace(args) => verbs::trace::run(&args),
+        Verb::Replay(args) => verbs::replay::run(&args),
+        Verb::Plot(args) => verbs::plot::run(&args),
+        Verb::Dump(args) => verbs::dump::run(&args),
+        Verb::Heuristics(args) => verbs::heuristics::run(&args),
+    })
+}
+
+/// Runs `trace` with these arguments, the program's name first; returns its exit status.
+pub fn trace(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    exit::of(|| verbs::trace::run(&parse::<Trace>(arguments)?.args))
+}
+
+/// Runs `replay` with these arguments, the program's name first; returns its exit status.
+pub fn replay(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    exit::of(|| verbs::replay::run(&parse::<Replay>(arguments)?.args))
+}
+
+fn parse<P: Parser>(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Result<P> {
+    Ok(P::try_parse_from(arguments)?)
+}

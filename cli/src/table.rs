@@ -1,0 +1,90 @@
+//! Results as a table for people. Every number says what it is a number of.
+
+use std::fmt::Write;
+
+use replay::Outcome;
+
+/// The table: a row per heuristic, best first kept in the order asked for, then the bounds.
+pub(crate) fn of(outcomes: &[Outcome]) -> String {
+    let mut text = String::new();
+    let Some(first) = outcomes.first() else { return text };
+    let slots = |fetches: u64| first.upper_bound as f64 / (fetches as f64 * first.warp_size as f64);
+    let percent = |share: f64| format!("{:.1}%", 100.0 * share);
+    let mut rows: Vec<[String; 5]> = Vec::new();
+    for outcome in outcomes.iter().filter(|o| o.is_complete()) {
+        let fetches = outcome.counts.fetches();
+        let place = place(outcome).map_or_else(String::new, percent);
+        let efficiency = outcome.simt_efficiency().map_or_else(String::new, percent);
+        let divergent = percent(outcome.counts.divergent_fetches as f64 / fetches.max(1) as f64);
+        rows.push([outcome.heuristic.clone(), grouped(fetches), efficiency, divergent, place]);
+    }
+    let bound = |name: &str, fetches: u64, place: &str| {
+        [name.to_owned(), grouped(fetches), percent(slots(fetches)), String::new(), place.to_owned()]
+    };
+    if first.upper_bound > 0 {
+        rows.push(bound("(least possible)", first.lower_bound, "100.0%"));
+        rows.push(bound("(nothing shared)", first.upper_bound, "0.0%"));
+    }
+    let header = ["heuristic", "fetches", "SIMT efficiency", "divergent", "of best"].map(str::to_owned);
+    let width = |c: usize| rows.iter().chain([&header]).map(|r| r[c].chars().count()).max().unwrap_or(0);
+    let widths: [usize; 5] = std::array::from_fn(width);
+    for row in std::iter::once(&header).chain(&rows) {
+        let _ = write!(text, "{:<1$}", row[0], widths[0]);
+        for column in 1..row.len() {
+            let _ = write!(text, "  {:>1$}", row[column], widths[column]);
+        }
+        text.truncate(text.trim_end().len());
+        text.push('\n');
+    }
+    for outcome in outcomes.iter().filter(|o| !o.is_complete()) {
+        let _ = writeln!(text, "{}", outcome.status());
+    }
+    for outcome in outcomes.iter().filter(|o| o.is_complete() && o.counts.forced > 0) {
+        let forced = grouped(outcome.counts.forced);
+        let _ = writeln!(text, "{}: {forced} waits were cut short: what they waited for was not replayed", outcome.heuristic);
+    }
+    text
+}
+
+/// What the columns are, in two lines.
+pub(crate) fn legend(outcomes: &[Outcome]) -> String {
+    let Some(first) = outcomes.first() else { return String::new() };
+    format!(
+        "fetches: warp instructions of {} warp{} of {} lanes; SIMT efficiency: {} thread instructions / (fetches x {})\n\
+         divergent: share of fetches with fewer active lanes than live ones; of best: 100% is the least possible, 0% nothing shared",
+        first.warps,
+        if first.warps == 1 { "" } else { "s" },
+        first.warp_size,
+        grouped(first.upper_bound),
+        first.warp_size,
+    )
+}
+
+/// Where the fetches lie between nothing shared (0) and the least possible (1).
+fn place(outcome: &Outcome) -> Option<f64> {
+    let room = outcome.upper_bound.checked_sub(outcome.lower_bound).filter(|r| *r > 0)?;
+    Some((outcome.upper_bound - outcome.counts.fetches()) as f64 / room as f64)
+}
+
+/// `1234567` as `1,234,567`.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_are_grouped_by_three() {
+        assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+    }
+}

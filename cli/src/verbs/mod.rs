@@ -1,0 +1,7 @@
+//! The verbs, one file each.
+
+pub(crate) mod dump;
+pub(crate) mod heuristics;
+pub(crate) mod plot;
+pub(crate) mod replay;
+pub(crate) mod trace;

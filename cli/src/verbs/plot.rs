@@ -1,0 +1,37 @@
+//! `lockstep plot`: a chart from rows.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use report::{CHARTS, Columns, PlotOptions};
+
+/// Draw a chart from rows that `replay --csv` wrote
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The rows
+    #[arg(required = true)]
+    rows: Vec<PathBuf>,
+
+    /// The chart's file; its extension says the format (svg)
+    #[arg(long, short = 'o', value_name = "FILE")]
+    output: PathBuf,
+
+    /// The chart's kind. Default: the first
+    #[arg(long, value_name = "KIND", value_parser = clap::builder::PossibleValuesParser::new(CHARTS.iter().map(|c| c.name())))]
+    kind: Option<String>,
+
+    /// Columns that the paper's page has (1 or 2): the chart fits into one of them
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=2))]
+    columns: u8,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let mut rows = Vec::new();
+    for path in &args.rows {
+        rows.extend(report::read_rows(path)?);
+    }
+    let columns = Columns::from_count(args.columns).unwrap_or_default();
+    let options = PlotOptions { columns, ..PlotOptions::default() };
+    report::plot(&rows, args.kind.as_deref(), &options, &args.output)?;
+    Ok(ExitCode::SUCCESS)
+}
