@@ -39,7 +39,7 @@ pub enum Error {
         way_out: &'static str,
     },
     /// The trace is damaged.
-    #[error("{path}: damaged at byte {offset}: {fault}", path = path.display())]
+    #[error("{path}: damaged at byte {offset}: {fault}; copy the file again or record the program again", path = path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -47,6 +47,14 @@ pub enum Error {
         offset: u64,
         /// What is wrong.
         fault: String,
+    },
+    /// What is to be written does not fit into a trace.
+    #[error("{path}: too large for a trace: {what}", path = path.display())]
+    Limit {
+        /// The file.
+        path: PathBuf,
+        /// What is too large, and the limit.
+        what: String,
     },
     /// A text trace has a line that cannot be read.
     #[error("{path}: line {line}: {fault}", path = path.display())]
@@ -61,4 +69,4 @@ pub enum Error {
 }
 
 /// The result of reading or writing a trace.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;

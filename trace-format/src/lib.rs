@@ -1,16 +1,35 @@
 //! The trace: its records, its block table, and how both are written, read and recovered.
 //!
-//! What a thread did is which block it ran, one after another (`Item`); what is the same each time is in the
+//! What a thread did is which block it ran, one after another ([`Item`]); what is the same each time is in the
 //! [`BlockTable`]. `docs/trace-format.md` describes the file byte by byte.
 
 mod block;
+mod bytes;
+mod chunk;
+mod contents;
 mod error;
 mod event;
+mod event_codec;
 mod ids;
+pub mod layout;
 mod module;
+mod reader;
+mod shape;
+mod source;
+mod stream_codec;
+mod table_codec;
+mod text;
+mod thread_stream;
+mod writer;
 
 pub use block::{Block, BlockTable, Instruction, Kind, SpEffect};
+pub use chunk::COMPRESSION_LEVEL;
 pub use error::{Error, Result};
 pub use event::{Event, Seq, SyncFunction, ThreadExit};
+pub use event_codec::{EVENT_CODES, EXIT_CODES};
 pub use ids::{BlockId, ModuleId, Pc, ThreadId};
 pub use module::{Finish, Mapping, Meta, Module, ModuleRole, Symbol};
+pub use reader::{ThreadSummary, Trace};
+pub use text::{read_text, write_text};
+pub use thread_stream::{Item, ThreadStream};
+pub use writer::{MAX_BUFFERED, TraceWriter};

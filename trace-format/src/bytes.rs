@@ -1,0 +1,201 @@
+//! Integers and strings as bytes: little-endian words, varints (seven bits a byte, low bits first), zigzag.
+
+/// Appends a varint of 1 to 10 bytes.
+#[inline]
+pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// Maps small numbers of either sign to small numbers: 0, -1, 1, -2 … become 0, 1, 2, 3 …
+#[inline]
+#[must_use]
+pub fn zigzag(value: i64) -> u64 {
+    ((value << 1) ^ (value >> 63)) as u64
+}
+
+/// The inverse of [`zigzag`].
+#[inline]
+#[must_use]
+pub fn unzigzag(value: u64) -> i64 {
+    (value >> 1) as i64 ^ -((value & 1) as i64)
+}
+
+/// Appends the difference between two addresses (modulo 2^64) as a zigzag varint.
+#[inline]
+pub fn put_delta(out: &mut Vec<u8>, from: u64, to: u64) {
+    put_varint(out, zigzag(to.wrapping_sub(from) as i64));
+}
+
+/// Appends a length as a varint, then the bytes.
+pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    put_varint(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}
+
+/// A place in a chunk's decompressed payload. Every read is checked against its end; faults say where in the payload.
+#[derive(Clone, Copy, Debug)]
+pub struct Cursor<'a> {
+    bytes: &'a [u8],
+    position: usize,
+}
+
+impl<'a> Cursor<'a> {
+    /// A cursor at the start of these bytes.
+    #[must_use]
+    pub fn new(bytes: &'a [u8]) -> Cursor<'a> {
+        Cursor { bytes, position: 0 }
+    }
+
+    /// How many bytes have been read.
+    #[must_use]
+    pub fn position(&self) -> usize {
+        self.position
+    }
+
+    /// How many bytes are left.
+    #[must_use]
+    pub fn remaining(&self) -> usize {
+        self.bytes.len() - self.position
+    }
+
+    /// The next `len` bytes.
+    pub fn take(&mut self, len: usize) -> Result<&'a [u8], String> {
+        if len > self.remaining() {
+            return Err(format!("payload byte {}: {len} bytes wanted, {} left", self.position, self.remaining()));
+        }
+        let taken = &self.bytes[self.position..self.position + len];
+        self.position += len;
+        Ok(taken)
+    }
+
+    /// One byte.
+    pub fn byte(&mut self) -> Result<u8, String> {
+        Ok(self.take(1)?[0])
+    }
+
+    /// A little-endian word of 4 bytes.
+    pub fn word(&mut self) -> Result<u32, String> {
+        let b = self.take(4)?;
+        Ok(u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+    }
+
+    /// A little-endian word of 8 bytes.
+    pub fn long(&mut self) -> Result<u64, String> {
+        Ok(u64::from(self.word()?) | u64::from(self.word()?) << 32)
+    }
+
+    /// A varint.
+    #[inline]
+    pub fn varint(&mut self) -> Result<u64, String> {
+        let start = self.position;
+        let mut value = 0;
+        for shift in (0..70).step_by(7) {
+            let byte = self.byte()?;
+            // The tenth byte holds the 64th bit and nothing else.
+            if shift == 63 && byte > 1 {
+                break;
+            }
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Ok(value);
+            }
+        }
+        Err(format!("payload byte {start}: a number of more than 64 bits"))
+    }
+
+    /// A varint that is an u32.
+    pub fn varint32(&mut self) -> Result<u32, String> {
+        let start = self.position;
+        let value = self.varint()?;
+        u32::try_from(value).map_err(|_| format!("payload byte {start}: {value} does not fit in 32 bits"))
+    }
+
+    /// A zigzag varint.
+    pub fn signed(&mut self) -> Result<i64, String> {
+        Ok(unzigzag(self.varint()?))
+    }
+
+    /// A zigzag varint that is an i32.
+    pub fn signed32(&mut self) -> Result<i32, String> {
+        let start = self.position;
+        let value = self.signed()?;
+        i32::try_from(value).map_err(|_| format!("payload byte {start}: {value} does not fit in 32 bits"))
+    }
+
+    /// The address that [`put_delta`] wrote, given the one before it.
+    #[inline]
+    pub fn delta(&mut self, from: u64) -> Result<u64, String> {
+        Ok(from.wrapping_add(unzigzag(self.varint()?) as u64))
+    }
+
+    /// How many of something follow, where each takes `least` bytes or more: a count that cannot be true is refused
+    /// before memory is set aside for it.
+    pub fn count(&mut self, least: usize) -> Result<usize, String> {
+        let start = self.position;
+        let count = self.varint()?;
+        if count > (self.remaining() / least) as u64 {
+            let left = self.remaining();
+            return Err(format!("payload byte {start}: {count} entries cannot be in the {left} bytes left"));
+        }
+        Ok(count as usize)
+    }
+
+    /// Bytes with their length before them.
+    pub fn bytes(&mut self) -> Result<&'a [u8], String> {
+        let len = self.count(1)?;
+        self.take(len)
+    }
+
+    /// A string with its length before it.
+    pub fn string(&mut self) -> Result<String, String> {
+        let start = self.position;
+        let bytes = self.bytes()?;
+        let text = std::str::from_utf8(bytes).map_err(|_| format!("payload byte {start}: a name that is not UTF-8"))?;
+        Ok(text.to_owned())
+    }
+
+    /// Checks that nothing is left.
+    pub fn end(&self) -> Result<(), String> {
+        match self.remaining() {
+            0 => Ok(()),
+            left => Err(format!("payload byte {}: {left} bytes too many", self.position)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn varints_come_back() {
+        for value in [0, 1, 127, 128, 16383, 16384, u64::from(u32::MAX), u64::MAX - 1, u64::MAX, 1 << 63] {
+            let mut out = Vec::new();
+            put_varint(&mut out, value);
+            let mut cursor = Cursor::new(&out);
+            assert_eq!(cursor.varint(), Ok(value));
+            assert_eq!(cursor.end(), Ok(()));
+            assert_eq!(unzigzag(zigzag(value as i64)), value as i64);
+        }
+    }
+
+    #[test]
+    fn a_varint_of_65_bits_is_refused() {
+        let mut long = [0x80; 10];
+        long[9] = 2;
+        assert!(Cursor::new(&long).varint().unwrap_err().contains("64 bits"));
+        assert!(Cursor::new(&[0x80; 11]).varint().unwrap_err().contains("64 bits"));
+    }
+
+    #[test]
+    fn a_count_beyond_the_payload_is_refused() {
+        let mut out = Vec::new();
+        put_varint(&mut out, 1 << 40);
+        out.extend([0; 12]);
+        assert!(Cursor::new(&out).count(4).unwrap_err().contains("12 bytes left"));
+    }
+}

@@ -1,0 +1,156 @@
+//! One chunk in and out: compression, checksum, and the checks before memory is set aside.
+
+use std::io;
+
+use zstd::bulk::{Compressor, Decompressor};
+
+use crate::layout::{CHUNK_HEADER_LEN, ChunkHeader, ChunkKind, FLAG_COMPRESSED, MAX_RATIO, NO_THREAD};
+use crate::source::Source;
+use crate::stream_codec::Counts;
+use crate::{Error, Result, ThreadId};
+
+/// The level of zstd for all chunks.
+pub const COMPRESSION_LEVEL: i32 = 3;
+
+/// Makes chunks.
+pub struct ChunkEncoder {
+    compressor: Compressor<'static>,
+    compressed: Vec<u8>,
+    chunk: Vec<u8>,
+}
+
+impl ChunkEncoder {
+    /// An encoder, unless zstd has no memory.
+    pub fn new() -> io::Result<ChunkEncoder> {
+        let compressor = Compressor::new(COMPRESSION_LEVEL)?;
+        Ok(ChunkEncoder { compressor, compressed: Vec::new(), chunk: Vec::new() })
+    }
+
+    /// The bytes of a stream chunk, and its header.
+    pub fn stream(&mut self, thread: ThreadId, counts: Counts, payload: &[u8]) -> io::Result<(&[u8], ChunkHeader)> {
+        self.encode(ChunkKind::Stream, thread.0, counts, payload)
+    }
+
+    /// The bytes of a chunk that belongs to no thread, and its header.
+    pub fn global(&mut self, kind: ChunkKind, payload: &[u8]) -> io::Result<(&[u8], ChunkHeader)> {
+        self.encode(kind, NO_THREAD, Counts { blocks: 0, events: 0, instructions: 0 }, payload)
+    }
+
+    fn encode(
+        &mut self,
+        kind: ChunkKind,
+        thread: u32,
+        counts: Counts,
+        payload: &[u8],
+    ) -> io::Result<(&[u8], ChunkHeader)> {
+        self.compressed.clear();
+        self.compressed.reserve(zstd::zstd_safe::compress_bound(payload.len()));
+        self.compressor.compress_to_buffer(payload, &mut self.compressed)?;
+        let gain = self.compressed.len() < payload.len();
+        let compress = gain && (kind == ChunkKind::Stream || payload.len() <= self.compressed.len() * MAX_RATIO);
+        let (flags, stored) = if compress { (FLAG_COMPRESSED, &self.compressed[..]) } else { (0, payload) };
+        let header = ChunkHeader {
+            kind: kind as u8,
+            flags,
+            thread,
+            raw: payload.len() as u32,
+            stored: stored.len() as u32,
+            blocks: counts.blocks,
+            events: counts.events,
+            instructions: counts.instructions,
+        };
+        let head = header.encode();
+        self.chunk.clear();
+        self.chunk.extend(head);
+        self.chunk.extend(checksum(&head, stored).to_le_bytes());
+        self.chunk.extend_from_slice(stored);
+        Ok((&self.chunk, header))
+    }
+}
+
+fn checksum(head: &[u8], stored: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(head);
+    hasher.update(stored);
+    hasher.finalize()
+}
+
+/// Reads chunks, one at a time, into memory that it keeps.
+pub struct ChunkDecoder {
+    decompressor: Option<Decompressor<'static>>,
+    stored: Vec<u8>,
+    raw: Vec<u8>,
+}
+
+impl ChunkDecoder {
+    /// A decoder that holds no memory yet.
+    pub fn new() -> ChunkDecoder {
+        ChunkDecoder { decompressor: None, stored: Vec::new(), raw: Vec::new() }
+    }
+
+    /// Reads the chunk at `offset`, which must end at `end` of the file or before, and checks its header and checksum.
+    /// Its payload is not decompressed.
+    pub fn fetch(&mut self, source: &Source, offset: u64, end: u64) -> Result<ChunkHeader> {
+        let left = end.saturating_sub(offset);
+        if left < CHUNK_HEADER_LEN as u64 {
+            return Err(
+                source.damaged(offset, format!("the file ends inside a chunk's header, {left} bytes after its start"))
+            );
+        }
+        let mut head = [0; CHUNK_HEADER_LEN];
+        source.read_at(offset, &mut head)?;
+        let (entry, crc) = head.split_at(ChunkHeader::ENTRY_LEN);
+        let entry: &[u8; ChunkHeader::ENTRY_LEN] = entry.try_into().expect("split at this length");
+        let header = ChunkHeader::decode(entry).map_err(|fault| source.damaged(offset, fault))?;
+        if header.chunk_len() > left {
+            let fault = format!("the file ends inside a chunk: it has {} bytes, {left} are left", header.chunk_len());
+            return Err(source.damaged(offset, fault));
+        }
+        self.stored.resize(header.stored as usize, 0);
+        source.read_at(offset + CHUNK_HEADER_LEN as u64, &mut self.stored)?;
+        if checksum(entry, &self.stored).to_le_bytes() != crc {
+            return Err(source.damaged(offset, "the chunk's checksum does not match its bytes".into()));
+        }
+        Ok(header)
+    }
+
+    /// Reads the chunk at `offset` like [`ChunkDecoder::fetch`] and decompresses its payload.
+    pub fn read(&mut self, source: &Source, offset: u64, end: u64) -> Result<ChunkHeader> {
+        let header = self.fetch(source, offset, end)?;
+        if header.flags & FLAG_COMPRESSED == 0 {
+            std::mem::swap(&mut self.stored, &mut self.raw);
+            return Ok(header);
+        }
+        let decompressor = match &mut self.decompressor {
+            Some(decompressor) => decompressor,
+            none => none.insert(Decompressor::new().map_err(|e| source.io("cannot decompress", e))?),
+        };
+        self.raw.clear();
+        self.raw.reserve_exact(header.raw as usize);
+        // The buffer may have room for more than `raw` bytes: the length is checked afterwards.
+        let len = decompressor
+            .decompress_to_buffer(&self.stored, &mut self.raw)
+            .map_err(|e| source.damaged(offset, format!("the chunk cannot be decompressed: {e}")))?;
+        if len != header.raw as usize {
+            return Err(source.damaged(offset, format!("the chunk has {len} bytes decompressed, not {}", header.raw)));
+        }
+        Ok(header)
+    }
+
+    /// The payload of the chunk read last.
+    pub fn payload(&self) -> &[u8] {
+        &self.raw
+    }
+}
+
+impl Source {
+    /// An error for a fault of the file at `offset`.
+    pub fn damaged(&self, offset: u64, fault: String) -> Error {
+        Error::Damaged { path: self.path().to_owned(), offset, fault }
+    }
+
+    /// An error of the system.
+    pub fn io(&self, action: &'static str, source: io::Error) -> Error {
+        Error::Io { path: self.path().to_owned(), action, source }
+    }
+}

@@ -1,0 +1,184 @@
+//! Events as bytes: a code, then the fields in the order in which [`Event`] declares them.
+//!
+//! Addresses, numbers and results are varints, signed numbers zigzag varints, a thread or module that may be absent
+//! is its number plus one (0: absent), and `seq` is the zigzag difference to the `seq` before it in the stream.
+
+use crate::bytes::{Cursor, put_delta, put_varint, zigzag};
+use crate::layout::MAX_THREADS;
+use crate::{BlockId, Event, ModuleId, Pc, Seq, SyncFunction, ThreadExit, ThreadId};
+
+/// The code of every event in the file, by the name of its variant of [`Event`].
+pub const EVENT_CODES: [(&str, u8); 15] = [
+    ("ThreadStart", 0),
+    ("ThreadEnd", 1),
+    ("SetSp", 2),
+    ("Partial", 3),
+    ("Enter", 4),
+    ("Leave", 5),
+    ("WarpBarrier", 6),
+    ("FutexWait", 7),
+    ("Signal", 8),
+    ("SignalReturn", 9),
+    ("ModuleLoaded", 10),
+    ("ModuleUnloaded", 11),
+    ("Fork", 12),
+    ("Exec", 13),
+    ("Gap", 14),
+];
+
+/// The code of every way a thread can end, by the name of its variant of [`ThreadExit`].
+pub const EXIT_CODES: [(&str, u8); 4] = [("Exited", 0), ("Killed", 1), ("Replaced", 2), ("StillRunning", 3)];
+
+fn put_thread(out: &mut Vec<u8>, thread: Option<ThreadId>) {
+    put_varint(out, thread.map_or(0, |t| u64::from(t.0) + 1));
+}
+
+fn thread(cursor: &mut Cursor) -> Result<Option<ThreadId>, String> {
+    let number = cursor.varint32()?;
+    if number > MAX_THREADS {
+        return Err(format!("an event names thread {}, over the limit of {}", number - 1, MAX_THREADS - 1));
+    }
+    Ok(number.checked_sub(1).map(ThreadId))
+}
+
+/// Appends an event. `last_seq` is the `seq` before it in the stream, and becomes the event's.
+pub fn put_event(out: &mut Vec<u8>, event: &Event, last_seq: &mut u64) {
+    let mut put_seq = |out: &mut Vec<u8>, seq: Seq| {
+        put_delta(out, *last_seq, seq.0);
+        *last_seq = seq.0;
+    };
+    match *event {
+        Event::ThreadStart { parent, os_tid, sp, seq } => {
+            out.push(0);
+            put_thread(out, parent);
+            put_varint(out, u64::from(os_tid));
+            put_varint(out, sp);
+            put_seq(out, seq);
+        }
+        Event::ThreadEnd { exit, seq } => {
+            out.push(1);
+            match exit {
+                ThreadExit::Exited(status) => {
+                    out.push(0);
+                    put_varint(out, zigzag(status.into()));
+                }
+                ThreadExit::Killed(signal) => {
+                    out.push(1);
+                    put_varint(out, zigzag(signal.into()));
+                }
+                ThreadExit::Replaced => out.push(2),
+                ThreadExit::StillRunning => out.push(3),
+            }
+            put_seq(out, seq);
+        }
+        Event::SetSp(sp) => {
+            out.push(2);
+            put_varint(out, sp);
+        }
+        Event::Partial { block, executed } => {
+            out.push(3);
+            put_varint(out, block.0.into());
+            put_varint(out, executed.into());
+        }
+        Event::Enter { function, object, argument, seq } => {
+            out.extend([4, function as u8]);
+            put_varint(out, object);
+            put_varint(out, argument);
+            put_seq(out, seq);
+        }
+        Event::Leave { function, result, seq } => {
+            out.extend([5, function as u8]);
+            put_varint(out, result);
+            put_seq(out, seq);
+        }
+        Event::WarpBarrier => out.push(6),
+        Event::FutexWait { address, seq } => {
+            out.push(7);
+            put_varint(out, address);
+            put_seq(out, seq);
+        }
+        Event::Signal { number, handler } => {
+            out.push(8);
+            put_varint(out, zigzag(number.into()));
+            put_varint(out, handler.0);
+        }
+        Event::SignalReturn => out.push(9),
+        Event::ModuleLoaded(module) => {
+            out.push(10);
+            put_varint(out, module.0.into());
+        }
+        Event::ModuleUnloaded(module) => {
+            out.push(11);
+            put_varint(out, module.0.into());
+        }
+        Event::Fork { child, thread } => {
+            out.push(12);
+            put_varint(out, child.into());
+            put_thread(out, thread);
+        }
+        Event::Exec => out.push(13),
+        Event::Gap => out.push(14),
+    }
+}
+
+fn function(cursor: &mut Cursor) -> Result<SyncFunction, String> {
+    let code = cursor.byte()?;
+    SyncFunction::from_code(code).ok_or_else(|| format!("function code {code} is unknown to this version"))
+}
+
+fn module(cursor: &mut Cursor, modules: usize) -> Result<ModuleId, String> {
+    let id = ModuleId(cursor.varint32()?);
+    if id.index() >= modules {
+        return Err(format!("an event names module {}, but there are {modules}", id.0));
+    }
+    Ok(id)
+}
+
+/// Reads an event; the counterpart of [`put_event`]. `modules` is the number of modules of the trace.
+///
+/// Blocks of [`Event::Partial`] are not checked here.
+pub fn event(cursor: &mut Cursor, last_seq: &mut u64, modules: usize) -> Result<Event, String> {
+    let mut seq = |cursor: &mut Cursor| -> Result<Seq, String> {
+        *last_seq = cursor.delta(*last_seq)?;
+        Ok(Seq(*last_seq))
+    };
+    Ok(match cursor.byte()? {
+        0 => {
+            let (parent, os_tid, sp) = (thread(cursor)?, cursor.varint32()?, cursor.varint()?);
+            Event::ThreadStart { parent, os_tid, sp, seq: seq(cursor)? }
+        }
+        1 => {
+            let exit = match cursor.byte()? {
+                0 => ThreadExit::Exited(cursor.signed32()?),
+                1 => ThreadExit::Killed(cursor.signed32()?),
+                2 => ThreadExit::Replaced,
+                3 => ThreadExit::StillRunning,
+                code => return Err(format!("a thread's end has code {code}, unknown to this version")),
+            };
+            Event::ThreadEnd { exit, seq: seq(cursor)? }
+        }
+        2 => Event::SetSp(cursor.varint()?),
+        3 => Event::Partial { block: BlockId(cursor.varint32()?), executed: cursor.varint32()? },
+        4 => {
+            let (function, object, argument) = (function(cursor)?, cursor.varint()?, cursor.varint()?);
+            Event::Enter { function, object, argument, seq: seq(cursor)? }
+        }
+        5 => {
+            let (function, result) = (function(cursor)?, cursor.varint()?);
+            Event::Leave { function, result, seq: seq(cursor)? }
+        }
+        6 => Event::WarpBarrier,
+        7 => {
+            let address = cursor.varint()?;
+            Event::FutexWait { address, seq: seq(cursor)? }
+        }
+        8 => Event::Signal { number: cursor.signed32()?, handler: Pc(cursor.varint()?) },
+        9 => Event::SignalReturn,
+        10 => Event::ModuleLoaded(module(cursor, modules)?),
+        11 => Event::ModuleUnloaded(module(cursor, modules)?),
+        12 => Event::Fork { child: cursor.varint32()?, thread: thread(cursor)? },
+        13 => Event::Exec,
+        14 => Event::Gap,
+        code => return Err(format!("event code {code} is unknown to this version")),
+    })
+}

@@ -1,0 +1,78 @@
+//! What the codec of streams needs to know of a block: how much of the stream one execution takes.
+
+use crate::{Block, BlockId, SpEffect};
+
+/// The shape of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// How many instructions it has.
+    pub instructions: u32,
+    /// How many stack pointers the stream holds for one execution.
+    pub sps: u32,
+    /// How many memory addresses the stream holds for one execution.
+    pub memory: u32,
+    /// Where the counts per instruction start in [`Shapes::running`]; unused when both counts are 0.
+    running: u32,
+    /// The sum of the constant stack-pointer changes after the last recorded stack pointer (of all, if there is none).
+    pub sp_change: i64,
+}
+
+/// The shapes of all blocks.
+#[derive(Clone, Debug, Default)]
+pub struct Shapes {
+    shapes: Vec<Shape>,
+    /// For each block that has stack pointers or addresses in the stream: how many its first instruction has, its first
+    /// two, and so on. A partial block is looked up, since counting anew would let a small file cost hours.
+    running: Vec<(u32, u32)>,
+}
+
+impl Shapes {
+    /// Adds the next block's shape; the fault when the table is full.
+    pub fn push(&mut self, block: &Block) -> Result<(), String> {
+        let mut shape = Shape {
+            instructions: block.instructions.len() as u32,
+            sps: block.recorded_sps(block.instructions.len()) as u32,
+            memory: block.recorded_addresses(block.instructions.len()) as u32,
+            running: 0,
+            sp_change: 0,
+        };
+        for instruction in &block.instructions {
+            match instruction.sp {
+                SpEffect::Add(change) => shape.sp_change += i64::from(change),
+                SpEffect::Recorded => shape.sp_change = 0,
+            }
+        }
+        if shape.sps + shape.memory > 0 {
+            shape.running =
+                u32::try_from(self.running.len()).map_err(|_| "too many instructions in the block table")?;
+            let (mut sps, mut memory) = (0, 0);
+            self.running.extend(block.instructions.iter().map(|instruction| {
+                sps += u32::from(instruction.sp == SpEffect::Recorded);
+                memory += u32::from(instruction.memory);
+                (sps, memory)
+            }));
+        }
+        self.shapes.push(shape);
+        Ok(())
+    }
+
+    /// How many shapes there are.
+    pub fn len(&self) -> usize {
+        self.shapes.len()
+    }
+
+    /// The shape of a block, if there is such a block.
+    #[inline]
+    pub fn get(&self, block: BlockId) -> Option<&Shape> {
+        self.shapes.get(block.index())
+    }
+
+    /// How many stack pointers and addresses an execution of the first `executed` instructions of a block takes
+    /// (1 to the block's length).
+    pub fn partial(&self, shape: &Shape, executed: u32) -> (u32, u32) {
+        if shape.sps + shape.memory == 0 {
+            return (0, 0);
+        }
+        self.running[shape.running as usize + executed as usize - 1]
+    }
+}

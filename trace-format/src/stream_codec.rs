@@ -1,0 +1,363 @@
+//! The payload of a stream chunk: items of one thread, by columns.
+//!
+//! ```text
+//! sp u64 | address u64 | seq u64         the stack pointer, last address and last `seq` before the first item
+//! items u32 | sps u32 | addresses u32    how many of each
+//! sp bytes u32 | address bytes u32 | event bytes u32
+//! block numbers   items x u32; ESCAPE: the next event stands here
+//! stack pointers  zigzag varint differences, the first to `sp`
+//! addresses       zigzag varint differences, the first to `address`
+//! events          see event_codec
+//! ```
+
+use crate::bytes::{Cursor, put_delta};
+use crate::event_codec;
+use crate::layout::{ESCAPE, MAX_ITEMS, TARGET_RAW};
+use crate::shape::{Shape, Shapes};
+use crate::{BlockId, Event};
+
+/// The size of the payload before its columns, in bytes.
+pub const HEAD_LEN: usize = 48;
+
+/// A thread's items that are not in a chunk yet.
+#[derive(Debug, Default)]
+pub struct StreamBuffer {
+    ids: Vec<u32>,
+    sps: Vec<u8>,
+    addresses: Vec<u8>,
+    events: Vec<u8>,
+    sp_count: u32,
+    address_count: u32,
+    event_count: u32,
+    instructions: u32,
+    /// The state before the first buffered item: stack pointer, last address, last `seq`.
+    base: Base,
+    /// The state after the last.
+    now: Base,
+    /// The last stack pointer in the column (of this chunk; the base's to start with).
+    last_sp: u64,
+}
+
+/// What the differences of a chunk are taken to.
+#[derive(Clone, Copy, Debug, Default)]
+struct Base {
+    sp: u64,
+    address: u64,
+    seq: u64,
+}
+
+/// What a chunk's header says of its items.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counts {
+    /// Whole blocks.
+    pub blocks: u32,
+    /// Events, partial blocks included.
+    pub events: u32,
+    /// Instructions of both.
+    pub instructions: u32,
+}
+
+impl StreamBuffer {
+    /// Whether it holds no item.
+    pub fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+
+    /// The bytes it holds.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.ids.len() * 4 + self.sps.len() + self.addresses.len() + self.events.len()
+    }
+
+    /// Whether it is time to make it a chunk.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.ids.len() >= MAX_ITEMS || self.len() >= TARGET_RAW
+    }
+
+    /// Adds one execution of a block that has neither stack pointers nor addresses in the stream.
+    #[inline]
+    pub fn push_plain(&mut self, block: BlockId, shape: &Shape) {
+        self.ids.push(block.0);
+        self.instructions += shape.instructions;
+        self.now.sp = self.now.sp.wrapping_add(shape.sp_change as u64);
+    }
+
+    /// Adds one execution of a block. The lengths fit the shape.
+    pub fn push_block(&mut self, block: BlockId, shape: &Shape, sps: &[u64], addresses: &[u64]) {
+        self.ids.push(block.0);
+        self.instructions += shape.instructions;
+        self.now.sp = sps.last().copied().unwrap_or(self.now.sp).wrapping_add(shape.sp_change as u64);
+        self.push_recorded(sps, addresses);
+    }
+
+    /// Adds one execution of the first `executed` instructions of a block, after which the stack pointer is `sp`.
+    pub fn push_partial(&mut self, block: BlockId, executed: u32, sp: u64, sps: &[u64], addresses: &[u64]) {
+        self.push_event(&Event::Partial { block, executed });
+        self.instructions += executed;
+        self.now.sp = sp;
+        self.push_recorded(sps, addresses);
+    }
+
+    fn push_recorded(&mut self, sps: &[u64], addresses: &[u64]) {
+        for &sp in sps {
+            put_delta(&mut self.sps, self.last_sp, sp);
+            self.last_sp = sp;
+        }
+        for &address in addresses {
+            put_delta(&mut self.addresses, self.now.address, address);
+            self.now.address = address;
+        }
+        self.sp_count += sps.len() as u32;
+        self.address_count += addresses.len() as u32;
+    }
+
+    /// Adds an event.
+    pub fn push_event(&mut self, event: &Event) {
+        self.ids.push(ESCAPE);
+        self.event_count += 1;
+        event_codec::put_event(&mut self.events, event, &mut self.now.seq);
+        if let Event::ThreadStart { sp, .. } | Event::SetSp(sp) = *event {
+            self.now.sp = sp;
+        }
+    }
+
+    /// The stack pointer after the last item.
+    pub fn sp(&self) -> u64 {
+        self.now.sp
+    }
+
+    /// The payload of the items and what the chunk's header says of them. The buffer is empty afterwards and its
+    /// memory is given back, so that a thread that has ended holds none.
+    pub fn take(&mut self) -> (Vec<u8>, Counts) {
+        let taken = std::mem::take(self);
+        self.base = taken.now;
+        self.now = taken.now;
+        self.last_sp = taken.now.sp;
+        let mut payload = Vec::with_capacity(HEAD_LEN + taken.len());
+        for long in [taken.base.sp, taken.base.address, taken.base.seq] {
+            payload.extend(long.to_le_bytes());
+        }
+        let lens = [taken.sps.len(), taken.addresses.len(), taken.events.len()].map(|len| len as u32);
+        for word in [taken.ids.len() as u32, taken.sp_count, taken.address_count].into_iter().chain(lens) {
+            payload.extend(word.to_le_bytes());
+        }
+        payload.extend(taken.ids.iter().flat_map(|id| id.to_le_bytes()));
+        payload.extend(&taken.sps);
+        payload.extend(&taken.addresses);
+        payload.extend(&taken.events);
+        let counts = Counts {
+            blocks: taken.ids.len() as u32 - taken.event_count,
+            events: taken.event_count,
+            instructions: taken.instructions,
+        };
+        (payload, counts)
+    }
+}
+
+/// The items of one chunk, checked: every block is in the table and the columns are as long as the blocks need them.
+///
+/// Block numbers and events are decoded at once, stack pointers and addresses item by item, so that a chunk in memory
+/// takes little more than its payload.
+#[derive(Debug, Default)]
+pub struct StreamChunk {
+    ids: Vec<u32>,
+    next_item: usize,
+    events: Vec<Event>,
+    next_event: usize,
+    /// Whether any item has stack pointers or addresses.
+    recorded: bool,
+    sps: Column,
+    addresses: Column,
+}
+
+/// One item of a chunk: what stands at a place of the column of block numbers.
+pub enum Entry {
+    /// A block without stack pointers and addresses in the stream.
+    Plain(BlockId),
+    /// A block with this many stack pointers and addresses.
+    Block(BlockId, u32, u32),
+    /// A partial block, how many instructions ran, with this many stack pointers and addresses.
+    Partial(BlockId, u32, u32, u32),
+    /// An event other than a partial block.
+    Event(Event),
+}
+
+/// A column of differences, decoded as it is read.
+#[derive(Debug, Default)]
+struct Column {
+    /// Where it is in the payload.
+    position: usize,
+    end: usize,
+    last: u64,
+    /// The values of the current item.
+    values: Vec<u64>,
+}
+
+impl Column {
+    fn decode(&mut self, payload: &[u8], count: u32) -> Result<(), String> {
+        self.values.clear();
+        let mut cursor = Cursor::new(&payload[self.position..self.end]);
+        for _ in 0..count {
+            self.last = cursor.delta(self.last)?;
+            self.values.push(self.last);
+        }
+        self.position += cursor.position();
+        Ok(())
+    }
+}
+
+impl StreamChunk {
+    /// Whether all items have been read.
+    #[inline]
+    pub fn is_done(&self) -> bool {
+        self.next_item == self.ids.len()
+    }
+
+    /// Reads a payload, in place of the chunk before it. `first`: whether it starts the thread.
+    pub fn load(
+        &mut self,
+        payload: &[u8],
+        counts: Counts,
+        shapes: &Shapes,
+        modules: usize,
+        first: bool,
+    ) -> Result<(), String> {
+        self.ids.clear();
+        self.events.clear();
+        (self.next_item, self.next_event) = (0, 0);
+        let mut cursor = Cursor::new(payload);
+        let (sp, address, mut seq) = (cursor.long()?, cursor.long()?, cursor.long()?);
+        let [items, sps, addresses] = [cursor.word()?, cursor.word()?, cursor.word()?];
+        let [sp_len, address_len, event_len] =
+            [cursor.word()? as usize, cursor.word()? as usize, cursor.word()? as usize];
+        if u64::from(items) != u64::from(counts.blocks) + u64::from(counts.events) || items as usize > MAX_ITEMS {
+            return Err(format!("{items} items, but the chunk's header counts {counts:?}"));
+        }
+        let ids = cursor.take(items as usize * 4)?;
+        self.ids.extend(ids.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])));
+        self.sps = column(&mut cursor, "stack pointers", sps, sp_len, sp, &mut self.sps)?;
+        self.addresses = column(&mut cursor, "addresses", addresses, address_len, address, &mut self.addresses)?;
+        let mut events = Cursor::new(cursor.take(event_len)?);
+        cursor.end()?;
+        for _ in 0..counts.events {
+            self.events.push(event_codec::event(&mut events, &mut seq, modules)?);
+        }
+        events.end()?;
+        self.check(counts, [sps, addresses], shapes, first)
+    }
+
+    /// Checks that the columns fit each other and the block table.
+    fn check(&mut self, counts: Counts, recorded: [u32; 2], shapes: &Shapes, first: bool) -> Result<(), String> {
+        let (mut instructions, mut sps, mut addresses, mut escapes) = (0u64, 0u64, 0u64, 0u32);
+        for &id in &self.ids {
+            if let Some(shape) = shapes.get(BlockId(id)) {
+                instructions += u64::from(shape.instructions);
+                sps += u64::from(shape.sps);
+                addresses += u64::from(shape.memory);
+            } else if id == ESCAPE {
+                escapes += 1;
+            } else {
+                return Err(format!("block {id} is not in the block table, which has {}", shapes.len()));
+            }
+        }
+        if escapes != counts.events {
+            return Err(format!("{escapes} items are events, but the chunk's header counts {}", counts.events));
+        }
+        for (i, event) in self.events.iter().enumerate() {
+            let starts = matches!(event, Event::ThreadStart { .. });
+            if starts && !(first && i == 0) {
+                return Err("a thread starts twice".into());
+            }
+            if let Event::Partial { block, executed } = *event {
+                let shape = shapes.get(block).ok_or_else(|| format!("block {} is not in the block table", block.0))?;
+                if executed == 0 || executed >= shape.instructions {
+                    let len = shape.instructions;
+                    return Err(format!(
+                        "{executed} instructions cannot be a part of block {}, which has {len}",
+                        block.0
+                    ));
+                }
+                let partial = shapes.partial(shape, executed);
+                instructions += u64::from(executed);
+                sps += u64::from(partial.0);
+                addresses += u64::from(partial.1);
+            }
+        }
+        if first
+            && !self.ids.is_empty()
+            && !(self.ids[0] == ESCAPE && matches!(self.events[0], Event::ThreadStart { .. }))
+        {
+            return Err("a thread's first item is not its start".into());
+        }
+        let needed = [instructions, sps, addresses];
+        let given = [counts.instructions, recorded[0], recorded[1]].map(u64::from);
+        if needed != given {
+            return Err(format!(
+                "the items run {} instructions with {} stack pointers and {} addresses, but the chunk counts {}, {} and {}",
+                needed[0], needed[1], needed[2], given[0], given[1], given[2]
+            ));
+        }
+        self.recorded = sps + addresses > 0;
+        Ok(())
+    }
+
+    /// The next item. There must be one.
+    #[inline]
+    pub fn next(&mut self, shapes: &Shapes) -> Entry {
+        let id = self.ids[self.next_item];
+        self.next_item += 1;
+        if id != ESCAPE && !self.recorded {
+            return Entry::Plain(BlockId(id));
+        }
+        self.next_recorded(id, shapes)
+    }
+
+    fn next_recorded(&mut self, id: u32, shapes: &Shapes) -> Entry {
+        let shape = |block| shapes.get(block).expect("the chunk was checked against the block table");
+        if id != ESCAPE {
+            let block = BlockId(id);
+            let Shape { sps, memory, .. } = *shape(block);
+            return if sps + memory == 0 { Entry::Plain(block) } else { Entry::Block(block, sps, memory) };
+        }
+        let event = self.events[self.next_event];
+        self.next_event += 1;
+        match event {
+            Event::Partial { block, executed } => {
+                let (sps, memory) = shapes.partial(shape(block), executed);
+                Entry::Partial(block, executed, sps, memory)
+            }
+            event => Entry::Event(event),
+        }
+    }
+
+    /// Decodes the stack pointers and addresses of the current item.
+    pub fn decode(&mut self, payload: &[u8], sps: u32, addresses: u32) -> Result<(), String> {
+        self.sps.decode(payload, sps)?;
+        self.addresses.decode(payload, addresses)
+    }
+
+    /// The stack pointers and addresses decoded last.
+    pub fn values(&self) -> (&[u64], &[u64]) {
+        (&self.sps.values, &self.addresses.values)
+    }
+}
+
+/// Takes a column from the payload and checks that it holds as many numbers as it should.
+fn column(
+    cursor: &mut Cursor,
+    name: &str,
+    count: u32,
+    len: usize,
+    base: u64,
+    before: &mut Column,
+) -> Result<Column, String> {
+    let position = cursor.position();
+    let bytes = cursor.take(len)?;
+    // Each number ends with the one byte of it that is below 0x80.
+    let ends = bytes.iter().filter(|&&byte| byte < 0x80).count();
+    if ends != count as usize || bytes.last().is_some_and(|&last| last >= 0x80) {
+        return Err(format!("the column of {name} holds {ends} whole numbers; there should be {count}"));
+    }
+    Ok(Column { position, end: position + len, last: base, values: std::mem::take(&mut before.values) })
+}

@@ -1,0 +1,123 @@
+//! Writes any trace in the text form.
+
+use std::io::{self, Write};
+
+use crate::{Block, BlockId, BlockTable, Error, Event, Item, Kind, Result, SpEffect, SyncFunction, ThreadId, Trace};
+
+/// Writes a trace as text.
+///
+/// `B` stands after every instruction that transfers control, `C` at calls, `R` at returns but for one that would leave
+/// the function in which the thread began, `W` where the thread had waited at a barrier. What the text form does not
+/// know (modules, symbols, other events) is left out.
+///
+/// # Errors
+/// Damage of the trace, or a failure of `out`, which is named "text output".
+pub fn write_text(trace: &Trace, out: &mut impl Write) -> Result<()> {
+    let io = |source| Error::Io { path: "text output".into(), action: "cannot write", source };
+    out.write_all(super::COMMENT.as_bytes()).map_err(io)?;
+    for thread in trace.threads() {
+        writeln!(out, "thread {}", thread.id).map_err(io)?;
+        write_thread(trace, thread.id, out, io)?;
+    }
+    out.flush().map_err(io)
+}
+
+fn write_thread(
+    trace: &Trace,
+    thread: ThreadId,
+    out: &mut impl Write,
+    io: impl Fn(io::Error) -> Error + Copy,
+) -> Result<()> {
+    // A text's flag R is what it says it is; the depth of a recorded thread has to be counted.
+    let depth = (trace.meta().engine != "text").then_some(0);
+    let mut state = State { blocks: trace.blocks(), sp: 0, base: None, starts_block: false, waited: false, depth };
+    let mut stream = trace.stream(thread);
+    while let Some(item) = stream.next()? {
+        match item {
+            Item::Block { block, sps, memory } => {
+                let len = state.blocks[block].instructions.len();
+                state.run(block, len, sps, memory, out).map_err(io)?;
+            }
+            Item::Partial { block, executed, sps, memory } => {
+                state.run(block, executed as usize, sps, memory, out).map_err(io)?;
+            }
+            Item::Event(event) => state.event(&event),
+        }
+    }
+    Ok(())
+}
+
+/// Where a thread is.
+struct State<'a> {
+    blocks: &'a BlockTable,
+    sp: u64,
+    /// The stack pointer before the first instruction; none before that has come.
+    base: Option<u64>,
+    /// Whether the next instruction follows one that transferred control.
+    starts_block: bool,
+    /// Whether the thread waited at a barrier since the last instruction.
+    waited: bool,
+    /// How many functions it is inside of, not counting the one it began in; none where returns are taken as they are.
+    depth: Option<u64>,
+}
+
+impl State<'_> {
+    fn event(&mut self, event: &Event) {
+        match *event {
+            Event::ThreadStart { sp, .. } | Event::SetSp(sp) => self.sp = sp,
+            Event::WarpBarrier => self.waited = true,
+            Event::Leave { function: SyncFunction::BarrierWait | SyncFunction::TeamBarrier, .. } => self.waited = true,
+            _ => {}
+        }
+    }
+
+    fn run(
+        &mut self,
+        block: BlockId,
+        executed: usize,
+        mut sps: &[u64],
+        mut memory: &[u64],
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        let block: &Block = &self.blocks[block];
+        for instruction in &block.instructions[..executed] {
+            let base = *self.base.get_or_insert(self.sp);
+            write!(out, "{:x} {} ", instruction.pc.0, self.sp.wrapping_sub(base) as i64)?;
+            self.write_flags(instruction.kind, out)?;
+            let (addresses, rest) = memory.split_at(usize::from(instruction.memory));
+            memory = rest;
+            for address in addresses {
+                write!(out, " {address:x}")?;
+            }
+            out.write_all(b"\n")?;
+            self.sp = match (instruction.sp, sps) {
+                (SpEffect::Add(change), _) => self.sp.wrapping_add(i64::from(change) as u64),
+                (SpEffect::Recorded, [sp, rest @ ..]) => {
+                    sps = rest;
+                    *sp
+                }
+                (SpEffect::Recorded, []) => unreachable!("the reader checked the number of stack pointers"),
+            };
+        }
+        Ok(())
+    }
+
+    fn write_flags(&mut self, kind: Kind, out: &mut impl Write) -> io::Result<()> {
+        let returns = kind == Kind::Return && self.depth != Some(0);
+        match &mut self.depth {
+            Some(depth) if kind.is_call() => *depth += 1,
+            Some(depth) if returns => *depth -= 1,
+            _ => {}
+        }
+        let flags = [(self.starts_block, "B"), (self.waited, "W"), (kind.is_call(), "C"), (returns, "R")];
+        self.starts_block = kind.transfers_control();
+        self.waited = false;
+        if flags.iter().all(|(set, _)| !set) {
+            return out.write_all(b"-");
+        }
+        for (_, flag) in flags.iter().filter(|(set, _)| *set) {
+            out.write_all(flag.as_bytes())?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,134 @@
+//! The text form: what is read comes back, and what cannot be read is told with its line.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::PathBuf;
+
+use flate2::read::GzDecoder;
+use trace_format::{Error, Event, Item, Kind, SpEffect, ThreadId, Trace, write_text};
+
+fn vectors() -> Vec<PathBuf> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../heuristics/conformance/");
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder)
+        .expect("the vectors are in the repository")
+        .map(|entry| entry.expect("the folder can be read").path())
+        .filter(|path| path.to_string_lossy().ends_with(".trace.gz"))
+        .collect();
+    paths.sort();
+    paths
+}
+
+fn body(text: &str) -> String {
+    text.split_inclusive('\n').filter(|line| !line.starts_with('#')).collect()
+}
+
+fn to_text(trace: &Trace) -> String {
+    let mut out = Vec::new();
+    write_text(trace, &mut out).expect("a whole trace can be written");
+    String::from_utf8(out).expect("text is UTF-8")
+}
+
+fn from_text(text: &str) -> Trace {
+    Trace::from_bytes(text.as_bytes().to_vec(), "made.trace").expect("the text can be read")
+}
+
+fn fault(text: &str) -> String {
+    Trace::from_bytes(text.as_bytes().to_vec(), "made.trace").expect_err("the text cannot be read").to_string()
+}
+
+#[test]
+fn every_vector_comes_back_byte_for_byte() {
+    let vectors = vectors();
+    assert_eq!(vectors.len(), 24);
+    for path in vectors {
+        let mut text = String::new();
+        GzDecoder::new(File::open(&path).unwrap()).read_to_string(&mut text).unwrap();
+        let trace = Trace::open(&path).unwrap();
+        assert_eq!(trace.recovered(), None);
+        let lines = body(&text).lines().filter(|line| !line.starts_with("thread")).count();
+        assert_eq!(trace.instructions(), lines as u64, "{}", path.display());
+        assert!(to_text(&trace).split_inclusive('\n').take(2).all(|line| line.starts_with('#')));
+        assert!(body(&to_text(&trace)) == body(&text), "{} does not come back", path.display());
+        let memory = body(&text).lines().any(|line| line.split(' ').count() > 3);
+        assert_eq!(trace.meta().memory, memory, "{}", path.display());
+    }
+}
+
+#[test]
+fn equal_blocks_are_stored_once() {
+    let trace = from_text("thread 0\n1 0 -\n2 0 B\n2 0 B\n2 0 B\n3 0 B\nthread 1\n1 0 -\n2 0 B\n3 0 B\n");
+    assert_eq!(trace.blocks().len(), 3);
+    assert_eq!(trace.threads().iter().map(|thread| thread.blocks).collect::<Vec<_>>(), [5, 3]);
+}
+
+#[test]
+fn a_barrier_cuts_a_block_and_stands_before_its_instruction() {
+    let trace = from_text("thread 0\n1 0 -\n2 -8 W\n3 0 B\n");
+    let mut stream = trace.stream(ThreadId(0));
+    let mut seen = Vec::new();
+    while let Some(item) = stream.next().unwrap() {
+        seen.push(match item {
+            Item::Block { block, .. } => format!("{}", trace.blocks()[block].start()),
+            Item::Partial { .. } => "partial".into(),
+            Item::Event(Event::WarpBarrier) => "barrier".into(),
+            Item::Event(Event::ThreadStart { sp: 0, .. }) => "start".into(),
+            Item::Event(Event::ThreadEnd { .. }) => "end".into(),
+            Item::Event(other) => format!("{other:?}"),
+        });
+    }
+    assert_eq!(seen, ["start", "0x1", "barrier", "0x2", "0x3", "end"]);
+    let kinds: Vec<Kind> = trace.blocks().iter().map(|(_, block)| block.last().kind).collect();
+    assert_eq!(kinds, [Kind::Plain, Kind::Branch, Kind::Plain]);
+    let changes: Vec<SpEffect> = trace.blocks().iter().map(|(_, block)| block.last().sp).collect();
+    assert_eq!(changes, [SpEffect::Add(-8), SpEffect::Add(8), SpEffect::Add(0)]);
+}
+
+#[test]
+fn a_stack_pointer_that_jumps_far_comes_back() {
+    let text = "thread 0\n1 0 -\n2 9223372036854775807 -\n3 -9223372036854775808 -\n4 5 -\n";
+    let trace = from_text(text);
+    assert_eq!(trace.blocks().get(trace_format::BlockId(0)).unwrap().recorded_sps(4), 3);
+    assert_eq!(body(&to_text(&trace)), text);
+}
+
+#[test]
+fn a_block_of_more_than_4096_instructions_is_cut() {
+    let mut text = String::from("thread 0\n");
+    for pc in 0..10_000 {
+        text += &format!("{pc:x} 0 -\n");
+    }
+    let trace = from_text(&text);
+    assert_eq!(trace.blocks().len(), 3);
+    assert_eq!(body(&to_text(&trace)), text);
+}
+
+#[test]
+fn unreadable_lines_are_told_with_their_number_and_fault() {
+    let cases = [
+        ("thread 0\n1 0 -\n2 0\n", "line 3: `2 0`: an instruction is `pc sp flags [addresses]`"),
+        ("thread 0\n0x10 0 -\n", "line 2: `0x10` is no address"),
+        ("thread 0\n+1 0 -\n", "line 2: `+1` is no address"),
+        ("thread 0\n10000000000000000 0 -\n", "line 2: `10000000000000000` is no address"),
+        ("thread 0\n1 f -\n", "line 2: `f` is no stack pointer"),
+        ("thread 0\n1 0 X\n", "line 2: `X` is no flag: the flags are B, W, C, R"),
+        ("thread 0\n1 0 BB\n", "line 2: the flags `BB` have B twice"),
+        ("thread 0\n1 0 CR\n", "line 2: the flags `CR`: an instruction cannot both call and return"),
+        ("thread 0\n1 0 - zz\n", "line 2: `zz` is no address"),
+        ("thread 0\n1 8 -\n", "line 2: the thread's first instruction has another sp than 0"),
+        ("thread 0\n1 0 C\n2 0 -\n", "line 3: the instruction after a call or return starts a basic block"),
+        ("thread 1\n", "line 1: `thread 1`: threads are numbered from 0 in order, the next one is 0"),
+        ("thread 0\nthread 0\n", "line 2: `thread 0`: threads are numbered from 0 in order, the next one is 1"),
+        ("# nothing\n", "line 1: the text ends without a `thread 0`"),
+        ("# a\n1 0 -\n", "line 2: an instruction before the first `thread 0`"),
+    ];
+    for (text, expected) in cases {
+        let fault = fault(text);
+        assert!(fault.starts_with("made.trace: ") && fault.contains(expected), "{text:?} gives {fault:?}");
+    }
+    let many = "thread 0\n1 0 -".to_owned() + &" 1".repeat(256);
+    assert!(fault(&many).contains("line 2: 256 addresses: an instruction has at most 255"));
+    let long = "thread 0\n1 0 -".to_owned() + &" ".repeat(20_000);
+    assert!(fault(&long).contains("line 2: the line is longer than 16384 bytes"));
+    let error = Trace::from_bytes(b"thread 0\n\xff\n".to_vec(), "made.trace").unwrap_err();
+    assert!(matches!(error, Error::Text { line: 2, .. }));
+}
