@@ -24,6 +24,7 @@ pub(crate) const ENTRY: RegistryEntry = RegistryEntry {
     name: "ipdom",
     rule: "SIMT stack: lanes that part wait for each other at the branch's immediate post-dominator.",
     source: "Fung et al. 2007",
+    file: file!(),
     parameters: &[],
     needs_control_flow: true,
     build: |_, lanes, _| Box::new(Ipdom::new(lanes)),

@@ -20,6 +20,7 @@ pub(crate) const ENTRY: Entry = Entry {
     name: "lee",
     rule: "Within a call the smallest pc runs; lanes that jumped back wait until the others can't go on.",
     source: "Milanez et al. 2014",
+    file: file!(),
     parameters: &[],
     needs_control_flow: false,
     build: |_, lanes, _| Box::new(Lee::new(lanes)),

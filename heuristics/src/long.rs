@@ -22,6 +22,7 @@ pub(crate) const ENTRY: Entry = Entry {
     name: "long",
     rule: "At each block the lane whose pc most other lanes remember runs; equals take turns.",
     source: "Long et al. 2010; Milanez et al. 2014",
+    file: file!(),
     parameters: &[PARAMETER],
     needs_control_flow: false,
     build: |values, lanes, _: &Program| Box::new(Long::new(values[0], lanes)),

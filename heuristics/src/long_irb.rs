@@ -15,6 +15,7 @@ pub(crate) const ENTRY: Entry = Entry {
     name: "long-irb",
     rule: "As long, with a new choice at every instruction.",
     source: "Long et al. 2010; Milanez et al. 2014",
+    file: file!(),
     parameters: &[PARAMETER],
     needs_control_flow: false,
     build: |values, lanes, _| Box::new(LongIrb(Long::new(values[0], lanes))),

@@ -19,6 +19,7 @@ pub(crate) const ENTRY: Entry = Entry {
     name: "long-minpc",
     rule: "At each block, among the lanes whose pc most other lanes remember, the smallest pc runs.",
     source: "Milanez et al. 2014",
+    file: file!(),
     parameters: &[PARAMETER],
     needs_control_flow: false,
     build: |values, lanes, _| Box::new(LongMinimum::new(values[0], lanes, min_pc::among)),

@@ -20,6 +20,7 @@ pub(crate) const ENTRY: Entry = Entry {
     name: "maxfun-minpc",
     rule: "The highest call level runs, among equals as mode says.",
     source: "Milanez et al. 2014",
+    file: file!(),
     parameters: &[Parameter {
         name: "mode",
         values: Values::Number(1, 3),

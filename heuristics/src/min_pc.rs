@@ -19,6 +19,7 @@ pub(crate) const ENTRY: Entry = Entry {
     name: "minpc",
     rule: "The smallest pc runs.",
     source: "Quinn et al. 1988; Collange 2011",
+    file: file!(),
     parameters: &[],
     needs_control_flow: false,
     build: |_, _, _| Box::new(MinPc),

@@ -20,6 +20,7 @@ pub(crate) const ENTRY: Entry = Entry {
     name: "minsp-pc",
     rule: "The smallest stack pointer (the deepest call) runs, among equals the smallest pc.",
     source: "Collange 2011; Milanez et al. 2014",
+    file: file!(),
     parameters: &[],
     needs_control_flow: false,
     build: |_, _, _| Box::new(MinSpPc),

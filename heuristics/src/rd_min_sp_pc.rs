@@ -23,6 +23,7 @@ pub(crate) const ENTRY: Entry = Entry {
     name: "rd-minsp-pc",
     rule: "As minsp-pc, but code that was seen to run for one lane after another waits.",
     source: "Milanez et al. 2014",
+    file: file!(),
     parameters: &[
         Parameter {
             name: "hysteresis",

@@ -67,6 +67,8 @@ pub struct Entry {
     pub rule: &'static str,
     /// Where it comes from.
     pub source: &'static str,
+    /// Its source file, from the workspace's folder; the file's head explains the model.
+    pub file: &'static str,
     /// Its parameters.
     pub parameters: &'static [Parameter],
     /// Whether it looks at [`Program::control_flow`].

@@ -14,6 +14,7 @@ pub(crate) const ENTRY: Entry = Entry {
     name: "round-robin",
     rule: "The next ready lane runs one instruction, alone: nothing is shared.",
     source: "Milanez et al. 2014",
+    file: file!(),
     parameters: &[],
     needs_control_flow: false,
     build: |_, _, _| Box::new(RoundRobin { last: None }),

@@ -17,6 +17,7 @@ pub(crate) const ENTRY: Entry = Entry {
     name: "round-robin-eq",
     rule: "The next ready lane runs one instruction with the lanes at its pc; each lane once before any runs again.",
     source: "Milanez et al. 2014",
+    file: file!(),
     parameters: &[],
     needs_control_flow: false,
     build: |_, _, _| Box::new(RoundRobinEq { last: None, ran: LaneSet::EMPTY }),

@@ -1,0 +1,67 @@
+//! The docs are current: what can be made from a registry is made from it (`BLESS=1` writes it anew), and what the prose names exists.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use heuristics::REGISTRY;
+use replay::COLUMNS;
+
+const BEGIN: &str = "<!-- made from the registry: BLESS=1 cargo test -p cli --test docs -->\n";
+const END: &str = "<!-- end -->";
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// Asserts that the part of the page between the marks is `made`, or makes it so when blessed.
+fn check_page(page: &str, made: &str) {
+    let path = root().join("docs").join(page);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let (head, rest) = text.split_once(BEGIN).unwrap_or_else(|| panic!("{page} has no opening mark"));
+    let (old, tail) = rest.split_once(END).unwrap_or_else(|| panic!("{page} has no closing mark"));
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&path, format!("{head}{BEGIN}{made}{END}{tail}")).unwrap();
+    } else {
+        assert!(old == made, "docs/{page} is not current: run BLESS=1 cargo test -p cli --test docs");
+    }
+}
+
+/// The text at the head of a source file.
+fn head_of(file: &str) -> String {
+    let source = std::fs::read_to_string(root().join(file)).unwrap();
+    let lines = source.lines().take_while(|l| l.starts_with("//!"));
+    lines.map(|l| l.trim_start_matches("//!").trim_start()).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn the_page_of_heuristics_is_made_from_the_registry() {
+    let mut made = String::from("\n| heuristic | rule | source |\n|---|---|---|\n");
+    for entry in REGISTRY {
+        writeln!(made, "| [`{0}`](#{0}) | {1} | {2} |", entry.name, entry.rule, entry.source).unwrap();
+    }
+    for entry in REGISTRY {
+        writeln!(made, "\n## {}\n", entry.name).unwrap();
+        let head = head_of(entry.file);
+        assert!(head.starts_with(&format!("`{}`: ", entry.name)), "the head of {} names its model", entry.file);
+        for part in ["Rule: ", "econverge", "Worked example"] {
+            assert!(head.contains(part), "the head of {} has no {part:?}", entry.file);
+        }
+        made.push_str(&head);
+        made.push('\n');
+        for p in entry.parameters {
+            writeln!(made, "\nParameter `{}` ({}): {}. Default: {}.", p.name, p.values, p.help, p.default_text()).unwrap();
+        }
+    }
+    made.push('\n');
+    check_page("heuristics.md", &made);
+}
+
+#[test]
+fn the_page_of_metrics_is_made_from_the_columns() {
+    let mut made = String::from("\n| column | what it is |\n|---|---|\n");
+    for column in COLUMNS {
+        writeln!(made, "| `{}` | {} |", column.name, column.definition).unwrap();
+    }
+    made.push('\n');
+    check_page("metrics.md", &made);
+}
