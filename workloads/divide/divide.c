@@ -1,11 +1,11 @@
-/* The example of "Fusion of calling sites" (its figure 1): the parity of a thread's number picks one of two arms, and both
- * arms, having computed different arguments, call the same expensive function. Lanes that reconverge only after the arms
- * run `divide` twice per round; a program whose two calls were fused would run it once.
+/* The example of "Fusion of calling sites" (its figure 1): the parity of a thread's number picks one of two arms, and
+ * both arms, having computed different arguments, call the same expensive function. Lanes that reconverge only after
+ * the arms run `divide` twice per round; a program whose two calls were fused would run it once.
  *
  *     divide [-p THREADS] [-n ROUNDS]
  *
- * Each thread runs ROUNDS rounds and waits at a barrier; the results are printed in thread order after all have ended, and
- * checked against the processor's own division. */
+ * Each thread runs ROUNDS rounds and waits at a barrier; the results are printed in thread order after all have ended,
+ * and checked against the processor's own division. */
 #include "crew.h"
 
 static const char usage[] = "divide [-p THREADS] [-n ROUNDS]\n"
@@ -43,7 +43,8 @@ static AS_WRITTEN void note(struct result *result, unsigned product) {
     result->products += product;
 }
 
-/* One round: both calls of `divide` are calls, not jumps at the function's end, since what they return is used after the join. */
+/* One round: both calls of `divide` are calls, not jumps at the function's end, since what they return is used after
+ * the join. */
 static AS_WRITTEN void one_round(unsigned id, long round, struct result *result) {
     unsigned quotient;
     if (id % 2 == 0) {

@@ -1,6 +1,6 @@
 /* Command-line arguments and failing, for every workload: numbers are read whole and checked against their range, and
- * whatever is wrong is said in one sentence on stderr. Exit status: 0 all results are right, 1 a result is wrong or the
- * system refused something, 2 bad arguments. */
+ * whatever is wrong is said in one sentence on stderr. Exit status: 0 all results are right, 1 a result is wrong or
+ * the system refused something, 2 bad arguments. */
 #ifndef WORKLOADS_ARGS_H
 #define WORKLOADS_ARGS_H
 

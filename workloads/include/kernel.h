@@ -1,6 +1,6 @@
-/* The frame of a micro program: thread number i runs `worker`, which calls `kernel(i)` once; the results are printed in
- * thread order after all have ended and compared with `expected(i)`, which computes them another way. A micro program
- * defines PROGRAM (its name), `kernel` and `expected`, and includes this file after them.
+/* The frame of a micro program: thread number i runs `worker`, which calls `kernel(i)` once; the results are printed
+ * in thread order after all have ended and compared with `expected(i)`, which computes them another way. A micro
+ * program defines PROGRAM (its name), `kernel` and `expected`, and includes this file after them.
  *
  * `--region kernel` takes just the kernels out of a trace, one per lane. */
 #ifndef WORKLOADS_KERNEL_H

@@ -59,7 +59,8 @@ static void compute_dynamic(int *picture, int threads) {
 
 static void check(const int *picture) {
     for (int y = 0; y < size; y++) {
-        if (memcmp(&picture[(long)y * size], &picture[(long)(size - 1 - y) * size], (size_t)size * sizeof *picture) != 0) {
+        const int *row = &picture[(long)y * size], *mirrored = &picture[(long)(size - 1 - y) * size];
+        if (memcmp(row, mirrored, (size_t)size * sizeof *row) != 0) {
             fail("mandelbrot", "row %d differs from its mirror image, row %d", y, size - 1 - y);
         }
     }

@@ -4,8 +4,8 @@
  *     kernel: test jnz | call jmp (even lanes) | call add (odd lanes) | add ret        callee: mov lea add imul ret
  *
  * The models that look at the pc alone hold the even lanes at the callee's entry, since the odd lanes' call is at a
- * smaller pc: the callee is fetched once, 2 + 2 + 2 + 5 + 2 = 13. Those that prefer the deepest lane let the even lanes run
- * through the callee first, as the stack does: 18. 4 x (2 + 2 + 2 + 5) = 44 thread instructions.
+ * smaller pc: the callee is fetched once, 2 + 2 + 2 + 5 + 2 = 13. Those that prefer the deepest lane let the even
+ * lanes run through the callee first, as the stack does: 18. 4 x (2 + 2 + 2 + 5) = 44 thread instructions.
  *
  * expect: region kernel
  * expect: lanes 4

@@ -4,8 +4,8 @@
  *     callee: mov lea add imul ret        kernel: test jnz | call jmp (even lanes) | call add (odd lanes) | add ret
  *
  * The even lanes enter the callee and have the smallest pc there, so the models that prefer it let them run through
- * alone, as the deepest-lane models and the stack do: the callee is fetched twice, 2 + 2 + 2 + 2 x 5 + 2 = 18. Long does
- * not care for the layout: 13. 4 x (2 + 2 + 2 + 5) = 44 thread instructions.
+ * alone, as the deepest-lane models and the stack do: the callee is fetched twice, 2 + 2 + 2 + 2 x 5 + 2 = 18. Long
+ * does not care for the layout: 13. 4 x (2 + 2 + 2 + 5) = 44 thread instructions.
  *
  * expect: region kernel
  * expect: lanes 4

@@ -3,8 +3,8 @@
  *
  *     kernel: mov and imul add | call | add ret        callee: mov lea add imul ret
  *
- * No lane ever leaves the others: 12 instructions in each of 4 lanes are 48 thread instructions (4 more than before the
- * fusion) and 12 fetches under every model.
+ * No lane ever leaves the others: 12 instructions in each of 4 lanes are 48 thread instructions (4 more than before
+ * the fusion) and 12 fetches under every model.
  *
  * expect: region kernel
  * expect: lanes 4

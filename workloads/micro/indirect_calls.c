@@ -1,8 +1,9 @@
 /* Indirect calls: in each of twelve rounds a lane calls one of four functions through a pointer, lane i the function
- * (i + round) mod 4 in even rounds and the function of the round in odd ones. So the call's target differs between lanes
- * in every second round and is the same for all in the others.
+ * (i + round) mod 4 in even rounds and the function of the round in odd ones. So the call's target differs between
+ * lanes in every second round and is the same for all in the others.
  *
- * The compiler chooses the instructions, so no count is stated here; lines for one compiler's build go below these two.
+ * The compiler chooses the instructions, so no count is stated here; lines for one compiler's build go below these
+ * two.
  * expect: region kernel
  * expect: lanes 4
  */

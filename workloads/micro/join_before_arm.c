@@ -2,10 +2,11 @@
  *
  *     test  jz   | lea add inc (odd lanes) | join: add ret | mov jmp (even lanes)
  *
- * Odd lanes fall through the arm of 3 into the join; even lanes jump behind it, to an arm of 2 that jumps back. The join
- * has smaller addresses than that arm, so the models that prefer the smallest pc run it with the odd lanes, and once
- * more with the even ones: 2 + 3 + 2 + 2 + 2 = 11 fetches. A stack that reconverges at the post-dominator waits for
- * both, and so does Long, which first runs lane 0: 2 + 3 + 2 + 2 = 9. 4 x (2 + 2) + 2 x 3 + 2 x 2 = 26 thread instructions.
+ * Odd lanes fall through the arm of 3 into the join; even lanes jump behind it, to an arm of 2 that jumps back. The
+ * join has smaller addresses than that arm, so the models that prefer the smallest pc run it with the odd lanes, and
+ * once more with the even ones: 2 + 3 + 2 + 2 + 2 = 11 fetches. A stack that reconverges at the post-dominator waits
+ * for both, and so does Long, which first runs lane 0: 2 + 3 + 2 + 2 = 9. 4 x (2 + 2) + 2 x 3 + 2 x 2 = 26 thread
+ * instructions.
  *
  * expect: region kernel
  * expect: lanes 4

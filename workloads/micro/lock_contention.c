@@ -1,10 +1,11 @@
 /* Every lane takes the same mutex eight times and moves money between two accounts under it; lane i works i + 1 steps
  * before each time, so that the lanes come to the lock at different moments.
  *
- * In lockstep one lane at a time may be inside, and the others wait: the price of the lock. A model that runs the waiting
- * lanes until they get it would never end.
+ * In lockstep one lane at a time may be inside, and the others wait: the price of the lock. A model that runs the
+ * waiting lanes until they get it would never end.
  *
- * The compiler chooses the instructions, so no count is stated here; lines for one compiler's build go below these two.
+ * The compiler chooses the instructions, so no count is stated here; lines for one compiler's build go below these
+ * two.
  * expect: region kernel
  * expect: lanes 4
  */

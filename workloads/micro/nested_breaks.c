@@ -1,11 +1,12 @@
-/* Three nested loops that are left early at places that depend on the lane: the innermost breaks, the middle one continues
- * or breaks, and one test leaves all three at once. Post-dominators of the breaks lie far behind them; lanes could meet
- * earlier, at the heads of the outer loops.
+/* Three nested loops that are left early at places that depend on the lane: the innermost breaks, the middle one
+ * continues or breaks, and one test leaves all three at once. Post-dominators of the breaks lie far behind them; lanes
+ * could meet earlier, at the heads of the outer loops.
  *
- * A lane looks for the first (a, b, c), in the order of the loops, with a*a + b*b + c*c = 7 * lane + 29, passing over rows
- * that cannot hold it.
+ * A lane looks for the first (a, b, c), in the order of the loops, with a*a + b*b + c*c = 7 * lane + 29, passing over
+ * rows that cannot hold it.
  *
- * The compiler chooses the instructions, so no count is stated here; lines for one compiler's build go below these two.
+ * The compiler chooses the instructions, so no count is stated here; lines for one compiler's build go below these
+ * two.
  * expect: region kernel
  * expect: lanes 4
  */
@@ -55,7 +56,8 @@ static long expected(long lane) {
     long steps = 0;
     for (long triple = 0; triple < 12 * 12 * 12; triple++) {
         long a = triple / 144, b = triple / 12 % 12, c = triple % 12;
-        int kept = a * a <= sum && b >= a && a * a + 2 * b * b <= sum && ((a + b + sum) % 5 != 0 || b % 2 != 0) && c >= b;
+        int entered = a * a <= sum && b >= a && a * a + 2 * b * b <= sum;
+        int kept = entered && ((a + b + sum) % 5 != 0 || b % 2 != 0) && c >= b;
         /* The innermost loop looks at the first c that is too large, and at none after it. */
         int looked_at = kept && (c == b || a * a + b * b + (c - 1) * (c - 1) <= sum);
         if (looked_at) {

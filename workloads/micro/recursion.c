@@ -1,10 +1,11 @@
 /* Recursion whose depth depends on the thread: lane i goes 2 * i + 1 calls (up to 31) deep and comes back.
  *
- * The lanes that are deeper have the smaller stack pointer and the higher call level, so the models that look at either
- * run them first and find the others at the same return; by pc alone, returning lanes run ahead of descending ones
- * or not, as the layout has it.
+ * The lanes that are deeper have the smaller stack pointer and the higher call level, so the models that look at
+ * either run them first and find the others at the same return; by pc alone, returning lanes run ahead of descending
+ * ones or not, as the layout has it.
  *
- * The compiler chooses the instructions, so no count is stated here; lines for one compiler's build go below these two.
+ * The compiler chooses the instructions, so no count is stated here; lines for one compiler's build go below these
+ * two.
  * expect: region kernel
  * expect: lanes 4
  */

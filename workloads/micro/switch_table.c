@@ -1,8 +1,9 @@
-/* A switch over eight cases, compiled to a jump table: one indirect jump with up to eight targets. Each lane interprets the
- * same sixteen operations in turn, but starts at an operation of its own, so that the targets differ from lane to lane in
- * most rounds and all lanes meet at the end of each.
+/* A switch over eight cases, compiled to a jump table: one indirect jump with up to eight targets. Each lane
+ * interprets the same sixteen operations in turn, but starts at an operation of its own, so that the targets differ
+ * from lane to lane in most rounds and all lanes meet at the end of each.
  *
- * The compiler chooses the instructions, so no count is stated here; lines for one compiler's build go below these two.
+ * The compiler chooses the instructions, so no count is stated here; lines for one compiler's build go below these
+ * two.
  * expect: region kernel
  * expect: lanes 4
  */

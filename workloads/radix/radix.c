@@ -9,7 +9,8 @@
  *
  *     radix [-p THREADS] [-n KEYS] [-r RADIX]
  *
- * Checks: the keys come out in order, and they are the keys that went in (their sum, and a hash that is blind to order). */
+ * Checks: the keys come out in order, and they are the keys that went in (their sum, and a hash that is blind to
+ * order). */
 #include "crew.h"
 
 static const char usage[] = "radix [-p THREADS] [-n KEYS] [-r RADIX]\n"
