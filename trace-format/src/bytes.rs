@@ -91,6 +91,15 @@ impl<'a> Cursor<'a> {
     /// A varint.
     #[inline]
     pub fn varint(&mut self) -> Result<u64, String> {
+        // Most are a single byte: neighbouring addresses, small differences.
+        if let Some(&byte) = self.bytes.get(self.position).filter(|&&byte| byte < 0x80) {
+            self.position += 1;
+            return Ok(byte.into());
+        }
+        self.long_varint()
+    }
+
+    fn long_varint(&mut self) -> Result<u64, String> {
         let start = self.position;
         let mut value = 0;
         for shift in (0..70).step_by(7) {

@@ -72,6 +72,7 @@ impl ThreadStream {
     ///
     /// The slices of an item are valid until the next call.
     #[inline]
+    #[expect(clippy::should_implement_trait, reason = "an iterator's items cannot borrow from it")]
     pub fn next(&mut self) -> Result<Option<Item<'_>>> {
         while self.chunk.is_done() {
             if !self.load_chunk()? {

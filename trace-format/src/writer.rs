@@ -1,7 +1,7 @@
 //! Writes a trace: items gather per thread and become chunks, the index comes last.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::chunk::ChunkEncoder;
 use crate::layout::{ChunkHeader, ChunkKind, MAX_INDEX_ENTRIES, MAX_RAW, MAX_THREADS, TARGET_RAW};
@@ -67,12 +67,12 @@ struct Failure {
 }
 
 impl Failure {
-    fn error(&self, name: &PathBuf) -> Error {
+    fn error(&self, name: &Path) -> Error {
         let source = match self.code {
             Some(code) => io::Error::from_raw_os_error(code),
             None => io::Error::new(self.kind, self.text.clone()),
         };
-        Error::Io { path: name.clone(), action: self.action, source }
+        Error::Io { path: name.to_owned(), action: self.action, source }
     }
 }
 
@@ -398,7 +398,7 @@ impl<W: Write> TraceWriter<W> {
 }
 
 /// Remembers the first error, and gives it.
-fn note(failed: &mut Option<Failure>, name: &PathBuf, action: &'static str, done: io::Result<()>) -> Result<()> {
+fn note(failed: &mut Option<Failure>, name: &Path, action: &'static str, done: io::Result<()>) -> Result<()> {
     let Err(e) = done else { return Ok(()) };
     let failure = Failure { action, code: e.raw_os_error(), kind: e.kind(), text: e.to_string() };
     Err(failed.get_or_insert(failure).error(name))
