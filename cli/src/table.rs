@@ -41,7 +41,11 @@ pub(crate) fn of(outcomes: &[Outcome]) -> String {
     }
     for outcome in outcomes.iter().filter(|o| o.is_complete() && o.counts.forced > 0) {
         let forced = grouped(outcome.counts.forced);
-        let _ = writeln!(text, "{}: {forced} waits were cut short: what they waited for was not replayed", outcome.heuristic);
+        let _ = writeln!(
+            text,
+            "{}: {forced} waits were cut short: what they waited for was not replayed",
+            outcome.heuristic
+        );
     }
     text
 }

@@ -49,7 +49,8 @@ fn the_page_of_heuristics_is_made_from_the_registry() {
         made.push_str(&head);
         made.push('\n');
         for p in entry.parameters {
-            writeln!(made, "\nParameter `{}` ({}): {}. Default: {}.", p.name, p.values, p.help, p.default_text()).unwrap();
+            writeln!(made, "\nParameter `{}` ({}): {}. Default: {}.", p.name, p.values, p.help, p.default_text())
+                .unwrap();
         }
     }
     made.push('\n');

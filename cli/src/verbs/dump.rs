@@ -30,7 +30,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         eprintln!("lockstep: {}: {lost}", args.trace.display());
     }
     let mut out = Output::create(&args.output)?;
-    if args.text { trace_format::write_text(&trace, &mut out)? } else { summary(&trace, &mut out)? }
+    if args.text {
+        trace_format::write_text(&trace, &mut out)?
+    } else {
+        summary(&trace, &mut out)?
+    }
     out.finish()?;
     Ok(ExitCode::SUCCESS)
 }

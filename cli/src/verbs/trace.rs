@@ -1,0 +1,108 @@
+//! `lockstep trace`: runs a program and records every thread's instruction stream.
+
+use std::ffi::OsString;
+use std::io::{IsTerminal, stderr};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::builder::PossibleValuesParser;
+use indicatif::{ProgressBar, ProgressStyle};
+use tracer::{ENGINES, Exit, Interrupt, Outcome, Progress, TraceOptions};
+
+use crate::exit;
+use crate::table::grouped;
+
+/// Run a program and record every thread's instruction stream
+///
+/// The program's output and exit status stay as they are. Ctrl-C ends the program and leaves a valid trace.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The trace to write
+    #[arg(long, short = 'o', value_name = "FILE", default_value = "trace.bin")]
+    output: PathBuf,
+
+    /// How to record. Default: the first
+    #[arg(long, value_name = "ENGINE", value_parser = PossibleValuesParser::new(ENGINES.iter().map(|e| e.name())))]
+    engine: Option<String>,
+
+    /// Record the addresses of memory operands too
+    #[arg(long)]
+    memory: bool,
+
+    /// Record the processes that the program forks too; else they run on by themselves
+    #[arg(long)]
+    follow_forks: bool,
+
+    /// Stop recording after so many instructions over all threads; the program runs on
+    #[arg(long, value_name = "INSTRUCTIONS", value_parser = clap::value_parser!(u64).range(1..))]
+    limit: Option<u64>,
+
+    /// Let the kernel place the program at random addresses; else the same run gives the same addresses
+    #[arg(long)]
+    aslr: bool,
+
+    /// Say on standard error what was recorded; so it is anyway when that is a terminal
+    #[arg(long, short = 'v')]
+    verbose: bool,
+
+    /// The program and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
+    command: Vec<OsString>,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let mut options = TraceOptions::new(args.command.clone(), &args.output);
+    if let Some(name) = &args.engine {
+        options.engine = tracer::engine_named(name)?;
+    }
+    options.memory = args.memory;
+    options.follow_forks = args.follow_forks;
+    options.limit = args.limit;
+    options.aslr = args.aslr;
+    options.interrupt = Interrupt::on_signals();
+    let bar = progress_bar();
+    let shown = bar.clone();
+    options.progress = Some(Arc::new(move |progress: Progress| show_progress(&shown, progress)));
+    let outcome = tracer::trace(&options);
+    bar.finish_and_clear();
+    let outcome = outcome?;
+    for warning in &outcome.warnings {
+        eprintln!("lockstep: {warning}");
+    }
+    if args.verbose || stderr().is_terminal() {
+        say(args, &outcome);
+    }
+    if let Some(failure) = outcome.failure {
+        eprintln!("lockstep: {failure:#}: the program ran to its end, but its trace is incomplete");
+        return Ok(ExitCode::from(exit::TRACING));
+    }
+    Ok(ExitCode::from(match outcome.exit {
+        Exit::Exited(status) => status as u8,
+        Exit::Signalled(signal) => 128_u8.wrapping_add(signal as u8),
+    }))
+}
+
+fn progress_bar() -> ProgressBar {
+    if !stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("{spinner} {msg}, {elapsed}");
+    ProgressBar::new_spinner().with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()))
+}
+
+fn show_progress(bar: &ProgressBar, progress: Progress) {
+    let (instructions, threads) = (grouped(progress.instructions), progress.threads);
+    bar.set_message(format!("{instructions} instructions of {threads} threads"));
+    bar.tick();
+}
+
+fn say(args: &Args, outcome: &Outcome) {
+    let (instructions, threads) = (grouped(outcome.instructions), outcome.threads);
+    let early = outcome.stopped_early.as_ref().map_or_else(String::new, |why| format!("; it stops early: {why}"));
+    eprintln!(
+        "lockstep: {}: {instructions} instructions of {threads} threads in {} bytes{early}",
+        args.output.display(),
+        grouped(outcome.bytes)
+    );
+}

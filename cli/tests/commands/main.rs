@@ -1,0 +1,6 @@
+//! The commands as a user types them.
+
+mod errors;
+mod micro_programs;
+mod results;
+mod support;

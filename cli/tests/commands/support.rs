@@ -1,0 +1,41 @@
+//! What several tests of the command line need: our programs, and C programs built for a test.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// The repository's folder.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// Builds a C program of the workloads' folder with gcc as the workloads' Makefiles do.
+pub(crate) fn build(source: &Path, to: &Path, flags: &[&str]) {
+    let built = Command::new("gcc")
+        .args(["-std=gnu11", "-O2", "-g", "-pthread"])
+        .arg("-I")
+        .arg(root().join("workloads/include"))
+        .arg("-o")
+        .args([to, source])
+        .args(flags)
+        .arg("-lm")
+        .output()
+        .expect("gcc runs");
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+}
+
+/// Runs one of our programs.
+pub(crate) fn run(program: &str, arguments: &[&str]) -> Output {
+    let path = match program {
+        "trace" => env!("CARGO_BIN_EXE_trace"),
+        "replay" => env!("CARGO_BIN_EXE_replay"),
+        _ => env!("CARGO_BIN_EXE_lockstep"),
+    };
+    Command::new(path).args(arguments).output().expect("our program runs")
+}
+
+/// Runs one of our programs, which must succeed; returns its standard output.
+pub(crate) fn succeed(program: &str, arguments: &[&str]) -> String {
+    let output = run(program, arguments);
+    assert!(output.status.success(), "{program} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
