@@ -6,19 +6,20 @@
 //!
 //! Most blocks are kept whole, change the stack pointer by constants and call nothing half-way: they take a short way.
 
+mod events;
+
 use heuristics::SegmentId;
-use trace_format::{BlockId, Event, Kind, Seq, SpEffect, SyncFunction};
+use trace_format::{BlockId, Kind, Seq, SpEffect};
 
 use super::Locks;
 use super::blocks::{Facts, Flags};
 use super::code_filter::Class;
 use super::frames::Frames;
-use super::locks::{self, Action, Held, HeldLock};
+use super::locks::Held;
 use super::plan::Plan;
 use super::spin::Spin;
-use super::survey::is_barrier;
 use super::sync_stack::SyncStack;
-use crate::{Batch, Code, Control, Entry, MeetingId};
+use crate::{Batch, Code, Control, MeetingId};
 
 /// Why an instruction is not replayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -278,10 +279,7 @@ impl<'a> LaneState<'a> {
 
     /// The thread runs a segment; `after` is the stack pointer after it.
     fn segment(&mut self, id: SegmentId, after: u64, addresses: &[u64], batch: &mut Batch) {
-        if self.unsettled {
-            self.unsettled = false;
-            self.settle(batch);
-        }
+        self.settle_after_jump(batch);
         if self.extent.is_none() && self.plan.blocks.is_entry(id) {
             self.begin(Extent::Frame { entry: self.sp, handlers: self.frames.handlers() }, batch);
         }
@@ -390,6 +388,14 @@ impl<'a> LaneState<'a> {
         }
     }
 
+    /// Before an instruction: closes what a jump of the stack pointer has left.
+    fn settle_after_jump(&mut self, batch: &mut Batch) {
+        if self.unsettled {
+            self.unsettled = false;
+            self.settle(batch);
+        }
+    }
+
     /// Closes what the stack pointer has risen above.
     fn settle(&mut self, batch: &mut Batch) {
         self.frames.settle(self.sp);
@@ -425,12 +431,16 @@ impl<'a> LaneState<'a> {
 
     /// Before a block at which a thread may be spinning: takes the pass before out again, or watches for the next.
     fn watch_for_spinning(&mut self, block: BlockId, facts: Facts, batch: &mut Batch) {
-        if !(facts.flags.has(Flags::PAUSE) || self.yielded) || self.fresh || self.unsettled {
+        if !(facts.flags.has(Flags::PAUSE) || self.yielded) {
             return;
         }
+        self.settle_after_jump(batch);
         let first = self.plan.blocks.codes(facts)[0].as_segment();
         if first.is_none_or(|id| self.reason(id).is_some()) {
             return;
+        }
+        if self.fresh {
+            self.begin_stream();
         }
         self.yielded = false;
         self.resolve(true, batch);
@@ -444,196 +454,9 @@ impl<'a> LaneState<'a> {
         self.spin.mark(block, self.sp, self.held.locks(), self.counts.kept, expected, batch);
     }
 
-    /// The thread comes to an extent of the region.
-    fn begin(&mut self, extent: Extent, batch: &mut Batch) {
-        self.extent = Some(extent);
-        self.first.get_or_insert(self.now);
-        self.fresh = true;
-        self.pending = Pending::Nothing;
-        self.frames.restart();
-        if self.plan.lock_rule == Locks::Serialize {
-            for lock in self.held.locks() {
-                self.acquire(*lock, batch);
-            }
-        }
-        self.update();
-    }
-
-    /// The extent ends here. Locks that the thread still holds are free for the other lanes.
-    fn end_extent(&mut self, batch: &mut Batch) {
-        if self.extent.is_none() {
-            return;
-        }
-        self.resolve(false, batch);
-        if self.plan.lock_rule == Locks::Serialize {
-            for lock in self.held.locks() {
-                self.release(*lock, batch);
-            }
-        }
-        self.extent = None;
-        self.spin.forget();
-        self.yielded = false;
-        self.update();
-    }
-
     /// The thread's stream has ended.
     pub fn end(&mut self, batch: &mut Batch) {
         self.end_extent(batch);
-    }
-
-    /// Something happened beside running blocks.
-    pub fn event(&mut self, event: Event, batch: &mut Batch) {
-        match event {
-            Event::ThreadStart { sp, seq, .. } => {
-                self.now = seq;
-                self.sp = sp;
-                self.base = sp;
-                self.expected_sp = sp;
-                self.begin_whole(batch);
-            }
-            Event::ThreadEnd { seq, .. } => {
-                self.now = seq;
-                self.end_extent(batch);
-            }
-            Event::SetSp(sp) => {
-                if matches!(self.pending, Pending::Call { .. }) {
-                    self.resolve(true, batch);
-                }
-                self.jump = (self.sp, sp);
-                self.sp = sp;
-                self.unsettled = !self.plan.verbatim;
-            }
-            Event::Signal { .. } => {
-                if matches!(self.pending, Pending::Call { .. }) {
-                    self.resolve(true, batch);
-                }
-                let interrupted = if self.jump.1 == self.sp { self.jump.0 } else { self.sp };
-                self.frames.handler_begins(interrupted);
-                self.pending = if self.extent.is_some() { Pending::Entry } else { Pending::Nothing };
-                self.unsettled = true;
-            }
-            Event::SignalReturn => {
-                self.frames.handler_ends();
-                self.unsettled = true;
-            }
-            Event::Enter { function, object, argument, seq } => {
-                self.now = seq;
-                self.enter(function, object, argument, batch);
-            }
-            Event::Leave { function, result, seq } => {
-                self.now = seq;
-                self.leave(function, result, batch);
-            }
-            Event::WarpBarrier => self.meet(Control::MeetAll, batch),
-            Event::Exec => {
-                self.end_extent(batch);
-                self.stack.clear();
-                self.held.clear();
-                self.frames.clear();
-                self.pending = Pending::Nothing;
-                self.begin_whole(batch);
-            }
-            Event::Gap => self.resolve(false, batch),
-            Event::FutexWait { seq, .. } => self.now = seq,
-            Event::Partial { .. } | Event::ModuleLoaded(_) | Event::ModuleUnloaded(_) | Event::Fork { .. } => {}
-        }
-        self.update();
-    }
-
-    fn begin_whole(&mut self, batch: &mut Batch) {
-        if self.plan.region.is_whole() {
-            self.begin(Extent::Whole, batch);
-        }
-    }
-
-    fn enter(&mut self, function: SyncFunction, object: u64, argument: u64, batch: &mut Batch) {
-        let is_outermost = !self.stack.is_in(function);
-        let entered = self.stack.enter(function, object, argument);
-        if !entered.counts {
-            return;
-        }
-        let launch = if function == SyncFunction::ParallelBody && is_outermost {
-            self.launches.next().copied().flatten()
-        } else {
-            None
-        };
-        if self.extent.is_none() && self.plan.region.begins_with(function, object) {
-            // The lanes of a launch start together, and only then take the locks that they came with.
-            if let Some(launch) = launch {
-                push_control(batch, Control::Meet(launch));
-            }
-            self.begin(Extent::Function { height: self.stack.height() }, batch);
-        }
-        let given = match locks::action(function) {
-            Some(Action::Give) => self.held.give(object),
-            Some(Action::Wait) => self.held.wait(argument),
-            Some(Action::Take { .. }) | None => None,
-        };
-        if let Some(lock) = given {
-            self.release_if_replayed(lock, batch);
-        }
-    }
-
-    fn leave(&mut self, function: SyncFunction, result: u64, batch: &mut Batch) {
-        let Some(left) = self.stack.leave(function) else { return };
-        if left.counts {
-            let taken = match locks::action(function) {
-                Some(Action::Take { may_fail: true, .. }) if !locks::has_taken(result) => None,
-                Some(Action::Take { shared, .. }) => self.held.take(left.object, shared),
-                Some(Action::Wait) => self.held.resume(left.argument),
-                Some(Action::Give) | None => None,
-            };
-            if let Some(lock) = taken
-                && self.extent.is_some()
-                && self.plan.lock_rule == Locks::Serialize
-            {
-                self.acquire(lock, batch);
-            }
-            if is_barrier(function)
-                && let Some(meeting) = self.waits.next()
-            {
-                self.meet(Control::Meet(*meeting), batch);
-            }
-            self.yielded |= function == SyncFunction::Yield;
-        }
-        if let Some(Extent::Function { height }) = self.extent
-            && self.stack.height() < height
-        {
-            self.end_extent(batch);
-        }
-    }
-
-    fn meet(&mut self, meeting: Control, batch: &mut Batch) {
-        if self.extent.is_some() {
-            self.spin.forget();
-            push_control(batch, meeting);
-        }
-    }
-
-    fn acquire(&self, lock: HeldLock, batch: &mut Batch) {
-        if let Some(id) = self.plan.locks.id(lock.object) {
-            push_control(batch, if lock.shared { Control::AcquireShared(id) } else { Control::Acquire(id) });
-        }
-    }
-
-    fn release_if_replayed(&self, lock: HeldLock, batch: &mut Batch) {
-        if self.extent.is_some() && self.plan.lock_rule == Locks::Serialize {
-            self.release(lock, batch);
-        }
-    }
-
-    /// Gives a lock back. When nothing was kept since it was taken, neither control stays: nobody would have waited for anything.
-    fn release(&self, lock: HeldLock, batch: &mut Batch) {
-        let Some(id) = self.plan.locks.id(lock.object) else { return };
-        let last = batch.codes.last().map(|c| c.entry());
-        if let Some(Entry::Control(index)) = last
-            && matches!(batch.controls[index], Control::Acquire(taken) | Control::AcquireShared(taken) if taken == id)
-        {
-            batch.codes.pop();
-            batch.controls.pop();
-        } else {
-            push_control(batch, Control::Release(id));
-        }
     }
 }
 

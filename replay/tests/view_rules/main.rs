@@ -1,0 +1,10 @@
+//! The rules of the view, each on a trace made by hand.
+
+mod barriers;
+mod code;
+mod locking;
+mod recording;
+mod regions;
+mod spinning;
+mod stacks;
+mod text;

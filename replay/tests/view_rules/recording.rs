@@ -1,0 +1,331 @@
+//! Traces made by hand: blocks and events as a tracer would record them, written by the writer and read back by the reader.
+
+use std::collections::HashMap;
+
+use replay::view::{View, ViewOptions};
+use replay::{Batch, Control, Entry, Result};
+use trace_format::{
+    Block, BlockId, Event, Finish, Instruction, Kind, Mapping, Meta, Module, ModuleRole, Pc, Seq, SpEffect, Symbol,
+    SyncFunction, ThreadExit, ThreadId, Trace, TraceWriter,
+};
+
+/// The main executable lies at 0x100 to 0x1000, the loader at 0x1000, the C library at 0x2000, libgomp at 0x3000, and a library
+/// that has nothing to do with threads at 0x4000.
+pub const MAIN: u64 = 0x100;
+pub const LOADER: u64 = 0x1000;
+pub const LIBC: u64 = 0x2000;
+pub const LIBGOMP: u64 = 0x3000;
+pub const LIBRARY: u64 = 0x4000;
+
+/// The stack pointer with which each thread starts.
+pub const STACK: u64 = 0x7000_0000;
+
+pub fn plain(pc: u64) -> Instruction {
+    Instruction { pc: Pc(pc), len: 1, kind: Kind::Plain, sp: SpEffect::Add(0), memory: 0 }
+}
+
+pub fn of_kind(kind: Kind, pc: u64) -> Instruction {
+    Instruction { kind, ..plain(pc) }
+}
+
+pub fn branch(pc: u64) -> Instruction {
+    of_kind(Kind::Branch, pc)
+}
+
+pub fn pause(pc: u64) -> Instruction {
+    of_kind(Kind::Pause, pc)
+}
+
+/// Adds to the stack pointer.
+pub fn adds(pc: u64, bytes: i32) -> Instruction {
+    Instruction { sp: SpEffect::Add(bytes), ..plain(pc) }
+}
+
+/// Sets the stack pointer to what the stream says.
+pub fn sets(pc: u64) -> Instruction {
+    Instruction { sp: SpEffect::Recorded, ..plain(pc) }
+}
+
+pub fn call(pc: u64) -> Instruction {
+    Instruction { kind: Kind::Call, ..adds(pc, -8) }
+}
+
+pub fn ret(pc: u64) -> Instruction {
+    Instruction { kind: Kind::Return, ..adds(pc, 8) }
+}
+
+/// A trace being made.
+pub struct Recording {
+    writer: TraceWriter<Vec<u8>>,
+    blocks: HashMap<Vec<Instruction>, BlockId>,
+    seq: u64,
+    executed: u64,
+}
+
+impl Recording {
+    /// Of a dynamic program.
+    pub fn new() -> Recording {
+        let mut made = Recording::of_modules(&[("/bin/program", ModuleRole::Main, MAIN, LOADER)]);
+        made.module("/lib/ld-linux-x86-64.so.2", ModuleRole::Loader, LOADER, LIBC);
+        made.module("/lib/libc.so.6", ModuleRole::Library, LIBC, LIBGOMP);
+        made.module("/lib/libgomp.so.1", ModuleRole::Library, LIBGOMP, LIBRARY);
+        made.module("/lib/libz.so.1", ModuleRole::Library, LIBRARY, 0x5000);
+        made
+    }
+
+    /// Of a static program: all code is in the main executable.
+    pub fn of_static_program() -> Recording {
+        Recording::of_modules(&[("/bin/program", ModuleRole::Main, MAIN, 0x5000)])
+    }
+
+    fn of_modules(modules: &[(&str, ModuleRole, u64, u64)]) -> Recording {
+        let meta = Meta { engine: "step".into(), memory: true, ..Meta::default() };
+        let writer = TraceWriter::new(Vec::new(), "made by hand", &meta).unwrap();
+        let mut made = Recording { writer, blocks: HashMap::new(), seq: 0, executed: 0 };
+        for (path, role, start, end) in modules {
+            made.module(path, *role, *start, *end);
+        }
+        made
+    }
+
+    fn module(&mut self, path: &str, role: ModuleRole, start: u64, end: u64) {
+        let mapping = Mapping { start: Pc(start), end: Pc(end), offset: 0, executable: true };
+        let module = Module { path: path.into(), role, bias: 0, build_id: None, mappings: vec![mapping] };
+        self.writer.add_module(&module).unwrap();
+    }
+
+    pub fn symbol(&mut self, name: &str, pc: u64, size: u64) -> &mut Recording {
+        self.writer.add_symbol(&Symbol { pc: Pc(pc), size, name: name.into() }).unwrap();
+        self
+    }
+
+    fn next_seq(&mut self) -> Seq {
+        self.seq += 1;
+        Seq(self.seq)
+    }
+
+    pub fn start(&mut self, thread: u32) -> &mut Recording {
+        let seq = self.next_seq();
+        self.event(thread, Event::ThreadStart { parent: None, os_tid: 1 + thread, sp: STACK, seq })
+    }
+
+    pub fn end(&mut self, thread: u32) -> &mut Recording {
+        let seq = self.next_seq();
+        self.event(thread, Event::ThreadEnd { exit: ThreadExit::Exited(0), seq })
+    }
+
+    pub fn event(&mut self, thread: u32, event: Event) -> &mut Recording {
+        self.writer.event(ThreadId(thread), event).unwrap();
+        self
+    }
+
+    pub fn enter(&mut self, thread: u32, function: SyncFunction, object: u64) -> &mut Recording {
+        self.enter_with(thread, function, object, 0)
+    }
+
+    pub fn enter_with(&mut self, thread: u32, function: SyncFunction, object: u64, argument: u64) -> &mut Recording {
+        let seq = self.next_seq();
+        self.event(thread, Event::Enter { function, object, argument, seq })
+    }
+
+    pub fn leave(&mut self, thread: u32, function: SyncFunction) -> &mut Recording {
+        self.leave_with(thread, function, 0)
+    }
+
+    pub fn leave_with(&mut self, thread: u32, function: SyncFunction, result: u64) -> &mut Recording {
+        let seq = self.next_seq();
+        self.event(thread, Event::Leave { function, result, seq })
+    }
+
+    fn intern(&mut self, instructions: &[Instruction]) -> BlockId {
+        if let Some(id) = self.blocks.get(instructions) {
+            return *id;
+        }
+        let code = vec![0x90; instructions.iter().map(|i| usize::from(i.len)).sum()];
+        let id = self.writer.add_block(Block { instructions: instructions.to_vec(), code }).unwrap();
+        self.blocks.insert(instructions.to_vec(), id);
+        id
+    }
+
+    /// A block, whole.
+    pub fn run(&mut self, thread: u32, instructions: &[Instruction]) -> &mut Recording {
+        self.run_with(thread, instructions, &[], &[])
+    }
+
+    pub fn run_with(
+        &mut self,
+        thread: u32,
+        instructions: &[Instruction],
+        sps: &[u64],
+        memory: &[u64],
+    ) -> &mut Recording {
+        let block = self.intern(instructions);
+        self.executed += instructions.len() as u64;
+        self.writer.block(ThreadId(thread), block, sps, memory).unwrap();
+        self
+    }
+
+    /// The first instructions of a block.
+    pub fn run_part(&mut self, thread: u32, instructions: &[Instruction], executed: u32) -> &mut Recording {
+        let block = self.intern(instructions);
+        self.executed += u64::from(executed);
+        self.writer.partial(ThreadId(thread), block, executed, &[], &[]).unwrap();
+        self
+    }
+
+    /// A call of a synchronisation function from `pc`: the call, ten instructions in the C library, back behind the call.
+    pub fn sync(&mut self, thread: u32, pc: u64, function: SyncFunction, object: u64) -> &mut Recording {
+        self.run(thread, &[call(pc)]);
+        self.inside(thread, function, object, 0, 0)
+    }
+
+    /// The inside of a synchronisation function.
+    pub fn inside(
+        &mut self,
+        thread: u32,
+        function: SyncFunction,
+        object: u64,
+        argument: u64,
+        result: u64,
+    ) -> &mut Recording {
+        self.enter_with(thread, function, object, argument);
+        let at = LIBC + 0x100;
+        self.run(thread, &[adds(at, -24), plain(at + 1), branch(at + 2)]);
+        self.run(thread, &[plain(at + 3), plain(at + 4), plain(at + 5), plain(at + 6), adds(at + 7, 24), ret(at + 8)]);
+        self.leave_with(thread, function, result)
+    }
+
+    /// How many instructions were recorded.
+    pub fn executed(&self) -> u64 {
+        self.executed
+    }
+
+    pub fn trace(self) -> Trace {
+        let bytes = self.writer.finish(&Finish::default()).unwrap();
+        Trace::from_bytes(bytes, "made by hand").unwrap()
+    }
+
+    /// The view, of which kept and dropped must add up to what was recorded.
+    pub fn view(self, options: &ViewOptions) -> Result<View> {
+        let executed = self.executed();
+        let view = View::new(&self.trace(), options)?;
+        let summary = view.summary();
+        let dropped: u64 = summary.dropped().iter().map(|(_, n)| n).sum();
+        assert_eq!((summary.instructions, summary.kept + dropped), (executed, executed), "{summary}");
+        Ok(view)
+    }
+}
+
+/// An executed instruction as a replay sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    pub instruction: Instruction,
+    /// The stack pointer before it.
+    pub sp: i64,
+    /// The call level of it.
+    pub level: u32,
+    /// The addresses of its memory operands.
+    pub addresses: Vec<u64>,
+}
+
+/// What a lane's stream says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Told {
+    Runs(Seen),
+    Comes(Control),
+}
+
+/// Follows a lane's stream as a replay does, and checks what every stream must keep to.
+pub fn follow(view: &View, lane: usize) -> Vec<Told> {
+    let mut told = Vec::new();
+    let mut stream = view.stream(lane);
+    let mut batch = Batch::default();
+    let (mut sp, mut level) = (0, 1);
+    let mut ended = false;
+    while stream.next_batch(&mut batch).unwrap() {
+        assert!(!ended, "only the last batch of a lane ends with a control");
+        let mut sps = batch.sps.iter();
+        let mut addresses = batch.addresses.iter();
+        for code in &batch.codes {
+            match code.entry() {
+                Entry::Control(index) => {
+                    let control = batch.controls[index];
+                    match control {
+                        Control::Sp(to) => sp = to,
+                        Control::Level(to) => level = to,
+                        _ => {}
+                    }
+                    told.push(Told::Comes(control));
+                }
+                Entry::Segment(id) => {
+                    let segment = &view.segments()[id];
+                    for instruction in &segment.instructions {
+                        let addresses = addresses.by_ref().take(usize::from(instruction.memory)).copied().collect();
+                        told.push(Told::Runs(Seen { instruction: *instruction, sp, level, addresses }));
+                    }
+                    match segment.sp {
+                        SpEffect::Add(change) => sp += i64::from(change),
+                        SpEffect::Recorded => sp = *sps.next().expect("a stack pointer for each recorded change"),
+                    }
+                    match segment.last().kind {
+                        kind if kind.is_call() => level += 1,
+                        Kind::Return => level = level.max(2) - 1,
+                        _ => {}
+                    }
+                }
+            }
+        }
+        assert_eq!((sps.count(), addresses.count()), (0, 0), "nothing is left over in a batch");
+        ended = batch.codes.last().is_some_and(|c| c.as_segment().is_none());
+    }
+    assert!(!stream.next_batch(&mut batch).unwrap() && batch.codes.is_empty(), "the end stays the end");
+    told
+}
+
+/// A lane's stream as text: pcs in hex (`c` behind calls, `r` behind returns), controls by their names.
+pub fn told(view: &View, lane: usize) -> String {
+    let word = |told: Told| match told {
+        Told::Runs(seen) => {
+            let mark = match seen.instruction.kind {
+                Kind::Return => "r",
+                kind if kind.is_call() => "c",
+                _ => "",
+            };
+            format!("{:x}{mark}", seen.instruction.pc.0)
+        }
+        Told::Comes(Control::Sp(sp)) => format!("sp={sp}"),
+        Told::Comes(Control::Level(level)) => format!("level={level}"),
+        Told::Comes(Control::Meet(meeting)) => format!("meet{}", meeting.0),
+        Told::Comes(Control::MeetAll) => "meet-all".into(),
+        Told::Comes(Control::Acquire(lock)) => format!("take{}", lock.0),
+        Told::Comes(Control::AcquireShared(lock)) => format!("share{}", lock.0),
+        Told::Comes(Control::Release(lock)) => format!("give{}", lock.0),
+    };
+    follow(view, lane).into_iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// The executed instructions of a lane.
+pub fn seen(view: &View, lane: usize) -> Vec<Seen> {
+    let seen = |told| match told {
+        Told::Runs(seen) => Some(seen),
+        Told::Comes(_) => None,
+    };
+    follow(view, lane).into_iter().filter_map(seen).collect()
+}
+
+pub fn options(region: &str, code: &str, locks: &str) -> ViewOptions {
+    ViewOptions { region: region.parse().unwrap(), code: code.parse().unwrap(), locks: locks.parse().unwrap() }
+}
+
+/// Whole threads, without thread runtime.
+pub fn whole() -> ViewOptions {
+    options("all", "all", "serialize")
+}
+
+/// The error of a view that cannot be had.
+pub fn refusal(result: Result<View>) -> String {
+    match result {
+        Ok(view) => panic!("this was to be refused: {}", view.summary()),
+        Err(error) => error.to_string(),
+    }
+}
