@@ -1,1 +1,26 @@
 //! Runs a program and records every thread's instruction stream.
+//!
+//! An [`Engine`] runs the program and sees each instruction; there is one now, [`step`](engine_named), and a faster one can
+//! stand beside it in [`ENGINES`]. What does not depend on how instructions are seen is apart from the engines: finding and
+//! starting the program (`program`), its modules and symbols (`modules`, `elf`, `symbols`), what instructions mean to the
+//! trace (`decode`, `blocks`), the synchronisation functions (`sync_functions`, `sync_stack`) and writing (`recorder`).
+//! The kernel's interface, and with it all `unsafe`, is in the folder `ptrace`.
+
+mod blocks;
+mod decode;
+mod elf;
+mod engine;
+mod error;
+mod interrupt;
+mod modules;
+mod program;
+mod ptrace;
+mod recorder;
+mod step;
+mod symbols;
+mod sync_functions;
+mod sync_stack;
+
+pub use engine::{ENGINES, Engine, Exit, Outcome, Progress, ProgressCallback, TraceOptions, engine_named, trace};
+pub use error::{Error, Result};
+pub use interrupt::Interrupt;

@@ -1,0 +1,47 @@
+//! Records a program: the smallest user of this crate. `record TRACE PROGRAM [ARGUMENTS…]`
+//!
+//! Ends with the program's own exit status, 128+n for signal n. `RECORD_OPTIONS` may hold words: `memory`, `follow-forks`,
+//! `aslr`, `limit=N`, `engine=NAME`. With `RECORD_OUTCOME=FILE` the outcome is written there.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use tracer::{Exit, Interrupt, TraceOptions, engine_named, trace};
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args_os().skip(1);
+    let output = arguments.next().unwrap_or_default();
+    let mut options = TraceOptions::new(arguments.collect::<Vec<OsString>>(), output);
+    options.interrupt = Interrupt::on_signals();
+    for word in std::env::var("RECORD_OPTIONS").unwrap_or_default().split_whitespace() {
+        match word.split_once('=').unwrap_or((word, "")) {
+            ("memory", _) => options.memory = true,
+            ("follow-forks", _) => options.follow_forks = true,
+            ("aslr", _) => options.aslr = true,
+            ("limit", n) => options.limit = n.parse().ok(),
+            ("engine", name) => match engine_named(name) {
+                Ok(engine) => options.engine = engine,
+                Err(error) => return fail(&error.to_string()),
+            },
+            _ => return fail(&format!("unknown option {word}")),
+        }
+    }
+    let outcome = match trace(&options) {
+        Ok(outcome) => outcome,
+        Err(error) => return fail(&error.to_string()),
+    };
+    if let Some(file) = std::env::var_os("RECORD_OUTCOME")
+        && let Err(error) = std::fs::write(file, format!("{outcome:#?}\n"))
+    {
+        return fail(&error.to_string());
+    }
+    match outcome.exit {
+        Exit::Exited(status) => ExitCode::from(status as u8),
+        Exit::Signalled(signal) => ExitCode::from(128 + signal as u8),
+    }
+}
+
+fn fail(message: &str) -> ExitCode {
+    eprintln!("record: {message}");
+    ExitCode::from(125)
+}

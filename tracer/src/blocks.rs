@@ -1,0 +1,76 @@
+//! Blocks as they are put together, and found again by what they hold.
+
+use rustc_hash::FxHashMap;
+use trace_format::{Block, BlockId, BlockTable, Pc, SpEffect};
+
+use crate::decode::Decoded;
+use crate::ptrace::Registers;
+
+/// Longer runs of instructions without a transfer of control are cut, so that what a thread holds back stays small.
+pub const MAX_INSTRUCTIONS: usize = 64;
+
+/// The instructions that a thread has run since its last block was written.
+#[derive(Debug, Default)]
+pub struct PendingBlock {
+    /// The instructions and their bytes.
+    pub block: Block,
+    /// The stack pointer after each instruction that changes it by an amount that is not constant.
+    pub sps: Vec<u64>,
+    /// The addresses of the memory operands.
+    pub memory: Vec<u64>,
+}
+
+impl PendingBlock {
+    /// Whether nothing has run.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.block.instructions.is_empty()
+    }
+
+    /// Adds an instruction that has run; `before` and `sp` are the registers before and the stack pointer after it.
+    pub fn push(&mut self, decoded: &Decoded, before: &Registers, sp: u64) {
+        self.block.instructions.push(decoded.instruction);
+        self.block.code.extend_from_slice(decoded.code());
+        if decoded.instruction.sp == SpEffect::Recorded {
+            self.sps.push(sp);
+        }
+        if !decoded.memory.is_empty() {
+            self.memory.extend(decoded.addresses(before));
+        }
+    }
+
+    /// Whether it has to be written now: it is as long as a block may be.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.block.instructions.len() >= MAX_INSTRUCTIONS
+    }
+
+    /// Empties it, and keeps its room.
+    pub fn clear(&mut self) {
+        self.block.instructions.clear();
+        self.block.code.clear();
+        self.sps.clear();
+        self.memory.clear();
+    }
+}
+
+/// Finds the number of a block by its content, instructions and bytes.
+#[derive(Debug, Default)]
+pub struct Interner {
+    by_start: FxHashMap<Pc, Vec<BlockId>>,
+}
+
+impl Interner {
+    /// The number of this block, if the table has it.
+    #[must_use]
+    pub fn find(&self, block: &Block, table: &BlockTable) -> Option<BlockId> {
+        self.by_start.get(&block.start())?.iter().copied().find(|&id| table[id] == *block)
+    }
+
+    /// Notes the number that a block got.
+    pub fn insert(&mut self, start: Pc, id: BlockId) {
+        let ids = self.by_start.entry(start).or_default();
+        // Newest first: where code changes, the latest version is the one that runs.
+        ids.insert(0, id);
+    }
+}

@@ -1,0 +1,112 @@
+//! Ending a recorded program from outside: Ctrl-C, or a request of the caller.
+//!
+//! The first request is passed on to the program as the signal that came, unless the terminal has sent it that already; a
+//! program that handles the signal ends when it sees fit. A program that ignores the signal, or gets a second
+//! request, is killed. Either way the trace stays whole, since it is not this process that dies.
+//!
+//! A thread watches for requests, since the thread that traces may be waiting in the kernel for a program that waits itself.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use nix::libc;
+
+use crate::ptrace::{self, ProcessHandle, Received};
+
+/// How often the watching thread looks. Short for a person, and next to no work.
+const INTERVAL: Duration = Duration::from_millis(20);
+
+/// A handle by which a recording is asked to end its program. Clones ask the same.
+#[derive(Clone, Debug, Default)]
+pub struct Interrupt {
+    requests: Arc<AtomicU32>,
+    signals: bool,
+}
+
+impl Interrupt {
+    /// A handle that also listens to this process's own SIGINT, SIGTERM, SIGHUP and SIGQUIT, which do not end this process
+    /// from now on. For commands.
+    #[must_use]
+    pub fn on_signals() -> Interrupt {
+        ptrace::watch_signals();
+        Interrupt { requests: Arc::default(), signals: true }
+    }
+
+    /// Asks the program to end, as one Ctrl-C does.
+    pub fn request(&self) {
+        self.requests.fetch_add(1, Ordering::Release);
+    }
+}
+
+/// The thread that watches for requests while a program runs.
+pub struct Watch {
+    done: Arc<AtomicBool>,
+    killed: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watch {
+    /// Watches over this process. A handle of none (the process is gone already) watches nothing.
+    pub fn start(interrupt: &Interrupt, process: Option<ProcessHandle>) -> Watch {
+        let done = Arc::new(AtomicBool::new(false));
+        let killed = Arc::new(AtomicBool::new(false));
+        let interrupt = interrupt.clone();
+        let (d, k) = (done.clone(), killed.clone());
+        let thread = process.and_then(|process| {
+            let watch = move || watch(&interrupt, &process, &d, &k);
+            std::thread::Builder::new().name("interrupt".to_owned()).spawn(watch).ok()
+        });
+        Watch { done, killed, thread }
+    }
+
+    /// Whether the program was killed for a request.
+    pub fn killed(&self) -> bool {
+        self.killed.load(Ordering::Acquire)
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.done.store(true, Ordering::Release);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            // It neither panics nor waits for anything but the time above.
+            drop(thread.join());
+        }
+    }
+}
+
+fn watch(interrupt: &Interrupt, process: &ProcessHandle, done: &AtomicBool, killed: &AtomicBool) {
+    // Signals that came before this program's start are not meant for it; requests of the caller are.
+    let mut seen = ptrace::received().count;
+    let mut seen_requests = 0;
+    let mut passed_on = 0;
+    while !done.load(Ordering::Acquire) {
+        let requests = interrupt.requests.load(Ordering::Acquire);
+        let received = ptrace::received();
+        let signals = if interrupt.signals { received.count.wrapping_sub(seen) } else { 0 };
+        let new = signals + (requests - seen_requests);
+        if new > 0 {
+            let last =
+                if signals > 0 { received } else { Received { count: 0, signal: libc::SIGINT, from_terminal: false } };
+            passed_on += new;
+            (seen, seen_requests) = (received.count, requests);
+            if passed_on > 1 || is_ignored(process, last.signal) {
+                killed.store(true, Ordering::Release);
+                let _ = process.send(libc::SIGKILL);
+            } else if !last.from_terminal {
+                let _ = process.send(last.signal);
+            }
+        }
+        std::thread::park_timeout(INTERVAL);
+    }
+}
+
+/// Whether the program ignores the signal.
+fn is_ignored(process: &ProcessHandle, signal: i32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", process.tid)).unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+}

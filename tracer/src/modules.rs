@@ -1,0 +1,314 @@
+//! What is mapped where in a process: its modules and its other executable memory.
+
+use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt;
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
+use trace_format::{Mapping, Module, ModuleId, ModuleRole, Pc, Symbol};
+
+use crate::elf::{Image, Source};
+use crate::ptrace::{self, Address, Tid};
+use crate::sync_functions::{self, Role};
+
+/// A line of `/proc/PID/maps`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Region {
+    /// Its first address.
+    pub start: u64,
+    /// The address after its last.
+    pub end: u64,
+    /// Whether it may be written.
+    pub writable: bool,
+    /// Whether it may be executed.
+    pub executable: bool,
+    /// Whether writes to it are seen by others that map the same file.
+    pub shared: bool,
+    /// Where in the file it starts, in bytes.
+    pub offset: u64,
+    /// Device and inode of the file; zeros when there is none.
+    pub file: (String, u64),
+    /// The path of the file, or a name in brackets, or nothing.
+    pub path: String,
+}
+
+impl Region {
+    /// Whether the address lies in it.
+    #[must_use]
+    pub fn contains(&self, address: u64) -> bool {
+        self.start <= address && address < self.end
+    }
+
+    /// Whether its code can change without a system call that says so.
+    #[must_use]
+    pub fn is_volatile(&self) -> bool {
+        self.executable && (self.writable || self.shared)
+    }
+}
+
+/// The regions of a process; empty when it is gone.
+#[must_use]
+pub fn regions(pid: Tid) -> Vec<Region> {
+    fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default().lines().filter_map(parse).collect()
+}
+
+fn parse(line: &str) -> Option<Region> {
+    let mut fields = line.splitn(6, ' ');
+    let (start, end) = fields.next()?.split_once('-')?;
+    let permissions = fields.next()?.as_bytes();
+    let offset = u64::from_str_radix(fields.next()?, 16).ok()?;
+    let device = fields.next()?.to_owned();
+    let inode = fields.next()?.parse().ok()?;
+    Some(Region {
+        start: u64::from_str_radix(start, 16).ok()?,
+        end: u64::from_str_radix(end, 16).ok()?,
+        writable: *permissions.get(1)? == b'w',
+        executable: *permissions.get(2)? == b'x',
+        shared: *permissions.get(3)? == b's',
+        offset,
+        file: (device, inode),
+        path: fields.next().unwrap_or("").trim_start().to_owned(),
+    })
+}
+
+/// An image and what was found in it for every later use.
+#[derive(Debug)]
+struct Known {
+    image: Image,
+    roles: FxHashMap<u64, Role>,
+}
+
+impl Known {
+    fn new(image: Image) -> Known {
+        let functions = image.symbols.iter().filter(|s| s.function && !s.resolver);
+        let roles = functions.filter_map(|s| Some((s.address, sync_functions::by_name(&s.name)?))).collect();
+        Known { image, roles }
+    }
+}
+
+/// The images read so far, so that each file is read once per run. A file is told by device, inode and time of change.
+#[derive(Debug, Default)]
+pub struct Images {
+    known: FxHashMap<(u64, u64, i64, i64), Option<Rc<Known>>>,
+}
+
+impl Images {
+    fn of_file(&mut self, path: &str) -> Option<Rc<Known>> {
+        let file = File::open(path).ok()?;
+        let metadata = file.metadata().ok().filter(fs::Metadata::is_file)?;
+        let key = (metadata.dev(), metadata.ino(), metadata.mtime(), metadata.mtime_nsec());
+        let read = || Image::read(&Source::File(&file)).map(Known::new).map(Rc::new);
+        self.known.entry(key).or_insert_with(read).clone()
+    }
+}
+
+/// A module that is mapped now.
+#[derive(Clone, Debug)]
+struct Loaded {
+    id: Option<ModuleId>,
+    module: Module,
+    known: Option<Rc<Known>>,
+}
+
+impl Loaded {
+    fn is_same(&self, other: &Loaded) -> bool {
+        self.module.path == other.module.path
+            && self.module.bias == other.module.bias
+            && self.module.build_id == other.module.build_id
+    }
+}
+
+/// What changed between two looks at the map.
+#[derive(Debug, Default)]
+pub struct Changes {
+    /// Modules that are gone.
+    pub unloaded: Vec<ModuleId>,
+    /// Places in the map of modules that are new: the caller gives each its number with [`ModuleMap::set_id`].
+    pub loaded: Vec<usize>,
+}
+
+/// The modules and the executable memory of one process.
+#[derive(Clone, Debug, Default)]
+pub struct ModuleMap {
+    code: Vec<Region>,
+    modules: Vec<Loaded>,
+}
+
+impl ModuleMap {
+    /// Looks at the process again and says what changed.
+    pub fn refresh(&mut self, pid: Tid, images: &mut Images) -> Changes {
+        let regions = regions(pid);
+        let mut now = find_modules(pid, &regions, images);
+        let mut changes = Changes::default();
+        for old in &self.modules {
+            match now.iter_mut().find(|new| new.is_same(old)) {
+                Some(new) => new.id = old.id,
+                None => changes.unloaded.extend(old.id),
+            }
+        }
+        changes.loaded = (0..now.len()).filter(|&i| now[i].id.is_none()).collect();
+        self.modules = now;
+        self.code = regions.into_iter().filter(|r| r.executable).collect();
+        changes
+    }
+
+    /// The module at that place.
+    #[must_use]
+    pub fn module(&self, place: usize) -> &Module {
+        &self.modules[place].module
+    }
+
+    /// Gives the module at that place its number.
+    pub fn set_id(&mut self, place: usize, id: ModuleId) {
+        self.modules[place].id = Some(id);
+    }
+
+    /// The executable region with this address.
+    #[must_use]
+    pub fn code_at(&self, pc: u64) -> Option<&Region> {
+        let after = self.code.partition_point(|r| r.start <= pc);
+        self.code[..after].last().filter(|r| r.contains(pc))
+    }
+
+    /// Whether a part of this memory is executable.
+    #[must_use]
+    pub fn has_code_in(&self, start: u64, length: u64) -> bool {
+        let end = start.saturating_add(length);
+        self.code.iter().any(|r| r.start < end && start < r.end)
+    }
+
+    fn loaded_at(&self, pc: u64) -> Option<&Loaded> {
+        self.modules.iter().find(|m| m.module.contains(Pc(pc)))
+    }
+
+    /// The symbol of the function that contains this address.
+    #[must_use]
+    pub fn symbol(&self, pc: u64) -> Option<Symbol> {
+        let loaded = self.loaded_at(pc)?;
+        let bias = loaded.module.bias;
+        let found = loaded.known.as_ref()?.image.symbols.containing(pc.wrapping_sub(bias))?;
+        Some(Symbol { pc: Pc(found.address.wrapping_add(bias)), size: found.size, name: found.name.clone() })
+    }
+
+    /// The synchronisation function that starts at this address.
+    #[must_use]
+    pub fn role(&self, pc: u64) -> Option<Role> {
+        let loaded = self.loaded_at(pc)?;
+        loaded.known.as_ref()?.roles.get(&pc.wrapping_sub(loaded.module.bias)).copied()
+    }
+}
+
+/// Groups the regions of one mapping of a file to modules.
+fn find_modules(pid: Tid, regions: &[Region], images: &mut Images) -> Vec<Loaded> {
+    let program = fs::metadata(format!("/proc/{pid}/exe")).ok().map(|m| m.ino());
+    let mut groups: Vec<Vec<&Region>> = Vec::new();
+    for region in regions {
+        if region.path == "[vdso]" {
+            groups.push(vec![region]);
+            continue;
+        }
+        if region.file.1 == 0 {
+            continue;
+        }
+        // A file mapped twice starts over at a lower offset; libraries never interleave.
+        let last = groups.iter_mut().rev().find(|g| g[0].file == region.file);
+        match last {
+            Some(group) if group[group.len() - 1].offset <= region.offset => group.push(region),
+            _ => groups.push(vec![region]),
+        }
+    }
+    groups.retain(|group| group.iter().any(|r| r.executable));
+    let mut modules: Vec<Loaded> = groups.iter().map(|group| load(pid, group, program, images)).collect();
+    let interpreter = modules
+        .iter()
+        .find(|m| m.module.role == ModuleRole::Main)
+        .and_then(|m| m.known.as_ref()?.image.interpreter.clone())
+        .and_then(|path| fs::metadata(path).ok())
+        .map(|m| m.ino());
+    for (loaded, group) in modules.iter_mut().zip(&groups) {
+        if loaded.module.role == ModuleRole::Library && Some(group[0].file.1) == interpreter {
+            loaded.module.role = ModuleRole::Loader;
+        }
+    }
+    modules
+}
+
+fn load(pid: Tid, group: &[&Region], program: Option<u64>, images: &mut Images) -> Loaded {
+    let first = group[0];
+    let kernel = first.path == "[vdso]";
+    let known = if kernel {
+        let mut bytes = vec![0; (first.end - first.start) as usize];
+        let read = ptrace::read(pid, Address(first.start), &mut bytes);
+        Image::read(&Source::Bytes(&bytes[..read])).map(Known::new).map(Rc::new)
+    } else {
+        images.of_file(&first.path)
+    };
+    let code = group.iter().find(|r| r.executable).unwrap_or(&first);
+    let bias = known.as_ref().and_then(|k| k.image.bias(code.start, code.offset));
+    let role = match () {
+        () if kernel => ModuleRole::Kernel,
+        () if program == Some(first.file.1) => ModuleRole::Main,
+        () => ModuleRole::Library,
+    };
+    let mapping =
+        |r: &&Region| Mapping { start: Pc(r.start), end: Pc(r.end), offset: r.offset, executable: r.executable };
+    Loaded {
+        id: None,
+        module: Module {
+            path: first.path.clone(),
+            role,
+            bias: bias.unwrap_or(first.start.wrapping_sub(first.offset)),
+            build_id: known.as_ref().and_then(|k| k.image.build_id.clone()),
+            mappings: group.iter().map(mapping).collect(),
+        },
+        known,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_the_map_is_understood() {
+        let region =
+            parse("7f0000001000-7f0000003000 r-xp 00001000 fe:01 1234                       /usr/lib/a b.so").unwrap();
+        assert_eq!((region.start, region.end, region.offset), (0x7f00_0000_1000, 0x7f00_0000_3000, 0x1000));
+        assert!(region.executable && !region.writable && !region.shared && !region.is_volatile());
+        assert_eq!((region.file.1, region.path.as_str()), (1234, "/usr/lib/a b.so"));
+        let region = parse("00400000-00401000 rwxp 00000000 00:00 0 ").unwrap();
+        assert!(region.is_volatile() && region.path.is_empty());
+        assert!(parse("nonsense").is_none());
+    }
+
+    #[test]
+    fn this_process_has_a_program_a_loader_and_libraries() {
+        let me = Tid(std::process::id().cast_signed());
+        let (mut map, mut images) = (ModuleMap::default(), Images::default());
+        let changes = map.refresh(me, &mut images);
+        let roles: Vec<_> = changes.loaded.iter().map(|&i| map.module(i).role).collect();
+        for role in [ModuleRole::Main, ModuleRole::Loader, ModuleRole::Library, ModuleRole::Kernel] {
+            assert!(roles.contains(&role), "{role:?}");
+        }
+        for (number, &place) in changes.loaded.iter().enumerate() {
+            map.set_id(place, ModuleId(number as u32));
+        }
+        let again = map.refresh(me, &mut images);
+        assert!(again.loaded.is_empty() && again.unloaded.is_empty());
+    }
+
+    #[test]
+    fn functions_are_found_where_they_lie() {
+        let me = Tid(std::process::id().cast_signed());
+        let mut map = ModuleMap::default();
+        map.refresh(me, &mut Images::default());
+        let libc = map.modules.iter().find(|m| m.module.name() == "libc.so.6").unwrap();
+        let address = libc.known.as_ref().unwrap().image.symbols.named("pthread_mutex_lock").unwrap().address;
+        let pc = address + libc.module.bias;
+        assert!(map.symbol(pc + 4).unwrap().name.contains("pthread_mutex_lock"));
+        let lock = sync_functions::by_name("pthread_mutex_lock");
+        assert_eq!(map.role(pc), lock);
+        assert!(map.role(pc + 4).is_none());
+        assert!(map.code_at(pc).is_some() && map.has_code_in(pc - 100_000, 100_001));
+    }
+}

@@ -1,0 +1,88 @@
+//! Waiting for threads to stop or end.
+
+use nix::errno::Errno;
+use nix::libc;
+
+use super::Tid;
+
+/// Why a thread was reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// It is gone, with this exit status.
+    Exited(i32),
+    /// It is gone, killed by this signal.
+    Killed(i32),
+    /// It is stopped, about to get this signal (SIGTRAP also after each step).
+    Signal(i32),
+    /// It is stopped at a `PTRACE_EVENT_…`.
+    Event {
+        /// Which event.
+        event: i32,
+        /// The signal: SIGTRAP, or the stopping signal of a group stop.
+        signal: i32,
+    },
+}
+
+/// The next report of any thread that this thread of ours traces; none when `block` is false and nothing has been reported.
+/// `ECHILD`: there is nobody left to wait for.
+///
+/// Other children of this process are left alone, unless the calling thread itself started them.
+pub fn wait_any(block: bool) -> Result<Option<(Tid, Stop)>, Errno> {
+    let flags = libc::__WALL | libc::__WNOTHREAD | if block { 0 } else { libc::WNOHANG };
+    loop {
+        let mut status = 0;
+        // SAFETY: the kernel writes one int to the pointer, which comes from a reference.
+        let tid = match Errno::result(unsafe { libc::waitpid(-1, &mut status, flags) }) {
+            Ok(0) => return Ok(None),
+            Ok(tid) => Tid(tid),
+            Err(Errno::EINTR) => continue,
+            Err(error) => return Err(error),
+        };
+        return Ok(Some((tid, decode(status))));
+    }
+}
+
+/// The next report of this thread.
+pub fn wait_for(tid: Tid) -> Result<Stop, Errno> {
+    loop {
+        let mut status = 0;
+        // SAFETY: the kernel writes one int to the pointer, which comes from a reference.
+        match Errno::result(unsafe { libc::waitpid(tid.0, &mut status, libc::__WALL) }) {
+            Ok(_) => return Ok(decode(status)),
+            Err(Errno::EINTR) => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn decode(status: i32) -> Stop {
+    if libc::WIFEXITED(status) {
+        Stop::Exited(libc::WEXITSTATUS(status))
+    } else if libc::WIFSIGNALED(status) {
+        Stop::Killed(libc::WTERMSIG(status))
+    } else {
+        let signal = libc::WSTOPSIG(status);
+        match status >> 16 {
+            0 => Stop::Signal(signal),
+            event => Stop::Event { event, signal },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statuses_are_told_apart() {
+        assert_eq!(decode(7 << 8), Stop::Exited(7));
+        assert_eq!(decode(libc::SIGKILL), Stop::Killed(9));
+        assert_eq!(decode(libc::SIGSEGV | 0x80), Stop::Killed(11), "with a core dump");
+        assert_eq!(decode((libc::SIGTRAP << 8) | 0x7f), Stop::Signal(5));
+        assert_eq!(decode((34 << 8) | 0x7f), Stop::Signal(34), "a real-time signal");
+        let event = (libc::PTRACE_EVENT_CLONE << 16) | (libc::SIGTRAP << 8) | 0x7f;
+        assert_eq!(decode(event), Stop::Event { event: 3, signal: 5 });
+        let group_stop = (128 << 16) | (libc::SIGSTOP << 8) | 0x7f;
+        assert_eq!(decode(group_stop), Stop::Event { event: 128, signal: 19 });
+    }
+}

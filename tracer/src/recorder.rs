@@ -1,0 +1,191 @@
+//! The trace as it is written: blocks interned, events numbered, symbols added when their functions first run.
+//!
+//! When the trace cannot be written, the recorder keeps the error and takes everything that follows without a word: the
+//! program must not suffer for it. The engine asks [`Recorder::failed`] and stops stepping.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::time::SystemTime;
+
+use rustc_hash::FxHashSet;
+use trace_format::{Event, Finish, Meta, ModuleId, Pc, Seq, SyncFunction, ThreadExit, ThreadId, TraceWriter};
+
+use crate::blocks::{Interner, PendingBlock};
+use crate::engine::{Progress, TraceOptions};
+use crate::modules::ModuleMap;
+
+/// Writes one trace.
+pub struct Recorder {
+    writer: TraceWriter<File>,
+    blocks: Interner,
+    symbols: FxHashSet<Pc>,
+    next_seq: u64,
+    threads: u32,
+    failure: Option<trace_format::Error>,
+}
+
+impl Recorder {
+    /// Creates the file and writes what is known before the start.
+    pub fn create(options: &TraceOptions) -> trace_format::Result<Recorder> {
+        let path: &Path = &options.output;
+        let file = File::create(path).map_err(|source| trace_format::Error::Io {
+            path: path.to_owned(),
+            action: "cannot create",
+            source,
+        })?;
+        let meta = Meta {
+            tool: concat!("lockstep ", env!("CARGO_PKG_VERSION")).to_owned(),
+            engine: options.engine.name().to_owned(),
+            command: options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+            started: SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_secs()),
+            cpu: processor(),
+            memory: options.memory,
+        };
+        Ok(Recorder {
+            writer: TraceWriter::new(file, path, &meta)?,
+            blocks: Interner::default(),
+            symbols: FxHashSet::default(),
+            next_seq: 0,
+            threads: 0,
+            failure: None,
+        })
+    }
+
+    /// Whether the trace can no longer be written.
+    pub fn failed(&self) -> bool {
+        self.failure.is_some()
+    }
+
+    fn check<T>(&mut self, result: trace_format::Result<T>) -> Option<T> {
+        match result {
+            Ok(value) => Some(value),
+            Err(error) => {
+                self.failure.get_or_insert(error);
+                None
+            }
+        }
+    }
+
+    /// The number of the next event.
+    fn seq(&mut self) -> Seq {
+        self.next_seq += 1;
+        Seq(self.next_seq - 1)
+    }
+
+    /// The number of a thread that is about to start; each must be started.
+    pub fn reserve_thread(&mut self) -> ThreadId {
+        self.threads += 1;
+        ThreadId(self.threads - 1)
+    }
+
+    /// A thread starts.
+    pub fn start_thread(&mut self, thread: ThreadId, parent: Option<ThreadId>, os_tid: i32, sp: u64) {
+        let seq = self.seq();
+        self.event(thread, Event::ThreadStart { parent, os_tid: os_tid.cast_unsigned(), sp, seq });
+    }
+
+    /// The thread ends.
+    pub fn end_thread(&mut self, thread: ThreadId, exit: ThreadExit) {
+        let seq = self.seq();
+        self.event(thread, Event::ThreadEnd { exit, seq });
+    }
+
+    /// The thread entered a function.
+    pub fn enter(&mut self, thread: ThreadId, function: SyncFunction, object: u64, argument: u64) {
+        let seq = self.seq();
+        self.event(thread, Event::Enter { function, object, argument, seq });
+    }
+
+    /// The thread left a function.
+    pub fn leave(&mut self, thread: ThreadId, function: SyncFunction, result: u64) {
+        let seq = self.seq();
+        self.event(thread, Event::Leave { function, result, seq });
+    }
+
+    /// The thread waited at a futex.
+    pub fn futex_wait(&mut self, thread: ThreadId, address: u64) {
+        let seq = self.seq();
+        self.event(thread, Event::FutexWait { address, seq });
+    }
+
+    /// An event without a number.
+    pub fn event(&mut self, thread: ThreadId, event: Event) {
+        if !self.failed() {
+            let result = self.writer.event(thread, event);
+            self.check(result);
+        }
+    }
+
+    /// The thread ran these instructions. The pending block is empty afterwards.
+    pub fn block(&mut self, thread: ThreadId, pending: &mut PendingBlock, modules: &ModuleMap) {
+        if !pending.is_empty() && !self.failed() {
+            let result = self.try_block(thread, pending, modules);
+            self.check(result);
+        }
+        pending.clear();
+    }
+
+    fn try_block(&mut self, thread: ThreadId, pending: &PendingBlock, modules: &ModuleMap) -> trace_format::Result<()> {
+        let id = match self.blocks.find(&pending.block, self.writer.blocks()) {
+            Some(id) => id,
+            None => {
+                let start = pending.block.start();
+                if let Some(symbol) = modules.symbol(start.0)
+                    && self.symbols.insert(symbol.pc)
+                {
+                    self.writer.add_symbol(&symbol)?;
+                }
+                let id = self.writer.add_block(pending.block.clone())?;
+                self.blocks.insert(start, id);
+                id
+            }
+        };
+        self.writer.block(thread, id, &pending.sps, &pending.memory)
+    }
+
+    /// Looks for modules that came and went, and writes them, in the stream of the thread that saw it.
+    pub fn modules(&mut self, thread: ThreadId, map: &mut ModuleMap, changes: &crate::modules::Changes) {
+        for &id in &changes.unloaded {
+            self.event(thread, Event::ModuleUnloaded(id));
+        }
+        for &place in &changes.loaded {
+            if let Some(id) = self.add_module(map, place) {
+                self.event(thread, Event::ModuleLoaded(id));
+            }
+        }
+    }
+
+    fn add_module(&mut self, map: &mut ModuleMap, place: usize) -> Option<ModuleId> {
+        if self.failed() {
+            return None;
+        }
+        let result = self.writer.add_module(map.module(place));
+        let id = self.check(result)?;
+        map.set_id(place, id);
+        Some(id)
+    }
+
+    /// How far the recording is.
+    pub fn progress(&self) -> Progress {
+        Progress { instructions: self.writer.instructions(), threads: self.threads, bytes: self.writer.bytes_written() }
+    }
+
+    /// Writes the end of the trace and returns how large it is, and the first error, if there was one.
+    pub fn finish(self, finish: &Finish) -> (Progress, Option<trace_format::Error>) {
+        let mut progress = self.progress();
+        match (self.failure, self.writer.finish(finish)) {
+            (None, Ok(file)) => {
+                progress.bytes = file.metadata().ok().filter(fs::Metadata::is_file).map_or(progress.bytes, |m| m.len());
+                (progress, None)
+            }
+            (Some(error), _) | (None, Err(error)) => (progress, Some(error)),
+        }
+    }
+}
+
+/// The processor's name, as the kernel tells it.
+fn processor() -> String {
+    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let name = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    name.map_or_else(|| "unknown".to_owned(), |(_, name)| name.trim().to_owned())
+}

@@ -1,0 +1,194 @@
+//! Instructions as they run: what is known before, what is written after.
+
+use std::rc::Rc;
+
+use nix::libc;
+use trace_format::{Event, Instruction, Kind, Pc, SpEffect};
+
+use super::Session;
+use super::thread::{Code, Thread};
+use crate::decode::{Class, Decoded, MAX_LENGTH};
+use crate::ptrace::{self, Address, Registers, Tid};
+use crate::sync_functions::{self, Role};
+
+/// The processor's single-step flag is bit 8 of the flags, so bit 0 of their second byte.
+const STEP_FLAG: u64 = 0x100;
+
+impl Session<'_> {
+    /// The thread's next instruction has run; `now` are the registers after it.
+    pub(super) fn retire(&mut self, tid: Tid, now: &Registers) {
+        let thread = self.threads.get_mut(&tid).expect("callers have seen the thread in the map");
+        let code = thread.next.clone();
+        let learned;
+        let decoded = if code.decoded.class == Class::Unknown {
+            learned = learn(tid, thread.registers.rip, now.rip);
+            &learned
+        } else {
+            &code.decoded
+        };
+        let sp_before = thread.registers.rsp;
+        let before = thread.repeating.take().unwrap_or(thread.registers);
+        thread.pending.push(decoded, &before, now.rsp);
+        thread.registers = *now;
+        thread.restarting = false;
+        self.retired += 1;
+        let expected_sp = match decoded.instruction.sp {
+            SpEffect::Add(change) => sp_before.wrapping_add_signed(change.into()),
+            SpEffect::Recorded => now.rsp,
+        };
+        let surprise = expected_sp != now.rsp;
+        if decoded.ends_block() || thread.pending.is_full() || surprise {
+            self.recorder.block(thread.id, &mut thread.pending, &self.processes[&thread.process].modules);
+        }
+        match decoded.class {
+            Class::Syscall => self.after_syscall(tid, now),
+            Class::PushFlags if before.eflags & STEP_FLAG == 0 => hide_step_flag(tid, now.rsp),
+            _ => {}
+        }
+        if surprise {
+            let id = self.thread(tid).id;
+            self.recorder.event(id, Event::SetSp(now.rsp));
+        }
+        if decoded.instruction.kind.transfers_control() {
+            self.control_transferred(tid);
+        }
+        if self.limit_reached() && self.recording {
+            self.stop_recording(format!("the limit of {} instructions was reached", self.retired));
+        }
+    }
+
+    /// Functions that this transfer leaves, and the one it enters.
+    fn control_transferred(&mut self, tid: Tid) {
+        let thread = self.threads.get_mut(&tid).expect("callers have seen the thread in the map");
+        let Thread { id, process, registers, sync, other_stack, .. } = thread;
+        while !sync.is_empty() {
+            let same_stack = |a, b| Thread::same_stack(other_stack, *process, a, b);
+            let Some(function) = sync.leave(registers.rip, registers.rsp, same_stack) else { break };
+            self.recorder.leave(*id, function, registers.rax);
+        }
+        let code = self.code_at(tid);
+        if let Some(role) = code.role {
+            self.entered(tid, role);
+        }
+    }
+
+    fn entered(&mut self, tid: Tid, role: Role) {
+        let thread = self.threads.get_mut(&tid).expect("callers have seen the thread in the map");
+        let registers = &thread.registers;
+        match role {
+            Role::SetsTeamSize(size) => thread.team_size = size.value(registers, 0),
+            Role::Sync { function, object, argument } => {
+                let return_address = ptrace::read_u64(tid, Address(registers.rsp)).unwrap_or(0);
+                if !thread.sync.enter(function, registers.rsp, return_address) {
+                    return;
+                }
+                let object = object.value(registers, 0);
+                let argument = argument.value(registers, thread.team_size);
+                self.recorder.enter(thread.id, function, object, argument);
+                if let Some(role) = sync_functions::routine_role(function, object) {
+                    thread.team_size = 0;
+                    self.processes.entry(thread.process).or_default().add_routine(object, role);
+                }
+            }
+        }
+    }
+
+    /// Gets ready for the thread's next instruction. System calls that are answered here are done with afterwards.
+    pub(super) fn prepare(&mut self, tid: Tid) {
+        while self.recording {
+            let code = self.code_at(tid);
+            let is_syscall = code.decoded.class == Class::Syscall;
+            self.thread(tid).next = code;
+            let Some(after) = is_syscall.then(|| self.before_syscall(tid)).flatten() else { return };
+            if ptrace::set_registers(tid, &after).is_err() {
+                return;
+            }
+            self.retire(tid, &after);
+        }
+    }
+
+    /// The instruction that the thread stands at.
+    fn code_at(&mut self, tid: Tid) -> Rc<Code> {
+        let thread = &self.threads[&tid];
+        let (pc, pid) = (thread.registers.rip, thread.process);
+        let process = self.processes.entry(pid).or_default();
+        if let Some(code) = process.code.get(&pc) {
+            if !code.volatile || is_current(tid, pc, &code.decoded) {
+                return code.clone();
+            }
+            process.code.remove(&pc);
+        }
+        if process.modules.code_at(pc).is_none() {
+            self.refresh_modules(tid);
+        }
+        let process = self.processes.entry(pid).or_default();
+        let mut bytes = [0; MAX_LENGTH];
+        let length = ptrace::read_code(tid, Address(pc), &mut bytes);
+        let region = process.modules.code_at(pc);
+        let code = Rc::new(Code {
+            decoded: self.decoder.decode(Pc(pc), &bytes[..length]),
+            role: process.modules.role(pc).or_else(|| process.routines.get(&pc).copied()),
+            volatile: region.is_none_or(crate::modules::Region::is_volatile),
+        });
+        if region.is_some() {
+            process.code.insert(pc, code.clone());
+        }
+        code
+    }
+
+    /// Writes the instructions that a thread has run since its last block.
+    pub(super) fn flush(&mut self, tid: Tid) {
+        let thread = self.threads.get_mut(&tid).expect("callers have seen the thread in the map");
+        if !thread.pending.is_empty() {
+            let modules = &self.processes.entry(thread.process).or_default().modules;
+            self.recorder.block(thread.id, &mut thread.pending, modules);
+        }
+    }
+
+    /// Looks at the memory map of a thread's process, and writes what came and went.
+    pub(super) fn refresh_modules(&mut self, tid: Tid) {
+        self.flush(tid);
+        let thread = &self.threads[&tid];
+        let process = self.processes.entry(thread.process).or_default();
+        let changes = process.modules.refresh(thread.process, &mut self.images);
+        self.recorder.modules(thread.id, &mut process.modules, &changes);
+    }
+}
+
+/// Whether the memory still holds the instruction as decoded.
+fn is_current(tid: Tid, pc: u64, decoded: &Decoded) -> bool {
+    let mut bytes = [0; MAX_LENGTH];
+    let length = decoded.code().len();
+    length > 0 && ptrace::read(tid, Address(pc), &mut bytes[..length]) == length && bytes[..length] == *decoded.code()
+}
+
+/// What can be said of an instruction that could not be decoded, but ran.
+fn learn(tid: Tid, pc: u64, next: u64) -> Decoded {
+    let mut decoded = Decoded::unknown(Pc(pc));
+    let length = next.wrapping_sub(pc) as usize;
+    if (1..=MAX_LENGTH).contains(&length) && ptrace::read_code(tid, Address(pc), &mut decoded.bytes[..length]) == length
+    {
+        decoded.instruction =
+            Instruction { pc: Pc(pc), len: length as u8, kind: Kind::Plain, sp: SpEffect::Recorded, memory: 0 };
+    }
+    decoded
+}
+
+/// `pushf` has put the flags on the stack, with the flag by which we step: the program shall not see it.
+fn hide_step_flag(tid: Tid, sp: u64) {
+    let address = Address(sp).plus(1);
+    let mut byte = [0];
+    if ptrace::read(tid, address, &mut byte) == 1 && byte[0] & 1 != 0 {
+        ptrace::write(tid, address, &[byte[0] & !1]);
+    }
+}
+
+/// Whether the kernel would start the system call again that returned this.
+pub(super) fn asks_for_restart(registers: &Registers) -> bool {
+    /// The codes by which the kernel tells itself to do so; programs never see them.
+    const RESTART: [i64; 4] = [-512, -513, -514, -516];
+    let from_syscall = registers.orig_rax.cast_signed() >= 0;
+    from_syscall
+        && RESTART.contains(&registers.rax.cast_signed())
+        && registers.orig_rax.cast_signed() != libc::SYS_rt_sigreturn
+}

@@ -1,0 +1,243 @@
+//! The engine `step`: every thread is stopped after each instruction (ptrace single step).
+//!
+//! Slow, tens of thousands of instructions a second, and simple: nothing is put into the program, so this engine is the
+//! judge of others. One thread of ours handles the stops of all threads of the program, in rounds, so that none of
+//! them waits for another.
+//!
+//! Where single stepping would be felt by the program, it is hidden: the flag that `pushf` shows, and what a step
+//! does to a blocked SIGTRAP (`signals`). One difference stays: restartable sequences (`rseq`) answer ENOSYS, since a
+//! stop inside of one makes the kernel start it again, for ever.
+
+mod execution;
+mod signals;
+mod stops;
+mod syscalls;
+mod thread;
+
+use std::fs;
+
+use nix::libc;
+use rustc_hash::{FxHashMap, FxHashSet};
+use trace_format::{Finish, ThreadExit, ThreadId};
+
+use crate::decode::InstructionDecoder;
+use crate::engine::{Engine, Exit, Outcome, TraceOptions};
+use crate::error::{Error, Result};
+use crate::interrupt::Watch;
+use crate::modules::Images;
+use crate::program::Program;
+use crate::ptrace::{self, ProcessHandle, Stop, Tid};
+use crate::recorder::Recorder;
+use thread::{Process, Thread, TrapSignal};
+
+/// The progress is told once in so many rounds: a few times a second.
+const PROGRESS_ROUNDS: u64 = 1 << 14;
+
+/// The engine; see the module.
+pub struct Step;
+
+impl Engine for Step {
+    fn name(&self) -> &'static str {
+        "step"
+    }
+
+    fn description(&self) -> &'static str {
+        "ptrace single step: slow and simple, for short runs and as the judge of other engines"
+    }
+
+    fn run(&self, options: &TraceOptions) -> Result<Outcome> {
+        let program = Program::find(&options.command)?;
+        let main = program.launch(options.aslr, ptrace_options(options))?;
+        let handle = ProcessHandle::open(main).ok();
+        let recorder = match Recorder::create(options) {
+            Ok(recorder) => recorder,
+            Err(error) => {
+                abandon(main, handle.as_ref());
+                return Err(error.into());
+            }
+        };
+        let watch = Watch::start(&options.interrupt, handle);
+        let mut session = Session::new(options, main, recorder);
+        session.note_warnings();
+        session.begin_program();
+        session.run_to_end();
+        Ok(session.finish(&watch))
+    }
+}
+
+fn ptrace_options(options: &TraceOptions) -> i32 {
+    let always =
+        libc::PTRACE_O_TRACECLONE | libc::PTRACE_O_TRACEEXEC | libc::PTRACE_O_TRACEEXIT | libc::PTRACE_O_EXITKILL;
+    let forks = libc::PTRACE_O_TRACEFORK | libc::PTRACE_O_TRACEVFORK;
+    if options.follow_forks { always | forks } else { always }
+}
+
+/// Ends a program that has not run yet.
+fn abandon(main: Tid, handle: Option<&ProcessHandle>) {
+    if handle.is_some_and(|handle| handle.send(libc::SIGKILL).is_ok()) {
+        while let Ok(Some((tid, stop))) = ptrace::wait_any(true) {
+            match stop {
+                Stop::Exited(_) | Stop::Killed(_) if tid == main => return,
+                Stop::Exited(_) | Stop::Killed(_) => {}
+                Stop::Signal(_) | Stop::Event { .. } => {
+                    let _ = ptrace::resume(tid, 0);
+                }
+            }
+        }
+    }
+}
+
+/// A thread that the kernel has announced, but that has not come to its first stop.
+struct Birth {
+    id: ThreadId,
+    parent: ThreadId,
+    process: Tid,
+    trap: TrapSignal,
+}
+
+/// One run of a program.
+struct Session<'a> {
+    options: &'a TraceOptions,
+    recorder: Recorder,
+    decoder: InstructionDecoder,
+    images: Images,
+    main: Tid,
+    threads: FxHashMap<Tid, Thread>,
+    processes: FxHashMap<Tid, Process>,
+    /// Announced, not yet stopped.
+    births: FxHashMap<Tid, Birth>,
+    /// Stopped, not yet announced.
+    early: FxHashSet<Tid>,
+    /// To be let go at their first stop.
+    release: FxHashSet<Tid>,
+    /// Whether instructions are still recorded. After that, the program runs on at full speed.
+    recording: bool,
+    /// Instructions run so far.
+    retired: u64,
+    exit: Option<Exit>,
+    stopped_early: Option<String>,
+    warnings: Vec<String>,
+}
+
+impl<'a> Session<'a> {
+    fn new(options: &'a TraceOptions, main: Tid, recorder: Recorder) -> Session<'a> {
+        Session {
+            options,
+            recorder,
+            decoder: InstructionDecoder::new(options.memory),
+            images: Images::default(),
+            main,
+            threads: FxHashMap::default(),
+            processes: FxHashMap::default(),
+            births: FxHashMap::default(),
+            early: FxHashSet::default(),
+            release: FxHashSet::default(),
+            recording: true,
+            retired: 0,
+            exit: None,
+            stopped_early: None,
+            warnings: Vec::new(),
+        }
+    }
+
+    fn note_warnings(&mut self) {
+        let personality = fs::read_to_string(format!("/proc/{}/personality", self.main)).unwrap_or_default();
+        let flags = u64::from_str_radix(personality.trim(), 16).unwrap_or(0);
+        if !self.options.aslr && flags & libc::ADDR_NO_RANDOMIZE as u64 == 0 {
+            self.warnings.push(
+                "the kernel did not let the addresses be fixed (a container's seccomp profile?): they differ from run to run"
+                    .to_owned(),
+            );
+        }
+    }
+
+    /// The program stands at its exec event.
+    fn begin_program(&mut self) {
+        let Ok(registers) = ptrace::registers(self.main) else { return };
+        let id = self.recorder.reserve_thread();
+        self.recorder.start_thread(id, None, self.main.0, registers.rsp);
+        self.threads.insert(self.main, Thread::new(id, self.main, registers));
+        self.processes.insert(self.main, Process::default());
+        self.refresh_modules(self.main);
+        if self.limit_reached() {
+            self.stop_recording("the limit of 0 instructions was reached".to_owned());
+        }
+        self.go_on(self.main, 0);
+    }
+
+    /// Handles stops until nobody is left.
+    fn run_to_end(&mut self) {
+        let mut round: Vec<(Tid, Stop)> = Vec::new();
+        let mut rounds = 0u64;
+        while let Ok(Some(first)) = ptrace::wait_any(true) {
+            round.push(first);
+            // All that have stopped are taken before any goes on: else those first in the kernel's list would always win.
+            if self.threads.len() > 1 {
+                while let Ok(Some(next)) = ptrace::wait_any(false) {
+                    round.push(next);
+                }
+            }
+            for (tid, stop) in round.drain(..) {
+                self.stopped(tid, stop);
+            }
+            if self.recording && self.recorder.failed() {
+                self.stop_recording("the trace could not be written".to_owned());
+            }
+            rounds += 1;
+            if rounds % PROGRESS_ROUNDS == 0
+                && let Some(tell) = &self.options.progress
+            {
+                tell(self.recorder.progress());
+            }
+        }
+    }
+
+    fn limit_reached(&self) -> bool {
+        self.options.limit.is_some_and(|limit| self.retired >= limit)
+    }
+
+    /// From now on the program runs without being recorded: every thread goes on freely from its next stop.
+    fn stop_recording(&mut self, reason: String) {
+        self.recording = false;
+        self.stopped_early.get_or_insert(reason);
+        let mut tids: Vec<Tid> = self.threads.keys().copied().collect();
+        tids.sort_by_key(|tid| self.threads[tid].id);
+        for tid in tids {
+            self.end_thread(tid, ThreadExit::StillRunning);
+        }
+        let births: Vec<Tid> = self.births.keys().copied().collect();
+        for tid in births {
+            self.stillborn(tid, ThreadExit::StillRunning);
+        }
+    }
+
+    /// An announced thread is gone, or will not be recorded: its number has been given away already.
+    fn stillborn(&mut self, tid: Tid, exit: ThreadExit) {
+        if let Some(birth) = self.births.remove(&tid) {
+            self.recorder.start_thread(birth.id, Some(birth.parent), tid.0, 0);
+            self.recorder.end_thread(birth.id, exit);
+        }
+    }
+
+    fn finish(mut self, watch: &Watch) -> Outcome {
+        let exit = self.exit.unwrap_or(Exit::Signalled(libc::SIGKILL));
+        if watch.killed() {
+            self.stopped_early.get_or_insert_with(|| "the program was interrupted".to_owned());
+        }
+        let (exit_status, signal) = match exit {
+            Exit::Exited(status) => (Some(status), None),
+            Exit::Signalled(signal) => (None, Some(signal)),
+        };
+        let (progress, failure) =
+            self.recorder.finish(&Finish { exit_status, signal, stopped_early: self.stopped_early.clone() });
+        Outcome {
+            exit,
+            instructions: progress.instructions,
+            threads: progress.threads,
+            bytes: progress.bytes,
+            stopped_early: self.stopped_early,
+            failure: failure.map(Error::from),
+            warnings: self.warnings,
+        }
+    }
+}
