@@ -4,7 +4,7 @@
 //! everybody is in: a meeting is complete at the first leave, or when as many have arrived as the barrier was
 //! initialised for. Meetings are numbered for all threads, lanes or not: who has none in its stream is not waited for.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{Seq, SyncFunction};
 
 use super::survey::{Body, ThreadSurvey};
@@ -72,12 +72,17 @@ fn number_launches(threads: &[ThreadSurvey], next: &mut impl FnMut() -> MeetingI
     }
     happenings.sort_by_key(|h| h.0);
     let mut launches: Vec<Vec<Option<MeetingId>>> = threads.iter().map(|t| vec![None; t.bodies.len()]).collect();
+    let mut joined: Vec<FxHashSet<MeetingId>> = vec![FxHashSet::default(); threads.len()];
     let mut open: Vec<(u64, Option<Seq>, MeetingId)> = Vec::new();
     for (seq, object, what) in happenings {
         open.retain(|(_, leave, _)| leave.is_none_or(|l| l > seq));
         match what {
             What::Fork(leave) => open.push((object, leave, next())),
-            What::Body(t, i) => launches[t][i] = open.iter().rev().find(|f| f.0 == object).map(|f| f.2),
+            What::Body(t, i) => {
+                // A thread takes part in a launch once: what it runs of the same body after that is a call of its own.
+                let launch = open.iter().rev().find(|f| f.0 == object).map(|f| f.2);
+                launches[t][i] = launch.filter(|l| joined[t].insert(*l));
+            }
         }
     }
     launches
@@ -214,6 +219,14 @@ mod tests {
         assert_eq!(meetings.launches[0], meetings.launches[1]);
         assert_ne!(meetings.launches[0][0], meetings.launches[0][1]);
         assert!(meetings.launches[0][0].is_some());
+    }
+
+    #[test]
+    fn a_thread_joins_a_launch_once() {
+        let master =
+            ThreadSurvey { forks: vec![fork(1, 9)], bodies: vec![body(2), body(4)], ..ThreadSurvey::default() };
+        let launches = Meetings::new(&[master]).launches;
+        assert!(launches[0][0].is_some() && launches[0][1].is_none());
     }
 
     #[test]

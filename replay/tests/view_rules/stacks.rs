@@ -59,7 +59,7 @@ fn a_handler_runs_one_level_deeper_and_gives_the_level_back() {
     let mut made = Recording::new();
     let code = [plain(MAIN), plain(MAIN + 1), plain(MAIN + 2)];
     made.start(0).run(0, &[call(MAIN + 0x20)]).run_part(0, &code, 1);
-    made.event(0, Event::SetSp(STACK - 0x200)).event(0, Event::Signal { number: 10, handler: Pc(MAIN + 0x40) });
+    made.event(0, Event::Signal { number: 10, handler: Pc(MAIN + 0x40) }).event(0, Event::SetSp(STACK - 0x200));
     made.run(0, &[plain(MAIN + 0x40), ret(MAIN + 0x41)]).run(0, &[of_kind(Kind::Syscall, LIBC)]);
     made.event(0, Event::SignalReturn).event(0, Event::SetSp(STACK - 8));
     made.run(0, &code[1..]).end(0);
@@ -73,7 +73,7 @@ fn a_handler_on_a_higher_stack_gives_the_level_back_too() {
     let mut made = Recording::new();
     let code = [plain(MAIN), plain(MAIN + 1)];
     made.start(0).run(0, &[call(MAIN + 0x20)]).run_part(0, &code, 1);
-    made.event(0, Event::SetSp(STACK << 4)).event(0, Event::Signal { number: 10, handler: Pc(MAIN + 0x40) });
+    made.event(0, Event::Signal { number: 10, handler: Pc(MAIN + 0x40) }).event(0, Event::SetSp(STACK << 4));
     made.run(0, &[plain(MAIN + 0x40), ret(MAIN + 0x41)]).run(0, &[of_kind(Kind::Syscall, LIBC)]);
     made.event(0, Event::SignalReturn).event(0, Event::SetSp(STACK - 8));
     made.run(0, &code[1..]).end(0);
@@ -83,13 +83,45 @@ fn a_handler_on_a_higher_stack_gives_the_level_back_too() {
 }
 
 #[test]
+fn a_second_signal_at_the_same_instruction_interrupts_the_same_code() {
+    let mut made = Recording::new();
+    let code = [plain(MAIN), plain(MAIN + 1)];
+    made.start(0).run(0, &[call(MAIN + 0x20)]).run_part(0, &code, 1);
+    for _ in 0..2 {
+        made.event(0, Event::Signal { number: 10, handler: Pc(MAIN + 0x40) }).event(0, Event::SetSp(STACK - 0x200));
+        made.run(0, &[plain(MAIN + 0x40), ret(MAIN + 0x41)]).run(0, &[of_kind(Kind::Syscall, LIBC)]);
+        made.event(0, Event::SignalReturn).event(0, Event::SetSp(STACK - 8));
+    }
+    made.run(0, &code[1..]).end(0);
+    let view = made.view(&whole()).unwrap();
+    let levels: Vec<u32> = seen(&view, 0).iter().map(|s| s.level).collect();
+    assert_eq!(levels, [1, 2, 3, 3, 2, 3, 3, 2, 2]);
+}
+
+#[test]
+fn a_long_jump_out_of_a_handler_closes_what_it_leaps_over() {
+    let mut made = Recording::new();
+    made.start(0).run(0, &[call(MAIN)]).run(0, &[call(MAIN + 0x20)]).run_part(
+        0,
+        &[plain(MAIN + 0x30), plain(MAIN + 0x31)],
+        1,
+    );
+    made.event(0, Event::Signal { number: 10, handler: Pc(MAIN + 0x40) }).event(0, Event::SetSp(STACK - 0x200));
+    made.run_with(0, &[sets(MAIN + 0x40), of_kind(Kind::IndirectJump, MAIN + 0x41)], &[STACK - 8], &[]);
+    made.run(0, &[ret(MAIN + 0x21)]).run(0, &[plain(MAIN + 1)]).end(0);
+    let view = made.view(&whole()).unwrap();
+    let levels: Vec<u32> = seen(&view, 0).iter().map(|s| s.level).collect();
+    assert_eq!(levels, [1, 2, 3, 4, 2, 2, 1]);
+}
+
+#[test]
 fn a_signal_in_a_named_function_does_not_end_it() {
     let work = MAIN + 0x60;
     let mut made = Recording::new();
     made.symbol("work", work, 8);
     let code = [plain(work), plain(work + 1), ret(work + 2)];
-    made.start(0).run(0, &[call(MAIN)]).run_part(0, &code, 1).event(0, Event::SetSp(STACK << 4));
-    made.event(0, Event::Signal { number: 10, handler: Pc(MAIN + 0x40) });
+    made.start(0).run(0, &[call(MAIN)]).run_part(0, &code, 1);
+    made.event(0, Event::Signal { number: 10, handler: Pc(MAIN + 0x40) }).event(0, Event::SetSp(STACK << 4));
     made.run(0, &[plain(MAIN + 0x40), ret(MAIN + 0x41)]).run(0, &[of_kind(Kind::Syscall, LIBC)]);
     made.event(0, Event::SignalReturn).event(0, Event::SetSp(STACK - 8));
     made.run(0, &code[1..]).run(0, &[plain(MAIN + 1)]).end(0);

@@ -59,7 +59,6 @@ impl LaneState<'_> {
                 if matches!(self.pending, Pending::Call { .. }) {
                     self.resolve(true, batch);
                 }
-                self.jump = (self.sp, sp);
                 self.sp = sp;
                 self.unsettled = !self.plan.verbatim;
             }
@@ -67,8 +66,8 @@ impl LaneState<'_> {
                 if matches!(self.pending, Pending::Call { .. }) {
                     self.resolve(true, batch);
                 }
-                let interrupted = if self.jump.1 == self.sp { self.jump.0 } else { self.sp };
-                self.frames.handler_begins(interrupted);
+                // The handler's own stack pointer comes with the event behind this one.
+                self.frames.handler_begins(self.sp);
                 self.pending = if self.extent.is_some() { Pending::Entry } else { Pending::Nothing };
                 self.unsettled = true;
             }

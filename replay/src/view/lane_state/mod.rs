@@ -83,8 +83,6 @@ pub(super) struct LaneState<'a> {
     waits: std::slice::Iter<'a, MeetingId>,
 
     sp: u64,
-    /// The stack pointer before and after the last jump of it that did not follow from an instruction.
-    jump: (u64, u64),
     /// Whether frames have to be looked at before the next instruction: the stack pointer has jumped.
     unsettled: bool,
     frames: Frames,
@@ -122,7 +120,6 @@ impl<'a> LaneState<'a> {
             launches: plan.meetings.launches[thread].iter(),
             waits: plan.meetings.waits[thread].iter(),
             sp: 0,
-            jump: (0, 0),
             unsettled: false,
             frames: Frames::default(),
             pending: Pending::Nothing,
