@@ -1,0 +1,237 @@
+//! What is written is read.
+
+mod random_trace;
+
+use std::path::Path;
+
+use proptest::prelude::*;
+use random_trace::{OwnItem, Step, Written, items, steps, write};
+use trace_format::layout::{MAX_ITEMS, TARGET_RAW};
+use trace_format::{
+    Block, BlockId, Event, Finish, Instruction, Kind, MAX_BUFFERED, Mapping, Meta, Module, ModuleRole, Pc, Seq,
+    SpEffect, Symbol, ThreadExit, ThreadId, Trace, TraceWriter,
+};
+
+fn assert_reads(written: &Written, trace: &Trace) {
+    assert_eq!(trace.meta(), &written.meta);
+    assert_eq!(trace.finish(), Some(&written.finish));
+    assert_eq!(trace.recovered(), None);
+    assert_eq!(trace.modules(), written.modules);
+    let mut symbols = written.symbols.clone();
+    symbols.sort_by(|a, b| (a.pc, a.size, &a.name).cmp(&(b.pc, b.size, &b.name)));
+    assert_eq!(trace.symbols(), symbols);
+    let blocks: Vec<&Block> = trace.blocks().iter().map(|(_, block)| block).collect();
+    assert_eq!(blocks, written.blocks.iter().collect::<Vec<_>>());
+    assert_eq!(trace.instructions(), written.instructions);
+    assert_eq!(trace.threads().len(), written.threads.len());
+    for (thread, expected) in written.threads.iter().enumerate() {
+        assert_eq!(&items(trace, ThreadId(thread as u32)), expected);
+        let summary = trace.threads()[thread];
+        let blocks = expected.iter().filter(|item| matches!(item, OwnItem::Block(..))).count() as u64;
+        assert_eq!((summary.blocks, summary.blocks + summary.events), (blocks, expected.len() as u64));
+    }
+}
+
+proptest! {
+    #[test]
+    fn random_traces_come_back(steps in steps(300)) {
+        let written = write(&steps);
+        let trace = Trace::from_bytes(written.bytes.clone(), "random").unwrap();
+        assert_reads(&written, &trace);
+    }
+}
+
+fn instruction(pc: u64, sp: SpEffect, memory: u8) -> Instruction {
+    Instruction { pc: Pc(pc), len: 1, kind: Kind::Plain, sp, memory }
+}
+
+fn start() -> Event {
+    Event::ThreadStart { parent: None, os_tid: 7, sp: 1 << 40, seq: Seq(0) }
+}
+
+fn writer() -> TraceWriter<Vec<u8>> {
+    TraceWriter::new(Vec::new(), "made", &Meta::default()).unwrap()
+}
+
+#[test]
+fn streams_of_many_chunks_come_back_from_a_file() {
+    let mut all: Vec<Step> = vec![Step::AddBlock(Block {
+        instructions: vec![instruction(1, SpEffect::Recorded, 2), instruction(2, SpEffect::Add(-8), 0)],
+        code: vec![0x55, 0x90],
+    })];
+    for i in 0..3 * MAX_ITEMS as u64 {
+        all.push(Step::Block(ThreadId((i % 2) as u32), 0, i * i));
+        if i % 1000 == 0 {
+            all.push(Step::Partial(ThreadId(1), 0, i));
+            all.push(Step::Event(ThreadId(0), Event::FutexWait { address: i, seq: Seq(i) }));
+        }
+    }
+    let written = write(&all);
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), &written.bytes).unwrap();
+    let trace = Trace::open(file.path()).unwrap();
+    assert_eq!(trace.name(), file.path());
+    assert!(trace.threads().iter().all(|thread| thread.chunks >= 2));
+    assert_reads(&written, &trace);
+    let elsewhere = trace.clone();
+    let one = std::thread::spawn(move || items(&elsewhere, ThreadId(0)).len());
+    assert_eq!(items(&trace, ThreadId(1)).len(), written.threads[1].len());
+    assert_eq!(one.join().unwrap(), written.threads[0].len());
+}
+
+#[test]
+fn an_index_of_several_chunks_is_followed_back() {
+    let mut writer = writer();
+    let block =
+        writer.add_block(Block { instructions: vec![instruction(1, SpEffect::Add(0), 0)], code: vec![1] }).unwrap();
+    writer.event(ThreadId(0), start()).unwrap();
+    let chunks = 70_000u64;
+    for _ in 0..chunks {
+        writer.block(ThreadId(0), block, &[], &[]).unwrap();
+        writer.flush().unwrap();
+    }
+    let trace = Trace::from_bytes(writer.finish(&Finish::default()).unwrap(), "made").unwrap();
+    assert_eq!(trace.recovered(), None);
+    assert_eq!((trace.threads()[0].chunks, trace.instructions()), (chunks, chunks));
+    assert_eq!(items(&trace, ThreadId(0)).len() as u64, chunks + 1);
+}
+
+#[test]
+fn the_largest_block_fits_into_a_chunk() {
+    let mut writer = writer();
+    let instructions: Vec<Instruction> =
+        (0..Block::MAX_INSTRUCTIONS as u64).map(|i| instruction(i, SpEffect::Recorded, u8::MAX)).collect();
+    let block = writer.add_block(Block { code: vec![0; instructions.len()], instructions }).unwrap();
+    writer.event(ThreadId(0), start()).unwrap();
+    // Every difference is half of the range: ten bytes each.
+    let far = |count: usize| -> Vec<u64> { (0..count as u64).map(|i| (i % 2) << 63).collect() };
+    let (sps, memory) = (far(Block::MAX_INSTRUCTIONS), far(Block::MAX_INSTRUCTIONS * 255));
+    for _ in 0..2 {
+        writer.block(ThreadId(0), block, &sps, &memory).unwrap();
+    }
+    let trace = Trace::from_bytes(writer.finish(&Finish::default()).unwrap(), "made").unwrap();
+    let expected = OwnItem::Block(block, sps, memory);
+    assert!(items(&trace, ThreadId(0)) == [OwnItem::Event(start()), expected.clone(), expected]);
+    assert_eq!(trace.threads()[0].chunks, 2, "{TARGET_RAW} bytes close a chunk");
+}
+
+#[test]
+fn many_threads_are_buffered_in_bounded_memory() {
+    let mut writer = TraceWriter::new(std::io::sink(), "made", &Meta::default()).unwrap();
+    let block =
+        writer.add_block(Block { instructions: vec![instruction(1, SpEffect::Add(0), 1)], code: vec![1] }).unwrap();
+    let threads = 400;
+    let (mut taken, mut most_waiting) = (0usize, 0);
+    for thread in 0..threads {
+        writer.event(ThreadId(thread), start()).unwrap();
+    }
+    let mut flushed = writer.bytes_written();
+    for i in 0..20_000u64 {
+        for thread in 0..threads {
+            // An address far from the last: 10 bytes, and 4 of the block.
+            writer.block(ThreadId(thread), block, &[], &[(i % 2) << 63]).unwrap();
+            taken += 14;
+            if writer.bytes_written() != flushed {
+                flushed = writer.bytes_written();
+                most_waiting = most_waiting.max(taken);
+                taken = 0;
+            }
+        }
+    }
+    assert!(most_waiting <= MAX_BUFFERED + 400 * 64, "{most_waiting} bytes waited");
+    assert!(most_waiting > MAX_BUFFERED / 4, "the limit was never near: {most_waiting}");
+}
+
+#[test]
+fn a_thread_that_starts_before_one_of_a_lower_number_comes_back() {
+    let mut writer = writer();
+    writer.event(ThreadId(2), start()).unwrap();
+    writer.flush().unwrap();
+    writer.event(ThreadId(1), start()).unwrap();
+    let trace = Trace::from_bytes(writer.finish(&Finish::default()).unwrap(), "made").unwrap();
+    let counts: Vec<u64> = trace.threads().iter().map(|thread| thread.events).collect();
+    assert_eq!(counts, [0, 1, 1]);
+    assert_eq!(items(&trace, ThreadId(1)), [OwnItem::Event(start())]);
+    assert!(items(&trace, ThreadId(3)).is_empty());
+}
+
+#[test]
+fn a_later_meta_replaces_an_earlier_one() {
+    let mut writer = writer();
+    writer.set_meta(&Meta { cpu: "a cpu".into(), ..Meta::default() }).unwrap();
+    let trace = Trace::from_bytes(writer.finish(&Finish::default()).unwrap(), "made").unwrap();
+    assert_eq!(trace.meta().cpu, "a cpu");
+}
+
+#[test]
+fn an_address_finds_its_symbol_and_module() {
+    let mut writer = writer();
+    let mapping = |start, end| Mapping { start: Pc(start), end: Pc(end), offset: 0, executable: true };
+    for (path, mapping) in [("/bin/a", mapping(0x1000, 0x2000)), ("/lib/b.so", mapping(0x2000, 0x3000))] {
+        let module =
+            Module { path: path.into(), role: ModuleRole::Main, bias: 0, build_id: None, mappings: vec![mapping] };
+        writer.add_module(&module).unwrap();
+    }
+    for (pc, size, name) in [
+        (0x2100, 0, "tail"),
+        (0x1000, 0x100, "outer"),
+        (0x1010, 0x10, "inner"),
+        (0x1800, 0, "open"),
+        (0x1010, 0x8, "alias"),
+    ] {
+        writer.add_symbol(&Symbol { pc: Pc(pc), size, name: name.into() }).unwrap();
+    }
+    let trace = Trace::from_bytes(writer.finish(&Finish::default()).unwrap(), "made").unwrap();
+    let name = |pc| trace.symbol_of(Pc(pc)).map(|symbol| symbol.name.as_str());
+    assert_eq!(name(0xfff), None);
+    assert_eq!(name(0x1000), Some("outer"));
+    assert_eq!(name(0x1018), Some("inner"));
+    assert_eq!(name(0x1020), Some("outer"));
+    assert_eq!(name(0x1100), None);
+    assert_eq!(name(0x1900), Some("open"));
+    assert_eq!(name(0x2000), None, "a symbol of unknown size ends with its module");
+    assert_eq!(name(0x2fff), Some("tail"));
+    assert_eq!(trace.module_of(Pc(0x2000)).map(Module::name), Some("b.so"));
+    assert_eq!(trace.module_of(Pc(0x3000)).map(Module::name), None);
+}
+
+#[test]
+fn a_full_disk_is_an_error_and_no_panic() {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let is_full = |error: trace_format::Error| {
+        assert!(error.to_string().starts_with("/dev/full: cannot write: "), "{error}");
+        assert!(error.to_string().contains("No space left on device"), "{error}");
+    };
+    is_full(TraceWriter::new(full, "/dev/full", &Meta::default()).map(|_| ()).unwrap_err());
+    // A disk that fills up later: a buffer before it takes the first bytes.
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let out = std::io::BufWriter::with_capacity(4096, full);
+    let mut writer = TraceWriter::new(out, "/dev/full", &Meta::default()).unwrap();
+    let block =
+        writer.add_block(Block { instructions: vec![instruction(1, SpEffect::Add(0), 1)], code: vec![1] }).unwrap();
+    writer.event(ThreadId(0), start()).unwrap();
+    let mut random = 1u64;
+    let failed = (0..1_000_000).find_map(|_| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        writer.block(ThreadId(0), block, &[], &[random]).err()
+    });
+    is_full(failed.expect("a million addresses do not fit"));
+    // The caller may go on; the error comes again where something would be written.
+    writer.block(ThreadId(0), BlockId(0), &[], &[1]).unwrap();
+    writer.event(ThreadId(0), Event::ThreadEnd { exit: ThreadExit::Exited(0), seq: Seq(1) }).unwrap();
+    is_full(writer.flush().unwrap_err());
+    is_full(writer.finish(&Finish::default()).map(|_| ()).unwrap_err());
+}
+
+#[test]
+fn what_does_not_fit_is_told() {
+    let mut writer = writer();
+    let error = writer.event(ThreadId(1 << 20), start()).unwrap_err();
+    assert_eq!(error.to_string(), "made: too large for a trace: it can hold 1048576 threads");
+    let symbol = Symbol { pc: Pc(0), size: 0, name: "x".repeat(15 << 20) };
+    assert!(writer.add_symbol(&symbol).unwrap_err().to_string().contains("a symbol's name has 15728640 bytes"));
+    // Afterwards the writer goes on.
+    writer.event(ThreadId(0), start()).unwrap();
+    let trace = Trace::from_bytes(writer.finish(&Finish::default()).unwrap(), Path::new("made")).unwrap();
+    assert_eq!(trace.threads().len(), 1);
+}
