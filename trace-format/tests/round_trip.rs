@@ -5,39 +5,19 @@ mod random_trace;
 use std::path::Path;
 
 use proptest::prelude::*;
-use random_trace::{OwnItem, Step, Written, items, steps, write};
+use random_trace::{OwnItem, Step, items, steps, write};
 use trace_format::layout::{MAX_ITEMS, TARGET_RAW};
 use trace_format::{
     Block, BlockId, Event, Finish, Instruction, Kind, MAX_BUFFERED, Mapping, Meta, Module, ModuleRole, Pc, Seq,
     SpEffect, Symbol, ThreadExit, ThreadId, Trace, TraceWriter,
 };
 
-fn assert_reads(written: &Written, trace: &Trace) {
-    assert_eq!(trace.meta(), &written.meta);
-    assert_eq!(trace.finish(), Some(&written.finish));
-    assert_eq!(trace.recovered(), None);
-    assert_eq!(trace.modules(), written.modules);
-    let mut symbols = written.symbols.clone();
-    symbols.sort_by(|a, b| (a.pc, a.size, &a.name).cmp(&(b.pc, b.size, &b.name)));
-    assert_eq!(trace.symbols(), symbols);
-    let blocks: Vec<&Block> = trace.blocks().iter().map(|(_, block)| block).collect();
-    assert_eq!(blocks, written.blocks.iter().collect::<Vec<_>>());
-    assert_eq!(trace.instructions(), written.instructions);
-    assert_eq!(trace.threads().len(), written.threads.len());
-    for (thread, expected) in written.threads.iter().enumerate() {
-        assert_eq!(&items(trace, ThreadId(thread as u32)), expected);
-        let summary = trace.threads()[thread];
-        let blocks = expected.iter().filter(|item| matches!(item, OwnItem::Block(..))).count() as u64;
-        assert_eq!((summary.blocks, summary.blocks + summary.events), (blocks, expected.len() as u64));
-    }
-}
-
 proptest! {
     #[test]
     fn random_traces_come_back(steps in steps(300)) {
         let written = write(&steps);
         let trace = Trace::from_bytes(written.bytes.clone(), "random").unwrap();
-        assert_reads(&written, &trace);
+        written.assert_reads_as(&trace);
     }
 }
 
@@ -72,7 +52,7 @@ fn streams_of_many_chunks_come_back_from_a_file() {
     let trace = Trace::open(file.path()).unwrap();
     assert_eq!(trace.name(), file.path());
     assert!(trace.threads().iter().all(|thread| thread.chunks >= 2));
-    assert_reads(&written, &trace);
+    written.assert_reads_as(&trace);
     let elsewhere = trace.clone();
     let one = std::thread::spawn(move || items(&elsewhere, ThreadId(0)).len());
     assert_eq!(items(&trace, ThreadId(1)).len(), written.threads[1].len());

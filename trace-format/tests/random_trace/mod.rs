@@ -41,6 +41,29 @@ pub struct Written {
     pub instructions: u64,
 }
 
+impl Written {
+    /// Checks that a reader gives what was self.
+    pub fn assert_reads_as(&self, trace: &Trace) {
+        assert_eq!(trace.meta(), &self.meta);
+        assert_eq!(trace.finish(), Some(&self.finish));
+        assert_eq!(trace.recovered(), None);
+        assert_eq!(trace.modules(), self.modules);
+        let mut symbols = self.symbols.clone();
+        symbols.sort_by(|a, b| (a.pc, a.size, &a.name).cmp(&(b.pc, b.size, &b.name)));
+        assert_eq!(trace.symbols(), symbols);
+        let blocks: Vec<&Block> = trace.blocks().iter().map(|(_, block)| block).collect();
+        assert_eq!(blocks, self.blocks.iter().collect::<Vec<_>>());
+        assert_eq!(trace.instructions(), self.instructions);
+        assert_eq!(trace.threads().len(), self.threads.len());
+        for (thread, expected) in self.threads.iter().enumerate() {
+            assert_eq!(&items(trace, ThreadId(thread as u32)), expected);
+            let summary = trace.threads()[thread];
+            let blocks = expected.iter().filter(|item| matches!(item, OwnItem::Block(..))).count() as u64;
+            assert_eq!((summary.blocks, summary.blocks + summary.events), (blocks, expected.len() as u64));
+        }
+    }
+}
+
 fn pc() -> impl Strategy<Value = Pc> {
     prop_oneof![3 => 0x40_0000..0x40_1000u64, 1 => any::<u64>()].prop_map(Pc)
 }

@@ -3,8 +3,7 @@
 
 use std::io::{self, Write};
 
-use trace_format::layout::{CHUNK_HEADER_LEN, ChunkHeader, ChunkKind, FLAG_COMPRESSED, HEADER_LEN};
-use trace_format::layout::{encode_footer, encode_header};
+use trace_format::layout::{CHUNK_HEADER_LEN, ChunkHeader, HEADER_LEN};
 use trace_format::{Error, Event, Item, Trace, write_text};
 
 /// The most items that are read of one input: a few bytes can stand for 65536 of them.
@@ -91,7 +90,8 @@ fn check_stream(trace: &Trace, number: usize, mut left: u64) -> u64 {
 fn check_error(error: &Error) {
     assert!(error.to_string().starts_with("the input: "), "{error}");
     // A damaged gzip stream is an error of reading.
-    let own = matches!(error, Error::Foreign { .. } | Error::Version { .. } | Error::Damaged { .. } | Error::Text { .. });
+    let own =
+        matches!(error, Error::Foreign { .. } | Error::Version { .. } | Error::Damaged { .. } | Error::Text { .. });
     assert!(own || matches!(error, Error::Io { action: "cannot read", .. }), "{error:?}");
 }
 
@@ -132,51 +132,11 @@ pub fn reseal(file: &[u8]) -> Vec<u8> {
     sealed
 }
 
-fn seal(chunk: &mut [u8]) {
+/// Sets the checksum of a chunk to what its bytes give.
+pub fn seal(chunk: &mut [u8]) {
     let (head, payload) = chunk.split_at_mut(CHUNK_HEADER_LEN);
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&head[..ChunkHeader::ENTRY_LEN]);
     hasher.update(payload);
     head[ChunkHeader::ENTRY_LEN..].copy_from_slice(&hasher.finalize().to_le_bytes());
-}
-
-/// A chunk with this payload, not compressed.
-#[allow(dead_code, reason = "the fuzz target makes no chunks")]
-pub fn chunk(header: ChunkHeader, payload: &[u8]) -> Vec<u8> {
-    let len = payload.len() as u32;
-    let header = ChunkHeader { flags: header.flags & !FLAG_COMPRESSED, raw: len, stored: len, ..header };
-    let mut chunk = header.encode().to_vec();
-    chunk.extend([0; 4]);
-    chunk.extend(payload);
-    seal(&mut chunk);
-    chunk
-}
-
-/// The payload of a chunk, decompressed.
-#[allow(dead_code, reason = "the fuzz target makes no chunks")]
-pub fn payload(file: &[u8], at: usize, header: &ChunkHeader) -> Vec<u8> {
-    let stored = &file[at + CHUNK_HEADER_LEN..][..header.stored as usize];
-    if header.flags & FLAG_COMPRESSED == 0 {
-        return stored.to_vec();
-    }
-    zstd::bulk::decompress(stored, header.raw as usize).expect("the chunk is whole")
-}
-
-/// The same trace with every payload as it is, so that a changed byte changes what the reader decodes.
-#[allow(dead_code, reason = "the fuzz target makes no chunks")]
-pub fn unpack(file: &[u8]) -> Vec<u8> {
-    let mut unpacked = encode_header().to_vec();
-    let mut entries = 0u64.to_le_bytes().to_vec();
-    for (at, header) in chunks(file) {
-        if header.kind == ChunkKind::Index as u8 {
-            let index = unpacked.len() as u64;
-            unpacked.extend(chunk(header, &entries));
-            unpacked.extend(encode_footer(index));
-            break;
-        }
-        let made = chunk(header, &payload(file, at, &header));
-        entries.extend(&made[..ChunkHeader::ENTRY_LEN]);
-        unpacked.extend(made);
-    }
-    unpacked
 }

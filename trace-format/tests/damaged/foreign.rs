@@ -1,0 +1,80 @@
+//! Files that are something else: of another kind, of another version, gzipped.
+
+use std::io::Write;
+use std::path::Path;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use trace_format::{Error, Trace};
+
+use crate::{fault, open, small};
+
+#[test]
+fn foreign_files_are_told_what_they_are() {
+    let cases: [(&[u8], &str); 8] = [
+        (b"", "it is empty; record a program first: trace PROGRAM"),
+        (b"\x7fELF\x02\x01\x01", "it is a program; record it first: trace PROGRAM"),
+        (b"\x28\xb5\x2f\xfd\0\0", "it is a zstd file; unpack it with unzstd first"),
+        (b"\xfd7zXZ\0", "it is an xz file; unpack it with unxz first"),
+        (b"BZh91AY", "it is a bzip2 file; unpack it with bunzip2 first"),
+        (b"PK\x03\x04", "it is a zip file; unpack it with unzip first"),
+        (b"int main(void) {}\n", "it starts neither as a binary trace nor as a text one"),
+        (&[0; 64], "it starts neither as a binary trace nor as a text one"),
+    ];
+    for (bytes, reason) in cases {
+        let error = open(bytes).unwrap_err();
+        assert!(matches!(error, Error::Foreign { .. }));
+        assert!(error.to_string().starts_with(&format!("cut.bin: not a trace: {reason}")), "{error}");
+    }
+}
+
+#[test]
+fn files_that_cannot_be_opened_or_read_are_named() {
+    let missing = Trace::open(Path::new("/no/such/trace.bin")).unwrap_err().to_string();
+    assert!(missing.starts_with("/no/such/trace.bin: cannot open: No such file or directory"), "{missing}");
+    let folder = Trace::open(Path::new("/")).unwrap_err().to_string();
+    assert!(folder.starts_with("/: cannot read: Is a directory"), "{folder}");
+    let endless = Trace::open(Path::new("/dev/zero")).unwrap_err().to_string();
+    assert!(endless.starts_with("/dev/zero: not a trace: "), "{endless}");
+}
+
+#[test]
+fn another_version_is_told_with_the_way_out() {
+    for (version, way_out) in [
+        (2u32, "read it with a newer lockstep, or record the program again with this one"),
+        (0, "record the program again with this lockstep"),
+    ] {
+        let mut bytes = small().bytes.clone();
+        bytes[8..12].copy_from_slice(&version.to_le_bytes());
+        let error = open(&bytes).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!("cut.bin: trace format version {version}, this program reads version 1: {way_out}")
+        );
+    }
+    let mut bytes = small().bytes.clone();
+    bytes[12] = 1;
+    assert!(fault(&bytes).starts_with("cut.bin: damaged at byte 12: the file has flags 0x1, unknown to this version"));
+}
+
+#[test]
+fn gzipped_traces_are_read() {
+    let written = small();
+    let gzip = |bytes: &[u8]| {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    };
+    let zipped = gzip(&written.bytes);
+    let trace = open(&zipped).unwrap();
+    assert_eq!((trace.recovered(), trace.instructions()), (None, written.instructions));
+    let cut = fault(&zipped[..zipped.len() / 2]);
+    assert!(cut.starts_with("cut.bin: cannot read: "), "{cut}");
+    // A file that grows without measure when it is unpacked.
+    let bomb = gzip(&[&written.bytes[..], &[0; 64 << 20]].concat());
+    let refused = fault(&bomb);
+    assert!(
+        refused.contains("it is gzipped and unpacks to more than 33554432 bytes; unpack it with gunzip"),
+        "{refused}"
+    );
+}
