@@ -52,11 +52,11 @@ pub(super) fn is_barrier(function: SyncFunction) -> bool {
 
 /// Looks at all threads, in thread order.
 pub(super) fn survey(trace: &Trace) -> Result<Vec<ThreadSurvey>> {
-    trace.threads().par_iter().map(|thread| survey_thread(trace, thread.id)).collect()
+    let lengths: Vec<u32> = trace.blocks().iter().map(|(_, b)| b.instructions.len() as u32).collect();
+    trace.threads().par_iter().map(|thread| survey_thread(trace, thread.id, &lengths)).collect()
 }
 
-fn survey_thread(trace: &Trace, thread: ThreadId) -> Result<ThreadSurvey> {
-    let lengths: Vec<u32> = trace.blocks().iter().map(|(_, b)| b.instructions.len() as u32).collect();
+fn survey_thread(trace: &Trace, thread: ThreadId, lengths: &[u32]) -> Result<ThreadSurvey> {
     let mut surveyor = Surveyor::default();
     let mut stream = trace.stream(thread);
     while let Some(item) = stream.next()? {

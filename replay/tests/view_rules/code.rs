@@ -15,6 +15,17 @@ fn a_call_into_a_library_is_a_jump_when_only_main_is_kept() {
 }
 
 #[test]
+fn a_call_that_is_made_a_jump_takes_its_recorded_stack_pointer_along() {
+    let mut made = Recording::new();
+    let far_call = trace_format::Instruction { sp: trace_format::SpEffect::Recorded, ..call(MAIN + 1) };
+    made.start(0).run_with(0, &[sets(MAIN), far_call], &[STACK - 64, STACK - 80], &[]);
+    made.run(0, &[adds(LIBRARY, 16)]).run_with(0, &[sets(MAIN + 2), plain(MAIN + 3)], &[STACK], &[]).end(0);
+    let view = made.view(&options("all", "main", "serialize")).unwrap();
+    assert_eq!(told(&view, 0), "100 101 102 103");
+    assert_eq!(seen(&view, 0).iter().map(|s| s.sp).collect::<Vec<_>>(), [0, -64, -64, 0]);
+}
+
+#[test]
 fn libraries_stay_by_default() {
     let mut made = Recording::new();
     made.start(0).run(0, &[plain(MAIN), call(MAIN + 1)]);
