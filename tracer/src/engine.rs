@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
 use crate::step::Step;
+use crate::translate::Translate;
 
 /// A way to run a program and see each of its instructions.
 pub trait Engine: Sync {
@@ -22,7 +23,7 @@ pub trait Engine: Sync {
 }
 
 /// Every engine; the first is the default.
-pub const ENGINES: &[&dyn Engine] = &[&Step];
+pub const ENGINES: &[&dyn Engine] = &[&Step, &Translate];
 
 /// The engine of that name.
 pub fn engine_named(name: &str) -> Result<&'static dyn Engine> {

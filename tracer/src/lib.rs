@@ -20,6 +20,7 @@ mod step;
 mod symbols;
 mod sync_functions;
 mod sync_stack;
+mod translate;
 
 pub use engine::{ENGINES, Engine, Exit, Outcome, Progress, ProgressCallback, TraceOptions, engine_named, trace};
 pub use error::{Error, Result};

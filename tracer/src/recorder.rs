@@ -4,11 +4,14 @@
 //! program must not suffer for it. The engine asks [`Recorder::failed`] and stops stepping.
 
 use std::fs::{self, File};
+use std::ops::Range;
 use std::path::Path;
 use std::time::SystemTime;
 
 use rustc_hash::FxHashSet;
-use trace_format::{Event, Finish, Meta, ModuleId, Pc, Seq, SyncFunction, ThreadExit, ThreadId, TraceWriter};
+use trace_format::{
+    Block, BlockId, Event, Finish, Meta, ModuleId, Pc, Seq, SyncFunction, ThreadExit, ThreadId, TraceWriter,
+};
 
 use crate::blocks::{Interner, PendingBlock};
 use crate::engine::{Progress, TraceOptions};
@@ -63,6 +66,29 @@ impl Recorder {
                 self.failure.get_or_insert(error);
                 None
             }
+        }
+    }
+
+    /// From now on events are numbered from this time on, for engines whose events become known out of order.
+    pub fn set_time(&mut self, time: u64) {
+        self.next_seq = time;
+    }
+
+    /// The number of a block, which is added when the trace does not have it.
+    pub fn intern(&mut self, block: &Block, modules: &ModuleMap) -> Option<BlockId> {
+        if self.failed() {
+            return None;
+        }
+        let result = self.find_or_add(block, modules);
+        self.check(result)
+    }
+
+    /// The thread ran a block; `sps` as in [`TraceWriter::block`].
+    #[inline]
+    pub fn run(&mut self, thread: ThreadId, block: BlockId, sps: &[u64]) {
+        if !self.failed() {
+            let result = self.writer.block(thread, block, sps, &[]);
+            self.check(result);
         }
     }
 
@@ -126,21 +152,31 @@ impl Recorder {
     }
 
     fn try_block(&mut self, thread: ThreadId, pending: &PendingBlock, modules: &ModuleMap) -> trace_format::Result<()> {
-        let id = match self.blocks.find(&pending.block, self.writer.blocks()) {
-            Some(id) => id,
-            None => {
-                let start = pending.block.start();
-                if let Some(symbol) = modules.symbol(start.0)
-                    && self.symbols.insert(symbol.pc)
-                {
-                    self.writer.add_symbol(&symbol)?;
-                }
-                let id = self.writer.add_block(pending.block.clone())?;
-                self.blocks.insert(start, id);
-                id
-            }
-        };
+        let id = self.find_or_add(&pending.block, modules)?;
         self.writer.block(thread, id, &pending.sps, &pending.memory)
+    }
+
+    fn find_or_add(&mut self, block: &Block, modules: &ModuleMap) -> trace_format::Result<BlockId> {
+        if let Some(id) = self.blocks.find(block, self.writer.blocks()) {
+            return Ok(id);
+        }
+        let start = block.start();
+        // A block may go through several functions, where it follows calls.
+        let mut known: Option<Range<u64>> = None;
+        for instruction in &block.instructions {
+            let pc = instruction.pc.0;
+            if known.as_ref().is_some_and(|range| range.contains(&pc)) {
+                continue;
+            }
+            let Some(symbol) = modules.symbol(pc) else { continue };
+            known = Some(symbol.pc.0..symbol.pc.0 + symbol.size.max(1));
+            if self.symbols.insert(symbol.pc) {
+                self.writer.add_symbol(&symbol)?;
+            }
+        }
+        let id = self.writer.add_block(block.clone())?;
+        self.blocks.insert(start, id);
+        Ok(id)
     }
 
     /// Looks for modules that came and went, and writes them, in the stream of the thread that saw it.

@@ -1,0 +1,560 @@
+//! Translates one superblock: follows the program's code from its head through direct jumps and calls, along the likely side of branches, and
+//! copies what it finds, instruction by instruction.
+
+use iced_x86::{
+    Code, ConstantOffsets, Decoder, DecoderOptions, FlowControl, InstructionInfoFactory, Mnemonic, OpAccess, Register,
+};
+use nix::libc;
+use trace_format::{Pc, SpEffect};
+
+use super::assembler::{Assembler, JMP_SHORT, JRCXZ, register};
+use super::expansions::{self, Lookup};
+use super::layout::slot;
+use super::rewrite;
+use super::superblock::{Borrowed, Link, MAX_INSTRUCTIONS, Mark, Superblock, Trap};
+use crate::decode::InstructionDecoder;
+
+/// Superblocks with more bytes of code than this are ended.
+const MAX_BYTES: usize = 8000;
+
+/// System calls that we make for the program, since they change what we have to know of.
+pub const TAKEN_SYSCALLS: [i64; 11] = [
+    libc::SYS_mmap,
+    libc::SYS_mprotect,
+    libc::SYS_munmap,
+    libc::SYS_rt_sigaction,
+    libc::SYS_rt_sigprocmask,
+    libc::SYS_rt_sigreturn,
+    libc::SYS_mremap,
+    libc::SYS_arch_prctl,
+    libc::SYS_rseq,
+    libc::SYS_pkey_mprotect,
+    libc::SYS_shmat,
+];
+
+/// What the translator asks about the program.
+pub trait Source {
+    /// The bytes at this address: 15 or more, or as many as can be executed.
+    fn fetch(&mut self, pc: u64, bytes: &mut [u8; 16]) -> usize;
+    /// The hook of the function that starts here.
+    fn hook(&mut self, pc: u64) -> Option<Hook>;
+    /// Whether synchronisation functions return to this address.
+    fn returns_here(&self, pc: u64) -> bool;
+}
+
+/// A function whose entries are recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hook {
+    /// Its number.
+    pub number: u32,
+    /// The register with the routine that it will run, if it runs one.
+    pub routine: Option<u8>,
+}
+
+/// Where a translation goes, and what it may use.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// Where it starts in the program.
+    pub head: u64,
+    /// Where its code goes.
+    pub hot: u64,
+    /// Where its seldom executed code goes.
+    pub cold: u64,
+    /// Where lookups go on that find something else.
+    pub miss: u64,
+    /// Lookup tables.
+    pub lookup: Lookup,
+    /// The number of its first path.
+    pub first_path: u32,
+    /// Whether lookups come here.
+    pub checked: bool,
+}
+
+/// A finished translation.
+#[derive(Debug, Default)]
+pub struct Translation {
+    /// What it stands for.
+    pub superblock: Superblock,
+    /// Its code.
+    pub hot: Vec<u8>,
+    /// Its seldom executed code.
+    pub cold: Vec<u8>,
+    /// Jumps to be linked.
+    pub links: Vec<Link>,
+    /// Traps, by address.
+    pub traps: Vec<(u64, Trap)>,
+    /// The paths, by number from [`Plan::first_path`] on: how many instructions each has.
+    pub paths: Vec<u16>,
+    /// What comes next, for translation ahead of time, and whether a lookup will come there.
+    pub next: Vec<(u64, bool)>,
+    /// The pages it was read from.
+    pub pages: Vec<u64>,
+}
+
+/// A translation under construction.
+pub struct Builder<'a, S: Source> {
+    plan: Plan,
+    source: &'a mut S,
+    decoder: &'a mut InstructionDecoder,
+    factory: &'a mut InstructionInfoFactory,
+    hot: Assembler,
+    cold: Assembler,
+    /// Whether r11 holds the record pointer here.
+    pointer_in_r11: bool,
+    /// What rax holds here, where that is known: the number of a system call.
+    rax: Option<u64>,
+    /// Places in `hot` that need the distance to a constant.
+    constants: Vec<(usize, u64)>,
+    out: Translation,
+}
+
+impl<'a, S: Source> Builder<'a, S> {
+    /// Translates according to the plan.
+    pub fn build(
+        plan: Plan,
+        source: &'a mut S,
+        decoder: &'a mut InstructionDecoder,
+        factory: &'a mut InstructionInfoFactory,
+    ) -> Translation {
+        let mut builder = Builder {
+            plan,
+            source,
+            decoder,
+            factory,
+            hot: Assembler::at(plan.hot),
+            cold: Assembler::at(plan.cold),
+            pointer_in_r11: true,
+            rax: None,
+            constants: Vec::new(),
+            out: Translation::default(),
+        };
+        builder.entry();
+        builder.follow();
+        builder.finish()
+    }
+
+    fn entry(&mut self) {
+        let head = self.plan.head;
+        let superblock = &mut self.out.superblock;
+        (superblock.head, superblock.start) = (head, self.plan.hot);
+        if self.plan.checked {
+            superblock.checked = self.hot.here();
+            superblock.landing = expansions::checked_entry(&mut self.hot, head, self.plan.miss);
+            if self.source.returns_here(head) {
+                expansions::record_leave(&mut self.hot, head);
+            }
+        }
+        self.out.superblock.body = self.hot.here();
+        if let Some(hook) = self.source.hook(head) {
+            let trap = expansions::record_enter(&mut self.hot, &self.plan.lookup, hook.number, hook.routine);
+            self.out.traps.push((trap, Trap::Hook(head)));
+        }
+    }
+
+    fn executed(&self) -> usize {
+        self.out.superblock.instructions.len()
+    }
+
+    fn mark_for(&mut self, executed: usize, borrowed: Borrowed) {
+        let offset = (self.hot.here() - self.plan.hot) as u32;
+        let mark = Mark { offset, executed: executed as u16, borrowed, pointer_in_r11: self.pointer_in_r11 };
+        self.out.superblock.marks.push(mark);
+    }
+
+    /// The program stands before the instruction that was added last.
+    fn mark(&mut self, borrowed: Borrowed) {
+        self.mark_for(self.executed() - 1, borrowed);
+    }
+
+    fn trap(&mut self, trap: Trap) {
+        let at = self.hot.trap();
+        self.out.traps.push((at, trap));
+    }
+
+    /// The number of the path that ends here.
+    fn path(&mut self) -> u32 {
+        self.out.paths.push(self.executed() as u16);
+        self.plan.first_path + self.out.paths.len() as u32 - 1
+    }
+
+    fn give_r11_back(&mut self) {
+        if self.pointer_in_r11 {
+            expansions::give_r11_back(&mut self.hot);
+            self.pointer_in_r11 = false;
+        }
+    }
+
+    fn take_r11(&mut self) {
+        if !self.pointer_in_r11 {
+            expansions::take_r11(&mut self.hot);
+            self.pointer_in_r11 = true;
+        }
+    }
+
+    /// Records the path so far, in the main line.
+    fn record(&mut self) {
+        self.take_r11();
+        if self.executed() > 0 {
+            let path = self.path();
+            self.hot.record_path(path);
+        }
+    }
+
+    fn link(&mut self, site: u64, target: u64) {
+        self.out.links.push(Link { site, target });
+    }
+
+    /// The end: goes on at `target`.
+    fn leave_to(&mut self, target: u64, ahead: bool) {
+        self.record();
+        let site = self.hot.jump_site();
+        self.link(site, target);
+        if ahead {
+            self.out.next.push((target, false));
+        }
+    }
+
+    /// A side exit: code that records the path and goes on at `target`. Returns where.
+    fn side_exit(&mut self, target: u64) -> u64 {
+        let at = self.cold.here();
+        if !self.pointer_in_r11 {
+            expansions::take_r11(&mut self.cold);
+        }
+        let path = self.path();
+        self.cold.record_path(path);
+        let site = self.cold.jump_site();
+        self.link(site, target);
+        self.out.next.push((target, false));
+        at
+    }
+
+    fn follow(&mut self) {
+        let mut pc = self.plan.head;
+        let mut transferred = false;
+        loop {
+            let first = self.executed() == 0;
+            let full = self.executed() >= MAX_INSTRUCTIONS || self.hot.bytes.len() > MAX_BYTES;
+            if full || transferred && self.source.hook(pc).is_some() {
+                return self.leave_to(pc, true);
+            }
+            let mut bytes = [0; 16];
+            let available = self.source.fetch(pc, &mut bytes);
+            let mut decoder = Decoder::with_ip(64, &bytes[..available], pc, DecoderOptions::NONE);
+            let instruction = decoder.decode();
+            if available == 0 || runs_outside(&instruction) {
+                if !first {
+                    return self.leave_to(pc, false);
+                }
+                self.note_page(pc);
+                self.mark_for(0, Borrowed::Nothing);
+                return self.trap(Trap::Native(pc));
+            }
+            let offsets = decoder.get_constant_offsets(&instruction);
+            let mut code = bytes[..instruction.len()].to_vec();
+            self.note_page(pc);
+            self.note_page(instruction.next_ip() - 1);
+            let decoded = self.decoder.decode(Pc(pc), &bytes[..available]);
+            self.out.superblock.instructions.push(decoded.instruction);
+            self.out.superblock.code.extend_from_slice(&code);
+            transferred = decoded.instruction.kind.transfers_control();
+            match self.translate(&instruction, &offsets, &mut code) {
+                Some(next) => pc = next,
+                None => return,
+            }
+            if decoded.instruction.sp == SpEffect::Recorded {
+                self.take_r11();
+                self.hot.record_stack_pointer();
+            }
+        }
+    }
+
+    fn note_page(&mut self, pc: u64) {
+        let page = pc & !(super::layout::PAGE - 1);
+        if !self.out.pages.contains(&page) {
+            self.out.pages.push(page);
+        }
+    }
+
+    /// Translates one instruction. Returns where the superblock goes on, if it does.
+    fn translate(
+        &mut self,
+        instruction: &iced_x86::Instruction,
+        offsets: &ConstantOffsets,
+        code: &mut Vec<u8>,
+    ) -> Option<u64> {
+        let next = instruction.next_ip();
+        if instruction.code() == Code::Syscall {
+            self.syscall(next);
+            return None;
+        }
+        self.follow_rax(instruction);
+        match instruction.flow_control() {
+            FlowControl::UnconditionalBranch => {
+                self.mark(Borrowed::Nothing);
+                Some(instruction.near_branch_target())
+            }
+            FlowControl::ConditionalBranch => Some(self.branch(instruction, code)),
+            FlowControl::Call => {
+                self.mark(Borrowed::Nothing);
+                self.push_return(next);
+                self.out.next.push((next, true));
+                Some(instruction.near_branch_target())
+            }
+            FlowControl::IndirectBranch | FlowControl::IndirectCall => {
+                self.indirect(instruction, offsets, code);
+                None
+            }
+            FlowControl::Return => {
+                self.mark(Borrowed::Nothing);
+                self.hot.store_slot(slot::RCX, register::RCX);
+                self.mark(Borrowed::Rcx);
+                self.hot.raw(&[0x59]); // pop rcx
+                if instruction.op_count() > 0 {
+                    self.hot.raw(&[0x48, 0x8d, 0xa4, 0x24]); // lea rsp, [rsp + n]
+                    self.hot.raw(&u32::from(instruction.immediate16()).to_le_bytes());
+                }
+                self.look_up();
+                None
+            }
+            FlowControl::XbeginXabortXend if instruction.mnemonic() == Mnemonic::Xbegin => {
+                // A transaction could not go through our stops: it is aborted as it begins, which programs must be ready for.
+                self.mark(Borrowed::Nothing);
+                self.hot.load_constant(register::RAX, 0);
+                self.rax = None;
+                Some(instruction.near_branch_target())
+            }
+            _ => {
+                self.plain(instruction, offsets, code);
+                Some(next)
+            }
+        }
+    }
+
+    /// Keeps track of constants in rax.
+    fn follow_rax(&mut self, instruction: &iced_x86::Instruction) {
+        let is_eax = instruction.op_count() > 0 && instruction.op0_register() == Register::EAX;
+        match instruction.code() {
+            Code::Mov_r32_imm32 if is_eax => self.rax = Some(u64::from(instruction.immediate32())),
+            Code::Xor_r32_rm32 | Code::Xor_rm32_r32 if is_eax && instruction.op1_register() == Register::EAX => {
+                self.rax = Some(0);
+            }
+            _ if self.rax.is_some() => {
+                let used = self.factory.info(instruction).used_registers();
+                let changes = |u: &iced_x86::UsedRegister| {
+                    u.register().full_register() == Register::RAX
+                        && !matches!(u.access(), OpAccess::Read | OpAccess::CondRead | OpAccess::None)
+                };
+                if used.iter().any(changes) {
+                    self.rax = None;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn push_return(&mut self, next: u64) {
+        if let Some(field) = expansions::push_constant(&mut self.hot, next) {
+            self.constants.push((field, next));
+        }
+    }
+
+    fn plain(&mut self, instruction: &iced_x86::Instruction, offsets: &ConstantOffsets, code: &mut [u8]) {
+        if rewrite::names_r11(instruction) {
+            self.give_r11_back();
+        }
+        if !instruction.is_ip_rel_memory_operand() {
+            self.mark(Borrowed::Nothing);
+            return self.hot.raw(code);
+        }
+        let operand = instruction.ip_rel_memory_address();
+        if rewrite::move_operand(code, offsets, operand, self.hot.here()) {
+            self.mark(Borrowed::Nothing);
+            return self.hot.raw(code);
+        }
+        if instruction.code() == Code::Lea_r64_m {
+            self.mark(Borrowed::Nothing);
+            let number = instruction.op0_register() as u8 - Register::RAX as u8;
+            return self.hot.load_constant(number, operand);
+        }
+        let used = self.factory.info(instruction).used_registers();
+        let free = [register::RCX, register::RDX, register::RAX, register::RSI, register::RDI, 3]
+            .into_iter()
+            .find(|&r| used.iter().all(|u| u.register().full_register() as u32 != Register::RAX as u32 + u32::from(r)))
+            .expect("an instruction with an operand relative to rip names fewer than six of these");
+        self.mark(Borrowed::Nothing);
+        self.hot.store_slot(slot::BORROWED, free);
+        self.hot.load_constant(free, operand);
+        self.mark(Borrowed::Register(free));
+        self.hot.raw(&rewrite::through_register(code, offsets, free));
+        self.hot.load_slot(free, slot::BORROWED);
+    }
+
+    /// A conditional branch: the superblock goes on along a jump back, and past a jump forward.
+    fn branch(&mut self, instruction: &iced_x86::Instruction, code: &mut [u8]) -> u64 {
+        let (pc, next, target) = (instruction.ip(), instruction.next_ip(), instruction.near_branch_target());
+        self.mark(Borrowed::Nothing);
+        if !instruction.is_jcc_short_or_near() {
+            // `loop` and `jrcxz` exist in the short form only.
+            let last = code.len() - 1;
+            code[last] = 2;
+            self.hot.raw(code);
+            let over = self.hot.short_forward(JMP_SHORT);
+            let exit = self.side_exit(target);
+            self.hot.jump(exit);
+            self.hot.land(over);
+            return next;
+        }
+        let condition = instruction.condition_code() as u8 - 1;
+        let (condition, exit, on) =
+            if target <= pc { (condition ^ 1, next, target) } else { (condition, target, next) };
+        let exit = self.side_exit(exit);
+        self.hot.jump_if(condition, exit);
+        on
+    }
+
+    fn indirect(&mut self, instruction: &iced_x86::Instruction, offsets: &ConstantOffsets, code: &[u8]) {
+        if rewrite::names_r11(instruction) {
+            self.give_r11_back();
+        }
+        self.mark(Borrowed::Nothing);
+        self.hot.store_slot(slot::RCX, register::RCX);
+        self.mark(Borrowed::Rcx);
+        let mut load = rewrite::load_of_target(code).expect("far jumps run outside");
+        if instruction.is_ip_rel_memory_operand() {
+            let operand = instruction.ip_rel_memory_address();
+            let distance = operand.wrapping_sub(self.hot.here() + load.len() as u64).cast_signed();
+            if let Ok(distance) = i32::try_from(distance) {
+                let field = load.len() - 4;
+                load[field..].copy_from_slice(&distance.to_le_bytes());
+                debug_assert_eq!(offsets.displacement_offset() + 4, code.len());
+            } else {
+                self.hot.load_constant(register::RCX, operand);
+                self.mark(Borrowed::Rcx);
+                load = vec![0x48, 0x8b, 0x09]; // mov rcx, [rcx]
+            }
+        }
+        self.hot.raw(&load);
+        if instruction.flow_control() == FlowControl::IndirectCall {
+            self.mark(Borrowed::Rcx);
+            self.push_return(instruction.next_ip());
+            self.out.next.push((instruction.next_ip(), true));
+        }
+        self.look_up();
+    }
+
+    /// The end: goes on at the address in rcx. The program's rcx is in the slot.
+    fn look_up(&mut self) {
+        self.take_r11();
+        self.hot.store_slot(slot::RAX, register::RAX);
+        self.record();
+        self.plan.lookup.jump(&mut self.hot);
+    }
+
+    /// The end: a system call, made by the program itself wherever possible.
+    fn syscall(&mut self, next: u64) {
+        self.mark(Borrowed::Nothing);
+        self.record();
+        let taken = |n: u64| TAKEN_SYSCALLS.contains(&n.cast_signed());
+        match self.rax {
+            Some(number) if taken(number) => self.trap(Trap::Syscall { next }),
+            Some(number) => self.native_syscall(next, number.cast_signed() == libc::SYS_futex),
+            None => {
+                // rcx is free: the call would change it. The number in rax decides.
+                let mut ours = Vec::new();
+                for number in TAKEN_SYSCALLS {
+                    self.compare_rax(number);
+                    ours.push(self.hot.short_forward(JRCXZ));
+                }
+                self.compare_rax(libc::SYS_futex);
+                let futex = self.hot.short_forward(JRCXZ);
+                let others = self.hot.short_forward(JMP_SHORT);
+                for place in ours {
+                    self.hot.land(place);
+                }
+                self.trap(Trap::Syscall { next });
+                self.hot.land(futex);
+                self.native_syscall(next, true);
+                self.hot.land(others);
+                self.native_syscall(next, false);
+            }
+        }
+        self.out.next.push((next, false));
+    }
+
+    /// `lea rcx, [rax - number]`
+    fn compare_rax(&mut self, number: i64) {
+        self.hot.raw(&[0x48, 0x8d, 0x88]);
+        self.hot.raw(&(-(number as i32)).to_le_bytes());
+    }
+
+    fn native_syscall(&mut self, next: u64, futex: bool) {
+        self.hot.store_slot(slot::POINTER, register::R11);
+        self.mark(Borrowed::BeforeSyscall);
+        self.hot.raw(&[0x0f, 0x05]);
+        self.pointer_in_r11 = false;
+        self.mark_for(self.executed(), Borrowed::AfterSyscall);
+        self.take_r11();
+        if futex {
+            expansions::record_futex(&mut self.hot);
+        }
+        self.hot.load_constant(register::RCX, next);
+        let site = self.hot.jump_site();
+        self.link(site, next);
+    }
+
+    fn finish(mut self) -> Translation {
+        while !self.cold.here().is_multiple_of(8) {
+            self.cold.raw(&[0xcc]);
+        }
+        for (field, value) in std::mem::take(&mut self.constants) {
+            let distance = self.cold.here().wrapping_sub(self.plan.hot + field as u64 + 4) as u32;
+            self.hot.bytes[field..field + 4].copy_from_slice(&distance.to_le_bytes());
+            self.cold.raw(&value.to_le_bytes());
+        }
+        // A link without a target yet leads to a trap of its own.
+        for link in self.out.links.clone() {
+            let at = self.cold.trap();
+            self.out.traps.push((at, Trap::Missing(link.target)));
+            let (code, place) = if link.site >= self.plan.cold && link.site < self.cold.here() {
+                (&mut self.cold.bytes, link.site - self.plan.cold)
+            } else {
+                (&mut self.hot.bytes, link.site - self.plan.hot)
+            };
+            let distance = at.wrapping_sub(link.site + 4) as u32;
+            code[place as usize..place as usize + 4].copy_from_slice(&distance.to_le_bytes());
+        }
+        self.out.hot = self.hot.bytes;
+        self.out.cold = self.cold.bytes;
+        self.out
+    }
+}
+
+/// Whether the instruction with these bytes cannot run in the cache.
+#[must_use]
+pub fn must_run_outside(pc: u64, bytes: &[u8]) -> bool {
+    runs_outside(&Decoder::with_ip(64, bytes, pc, DecoderOptions::NONE).decode())
+}
+
+/// Whether the instruction cannot run in the cache: it raises a signal itself, shows or changes what is ours, or is not known.
+fn runs_outside(instruction: &iced_x86::Instruction) -> bool {
+    let uses_gs = instruction.segment_prefix() == Register::GS
+        || matches!(instruction.mnemonic(), Mnemonic::Rdgsbase | Mnemonic::Wrgsbase | Mnemonic::Swapgs)
+        || instruction.op_count() > 0
+            && instruction.op0_kind() == iced_x86::OpKind::Register
+            && matches!(
+                instruction.op0_register(),
+                Register::GS | Register::SS | Register::DS | Register::ES | Register::CS
+            );
+    let odd_operand = instruction.memory_base() == Register::EIP;
+    let far = matches!(
+        instruction.code(),
+        Code::Iretd | Code::Iretq | Code::Iretw | Code::Retfq | Code::Retfd | Code::Retfw | Code::Retfw_imm16 | Code::Retfd_imm16
+            | Code::Retfq_imm16 | Code::Jmp_m1616 | Code::Jmp_m1632 | Code::Jmp_m1664 | Code::Call_m1616 | Code::Call_m1632
+            | Code::Call_m1664
+            // operand-size prefixes on transfers: two processor makers disagree on what they do
+            | Code::Retnw | Code::Retnw_imm16 | Code::Jmp_rm16 | Code::Call_rm16 | Code::Jmp_rel16 | Code::Call_rel16
+            | Code::Jmp_rel8_16 | Code::Sysenter
+    );
+    let raises = matches!(instruction.mnemonic(), Mnemonic::Int3 | Mnemonic::Int1 | Mnemonic::Int);
+    instruction.is_invalid() || uses_gs || odd_operand || far || raises
+}

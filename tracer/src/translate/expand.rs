@@ -1,0 +1,240 @@
+//! From the records in a thread's buffer to its stream in the trace.
+
+use std::ops::Range;
+
+use trace_format::{Block, BlockId, Event, Seq, SpEffect, ThreadId};
+
+use super::layout::record;
+use super::translator::Translator;
+use crate::modules::regions;
+use crate::ptrace::{self, Registers, Tid};
+use crate::recorder::Recorder;
+use crate::sync_functions::Role;
+use crate::sync_stack::SyncStack;
+
+/// What a path is in the trace.
+#[derive(Clone, Copy)]
+struct Known {
+    block: BlockId,
+    /// How many stack pointers are recorded in it.
+    recorded: u16,
+    /// Whether its last instruction transfers control.
+    transfers: bool,
+    /// What is added to the stack pointer after the last recorded one, or altogether.
+    added: i64,
+    /// Where it starts.
+    start: u64,
+}
+
+/// What has to be remembered of a thread from record to record.
+pub struct Stream {
+    /// Its number in the trace.
+    pub id: ThreadId,
+    /// Its process.
+    process: Tid,
+    /// The stack pointer here.
+    pub sp: u64,
+    /// The stack pointers recorded since the last path.
+    sps: Vec<u64>,
+    /// The synchronisation functions it is in.
+    pub sync: SyncStack,
+    /// The number of threads set for its next parallel region.
+    team_size: u64,
+    /// Whether control was transferred to what comes next.
+    pub transferred: bool,
+    /// Memory that holds a stack other than that of the functions it is in.
+    pub other_stack: Option<Range<u64>>,
+}
+
+impl Stream {
+    /// A thread that begins with this stack pointer.
+    #[must_use]
+    pub fn new(id: ThreadId, process: Tid, sp: u64) -> Stream {
+        Stream {
+            id,
+            process,
+            sp,
+            sps: Vec::new(),
+            sync: SyncStack::default(),
+            team_size: 0,
+            transferred: true,
+            other_stack: None,
+        }
+    }
+}
+
+/// Expands records. Times of the processor's clock become numbers of events.
+pub struct Expander {
+    known: Vec<Option<Known>>,
+    /// The clock when the recording began.
+    epoch: u64,
+    /// The number of the last event.
+    last: u64,
+}
+
+fn wide(words: &[u32], byte: u8) -> u64 {
+    let at = usize::from(byte / 4);
+    u64::from(words[at]) | u64::from(words[at + 1]) << 32
+}
+
+impl Expander {
+    /// The recording begins now.
+    #[must_use]
+    pub fn new() -> Expander {
+        Expander { known: Vec::new(), epoch: ptrace::timestamp(), last: 0 }
+    }
+
+    /// Forgets all paths: another program runs now.
+    pub fn clear(&mut self) {
+        self.known.clear();
+    }
+
+    /// The time now, as a number of events.
+    #[must_use]
+    pub fn now(&self) -> u64 {
+        self.time(ptrace::timestamp())
+    }
+
+    fn time(&self, clock: u64) -> u64 {
+        clock.saturating_sub(self.epoch)
+    }
+
+    /// Writes what the records say.
+    pub fn expand(&mut self, words: &[u32], stream: &mut Stream, translator: &Translator, recorder: &mut Recorder) {
+        let mut rest = words;
+        while let Some(&word) = rest.first() {
+            let used = match word {
+                record::STACK_POINTER => {
+                    stream.sps.push(wide(rest, 4));
+                    record::STACK_POINTER_LEN / 4
+                }
+                record::ENTER => {
+                    self.enter(rest, stream, translator, recorder);
+                    record::ENTER_LEN / 4
+                }
+                record::LEAVE => {
+                    recorder.set_time(self.time(wide(rest, 8)));
+                    if stream.transferred {
+                        leave(stream, wide(rest, 32), wide(rest, 16), wide(rest, 24), recorder);
+                    }
+                    record::LEAVE_LEN / 4
+                }
+                record::FUTEX => {
+                    let waited = wide(rest, 24).cast_signed() != -11;
+                    if super::syscalls::is_futex_wait(rest[1]) && waited {
+                        recorder.set_time(self.time(wide(rest, 8)));
+                        recorder.futex_wait(stream.id, wide(rest, 16));
+                    }
+                    record::FUTEX_LEN / 4
+                }
+                path => {
+                    self.path(path, stream, translator, recorder);
+                    1
+                }
+            };
+            rest = &rest[usize::from(used)..];
+        }
+    }
+
+    fn path(&mut self, path: u32, stream: &mut Stream, translator: &Translator, recorder: &mut Recorder) {
+        let known = match self.known.get(path as usize) {
+            Some(Some(known)) => *known,
+            _ => match self.learn(path, translator, recorder) {
+                Some(known) => known,
+                None => return,
+            },
+        };
+        if stream.transferred && !stream.sync.is_empty() {
+            recorder.set_time(self.now());
+            leave(stream, known.start, stream.sp, 0, recorder);
+        }
+        if known.recorded == 0 {
+            recorder.run(stream.id, known.block, &[]);
+            stream.sp = stream.sp.wrapping_add_signed(known.added);
+        } else {
+            let count = usize::from(known.recorded);
+            assert!(stream.sps.len() >= count, "each stack pointer is recorded before its path");
+            recorder.run(stream.id, known.block, &stream.sps[..count]);
+            stream.sp = stream.sps[count - 1].wrapping_add_signed(known.added);
+            stream.sps.drain(..count);
+        }
+        stream.transferred = known.transfers;
+    }
+
+    fn learn(&mut self, number: u32, translator: &Translator, recorder: &mut Recorder) -> Option<Known> {
+        let path = translator.path(number).expect("records hold numbers of paths that were given out");
+        let superblock = translator.superblock(path.superblock);
+        let instructions = superblock.instructions[..usize::from(path.executed)].to_vec();
+        let bytes: usize = instructions.iter().map(|i| usize::from(i.len)).sum();
+        let recorded = instructions.iter().filter(|i| i.sp == SpEffect::Recorded).count();
+        let added = instructions.iter().rev().map_while(|i| match i.sp {
+            SpEffect::Add(bytes) => Some(i64::from(bytes)),
+            SpEffect::Recorded => None,
+        });
+        let (added, transfers) = (added.sum(), instructions.last()?.kind.transfers_control());
+        let block = Block { instructions, code: superblock.code[..bytes].to_vec() };
+        let start = block.start().0;
+        let block = recorder.intern(&block, &translator.code.modules)?;
+        let known = Known { block, recorded: recorded as u16, transfers, added, start };
+        if self.known.len() <= number as usize {
+            self.known.resize(number as usize + 1, None);
+        }
+        self.known[number as usize] = Some(known);
+        Some(known)
+    }
+
+    fn enter(&mut self, words: &[u32], stream: &mut Stream, translator: &Translator, recorder: &mut Recorder) {
+        let mut registers: Registers = ptrace::no_registers();
+        [registers.rdi, registers.rsi, registers.rdx, registers.rcx] = [32, 40, 48, 56].map(|at| wide(words, at));
+        let (sp, return_address) = (wide(words, 16), wide(words, 24));
+        let (pc, role) = translator.code.roles[words[1] as usize];
+        if !stream.transferred {
+            return;
+        }
+        recorder.set_time(self.time(wide(words, 8)));
+        leave(stream, pc, sp, 0, recorder);
+        match role {
+            Role::SetsTeamSize(size) => stream.team_size = size.value(&registers, 0),
+            Role::Sync { function, object, argument } => {
+                if !stream.sync.enter(function, sp, return_address) {
+                    return;
+                }
+                let object = object.value(&registers, 0);
+                recorder.enter(stream.id, function, object, argument.value(&registers, stream.team_size));
+                if crate::sync_functions::routine_role(function, object).is_some() {
+                    stream.team_size = 0;
+                }
+            }
+        }
+    }
+
+    /// An event that we saw ourselves, now.
+    pub fn note(&mut self, recorder: &mut Recorder, stream: &Stream, event: impl FnOnce(Seq) -> Event) {
+        self.last = self.now();
+        recorder.set_time(self.last);
+        recorder.event(stream.id, event(Seq(self.last)));
+    }
+}
+
+/// Functions that are left where control was transferred to `pc`.
+fn leave(stream: &mut Stream, pc: u64, sp: u64, result: u64, recorder: &mut Recorder) {
+    let Stream { id, process, sync, other_stack, .. } = stream;
+    while !sync.is_empty() {
+        let Some(function) = sync.leave(pc, sp, |a, b| same_stack(other_stack, *process, a, b)) else { break };
+        recorder.leave(*id, function, result);
+    }
+}
+
+/// Whether both addresses lie on one stack. Asked only when a function seems to have been unwound.
+fn same_stack(other: &mut Option<Range<u64>>, process: Tid, a: u64, b: u64) -> bool {
+    if other.as_ref().is_some_and(|stack| stack.contains(&b)) {
+        return false;
+    }
+    match regions(process).iter().find(|r| r.contains(b)) {
+        Some(region) if !region.contains(a) => {
+            *other = Some(region.start..region.end);
+            false
+        }
+        _ => true,
+    }
+}

@@ -1,0 +1,274 @@
+//! The pieces of code that are put between the program's own instructions. None of them changes the flags.
+
+use super::assembler::{Assembler, JMP_SHORT, JRCXZ, register};
+use super::layout::{self, FIRST, MASK, RETURNS, ROUTINES, SECOND, SECOND_ENTRIES, record, slot};
+
+/// What lookups need to know: where the tables lie, and whether the processor has BMI2.
+#[derive(Clone, Copy, Debug)]
+pub struct Lookup {
+    /// Where the tables lie in the program.
+    pub tables: u64,
+    /// Whether `pext` may be used.
+    pub bmi2: bool,
+}
+
+impl Lookup {
+    fn address(&self, offset: u64) -> u32 {
+        u32::try_from(self.tables + offset).expect("the tables lie in the low 2 GiB")
+    }
+
+    /// The entry of the first table that an address belongs to.
+    #[must_use]
+    pub fn index(&self, pc: u64) -> u64 {
+        if self.bmi2 { (pc & layout::FIRST_MASK) >> 2 } else { pc & ((1 << layout::FIRST_BITS_PLAIN) - 1) }
+    }
+
+    /// rax = index of rcx
+    fn hash(&self, code: &mut Assembler) {
+        if self.bmi2 {
+            code.raw(&[0xc4, 0xe2, 0xf2, 0xf5, 0x04, 0x25]); // pext rax, rcx, [MASK]
+            code.raw(&self.address(MASK).to_le_bytes());
+        } else {
+            code.raw(&[0x0f, 0xb7, 0xc1]); // movzx eax, cx
+        }
+    }
+
+    /// Goes to the code of the address in rcx; the program's rax and rcx are in the slot.
+    pub fn jump(&self, code: &mut Assembler) {
+        self.hash(code);
+        code.raw(&[0xff, 0x24, 0xc5]); // jmp [FIRST + rax*8]
+        code.raw(&self.address(FIRST).to_le_bytes());
+    }
+
+    /// rcx = the byte for the address in rcx, in one of the tables of bytes
+    fn byte(&self, code: &mut Assembler, table: u64) {
+        self.hash(code);
+        code.raw(&[0x0f, 0xb6, 0x88]); // movzx ecx, byte [rax + table]
+        code.raw(&self.address(table).to_le_bytes());
+    }
+}
+
+/// r11 gets the program's value; the record pointer goes to the slot.
+pub fn give_r11_back(code: &mut Assembler) {
+    code.store_slot(slot::POINTER, register::R11);
+    code.load_slot(register::R11, slot::R11);
+}
+
+/// r11 gets the record pointer; the program's value goes to the slot.
+pub fn take_r11(code: &mut Assembler) {
+    code.store_slot(slot::R11, register::R11);
+    code.load_slot(register::R11, slot::POINTER);
+}
+
+/// `push value`, of an address of the program. Returns where the distance to the constant is, when the constant has to be put
+/// somewhere and the push to be told where.
+pub fn push_constant(code: &mut Assembler, value: u64) -> Option<usize> {
+    if i32::try_from(value.cast_signed()).is_ok() {
+        code.raw(&[0x68]);
+        code.raw(&(value as u32).to_le_bytes());
+        return None;
+    }
+    code.raw(&[0xff, 0x35, 0, 0, 0, 0]); // push [rip + distance]
+    Some(code.bytes.len() - 4)
+}
+
+/// The entry of a superblock that lookups jump to. rcx holds what was looked for; when it is not `head`, the search goes on at `miss`.
+/// Behind it, all registers are the program's (with the record pointer in r11). Returns where that is.
+pub fn checked_entry(code: &mut Assembler, head: u64, miss: u64) -> u64 {
+    code.raw(&[0x48, 0xb8]); // mov rax, -head
+    code.raw(&head.wrapping_neg().to_le_bytes());
+    code.raw(&[0x48, 0x8d, 0x0c, 0x01]); // lea rcx, [rcx + rax]
+    let found = code.short_forward(JRCXZ);
+    code.raw(&[0x48, 0xf7, 0xd0]); // not rax
+    code.raw(&[0x48, 0x8d, 0x4c, 0x01, 0x01]); // lea rcx, [rcx + rax + 1]
+    code.jump(miss);
+    code.land(found);
+    code.load_slot(register::RCX, slot::RCX);
+    code.load_slot(register::RAX, slot::RAX);
+    code.here()
+}
+
+/// The record that a function may have returned to `head`.
+pub fn record_leave(code: &mut Assembler, head: u64) {
+    code.store_slot(slot::RAX, register::RAX);
+    code.store_slot(slot::RDX, register::RDX);
+    code.load_constant(register::RDX, head);
+    code.store_record(32, register::RDX);
+    code.store_record(24, register::RAX);
+    code.store_record(16, register::RSP);
+    code.record_time(8);
+    code.store_record_word(0, record::LEAVE);
+    code.advance(record::LEAVE_LEN);
+    code.load_slot(register::RDX, slot::RDX);
+    code.load_slot(register::RAX, slot::RAX);
+}
+
+/// The record that hook number `hook` is entered. Traps when the return address, or the routine in register `routine`, is not known.
+/// Returns where it traps.
+pub fn record_enter(code: &mut Assembler, lookup: &Lookup, hook: u32, routine: Option<u8>) -> u64 {
+    code.store_slot(slot::RCX, register::RCX);
+    code.store_slot(slot::RAX, register::RAX);
+    code.raw(&[0x48, 0x8b, 0x0c, 0x24]); // mov rcx, [rsp]
+    lookup.byte(code, RETURNS);
+    let unknown = code.short_forward(JRCXZ);
+    let mut unknown_routine = None;
+    if let Some(routine) = routine {
+        match routine {
+            register::RCX => code.load_slot(register::RCX, slot::RCX),
+            routine => code.copy(register::RCX, routine),
+        }
+        lookup.byte(code, ROUTINES);
+        unknown_routine = Some(code.short_forward(JRCXZ));
+    }
+    let known = code.short_forward(JMP_SHORT);
+    code.land(unknown);
+    if let Some(place) = unknown_routine {
+        code.land(place);
+    }
+    code.load_slot(register::RCX, slot::RCX);
+    code.load_slot(register::RAX, slot::RAX);
+    let trap = code.trap();
+    code.land(known);
+    code.load_slot(register::RCX, slot::RCX);
+    code.store_record(56, register::RCX);
+    code.store_slot(slot::RDX, register::RDX);
+    code.store_record(48, register::RDX);
+    code.store_record(40, register::RSI);
+    code.store_record(32, register::RDI);
+    code.raw(&[0x48, 0x8b, 0x04, 0x24]); // mov rax, [rsp]
+    code.store_record(24, register::RAX);
+    code.store_record(16, register::RSP);
+    code.record_time(8);
+    code.store_record_word(4, hook);
+    code.store_record_word(0, record::ENTER);
+    code.advance(record::ENTER_LEN);
+    code.load_slot(register::RDX, slot::RDX);
+    code.load_slot(register::RAX, slot::RAX);
+    trap
+}
+
+/// The record of a futex call, after it: its registers are as they were, but rax, the result, and rcx and r11, which are free.
+pub fn record_futex(code: &mut Assembler) {
+    code.store_record(24, register::RAX);
+    code.store_slot(slot::RAX, register::RAX);
+    code.store_slot(slot::RDX, register::RDX);
+    code.store_record(16, register::RDI);
+    code.record_time(8);
+    code.store_record_half(4, register::RSI);
+    code.store_record_word(0, record::FUTEX);
+    code.advance(record::FUTEX_LEN);
+    code.load_slot(register::RDX, slot::RDX);
+    code.load_slot(register::RAX, slot::RAX);
+}
+
+/// Where lookups go on that found another address in the first table, or none: the search in the second, in a loop over
+/// neighbouring entries. Returns the code and the address of its trap, for what is not there.
+#[must_use]
+pub fn miss_stub(at: u64, lookup: &Lookup, hash: u64) -> (Assembler, u64) {
+    let mut code = Assembler::at(at);
+    let second = lookup.address(SECOND);
+    code.store_slot(slot::TARGET, register::RCX);
+    code.store_slot(slot::RDX, register::RDX);
+    code.raw(&[0x9f, 0x0f, 0x90, 0xc0]); // lahf; seto al
+    code.store_slot(slot::FLAGS, register::RAX);
+    code.load_constant(register::RAX, hash);
+    code.raw(&[0x48, 0x0f, 0xaf, 0xc1]); // imul rax, rcx
+    code.raw(&[0x48, 0xc1, 0xe8, (64 - SECOND_ENTRIES.trailing_zeros()) as u8]); // shr rax, 48
+    let next = code.here();
+    code.raw(&[0x48, 0x01, 0xc0]); // add rax, rax
+    code.raw(&[0x48, 0x8b, 0x14, 0xc5]); // mov rdx, [rax*8 + second]
+    code.raw(&second.to_le_bytes());
+    code.raw(&[0x48, 0x85, 0xd2]); // test rdx, rdx
+    let absent = code.short_forward(0x74); // je
+    code.raw(&[0x48, 0x39, 0xca]); // cmp rdx, rcx
+    let found = code.short_forward(0x74); // je
+    code.raw(&[0x48, 0xd1, 0xe8, 0xff, 0xc0, 0x0f, 0xb7, 0xc0]); // shr rax, 1; inc eax; movzx eax, ax
+    code.jump(next);
+    code.land(found);
+    code.raw(&[0x48, 0x8b, 0x14, 0xc5]); // mov rdx, [rax*8 + second + 8]
+    code.raw(&(second + 8).to_le_bytes());
+    code.store_slot(slot::FOUND, register::RDX);
+    restore_after_search(&mut code);
+    code.raw(&[0x65, 0xff, 0x24, 0x25]); // jmp gs:[FOUND]
+    code.raw(&slot::FOUND.to_le_bytes());
+    code.land(absent);
+    restore_after_search(&mut code);
+    let trap = code.trap();
+    (code, trap)
+}
+
+fn restore_after_search(code: &mut Assembler) {
+    code.load_slot(register::RAX, slot::FLAGS);
+    code.raw(&[0x04, 0x7f, 0x9e]); // add al, 127 (sets overflow where al was 1); sahf
+    code.load_slot(register::RDX, slot::RDX);
+    code.load_slot(register::RCX, slot::RCX);
+    code.load_slot(register::RAX, slot::RAX);
+}
+
+#[cfg(test)]
+mod tests {
+    use iced_x86::{Decoder, DecoderOptions, Mnemonic};
+
+    use super::*;
+
+    const LOOKUP: Lookup = Lookup { tables: 0x6000_0000, bmi2: true };
+
+    fn writes_flags(code: &Assembler) -> bool {
+        Decoder::with_ip(64, &code.bytes, code.base, DecoderOptions::NONE).iter().any(|i| i.rflags_modified() != 0)
+    }
+
+    fn mnemonics(code: &Assembler) -> Vec<Mnemonic> {
+        Decoder::with_ip(64, &code.bytes, code.base, DecoderOptions::NONE).iter().map(|i| i.mnemonic()).collect()
+    }
+
+    #[test]
+    fn no_expansion_but_the_search_changes_the_flags() {
+        let mut code = Assembler::at(0x1000);
+        give_r11_back(&mut code);
+        take_r11(&mut code);
+        push_constant(&mut code, 0x7fff_0000_0000);
+        push_constant(&mut code, 0x40_1000);
+        checked_entry(&mut code, 0x40_1000, 0x2000);
+        record_leave(&mut code, 0x40_1000);
+        record_enter(&mut code, &LOOKUP, 3, Some(register::RCX));
+        record_futex(&mut code);
+        LOOKUP.jump(&mut code);
+        Lookup { bmi2: false, ..LOOKUP }.jump(&mut code);
+        assert!(!mnemonics(&code).contains(&Mnemonic::INVALID));
+        assert!(!writes_flags(&code));
+    }
+
+    #[test]
+    fn the_search_gives_the_flags_back() {
+        let (code, trap) = miss_stub(0x1000, &LOOKUP, 0x9e37_79b9_7f4a_7c15);
+        let all = mnemonics(&code);
+        assert!(!all.contains(&Mnemonic::INVALID));
+        assert_eq!(all.iter().filter(|m| **m == Mnemonic::Sahf).count(), 2);
+        assert_eq!(trap, code.here() - 1);
+    }
+
+    #[test]
+    fn both_ways_of_hashing_agree_with_the_index() {
+        let pc = 0x7fff_1234_5678;
+        assert_eq!(LOOKUP.index(pc), (pc >> 2) & 0x7ffff);
+        assert_eq!(Lookup { bmi2: false, ..LOOKUP }.index(pc), 0x5678);
+    }
+
+    #[test]
+    fn an_entry_is_taken_back_when_it_is_another() {
+        let mut code = Assembler::at(0x1000);
+        let landing = checked_entry(&mut code, 0x40_1000, 0x2000);
+        use Mnemonic::*;
+        assert_eq!(mnemonics(&code), [Mov, Lea, Jrcxz, Not, Lea, Jmp, Mov, Mov]);
+        assert_eq!(landing, code.here());
+    }
+
+    #[test]
+    fn short_addresses_are_pushed_as_they_are() {
+        let mut code = Assembler::at(0);
+        assert_eq!(push_constant(&mut code, 0x40_1000), None);
+        assert_eq!(code.bytes, [0x68, 0x00, 0x10, 0x40, 0x00]);
+        let mut code = Assembler::at(0);
+        assert_eq!(push_constant(&mut code, 0x8000_0000), Some(2), "it would be sign-extended");
+    }
+}

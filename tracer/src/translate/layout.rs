@@ -1,0 +1,94 @@
+//! Where our memory lies in the program, and what lies where in it.
+//!
+//! Three kinds of memory are mapped into the program: the *tables*, in the low 2 GiB, so that code reaches them without a
+//! register; the *slots*, one per thread, to which the thread's gs points; and the code caches.
+
+/// Bytes in a page.
+pub const PAGE: u64 = 4096;
+
+/// Where the tables may lie, first choice first. Programs that are not position-independent lie below.
+pub const TABLE_BASES: [u64; 6] = [0x6000_0000, 0x5000_0000, 0x7000_0000, 0x4000_0000, 0x3000_0000, 0x2000_0000];
+
+/// Entries of the first lookup table: the bits of an address that choose one.
+pub const FIRST_BITS: u32 = 19;
+/// Without BMI2 the lowest 16 bits choose.
+pub const FIRST_BITS_PLAIN: u32 = 16;
+/// The address bits that `pext` takes: function entries and return addresses differ from bit 2 on more than in bits 0 and 1.
+pub const FIRST_MASK: u64 = ((1 << FIRST_BITS) - 1) << 2;
+
+/// Entries of the second lookup table.
+pub const SECOND_ENTRIES: u64 = 1 << 16;
+
+/// The first lookup table: 8-byte code addresses.
+pub const FIRST: u64 = 0;
+/// The second: pairs of application address and code address, hashed, no address twice.
+pub const SECOND: u64 = FIRST + (8 << FIRST_BITS);
+/// One byte for each entry of the first table: whether a known return address of a synchronisation function goes there.
+pub const RETURNS: u64 = SECOND + 16 * SECOND_ENTRIES;
+/// The same for routines that were handed to a function that runs them.
+pub const ROUTINES: u64 = RETURNS + (1 << FIRST_BITS);
+/// The mask, as the memory operand of `pext`.
+pub const MASK: u64 = ROUTINES + (1 << FIRST_BITS);
+/// The length of the tables.
+pub const TABLES_LEN: u64 = MASK + PAGE;
+
+/// Where the slots may lie.
+pub const SLOT_BASES: [u64; 3] = [0x1000_0000_0000, 0x0f00_0000_0000, 0x2f00_0000_0000];
+/// How many threads a process can have at once.
+pub const SLOTS: u64 = 16384;
+/// The bytes of records that fit into a slot. A quarter of a level-2 cache: what is written is still there when it is read.
+pub const BUFFER_LEN: u64 = 256 << 10;
+/// A slot is a page of saved values, the buffer, and a page that may not be touched.
+pub const SLOT_LEN: u64 = PAGE + BUFFER_LEN + PAGE;
+
+/// Values in the first page of a slot, as offsets.
+pub mod slot {
+    /// Where the next record goes, while r11 is the program's.
+    pub const POINTER: u32 = 0;
+    /// The program's r11, while r11 is where the next record goes.
+    pub const R11: u32 = 8;
+    /// The program's rax in a lookup.
+    pub const RAX: u32 = 16;
+    /// The program's rcx in a lookup.
+    pub const RCX: u32 = 24;
+    /// The program's rdx in a lookup.
+    pub const RDX: u32 = 32;
+    /// What a lookup looks for.
+    pub const TARGET: u32 = 40;
+    /// The flags during a lookup.
+    pub const FLAGS: u32 = 48;
+    /// What a lookup found.
+    pub const FOUND: u32 = 56;
+    /// A register that an expansion borrows.
+    pub const BORROWED: u32 = 64;
+    /// Room for arguments of system calls that we make.
+    pub const SCRATCH: u32 = 1024;
+}
+
+/// The length of a code cache.
+pub const CACHE_LEN: u64 = 32 << 20;
+/// Where the seldom executed half of a cache starts.
+pub const COLD_START: u64 = 18 << 20;
+
+/// Words of the record stream that are no path numbers.
+pub mod record {
+    /// A stack pointer follows: 8 bytes.
+    pub const STACK_POINTER: u32 = 0xffff_ffff;
+    /// A function is entered: see [`ENTER_LEN`].
+    pub const ENTER: u32 = 0xffff_fffe;
+    /// A function may have returned: see [`LEAVE_LEN`].
+    pub const LEAVE: u32 = 0xffff_fffd;
+    /// A futex system call is done: see [`FUTEX_LEN`].
+    pub const FUTEX: u32 = 0xffff_fffc;
+    /// The smallest word that is no path number.
+    pub const FIRST_ESCAPE: u32 = 0xffff_fff0;
+
+    /// Escape word, then the stack pointer.
+    pub const STACK_POINTER_LEN: u8 = 12;
+    /// Escape, hook number, time (8), stack pointer (8), return address (8), rdi, rsi, rdx, rcx (8 each).
+    pub const ENTER_LEN: u8 = 64;
+    /// Escape, unused, time (8), stack pointer (8), rax (8), address (8).
+    pub const LEAVE_LEN: u8 = 40;
+    /// Escape, operation (4), time (8), futex address (8), result (8).
+    pub const FUTEX_LEN: u8 = 32;
+}

@@ -1,0 +1,269 @@
+//! Threads and processes that begin and end.
+
+use nix::libc;
+use trace_format::{Event, ThreadExit};
+
+use super::Session;
+use super::expand::Stream;
+use super::program_code::ProgramCode;
+use super::remote::{self, Lost, Result};
+use super::space::{SetUpError, Space};
+use super::superblock::Borrowed;
+use super::thread::{Birth, Release, Thread};
+use super::translator::Translator;
+use crate::engine::Exit;
+use crate::ptrace::{self, Address, Registers, Stop, Tid};
+
+/// The code segment of 64-bit programs.
+const CODE_64: u64 = 0x33;
+
+impl Session<'_> {
+    /// The program stands at its exec event. An error is the reason why it cannot be recorded.
+    pub(super) fn begin_program(&mut self) -> std::result::Result<(), String> {
+        let main = self.main;
+        let id = self.recorder.reserve_thread();
+        let Ok(registers) = ptrace::registers(main) else { return Ok(()) };
+        self.recorder.set_time(self.expander.now());
+        self.recorder.start_thread(id, None, main.0, registers.rsp);
+        if self.options.limit == Some(0) {
+            self.stop_recording("the limit of 0 instructions was reached".to_owned());
+        }
+        let stream = Stream::new(id, main, registers.rsp);
+        match self.begin_image(main, stream) {
+            Ok(()) | Err(SetUpError::Lost(_)) => Ok(()),
+            Err(SetUpError::Refused(what, errno)) => {
+                Err(format!("its memory cannot be set up for translation ({what}: {errno}): use --engine step"))
+            }
+        }
+    }
+
+    /// A new program begins in a thread, which stands at its exec event.
+    fn begin_image(&mut self, tid: Tid, mut stream: Stream) -> std::result::Result<(), SetUpError> {
+        // The system call ends first.
+        ptrace::step(tid, 0).map_err(Lost::from)?;
+        match ptrace::wait_for(tid).map_err(Lost::from)? {
+            Stop::Signal(libc::SIGTRAP) => {}
+            stop => {
+                self.met.push_back((tid, stop));
+                return Err(Lost::Gone.into());
+            }
+        }
+        let registers = ptrace::registers(tid).map_err(Lost::from)?;
+        if registers.cs != CODE_64 {
+            self.stop_recording("the program started a 32-bit program, which cannot be recorded".to_owned());
+            let _ = ptrace::detach(tid);
+            return Ok(());
+        }
+        let space = Space::set_up(tid, registers.rip, registers.rsp)?;
+        let code = ProgramCode::new(tid, space.syscall_at, space.lookup);
+        let mut translator = Translator::new(code, space);
+        let slot = translator.space.take_slot(tid)?.ok_or(Lost::Gone)?;
+        let pointer = translator.space.buffer(slot);
+        self.translator = Some(translator);
+        stream.sp = registers.rsp;
+        let recording = self.recording;
+        let thread = Thread { slot, pointer, hidden_mask: 0, deferred: Vec::new(), gs_base: 0, stream, recording };
+        self.threads.insert(tid, thread);
+        self.refresh_modules(tid);
+        self.run_at(tid, &registers)?;
+        self.resume(tid, 0);
+        Ok(())
+    }
+
+    /// The process has become another program; `tid` is the only thread left, with the number of the process.
+    pub(super) fn exec(&mut self, tid: Tid) -> Result<()> {
+        let former = ptrace::event_message(tid).map_or(tid, |message| Tid(message as i32));
+        if let Some(thread) = self.threads.get_mut(&former)
+            && let Some(translator) = &self.translator
+        {
+            thread.pointer = translator.space.value(thread.slot, super::layout::slot::POINTER);
+            self.drain(former);
+        }
+        let Some(thread) = self.threads.remove(&former) else { return Ok(()) };
+        let others: Vec<Tid> = self.threads.keys().copied().collect();
+        for other in others {
+            self.end_thread(other, ThreadExit::Replaced);
+            self.threads.remove(&other);
+        }
+        let Ok(registers) = ptrace::registers(tid) else { return Ok(()) };
+        let mut stream = Stream::new(thread.stream.id, tid, registers.rsp);
+        stream.transferred = true;
+        if self.recording {
+            self.recorder.event(stream.id, Event::Exec);
+            self.recorder.event(stream.id, Event::SetSp(registers.rsp));
+        }
+        self.translator = None;
+        self.expander.clear();
+        self.actions.clear();
+        self.exec_thread = None;
+        match self.begin_image(tid, stream) {
+            Ok(()) => Ok(()),
+            Err(SetUpError::Lost(lost)) => Err(lost),
+            Err(SetUpError::Refused(what, errno)) => {
+                self.stop_recording(format!("the next program's memory cannot be set up ({what}: {errno})"));
+                let _ = ptrace::detach(tid);
+                Ok(())
+            }
+        }
+    }
+
+    /// The first stop of a thread that is not known yet.
+    pub(super) fn first_stop(&mut self, tid: Tid) -> Result<()> {
+        if let Some(release) = self.release.remove(&tid) {
+            return self.let_go(tid, release);
+        }
+        let Some(birth) = self.births.remove(&tid) else {
+            self.early.insert(tid);
+            return Ok(());
+        };
+        let mut registers = ptrace::registers(tid)?;
+        let stream = Stream::new(birth.id, self.main, registers.rsp);
+        let translator = self.translator.as_mut().ok_or(Lost::Gone)?;
+        let Some(slot) = translator.space.take_slot(tid)? else {
+            // There is no way on for a thread without a slot.
+            self.stop_recording("the program has more than 16384 threads: use --engine step".to_owned());
+            let _ = ptrace::detach(tid);
+            return Ok(());
+        };
+        registers.gs_base = translator.space.slot_address(slot);
+        let pointer = translator.space.buffer(slot);
+        ptrace::set_registers(tid, &registers)?;
+        self.recorder.set_time(self.expander.now());
+        if self.recording {
+            self.recorder.start_thread(birth.id, Some(birth.parent), tid.0, registers.rsp);
+        }
+        let (hidden_mask, recording) = (birth.hidden_mask, self.recording);
+        let thread = Thread { slot, pointer, hidden_mask, deferred: Vec::new(), gs_base: 0, stream, recording };
+        self.threads.insert(tid, thread);
+        self.resume(tid, 0);
+        Ok(())
+    }
+
+    /// A process that is not recorded goes on by itself, with the program's own code and registers.
+    fn let_go(&mut self, tid: Tid, release: Release) -> Result<()> {
+        let mut registers = ptrace::registers(tid)?;
+        let translator = self.translator.as_ref().ok_or(Lost::Gone)?;
+        if let Some((number, mark)) = translator.mark(registers.rip)
+            && mark.borrowed == Borrowed::AfterSyscall
+        {
+            registers.rip = translator.superblock(number).pc_after(mark.executed.into());
+            registers.rcx = registers.rip;
+        }
+        if release.own_memory {
+            let protection = (libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC) as u64;
+            for &page in &translator.code.protected {
+                let arguments = [page, super::layout::PAGE, protection, 0, 0, 0];
+                remote::call(tid, translator.space.syscall_at, libc::SYS_mprotect, arguments)?;
+            }
+        }
+        registers.gs_base = release.gs_base;
+        registers.orig_rax = u64::MAX;
+        ptrace::set_registers(tid, &registers)?;
+        let mask = ptrace::signal_mask(tid)?;
+        ptrace::set_signal_mask(tid, mask | release.hidden_mask)?;
+        ptrace::detach(tid)?;
+        Ok(())
+    }
+
+    /// A thread or process was made.
+    pub(super) fn child_made(&mut self, tid: Tid, event: i32) -> Result<()> {
+        if !matches!(event, libc::PTRACE_EVENT_CLONE | libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK) {
+            self.resume(tid, 0);
+            return Ok(());
+        }
+        let child = Tid(ptrace::event_message(tid)? as i32);
+        let flags = clone_flags(tid, &ptrace::registers(tid)?);
+        let thread = self.threads.get_mut(&tid).ok_or(Lost::Gone)?;
+        let hidden_mask = thread.hidden_mask;
+        if flags & libc::CLONE_THREAD as u64 != 0 {
+            let id = self.recorder.reserve_thread();
+            self.births.insert(child, Birth { id, parent: thread.stream.id, hidden_mask });
+        } else {
+            let own_memory = flags & libc::CLONE_VM as u64 == 0;
+            let gs_base = thread.gs_base;
+            self.release.insert(child, Release { hidden_mask, own_memory, gs_base, parent: tid });
+            if let Some(translator) = &self.translator {
+                thread.pointer = translator.space.value(thread.slot, super::layout::slot::POINTER);
+            }
+            let id = thread.stream.id;
+            self.drain(tid);
+            self.store_pointer(tid);
+            if self.recording {
+                self.recorder.event(id, Event::Fork { child: child.0.cast_unsigned(), thread: None });
+            }
+        }
+        if self.early.remove(&child) {
+            self.stopped(child, Stop::Event { event: 128, signal: libc::SIGTRAP });
+        }
+        self.resume(tid, 0);
+        Ok(())
+    }
+
+    /// A thread in a system call takes its record pointer from its slot afterwards.
+    fn store_pointer(&mut self, tid: Tid) {
+        if let (Some(thread), Some(translator)) = (self.threads.get(&tid), &self.translator) {
+            translator.space.set_value(thread.slot, super::layout::slot::POINTER, thread.pointer);
+        }
+    }
+
+    /// The thread is about to end; its registers can still be read.
+    pub(super) fn exiting(&mut self, tid: Tid) {
+        self.to_program_at_end(tid);
+        self.drain(tid);
+        let status = ptrace::event_message(tid).unwrap_or(0) as i32;
+        let exit = match status & 0x7f {
+            0 => ThreadExit::Exited(status >> 8 & 0xff),
+            signal => ThreadExit::Killed(signal),
+        };
+        self.end_thread(tid, exit);
+        self.resume(tid, 0);
+    }
+
+    /// Writes a thread's end. Nothing when that was done before.
+    pub(super) fn end_thread(&mut self, tid: Tid, exit: ThreadExit) {
+        if let Some(thread) = self.threads.get_mut(&tid)
+            && std::mem::take(&mut thread.recording)
+        {
+            self.expander.note(&mut self.recorder, &thread.stream, |seq| Event::ThreadEnd { exit, seq });
+        }
+    }
+
+    /// An announced thread is gone, or will not be recorded: its number has been given away already.
+    pub(super) fn stillborn(&mut self, tid: Tid, exit: ThreadExit) {
+        if let Some(birth) = self.births.remove(&tid) {
+            self.recorder.set_time(self.expander.now());
+            self.recorder.start_thread(birth.id, Some(birth.parent), tid.0, 0);
+            self.recorder.end_thread(birth.id, exit);
+        }
+    }
+
+    /// The thread is gone.
+    pub(super) fn gone(&mut self, tid: Tid, exit: Exit) {
+        let thread_exit = match exit {
+            Exit::Exited(status) => ThreadExit::Exited(status),
+            Exit::Signalled(signal) => ThreadExit::Killed(signal),
+        };
+        self.end_thread(tid, thread_exit);
+        self.stillborn(tid, thread_exit);
+        if let Some(thread) = self.threads.remove(&tid)
+            && let Some(translator) = &mut self.translator
+        {
+            translator.space.give_slot_back(thread.slot);
+        }
+        self.early.remove(&tid);
+        self.release.remove(&tid);
+        if tid == self.main {
+            self.exit = Some(exit);
+        }
+    }
+}
+
+/// The flags of the call by which a thread has just made another, in the form of `clone`.
+fn clone_flags(tid: Tid, registers: &Registers) -> u64 {
+    match registers.orig_rax.cast_signed() {
+        libc::SYS_clone => registers.rdi,
+        libc::SYS_clone3 => ptrace::read_u64(tid, Address(registers.rdi)).unwrap_or(0),
+        libc::SYS_vfork => (libc::CLONE_VM | libc::CLONE_VFORK) as u64,
+        _ => 0,
+    }
+}

@@ -1,0 +1,238 @@
+//! The engine `translate`: dynamic binary translation from outside of the program.
+//!
+//! The program runs copies of its own code, made and linked by this process in memory that both share (`space`). The copies do
+//! what the originals do, and write down which path they took. In the long run nothing stops: system calls are made by
+//! the program itself, and a thread stops for us only at code that it has not come to before (an `int3`), when its buffer is
+//! full (a page that may not be touched), for the few system calls that change what we have to know of, and for signals.
+//!
+//! - `layout`: what lies where; `assembler`, `expansions`, `rewrite`: the code that is put between the program's own.
+//! - `builder` translates one superblock, `translator` keeps all of them, `program_code` reads the program.
+//! - `remote` makes system calls in the program's place; `state` brings a stopped thread from the copy's registers to the program's.
+//! - `stops`, `syscalls`, `signals`, `lifecycle`: what each stop means. `expand`: from records to the trace.
+
+mod assembler;
+mod builder;
+mod expand;
+mod expansions;
+mod layout;
+mod lifecycle;
+mod program_code;
+mod remote;
+mod rewrite;
+mod signals;
+mod space;
+mod state;
+mod stops;
+mod superblock;
+mod syscalls;
+mod thread;
+mod translator;
+
+use std::collections::VecDeque;
+
+use nix::libc;
+use rustc_hash::{FxHashMap, FxHashSet};
+use trace_format::{Finish, ThreadExit};
+
+use crate::engine::{Engine, Exit, Outcome, TraceOptions};
+use crate::error::{Error, Result};
+use crate::interrupt::Watch;
+use crate::modules::Images;
+use crate::program::Program;
+use crate::ptrace::{self, ProcessHandle, Stop, Tid};
+use crate::recorder::Recorder;
+use expand::Expander;
+use signals::Action;
+use thread::{Birth, Release, Thread};
+use translator::Translator;
+
+/// The progress is told once in so many stops.
+const PROGRESS_STOPS: u64 = 1 << 8;
+
+/// The engine; see the module.
+pub struct Translate;
+
+impl Engine for Translate {
+    fn name(&self) -> &'static str {
+        "translate"
+    }
+
+    fn description(&self) -> &'static str {
+        "dynamic binary translation: close to native speed"
+    }
+
+    fn run(&self, options: &TraceOptions) -> Result<Outcome> {
+        let program = Program::find(&options.command)?;
+        refuse_what_is_missing(options)?;
+        let main = program.launch(options.aslr, ptrace_options())?;
+        let handle = ProcessHandle::open(main).ok();
+        let recorder = match Recorder::create(options) {
+            Ok(recorder) => recorder,
+            Err(error) => {
+                abandon(main, handle.as_ref());
+                return Err(error.into());
+            }
+        };
+        let watch = Watch::start(&options.interrupt, handle);
+        let mut session = Session::new(options, main, recorder);
+        if let Err(reason) = session.begin_program() {
+            let handle = ProcessHandle::open(main).ok();
+            drop(watch);
+            abandon(main, handle.as_ref());
+            return Err(Error::Unsupported { path: options.command[0].clone().into(), reason });
+        }
+        session.run_to_end();
+        Ok(session.finish(&watch))
+    }
+}
+
+/// What only the other engine can do.
+fn refuse_what_is_missing(options: &TraceOptions) -> Result<()> {
+    let reason = match () {
+        () if options.follow_forks => "processes that it forks",
+        () if options.memory => "memory addresses",
+        () => return Ok(()),
+    };
+    Err(Error::Unsupported {
+        path: options.command[0].clone().into(),
+        reason: format!("the engine translate does not record {reason}: use --engine step"),
+    })
+}
+
+fn ptrace_options() -> i32 {
+    libc::PTRACE_O_TRACECLONE
+        | libc::PTRACE_O_TRACEFORK
+        | libc::PTRACE_O_TRACEVFORK
+        | libc::PTRACE_O_TRACEEXEC
+        | libc::PTRACE_O_TRACEEXIT
+        | libc::PTRACE_O_EXITKILL
+}
+
+/// Ends a program that has not run yet.
+fn abandon(main: Tid, handle: Option<&ProcessHandle>) {
+    if handle.is_some_and(|handle| handle.send(libc::SIGKILL).is_ok()) {
+        while let Ok(Some((tid, stop))) = ptrace::wait_any(true) {
+            match stop {
+                Stop::Exited(_) | Stop::Killed(_) if tid == main => return,
+                Stop::Exited(_) | Stop::Killed(_) => {}
+                Stop::Signal(_) | Stop::Event { .. } => drop(ptrace::resume(tid, 0)),
+            }
+        }
+    }
+}
+
+/// One run of a program.
+struct Session<'a> {
+    options: &'a TraceOptions,
+    recorder: Recorder,
+    expander: Expander,
+    images: Images,
+    main: Tid,
+    threads: FxHashMap<Tid, Thread>,
+    /// Translations of the program; none before it begins, and between two programs.
+    translator: Option<Translator>,
+    /// What the program does at signals.
+    actions: FxHashMap<i32, Action>,
+    /// Announced, not yet stopped.
+    births: FxHashMap<Tid, Birth>,
+    /// Stopped, not yet announced.
+    early: FxHashSet<Tid>,
+    /// To be let go at their first stop.
+    release: FxHashMap<Tid, Release>,
+    /// Stops that were met while something else was waited for.
+    met: VecDeque<(Tid, Stop)>,
+    /// Whether instructions are still recorded.
+    recording: bool,
+    exec_thread: Option<Tid>,
+    exit: Option<Exit>,
+    stopped_early: Option<String>,
+    warnings: Vec<String>,
+    /// Room for records on their way to the trace.
+    words: Vec<u32>,
+}
+
+impl<'a> Session<'a> {
+    fn new(options: &'a TraceOptions, main: Tid, recorder: Recorder) -> Session<'a> {
+        Session {
+            options,
+            recorder,
+            expander: Expander::new(),
+            images: Images::default(),
+            main,
+            threads: FxHashMap::default(),
+            translator: None,
+            actions: FxHashMap::default(),
+            births: FxHashMap::default(),
+            early: FxHashSet::default(),
+            release: FxHashMap::default(),
+            met: VecDeque::new(),
+            recording: true,
+            exec_thread: None,
+            exit: None,
+            stopped_early: None,
+            warnings: Vec::new(),
+            words: Vec::new(),
+        }
+    }
+
+    /// Handles stops until nobody is left.
+    fn run_to_end(&mut self) {
+        let mut stops = 0u64;
+        loop {
+            let next = match self.met.pop_front() {
+                Some(met) => met,
+                None => match ptrace::wait_any(true) {
+                    Ok(Some(stop)) => stop,
+                    _ => break,
+                },
+            };
+            self.stopped(next.0, next.1);
+            if self.recording && self.recorder.failed() {
+                self.stop_recording("the trace could not be written".to_owned());
+            }
+            stops += 1;
+            if stops.is_multiple_of(PROGRESS_STOPS)
+                && let Some(tell) = &self.options.progress
+            {
+                tell(self.recorder.progress());
+            }
+        }
+    }
+
+    /// From now on the program runs without being recorded.
+    fn stop_recording(&mut self, reason: String) {
+        self.recording = false;
+        self.stopped_early.get_or_insert(reason);
+        let mut tids: Vec<Tid> = self.threads.keys().copied().collect();
+        tids.sort_by_key(|tid| self.threads[tid].stream.id);
+        for tid in tids {
+            self.end_thread(tid, ThreadExit::StillRunning);
+        }
+        let births: Vec<Tid> = self.births.keys().copied().collect();
+        for tid in births {
+            self.stillborn(tid, ThreadExit::StillRunning);
+        }
+    }
+
+    fn finish(mut self, watch: &Watch) -> Outcome {
+        let exit = self.exit.unwrap_or(Exit::Signalled(libc::SIGKILL));
+        if watch.killed() {
+            self.stopped_early.get_or_insert_with(|| "the program was interrupted".to_owned());
+        }
+        let (exit_status, signal) = match exit {
+            Exit::Exited(status) => (Some(status), None),
+            Exit::Signalled(signal) => (None, Some(signal)),
+        };
+        let (progress, failure) =
+            self.recorder.finish(&Finish { exit_status, signal, stopped_early: self.stopped_early.clone() });
+        Outcome {
+            exit,
+            instructions: progress.instructions,
+            threads: progress.threads,
+            bytes: progress.bytes,
+            stopped_early: self.stopped_early,
+            failure: failure.map(Error::from),
+            warnings: self.warnings,
+        }
+    }
+}

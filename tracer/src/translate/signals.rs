@@ -1,0 +1,237 @@
+//! Signals: handlers that begin and end.
+//!
+//! A handler must find the registers of the program, and the kernel must build its frame from them: the thread is brought to a place
+//! between two instructions, its registers are set to the program's, and it runs one step with the signal, into the handler. Then
+//! it goes on in the translation of the handler. `rt_sigreturn` is the same way back.
+
+use nix::libc;
+use trace_format::{Event, Pc};
+
+use super::Session;
+use super::remote::{self, Lost, Result, VITAL};
+use super::syscalls::SA_NODEFER;
+use crate::ptrace::{self, Address, Registers, SignalInfo, Stop, Tid};
+
+/// Where things lie in the frame that the kernel builds for a handler, from the stack pointer at its first instruction on.
+const FRAME_STACK: u64 = 24;
+const FRAME_SP: u64 = 168;
+const FRAME_MASK: u64 = 304;
+
+/// What the program does at a signal, as `rt_sigaction` was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Action {
+    handler: u64,
+    flags: u64,
+    restorer: u64,
+    mask: u64,
+}
+
+impl Action {
+    /// The length of the kernel's form.
+    pub const LEN: usize = 32;
+
+    /// From the kernel's form.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8; Action::LEN]) -> Action {
+        let [handler, flags, restorer, mask] =
+            [0, 8, 16, 24].map(|at| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes")));
+        Action { handler, flags, restorer, mask }
+    }
+
+    /// To the kernel's form.
+    #[must_use]
+    pub fn to_bytes(self) -> [u8; Action::LEN] {
+        let mut bytes = [0; Action::LEN];
+        for (place, value) in bytes.chunks_mut(8).zip([self.handler, self.flags, self.restorer, self.mask]) {
+            place.copy_from_slice(&value.to_le_bytes());
+        }
+        bytes
+    }
+
+    /// What the kernel is told: no vital signal is blocked by the handler.
+    #[must_use]
+    pub fn for_kernel(self, signal: i32) -> Action {
+        let own = 1u64 << (signal - 1).clamp(0, 63);
+        let flags = if VITAL & own != 0 { self.flags | SA_NODEFER } else { self.flags };
+        Action { flags, mask: self.mask & !VITAL, ..self }
+    }
+
+    /// The vital signals that the program believes blocked while the handler runs.
+    fn hides(self, signal: i32) -> u64 {
+        let own = if self.flags & SA_NODEFER == 0 { 1u64 << (signal - 1).clamp(0, 63) } else { 0 };
+        (self.mask | own) & VITAL
+    }
+
+    fn is_handler(self) -> bool {
+        self.handler != libc::SIG_DFL as u64 && self.handler != libc::SIG_IGN as u64
+    }
+}
+
+/// Whether the kernel raises the signal because of the instruction that the thread stands at.
+fn is_fault(signal: i32, info: &SignalInfo) -> bool {
+    matches!(signal, libc::SIGSEGV | libc::SIGBUS | libc::SIGFPE | libc::SIGILL | libc::SIGTRAP) && info.code() > 0
+}
+
+impl Session<'_> {
+    /// A signal comes to a thread that is stopped for it, or for a trap.
+    pub(super) fn deliver(&mut self, tid: Tid, signal: i32, mut info: SignalInfo) -> Result<()> {
+        let action = self.actions.get(&signal).copied().filter(|action| action.is_handler());
+        let fault = is_fault(signal, &info);
+        let thread = self.threads.get_mut(&tid).ok_or(Lost::Gone)?;
+        let hidden = 1u64 << (signal - 1).clamp(0, 63) & thread.hidden_mask != 0;
+        if hidden && !fault {
+            thread.deferred.push((signal, info));
+            self.resume(tid, 0);
+            return Ok(());
+        }
+        let Some(action) = action.filter(|_| !hidden) else {
+            if hidden {
+                // The kernel ends a program that blocks the signal of its own fault.
+                self.reset_action(tid, signal)?;
+                ptrace::set_signal_info(tid, &info)?;
+            }
+            self.resume(tid, signal);
+            return Ok(());
+        };
+        let mut registers = self.to_program(tid)?;
+        if fault && matches!(signal, libc::SIGFPE | libc::SIGILL) {
+            info.set_address(registers.rip);
+        }
+        // Restarting a system call is for the kernel to decide, which needs to know of it.
+        registers.orig_rax = ptrace::registers(tid)?.orig_rax;
+        ptrace::set_signal_info(tid, &info)?;
+        ptrace::set_registers(tid, &registers)?;
+        ptrace::step(tid, signal)?;
+        match ptrace::wait_for(tid)? {
+            Stop::Signal(libc::SIGTRAP) => {}
+            stop => return Err(Lost::Stopped(stop)),
+        }
+        let now = ptrace::registers(tid)?;
+        self.handler_entered(tid, signal, action, &now)?;
+        self.run_at(tid, &now)?;
+        self.resume(tid, 0);
+        Ok(())
+    }
+
+    fn reset_action(&mut self, tid: Tid, signal: i32) -> Result<()> {
+        let saved = self.to_program(tid)?;
+        let slot = self.threads.get(&tid).ok_or(Lost::Gone)?.slot;
+        let translator = self.translator.as_ref().ok_or(Lost::Gone)?;
+        let action = translator.space.scratch(slot, &[0; Action::LEN]);
+        let at = translator.space.syscall_at;
+        ptrace::set_registers(tid, &saved)?;
+        remote::call(tid, at, libc::SYS_rt_sigaction, [signal as u64, action, 0, 8, 0, 0])?;
+        Ok(())
+    }
+
+    fn handler_entered(&mut self, tid: Tid, signal: i32, action: Action, now: &Registers) -> Result<()> {
+        self.drain(tid);
+        let frame = Address(now.rsp);
+        let word = |offset| ptrace::read_u64(tid, frame.plus(offset));
+        let thread = self.threads.get_mut(&tid).ok_or(Lost::Gone)?;
+        if let Some(mask) = word(FRAME_MASK) {
+            ptrace::write(tid, frame.plus(FRAME_MASK), &(mask & !VITAL | thread.hidden_mask).to_le_bytes());
+        }
+        thread.hidden_mask |= action.hides(signal);
+        // A mask that was set for a wait only may have held vital signals.
+        let mask = ptrace::signal_mask(tid)?;
+        if mask & VITAL != 0 {
+            ptrace::set_signal_mask(tid, mask & !VITAL)?;
+        }
+        if action.flags & libc::SA_RESETHAND as u32 as u64 != 0 {
+            self.actions.remove(&signal);
+        }
+        let interrupted_sp = word(FRAME_SP).unwrap_or(now.rsp);
+        let alternate = match (word(FRAME_STACK), word(FRAME_STACK + 16)) {
+            (Some(start), Some(size)) if start <= now.rsp && now.rsp < start.saturating_add(size) => {
+                Some(start..start + size)
+            }
+            _ => None,
+        };
+        let stream = &mut thread.stream;
+        stream.sync.signal(interrupted_sp, alternate);
+        stream.sp = now.rsp;
+        stream.transferred = false;
+        let id = stream.id;
+        if self.recording {
+            self.recorder.event(id, Event::Signal { number: signal, handler: Pc(now.rip) });
+            self.recorder.event(id, Event::SetSp(now.rsp));
+        }
+        Ok(())
+    }
+
+    /// `rt_sigreturn`.
+    pub(super) fn signal_return(&mut self, tid: Tid, registers: &Registers) -> Result<()> {
+        // The handler's `ret` has taken the first word off the frame.
+        let mask_at = Address(registers.rsp.wrapping_sub(8)).plus(FRAME_MASK);
+        let Some(mask) = ptrace::read_u64(tid, mask_at) else {
+            // A frame that cannot be read: the program gets the fault that it would get.
+            return self.run_natively(tid, registers);
+        };
+        // No other signal shall come between the call and us: the mask is set afterwards.
+        ptrace::write(tid, mask_at, &(!VITAL).to_le_bytes());
+        let at = self.translator.as_ref().ok_or(Lost::Gone)?.space.syscall_at;
+        let call = Registers { rip: at, orig_rax: u64::MAX, ..*registers };
+        ptrace::set_registers(tid, &call)?;
+        remote::step_quietly(tid)?;
+        let now = ptrace::registers(tid)?;
+        ptrace::write(tid, mask_at, &mask.to_le_bytes());
+        ptrace::set_signal_mask(tid, mask & !VITAL)?;
+        self.drain(tid);
+        let thread = self.threads.get_mut(&tid).ok_or(Lost::Gone)?;
+        thread.hidden_mask = mask & VITAL;
+        let stream = &mut thread.stream;
+        stream.sync.signal_return();
+        let moved = stream.sp != now.rsp;
+        stream.sp = now.rsp;
+        stream.transferred = false;
+        let id = stream.id;
+        if self.recording {
+            self.recorder.event(id, Event::SignalReturn);
+            if moved {
+                self.recorder.event(id, Event::SetSp(now.rsp));
+            }
+        }
+        self.run_at(tid, &now)?;
+        self.resume_with_deferred(tid)
+    }
+
+    /// Lets a thread go on that stands at a trap of ours, after delivering a signal that it no longer blocks.
+    pub(super) fn resume_with_deferred(&mut self, tid: Tid) -> Result<()> {
+        let thread = self.threads.get_mut(&tid).ok_or(Lost::Gone)?;
+        let hidden = thread.hidden_mask;
+        let ready = thread.deferred.iter().position(|(signal, _)| 1u64 << (signal - 1) & hidden == 0);
+        match ready {
+            Some(ready) => {
+                let (signal, info) = thread.deferred.remove(ready);
+                ptrace::set_signal_info(tid, &info)?;
+                self.deliver(tid, signal, info)
+            }
+            None => {
+                self.resume(tid, 0);
+                Ok(())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_action_keeps_its_form() {
+        let action = Action { handler: 1, flags: 2, restorer: 3, mask: u64::MAX };
+        assert_eq!(Action::from_bytes(&action.to_bytes()), action);
+    }
+
+    #[test]
+    fn the_kernel_never_blocks_a_vital_signal() {
+        let action = Action { handler: 0x1000, flags: 0, restorer: 0, mask: u64::MAX };
+        assert_eq!(action.for_kernel(libc::SIGUSR1).mask & VITAL, 0);
+        assert_eq!(action.for_kernel(libc::SIGUSR1).flags, 0);
+        assert_eq!(action.for_kernel(libc::SIGSEGV).flags, SA_NODEFER);
+        assert_eq!(action.hides(libc::SIGUSR1), VITAL);
+        assert_eq!(Action { mask: 0, ..action }.hides(libc::SIGSEGV), 1 << (libc::SIGSEGV - 1));
+    }
+}

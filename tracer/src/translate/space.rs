@@ -1,0 +1,412 @@
+//! The memory that we share with one process: tables, slots and code caches, and where they lie in it.
+
+use nix::errno::Errno;
+use nix::libc;
+
+use super::assembler::Assembler;
+use super::expansions::{self, Lookup};
+use super::layout::{
+    BUFFER_LEN, CACHE_LEN, COLD_START, FIRST, FIRST_BITS, FIRST_MASK, MASK, PAGE, RETURNS, ROUTINES, SECOND,
+    SECOND_ENTRIES, SLOT_BASES, SLOT_LEN, SLOTS, TABLE_BASES, TABLES_LEN, slot,
+};
+use super::remote::{self, Result};
+use crate::ptrace::{self, Address, SharedMemory, Tid};
+
+/// Multiplying by it spreads addresses over the upper bits (2^64 divided by the golden ratio).
+const HASH: u64 = 0x9e37_79b9_7f4a_7c15;
+/// How full the second table may get: beyond, searches in it take long.
+const SECOND_LIMIT: u64 = SECOND_ENTRIES / 4 * 3;
+/// Room that a cache must have for one more superblock with all that belongs to it.
+const RESERVE: u64 = 64 << 10;
+/// How far a jump reaches, less the length of a cache.
+const REACH: u64 = (1 << 31) - 2 * CACHE_LEN;
+/// Returned by `mmap` and its kin: everything from here on is an error.
+const FIRST_ERROR: u64 = (-4095i64).cast_unsigned();
+/// `MAP_FIXED_NOREPLACE`: at this place or not at all.
+const FIXED: u64 = libc::MAP_SHARED as u64 | 0x10_0000;
+
+/// A code cache.
+struct Cache {
+    memory: SharedMemory,
+    base: u64,
+    /// Where the next code goes, from the start of the cache.
+    hot: u64,
+    /// The same for seldom executed code.
+    cold: u64,
+    /// Where lookups go on that did not find what they looked for.
+    miss: u64,
+}
+
+/// A place for a new superblock.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    /// The cache.
+    pub cache: usize,
+    /// Where its code goes.
+    pub hot: u64,
+    /// Where its seldom executed code goes.
+    pub cold: u64,
+    /// Where lookups go on.
+    pub miss: u64,
+}
+
+/// Why no memory could be had in the program.
+#[derive(Debug)]
+pub enum SetUpError {
+    /// The thread was lost.
+    Lost(remote::Lost),
+    /// The kernel refused.
+    Refused(&'static str, Errno),
+}
+
+impl From<remote::Lost> for SetUpError {
+    fn from(lost: remote::Lost) -> SetUpError {
+        SetUpError::Lost(lost)
+    }
+}
+
+/// What we have mapped into one process.
+pub struct Space {
+    process: Tid,
+    /// Where a `syscall` instruction lies.
+    pub syscall_at: u64,
+    /// Where lookups look.
+    pub lookup: Lookup,
+    tables: SharedMemory,
+    slots: SharedMemory,
+    slot_base: u64,
+    free_slots: Vec<u32>,
+    next_slot: u32,
+    caches: Vec<Cache>,
+    /// The traps of the search stubs.
+    pub lookup_traps: Vec<u64>,
+    second_used: u64,
+}
+
+fn kernel<T>(what: &'static str, result: i64, value: impl FnOnce(u64) -> T) -> std::result::Result<T, SetUpError> {
+    let result = result.cast_unsigned();
+    if result >= FIRST_ERROR {
+        return Err(SetUpError::Refused(what, Errno::from_raw((result as i32).wrapping_neg())));
+    }
+    Ok(value(result))
+}
+
+impl Space {
+    /// Maps tables, slots and a first cache into a process that stands at the first instruction of a new program, at `pc`.
+    pub fn set_up(process: Tid, pc: u64, stack: u64) -> std::result::Result<Space, SetUpError> {
+        // The first calls are made by a `syscall` instruction that lies for a moment where the program begins.
+        let mut before = [0; 8];
+        if ptrace::read_code(process, Address(pc), &mut before) < before.len() {
+            return Err(SetUpError::Refused("cannot read its first instruction", Errno::EFAULT));
+        }
+        let mut patched = before;
+        patched[..2].copy_from_slice(&[0x0f, 0x05]);
+        ptrace::poke(process, pc, patched).map_err(|_| remote::Lost::Gone)?;
+        let name = stack - 512;
+        ptrace::write(process, Address(name), b"lockstep\0");
+        let mapper = Mapper { process, syscall_at: pc, name };
+        let bmi2 = std::arch::is_x86_feature_detected!("bmi2");
+        let (tables, base) = mapper.map(&TABLE_BASES, TABLES_LEN, libc::PROT_READ)?;
+        let (slots, slot_base) = mapper.map(&SLOT_BASES, SLOTS * SLOT_LEN, libc::PROT_NONE)?;
+        tables.store(MASK as usize, FIRST_MASK);
+        let mut space = Space {
+            process,
+            syscall_at: pc,
+            lookup: Lookup { tables: base, bmi2 },
+            tables,
+            slots,
+            slot_base,
+            free_slots: Vec::new(),
+            next_slot: 0,
+            caches: Vec::new(),
+            lookup_traps: Vec::new(),
+            second_used: 0,
+        };
+        let cache = mapper.map(&near(pc), CACHE_LEN, libc::PROT_READ | libc::PROT_EXEC)?;
+        space.add_cache(cache.0, cache.1);
+        space.syscall_at = space.caches[0].base;
+        let empty = space.caches[0].miss.to_le_bytes().repeat(1 << FIRST_BITS);
+        space.tables.write(FIRST as usize, &empty);
+        ptrace::poke(process, pc, before).map_err(|_| remote::Lost::Gone)?;
+        Ok(space)
+    }
+
+    fn add_cache(&mut self, memory: SharedMemory, base: u64) {
+        let start = base + 16;
+        memory.write(0, &[0x0f, 0x05, 0xcc]); // syscall; int3
+        let (stub, trap) = expansions::miss_stub(start, &self.lookup, HASH);
+        memory.write(16, &stub.bytes);
+        self.lookup_traps.push(trap);
+        let hot = (16 + stub.bytes.len() as u64).next_multiple_of(64);
+        self.caches.push(Cache { memory, base, hot, cold: COLD_START, miss: start });
+    }
+
+    fn cache_with(&self, address: u64) -> Option<usize> {
+        self.caches.iter().position(|c| c.base <= address && address < c.base + CACHE_LEN)
+    }
+
+    /// Whether the address lies in a cache.
+    #[must_use]
+    pub fn is_ours(&self, address: u64) -> bool {
+        self.cache_with(address).is_some()
+    }
+
+    /// Room for the code of a superblock that starts at `pc`, near it where possible. `thread` makes the calls for a new cache.
+    pub fn room(&mut self, thread: Tid, pc: u64) -> Result<Room> {
+        let fits = |c: &Cache| c.hot + RESERVE < COLD_START && c.cold + RESERVE < CACHE_LEN;
+        let near_pc = |c: &Cache| c.base.abs_diff(pc) < REACH;
+        let mut found = self.caches.iter().position(|c| fits(c) && near_pc(c));
+        if found.is_none() {
+            let mapper =
+                Mapper { process: self.process, syscall_at: self.syscall_at, name: self.slot_address(0) + 2048 };
+            self.slots.write(2048, b"lockstep\0");
+            let mapper = Mapper { process: thread, ..mapper };
+            let mapped = mapper.map_of(self.process, &near(pc), CACHE_LEN, libc::PROT_READ | libc::PROT_EXEC);
+            found = match mapped {
+                Ok((memory, base)) => {
+                    self.add_cache(memory, base);
+                    Some(self.caches.len() - 1)
+                }
+                Err(SetUpError::Lost(lost)) => return Err(lost),
+                Err(SetUpError::Refused(..)) => self.caches.iter().position(fits),
+            };
+        }
+        let cache = found.ok_or(remote::Lost::Gone)?;
+        let c = &mut self.caches[cache];
+        c.hot = c.hot.next_multiple_of(16);
+        Ok(Room { cache, hot: c.base + c.hot, cold: c.base + c.cold, miss: c.miss })
+    }
+
+    /// Puts code where there was room for it.
+    pub fn publish(&mut self, room: &Room, hot: &[u8], cold: &[u8]) {
+        let c = &mut self.caches[room.cache];
+        c.memory.write((room.cold - c.base) as usize, cold);
+        c.memory.write((room.hot - c.base) as usize, hot);
+        c.cold += cold.len() as u64;
+        c.hot += hot.len() as u64;
+        assert!(c.hot <= COLD_START && c.cold <= CACHE_LEN, "a superblock fits into the room it was given");
+    }
+
+    /// Adds code behind the seldom executed code of the cache in which `near` lies. None when there is no room.
+    pub fn publish_cold(&mut self, near: u64, build: impl FnOnce(&mut Assembler, u64)) -> Option<u64> {
+        let cache = self.cache_with(near)?;
+        let c = &mut self.caches[cache];
+        let mut code = Assembler::at(c.base + c.cold);
+        build(&mut code, c.miss);
+        if c.cold + code.bytes.len() as u64 > CACHE_LEN {
+            return None;
+        }
+        c.memory.write(c.cold as usize, &code.bytes);
+        c.cold += code.bytes.len() as u64;
+        Some(code.base)
+    }
+
+    /// Lets the jump at `site` go to `to`, over a far jump where it does not reach.
+    pub fn link(&mut self, site: u64, to: u64) {
+        let Some(cache) = self.cache_with(site) else { return };
+        let distance = |to: u64| i32::try_from(to.wrapping_sub(site + 4).cast_signed()).ok();
+        let distance = distance(to).or_else(|| {
+            let far = self.publish_cold(site, |code, _| {
+                code.raw(&[0xff, 0x25, 0, 0, 0, 0]); // jmp [rip]
+                code.raw(&to.to_le_bytes());
+            })?;
+            distance(far)
+        });
+        if let Some(distance) = distance {
+            let c = &self.caches[cache];
+            c.memory.patch((site - c.base) as usize, distance.cast_unsigned());
+        }
+    }
+
+    /// Puts a trap at an address of ours.
+    pub fn trap_at(&self, address: u64) {
+        if let Some(cache) = self.cache_with(address) {
+            let c = &self.caches[cache];
+            c.memory.patch_byte((address - c.base) as usize, 0xcc);
+        }
+    }
+
+    /// Lets lookups of `pc` find code: `checked` by way of the first table, `landing` by way of the second.
+    pub fn make_known(&mut self, pc: u64, checked: u64, landing: u64) {
+        self.tables.store((FIRST + 8 * self.lookup.index(pc)) as usize, checked);
+        let mut entry = pc.wrapping_mul(HASH) >> (64 - SECOND_ENTRIES.trailing_zeros());
+        loop {
+            let place = (SECOND + 16 * entry) as usize;
+            match self.tables.load(place) {
+                0 if self.second_used >= SECOND_LIMIT => return,
+                found if found == pc || found == 0 => {
+                    self.second_used += u64::from(found == 0);
+                    // The value first: who sees the address takes the value.
+                    self.tables.store(place + 8, landing);
+                    self.tables.store(place, pc);
+                    return;
+                }
+                _ => entry = (entry + 1) % SECOND_ENTRIES,
+            }
+        }
+    }
+
+    /// Lets lookups of the first table that would come to `checked` search on.
+    pub fn make_unknown(&self, pc: u64, checked: u64) {
+        let place = (FIRST + 8 * self.lookup.index(pc)) as usize;
+        if self.tables.load(place) == checked {
+            self.tables.store(place, self.caches[0].miss);
+        }
+    }
+
+    /// Notes that functions return to `pc`.
+    pub fn mark_return(&self, pc: u64) {
+        self.tables.patch_byte((RETURNS + self.lookup.index(pc)) as usize, 1);
+    }
+
+    /// Notes that the routine `pc` is known.
+    pub fn mark_routine(&self, pc: u64) {
+        self.tables.patch_byte((ROUTINES + self.lookup.index(pc)) as usize, 1);
+    }
+
+    /// A slot for a new thread. None when all are taken.
+    pub fn take_slot(&mut self, thread: Tid) -> Result<Option<u32>> {
+        if let Some(slot) = self.free_slots.pop() {
+            self.reset(slot);
+            return Ok(Some(slot));
+        }
+        if u64::from(self.next_slot) == SLOTS {
+            return Ok(None);
+        }
+        let slot = self.next_slot;
+        let protection = (libc::PROT_READ | libc::PROT_WRITE) as u64;
+        let arguments = [self.slot_address(slot), PAGE + BUFFER_LEN, protection, 0, 0, 0];
+        if remote::call(thread, self.syscall_at, libc::SYS_mprotect, arguments)? != 0 {
+            return Ok(None);
+        }
+        self.next_slot += 1;
+        self.reset(slot);
+        Ok(Some(slot))
+    }
+
+    /// The thread of this slot is gone.
+    pub fn give_slot_back(&mut self, slot: u32) {
+        self.free_slots.push(slot);
+    }
+
+    fn reset(&self, slot: u32) {
+        self.set_value(slot, slot::POINTER, self.buffer(slot));
+    }
+
+    /// Where a slot lies in the program.
+    #[must_use]
+    pub fn slot_address(&self, slot: u32) -> u64 {
+        self.slot_base + u64::from(slot) * SLOT_LEN
+    }
+
+    /// Where its buffer starts.
+    #[must_use]
+    pub fn buffer(&self, slot: u32) -> u64 {
+        self.slot_address(slot) + PAGE
+    }
+
+    /// Whether the address lies in the page behind its buffer.
+    #[must_use]
+    pub fn is_guard(&self, slot: u32, address: u64) -> bool {
+        let end = self.buffer(slot) + BUFFER_LEN;
+        (end..end + PAGE).contains(&address)
+    }
+
+    fn place(&self, slot: u32, offset: u64) -> usize {
+        (u64::from(slot) * SLOT_LEN + offset) as usize
+    }
+
+    /// A value of a slot.
+    #[must_use]
+    pub fn value(&self, slot: u32, name: u32) -> u64 {
+        self.slots.load(self.place(slot, name.into()))
+    }
+
+    /// Sets a value of a slot.
+    pub fn set_value(&self, slot: u32, name: u32, value: u64) {
+        self.slots.store(self.place(slot, name.into()), value);
+    }
+
+    /// Puts bytes into the scratch room of a slot and returns where they lie in the program.
+    pub fn scratch(&self, slot: u32, bytes: &[u8]) -> u64 {
+        self.slots.write(self.place(slot, slot::SCRATCH.into()), bytes);
+        self.slot_address(slot) + u64::from(slot::SCRATCH)
+    }
+
+    /// The records of a slot up to `pointer`.
+    pub fn records(&self, slot: u32, pointer: u64, words: &mut Vec<u32>) {
+        let length = pointer.saturating_sub(self.buffer(slot)).min(BUFFER_LEN);
+        self.slots.read_words(self.place(slot, PAGE), words, (length / 4) as usize);
+    }
+
+    /// Writes words at `pointer` and returns where the next go. There is room for them when the buffer was just read.
+    pub fn append(&self, slot: u32, pointer: u64, word: u32) -> u64 {
+        let offset = pointer - self.slot_address(slot);
+        if offset + 4 > PAGE + BUFFER_LEN {
+            return pointer;
+        }
+        self.slots.write(self.place(slot, offset), &word.to_le_bytes());
+        pointer + 4
+    }
+}
+
+/// Where a cache could lie, so that code in it reaches code and data around `pc`.
+fn near(pc: u64) -> Vec<u64> {
+    let around = pc & !0xf_ffff;
+    let mut places = Vec::new();
+    if around < 0x5000_0000 {
+        places.extend([0x6800_0000, 0x5800_0000, 0x4800_0000, 0x7800_0000]);
+    }
+    for step in 1..24u64 {
+        let distance = step * 0x400_0000;
+        places.push(around.wrapping_sub(0x2000_0000 + distance));
+        places.push(around.wrapping_add(0x2000_0000 + distance));
+    }
+    places.extend((0..64).map(|step| 0x2000_0000_0000 + step * 0x1000_0000));
+    places.retain(|place| (0x10000..0x7fff_0000_0000).contains(place));
+    places
+}
+
+/// Makes the calls by which memory comes into the program.
+struct Mapper {
+    /// The thread that makes them.
+    process: Tid,
+    syscall_at: u64,
+    /// Where the name of memory files lies.
+    name: u64,
+}
+
+impl Mapper {
+    fn call(&self, number: i64, arguments: [u64; 6]) -> Result<i64> {
+        remote::call(self.process, self.syscall_at, number, arguments)
+    }
+
+    fn map(&self, places: &[u64], len: u64, protection: i32) -> std::result::Result<(SharedMemory, u64), SetUpError> {
+        self.map_of(self.process, places, len, protection)
+    }
+
+    /// Maps new memory at the first of the places that is free.
+    fn map_of(
+        &self,
+        process: Tid,
+        places: &[u64],
+        len: u64,
+        protection: i32,
+    ) -> std::result::Result<(SharedMemory, u64), SetUpError> {
+        let made = self.call(libc::SYS_memfd_create, [self.name, u64::from(libc::MFD_CLOEXEC), 0, 0, 0, 0])?;
+        let file = kernel("cannot make a memory file", made, |f| f)?;
+        let memory = SharedMemory::take(process, file as i32, len as usize)
+            .map_err(|errno| SetUpError::Refused("cannot share memory", errno))?;
+        let flags = FIXED | libc::MAP_NORESERVE as u64;
+        let mut result = Err(SetUpError::Refused("no room for our memory", Errno::ENOMEM));
+        for &place in places {
+            let mapped = self.call(libc::SYS_mmap, [place, len, protection as u64, flags, file, 0])?;
+            if mapped.cast_unsigned() == place {
+                result = Ok(place);
+                break;
+            }
+        }
+        self.call(libc::SYS_close, [file, 0, 0, 0, 0, 0])?;
+        result.map(|place| (memory, place))
+    }
+}

@@ -1,0 +1,217 @@
+//! Between the registers of the translated code and those of the program.
+
+use nix::libc;
+use trace_format::SpEffect;
+
+use super::Session;
+use super::layout::{record, slot};
+use super::remote::{self, Lost, Result};
+use super::superblock::{Borrowed, Trap};
+use super::thread::Thread;
+use super::translator::{Path, Translator};
+use crate::ptrace::{self, Registers, Stop, Tid};
+
+/// Translated code is never so long without a mark: a thread that does not come to one is lost.
+const MOST_STEPS: u32 = 20_000;
+
+/// Sets a general register by the processor's number.
+fn set_register(registers: &mut Registers, number: u8, value: u64) {
+    match number {
+        0 => registers.rax = value,
+        1 => registers.rcx = value,
+        2 => registers.rdx = value,
+        3 => registers.rbx = value,
+        6 => registers.rsi = value,
+        7 => registers.rdi = value,
+        _ => unreachable!("expansions borrow no other register"),
+    }
+}
+
+/// Puts the registers of a thread that stands in translated code into the program's form, notes where its next record goes, and
+/// records what it has run. None where it stands in the middle of an expansion.
+fn convert(mut registers: Registers, thread: &mut Thread, translator: &mut Translator) -> Option<Registers> {
+    let at = registers.rip;
+    registers.gs_base = thread.gs_base;
+    if !translator.space.is_ours(at) {
+        return Some(registers);
+    }
+    let value = |name| translator.space.value(thread.slot, name);
+    if let Some(trap) = translator.trap(at) {
+        thread.pointer = registers.r11;
+        registers.r11 = value(slot::R11);
+        registers.rip = match trap {
+            Trap::Missing(pc) | Trap::Native(pc) | Trap::Hook(pc) => pc,
+            Trap::Lookup => value(slot::TARGET),
+            Trap::Syscall { next } => {
+                take_back_last(thread, translator, true);
+                next - 2
+            }
+        };
+        return Some(registers);
+    }
+    let (number, mark) = translator.mark(at)?;
+    if mark.pointer_in_r11 {
+        thread.pointer = registers.r11;
+        registers.r11 = value(slot::R11);
+    } else {
+        thread.pointer = value(slot::POINTER);
+    }
+    let executed = mark.executed;
+    registers.rip = translator.superblock(number).pc_after(executed.into());
+    match mark.borrowed {
+        Borrowed::Nothing => {}
+        Borrowed::Rcx => registers.rcx = value(slot::RCX),
+        Borrowed::Register(borrowed) => set_register(&mut registers, borrowed, value(slot::BORROWED)),
+        Borrowed::BeforeSyscall => {
+            // rcx and r11 are about to be changed by the call; r11 is still ours.
+            thread.pointer = value(slot::POINTER);
+            registers.r11 = value(slot::R11);
+            take_back_last(thread, translator, false);
+        }
+        Borrowed::AfterSyscall => {
+            registers.rcx = registers.rip;
+            return Some(registers);
+        }
+    }
+    if executed > 0 {
+        let path = translator.partial_path(Path { superblock: number, executed });
+        thread.pointer = translator.space.append(thread.slot, thread.pointer, path);
+    }
+    Some(registers)
+}
+
+/// The path recorded last ends with an instruction that has not run yet. With `shorten`, what comes before it is recorded.
+fn take_back_last(thread: &mut Thread, translator: &mut Translator, shorten: bool) {
+    let mut words = Vec::new();
+    translator.space.records(thread.slot, thread.pointer, &mut words);
+    let Some(path) = words.last().and_then(|&word| translator.path(word)) else { return };
+    thread.pointer -= 4;
+    if shorten && path.executed > 1 {
+        let shorter = translator.partial_path(Path { executed: path.executed - 1, ..path });
+        thread.pointer = translator.space.append(thread.slot, thread.pointer, shorter);
+    }
+}
+
+impl Session<'_> {
+    /// Brings a stopped thread to a place between two instructions of the program, and returns the registers that the program has
+    /// there. They are not yet the thread's.
+    pub(super) fn to_program(&mut self, tid: Tid) -> Result<Registers> {
+        for _ in 0..MOST_STEPS {
+            let registers = ptrace::registers(tid)?;
+            let (Some(thread), Some(translator)) = (self.threads.get_mut(&tid), self.translator.as_mut()) else {
+                return Err(Lost::Gone);
+            };
+            if let Some(registers) = convert(registers, thread, translator) {
+                return Ok(registers);
+            }
+            match remote::step_quietly(tid) {
+                Err(Lost::Stopped(Stop::Signal(libc::SIGSEGV))) if self.guard_hit(tid)? => {}
+                done => done?,
+            }
+        }
+        Err(Lost::Gone)
+    }
+
+    /// The same for a thread that is about to end and cannot be moved: what it has run is recorded as far as that can be told.
+    pub(super) fn to_program_at_end(&mut self, tid: Tid) {
+        let Ok(registers) = ptrace::registers(tid) else { return };
+        let (Some(thread), Some(translator)) = (self.threads.get_mut(&tid), self.translator.as_mut()) else { return };
+        if convert(registers, thread, translator).is_none() {
+            let buffer = translator.space.buffer(thread.slot);
+            let in_r11 = (buffer..=buffer + super::layout::BUFFER_LEN).contains(&registers.r11);
+            thread.pointer = if in_r11 { registers.r11 } else { translator.space.value(thread.slot, slot::POINTER) };
+        }
+    }
+
+    /// Puts a thread with these registers of the program into the translation of its code. It is not resumed yet.
+    pub(super) fn run_at(&mut self, tid: Tid, registers: &Registers) -> Result<()> {
+        self.run_from(tid, registers, false)
+    }
+
+    /// The same; `looked_up` tells whether a lookup has led here.
+    pub(super) fn run_from(&mut self, tid: Tid, registers: &Registers, looked_up: bool) -> Result<()> {
+        let (Some(thread), Some(translator)) = (self.threads.get_mut(&tid), self.translator.as_mut()) else {
+            return Err(Lost::Gone);
+        };
+        let mut registers = *registers;
+        registers.rip = translator.enter(tid, registers.rip, looked_up)?;
+        translator.space.set_value(thread.slot, slot::R11, registers.r11);
+        registers.r11 = thread.pointer;
+        registers.gs_base = translator.space.slot_address(thread.slot);
+        registers.orig_rax = u64::MAX;
+        Ok(ptrace::set_registers(tid, &registers)?)
+    }
+
+    /// Whether the fault that a thread is stopped for comes from its full buffer. If so, the buffer has been emptied, and the thread can go
+    /// on where it is.
+    pub(super) fn guard_hit(&mut self, tid: Tid) -> Result<bool> {
+        let address = ptrace::signal_info(tid)?.address();
+        let (Some(thread), Some(translator)) = (self.threads.get_mut(&tid), self.translator.as_ref()) else {
+            return Ok(false);
+        };
+        let mut registers = ptrace::registers(tid)?;
+        if !translator.space.is_guard(thread.slot, address) || !translator.space.is_ours(registers.rip) {
+            return Ok(false);
+        }
+        thread.pointer = registers.r11;
+        self.drain(tid);
+        registers.r11 = self.threads[&tid].pointer;
+        ptrace::set_registers(tid, &registers)?;
+        Ok(true)
+    }
+
+    /// Writes the thread's records to the trace. Its pointer must be up to date.
+    pub(super) fn drain(&mut self, tid: Tid) {
+        let (Some(thread), Some(translator)) = (self.threads.get_mut(&tid), self.translator.as_ref()) else { return };
+        if self.recording && thread.recording {
+            translator.space.records(thread.slot, thread.pointer, &mut self.words);
+            self.expander.expand(&self.words, &mut thread.stream, translator, &mut self.recorder);
+        }
+        thread.pointer = translator.space.buffer(thread.slot);
+        let limit = self.options.limit.unwrap_or(u64::MAX);
+        if self.recording && self.recorder.progress().instructions >= limit {
+            self.stop_recording(format!("the limit of {limit} instructions was reached"));
+        }
+    }
+
+    /// Runs the one instruction at the registers' pc outside of the cache, and goes on behind it. A signal that it raises is left to be
+    /// handled like any other stop.
+    pub(super) fn run_natively(&mut self, tid: Tid, registers: &Registers) -> Result<()> {
+        let pc = registers.rip;
+        ptrace::set_registers(tid, registers)?;
+        remote::step_quietly(tid)?;
+        let after = ptrace::registers(tid)?;
+        let own_trap = ptrace::signal_info(tid)?.code() == super::stops::RAISED_BY_KERNEL;
+        let (Some(thread), Some(translator)) = (self.threads.get_mut(&tid), self.translator.as_mut()) else {
+            return Err(Lost::Gone);
+        };
+        thread.gs_base = after.gs_base;
+        translator.code.reader = tid;
+        if after.rip != pc || own_trap {
+            if let Some(path) = translator.single_path(pc) {
+                let first = translator.path(path).map_or(0, |path| path.superblock);
+                let (space, slot) = (&translator.space, thread.slot);
+                if translator.superblock(first).instructions[0].sp == SpEffect::Recorded {
+                    for word in [record::STACK_POINTER, after.rsp as u32, (after.rsp >> 32) as u32] {
+                        thread.pointer = space.append(slot, thread.pointer, word);
+                    }
+                }
+                thread.pointer = space.append(slot, thread.pointer, path);
+            }
+            self.drain(tid);
+        }
+        if own_trap {
+            let info = ptrace::signal_info(tid)?;
+            return self.deliver(tid, libc::SIGTRAP, info);
+        }
+        self.run_at(tid, &after)?;
+        self.resume(tid, 0);
+        Ok(())
+    }
+
+    /// Lets a thread go on.
+    pub(super) fn resume(&mut self, tid: Tid, signal: i32) {
+        // Fails only when the thread has been killed; its end will be reported.
+        let _ = ptrace::resume(tid, signal);
+    }
+}

@@ -1,0 +1,137 @@
+//! What each stop of a thread means.
+
+use nix::libc;
+
+use super::Session;
+use super::layout::{PAGE, slot};
+use super::remote::{self, Lost, Result};
+use super::superblock::Trap;
+use crate::engine::Exit;
+use crate::ptrace::{self, Stop, Tid};
+use crate::sync_functions::{Role, routine_role};
+
+/// `si_code` of a SIGTRAP that an instruction of the program raised.
+pub const RAISED_BY_KERNEL: i32 = 0x80;
+/// `si_code` of a SIGSEGV for memory that is mapped, but not for this use.
+const NOT_ALLOWED: i32 = 2;
+/// A group stop, or the first stop of a new thread.
+const EVENT_STOP: i32 = 128;
+
+impl Session<'_> {
+    /// Handles one stop, and lets the thread go on.
+    pub(super) fn stopped(&mut self, tid: Tid, stop: Stop) {
+        match self.handle(tid, stop) {
+            Ok(()) | Err(Lost::Gone) => {}
+            Err(Lost::Stopped(stop)) => self.met.push_back((tid, stop)),
+        }
+    }
+
+    fn handle(&mut self, tid: Tid, stop: Stop) -> Result<()> {
+        match stop {
+            Stop::Exited(status) => self.gone(tid, Exit::Exited(status)),
+            Stop::Killed(signal) => self.gone(tid, Exit::Signalled(signal)),
+            Stop::Event { event: libc::PTRACE_EVENT_EXEC, .. } => self.exec(tid)?,
+            _ if !self.threads.contains_key(&tid) => self.first_stop(tid)?,
+            Stop::Event { event: EVENT_STOP, signal } if signal != libc::SIGTRAP => drop(ptrace::listen(tid)),
+            Stop::Event { event: EVENT_STOP, .. } => self.resume(tid, 0),
+            Stop::Event { event: libc::PTRACE_EVENT_EXIT, .. } => self.exiting(tid),
+            Stop::Event { event, .. } => self.child_made(tid, event)?,
+            Stop::Signal(libc::SIGTRAP) if self.our_trap(tid)? => {}
+            Stop::Signal(libc::SIGSEGV) if self.guard_hit(tid)? => self.resume(tid, 0),
+            Stop::Signal(libc::SIGSEGV) if self.write_to_code(tid)? => {}
+            Stop::Signal(signal) => {
+                let info = ptrace::signal_info(tid)?;
+                self.deliver(tid, signal, info)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// An `int3` of ours, if it is one.
+    fn our_trap(&mut self, tid: Tid) -> Result<bool> {
+        let mut registers = ptrace::registers(tid)?;
+        let at = registers.rip.wrapping_sub(1);
+        let (Some(thread), Some(translator)) = (self.threads.get_mut(&tid), self.translator.as_mut()) else {
+            return Ok(false);
+        };
+        let Some(trap) = translator.trap(at) else { return Ok(false) };
+        thread.pointer = registers.r11;
+        registers.r11 = translator.space.value(thread.slot, slot::R11);
+        registers.gs_base = thread.gs_base;
+        match trap {
+            Trap::Missing(pc) => {
+                registers.rip = pc;
+                let returned_to = translator.code.returned_to(pc);
+                self.run_from(tid, &registers, returned_to)?;
+                self.resume(tid, 0);
+            }
+            Trap::Lookup => {
+                registers.rip = translator.space.value(thread.slot, slot::TARGET);
+                self.run_from(tid, &registers, true)?;
+                self.resume(tid, 0);
+            }
+            Trap::Hook(pc) => {
+                registers.rip = pc;
+                self.learn_hook(tid, pc, &registers);
+                self.run_at(tid, &registers)?;
+                self.resume(tid, 0);
+            }
+            Trap::Native(pc) => {
+                registers.rip = pc;
+                translator.code.reader = tid;
+                if translator.can_run_now(pc) {
+                    self.run_at(tid, &registers)?;
+                    self.resume(tid, 0);
+                } else {
+                    self.run_natively(tid, &registers)?;
+                }
+            }
+            Trap::Syscall { next } => self.syscall(tid, &registers, next)?,
+        }
+        Ok(true)
+    }
+
+    /// A hooked function is entered from a place, or with a routine, that is not known yet.
+    fn learn_hook(&mut self, tid: Tid, pc: u64, registers: &ptrace::Registers) {
+        let Some(translator) = self.translator.as_mut() else { return };
+        let role = translator.code.look_up_hook(pc).map(|hook| translator.code.roles[hook.number as usize].1);
+        if let Some(return_address) = ptrace::read_u64(tid, ptrace::Address(registers.rsp)) {
+            translator.add_return(return_address);
+        }
+        if let Some(Role::Sync { function, object, .. }) = role {
+            let routine = object.value(registers, 0);
+            match routine_role(function, routine) {
+                Some(role) => translator.add_routine(routine, role),
+                None => translator.space.mark_routine(routine),
+            }
+        }
+    }
+
+    /// A write to a page that we made read-only, since code was translated from it.
+    fn write_to_code(&mut self, tid: Tid) -> Result<bool> {
+        let info = ptrace::signal_info(tid)?;
+        let page = info.address() & !(PAGE - 1);
+        let Some(translator) = self.translator.as_mut() else { return Ok(false) };
+        if info.code() != NOT_ALLOWED {
+            return Ok(false);
+        }
+        if !translator.code.protected.contains(&page) {
+            // Another thread's write may have lifted the protection in the meantime.
+            translator.code.map_changed();
+            let writable = translator.code.region(page).is_some_and(|r| r.writable && r.executable);
+            if writable {
+                self.resume(tid, 0);
+            }
+            return Ok(writable);
+        }
+        let registers = self.to_program(tid)?;
+        let Some(translator) = self.translator.as_mut() else { return Ok(false) };
+        let at = translator.space.syscall_at;
+        let protection = (libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC) as u64;
+        remote::call(tid, at, libc::SYS_mprotect, [page, PAGE, protection, 0, 0, 0])?;
+        translator.memory_changed(page, PAGE);
+        // The write itself is done outside of the cache: a superblock that writes to its own page would never get on.
+        self.run_natively(tid, &registers)?;
+        Ok(true)
+    }
+}

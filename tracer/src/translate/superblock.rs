@@ -1,0 +1,104 @@
+//! What a translated superblock is: the path through the program's code that it follows, and what each place in the translated code stands
+//! for in the program.
+
+use trace_format::Instruction;
+
+/// The most instructions of a superblock.
+pub const MAX_INSTRUCTIONS: usize = 64;
+
+/// What the registers hold at a mark that are not the program's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Borrowed {
+    /// All are the program's (but r11, see [`Mark::pointer_in_r11`]).
+    Nothing,
+    /// rcx is in the slot, at its place for lookups.
+    Rcx,
+    /// This register is in the slot, at the place for borrowed ones.
+    Register(u8),
+    /// The system call has not begun, but its path has been recorded already.
+    BeforeSyscall,
+    /// The system call is done: rcx holds an address of ours.
+    AfterSyscall,
+}
+
+/// An address in the translated code where the program stands between two instructions, or can be put back to such a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// The address, as distance from the start of the superblock's code.
+    pub offset: u32,
+    /// How many of its instructions have run.
+    pub executed: u16,
+    /// What is borrowed.
+    pub borrowed: Borrowed,
+    /// Whether r11 holds the place of the next record, and the program's r11 is in the slot. Else the other way round.
+    pub pointer_in_r11: bool,
+}
+
+/// A jump that goes to the code of `target` once it is translated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// The address of its 4-byte distance.
+    pub site: u64,
+    /// Where it goes in the program.
+    pub target: u64,
+}
+
+/// Why translated code stopped at an `int3` of ours. The registers are the program's, with the record pointer in r11.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trap {
+    /// The code at this address of the program comes next, and is not translated (any more).
+    Missing(u64),
+    /// The lookup found nothing: the target is in the slot.
+    Lookup,
+    /// A system call that we make for the program. It is recorded already.
+    Syscall {
+        /// The address after it.
+        next: u64,
+    },
+    /// The instruction at this address has to run outside of the cache.
+    Native(u64),
+    /// A synchronisation function starts here whose caller or routine is not known yet.
+    Hook(u64),
+}
+
+/// A superblock and its translation.
+#[derive(Clone, Debug, Default)]
+pub struct Superblock {
+    /// Where it starts in the program.
+    pub head: u64,
+    /// Where its code lies.
+    pub start: u64,
+    /// Where code jumps to run it.
+    pub body: u64,
+    /// The entry that checks whether it is what a lookup looked for; 0 when it has none.
+    pub checked: u64,
+    /// Where a successful lookup goes on; 0 when it has none.
+    pub landing: u64,
+    /// Its instructions.
+    pub instructions: Vec<Instruction>,
+    /// Their bytes.
+    pub code: Vec<u8>,
+    /// Its marks, by address.
+    pub marks: Vec<Mark>,
+    /// Whether it was given up: the code has changed.
+    pub dead: bool,
+}
+
+impl Superblock {
+    /// The mark at exactly this address: the last one, where instructions that need no code of their own come before.
+    #[must_use]
+    pub fn mark_at(&self, address: u64) -> Option<&Mark> {
+        let offset = u32::try_from(address.checked_sub(self.start)?).ok()?;
+        let after = self.marks.partition_point(|mark| mark.offset <= offset);
+        self.marks[..after].last().filter(|mark| mark.offset == offset)
+    }
+
+    /// The address in the program after so many of its instructions.
+    #[must_use]
+    pub fn pc_after(&self, executed: usize) -> u64 {
+        match self.instructions.get(executed) {
+            Some(instruction) => instruction.pc.0,
+            None => self.instructions.last().and_then(Instruction::next_pc).map_or(self.head, |pc| pc.0),
+        }
+    }
+}

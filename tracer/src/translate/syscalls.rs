@@ -1,0 +1,208 @@
+//! System calls that we make for the program, and what follows from them.
+
+use nix::libc;
+
+use super::Session;
+use super::remote::{self, Lost, Result, VITAL};
+use super::signals::Action;
+use crate::ptrace::{self, Address, Registers, Tid};
+
+/// `arch_prctl` codes: the `libc` crate does not have them.
+const ARCH_SET_GS: u64 = 0x1001;
+const ARCH_SET_FS: u64 = 0x1002;
+const ARCH_GET_GS: u64 = 0x1004;
+
+/// The flag of actions: the signal is not blocked while its handler runs.
+pub const SA_NODEFER: u64 = 0x4000_0000;
+
+fn error(errno: i32) -> i64 {
+    -i64::from(errno)
+}
+
+/// Whether this futex operation waits.
+#[must_use]
+pub fn is_futex_wait(operation: u32) -> bool {
+    const COMMAND: i32 = !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME);
+    matches!(
+        operation.cast_signed() & COMMAND,
+        libc::FUTEX_WAIT
+            | libc::FUTEX_WAIT_BITSET
+            | libc::FUTEX_LOCK_PI
+            | libc::FUTEX_LOCK_PI2
+            | libc::FUTEX_WAIT_REQUEUE_PI
+    )
+}
+
+impl Session<'_> {
+    /// The thread stands behind a recorded `syscall` instruction that has not been executed. `registers` are the program's.
+    pub(super) fn syscall(&mut self, tid: Tid, registers: &Registers, next: u64) -> Result<()> {
+        let number = registers.rax.cast_signed();
+        if number == libc::SYS_rt_sigreturn {
+            return self.signal_return(tid, registers);
+        }
+        let arguments = [registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9];
+        let mut after = *registers;
+        after.rip = next;
+        let result = match number {
+            // A restartable sequence could not be restarted in the cache.
+            libc::SYS_rseq => error(libc::ENOSYS),
+            libc::SYS_rt_sigprocmask => self.change_mask(tid, arguments)?,
+            libc::SYS_rt_sigaction => self.change_action(tid, arguments)?,
+            libc::SYS_arch_prctl => self.arch_prctl(tid, arguments, &mut after)?,
+            _ => self.call(tid, number, arguments)?,
+        };
+        self.memory_call(tid, number, arguments, result)?;
+        after.rax = result.cast_unsigned();
+        after.rcx = next;
+        after.r11 = after.eflags;
+        self.run_at(tid, &after)?;
+        self.resume_with_deferred(tid)
+    }
+
+    fn call(&mut self, tid: Tid, number: i64, arguments: [u64; 6]) -> Result<i64> {
+        let at = self.translator.as_ref().ok_or(Lost::Gone)?.space.syscall_at;
+        remote::call(tid, at, number, arguments)
+    }
+
+    fn arch_prctl(&mut self, tid: Tid, arguments: [u64; 6], after: &mut Registers) -> Result<i64> {
+        match arguments[0] {
+            ARCH_SET_FS => after.fs_base = arguments[1],
+            ARCH_SET_GS => {
+                let thread = self.threads.get_mut(&tid).ok_or(Lost::Gone)?;
+                thread.gs_base = arguments[1];
+            }
+            ARCH_GET_GS => {
+                let base = self.threads.get(&tid).ok_or(Lost::Gone)?.gs_base;
+                if !ptrace::write(tid, Address(arguments[1]), &base.to_le_bytes()) {
+                    return Ok(error(libc::EFAULT));
+                }
+            }
+            _ => return self.call(tid, libc::SYS_arch_prctl, arguments),
+        }
+        Ok(0)
+    }
+
+    /// A call that changes the memory map was made.
+    fn memory_call(&mut self, tid: Tid, number: i64, arguments: [u64; 6], result: i64) -> Result<()> {
+        let [first, second, third, ..] = arguments;
+        if (-4095..0).contains(&result) {
+            return Ok(());
+        }
+        let result = result.cast_unsigned();
+        match number {
+            libc::SYS_mmap => {
+                let code = third & libc::PROT_EXEC as u64 != 0;
+                self.memory_changed(tid, result, second, code && arguments[4].cast_signed() as i32 >= 0);
+            }
+            libc::SYS_munmap => self.memory_changed(tid, first, second, false),
+            libc::SYS_mprotect | libc::SYS_pkey_mprotect => {
+                let code = third & libc::PROT_EXEC as u64 != 0;
+                self.memory_changed(tid, first, second, code);
+            }
+            libc::SYS_mremap => {
+                self.memory_changed(tid, first, second, false);
+                self.memory_changed(tid, result, third, false);
+            }
+            libc::SYS_shmat => self.memory_changed(tid, result, 1, false),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// This memory may hold other code than before, or code now.
+    fn memory_changed(&mut self, tid: Tid, start: u64, length: u64, code: bool) {
+        let Some(translator) = self.translator.as_mut() else { return };
+        let had_code = translator.code.modules.has_code_in(start, length);
+        translator.memory_changed(start, length);
+        if code || had_code {
+            self.refresh_modules(tid);
+        }
+    }
+
+    /// Looks at the memory map, and writes which modules came and went.
+    pub(super) fn refresh_modules(&mut self, tid: Tid) {
+        self.drain(tid);
+        let (Some(translator), Some(thread)) = (self.translator.as_mut(), self.threads.get(&tid)) else { return };
+        let changes = translator.code.modules.refresh(translator.code.process, &mut self.images);
+        translator.code.modules_changed();
+        if self.recording {
+            self.recorder.modules(thread.stream.id, &mut translator.code.modules, &changes);
+        }
+    }
+
+    /// `rt_sigprocmask(how, set, old, size)`: the vital signals are never blocked, but the program believes they are.
+    fn change_mask(&mut self, tid: Tid, arguments: [u64; 6]) -> Result<i64> {
+        let [how, set, old, size, ..] = arguments;
+        if size != 8 {
+            return Ok(error(libc::EINVAL));
+        }
+        let set = match set {
+            0 => None,
+            address => match ptrace::read_u64(tid, Address(address)) {
+                Some(set) => Some(set),
+                None => return Ok(error(libc::EFAULT)),
+            },
+        };
+        let thread = self.threads.get_mut(&tid).ok_or(Lost::Gone)?;
+        let kernel = ptrace::signal_mask(tid)?;
+        let current = kernel & !VITAL | thread.hidden_mask;
+        let new = match (set, how as i32) {
+            (None, _) => current,
+            (Some(set), libc::SIG_BLOCK) => current | set,
+            (Some(set), libc::SIG_UNBLOCK) => current & !set,
+            (Some(set), libc::SIG_SETMASK) => set,
+            _ => return Ok(error(libc::EINVAL)),
+        };
+        thread.hidden_mask = new & VITAL;
+        if set.is_some() {
+            ptrace::set_signal_mask(tid, new & !VITAL)?;
+        }
+        if old != 0 && !ptrace::write(tid, Address(old), &current.to_le_bytes()) {
+            return Ok(error(libc::EFAULT));
+        }
+        Ok(0)
+    }
+
+    /// `rt_sigaction(signal, new, old, size)`: the handler's mask reaches the kernel without the vital signals.
+    fn change_action(&mut self, tid: Tid, arguments: [u64; 6]) -> Result<i64> {
+        let [signal, new, old, size, ..] = arguments;
+        let number = signal as i32;
+        let before = self.actions.get(&number).copied();
+        let mut wanted = None;
+        let mut given = new;
+        if new != 0 && size == 8 {
+            let mut bytes = [0; Action::LEN];
+            if ptrace::read(tid, Address(new), &mut bytes) < bytes.len() {
+                return Ok(error(libc::EFAULT));
+            }
+            let action = Action::from_bytes(&bytes);
+            wanted = Some(action);
+            let slot = self.threads.get(&tid).ok_or(Lost::Gone)?.slot;
+            let translator = self.translator.as_ref().ok_or(Lost::Gone)?;
+            given = translator.space.scratch(slot, &action.for_kernel(number).to_bytes());
+        }
+        let result = self.call(tid, libc::SYS_rt_sigaction, [signal, given, old, size, 0, 0])?;
+        if result == 0 {
+            if old != 0
+                && let Some(before) = before
+            {
+                ptrace::write(tid, Address(old), &before.to_bytes());
+            }
+            if let Some(action) = wanted {
+                self.actions.insert(number, action);
+            }
+        }
+        Ok(result)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_are_told_from_wakes_whatever_the_flags() {
+        assert!(is_futex_wait(0) && is_futex_wait(128) && is_futex_wait(128 | 256 | 9));
+        assert!(!is_futex_wait(1) && !is_futex_wait(129) && !is_futex_wait(10));
+    }
+}

@@ -1,0 +1,48 @@
+//! What the engine knows of a thread.
+
+use trace_format::ThreadId;
+
+use super::expand::Stream;
+use crate::ptrace::{SignalInfo, Tid};
+
+/// A thread of the program.
+pub struct Thread {
+    /// Its slot.
+    pub slot: u32,
+    /// Where its next record goes. Up to date while the thread is stopped and its registers are the program's.
+    pub pointer: u64,
+    /// Those of the vital signals that the program believes blocked.
+    pub hidden_mask: u64,
+    /// Signals that came while the program believed them blocked.
+    pub deferred: Vec<(i32, SignalInfo)>,
+    /// The base of gs, as the program set it.
+    pub gs_base: u64,
+    /// What is written of it.
+    pub stream: Stream,
+    /// Whether its end has not been written yet.
+    pub recording: bool,
+}
+
+/// A thread that the kernel has announced, but that has not come to its first stop.
+#[derive(Clone, Copy)]
+pub struct Birth {
+    /// Its number in the trace.
+    pub id: ThreadId,
+    /// Who made it.
+    pub parent: ThreadId,
+    /// What it inherits.
+    pub hidden_mask: u64,
+}
+
+/// A process that is to be let go.
+#[derive(Clone, Copy)]
+pub struct Release {
+    /// What it inherits.
+    pub hidden_mask: u64,
+    /// Whether it has memory of its own.
+    pub own_memory: bool,
+    /// The base of gs.
+    pub gs_base: u64,
+    /// Who made it.
+    pub parent: Tid,
+}

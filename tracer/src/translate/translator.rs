@@ -1,0 +1,326 @@
+//! All translations of one process: made, found, linked and given up.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use iced_x86::InstructionInfoFactory;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::builder::{Builder, Plan, Source};
+use super::expansions;
+use super::layout::PAGE;
+use super::program_code::ProgramCode;
+use super::remote::Result;
+use super::space::Space;
+use super::superblock::{Link, Mark, Superblock, Trap};
+use crate::decode::InstructionDecoder;
+use crate::ptrace::{self, Address, Tid};
+
+/// How many successors are translated ahead of time: fewer stops, little code that never runs.
+const AHEAD: usize = 12;
+
+/// What a record stands for: the first instructions of a superblock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Path {
+    /// The superblock.
+    pub superblock: u32,
+    /// How many of its instructions.
+    pub executed: u16,
+}
+
+/// All that was translated of one process.
+pub struct Translator {
+    /// The program's code.
+    pub code: ProgramCode,
+    /// Our memory in it.
+    pub space: Space,
+    superblocks: Vec<Superblock>,
+    paths: Vec<Path>,
+    partial_paths: FxHashMap<Path, u32>,
+    by_head: FxHashMap<u64, u32>,
+    traps: FxHashMap<u64, Trap>,
+    /// The jumps to code at an address, linked or not.
+    incoming: FxHashMap<u64, Vec<u64>>,
+    /// Which superblock's code lies at an address: by start, with the end.
+    ranges: BTreeMap<u64, (u64, u32)>,
+    page_superblocks: FxHashMap<u64, Vec<u32>>,
+    /// Heads that lookups have come to.
+    looked_up: FxHashSet<u64>,
+    ahead: VecDeque<(u64, bool)>,
+    decoder: InstructionDecoder,
+    factory: InstructionInfoFactory,
+}
+
+impl Translator {
+    /// Nothing is translated yet.
+    #[must_use]
+    pub fn new(code: ProgramCode, space: Space) -> Translator {
+        let traps = space.lookup_traps.iter().map(|&at| (at, Trap::Lookup)).collect();
+        Translator {
+            code,
+            space,
+            superblocks: Vec::new(),
+            paths: Vec::new(),
+            partial_paths: FxHashMap::default(),
+            by_head: FxHashMap::default(),
+            traps,
+            incoming: FxHashMap::default(),
+            ranges: BTreeMap::new(),
+            page_superblocks: FxHashMap::default(),
+            looked_up: FxHashSet::default(),
+            ahead: VecDeque::new(),
+            decoder: InstructionDecoder::new(false),
+            factory: InstructionInfoFactory::new(),
+        }
+    }
+
+    /// The trap at this address.
+    #[must_use]
+    pub fn trap(&self, address: u64) -> Option<Trap> {
+        self.traps.get(&address).copied()
+    }
+
+    /// What a record stands for.
+    #[must_use]
+    pub fn path(&self, number: u32) -> Option<Path> {
+        self.paths.get(number as usize).copied()
+    }
+
+    /// The superblock of that number.
+    #[must_use]
+    pub fn superblock(&self, number: u32) -> &Superblock {
+        &self.superblocks[number as usize]
+    }
+
+    /// The superblock whose code lies there, and the mark at exactly that address.
+    #[must_use]
+    pub fn mark(&self, address: u64) -> Option<(u32, Mark)> {
+        let (_, &(end, number)) = self.ranges.range(..=address).next_back()?;
+        if address >= end {
+            return None;
+        }
+        self.superblock(number).mark_at(address).map(|mark| (number, *mark))
+    }
+
+    /// The record for the first instructions of a superblock.
+    pub fn partial_path(&mut self, path: Path) -> u32 {
+        *self.partial_paths.entry(path).or_insert_with(|| {
+            self.paths.push(path);
+            self.paths.len() as u32 - 1
+        })
+    }
+
+    /// The record for one instruction that ran outside of the cache.
+    pub fn single_path(&mut self, pc: u64) -> Option<u32> {
+        let mut bytes = [0; 16];
+        let mut available = self.code.fetch(pc, &mut bytes);
+        if available == 0 {
+            available = ptrace::read_code(self.code.reader, Address(pc), &mut bytes);
+        }
+        let decoded = self.decoder.decode(trace_format::Pc(pc), &bytes[..available]);
+        if decoded.code().is_empty() {
+            return None;
+        }
+        let number = self.superblocks.len() as u32;
+        self.superblocks.push(Superblock {
+            head: pc,
+            instructions: vec![decoded.instruction],
+            code: decoded.code().to_vec(),
+            dead: true,
+            ..Superblock::default()
+        });
+        Some(self.partial_path(Path { superblock: number, executed: 1 }))
+    }
+
+    /// Whether code that could not be translated before can be now (it was mapped in the meantime). If so, it will be.
+    pub fn can_run_now(&mut self, pc: u64) -> bool {
+        self.code.map_changed();
+        let mut bytes = [0; 16];
+        let available = self.code.fetch(pc, &mut bytes);
+        let can = available > 0 && !super::builder::must_run_outside(pc, &bytes[..available]);
+        if can {
+            self.give_up(pc);
+        }
+        can
+    }
+
+    /// Where the code of `pc` lies; translates it where that was not done. `looked_up` tells whether a lookup has come to it, and will
+    /// again. Returns the address for a thread whose registers are the program's (with the record pointer in r11).
+    pub fn enter(&mut self, thread: Tid, pc: u64, looked_up: bool) -> Result<u64> {
+        self.code.reader = thread;
+        let number = match self.by_head.get(&pc) {
+            Some(&number) => number,
+            None => {
+                let number = self.translate(thread, pc, looked_up)?;
+                self.translate_ahead(thread)?;
+                number
+            }
+        };
+        if looked_up {
+            self.make_checked(number);
+            return Ok(self.superblock(number).landing);
+        }
+        Ok(self.superblock(number).body)
+    }
+
+    fn translate_ahead(&mut self, thread: Tid) -> Result<()> {
+        let mut left = AHEAD;
+        while left > 0
+            && let Some((pc, looked_up)) = self.ahead.pop_front()
+        {
+            if let Some(&number) = self.by_head.get(&pc) {
+                if looked_up {
+                    self.make_checked(number);
+                }
+            } else if self.code.fetch(pc, &mut [0; 16]) > 0 {
+                self.translate(thread, pc, looked_up)?;
+                left -= 1;
+            }
+        }
+        self.ahead.clear();
+        Ok(())
+    }
+
+    fn translate(&mut self, thread: Tid, pc: u64, looked_up: bool) -> Result<u32> {
+        let room = self.space.room(thread, pc)?;
+        for &at in &self.space.lookup_traps {
+            self.traps.insert(at, Trap::Lookup);
+        }
+        let checked = looked_up || self.looked_up.contains(&pc);
+        let plan = Plan {
+            head: pc,
+            hot: room.hot,
+            cold: room.cold,
+            miss: room.miss,
+            lookup: self.space.lookup,
+            first_path: self.paths.len() as u32,
+            checked,
+        };
+        let built = Builder::build(plan, &mut self.code, &mut self.decoder, &mut self.factory);
+        self.space.publish(&room, &built.hot, &built.cold);
+        let number = self.superblocks.len() as u32;
+        self.paths.extend(built.paths.iter().map(|&executed| Path { superblock: number, executed }));
+        self.traps.extend(built.traps);
+        self.ranges.insert(room.hot, (room.hot + built.hot.len() as u64, number));
+        for page in built.pages {
+            self.page_superblocks.entry(page).or_default().push(number);
+        }
+        let (head, body) = (built.superblock.head, built.superblock.body);
+        let (entry, landing) = (built.superblock.checked, built.superblock.landing);
+        self.superblocks.push(built.superblock);
+        self.by_head.insert(head, number);
+        for Link { site, target } in built.links {
+            self.incoming.entry(target).or_default().push(site);
+            if let Some(&known) = self.by_head.get(&target)
+                && target != head
+            {
+                let to = self.superblock(known).body;
+                self.space.link(site, to);
+            }
+        }
+        if let Some(sites) = self.incoming.get(&head) {
+            for &site in sites {
+                self.space.link(site, body);
+            }
+        }
+        if checked {
+            self.looked_up.insert(head);
+            self.space.make_known(head, entry, landing);
+        }
+        self.ahead.extend(built.next);
+        Ok(number)
+    }
+
+    /// Sees to it that lookups find a superblock.
+    fn make_checked(&mut self, number: u32) {
+        let superblock = &self.superblocks[number as usize];
+        let (head, body) = (superblock.head, superblock.body);
+        let (mut entry, mut landing) = (superblock.checked, superblock.landing);
+        self.looked_up.insert(head);
+        if landing == 0 {
+            let leaves = self.code.returns_here(head);
+            let mut after = 0;
+            let published = self.space.publish_cold(body, |code, miss| {
+                after = expansions::checked_entry(code, head, miss);
+                if leaves {
+                    expansions::record_leave(code, head);
+                }
+                code.jump(body);
+            });
+            (entry, landing) = match published {
+                Some(entry) => (entry, after),
+                None => (0, body),
+            };
+            let superblock = &mut self.superblocks[number as usize];
+            (superblock.checked, superblock.landing) = (entry, landing);
+        }
+        if entry != 0 {
+            self.space.make_known(head, entry, landing);
+        }
+    }
+
+    /// Gives up what was translated from `pc` on.
+    pub fn give_up(&mut self, pc: u64) {
+        if let Some(number) = self.by_head.remove(&pc) {
+            let superblock = &mut self.superblocks[number as usize];
+            superblock.dead = true;
+            let (body, checked) = (superblock.body, superblock.checked);
+            // Whoever comes to it, by a jump or by a lookup, stops; the next translation takes the jumps over.
+            self.space.trap_at(body);
+            self.traps.insert(body, Trap::Missing(pc));
+            if checked != 0 {
+                self.space.make_unknown(pc, checked);
+                let landing = self.superblock(number).landing;
+                if landing != body {
+                    self.space.trap_at(landing);
+                    self.traps.insert(landing, Trap::Missing(pc));
+                }
+            }
+        }
+    }
+
+    /// Code in this memory may have changed.
+    pub fn memory_changed(&mut self, start: u64, length: u64) {
+        let (start, end) = (start & !(PAGE - 1), start.saturating_add(length).next_multiple_of(PAGE));
+        self.code.map_changed();
+        for page in self.code.read_within(start, end) {
+            self.code.forget(page);
+            self.code.protected.remove(&page);
+            for number in self.page_superblocks.remove(&page).unwrap_or_default() {
+                let head = self.superblock(number).head;
+                if self.by_head.get(&head) == Some(&number) {
+                    self.give_up(head);
+                }
+            }
+        }
+    }
+
+    /// Synchronisation functions return to `pc`. What shares its entry of the table is recorded as such too: whoever reads the records
+    /// tells by the stack pointer.
+    pub fn add_return(&mut self, pc: u64) {
+        let index = self.space.lookup.index(pc);
+        self.looked_up.insert(pc);
+        if self.code.returns.insert(index) {
+            let heads: Vec<u64> =
+                self.by_head.keys().copied().filter(|&head| self.space.lookup.index(head) == index).collect();
+            for head in heads {
+                self.give_up(head);
+            }
+        }
+        self.space.mark_return(pc);
+    }
+
+    /// A routine that was handed to a function gets a role: all that runs into it is translated anew.
+    pub fn add_routine(&mut self, pc: u64, role: crate::sync_functions::Role) {
+        if !self.code.knows_routine(pc) && self.code.add_routine(pc, role) {
+            let page = pc & !(PAGE - 1);
+            for number in self.page_superblocks.get(&page).cloned().unwrap_or_default() {
+                let superblock = self.superblock(number);
+                if !superblock.dead && superblock.instructions.iter().any(|i| i.pc.0 == pc) {
+                    let head = superblock.head;
+                    self.give_up(head);
+                }
+            }
+        }
+        self.space.mark_routine(pc);
+    }
+}
