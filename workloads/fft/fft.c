@@ -12,8 +12,8 @@
  *     5. transform each row
  *     6. transpose                     element (k2, k1) is output k1 + s * k2
  *
- * Transposes go by blocks, each thread beginning at another column of blocks. A barrier stands between phases, and
- * there are no locks. Main starts p - 1 threads and then calls the worker function itself, as thread 0.
+ * Transposes go by blocks, each thread beginning at the rows of the thread after it. A barrier stands between phases,
+ * and there are no locks. Main starts p - 1 threads and then calls the worker function itself, as thread 0.
  *
  * Checks: outputs against the sum that defines them (all for up to 64 points, four beyond), the energy of input and
  * output (Parseval), and, with -t, the inverse transform of the output against the input. */
@@ -63,21 +63,33 @@ static long first_row(long id) {
     return side * id / thread_count;
 }
 
-/* Writes rows first..end of the transpose of `from` into `to`, block by block. */
-static void transpose_rows(const struct point *from, struct point *to, long first, long end) {
-    long blocks = (side + BLOCK - 1) / BLOCK;
-    long skew = first / BLOCK;
+/* Writes the patch of the transpose of `from` that has rows first..end and columns column..column_end, block by block.
+ * */
+static AS_WRITTEN void transpose_patch(const struct point *from, struct point *to, long first, long end, long column,
+                                       long column_end) {
     for (long row = first; row < end; row += BLOCK) {
         long row_end = row + BLOCK < end ? row + BLOCK : end;
-        for (long step = 0; step < blocks; step++) {
-            long column = (step + skew) % blocks * BLOCK;
-            long column_end = column + BLOCK < side ? column + BLOCK : side;
+        for (long left = column; left < column_end; left += BLOCK) {
+            long right = left + BLOCK < column_end ? left + BLOCK : column_end;
             for (long r = row; r < row_end; r++) {
-                for (long c = column; c < column_end; c++) {
+                for (long c = left; c < right; c++) {
                     to[r * side + c] = from[c * side + r];
                 }
             }
         }
+    }
+}
+
+/* Writes a thread's rows of the transpose of `from` into `to`: first the patches from the threads after it, then those
+ * from the threads before it and its own. So no two threads read the same thread's rows at a time, and the two loops
+ * have trip counts that depend on the thread. */
+static AS_WRITTEN void transpose_rows(const struct point *from, struct point *to, long id) {
+    long first = first_row(id), end = first_row(id + 1);
+    for (long partner = id + 1; partner < thread_count; partner++) {
+        transpose_patch(from, to, first, end, first_row(partner), first_row(partner + 1));
+    }
+    for (long partner = 0; partner <= id; partner++) {
+        transpose_patch(from, to, first, end, first_row(partner), first_row(partner + 1));
     }
 }
 
@@ -130,15 +142,16 @@ static void scale_row(struct point *row, double factor) {
 }
 
 /* A thread's share of one whole transform of `data`. */
-static AS_WRITTEN void transform(long first, long end, int direction) {
-    transpose_rows(data, scratch, first, end);
+static AS_WRITTEN void transform(long id, int direction) {
+    long first = first_row(id), end = first_row(id + 1);
+    transpose_rows(data, scratch, id);
     pthread_barrier_wait(&phase_end);
     for (long row = first; row < end; row++) {
         transform_row(&scratch[row * side], direction);
         twiddle_row(&scratch[row * side], row, direction);
     }
     pthread_barrier_wait(&phase_end);
-    transpose_rows(scratch, data, first, end);
+    transpose_rows(scratch, data, id);
     pthread_barrier_wait(&phase_end);
     for (long row = first; row < end; row++) {
         transform_row(&data[row * side], direction);
@@ -147,7 +160,7 @@ static AS_WRITTEN void transform(long first, long end, int direction) {
         }
     }
     pthread_barrier_wait(&phase_end);
-    transpose_rows(data, scratch, first, end);
+    transpose_rows(data, scratch, id);
     pthread_barrier_wait(&phase_end);
     memcpy(&data[first * side], &scratch[first * side], (size_t)((end - first) * side) * sizeof *data);
 }
@@ -156,11 +169,11 @@ static AS_WRITTEN void *worker(void *argument) {
     long id = (long)(intptr_t)argument;
     long first = first_row(id), end = first_row(id + 1);
     pthread_barrier_wait(&phase_end);
-    transform(first, end, FORWARD);
+    transform(id, FORWARD);
     if (test_inverse) {
         memcpy(&forward[first * side], &data[first * side], (size_t)((end - first) * side) * sizeof *data);
         pthread_barrier_wait(&phase_end);
-        transform(first, end, INVERSE);
+        transform(id, INVERSE);
     }
     pthread_barrier_wait(&phase_end);
     return NULL;
