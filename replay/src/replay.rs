@@ -104,7 +104,11 @@ pub fn replay(
         lower_bound: bounds.iter().sum(),
         upper_bound: lane_instructions.iter().sum(),
         lane_instructions: lane_instructions.clone(),
-        schedule_fnv1a64: parts.iter().map(|p| p.hash).collect::<Option<Vec<u64>>>().map(|h| ScheduleHash::of_warps(&h)),
+        schedule_fnv1a64: parts
+            .iter()
+            .map(|p| p.hash)
+            .collect::<Option<Vec<u64>>>()
+            .map(|h| ScheduleHash::of_warps(&h)),
         memory: sum_memory(parts),
     };
     Ok(specs.iter().zip(parts.chunks(warps.len().max(1))).map(outcome).collect())

@@ -52,8 +52,7 @@ impl<'a> Survey<'a> {
             lanes.push(lane);
             all.merge(observer);
         }
-        let control_flow =
-            if with_control_flow { all.control_flow(source.segments()) } else { ControlFlow::default() };
+        let control_flow = if with_control_flow { all.control_flow(source.segments()) } else { ControlFlow::default() };
         Ok(Survey { source, lanes, control_flow })
     }
 

@@ -19,12 +19,16 @@ enum Statement {
 }
 
 fn statements(depth: u32) -> impl Strategy<Value = Vec<Statement>> {
-    let leaf = prop_oneof![(1u8..5).prop_map(Statement::Straight), (0u8..2).prop_map(|function| Statement::Call { function })];
+    let leaf =
+        prop_oneof![(1u8..5).prop_map(Statement::Straight), (0u8..2).prop_map(|function| Statement::Call { function })];
     leaf.prop_recursive(depth, 24, 4, |inner| {
         let block = prop::collection::vec(inner, 0..4);
         prop_oneof![
-            (any::<u8>(), block.clone(), block.clone())
-                .prop_map(|(seed, then, otherwise)| Statement::Branch { seed, then, otherwise }),
+            (any::<u8>(), block.clone(), block.clone()).prop_map(|(seed, then, otherwise)| Statement::Branch {
+                seed,
+                then,
+                otherwise
+            }),
             (any::<u8>(), 1u8..4, block.clone()).prop_map(|(seed, most, body)| Statement::Loop { seed, most, body }),
             (0u8..2, block).prop_map(|(lock, body)| Statement::Locked { lock, body }),
         ]
@@ -142,7 +146,9 @@ fn lanes_of(program: &[Statement], lanes: u64) -> InMemory {
 
 fn everything(source: &InMemory, options: &ReplayOptions) -> Vec<Outcome> {
     let mut specs: Vec<Spec> = REGISTRY.iter().map(|e| Spec::parse(e.name).unwrap()).collect();
-    specs.extend(Spec::parse_list("maxfun-minpc:mode=2,rd-minsp-pc:hysteresis=0,threshold=8,decrement=yes,long:n=1").unwrap());
+    specs.extend(
+        Spec::parse_list("maxfun-minpc:mode=2,rd-minsp-pc:hysteresis=0,threshold=8,decrement=yes,long:n=1").unwrap(),
+    );
     replay(source, &specs, options, None, &|_, _| {}).unwrap()
 }
 

@@ -11,7 +11,6 @@ use goblin::elf::note::NT_GNU_BUILD_ID;
 use goblin::elf::program_header::{PT_INTERP, PT_LOAD, PT_NOTE, ProgramHeader};
 use goblin::elf::section_header::{SHN_UNDEF, SHT_DYNSYM, SHT_SYMTAB, SectionHeader};
 use goblin::elf::sym::{STB_LOCAL, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, Symtab};
-use goblin::strtab::Strtab;
 
 use crate::symbols::{FileSymbol, SymbolTable};
 
@@ -157,6 +156,12 @@ fn build_id(notes: &[u8], align: u64) -> Option<Vec<u8>> {
     }
 }
 
+/// The zero-ended string at that place of a string table.
+fn name_at(names: &[u8], at: usize) -> Option<&str> {
+    let end = names.get(at..)?.iter().position(|&b| b == 0)? + at;
+    std::str::from_utf8(&names[at..end]).ok()
+}
+
 fn read_symbols(source: &Source<'_>, header: &Header, context: Ctx) -> Option<Vec<FileSymbol>> {
     let size = u64::from(header.e_shnum) * u64::from(header.e_shentsize);
     if header.e_shnum == 0 {
@@ -169,7 +174,6 @@ fn read_symbols(source: &Source<'_>, header: &Header, context: Ctx) -> Option<Ve
         let Some(names) = sections.get(section.sh_link as usize) else { continue };
         let Some(entries) = source.read(section.sh_offset, section.sh_size) else { continue };
         let Some(names) = source.read(names.sh_offset, names.sh_size) else { continue };
-        let names = Strtab::from_slice_unparsed(&names, 0, names.len(), 0);
         let Ok(entries) = Symtab::parse(&entries, 0, entries.len() / 24, context) else { continue };
         for entry in &entries {
             let kind = entry.st_type();
@@ -177,7 +181,7 @@ fn read_symbols(source: &Source<'_>, header: &Header, context: Ctx) -> Option<Ve
                 continue;
             }
             let in_code = sections.get(entry.st_shndx).is_some_and(SectionHeader::is_executable);
-            let Some(name) = names.get_at(entry.st_name) else { continue };
+            let Some(name) = name_at(&names, entry.st_name) else { continue };
             if !in_code || name.is_empty() {
                 continue;
             }
