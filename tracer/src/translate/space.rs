@@ -122,7 +122,8 @@ impl Space {
             lookup_traps: Vec::new(),
             second_used: 0,
         };
-        let cache = mapper.map(&near(pc), CACHE_LEN, libc::PROT_READ | libc::PROT_EXEC)?;
+        let places: Vec<u64> = near(pc).into_iter().chain(far()).collect();
+        let cache = mapper.map(&places, CACHE_LEN, libc::PROT_READ | libc::PROT_EXEC)?;
         space.add_cache(cache.0, cache.1);
         space.syscall_at = space.caches[0].base;
         let empty = space.caches[0].miss.to_le_bytes().repeat(1 << FIRST_BITS);
@@ -161,15 +162,21 @@ impl Space {
                 Mapper { process: self.process, syscall_at: self.syscall_at, name: self.slot_address(0) + 2048 };
             self.slots.write(2048, b"lockstep\0");
             let mapper = Mapper { process: thread, ..mapper };
-            let mapped = mapper.map_of(self.process, &near(pc), CACHE_LEN, libc::PROT_READ | libc::PROT_EXEC);
-            found = match mapped {
-                Ok((memory, base)) => {
-                    self.add_cache(memory, base);
-                    Some(self.caches.len() - 1)
+            for places in [near(pc), far()] {
+                let mapped = mapper.map_of(self.process, &places, CACHE_LEN, libc::PROT_READ | libc::PROT_EXEC);
+                found = match mapped {
+                    Ok((memory, base)) => {
+                        self.add_cache(memory, base);
+                        Some(self.caches.len() - 1)
+                    }
+                    Err(SetUpError::Lost(lost)) => return Err(lost),
+                    // Code that is far from what it uses is slower, but right.
+                    Err(SetUpError::Refused(..)) => self.caches.iter().position(fits),
+                };
+                if found.is_some() {
+                    break;
                 }
-                Err(SetUpError::Lost(lost)) => return Err(lost),
-                Err(SetUpError::Refused(..)) => self.caches.iter().position(fits),
-            };
+            }
         }
         let cache = found.ok_or(remote::Lost::Gone)?;
         let c = &mut self.caches[cache];
@@ -362,9 +369,13 @@ fn near(pc: u64) -> Vec<u64> {
         places.push(around.wrapping_sub(0x2000_0000 + distance));
         places.push(around.wrapping_add(0x2000_0000 + distance));
     }
-    places.extend((0..64).map(|step| 0x2000_0000_0000 + step * 0x1000_0000));
-    places.retain(|place| (0x10000..0x7fff_0000_0000).contains(place));
+    places.retain(|place| (0x10000..0x7fff_ffff_f000 - CACHE_LEN).contains(place));
     places
+}
+
+/// Where a cache could lie that need not be near anything.
+fn far() -> Vec<u64> {
+    (0..64).map(|step| 0x2000_0000_0000 + step * 0x1000_0000).collect()
 }
 
 /// Makes the calls by which memory comes into the program.
