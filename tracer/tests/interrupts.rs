@@ -1,0 +1,74 @@
+//! Ctrl-C and its kin end the program, and the trace is whole.
+
+mod support;
+
+use std::io::Read;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use support::{Recorded, compile, place, record_command};
+
+/// Starts the program in a process group of its own, as a shell does, and waits until it is in its loop.
+fn start(mode: &str) -> (Child, Recorded) {
+    let path = place("trace.bin");
+    let mut command = record_command("", &path, &compile("endless.c", &["-static"]), &[mode]);
+    let mut child = command.process_group(0).stdout(Stdio::piped()).spawn().unwrap();
+    child.stdout.as_mut().unwrap().read_exact(&mut [0; 6]).unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    let output = std::process::Output { status: ExitStatus::from_raw(0), stdout: Vec::new(), stderr: Vec::new() };
+    (child, Recorded { output, outcome: String::new(), path })
+}
+
+fn kill(signal: &str, target: &str) {
+    assert!(Command::new("kill").args([signal, "--", target]).status().unwrap().success());
+}
+
+#[test]
+fn an_interrupt_of_the_group_ends_the_program() {
+    let (mut child, recorded) = start("");
+    kill("-INT", &format!("-{}", child.id()));
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(recorded.trace().finish().unwrap().signal, Some(2));
+}
+
+#[test]
+fn signals_to_the_recorder_alone_are_passed_on() {
+    for (signal, status) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {
+        let (mut child, recorded) = start("wait");
+        kill(signal, &child.id().to_string());
+        assert_eq!(child.wait().unwrap().code(), Some(status));
+        assert_eq!(recorded.trace().finish().unwrap().signal, Some(status - 128));
+    }
+}
+
+#[test]
+fn a_program_that_handles_the_interrupt_ends_by_itself() {
+    let (mut child, recorded) = start("handle");
+    kill("-INT", &child.id().to_string());
+    assert_eq!(child.wait().unwrap().code(), Some(11));
+    assert_eq!(recorded.trace().finish().unwrap().stopped_early, None);
+}
+
+#[test]
+fn a_program_that_ignores_the_interrupt_is_killed() {
+    let (mut child, recorded) = start("ignore");
+    kill("-INT", &child.id().to_string());
+    assert_eq!(child.wait().unwrap().code(), Some(137));
+    assert!(recorded.trace().finish().unwrap().stopped_early.as_ref().unwrap().contains("interrupted"));
+}
+
+#[test]
+fn nothing_is_left_behind_when_the_recorder_is_killed() {
+    let (mut child, _) = start("wait");
+    let group = child.id();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // The program has the group of its recorder; the kernel takes a moment to end it.
+    let alive = || Command::new("kill").args(["-0", "--", &format!("-{group}")]).output().unwrap().status.success();
+    let gone = (0..500).any(|_| {
+        std::thread::sleep(Duration::from_millis(10));
+        !alive()
+    });
+    assert!(gone, "the program outlived its recorder");
+}

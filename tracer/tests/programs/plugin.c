@@ -1,0 +1,2 @@
+/* The library that `loads.c` loads. */
+int answer(void) { return 42; }
