@@ -182,3 +182,41 @@ pub fn event(cursor: &mut Cursor, last_seq: &mut u64, modules: usize) -> Result<
         code => return Err(format!("event code {code} is unknown to this version")),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The name of a variant, as `Debug` writes it.
+    fn name(value: impl std::fmt::Debug) -> String {
+        let text = format!("{value:?}");
+        text.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default().to_owned()
+    }
+
+    #[test]
+    fn every_code_is_that_of_the_event_of_its_name() {
+        for (expected, code) in EVENT_CODES {
+            let mut bytes = [0; 12];
+            bytes[0] = code;
+            let decoded = event(&mut Cursor::new(&bytes), &mut 0, 1).unwrap();
+            assert_eq!(name(decoded), expected);
+            let mut encoded = Vec::new();
+            put_event(&mut encoded, &decoded, &mut 0);
+            assert_eq!(encoded, bytes[..encoded.len()]);
+        }
+        let next = EVENT_CODES.len() as u8;
+        assert!(event(&mut Cursor::new(&[next, 0, 0, 0, 0, 0]), &mut 0, 1).is_err(), "code {next} is not in the list");
+    }
+
+    #[test]
+    fn every_code_of_a_thread_s_end_is_that_of_its_name() {
+        for (expected, code) in EXIT_CODES {
+            let Ok(Event::ThreadEnd { exit, .. }) = event(&mut Cursor::new(&[1, code, 0, 0]), &mut 0, 1) else {
+                panic!("code {code} is no thread's end");
+            };
+            assert_eq!(name(exit), expected);
+        }
+        let next = EXIT_CODES.len() as u8;
+        assert!(event(&mut Cursor::new(&[1, next, 0, 0]), &mut 0, 1).is_err(), "code {next} is not in the list");
+    }
+}

@@ -106,6 +106,11 @@ impl ChunkKind {
     }
 }
 
+/// The size of a stream chunk's payload before its columns, in bytes.
+pub const STREAM_HEAD_LEN: usize = 48;
+/// The bit of an instruction's kind in a table chunk that says that the stream holds the stack pointer after it.
+pub const RECORDED_SP: u8 = 0x80;
+
 /// The chunk's payload is a zstd frame; without it the payload stands as it is.
 pub const FLAG_COMPRESSED: u8 = 1;
 /// A reader that does not know the chunk's kind may skip it.

@@ -20,15 +20,27 @@ pub struct Mapping {
 /// What a module is to the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[repr(u8)]
 pub enum ModuleRole {
     /// The program itself.
-    Main,
+    Main = 0,
     /// The dynamic loader.
-    Loader,
+    Loader = 1,
     /// A shared library.
-    Library,
+    Library = 2,
     /// Code that the kernel supplies (`[vdso]`).
-    Kernel,
+    Kernel = 3,
+}
+
+impl ModuleRole {
+    /// Every role, in the order of its code in the file.
+    pub const ALL: [ModuleRole; 4] = [ModuleRole::Main, ModuleRole::Loader, ModuleRole::Library, ModuleRole::Kernel];
+
+    /// The role with this code in the file, if there is one.
+    #[must_use]
+    pub fn from_code(code: u8) -> Option<ModuleRole> {
+        ModuleRole::ALL.get(code as usize).copied()
+    }
 }
 
 /// An executable or library as it was mapped.

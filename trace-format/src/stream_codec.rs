@@ -12,12 +12,9 @@
 
 use crate::bytes::{Cursor, put_delta};
 use crate::event_codec;
-use crate::layout::{ESCAPE, MAX_ITEMS, TARGET_RAW};
+use crate::layout::{ESCAPE, MAX_ITEMS, STREAM_HEAD_LEN, TARGET_RAW};
 use crate::shape::{Shape, Shapes};
 use crate::{BlockId, Event};
-
-/// The size of the payload before its columns, in bytes.
-pub const HEAD_LEN: usize = 48;
 
 /// A thread's items that are not in a chunk yet.
 #[derive(Debug, Default)]
@@ -134,7 +131,7 @@ impl StreamBuffer {
         self.base = taken.now;
         self.now = taken.now;
         self.last_sp = taken.now.sp;
-        let mut payload = Vec::with_capacity(HEAD_LEN + taken.len());
+        let mut payload = Vec::with_capacity(STREAM_HEAD_LEN + taken.len());
         for long in [taken.base.sp, taken.base.address, taken.base.seq] {
             payload.extend(long.to_le_bytes());
         }

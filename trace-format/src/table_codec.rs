@@ -5,25 +5,16 @@
 //! it has, and its constant change of the stack pointer, if that is constant.
 
 use crate::bytes::{Cursor, put_bytes, put_delta, put_varint, zigzag};
+use crate::layout::RECORDED_SP;
 use crate::{Block, Instruction, Kind, Mapping, Module, ModuleRole, Pc, SpEffect, Symbol};
 
-/// The bit of an instruction's kind that says that the stream holds the stack pointer after it.
-pub const RECORDED_SP: u8 = 0x80;
 /// The longest instruction, in bytes.
 const MAX_INSTRUCTION_LEN: u8 = 15;
-
-/// Roles in the order of their codes.
-const ROLES: [ModuleRole; 4] = [ModuleRole::Main, ModuleRole::Loader, ModuleRole::Library, ModuleRole::Kernel];
 
 /// Appends a module.
 pub fn put_module(out: &mut Vec<u8>, module: &Module) {
     put_bytes(out, module.path.as_bytes());
-    out.push(match module.role {
-        ModuleRole::Main => 0,
-        ModuleRole::Loader => 1,
-        ModuleRole::Library => 2,
-        ModuleRole::Kernel => 3,
-    });
+    out.push(module.role as u8);
     put_varint(out, module.bias);
     match &module.build_id {
         None => out.push(0),
@@ -57,7 +48,7 @@ fn mapping(cursor: &mut Cursor) -> Result<Mapping, String> {
 fn module(cursor: &mut Cursor) -> Result<Module, String> {
     let path = cursor.string()?;
     let code = cursor.byte()?;
-    let role = *ROLES.get(usize::from(code)).ok_or_else(|| format!("module role {code} is unknown to this version"))?;
+    let role = ModuleRole::from_code(code).ok_or_else(|| format!("module role {code} is unknown to this version"))?;
     let bias = cursor.varint()?;
     let build_id = if flag(cursor)? { Some(cursor.bytes()?.to_vec()) } else { None };
     let mappings = list(cursor, 4, mapping)?;
