@@ -5,7 +5,10 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use flate2::read::GzDecoder;
-use trace_format::{Error, Event, Item, Kind, SpEffect, ThreadId, Trace, write_text};
+use trace_format::{
+    Block, Error, Event, Finish, Instruction, Item, Kind, Meta, Pc, Seq, SpEffect, SyncFunction, ThreadId, Trace,
+    TraceWriter, write_text,
+};
 
 fn vectors() -> Vec<PathBuf> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../heuristics/conformance/");
@@ -131,4 +134,88 @@ fn unreadable_lines_are_told_with_their_number_and_fault() {
     assert!(fault(&long).contains("line 2: the line is longer than 16384 bytes"));
     let error = Trace::from_bytes(b"thread 0\n\xff\n".to_vec(), "made.trace").unwrap_err();
     assert!(matches!(error, Error::Text { line: 2, .. }));
+}
+
+/// A recorded thread: its items, given to the writer.
+fn recorded(items: &[(&str, Vec<Instruction>)], events: &[(usize, Event)]) -> Trace {
+    let meta = Meta { engine: "step".into(), ..Meta::default() };
+    let mut writer = TraceWriter::new(Vec::new(), "made.bin", &meta).unwrap();
+    let thread = ThreadId(0);
+    let start = Event::ThreadStart { parent: None, os_tid: 1, sp: 0x7000_0000, seq: Seq(0) };
+    writer.event(thread, start).unwrap();
+    for (i, (what, instructions)) in items.iter().enumerate() {
+        for (_, event) in events.iter().filter(|(before, _)| *before == i) {
+            writer.event(thread, *event).unwrap();
+        }
+        let block = Block { instructions: instructions.clone(), code: Vec::new() };
+        let id = writer.add_block(block).unwrap();
+        match *what {
+            "half" => writer.partial(thread, id, 1, &[], &[]).unwrap(),
+            "far" => writer.block(thread, id, &[0x7000_0000 + 0x100], &[]).unwrap(),
+            _ => writer.block(thread, id, &[], &[]).unwrap(),
+        }
+    }
+    Trace::from_bytes(writer.finish(&Finish::default()).unwrap(), "made.bin").unwrap()
+}
+
+fn one(pc: u64, kind: Kind) -> Vec<Instruction> {
+    let change = if kind.is_call() { -8 } else { i32::from(kind == Kind::Return) * 8 };
+    vec![Instruction { pc: Pc(pc), len: 1, kind, sp: SpEffect::Add(change), memory: 0 }]
+}
+
+#[test]
+fn a_recorded_trace_is_written_against_its_first_stack_pointer() {
+    let mut pair = one(0x10, Kind::Plain);
+    pair[0].sp = SpEffect::Add(-16);
+    pair.extend(one(0x11, Kind::Branch));
+    let mut far = one(0x12, Kind::Jump);
+    far[0].sp = SpEffect::Recorded;
+    let wait = Event::Leave { function: SyncFunction::BarrierWait, result: 0, seq: Seq(1) };
+    let unlock = Event::Leave { function: SyncFunction::MutexUnlock, result: 0, seq: Seq(2) };
+    let trace = recorded(
+        &[("", pair.clone()), ("half", pair), ("far", far), ("", one(0x13, Kind::Plain)), ("", one(0x14, Kind::Plain))],
+        &[(0, Event::SetSp(0x7000_0000)), (2, wait), (3, unlock)],
+    );
+    assert_eq!(body(&to_text(&trace)), "thread 0\n10 0 -\n11 -16 -\n10 -16 B\n12 -32 W\n13 256 B\n14 256 -\n");
+}
+
+#[test]
+fn only_returns_from_called_functions_bear_the_flag() {
+    let call = |pc| ("", one(pc, Kind::Call));
+    let ret = |pc| ("", one(pc, Kind::Return));
+    let trace = recorded(&[call(1), call(2), ret(3), ret(4), ret(5), ("", one(6, Kind::Plain))], &[]);
+    assert_eq!(body(&to_text(&trace)), "thread 0\n1 0 C\n2 -8 BC\n3 -16 BR\n4 -8 BR\n5 0 B\n6 8 B\n");
+}
+
+#[test]
+fn a_signal_handler_s_own_return_bears_no_flag() {
+    let signal = Event::Signal { number: 10, handler: Pc(0x20) };
+    let items = [
+        ("", one(1, Kind::Call)),
+        ("", one(0x20, Kind::Call)),
+        ("", one(0x30, Kind::Return)),
+        ("", one(0x21, Kind::Return)),
+        ("", one(2, Kind::Return)),
+    ];
+    // The handler runs on a stack of its own, above the thread's.
+    let events =
+        [(1, signal), (1, Event::SetSp(0x7100_0000)), (4, Event::SignalReturn), (4, Event::SetSp(0x7000_0000 - 8))];
+    let text = body(&to_text(&recorded(&items, &events)));
+    let flags: Vec<&str> = text.lines().skip(1).map(|line| line.split(' ').nth(2).unwrap()).collect();
+    assert_eq!(flags, ["C", "BC", "BR", "B", "BR"]);
+}
+
+#[test]
+fn functions_left_by_a_longjmp_are_not_open_any_more() {
+    let mut back = one(4, Kind::IndirectJump);
+    back[0].sp = SpEffect::Add(16);
+    let items = [
+        ("", one(1, Kind::Call)),
+        ("", one(2, Kind::Call)),
+        ("", one(3, Kind::Call)),
+        ("", back),
+        ("", one(2, Kind::Return)),
+    ];
+    let text = body(&to_text(&recorded(&items, &[])));
+    assert!(text.ends_with("4 -24 B\n2 -8 BR\n"), "{text}");
 }

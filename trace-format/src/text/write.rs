@@ -28,9 +28,17 @@ fn write_thread(
     out: &mut impl Write,
     io: impl Fn(io::Error) -> Error + Copy,
 ) -> Result<()> {
-    // A text's flag R is what it says it is; the depth of a recorded thread has to be counted.
-    let depth = (trace.meta().engine != "text").then_some(0);
-    let mut state = State { blocks: trace.blocks(), sp: 0, base: None, starts_block: false, waited: false, depth };
+    // A text's flag R is what it says it is; the open functions of a recorded thread have to be followed.
+    let open = (trace.meta().engine != "text").then(Vec::new);
+    let mut state = State {
+        blocks: trace.blocks(),
+        sp: 0,
+        base: None,
+        starts_block: false,
+        waited: false,
+        open,
+        interrupted: Vec::new(),
+    };
     let mut stream = trace.stream(thread);
     while let Some(item) = stream.next()? {
         match item {
@@ -57,8 +65,11 @@ struct State<'a> {
     starts_block: bool,
     /// Whether the thread waited at a barrier since the last instruction.
     waited: bool,
-    /// How many functions it is inside of, not counting the one it began in; none where returns are taken as they are.
-    depth: Option<u64>,
+    /// The stack pointer at the start of each called function that has not returned; none where returns are taken as
+    /// they are.
+    open: Option<Vec<u64>>,
+    /// The same of what signal handlers have interrupted.
+    interrupted: Vec<Vec<u64>>,
 }
 
 impl State<'_> {
@@ -67,6 +78,16 @@ impl State<'_> {
             Event::ThreadStart { sp, .. } | Event::SetSp(sp) => self.sp = sp,
             Event::WarpBarrier => self.waited = true,
             Event::Leave { function: SyncFunction::BarrierWait | SyncFunction::TeamBarrier, .. } => self.waited = true,
+            Event::Signal { .. } => self.interrupted.extend(self.open.as_mut().map(std::mem::take)),
+            Event::SignalReturn => {
+                if let Some(open) = self.interrupted.pop() {
+                    self.open = Some(open);
+                }
+            }
+            Event::Exec => {
+                self.open = self.open.take().map(|_| Vec::new());
+                self.interrupted.clear();
+            }
             _ => {}
         }
     }
@@ -98,17 +119,25 @@ impl State<'_> {
                 }
                 (SpEffect::Recorded, []) => unreachable!("the reader checked the number of stack pointers"),
             };
+            if let Some(open) = self.open.as_mut().filter(|_| instruction.kind.is_call()) {
+                open.push(self.sp);
+            }
         }
         Ok(())
     }
 
-    fn write_flags(&mut self, kind: Kind, out: &mut impl Write) -> io::Result<()> {
-        let returns = kind == Kind::Return && self.depth != Some(0);
-        match &mut self.depth {
-            Some(depth) if kind.is_call() => *depth += 1,
-            Some(depth) if returns => *depth -= 1,
-            _ => {}
+    /// Whether a return leaves a called function, rather than the one in which the thread or a signal handler began.
+    fn leaves_called(&mut self) -> bool {
+        let Some(open) = &mut self.open else { return true };
+        // Functions further down the stack were left by longjmp or an exception.
+        while open.last().is_some_and(|&start| start < self.sp) {
+            open.pop();
         }
+        open.pop_if(|start| *start == self.sp).is_some()
+    }
+
+    fn write_flags(&mut self, kind: Kind, out: &mut impl Write) -> io::Result<()> {
+        let returns = kind == Kind::Return && self.leaves_called();
         let flags = [(self.starts_block, "B"), (self.waited, "W"), (kind.is_call(), "C"), (returns, "R")];
         self.starts_block = kind.transfers_control();
         self.waited = false;
