@@ -22,7 +22,8 @@ const INTERVAL: Duration = Duration::from_millis(20);
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt {
     requests: Arc<AtomicU32>,
-    signals: bool,
+    /// How many signals had come when it began to listen to them; none: it does not.
+    signals_before: Option<u32>,
 }
 
 impl Interrupt {
@@ -31,7 +32,7 @@ impl Interrupt {
     #[must_use]
     pub fn on_signals() -> Interrupt {
         ptrace::watch_signals();
-        Interrupt { requests: Arc::default(), signals: true }
+        Interrupt { requests: Arc::default(), signals_before: Some(ptrace::received().count) }
     }
 
     /// Asks the program to end, as one Ctrl-C does.
@@ -79,20 +80,23 @@ impl Drop for Watch {
 }
 
 fn watch(interrupt: &Interrupt, process: &ProcessHandle, done: &AtomicBool, killed: &AtomicBool) {
-    // Signals that came before this program's start are not meant for it; requests of the caller are.
-    let mut seen = ptrace::received().count;
+    let mut seen = interrupt.signals_before.unwrap_or(0);
     let mut seen_requests = 0;
     let mut passed_on = 0;
     while !done.load(Ordering::Acquire) {
         let requests = interrupt.requests.load(Ordering::Acquire);
         let received = ptrace::received();
-        let signals = if interrupt.signals { received.count.wrapping_sub(seen) } else { 0 };
+        let signals = interrupt.signals_before.map_or(0, |_| received.count.wrapping_sub(seen));
         let new = signals + (requests - seen_requests);
         if new > 0 {
             let last =
                 if signals > 0 { received } else { Received { count: 0, signal: libc::SIGINT, from_terminal: false } };
-            passed_on += new;
             (seen, seen_requests) = (received.count, requests);
+            // Ctrl-C is not meant for what a shell has put in the background, with SIGINT ignored.
+            if last.from_terminal && ptrace::ignored_before().contains(&last.signal) {
+                continue;
+            }
+            passed_on += new;
             if passed_on > 1 || is_ignored(process, last.signal) {
                 killed.store(true, Ordering::Release);
                 let _ = process.send(libc::SIGKILL);

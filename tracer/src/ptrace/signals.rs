@@ -45,7 +45,8 @@ extern "C" fn note(signal: i32, info: *mut libc::siginfo_t, _context: *mut libc:
     COUNT.fetch_add(1, Ordering::Release);
 }
 
-/// From now on SIGINT, SIGTERM, SIGHUP and SIGQUIT no longer end this process, but are noted.
+/// From now on SIGINT, SIGTERM, SIGHUP and SIGQUIT no longer end this process, but are noted. Those ignored so far stay
+/// so (`nohup`), but for SIGINT: shells start background jobs with SIGINT ignored, and `kill -INT` shall end them all the same.
 pub fn watch_signals() {
     let mut ignored = IGNORED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     for signal in WATCHED {
@@ -53,10 +54,14 @@ pub fn watch_signals() {
         // for, and does nothing but atomic stores.
         let before = unsafe {
             let mut before: libc::sigaction = std::mem::zeroed();
+            libc::sigaction(signal, std::ptr::null(), &mut before);
+            if before.sa_sigaction == libc::SIG_IGN && signal != libc::SIGINT {
+                continue;
+            }
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = note as *const () as usize;
             action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
-            libc::sigaction(signal, &action, &mut before);
+            libc::sigaction(signal, &action, std::ptr::null_mut());
             before.sa_sigaction
         };
         if before == libc::SIG_IGN && !ignored.contains(&signal) {

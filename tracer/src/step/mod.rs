@@ -184,7 +184,7 @@ impl<'a> Session<'a> {
                 self.stop_recording("the trace could not be written".to_owned());
             }
             rounds += 1;
-            if rounds % PROGRESS_ROUNDS == 0
+            if rounds.is_multiple_of(PROGRESS_ROUNDS)
                 && let Some(tell) = &self.options.progress
             {
                 tell(self.recorder.progress());

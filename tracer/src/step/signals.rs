@@ -23,6 +23,8 @@ const FRAME_STACK: u64 = 24;
 const FRAME_SP: u64 = 168;
 const FRAME_PC: u64 = 176;
 const FRAME_MASK: u64 = 304;
+/// There too: the saved argument registers of system calls, in order.
+pub(super) const FRAME_ARGUMENTS: [u64; 6] = [112, 120, 144, 64, 48, 56];
 
 impl Session<'_> {
     /// The kernel has built the frame of a signal handler; its first instruction is next.

@@ -3,7 +3,7 @@
 use nix::libc;
 use trace_format::{Event, ThreadExit};
 
-use super::thread::{Process, Thread};
+use super::thread::{Child, Process, Thread};
 use super::{Birth, Session};
 use crate::decode::Class;
 use crate::engine::Exit;
@@ -39,17 +39,18 @@ impl Session<'_> {
         }
     }
 
-    /// The registers of a stopped thread, after an argument changed for a system call got its own value back. None when the
-    /// thread was killed in the meantime.
-    fn registers_at_stop(&mut self, tid: Tid) -> Option<Registers> {
+    /// The registers of a stopped thread, after an argument changed for a system call got its own value back; `code` is the
+    /// `si_code` of its signal. None when the thread was killed in the meantime.
+    fn registers_at_stop(&mut self, tid: Tid, code: i32) -> Option<Registers> {
         let mut registers = ptrace::registers(tid).ok()?;
-        self.restore_argument(tid, &mut registers);
+        self.restore_argument(tid, &mut registers, code == TRAP_HANDLER);
         Some(registers)
     }
 
     /// SIGTRAP: a step is done, a handler begins, or it is the program's own.
     fn trap(&mut self, tid: Tid) {
-        let (Some(registers), Ok(info)) = (self.registers_at_stop(tid), ptrace::signal_info(tid)) else { return };
+        let Ok(info) = ptrace::signal_info(tid) else { return };
+        let Some(registers) = self.registers_at_stop(tid, info.code()) else { return };
         let thread = &self.threads[&tid];
         let moved = registers.rip != thread.registers.rip;
         let class = thread.next.decoded.class;
@@ -97,7 +98,7 @@ impl Session<'_> {
 
     /// A signal is about to be delivered.
     fn signal(&mut self, tid: Tid, signal: i32) {
-        let Some(registers) = self.registers_at_stop(tid) else { return };
+        let Some(registers) = self.registers_at_stop(tid, 0) else { return };
         let thread = &self.threads[&tid];
         // A fault leaves the pc where it was: that instruction has not run.
         if registers.rip != thread.registers.rip && !thread.restarting {
@@ -110,13 +111,14 @@ impl Session<'_> {
     /// A signal of a thread that is no longer recorded. The trap of its last step is ours.
     fn signal_unrecorded(&mut self, tid: Tid, stop: Stop) {
         let Stop::Signal(signal) = stop else { return };
-        if self.registers_at_stop(tid).is_none() {
+        let code = match ptrace::signal_info(tid) {
+            Ok(info) if signal == libc::SIGTRAP && self.threads[&tid].stepping => info.code(),
+            _ => 0,
+        };
+        if self.registers_at_stop(tid, code).is_none() {
             return;
         }
-        let code = ptrace::signal_info(tid).map_or(0, |info| info.code());
-        let ours = signal == libc::SIGTRAP
-            && self.threads[&tid].stepping
-            && matches!(code, TRAP_TRACE | TRAP_BREAKPOINT | TRAP_HANDLER);
+        let ours = matches!(code, TRAP_TRACE | TRAP_BREAKPOINT | TRAP_HANDLER);
         self.go_on(tid, if ours { 0 } else { signal });
     }
 
@@ -192,16 +194,13 @@ impl Session<'_> {
             let (parent, process, mut trap) = (thread.id, thread.process, thread.trap);
             trap.deferred = None;
             if let Some(syscall) = &mut thread.syscall {
-                syscall.child_noted = true;
+                syscall.child = if is_thread { Child::Thread } else { Child::Process(id) };
             }
             let process = if is_thread {
                 process
             } else {
                 let copy = self.processes[&process].clone();
                 self.processes.insert(child, copy);
-                // The call's instruction is part of what came before the fork.
-                self.flush(tid);
-                self.recorder.event(parent, Event::Fork { child: child.0.cast_unsigned(), thread: Some(id) });
                 child
             };
             self.births.insert(child, Birth { id, parent, process, trap });
@@ -217,7 +216,7 @@ impl Session<'_> {
     /// The thread is about to end; its registers can still be read.
     fn exiting(&mut self, tid: Tid) {
         if self.threads[&tid].recording {
-            let registers = self.registers_at_stop(tid);
+            let registers = self.registers_at_stop(tid, 0);
             if let Some(registers) = registers.filter(|r| r.rip != self.threads[&tid].registers.rip) {
                 self.retire(tid, &registers);
             }

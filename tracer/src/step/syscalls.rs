@@ -4,7 +4,7 @@ use nix::libc;
 use trace_format::Event;
 
 use super::Session;
-use super::thread::{Syscall, set_syscall_argument, syscall_arguments};
+use super::thread::{Child, Syscall, set_syscall_argument, syscall_arguments};
 use crate::ptrace::{self, Address, Registers, Tid};
 
 /// Numbers that the `libc` crate does not have.
@@ -20,7 +20,7 @@ impl Session<'_> {
         let mut registers = thread.registers;
         let number = registers.rax;
         let arguments = syscall_arguments(&registers);
-        thread.syscall = Some(Syscall { number, arguments, restore: None, child_noted: false });
+        thread.syscall = Some(Syscall { number, arguments, restore: None, child: Child::Unannounced });
         let process = thread.process;
         match number.cast_signed() {
             libc::SYS_rt_sigprocmask => return self.change_mask(tid, &registers),
@@ -43,17 +43,23 @@ impl Session<'_> {
         None
     }
 
-    /// Gives back the argument that was changed for the call.
-    pub(super) fn restore_argument(&mut self, tid: Tid, registers: &mut Registers) {
+    /// Gives back the argument that was changed for the call. `in_handler`: a signal came between, so that it lies in the
+    /// frame of the handler, whose first instruction is next.
+    pub(super) fn restore_argument(&mut self, tid: Tid, registers: &mut Registers, in_handler: bool) {
         let Some(call) = self.threads.get_mut(&tid).and_then(|thread| thread.syscall.as_mut()) else { return };
-        // While the kernel may start the call again, it needs the changed one.
-        if let Some(number) = call.restore
-            && !super::execution::asks_for_restart(registers)
-        {
-            set_syscall_argument(registers, number, call.arguments[number]);
-            call.restore = None;
+        let Some(number) = call.restore else { return };
+        let value = call.arguments[number];
+        if in_handler {
+            let place = Address(registers.rsp).plus(super::signals::FRAME_ARGUMENTS[number]);
+            ptrace::write(tid, place, &value.to_le_bytes());
+        } else if super::execution::asks_for_restart(registers) {
+            // The kernel may start the call again, and needs the changed one.
+            return;
+        } else {
+            set_syscall_argument(registers, number, value);
             let _ = ptrace::set_registers(tid, registers);
         }
+        call.restore = None;
     }
 
     /// Whether the system call that has just stopped was interrupted, and may be started again.
@@ -94,10 +100,13 @@ impl Session<'_> {
                 self.memory_changed(tid, first, second);
                 self.memory_changed(tid, now.rax, third);
             }
-            libc::SYS_fork | libc::SYS_vfork | libc::SYS_clone | libc::SYS_clone3
-                if result > 0 && !call.child_noted =>
-            {
-                self.recorder.event(id, Event::Fork { child: result as u32, thread: None });
+            libc::SYS_fork | libc::SYS_vfork | libc::SYS_clone | libc::SYS_clone3 if result > 0 => {
+                let child = result as u32;
+                match call.child {
+                    Child::Thread => {}
+                    Child::Process(thread) => self.recorder.event(id, Event::Fork { child, thread: Some(thread) }),
+                    Child::Unannounced => self.recorder.event(id, Event::Fork { child, thread: None }),
+                }
             }
             libc::SYS_execve | libc::SYS_execveat => {
                 self.processes.entry(process).or_default().exec_thread = None;

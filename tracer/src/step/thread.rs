@@ -66,8 +66,19 @@ pub struct Syscall {
     pub arguments: [u64; 6],
     /// The register of the argument with this number was changed for the call and gets its own value back afterwards.
     pub restore: Option<usize>,
-    /// Whether the thread or process that it made is in the trace already.
-    pub child_noted: bool,
+    /// What the kernel has announced of the thread or process that it made.
+    pub child: Child,
+}
+
+/// A thread or process that a system call made.
+#[derive(Clone, Copy, Debug)]
+pub enum Child {
+    /// Nothing was announced: there is none, or it is a process that runs by itself.
+    Unannounced,
+    /// A thread of the same process.
+    Thread,
+    /// A process whose first thread has this number in the trace.
+    Process(ThreadId),
 }
 
 /// SIGTRAP as the program sees it. The kernel must never find it blocked, or a step would undo the program's handler.
