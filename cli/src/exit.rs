@@ -45,7 +45,8 @@ pub(crate) fn of(verb: impl FnOnce() -> anyhow::Result<ExitCode>) -> ExitCode {
                 // Whoever read our output has had enough of it.
                 return ExitCode::from(141);
             }
-            eprintln!("lockstep: {error:#}");
+            // Every error of ours tells its cause itself.
+            eprintln!("lockstep: {error}");
             ExitCode::from(status_of(&error))
         }
     }

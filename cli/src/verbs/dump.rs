@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use trace_format::Trace;
+use trace_format::{Error, Trace};
 
 use crate::output::Output;
 use crate::table::grouped;
@@ -30,10 +30,16 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         eprintln!("lockstep: {}: {lost}", args.trace.display());
     }
     let mut out = Output::create(&args.output)?;
+    let path = out.path();
+    let failed = |source| replay::Error::Write { path, source };
     if args.text {
-        trace_format::write_text(&trace, &mut out)?
+        trace_format::write_text(&trace, &mut out).map_err(|error| match error {
+            // Of the trace only reading can fail, so another file is the one that is written.
+            Error::Io { path, source, .. } if path != trace.name() => anyhow::Error::from(failed(source)),
+            error => error.into(),
+        })?;
     } else {
-        summary(&trace, &mut out)?
+        summary(&trace, &mut out).map_err(failed)?;
     }
     out.finish()?;
     Ok(ExitCode::SUCCESS)

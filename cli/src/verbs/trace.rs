@@ -74,7 +74,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         say(args, &outcome);
     }
     if let Some(failure) = outcome.failure {
-        eprintln!("lockstep: {failure:#}: the program ran to its end, but its trace is incomplete");
+        eprintln!("lockstep: {failure}: the program ran to its end, but its trace is incomplete");
         return Ok(ExitCode::from(exit::TRACING));
     }
     Ok(ExitCode::from(match outcome.exit {

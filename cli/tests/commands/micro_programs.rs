@@ -5,10 +5,10 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::support::{build, root, succeed};
 use replay::view::{Locks, Region, View, ViewOptions};
 use replay::{Batch, Control, Entry};
 use serde_json::Value;
-use crate::support::{build, root, succeed};
 use trace_format::{Kind, SpEffect, Trace};
 
 /// An instruction of a lane, and how the lane stands before it.

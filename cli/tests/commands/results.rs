@@ -4,8 +4,8 @@ use std::fs;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use serde_json::Value;
 use crate::support::{root, run, succeed};
+use serde_json::Value;
 
 fn vector(case: u32) -> String {
     root().join(format!("heuristics/conformance/case-{case:02}.trace.gz")).to_str().unwrap().to_owned()
