@@ -188,6 +188,7 @@ impl Expander {
         [registers.rdi, registers.rsi, registers.rdx, registers.rcx] = [32, 40, 48, 56].map(|at| wide(words, at));
         let (sp, return_address) = (wide(words, 16), wide(words, 24));
         let (pc, role) = translator.code.roles[words[1] as usize];
+        registers.rip = pc;
         if !stream.transferred {
             return;
         }

@@ -15,6 +15,7 @@ use crate::ptrace::{self, Address, Registers, SignalInfo, Stop, Tid};
 /// Where things lie in the frame that the kernel builds for a handler, from the stack pointer at its first instruction on.
 const FRAME_STACK: u64 = 24;
 const FRAME_SP: u64 = 168;
+const FRAME_PC: u64 = 176;
 const FRAME_MASK: u64 = 304;
 
 /// What the program does at a signal, as `rt_sigaction` was told.
@@ -48,12 +49,13 @@ impl Action {
         bytes
     }
 
-    /// What the kernel is told: no vital signal is blocked by the handler.
+    /// What the kernel is told: no vital signal is blocked by the handler, or ignored.
     #[must_use]
     pub fn for_kernel(self, signal: i32) -> Action {
-        let own = 1u64 << (signal - 1).clamp(0, 63);
-        let flags = if VITAL & own != 0 { self.flags | SA_NODEFER } else { self.flags };
-        Action { flags, mask: self.mask & !VITAL, ..self }
+        let vital = VITAL & 1u64 << (signal - 1).clamp(0, 63) != 0;
+        let flags = if vital { self.flags | SA_NODEFER } else { self.flags };
+        let handler = if vital && self.handler == libc::SIG_IGN as u64 { libc::SIG_DFL as u64 } else { self.handler };
+        Action { handler, flags, mask: self.mask & !VITAL, ..self }
     }
 
     /// The vital signals that the program believes blocked while the handler runs.
@@ -75,8 +77,16 @@ fn is_fault(signal: i32, info: &SignalInfo) -> bool {
 impl Session<'_> {
     /// A signal comes to a thread that is stopped for it, or for a trap.
     pub(super) fn deliver(&mut self, tid: Tid, signal: i32, mut info: SignalInfo) -> Result<()> {
-        let action = self.actions.get(&signal).copied().filter(|action| action.is_handler());
+        let action = self.actions.get(&signal).copied();
         let fault = is_fault(signal, &info);
+        if action.is_some_and(|action| action.handler == libc::SIG_IGN as u64)
+            && VITAL & 1 << (signal - 1) != 0
+            && !fault
+        {
+            self.resume(tid, 0);
+            return Ok(());
+        }
+        let action = action.filter(|action| action.is_handler());
         let thread = self.threads.get_mut(&tid).ok_or(Lost::Gone)?;
         let hidden = 1u64 << (signal - 1).clamp(0, 63) & thread.hidden_mask != 0;
         if hidden && !fault {
@@ -107,6 +117,13 @@ impl Session<'_> {
             stop => return Err(Lost::Stopped(stop)),
         }
         let now = ptrace::registers(tid)?;
+        let back_to = ptrace::read_u64(tid, Address(now.rsp).plus(FRAME_PC));
+        if back_to != Some(registers.rip)
+            && let (Some(thread), Some(translator)) = (self.threads.get_mut(&tid), self.translator.as_mut())
+        {
+            // The kernel will start an interrupted system call again: it has not run yet.
+            super::state::take_back_last(thread, translator, true);
+        }
         self.handler_entered(tid, signal, action, &now)?;
         self.run_at(tid, &now)?;
         self.resume(tid, 0);
@@ -231,6 +248,9 @@ mod tests {
         assert_eq!(action.for_kernel(libc::SIGUSR1).mask & VITAL, 0);
         assert_eq!(action.for_kernel(libc::SIGUSR1).flags, 0);
         assert_eq!(action.for_kernel(libc::SIGSEGV).flags, SA_NODEFER);
+        let ignored = Action { handler: libc::SIG_IGN as u64, ..action };
+        assert_eq!(ignored.for_kernel(libc::SIGSEGV).handler, libc::SIG_DFL as u64, "a forced signal would reset it");
+        assert_eq!(ignored.for_kernel(libc::SIGUSR1), Action { mask: !VITAL, ..ignored });
         assert_eq!(action.hides(libc::SIGUSR1), VITAL);
         assert_eq!(Action { mask: 0, ..action }.hides(libc::SIGSEGV), 1 << (libc::SIGSEGV - 1));
     }

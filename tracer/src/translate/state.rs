@@ -81,7 +81,7 @@ fn convert(mut registers: Registers, thread: &mut Thread, translator: &mut Trans
 }
 
 /// The path recorded last ends with an instruction that has not run yet. With `shorten`, what comes before it is recorded.
-fn take_back_last(thread: &mut Thread, translator: &mut Translator, shorten: bool) {
+pub fn take_back_last(thread: &mut Thread, translator: &mut Translator, shorten: bool) {
     let mut words = Vec::new();
     translator.space.records(thread.slot, thread.pointer, &mut words);
     let Some(path) = words.last().and_then(|&word| translator.path(word)) else { return };
