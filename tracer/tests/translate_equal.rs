@@ -1,0 +1,159 @@
+//! The engine `translate` records what `step` records, instruction for instruction, with the stack pointer at each.
+
+mod support;
+
+use std::path::Path;
+
+use support::{Recorded, compile, record};
+use trace_format::{Event, Instruction, Item, SpEffect, ThreadId, Trace};
+
+/// What a thread did, one entry after another.
+#[derive(Debug, PartialEq)]
+enum Step {
+    Instruction { at: Instruction, sp: u64 },
+    Event(String),
+}
+
+/// Times differ from run to run; so do the numbers that the kernel gives to threads and processes.
+fn timeless(event: Event) -> Option<String> {
+    Some(match event {
+        Event::ThreadStart { parent, sp, .. } => format!("start {parent:?} {sp:#x}"),
+        Event::ThreadEnd { exit, .. } => format!("end {exit:?}"),
+        Event::Enter { function, object, argument, .. } => format!("enter {function:?} {object:#x} {argument:#x}"),
+        // A function that was unwound has no result, so `rax` is whatever it was.
+        Event::Leave { function, .. } => format!("leave {function:?}"),
+        Event::FutexWait { address, .. } => format!("futex {address:#x}"),
+        Event::Fork { thread, .. } => format!("fork {thread:?}"),
+        Event::ModuleLoaded(_) | Event::ModuleUnloaded(_) | Event::SetSp(_) => return None,
+        other => format!("{other:?}"),
+    })
+}
+
+fn steps(trace: &Trace, thread: ThreadId) -> Vec<Step> {
+    let mut stream = trace.stream(thread);
+    let (mut steps, mut sp) = (Vec::new(), 0);
+    while let Some(item) = stream.next().unwrap() {
+        let (block, executed, sps) = match item {
+            Item::Block { block, sps, .. } => (block, usize::MAX, sps),
+            Item::Partial { block, executed, sps, .. } => (block, executed as usize, sps),
+            Item::Event(event) => {
+                if let Event::ThreadStart { sp: new, .. } | Event::SetSp(new) = event {
+                    sp = new;
+                }
+                steps.extend(timeless(event).map(Step::Event));
+                continue;
+            }
+        };
+        let mut recorded = sps.iter();
+        for &at in trace.blocks()[block].instructions.iter().take(executed) {
+            steps.push(Step::Instruction { at, sp });
+            sp = match at.sp {
+                SpEffect::Add(bytes) => sp.wrapping_add_signed(bytes.into()),
+                SpEffect::Recorded => *recorded.next().unwrap(),
+            };
+        }
+    }
+    steps
+}
+
+fn recorded_by(engine: &str, program: &Path, arguments: &[&str]) -> (Recorded, Vec<Vec<Step>>) {
+    let recorded = record(&format!("engine={engine}"), program, arguments);
+    let trace = recorded.trace();
+    assert_eq!(trace.meta().engine, engine);
+    let threads = trace.threads().iter().map(|thread| steps(&trace, thread.id)).collect();
+    (recorded, threads)
+}
+
+/// Records the program by both engines and asserts that the streams are the same.
+fn assert_equal(program: &Path, arguments: &[&str]) -> usize {
+    let (judge, expected) = recorded_by("step", program, arguments);
+    let (fast, found) = recorded_by("translate", program, arguments);
+    assert_eq!(fast.output.status.code(), judge.output.status.code(), "exit status");
+    assert_eq!(fast.stdout(), judge.stdout(), "stdout");
+    assert_eq!(found.len(), expected.len(), "threads");
+    for (thread, (found, expected)) in found.iter().zip(&expected).enumerate() {
+        if let Some(at) = found.iter().zip(expected).position(|(a, b)| a != b) {
+            let from = at.saturating_sub(3);
+            panic!("thread {thread} differs at {at}:\n{:#x?}\n{:#x?}", &found[from..=at], &expected[from..=at]);
+        }
+        assert_eq!(found.len(), expected.len(), "thread {thread}: one ends before the other");
+    }
+    found.iter().map(Vec::len).sum()
+}
+
+#[test]
+fn a_dynamic_program() {
+    assert!(assert_equal(&compile("hello.c", &[]), &[]) > 50_000);
+}
+
+#[test]
+fn a_static_program() {
+    assert!(assert_equal(&compile("hello.c", &["-static"]), &[]) > 1000);
+}
+
+#[test]
+fn a_program_that_lies_at_a_fixed_place() {
+    assert!(assert_equal(&compile("hello.c", &["-no-pie", "-O0"]), &[]) > 1000);
+}
+
+#[test]
+fn a_program_with_signals_and_siglongjmp() {
+    assert_equal(&compile("signal_jump.c", &[]), &[]);
+}
+
+#[test]
+fn a_program_with_exceptions() {
+    assert_equal(&compile("exception.cpp", &[]), &[]);
+}
+
+#[test]
+fn a_program_that_generates_code() {
+    assert_equal(&compile("generated.c", &[]), &[]);
+}
+
+#[test]
+fn a_program_that_is_killed_by_its_own_fault() {
+    assert_equal(&compile("killed.c", &[]), &[]);
+}
+
+#[test]
+fn a_program_that_loads_a_library() {
+    assert_equal(&compile("loads.c", &[]), &[]);
+}
+
+#[test]
+fn instructions_of_every_odd_kind() {
+    assert_eq!(assert_equal(&compile("counts.S", &[]), &[]), 86);
+    assert_equal(&compile("long_block.S", &[]), &[]);
+    assert_equal(&compile("memory.S", &[]), &[]);
+}
+
+#[test]
+fn a_program_whose_system_calls_are_restarted() {
+    assert_equal(&compile("restart.c", &[]), &[]);
+}
+
+#[test]
+fn a_program_that_waits_at_a_futex() {
+    assert_equal(&compile("futex.c", &[]), &[]);
+}
+
+#[test]
+fn a_program_that_becomes_another() {
+    assert_equal(&compile("exec.c", &[]), &[]);
+}
+
+#[test]
+fn a_program_that_forks() {
+    assert_equal(&compile("fork_exec.c", &[]), &[]);
+}
+
+#[test]
+fn functions_that_are_unwound() {
+    assert_equal(&compile("unwound.c", &[]), &[]);
+}
+
+#[test]
+fn a_long_loop_does_not_outgrow_its_buffer() {
+    assert!(assert_equal(&compile("long_loop.S", &[]), &[]) > 100_000);
+}

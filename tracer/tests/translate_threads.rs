@@ -1,0 +1,59 @@
+//! Programs of many threads under the engine `translate`: each block follows from the one before, and output and status are the program's own.
+
+mod support;
+
+use std::process::Command;
+
+use support::{compile, entries, leaves, record};
+use trace_format::{SyncFunction, Trace};
+
+fn recorded(source: &str, flags: &[&str]) -> Trace {
+    let program = compile(source, flags);
+    let native = Command::new(&program).output().unwrap();
+    let recorded = record("engine=translate", &program, &[]);
+    assert_eq!(recorded.stdout(), String::from_utf8_lossy(&native.stdout), "stderr: {}", recorded.stderr());
+    assert_eq!(recorded.output.status.code(), native.status.code(), "{}", recorded.outcome);
+    recorded.trace()
+}
+
+#[test]
+fn sixty_four_threads_are_all_recorded() {
+    assert_eq!(recorded("threads64.c", &[]).threads().len(), 65);
+}
+
+#[test]
+fn locks_are_entered_as_often_as_they_are_left() {
+    let trace = recorded("locks.c", &[]);
+    for function in [SyncFunction::MutexLock, SyncFunction::MutexUnlock] {
+        let entered = entries(&trace, function).len();
+        assert!(entered > 0);
+        assert_eq!(leaves(&trace, function), entered, "{function:?}");
+    }
+}
+
+#[test]
+fn a_program_may_exit_while_its_threads_run() {
+    recorded("exit_while_running.c", &[]);
+}
+
+#[test]
+fn the_first_thread_may_end_before_the_others() {
+    recorded("main_leaves_first.c", &[]);
+}
+
+#[test]
+fn slots_of_threads_that_ended_are_used_again() {
+    recorded("short_threads.c", &[]);
+}
+
+#[test]
+fn each_openmp_body_is_entered_by_each_thread_of_its_team() {
+    let trace = recorded("openmp.c", &["-fopenmp"]);
+    assert!(!entries(&trace, SyncFunction::ParallelFork).is_empty());
+    assert!(!entries(&trace, SyncFunction::ParallelBody).is_empty());
+}
+
+#[test]
+fn traps_stay_the_programs_own() {
+    recorded("traps.c", &[]);
+}
