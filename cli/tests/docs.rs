@@ -15,14 +15,14 @@ fn root() -> PathBuf {
 
 /// Asserts that the part of the page between the marks is `made`, or makes it so when blessed.
 fn check_page(page: &str, made: &str) {
-    let path = root().join("docs").join(page);
+    let path = root().join(page);
     let text = std::fs::read_to_string(&path).unwrap();
     let (head, rest) = text.split_once(BEGIN).unwrap_or_else(|| panic!("{page} has no opening mark"));
     let (old, tail) = rest.split_once(END).unwrap_or_else(|| panic!("{page} has no closing mark"));
     if std::env::var_os("BLESS").is_some() {
         std::fs::write(&path, format!("{head}{BEGIN}{made}{END}{tail}")).unwrap();
     } else {
-        assert!(old == made, "docs/{page} is not current: run BLESS=1 cargo test -p cli --test docs");
+        assert!(old == made, "{page} is not current: run BLESS=1 cargo test -p cli --test docs");
     }
 }
 
@@ -54,7 +54,17 @@ fn the_page_of_heuristics_is_made_from_the_registry() {
         }
     }
     made.push('\n');
-    check_page("heuristics.md", &made);
+    check_page("docs/heuristics.md", &made);
+}
+
+#[test]
+fn the_readme_lists_every_heuristic() {
+    let mut made = String::from("\n| heuristic | rule |\n|---|---|\n");
+    for entry in REGISTRY {
+        writeln!(made, "| [`{0}`](docs/heuristics.md#{0}) | {1} |", entry.name, entry.rule).unwrap();
+    }
+    made.push('\n');
+    check_page("README.md", &made);
 }
 
 #[test]
@@ -64,5 +74,5 @@ fn the_page_of_metrics_is_made_from_the_columns() {
         writeln!(made, "| `{}` | {} |", column.name, column.definition).unwrap();
     }
     made.push('\n');
-    check_page("metrics.md", &made);
+    check_page("docs/metrics.md", &made);
 }
