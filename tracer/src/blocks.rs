@@ -74,3 +74,46 @@ impl Interner {
         ids.insert(0, id);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::InstructionDecoder;
+    use crate::ptrace::no_registers;
+
+    fn pending(code: &[&[u8]]) -> PendingBlock {
+        let mut pending = PendingBlock::default();
+        let (mut decoder, mut pc) = (InstructionDecoder::new(true), 0x1000);
+        for bytes in code {
+            pending.push(&decoder.decode(Pc(pc), bytes), &no_registers(), 0x8000);
+            pc += bytes.len() as u64;
+        }
+        pending
+    }
+
+    #[test]
+    fn blocks_are_told_apart_by_their_bytes() {
+        let (mut table, mut interner) = (BlockTable::default(), Interner::default());
+        // mov eax, 1 and mov eax, 2 differ in nothing else.
+        let [one, two] = [pending(&[&[0xb8, 1, 0, 0, 0]]).block, pending(&[&[0xb8, 2, 0, 0, 0]]).block];
+        for block in [&one, &two] {
+            assert_eq!(interner.find(block, &table), None);
+            let id = table.push(block.clone());
+            interner.insert(block.start(), id);
+        }
+        assert_eq!(interner.find(&one, &table), Some(BlockId(0)));
+        assert_eq!(interner.find(&two, &table), Some(BlockId(1)));
+    }
+
+    #[test]
+    fn what_the_stream_holds_matches_the_block() {
+        // push rax; leave; ret
+        let mut pending = pending(&[&[0x50], &[0xc9], &[0xc3]]);
+        assert_eq!(pending.sps.len(), pending.block.recorded_sps(3));
+        assert_eq!(pending.sps, [0x8000]);
+        assert_eq!(pending.memory.len(), pending.block.recorded_addresses(3));
+        assert_eq!(pending.block.code, [0x50, 0xc9, 0xc3]);
+        pending.clear();
+        assert!(pending.is_empty() && pending.sps.is_empty() && pending.memory.is_empty());
+    }
+}

@@ -140,7 +140,7 @@ fn openmp_regions_of_clang_have_forks_and_bodies() {
 
 #[test]
 fn an_exception_leaves_what_it_passes() {
-    let trace = assert_like_native(&compile("exception.cpp", &[]), &[]).trace();
+    let trace = assert_like_native(&compile("exception.cpp", &["-static-libstdc++"]), &[]).trace();
     assert_eq!(entries(&trace, Once).len(), leaves(&trace, Once));
     assert!(!entries(&trace, Once).is_empty());
 }
