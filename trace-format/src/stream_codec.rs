@@ -72,12 +72,24 @@ impl StreamBuffer {
         self.ids.len() >= MAX_ITEMS || self.len() >= TARGET_RAW
     }
 
+    /// How many more items a chunk can take.
+    pub fn ids_left(&self) -> usize {
+        MAX_ITEMS.saturating_sub(self.ids.len())
+    }
+
     /// Adds one execution of a block that has neither stack pointers nor addresses in the stream.
     #[inline]
     pub fn push_plain(&mut self, block: BlockId, shape: &Shape) {
         self.ids.push(block.0);
         self.instructions += shape.instructions;
         self.now.sp = self.now.sp.wrapping_add(shape.sp_change as u64);
+    }
+
+    /// Adds executions of blocks as in [`StreamBuffer::push_plain`], which run so many instructions and move the stack pointer so far.
+    pub fn push_run(&mut self, blocks: &[u32], instructions: u32, sp_change: i64) {
+        self.ids.extend_from_slice(blocks);
+        self.instructions += instructions;
+        self.now.sp = self.now.sp.wrapping_add_signed(sp_change);
     }
 
     /// Adds one execution of a block. The lengths fit the shape.

@@ -77,6 +77,9 @@ impl Failure {
 }
 
 impl<W: Write> TraceWriter<W> {
+    /// The most blocks of one [`TraceWriter::plain_blocks`].
+    pub const MAX_RUN: usize = 4096;
+
     /// Starts a trace. `name` is the path used in error messages.
     pub fn new(out: W, name: impl Into<PathBuf>, meta: &Meta) -> Result<Self> {
         let name = name.into();
@@ -172,6 +175,28 @@ impl<W: Write> TraceWriter<W> {
             stream.push_block(block, &shape, sps, memory);
             self.buffered += stream.len() - before;
         }
+        if stream.is_full() || self.buffered > MAX_BUFFERED {
+            return self.relieve(thread);
+        }
+        Ok(())
+    }
+
+    /// One execution each of whole blocks that take no stack pointers or addresses, by number. They run `instructions` in all, and
+    /// move the stack pointer by `sp_change`: the caller has added that up. For engines that write many at once.
+    ///
+    /// # Panics
+    /// When there are more than [`TraceWriter::MAX_RUN`], a block is unknown, or the thread has not started.
+    pub fn plain_blocks(&mut self, thread: ThreadId, blocks: &[u32], instructions: u32, sp_change: i64) -> Result<()> {
+        assert!(blocks.len() <= Self::MAX_RUN, "a run of blocks is short");
+        let highest = blocks.iter().copied().max().unwrap_or(0) as usize;
+        assert!(highest < self.shapes.len() || blocks.is_empty(), "the block is in the table");
+        if started(&mut self.streams, thread).ids_left() < blocks.len() {
+            self.flush_stream(thread.index())?;
+        }
+        self.instructions += u64::from(instructions);
+        let stream = started(&mut self.streams, thread);
+        stream.push_run(blocks, instructions, sp_change);
+        self.buffered += blocks.len() * 4;
         if stream.is_full() || self.buffered > MAX_BUFFERED {
             return self.relieve(thread);
         }

@@ -83,6 +83,14 @@ impl Recorder {
         self.check(result)
     }
 
+    /// The thread ran blocks without recorded stack pointers, as in [`TraceWriter::plain_blocks`].
+    pub fn run_plain(&mut self, thread: ThreadId, blocks: &[u32], instructions: u32, sp_change: i64) {
+        if !self.failed() {
+            let result = self.writer.plain_blocks(thread, blocks, instructions, sp_change);
+            self.check(result);
+        }
+    }
+
     /// The thread ran a block; `sps` as in [`TraceWriter::block`].
     #[inline]
     pub fn run(&mut self, thread: ThreadId, block: BlockId, sps: &[u64]) {

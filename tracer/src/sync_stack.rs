@@ -29,6 +29,16 @@ impl SyncStack {
         self.frames.is_empty()
     }
 
+    /// With a stack pointer up to this one, no function is left.
+    #[must_use]
+    pub fn safe_up_to(&self) -> u64 {
+        match self.frames.last() {
+            None => u64::MAX,
+            Some(Frame::Call { sp, .. } | Frame::Signal { sp, alternate: None }) => *sp,
+            Some(Frame::Signal { .. }) => 0,
+        }
+    }
+
     /// The thread is at the function's first instruction; `sp` points at the return address. False when it only jumped back to
     /// the start of the function that it is in already.
     pub fn enter(&mut self, function: SyncFunction, sp: u64, return_address: u64) -> bool {
@@ -106,6 +116,17 @@ mod tests {
         assert_eq!(stack.leave(0x40, 0x7ff8, one_stack), None, "a recursion comes by the same address");
         assert_eq!(stack.leave(0x40, 0x8008, one_stack), Some(MutexLock));
         assert_eq!(stack.leave(0x40, 0x8008, one_stack), None);
+    }
+
+    #[test]
+    fn nothing_is_left_up_to_the_innermost_entry() {
+        let mut stack = SyncStack::default();
+        assert_eq!(stack.safe_up_to(), u64::MAX);
+        stack.enter(MutexLock, 0x8000, 0x40);
+        assert_eq!(stack.safe_up_to(), 0x8000);
+        assert_eq!(stack.leave(0x40, 0x8000, one_stack), None);
+        stack.signal(0x7f00, Some(0x10_0000..0x11_0000));
+        assert_eq!(stack.safe_up_to(), 0, "a handler on a stack of its own");
     }
 
     #[test]

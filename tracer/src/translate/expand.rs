@@ -26,6 +26,22 @@ struct Known {
     start: u64,
 }
 
+/// A path that takes one number in the trace and nothing else, in few bytes: most are such, and all that is done with one is in a short loop.
+#[derive(Clone, Copy)]
+struct Plain {
+    /// Its block, or [`NOT_PLAIN`].
+    block: u32,
+    instructions: u16,
+    transfers: bool,
+    added: i32,
+}
+
+/// Marks numbers of paths that are not known yet, or not plain.
+const NOT_PLAIN: Plain = Plain { block: u32::MAX, instructions: 0, transfers: false, added: 0 };
+
+/// Plain paths are handed on in pieces of so many.
+const RUN: usize = 4096;
+
 /// What has to be remembered of a thread from record to record.
 pub struct Stream {
     /// Its number in the trace.
@@ -66,6 +82,8 @@ impl Stream {
 /// Expands records. Times of the processor's clock become numbers of events.
 pub struct Expander {
     known: Vec<Option<Known>>,
+    plain: Vec<Plain>,
+    run: Vec<u32>,
     /// The clock when the recording began.
     epoch: u64,
     /// The number of the last event.
@@ -81,12 +99,19 @@ impl Expander {
     /// The recording begins now.
     #[must_use]
     pub fn new() -> Expander {
-        Expander { known: Vec::new(), epoch: ptrace::timestamp(), last: 0 }
+        Expander {
+            known: Vec::new(),
+            plain: Vec::new(),
+            run: Vec::with_capacity(RUN),
+            epoch: ptrace::timestamp(),
+            last: 0,
+        }
     }
 
     /// Forgets all paths: another program runs now.
     pub fn clear(&mut self) {
         self.known.clear();
+        self.plain.clear();
     }
 
     /// The time now, as a number of events.
@@ -102,7 +127,9 @@ impl Expander {
     /// Writes what the records say.
     pub fn expand(&mut self, words: &[u32], stream: &mut Stream, translator: &Translator, recorder: &mut Recorder) {
         let mut rest = words;
-        while let Some(&word) = rest.first() {
+        loop {
+            rest = &rest[self.run_of_plain(rest, stream, recorder)..];
+            let Some(&word) = rest.first() else { break };
             let used = match word {
                 record::STACK_POINTER => {
                     stream.sps.push(wide(rest, 4));
@@ -134,6 +161,28 @@ impl Expander {
             };
             rest = &rest[usize::from(used)..];
         }
+    }
+
+    /// Takes plain paths from the start of the records, as many as there are up to [`RUN`], and returns how many.
+    fn run_of_plain(&mut self, words: &[u32], stream: &mut Stream, recorder: &mut Recorder) -> usize {
+        self.run.clear();
+        let safe = stream.sync.safe_up_to();
+        let (mut sp, mut instructions, mut transferred) = (stream.sp, 0, stream.transferred);
+        for &word in words.iter().take(RUN) {
+            let path = self.plain.get(word as usize).copied().unwrap_or(NOT_PLAIN);
+            if path.block == NOT_PLAIN.block || sp > safe {
+                break;
+            }
+            self.run.push(path.block);
+            instructions += u32::from(path.instructions);
+            sp = sp.wrapping_add_signed(path.added.into());
+            transferred = path.transfers;
+        }
+        if !self.run.is_empty() {
+            recorder.run_plain(stream.id, &self.run, instructions, sp.wrapping_sub(stream.sp).cast_signed());
+            (stream.sp, stream.transferred) = (sp, transferred);
+        }
+        self.run.len()
     }
 
     fn path(&mut self, path: u32, stream: &mut Stream, translator: &Translator, recorder: &mut Recorder) {
@@ -180,6 +229,12 @@ impl Expander {
             self.known.resize(number as usize + 1, None);
         }
         self.known[number as usize] = Some(known);
+        if let (0, Ok(added)) = (recorded, i32::try_from(added)) {
+            if self.plain.len() <= number as usize {
+                self.plain.resize(number as usize + 1, NOT_PLAIN);
+            }
+            self.plain[number as usize] = Plain { block: block.0, instructions: path.executed, transfers, added };
+        }
         Some(known)
     }
 
