@@ -19,9 +19,8 @@ fn benches(criterion: &mut Criterion) {
     let view = View::new(&trace, &ViewOptions::default()).expect("a view");
     let options = ReplayOptions::default();
     let one_worker = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a pool");
-    let run = |specs: &[Spec]| {
-        one_worker.install(|| replay(&view, specs, &options, None, &|_, _| {}).expect("a replay"))
-    };
+    let run =
+        |specs: &[Spec]| one_worker.install(|| replay(&view, specs, &options, None, &|_, _| {}).expect("a replay"));
     let specs = |text: &str| Spec::parse_list(text).expect("heuristics");
     let instructions = run(&specs("minpc"))[0].upper_bound;
 

@@ -75,8 +75,7 @@ fn every_vector_matches_to_the_last_bit() {
         let view = View::new(&trace, &ViewOptions::default()).unwrap();
         let lengths = numbers(&case["instructions_per_thread"]);
         for result in case["results"].as_array().unwrap() {
-            let options =
-                ReplayOptions { schedule_hash: true, memory: true, check: true, ..ReplayOptions::default() };
+            let options = ReplayOptions { schedule_hash: true, memory: true, check: true, ..ReplayOptions::default() };
             let mut schedule = Vec::new();
             let file = ScheduleFile { out: &mut schedule, path: Path::new("memory") };
             let outcomes = replay(&view, &[spec(result)], &options, Some(file), &|_, _| {}).unwrap();
