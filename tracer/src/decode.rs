@@ -111,6 +111,22 @@ impl InstructionDecoder {
     }
 }
 
+impl InstructionDecoder {
+    /// What the trace says of an instruction that is decoded already, when no memory operands are wanted. Most instructions leave the stack
+    /// pointer alone, which shows without a look at all that they use.
+    pub fn describe(&mut self, decoded: &iced_x86::Instruction) -> Instruction {
+        let names_rsp =
+            |i| decoded.op_kind(i) == OpKind::Register && decoded.op_register(i).full_register() == Register::RSP;
+        let leaves_alone = !decoded.is_stack_instruction() && !(0..decoded.op_count()).any(names_rsp);
+        let sp = if leaves_alone {
+            SpEffect::Add(0)
+        } else {
+            sp_effect(decoded, self.factory.info(decoded).used_registers())
+        };
+        Instruction { pc: Pc(decoded.ip()), len: decoded.len() as u8, kind: kind(decoded), sp, memory: 0 }
+    }
+}
+
 fn kind(instruction: &iced_x86::Instruction) -> Kind {
     match instruction.code() {
         Code::Syscall | Code::Sysenter => return Kind::Syscall,
@@ -259,6 +275,8 @@ mod tests {
             (&[0x0f, 0x05], SpEffect::Add(0), "syscall"),
         ] {
             assert_eq!(decode(bytes).instruction.sp, effect, "{text}");
+            let decoded = Decoder::with_ip(64, bytes, 0x1000, DecoderOptions::NONE).decode();
+            assert_eq!(InstructionDecoder::new(false).describe(&decoded).sp, effect, "{text}, at a glance");
         }
     }
 

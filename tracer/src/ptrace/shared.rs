@@ -51,13 +51,6 @@ impl SharedMemory {
         assert!(offset <= self.len && len <= self.len - offset, "within the shared memory");
     }
 
-    /// Copies bytes out.
-    pub fn read(&self, offset: usize, bytes: &mut [u8]) {
-        self.check(offset, bytes.len());
-        // SAFETY: the range was checked, and `bytes` is memory of ours, so they do not overlap.
-        unsafe { std::ptr::copy_nonoverlapping(self.base.as_ptr().add(offset), bytes.as_mut_ptr(), bytes.len()) }
-    }
-
     /// Copies 32-bit words out.
     pub fn read_words(&self, offset: usize, words: &mut Vec<u32>, count: usize) {
         self.check(offset, count * 4);
@@ -139,12 +132,9 @@ mod tests {
     }
 
     #[test]
-    fn bytes_words_and_numbers_are_the_same_memory() {
+    fn words_and_numbers_are_the_same_memory() {
         let memory = memory();
         memory.store(64, 0x1122_3344_5566_7788);
-        let mut bytes = [0; 4];
-        memory.read(64, &mut bytes);
-        assert_eq!(bytes, [0x88, 0x77, 0x66, 0x55]);
         memory.patch(66, 0xaabb_ccdd);
         assert_eq!(memory.load(64), 0x1122_aabb_ccdd_7788);
         memory.write(4096, &[1, 0, 0, 0, 2, 0, 0, 0]);

@@ -247,7 +247,7 @@ mod tests {
     #[test]
     fn jumps_go_where_they_should() {
         assert_eq!(assembled(|a| a.jump(0x2000)), ["jmp 0000000000002000h"]);
-        assert_eq!(assembled(|a| a.jump_if(4, 0x2000)), ["je 0000000000002000h"]);
+        assert_eq!(assembled(|a| a.jump_if(4, 0x2000)), ["je near 0000000000002000h"]);
         assert_eq!(assembled(|a| a.copy(register::RCX, register::R11)), ["mov rcx, r11"]);
         let short = assembled(|a| {
             let place = a.short_forward(JRCXZ);

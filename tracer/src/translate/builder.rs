@@ -5,7 +5,7 @@ use iced_x86::{
     Code, ConstantOffsets, Decoder, DecoderOptions, FlowControl, InstructionInfoFactory, Mnemonic, OpAccess, Register,
 };
 use nix::libc;
-use trace_format::{Pc, SpEffect};
+use trace_format::SpEffect;
 
 use super::assembler::{Assembler, JMP_SHORT, JRCXZ, register};
 use super::expansions::{self, Lookup};
@@ -121,8 +121,8 @@ impl<'a, S: Source> Builder<'a, S> {
             source,
             decoder,
             factory,
-            hot: Assembler::at(plan.hot),
-            cold: Assembler::at(plan.cold),
+            hot: Assembler { base: plan.hot, bytes: Vec::with_capacity(512) },
+            cold: Assembler { base: plan.cold, bytes: Vec::with_capacity(256) },
             pointer_in_r11: true,
             rax: None,
             constants: Vec::new(),
@@ -136,6 +136,9 @@ impl<'a, S: Source> Builder<'a, S> {
     fn entry(&mut self) {
         let head = self.plan.head;
         let superblock = &mut self.out.superblock;
+        superblock.instructions.reserve(32);
+        superblock.marks.reserve(32);
+        superblock.code.reserve(128);
         (superblock.head, superblock.start) = (head, self.plan.hot);
         if self.plan.checked {
             superblock.checked = self.hot.here();
@@ -250,18 +253,18 @@ impl<'a, S: Source> Builder<'a, S> {
                 return self.trap(Trap::Native(pc));
             }
             let offsets = decoder.get_constant_offsets(&instruction);
-            let mut code = bytes[..instruction.len()].to_vec();
+            let length = instruction.len();
             self.note_page(pc);
             self.note_page(instruction.next_ip() - 1);
-            let decoded = self.decoder.decode(Pc(pc), &bytes[..available]);
-            self.out.superblock.instructions.push(decoded.instruction);
-            self.out.superblock.code.extend_from_slice(&code);
-            transferred = decoded.instruction.kind.transfers_control();
-            match self.translate(&instruction, &offsets, &mut code) {
+            let described = self.decoder.describe(&instruction);
+            self.out.superblock.instructions.push(described);
+            self.out.superblock.code.extend_from_slice(&bytes[..length]);
+            transferred = described.kind.transfers_control();
+            match self.translate(&instruction, &offsets, &mut bytes[..length]) {
                 Some(next) => pc = next,
                 None => return,
             }
-            if decoded.instruction.sp == SpEffect::Recorded {
+            if described.sp == SpEffect::Recorded {
                 self.take_r11();
                 self.hot.record_stack_pointer();
             }
@@ -280,7 +283,7 @@ impl<'a, S: Source> Builder<'a, S> {
         &mut self,
         instruction: &iced_x86::Instruction,
         offsets: &ConstantOffsets,
-        code: &mut Vec<u8>,
+        code: &mut [u8],
     ) -> Option<u64> {
         let next = instruction.next_ip();
         if instruction.code() == Code::Syscall {
@@ -523,6 +526,10 @@ impl<'a, S: Source> Builder<'a, S> {
             let distance = at.wrapping_sub(link.site + 4) as u32;
             code[place as usize..place as usize + 4].copy_from_slice(&distance.to_le_bytes());
         }
+        let superblock = &mut self.out.superblock;
+        superblock.instructions.shrink_to_fit();
+        superblock.marks.shrink_to_fit();
+        superblock.code.shrink_to_fit();
         self.out.hot = self.hot.bytes;
         self.out.cold = self.cold.bytes;
         self.out

@@ -80,8 +80,6 @@ pub mod record {
     pub const LEAVE: u32 = 0xffff_fffd;
     /// A futex system call is done: see [`FUTEX_LEN`].
     pub const FUTEX: u32 = 0xffff_fffc;
-    /// The smallest word that is no path number.
-    pub const FIRST_ESCAPE: u32 = 0xffff_fff0;
 
     /// Escape word, then the stack pointer.
     pub const STACK_POINTER_LEN: u8 = 12;

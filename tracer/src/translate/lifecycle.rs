@@ -181,7 +181,7 @@ impl Session<'_> {
         } else {
             let own_memory = flags & libc::CLONE_VM as u64 == 0;
             let gs_base = thread.gs_base;
-            self.release.insert(child, Release { hidden_mask, own_memory, gs_base, parent: tid });
+            self.release.insert(child, Release { hidden_mask, own_memory, gs_base });
             if let Some(translator) = &self.translator {
                 thread.pointer = translator.space.value(thread.slot, super::layout::slot::POINTER);
             }
@@ -208,7 +208,7 @@ impl Session<'_> {
 
     /// The thread is about to end; its registers can still be read.
     pub(super) fn exiting(&mut self, tid: Tid) {
-        self.to_program_at_end(tid);
+        self.settle_at_end(tid);
         self.drain(tid);
         let status = ptrace::event_message(tid).unwrap_or(0) as i32;
         let exit = match status & 0x7f {

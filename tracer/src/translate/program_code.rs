@@ -76,12 +76,6 @@ impl ProgramCode {
         self.regions_known = false;
     }
 
-    /// Whether code was read from a page.
-    #[must_use]
-    pub fn has_read(&self, page: u64) -> bool {
-        self.pages.contains_key(&page)
-    }
-
     /// The pages read so far that lie in this memory.
     #[must_use]
     pub fn read_within(&self, start: u64, end: u64) -> Vec<u64> {

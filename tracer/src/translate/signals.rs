@@ -103,7 +103,7 @@ impl Session<'_> {
             self.resume(tid, signal);
             return Ok(());
         };
-        let mut registers = self.to_program(tid)?;
+        let mut registers = self.settle(tid)?;
         if fault && matches!(signal, libc::SIGFPE | libc::SIGILL) {
             info.set_address(registers.rip);
         }
@@ -131,7 +131,7 @@ impl Session<'_> {
     }
 
     fn reset_action(&mut self, tid: Tid, signal: i32) -> Result<()> {
-        let saved = self.to_program(tid)?;
+        let saved = self.settle(tid)?;
         let slot = self.threads.get(&tid).ok_or(Lost::Gone)?.slot;
         let translator = self.translator.as_ref().ok_or(Lost::Gone)?;
         let action = translator.space.scratch(slot, &[0; Action::LEN]);

@@ -95,7 +95,7 @@ pub fn take_back_last(thread: &mut Thread, translator: &mut Translator, shorten:
 impl Session<'_> {
     /// Brings a stopped thread to a place between two instructions of the program, and returns the registers that the program has
     /// there. They are not yet the thread's.
-    pub(super) fn to_program(&mut self, tid: Tid) -> Result<Registers> {
+    pub(super) fn settle(&mut self, tid: Tid) -> Result<Registers> {
         for _ in 0..MOST_STEPS {
             let registers = ptrace::registers(tid)?;
             let (Some(thread), Some(translator)) = (self.threads.get_mut(&tid), self.translator.as_mut()) else {
@@ -113,7 +113,7 @@ impl Session<'_> {
     }
 
     /// The same for a thread that is about to end and cannot be moved: what it has run is recorded as far as that can be told.
-    pub(super) fn to_program_at_end(&mut self, tid: Tid) {
+    pub(super) fn settle_at_end(&mut self, tid: Tid) {
         let Ok(registers) = ptrace::registers(tid) else { return };
         let (Some(thread), Some(translator)) = (self.threads.get_mut(&tid), self.translator.as_mut()) else { return };
         if convert(registers, thread, translator).is_none() {

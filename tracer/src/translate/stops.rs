@@ -124,7 +124,7 @@ impl Session<'_> {
             }
             return Ok(writable);
         }
-        let registers = self.to_program(tid)?;
+        let registers = self.settle(tid)?;
         let Some(translator) = self.translator.as_mut() else { return Ok(false) };
         let at = translator.space.syscall_at;
         let protection = (libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC) as u64;

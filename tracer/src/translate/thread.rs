@@ -3,7 +3,7 @@
 use trace_format::ThreadId;
 
 use super::expand::Stream;
-use crate::ptrace::{SignalInfo, Tid};
+use crate::ptrace::SignalInfo;
 
 /// A thread of the program.
 pub struct Thread {
@@ -43,6 +43,4 @@ pub struct Release {
     pub own_memory: bool,
     /// The base of gs.
     pub gs_base: u64,
-    /// Who made it.
-    pub parent: Tid,
 }

@@ -1,0 +1,119 @@
+//! What recording costs: CPU time of program and tracer together, over the program's own, for the engine `translate`.
+//!
+//! Each program runs natively and recorded in turn, five times; the table shows medians. "discarded" records and throws the records away,
+//! "written" compresses them into a file. Sizes are chosen for a second of native run on a machine of 2020. The workloads are those of
+//! `make -C workloads`.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
+
+use tracer::{TraceOptions, engine_named, trace};
+
+/// How often each is run.
+const RUNS: usize = 5;
+
+/// Name in the table and command, of which the first word is a path in `workloads` or a program in PATH.
+const PROGRAMS: &[(&str, &[&str])] = &[
+    ("FFT, 2^22 points, 4 threads", &["fft/fft", "-p", "4", "-m", "22"]),
+    ("radix sort, 32 million keys, 4 threads", &["radix/radix", "-p", "4", "-n", "32000000"]),
+    ("Mandelbrot, OpenMP, 4 threads", &["mandelbrot/mandelbrot", "-p", "4", "-n", "1000", "-i", "1000"]),
+    ("true", &["true"]),
+];
+
+/// CPU seconds of this process and of its children that have ended, as the kernel counts them (in hundredths).
+fn cpu_time() -> f64 {
+    let stat = fs::read_to_string("/proc/self/stat").expect("Linux has /proc");
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or("").split_whitespace().collect();
+    // utime, stime, cutime and cstime are the fields 14 to 17, and the third is the first here.
+    fields[11..15].iter().map(|ticks| ticks.parse::<f64>().expect("a number of ticks")).sum::<f64>() / 100.0
+}
+
+fn timed(run: impl FnOnce()) -> f64 {
+    let before = cpu_time();
+    run();
+    cpu_time() - before
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// Records the program with the command line `--record`, in a process of its own, whose output is thrown away.
+fn recorded(limit: Option<u64>, output: &Path, command: &[String]) {
+    let this = std::env::current_exe().expect("a running program has a path");
+    let limit = limit.map_or_else(|| "none".to_owned(), |limit| limit.to_string());
+    let status = Command::new(this)
+        .args(["--record", &limit])
+        .arg(output)
+        .args(command)
+        .stdout(Stdio::null())
+        .status()
+        .expect("this program can be started");
+    assert!(status.success(), "recording {command:?}: {status}");
+}
+
+/// The process that records.
+fn record(limit: &str, output: &str, command: &[String]) -> ExitCode {
+    let mut options = TraceOptions::new(command.iter().map(Into::into).collect(), output);
+    options.engine = engine_named("translate").expect("the engine is in the registry");
+    options.limit = limit.parse().ok();
+    match trace(&options) {
+        Ok(outcome) => {
+            fs::write(format!("{output}.count"), outcome.instructions.to_string()).expect("a file beside the trace");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [flag, limit, output, command @ ..] = &arguments[..]
+        && flag == "--record"
+    {
+        return record(limit, output, command);
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let output = folder.path().join("trace.bin");
+    println!(
+        "{:40} {:>9} {:>10} {:>9} {:>13} {:>12}",
+        "program", "native s", "discarded", "written", "instructions", "bytes each"
+    );
+    for (name, command) in PROGRAMS {
+        let mut command: Vec<String> = command.iter().map(|&word| word.to_owned()).collect();
+        if command[0].contains('/') {
+            command[0] = format!("{}/../workloads/{}", env!("CARGO_MANIFEST_DIR"), command[0]);
+            if !Path::new(&command[0]).exists() {
+                eprintln!("{name}: not built: run make -C workloads first");
+                return ExitCode::FAILURE;
+            }
+        }
+        let mut times = [Vec::new(), Vec::new(), Vec::new()];
+        for _ in 0..RUNS {
+            times[0].push(timed(|| {
+                let native = Command::new(&command[0]).args(&command[1..]).stdout(Stdio::null()).status();
+                assert!(native.expect("the program can be started").success(), "{command:?}");
+            }));
+            times[1].push(timed(|| recorded(Some(1), &output, &command)));
+            times[2].push(timed(|| recorded(None, &output, &command)));
+        }
+        let count = fs::read_to_string(folder.path().join("trace.bin.count")).unwrap_or_default();
+        let instructions: f64 = count.parse().unwrap_or(f64::NAN);
+        let bytes = fs::metadata(&output).map_or(f64::NAN, |m| m.len() as f64);
+        let [native, discarded, written] = times.map(median);
+        let over =
+            |time: f64| if native > 0.0 { format!("{:.2}", time / native) } else { format!("{:.0} ms", time * 1e3) };
+        println!(
+            "{name:40} {native:9.2} {:>10} {:>9} {instructions:13.3e} {:12.5}",
+            over(discarded),
+            over(written),
+            bytes / instructions
+        );
+    }
+    ExitCode::SUCCESS
+}
