@@ -4,7 +4,7 @@
 //! returned to, not into the callee. All functions lie side by side in one graph; a place from which a frame was
 //! left is an exit of its function.
 
-use flowgraph::{Builder, NodeId, PostDominators};
+use flowgraph::{Builder, Graph, NodeId, PostDominators};
 use rustc_hash::FxHashSet;
 use trace_format::{Kind, Pc};
 
@@ -15,6 +15,7 @@ use crate::{PlaceId, SegmentId, SegmentTable};
 pub struct ControlFlow {
     /// By place: the first pc of its immediate post-dominator.
     post_dominators: Vec<Option<Pc>>,
+    graph: Option<Graph>,
 }
 
 impl ControlFlow {
@@ -22,6 +23,13 @@ impl ControlFlow {
     #[must_use]
     pub fn immediate_post_dominator(&self, place: PlaceId) -> Option<Pc> {
         self.post_dominators.get(place.0 as usize).copied().flatten()
+    }
+
+    /// The graph itself: node i is place i, and the node after the last place leads to the entries of all functions. None where nothing was
+    /// observed.
+    #[must_use]
+    pub fn graph(&self) -> Option<&Graph> {
+        self.graph.as_ref()
     }
 }
 
@@ -86,9 +94,10 @@ impl Observer {
             graph.edge(NodeId(from.0), NodeId(to.0));
         }
         let exits: Vec<NodeId> = sorted(&self.exits).into_iter().map(|p| NodeId(p.0)).collect();
-        let tree = PostDominators::of(&graph.build(root), &exits);
+        let graph = graph.build(root);
+        let tree = PostDominators::of(&graph, &exits);
         let post_dominators = (0..places).map(|p| Some(starts[tree.ipdom(NodeId(p as u32))?.index()])).collect();
-        ControlFlow { post_dominators }
+        ControlFlow { post_dominators, graph: Some(graph) }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The result of a replay under one heuristic, summed over its warps.
 
 use crate::engine::{Counts, End};
-use crate::metrics::MemoryClasses;
+use crate::metrics::{Causes, MemoryClasses};
 
 /// What one heuristic made of the lanes.
 #[derive(Clone, Debug)]
@@ -28,6 +28,8 @@ pub struct Outcome {
     pub schedule_fnv1a64: Option<u64>,
     /// Memory operands by class, where the trace has addresses and they were asked for.
     pub memory: Option<MemoryClasses>,
+    /// The lost lane-slots by cause and place, where they were asked for.
+    pub causes: Option<Causes>,
 }
 
 impl Outcome {
@@ -36,6 +38,12 @@ impl Outcome {
     pub fn simt_efficiency(&self) -> Option<f64> {
         let slots = self.counts.fetches() as f64 * self.warp_size as f64;
         (slots > 0.0).then(|| self.counts.thread_instructions() as f64 / slots)
+    }
+
+    /// Lane-slots in which no lane ran an instruction: fetches x warp size - thread instructions.
+    #[must_use]
+    pub fn lost_slots(&self) -> u64 {
+        self.counts.fetches() * self.warp_size as u64 - self.counts.thread_instructions()
     }
 
     /// Whether every lane ran to its end.

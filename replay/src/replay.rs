@@ -8,7 +8,7 @@ use heuristics::{Program, Spec};
 use rayon::prelude::*;
 
 use crate::engine::{Brief, Counts, End, Replay};
-use crate::metrics::{Checker, MemoryClasses, Metric, ScheduleHash, ScheduleWriter};
+use crate::metrics::{Causes, Checker, LostSlots, MemoryClasses, Metric, ScheduleHash, ScheduleWriter};
 use crate::survey::Survey;
 use crate::warps::{Grouping, warp_size, warps};
 use crate::{Error, LaneSource, Outcome, Result};
@@ -26,6 +26,8 @@ pub struct ReplayOptions {
     pub schedule_hash: bool,
     /// Whether to classify memory accesses; for traces that have addresses. Default: no.
     pub memory: bool,
+    /// Whether to charge every lost lane-slot to a cause, a branch and an instruction. Default: no.
+    pub causes: bool,
 }
 
 /// Where every fetch is written: the file and its name in errors.
@@ -42,6 +44,7 @@ struct Part {
     end: End,
     hash: Option<u64>,
     memory: Option<MemoryClasses>,
+    causes: Option<Causes>,
 }
 
 /// Replays the lanes under each heuristic. `done` is called after each job (one heuristic on one warp) with the jobs done so far and
@@ -57,7 +60,7 @@ pub fn replay(
     done: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<Vec<Outcome>> {
     let size = warp_size(source.lanes(), options.warp_size)?;
-    let mut survey = Survey::new(source, specs.iter().any(Spec::needs_control_flow))?;
+    let mut survey = Survey::new(source, options.causes || specs.iter().any(Spec::needs_control_flow))?;
     let program =
         Program { segments: source.segments().clone(), control_flow: std::mem::take(&mut survey.control_flow) };
     let briefs = Brief::all(&program.segments);
@@ -65,7 +68,7 @@ pub fn replay(
     let bounds: Vec<u64> = warps.par_iter().map(|w| survey.least_fetches(w)).collect::<Result<_>>()?;
     let jobs: Vec<(usize, usize)> = (0..specs.len()).flat_map(|s| (0..warps.len()).map(move |w| (s, w))).collect();
     let run = |(spec, warp): (usize, usize), out: Option<(&mut dyn Write, &Path)>| {
-        run_job(&survey, &program, &briefs, &specs[spec], &warps[warp], options, out)
+        run_job(&survey, &program, &briefs, &specs[spec], (&warps[warp], size), options, out)
     };
     let parts: Vec<Part> = match schedule {
         // A file has one order of fetches: the jobs run one after another.
@@ -110,6 +113,7 @@ pub fn replay(
             .collect::<Option<Vec<u64>>>()
             .map(|h| ScheduleHash::of_warps(&h)),
         memory: sum_memory(parts),
+        causes: sum_causes(parts),
     };
     Ok(specs.iter().zip(parts.chunks(warps.len().max(1))).map(outcome).collect())
 }
@@ -119,7 +123,7 @@ fn run_job(
     program: &Program,
     briefs: &[Brief],
     spec: &Spec,
-    lanes: &[usize],
+    (lanes, warp_size): (&[usize], usize),
     options: &ReplayOptions,
     out: Option<(&mut dyn Write, &Path)>,
 ) -> Result<Part> {
@@ -127,17 +131,20 @@ fn run_job(
     let mut checker = options.check.then(|| Checker::new(survey.source(), lanes));
     let mut hash = options.schedule_hash.then(|| ScheduleHash::new(lanes.len()));
     let mut memory = options.memory.then(|| MemoryClasses::new(lanes.len()));
+    let mut lost = options.causes.then(|| LostSlots::new(lanes.len(), warp_size));
     let mut writer = out.map(|(out, path)| ScheduleWriter::new(out, path, lanes.len()));
     let mut metrics: Vec<&mut dyn Metric> = Vec::new();
     metrics.extend(checker.as_mut().map(|m| m as &mut dyn Metric));
     metrics.extend(hash.as_mut().map(|m| m as &mut dyn Metric));
     metrics.extend(memory.as_mut().map(|m| m as &mut dyn Metric));
+    metrics.extend(lost.as_mut().map(|m| m as &mut dyn Metric));
     metrics.extend(writer.as_mut().map(|m| m as &mut dyn Metric));
     let (counts, end) = Replay::new(survey, program, briefs, lanes)?.run(spec, &mut *heuristic, &mut metrics)?;
     if let Some(checker) = checker {
         checker.finish(&counts, &end)?;
     }
-    Ok(Part { counts, end, hash: hash.map(|h| h.value()), memory })
+    let causes = lost.map(|l| l.finish(program));
+    Ok(Part { counts, end, hash: hash.map(|h| h.value()), memory, causes })
 }
 
 fn sum_counts(parts: &[Part], warp_size: usize) -> Counts {
@@ -150,6 +157,14 @@ fn sum_memory(parts: &[Part]) -> Option<MemoryClasses> {
     let mut sum = MemoryClasses::default();
     for part in parts {
         sum.add(part.memory.as_ref()?);
+    }
+    (!parts.is_empty()).then_some(sum)
+}
+
+fn sum_causes(parts: &[Part]) -> Option<Causes> {
+    let mut sum = Causes::default();
+    for part in parts {
+        sum.add(part.causes.as_ref()?);
     }
     (!parts.is_empty()).then_some(sum)
 }

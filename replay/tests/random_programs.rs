@@ -4,6 +4,7 @@
 use heuristics::{REGISTRY, Spec};
 use proptest::prelude::*;
 use replay::in_memory::{Does, InMemory};
+use replay::metrics::Cause;
 use replay::{Control, LockId, MeetingId, Outcome, ReplayOptions, replay};
 use trace_format::{Instruction, Kind, Pc, SpEffect};
 
@@ -167,6 +168,32 @@ proptest! {
                 prop_assert_eq!(outcome.counts.forced, 0);
             } else {
                 prop_assert_eq!(&outcome.heuristic, "ipdom", "{}", outcome.status());
+            }
+        }
+    }
+
+    #[test]
+    fn every_lost_slot_is_charged_once(program in statements(3), lanes in 1u64..9, size in 1usize..9) {
+        let source = lanes_of(&program, lanes);
+        let plain = ReplayOptions { warp_size: Some(size), ..ReplayOptions::default() };
+        let charged = ReplayOptions { causes: true, ..plain.clone() };
+        for (without, outcome) in everything(&source, &plain).iter().zip(everything(&source, &charged)) {
+            prop_assert_eq!(&without.counts, &outcome.counts, "{}", outcome.heuristic);
+            let causes = outcome.causes.as_ref().unwrap();
+            prop_assert_eq!(causes.total(), outcome.lost_slots(), "{}", outcome.heuristic);
+            prop_assert_eq!(Cause::ALL.iter().map(|c| causes.lost_to(*c)).sum::<u64>(), outcome.lost_slots());
+            let mut fetches = 0;
+            for ((pc, path), issued) in &causes.issued {
+                let here = causes.charges.iter().filter(|(c, _)| (c.issued, c.path) == (*pc, *path));
+                let lost: u64 = here.map(|(_, slots)| slots).sum();
+                prop_assert_eq!(lost + issued.thread_instructions, issued.fetches * size as u64);
+                fetches += issued.fetches;
+            }
+            prop_assert_eq!(fetches, outcome.counts.fetches());
+            for (charge, _) in &causes.charges {
+                let at_a_transfer =
+                    matches!(charge.cause, Cause::Branch | Cause::LoopTripCount | Cause::CallTarget);
+                prop_assert!(charge.parted_at.is_some() || !at_a_transfer, "{charge:?}");
             }
         }
     }

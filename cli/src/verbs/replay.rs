@@ -133,6 +133,7 @@ fn replay_view(args: &Args, view: &View, specs: &[Spec]) -> anyhow::Result<Vec<O
         check: args.check,
         schedule_hash: args.schedule_hash,
         memory: args.memory,
+        causes: false,
     };
     let bar = progress();
     let done = |n: usize, all: usize| {

@@ -181,8 +181,10 @@ impl<'a> Replay<'a> {
         let active = lanes.len();
         self.counts.fetched(active, self.live.len(), instructions.len() as u64);
         if !metrics.is_empty() {
-            let step =
-                Step::new(instructions, lanes, self.live, (&self.cursors, &self.offsets, &self.states), self.program);
+            let at_lock = self.sync.waiting_for_lock();
+            let waits = (at_lock, self.sync.waiting() - at_lock);
+            let lanes_at = (&self.cursors[..], &self.offsets[..], &self.states[..]);
+            let step = Step::new(instructions, lanes, self.live, waits, lanes_at, self.program);
             for metric in metrics.iter_mut() {
                 metric.step(&step)?;
             }

@@ -1,12 +1,17 @@
 //! What is measured while lanes run, one file each; counts that every replay has are the engine's own.
 
+mod call_paths;
+mod causes;
 mod checker;
 mod memory;
+mod partings;
 mod schedule;
 
-use heuristics::{Lane, LaneSet, LaneState, Program};
+use heuristics::{Lane, LaneSet, LaneState, Program, SegmentId};
 use trace_format::Instruction;
 
+pub use call_paths::{CallPaths, PathId};
+pub use causes::{Cause, Causes, Charge, Issued, LostSlots};
 pub use checker::Checker;
 pub use memory::{Classes, MemoryClasses};
 pub use schedule::{ScheduleHash, ScheduleWriter};
@@ -22,6 +27,10 @@ pub struct Step<'a> {
     pub lanes: LaneSet,
     /// The lanes that are not finished, those that wait included.
     pub live: LaneSet,
+    /// The live lanes that wait for a lock.
+    pub at_lock: LaneSet,
+    /// The live lanes that wait at a barrier.
+    pub at_barrier: LaneSet,
     cursors: &'a [Cursor<'a>],
     offsets: &'a [u32],
     states: &'a [LaneState],
@@ -33,10 +42,28 @@ impl<'a> Step<'a> {
         instructions: &'a [Instruction],
         lanes: LaneSet,
         live: LaneSet,
+        (at_lock, at_barrier): (LaneSet, LaneSet),
         (cursors, offsets, states): (&'a [Cursor<'a>], &'a [u32], &'a [LaneState]),
         program: &'a Program,
     ) -> Step<'a> {
-        Step { instructions, lanes, live, cursors, offsets, states, program }
+        Step { instructions, lanes, live, at_lock, at_barrier, cursors, offsets, states, program }
+    }
+
+    /// Where a live lane stands before this step.
+    #[must_use]
+    pub fn state(&self, lane: Lane) -> &'a LaneState {
+        &self.states[lane.index()]
+    }
+
+    /// The segment that the lowest active lane runs, and the index there of the first of these instructions. Equal
+    /// for all active lanes but where some run a segment with its call elided.
+    ///
+    /// # Panics
+    /// When no lane is active: a step has at least one.
+    #[must_use]
+    pub fn place(&self) -> (SegmentId, u32) {
+        let lowest = self.lanes.lowest().expect("a step has an active lane").index();
+        (self.states[lowest].segment, self.offsets[lowest])
     }
 
     /// The memory addresses of an active lane in these instructions, in order.

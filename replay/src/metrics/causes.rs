@@ -1,0 +1,304 @@
+//! Causes: who or what each lost lane-slot is lost to.
+//!
+//! Formula: a fetch of a warp of W seats with k active lanes loses W - k lane-slots, one for each seat without an active lane; summed
+//! over fetches that is fetches x W - thread instructions. Each is charged to one [`Cause`], to the instruction after which the lane of the
+//! seat parted from the active lanes (the last one that it ran in a fetch with any of them), and to the instruction that was fetched without
+//! it. A lane that waits or has finished is charged to what it waits for or to its end, any other to the way in which
+//! it parted from the active lanes.
+//!
+//! Worked number: W = 4, three lanes. All three run a branch; lanes 0 and 1 take it and run 2 instructions, lane 2 does not and
+//! runs 3; then all run 1. Of the 1 + 2 + 3 + 1 = 7 fetches each loses one slot to the empty seat: 7. The 2 lose one each to
+//! the branch (lane 2), the 3 lose two each (lanes 0 and 1): 2 + 6 = 8. Together 15 = 7 x 4 - 13.
+
+use flowgraph::{Loops, NodeId};
+use heuristics::{Program, SegmentId};
+use rustc_hash::FxHashMap;
+use trace_format::{Kind, Pc};
+
+use super::call_paths::{CallPaths, Frames, PathId};
+use super::partings::{Parting, Partings, Site, Why};
+use super::{Metric, Step};
+use crate::Result;
+
+/// What a lane-slot is lost to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Cause {
+    /// The lane and the active ones went different ways at a branch or a jump through a table.
+    Branch,
+    /// They went different ways at a branch of a natural loop that can leave the loop: one of them runs it more often.
+    LoopTripCount,
+    /// They called different functions, or returned to different callers.
+    CallTarget,
+    /// The lane waits for a lock, or has fallen behind or run ahead since one of them waited for it.
+    Lock,
+    /// The lane waits at a barrier, or they came apart at one.
+    Barrier,
+    /// They stood at one pc, and the model ran them apart; or they began at different pcs and have never met.
+    Schedule,
+    /// The lane has come to its end.
+    Finished,
+    /// The seat has no lane: there are fewer lanes than seats.
+    EmptySeat,
+}
+
+impl Cause {
+    /// All of them, in the order in which they are shown.
+    pub const ALL: [Cause; 8] = [
+        Cause::Branch,
+        Cause::LoopTripCount,
+        Cause::CallTarget,
+        Cause::Lock,
+        Cause::Barrier,
+        Cause::Schedule,
+        Cause::Finished,
+        Cause::EmptySeat,
+    ];
+
+    /// Its name for people, and in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Cause::Branch => "branch",
+            Cause::LoopTripCount => "loop trip count",
+            Cause::CallTarget => "call target",
+            Cause::Lock => "lock",
+            Cause::Barrier => "barrier",
+            Cause::Schedule => "schedule",
+            Cause::Finished => "finished",
+            Cause::EmptySeat => "empty seat",
+        }
+    }
+}
+
+/// Lost lane-slots of one kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Charge {
+    /// What they are lost to.
+    pub cause: Cause,
+    /// The instruction after which the lanes parted: the last that ran in one fetch for both. None for an empty seat, and
+    /// for lanes that never shared a fetch.
+    pub parted_at: Option<Pc>,
+    /// The instruction that was fetched without them.
+    pub issued: Pc,
+    /// The call path at which it was fetched: that of the lowest active lane.
+    pub path: PathId,
+}
+
+/// What was fetched of an instruction at a call path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Issued {
+    /// Warp instructions.
+    pub fetches: u64,
+    /// Thread instructions.
+    pub thread_instructions: u64,
+}
+
+/// The lost lane-slots of a replay, and what they are lost to.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Causes {
+    /// Lost lane-slots, in the order of their charges; each charge once, none of 0.
+    pub charges: Vec<(Charge, u64)>,
+    /// What was fetched, by instruction and call path, in that order.
+    pub issued: Vec<((Pc, PathId), Issued)>,
+    /// The call paths.
+    pub paths: CallPaths,
+}
+
+impl Causes {
+    /// All lost lane-slots.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.charges.iter().map(|(_, slots)| slots).sum()
+    }
+
+    /// The lane-slots lost to one cause.
+    #[must_use]
+    pub fn lost_to(&self, cause: Cause) -> u64 {
+        self.charges.iter().filter(|(charge, _)| charge.cause == cause).map(|(_, slots)| slots).sum()
+    }
+
+    /// Adds those of another warp.
+    pub fn add(&mut self, other: &Causes) {
+        let names = self.paths.add(&other.paths);
+        let name = |path: PathId| names[path.0 as usize];
+        let mut charges: FxHashMap<Charge, u64> = self.charges.drain(..).collect();
+        for (charge, slots) in &other.charges {
+            *charges.entry(Charge { path: name(charge.path), ..*charge }).or_default() += slots;
+        }
+        let mut issued: FxHashMap<(Pc, PathId), Issued> = self.issued.drain(..).collect();
+        for ((pc, path), more) in &other.issued {
+            issued.entry((*pc, name(*path))).or_default().add(more.fetches, more.thread_instructions);
+        }
+        (self.charges, self.issued) = (sorted(charges), sorted(issued));
+    }
+}
+
+impl Issued {
+    fn add(&mut self, fetches: u64, thread_instructions: u64) {
+        self.fetches += fetches;
+        self.thread_instructions += thread_instructions;
+    }
+}
+
+fn sorted<K: Copy + Ord, V>(map: FxHashMap<K, V>) -> Vec<(K, V)> {
+    let mut all: Vec<(K, V)> = map.into_iter().collect();
+    all.sort_unstable_by_key(|(key, _)| *key);
+    all
+}
+
+/// What a seat does in which no lane is active.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Seat {
+    Empty,
+    Finished(Option<Site>),
+    AtLock(Option<Site>),
+    AtBarrier(Option<Site>),
+    Elsewhere(Parting),
+}
+
+/// Instructions of one segment that were fetched in one step: the segment, the first of them, and the one after the last.
+type Stretch = (SegmentId, u32, u32);
+
+/// Charges the lost lane-slots of one warp's replay.
+pub struct LostSlots {
+    empty_seats: u64,
+    partings: Partings,
+    frames: Vec<Frames>,
+    paths: CallPaths,
+    /// Seats, by what was fetched without them.
+    lost: FxHashMap<(Stretch, PathId, Seat), u64>,
+    issued: FxHashMap<(Stretch, PathId), Issued>,
+    seats: Vec<(Seat, u64)>,
+}
+
+impl LostSlots {
+    /// For a warp of so many lanes and seats.
+    #[must_use]
+    pub fn new(lanes: usize, warp_size: usize) -> LostSlots {
+        LostSlots {
+            empty_seats: warp_size.saturating_sub(lanes) as u64,
+            partings: Partings::new(lanes),
+            frames: vec![Frames::default(); lanes],
+            paths: CallPaths::default(),
+            lost: FxHashMap::default(),
+            issued: FxHashMap::default(),
+            seats: Vec::new(),
+        }
+    }
+
+    /// What was found, after the replay has ended. `program` is the one that was replayed, with its control flow.
+    #[must_use]
+    pub fn finish(self, program: &Program) -> Causes {
+        let trips = TripBranches::of(program);
+        let pc = |(segment, at): Site| program.segments[segment].instructions[at as usize].pc;
+        let mut charges: FxHashMap<Charge, u64> = FxHashMap::default();
+        for (((segment, first, end), path, seat), slots) in self.lost {
+            let (cause, site) = trips.cause(seat);
+            for at in first..end {
+                let charge = Charge { cause, parted_at: site.map(pc), issued: pc((segment, at)), path };
+                *charges.entry(charge).or_default() += slots;
+            }
+        }
+        let mut issued: FxHashMap<(Pc, PathId), Issued> = FxHashMap::default();
+        for (((segment, first, end), path), more) in self.issued {
+            for at in first..end {
+                issued.entry((pc((segment, at)), path)).or_default().add(more.fetches, more.thread_instructions);
+            }
+        }
+        Causes { charges: sorted(charges), issued: sorted(issued), paths: self.paths }
+    }
+
+    /// The path of the lowest active lane, after all active lanes have come to theirs.
+    fn path(&mut self, step: &Step) -> PathId {
+        let pc = step.instructions[0].pc;
+        let mut paths =
+            step.lanes.iter().map(|lane| self.frames[lane.index()].at(step.state(lane).level, pc, &mut self.paths));
+        let lowest = paths.next().expect("a step has an active lane");
+        paths.for_each(drop);
+        lowest
+    }
+}
+
+impl Metric for LostSlots {
+    fn step(&mut self, step: &Step) -> Result<()> {
+        let path = self.path(step);
+        let (segment, first) = step.place();
+        let stretch = (segment, first, first + step.instructions.len() as u32);
+        let active = step.lanes.len() as u64;
+        self.issued.entry((stretch, path)).or_default().add(1, active);
+        let parted = self.partings.step(step);
+        self.seats.clear();
+        if self.empty_seats > 0 {
+            self.seats.push((Seat::Empty, self.empty_seats));
+        }
+        for (lane, parting) in (0u8..=u8::MAX).map(heuristics::Lane).zip(parted) {
+            if step.lanes.contains(lane) {
+                continue;
+            }
+            let seat = if !step.live.contains(lane) {
+                Seat::Finished(parting.site)
+            } else if step.at_lock.contains(lane) {
+                Seat::AtLock(parting.site)
+            } else if step.at_barrier.contains(lane) {
+                Seat::AtBarrier(parting.site)
+            } else {
+                Seat::Elsewhere(*parting)
+            };
+            match self.seats.iter_mut().find(|(s, _)| *s == seat) {
+                Some((_, count)) => *count += 1,
+                None => self.seats.push((seat, 1)),
+            }
+        }
+        for (seat, count) in &self.seats {
+            *self.lost.entry((stretch, path, *seat)).or_default() += count;
+        }
+        Ok(())
+    }
+}
+
+/// Which branches decide how often a loop runs.
+struct TripBranches<'a> {
+    program: &'a Program,
+    loops: Option<Loops>,
+}
+
+impl TripBranches<'_> {
+    fn of(program: &Program) -> TripBranches<'_> {
+        TripBranches { program, loops: program.control_flow.graph().map(Loops::of) }
+    }
+
+    fn cause(&self, seat: Seat) -> (Cause, Option<Site>) {
+        match seat {
+            Seat::Empty => (Cause::EmptySeat, None),
+            Seat::Finished(site) => (Cause::Finished, site),
+            Seat::AtLock(site) => (Cause::Lock, site),
+            Seat::AtBarrier(site) => (Cause::Barrier, site),
+            Seat::Elsewhere(Parting { site, why }) => {
+                let cause = match (why, site) {
+                    (Why::Lock, _) => Cause::Lock,
+                    (Why::Barrier, _) => Cause::Barrier,
+                    (Why::Schedule, _) | (Why::Split, None) => Cause::Schedule,
+                    (Why::Split, Some(site)) => self.of_split(site),
+                };
+                (cause, site)
+            }
+        }
+    }
+
+    fn of_split(&self, (segment, at): Site) -> Cause {
+        let segment = &self.program.segments[segment];
+        match segment.instructions[at as usize].kind {
+            // A jump with one target parts lanes only where it stands for a call whose callee is not replayed but calls back.
+            Kind::Call | Kind::IndirectCall | Kind::Return | Kind::Jump => Cause::CallTarget,
+            _ if self.leaves_a_loop(NodeId(segment.place.0)) => Cause::LoopTripCount,
+            _ => Cause::Branch,
+        }
+    }
+
+    /// Whether the block is in a natural loop, and one of the ways out of the block leads out of the loop.
+    fn leaves_a_loop(&self, block: NodeId) -> bool {
+        let (Some(graph), Some(loops)) = (self.program.control_flow.graph(), &self.loops) else { return false };
+        let Some(innermost) = loops.innermost(block).filter(|l| !loops.is_irreducible(*l)) else { return false };
+        graph.successors(block).iter().any(|to| !loops.contains(innermost, *to))
+    }
+}
