@@ -65,8 +65,13 @@ pub static COLUMNS: &[Column] = &[
     }),
     of(
         "lower_bound",
-        "Warp instructions that any schedule needs at least: per warp and static instruction the largest number of times that one lane runs it, summed.",
+        "Warp instructions that any schedule needs at least: per warp, phase (between barriers at which all its lanes meet) and static instruction the largest number of times that one lane runs it, summed.",
         |o| json!(o.lower_bound),
+    ),
+    of(
+        "optimum",
+        "Warp instructions of the best schedule possible, locks aside; only where no warp has more than two lanes.",
+        |o| o.optimum.map_or(Value::Null, |n| json!(n)),
     ),
     of("upper_bound", "Warp instructions when nothing is shared: the thread instructions of all lanes.", |o| {
         json!(o.upper_bound)

@@ -18,8 +18,11 @@ pub struct Outcome {
     pub counts: Counts,
     /// How the replay ended; the first deadlock of any warp.
     pub end: End,
-    /// No schedule needs fewer fetches: over each warp's instructions, the largest number of times that any of its lanes runs it.
+    /// No schedule needs fewer fetches: over each warp's phases (between barriers at which all its lanes meet) and instructions, the
+    /// largest number of times that any of its lanes runs it.
     pub lower_bound: u64,
+    /// The fetches of the best schedule possible, locks aside; known for warps of one or two lanes.
+    pub optimum: Option<u64>,
     /// No schedule needs more: every lane alone.
     pub upper_bound: u64,
     /// Thread instructions of each lane.

@@ -7,6 +7,7 @@ use std::sync::Mutex;
 use heuristics::{Program, Spec};
 use rayon::prelude::*;
 
+use crate::bounds::{least_fetches, optimum};
 use crate::engine::{Brief, Counts, End, Replay};
 use crate::metrics::{Causes, Checker, LostSlots, MemoryClasses, Metric, ScheduleHash, ScheduleWriter};
 use crate::survey::Survey;
@@ -65,7 +66,9 @@ pub fn replay(
         Program { segments: source.segments().clone(), control_flow: std::mem::take(&mut survey.control_flow) };
     let briefs = Brief::all(&program.segments);
     let warps = warps(&survey, size, options.grouping);
-    let bounds: Vec<u64> = warps.par_iter().map(|w| survey.least_fetches(w)).collect::<Result<_>>()?;
+    let bounds: Vec<u64> = warps.par_iter().map(|w| least_fetches(&survey, w)).collect::<Result<_>>()?;
+    let optima: Option<Vec<u64>> =
+        warps.par_iter().map(|w| optimum(&survey, w)).collect::<Result<Vec<_>>>()?.into_iter().collect();
     let jobs: Vec<(usize, usize)> = (0..specs.len()).flat_map(|s| (0..warps.len()).map(move |w| (s, w))).collect();
     let run = |(spec, warp): (usize, usize), out: Option<(&mut dyn Write, &Path)>| {
         run_job(&survey, &program, &briefs, &specs[spec], (&warps[warp], size), options, out)
@@ -105,6 +108,7 @@ pub fn replay(
         counts: sum_counts(parts, size),
         end: first_deadlock(parts),
         lower_bound: bounds.iter().sum(),
+        optimum: optima.as_ref().map(|o| o.iter().sum()),
         upper_bound: lane_instructions.iter().sum(),
         lane_instructions: lane_instructions.clone(),
         schedule_fnv1a64: parts

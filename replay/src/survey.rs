@@ -24,6 +24,8 @@ pub(crate) struct LaneSurvey {
     pub profile: Vec<u64>,
     /// The meetings in its stream, each once.
     pub meetings: Vec<MeetingId>,
+    /// How often it waits for all others ([`Control::MeetAll`]).
+    pub meet_alls: u64,
     kept: Option<Vec<Batch>>,
 }
 
@@ -68,28 +70,6 @@ impl<'a> Survey<'a> {
     pub(crate) fn source(&self) -> &'a dyn LaneSource {
         self.source
     }
-
-    /// Instructions by place of one warp: (the largest count any of its lanes has of each, summed, weighted with lengths).
-    pub(crate) fn least_fetches(&self, lanes: &[usize]) -> Result<u64> {
-        let segments = self.source.segments();
-        let places = segments.places();
-        let (mut most, mut length) = (vec![0u64; places], vec![0u64; places]);
-        let mut batch = Batch::default();
-        for lane in lanes {
-            let mut counts = vec![0u64; places];
-            let mut stream = self.stream(*lane);
-            while stream.next_batch(&mut batch)? {
-                for id in batch.codes.iter().filter_map(|c| c.as_segment()) {
-                    counts[segments[id].place.0 as usize] += 1;
-                }
-            }
-            most.iter_mut().zip(&counts).for_each(|(m, c)| *m = (*m).max(*c));
-        }
-        for (_, segment) in segments.iter() {
-            length[segment.place.0 as usize] = segment.len() as u64;
-        }
-        Ok(most.iter().zip(&length).map(|(m, l)| m * l).sum())
-    }
 }
 
 fn survey_lane(
@@ -100,8 +80,13 @@ fn survey_lane(
 ) -> Result<(LaneSurvey, Observer)> {
     let segments = source.segments();
     let mut stream = source.stream(lane);
-    let mut survey =
-        LaneSurvey { instructions: 0, profile: vec![0; PROFILE], meetings: Vec::new(), kept: Some(Vec::new()) };
+    let mut survey = LaneSurvey {
+        instructions: 0,
+        profile: vec![0; PROFILE],
+        meetings: Vec::new(),
+        meet_alls: 0,
+        kept: Some(Vec::new()),
+    };
     let mut observer = Observer::default();
     let mut level = 1;
     let mut batch = Batch::default();
@@ -119,6 +104,7 @@ fn survey_lane(
                 }
                 Entry::Control(index) => match batch.controls[index] {
                     Control::Meet(meeting) => survey.meetings.push(meeting),
+                    Control::MeetAll => survey.meet_alls += 1,
                     Control::Level(new) => level = new,
                     _ => {}
                 },

@@ -1,0 +1,255 @@
+//! What no schedule can beat, and what the best one needs: bounds that hold for every reconvergence model, with any hardware.
+//!
+//! *Lower bound.* In one phase of one warp, the lane that runs a static instruction most often, n times, needs n fetches of it, and no fetch of another
+//! instruction helps; so the phase needs at least the sum over instructions of the largest count that any lane has. A phase ends
+//! where all lanes of the warp meet at one barrier: what lies before is fetched before what lies after, so the phases' bounds add up.
+//!
+//! *Optimum of two lanes.* A schedule of two lanes is a common supersequence of their instructions, and each such sequence is a schedule. The
+//! shortest has (n + m + D) / 2 instructions, where D is the number of instructions to delete and insert to make one lane of the other:
+//! Myers, *An O(ND) difference algorithm and its variations* (Algorithmica 1, 1986). Phases add up here too. Locks are not looked at.
+//!
+//! Worked number: lane 0 runs 1 2 3 5, lane 1 runs 1 2 4 5. D = 2 (3 goes, 4 comes), so the optimum is (4 + 4 + 2) / 2 = 5, and so is the bound.
+
+use heuristics::{SegmentId, SegmentTable};
+use rustc_hash::FxHashSet;
+
+use crate::survey::Survey;
+use crate::{Batch, Control, Entry, LaneStream, MeetingId, Result};
+
+/// The most steps that the search for an optimum may take: seconds. Beyond it the optimum is not told.
+const MOST_STEPS: u64 = 1 << 31;
+
+/// The most instructions of a phase that are compared: they are held in memory, four bytes each.
+const MOST_INSTRUCTIONS: usize = 1 << 26;
+
+/// Where phases end.
+#[derive(Default)]
+struct Cuts {
+    meetings: FxHashSet<MeetingId>,
+    /// So many of a lane's [`Control::MeetAll`] are every lane's.
+    meet_alls: u64,
+}
+
+/// What ended a phase.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum PhaseEnd {
+    Meeting(MeetingId),
+    MeetAll,
+    LaneEnd,
+}
+
+/// A lane, phase by phase.
+struct Phases<'a> {
+    stream: Box<dyn LaneStream + 'a>,
+    batch: Batch,
+    at: usize,
+    meet_alls: u64,
+}
+
+impl Phases<'_> {
+    /// Shows the segments up to the end of the phase.
+    fn next(&mut self, cuts: &Cuts, mut segment: impl FnMut(SegmentId)) -> Result<PhaseEnd> {
+        loop {
+            while let Some(code) = self.batch.codes.get(self.at) {
+                self.at += 1;
+                match code.entry() {
+                    Entry::Segment(id) => segment(id),
+                    Entry::Control(index) => match self.batch.controls[index] {
+                        Control::Meet(meeting) if cuts.meetings.contains(&meeting) => {
+                            return Ok(PhaseEnd::Meeting(meeting));
+                        }
+                        Control::MeetAll if self.meet_alls < cuts.meet_alls => {
+                            self.meet_alls += 1;
+                            return Ok(PhaseEnd::MeetAll);
+                        }
+                        _ => {}
+                    },
+                }
+            }
+            self.at = 0;
+            if !self.stream.next_batch(&mut self.batch)? {
+                return Ok(PhaseEnd::LaneEnd);
+            }
+        }
+    }
+}
+
+/// The barriers at which all these lanes meet.
+fn cuts(survey: &Survey, lanes: &[usize]) -> Cuts {
+    let mut meetings: Option<FxHashSet<MeetingId>> = None;
+    for lane in lanes {
+        let all = &survey.lanes[*lane].meetings;
+        meetings = Some(match meetings {
+            None => all.iter().copied().collect(),
+            Some(common) => all.iter().copied().filter(|m| common.contains(m)).collect(),
+        });
+    }
+    let meet_alls = lanes.iter().map(|l| survey.lanes[*l].meet_alls).min().unwrap_or(0);
+    Cuts { meetings: meetings.unwrap_or_default(), meet_alls }
+}
+
+fn phases<'a>(survey: &'a Survey, lanes: &[usize]) -> Vec<Phases<'a>> {
+    let phases = |l: &usize| Phases { stream: survey.stream(*l), batch: Batch::default(), at: 0, meet_alls: 0 };
+    lanes.iter().map(phases).collect()
+}
+
+/// The fetches that a warp of these lanes needs at least.
+pub(crate) fn least_fetches(survey: &Survey, lanes: &[usize]) -> Result<u64> {
+    match least_by_phase(survey, lanes, &cuts(survey, lanes))? {
+        Some(fetches) => Ok(fetches),
+        // Lanes that come to the same barriers in different orders: one phase.
+        None => Ok(least_by_phase(survey, lanes, &Cuts::default())?.unwrap_or(0)),
+    }
+}
+
+fn least_by_phase(survey: &Survey, lanes: &[usize], cuts: &Cuts) -> Result<Option<u64>> {
+    let segments = survey.source().segments();
+    let mut lanes = phases(survey, lanes);
+    let (mut counts, mut most) = (vec![0u64; segments.places()], vec![0u64; segments.places()]);
+    let (mut visited, mut of_phase): (Vec<SegmentId>, Vec<SegmentId>) = (Vec::new(), Vec::new());
+    let mut total = 0;
+    loop {
+        let mut end = None;
+        for lane in &mut lanes {
+            let this = lane.next(cuts, |id| {
+                let count = &mut counts[segments[id].place.0 as usize];
+                if *count == 0 {
+                    visited.push(id);
+                }
+                *count += 1;
+            })?;
+            if *end.get_or_insert(this) != this {
+                return Ok(None);
+            }
+            for id in visited.drain(..) {
+                let place = segments[id].place.0 as usize;
+                if most[place] == 0 {
+                    of_phase.push(id);
+                }
+                most[place] = most[place].max(std::mem::take(&mut counts[place]));
+            }
+        }
+        for id in of_phase.drain(..) {
+            total += std::mem::take(&mut most[segments[id].place.0 as usize]) * segments[id].len() as u64;
+        }
+        if end.is_none_or(|e| e == PhaseEnd::LaneEnd) {
+            return Ok(Some(total));
+        }
+    }
+}
+
+/// The fetches that the best schedule of a warp of one or two lanes needs; none for more lanes, or when finding it would take too long.
+pub(crate) fn optimum(survey: &Survey, lanes: &[usize]) -> Result<Option<u64>> {
+    let [a, b] = lanes else {
+        return Ok(if let [only] = lanes { Some(survey.lanes[*only].instructions) } else { None });
+    };
+    let segments = survey.source().segments();
+    let numbers = Numbers::of(segments);
+    let cuts = cuts(survey, lanes);
+    let mut pair = phases(survey, &[*a, *b]);
+    let (mut total, mut steps) = (0, 0);
+    let mut sequences: [Vec<u32>; 2] = Default::default();
+    loop {
+        let mut ends = [PhaseEnd::LaneEnd; 2];
+        for ((lane, sequence), end) in pair.iter_mut().zip(&mut sequences).zip(&mut ends) {
+            sequence.clear();
+            *end = lane.next(&cuts, |id| {
+                if sequence.len() < MOST_INSTRUCTIONS {
+                    sequence.extend(numbers.of_segment(segments, id));
+                }
+            })?;
+        }
+        if ends[0] != ends[1] || sequences.iter().any(|s| s.len() >= MOST_INSTRUCTIONS) {
+            return Ok(None);
+        }
+        let Some(difference) = difference(&sequences[0], &sequences[1], &mut steps) else { return Ok(None) };
+        total += (sequences[0].len() + sequences[1].len()) as u64 + difference;
+        if ends[0] == PhaseEnd::LaneEnd {
+            return Ok(Some(total / 2));
+        }
+    }
+}
+
+/// A number for each static instruction: places' instructions one after another.
+struct Numbers {
+    first: Vec<u32>,
+}
+
+impl Numbers {
+    fn of(segments: &SegmentTable) -> Numbers {
+        let mut lengths = vec![0; segments.places()];
+        for (_, segment) in segments.iter() {
+            lengths[segment.place.0 as usize] = segment.len() as u32;
+        }
+        let first = lengths.iter().scan(0, |next, length| Some(std::mem::replace(next, *next + length))).collect();
+        Numbers { first }
+    }
+
+    fn of_segment(&self, segments: &SegmentTable, id: SegmentId) -> std::ops::Range<u32> {
+        let first = self.first[segments[id].place.0 as usize];
+        first..first + segments[id].len() as u32
+    }
+}
+
+/// How many instructions must be deleted and inserted to make `b` of `a`; none when `steps` passes its limit.
+fn difference(a: &[u32], b: &[u32], steps: &mut u64) -> Option<u64> {
+    let common = a.iter().zip(b).take_while(|(x, y)| x == y).count();
+    let (a, b) = (&a[common..], &b[common..]);
+    let (n, m) = (a.len() as i64, b.len() as i64);
+    // furthest[k + middle]: how far along `a` the paths of so many edits on diagonal k (place in a - place in b) reach.
+    let middle = m + 1;
+    let mut furthest = vec![0i64; (n + m + 3) as usize];
+    for edits in 0..=n + m {
+        for diagonal in (-edits.min(2 * m - edits).min(m)..=edits.min(2 * n - edits).min(n)).step_by(2) {
+            *steps += 1;
+            let at = |k: i64| (k + middle) as usize;
+            let down =
+                diagonal == -edits || (diagonal != edits && furthest[at(diagonal - 1)] < furthest[at(diagonal + 1)]);
+            let mut x = if down { furthest[at(diagonal + 1)] } else { furthest[at(diagonal - 1)] + 1 };
+            let start = x;
+            while x < n && x - diagonal < m && a[x as usize] == b[(x - diagonal) as usize] {
+                x += 1;
+            }
+            *steps += (x - start) as u64;
+            furthest[at(diagonal)] = x;
+            if x >= n && x - diagonal >= m {
+                return Some(edits as u64);
+            }
+        }
+        if *steps > MOST_STEPS {
+            return None;
+        }
+    }
+    // n + m edits always suffice.
+    Some((n + m) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// By the table of longest common subsequences.
+    fn by_table(a: &[u32], b: &[u32]) -> u64 {
+        let mut row = vec![0u64; b.len() + 1];
+        for x in a {
+            let mut diagonal = 0;
+            for (j, y) in b.iter().enumerate() {
+                let above = row[j + 1];
+                row[j + 1] = if x == y { diagonal + 1 } else { above.max(row[j]) };
+                diagonal = above;
+            }
+        }
+        (a.len() + b.len()) as u64 - 2 * row[b.len()]
+    }
+
+    proptest! {
+        #[test]
+        fn the_difference_is_that_of_the_longest_common_subsequence(
+            a in prop::collection::vec(0u32..4, 0..24),
+            b in prop::collection::vec(0u32..4, 0..24),
+        ) {
+            prop_assert_eq!(difference(&a, &b, &mut 0), Some(by_table(&a, &b)));
+        }
+    }
+}
