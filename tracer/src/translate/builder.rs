@@ -8,88 +8,16 @@ use nix::libc;
 use trace_format::SpEffect;
 
 use super::assembler::{Assembler, JMP_SHORT, JRCXZ, register};
-use super::expansions::{self, Lookup};
+use super::expansions;
 use super::layout::slot;
+use super::outside::runs_outside;
+use super::plan::{Plan, Source, TAKEN_SYSCALLS, Translation};
 use super::rewrite;
-use super::superblock::{Borrowed, Link, MAX_INSTRUCTIONS, Mark, Superblock, Trap};
+use super::superblock::{Borrowed, Link, Mark, Trap};
 use crate::decode::InstructionDecoder;
 
-/// Superblocks with more bytes of code than this are ended.
-const MAX_BYTES: usize = 8000;
-
-/// System calls that we make for the program, since they change what we have to know of.
-pub const TAKEN_SYSCALLS: [i64; 11] = [
-    libc::SYS_mmap,
-    libc::SYS_mprotect,
-    libc::SYS_munmap,
-    libc::SYS_rt_sigaction,
-    libc::SYS_rt_sigprocmask,
-    libc::SYS_rt_sigreturn,
-    libc::SYS_mremap,
-    libc::SYS_arch_prctl,
-    libc::SYS_rseq,
-    libc::SYS_pkey_mprotect,
-    libc::SYS_shmat,
-];
-
-/// What the translator asks about the program.
-pub trait Source {
-    /// The bytes at this address: 15 or more, or as many as can be executed.
-    fn fetch(&mut self, pc: u64, bytes: &mut [u8; 16]) -> usize;
-    /// The hook of the function that starts here.
-    fn hook(&mut self, pc: u64) -> Option<Hook>;
-    /// Whether synchronisation functions return to this address.
-    fn returns_here(&self, pc: u64) -> bool;
-}
-
-/// A function whose entries are recorded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hook {
-    /// Its number.
-    pub number: u32,
-    /// The register with the routine that it will run, if it runs one.
-    pub routine: Option<u8>,
-}
-
-/// Where a translation goes, and what it may use.
-#[derive(Clone, Copy, Debug)]
-pub struct Plan {
-    /// Where it starts in the program.
-    pub head: u64,
-    /// Where its code goes.
-    pub hot: u64,
-    /// Where its seldom executed code goes.
-    pub cold: u64,
-    /// Where lookups go on that find something else.
-    pub miss: u64,
-    /// Lookup tables.
-    pub lookup: Lookup,
-    /// The number of its first path.
-    pub first_path: u32,
-    /// Whether lookups come here.
-    pub checked: bool,
-}
-
-/// A finished translation.
-#[derive(Debug, Default)]
-pub struct Translation {
-    /// What it stands for.
-    pub superblock: Superblock,
-    /// Its code.
-    pub hot: Vec<u8>,
-    /// Its seldom executed code.
-    pub cold: Vec<u8>,
-    /// Jumps to be linked.
-    pub links: Vec<Link>,
-    /// Traps, by address.
-    pub traps: Vec<(u64, Trap)>,
-    /// The paths, by number from [`Plan::first_path`] on: how many instructions each has.
-    pub paths: Vec<u16>,
-    /// What comes next, for translation ahead of time, and whether a lookup will come there.
-    pub next: Vec<(u64, bool)>,
-    /// The pages it was read from.
-    pub pages: Vec<u64>,
-}
+/// Superblocks with more bytes of code for each instruction allowed than this are ended.
+const MAX_BYTES_EACH: usize = 100;
 
 /// A translation under construction.
 pub struct Builder<'a, S: Source> {
@@ -236,7 +164,7 @@ impl<'a, S: Source> Builder<'a, S> {
         let mut transferred = false;
         loop {
             let first = self.executed() == 0;
-            let full = self.executed() >= MAX_INSTRUCTIONS || self.hot.bytes.len() > MAX_BYTES;
+            let full = self.executed() >= self.plan.limit || self.hot.bytes.len() > MAX_BYTES_EACH * self.plan.limit;
             if full || transferred && self.source.hook(pc).is_some() {
                 return self.leave_to(pc, true);
             }
@@ -536,32 +464,5 @@ impl<'a, S: Source> Builder<'a, S> {
     }
 }
 
-/// Whether the instruction with these bytes cannot run in the cache.
-#[must_use]
-pub fn must_run_outside(pc: u64, bytes: &[u8]) -> bool {
-    runs_outside(&Decoder::with_ip(64, bytes, pc, DecoderOptions::NONE).decode())
-}
-
-/// Whether the instruction cannot run in the cache: it raises a signal itself, shows or changes what is ours, or is not known.
-fn runs_outside(instruction: &iced_x86::Instruction) -> bool {
-    let uses_gs = instruction.segment_prefix() == Register::GS
-        || matches!(instruction.mnemonic(), Mnemonic::Rdgsbase | Mnemonic::Wrgsbase | Mnemonic::Swapgs)
-        || instruction.op_count() > 0
-            && instruction.op0_kind() == iced_x86::OpKind::Register
-            && matches!(
-                instruction.op0_register(),
-                Register::GS | Register::SS | Register::DS | Register::ES | Register::CS
-            );
-    let odd_operand = instruction.memory_base() == Register::EIP;
-    let far = matches!(
-        instruction.code(),
-        Code::Iretd | Code::Iretq | Code::Iretw | Code::Retfq | Code::Retfd | Code::Retfw | Code::Retfw_imm16 | Code::Retfd_imm16
-            | Code::Retfq_imm16 | Code::Jmp_m1616 | Code::Jmp_m1632 | Code::Jmp_m1664 | Code::Call_m1616 | Code::Call_m1632
-            | Code::Call_m1664
-            // operand-size prefixes on transfers: two processor makers disagree on what they do
-            | Code::Retnw | Code::Retnw_imm16 | Code::Jmp_rm16 | Code::Call_rm16 | Code::Jmp_rel16 | Code::Call_rel16
-            | Code::Jmp_rel8_16 | Code::Sysenter
-    );
-    let raises = matches!(instruction.mnemonic(), Mnemonic::Int3 | Mnemonic::Int1 | Mnemonic::Int);
-    instruction.is_invalid() || uses_gs || odd_operand || far || raises
-}
+#[cfg(test)]
+mod tests;

@@ -16,6 +16,8 @@ mod expand;
 mod expansions;
 mod layout;
 mod lifecycle;
+mod outside;
+mod plan;
 mod program_code;
 mod remote;
 mod rewrite;

@@ -4,9 +4,10 @@ use nix::libc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::assembler::register;
-use super::builder::{Hook, Source};
+
 use super::expansions::Lookup;
 use super::layout::PAGE;
+use super::plan::{Hook, Source};
 use super::remote;
 use crate::modules::{ModuleMap, Region, regions};
 use crate::ptrace::{self, Address, Tid};

@@ -15,6 +15,8 @@ pub enum Lost {
     Gone,
     /// It came to this stop instead of where it was sent.
     Stopped(Stop),
+    /// There is no memory in the program for its translation.
+    NoRoom,
 }
 
 impl From<Errno> for Lost {

@@ -178,7 +178,7 @@ impl Space {
                 }
             }
         }
-        let cache = found.ok_or(remote::Lost::Gone)?;
+        let cache = found.ok_or(remote::Lost::NoRoom)?;
         let c = &mut self.caches[cache];
         c.hot = c.hot.next_multiple_of(16);
         Ok(Room { cache, hot: c.base + c.hot, cold: c.base + c.cold, miss: c.miss })

@@ -162,11 +162,12 @@ impl Session<'_> {
 
     /// Writes the thread's records to the trace. Its pointer must be up to date.
     pub(super) fn drain(&mut self, tid: Tid) {
-        let (Some(thread), Some(translator)) = (self.threads.get_mut(&tid), self.translator.as_ref()) else { return };
+        let (Some(thread), Some(translator)) = (self.threads.get_mut(&tid), self.translator.as_mut()) else { return };
+        translator.space.records(thread.slot, thread.pointer, &mut self.words);
         if self.recording && thread.recording {
-            translator.space.records(thread.slot, thread.pointer, &mut self.words);
             self.expander.expand(&self.words, &mut thread.stream, translator, &mut self.recorder);
         }
+        translator.sample(&self.words);
         thread.pointer = translator.space.buffer(thread.slot);
         let limit = self.options.limit.unwrap_or(u64::MAX);
         if self.recording && self.recorder.progress().instructions >= limit {

@@ -7,7 +7,7 @@ use super::layout::{PAGE, slot};
 use super::remote::{self, Lost, Result};
 use super::superblock::Trap;
 use crate::engine::Exit;
-use crate::ptrace::{self, Stop, Tid};
+use crate::ptrace::{self, ProcessHandle, Stop, Tid};
 use crate::sync_functions::{Role, routine_role};
 
 /// `si_code` of a SIGTRAP that an instruction of the program raised.
@@ -23,6 +23,16 @@ impl Session<'_> {
         match self.handle(tid, stop) {
             Ok(()) | Err(Lost::Gone) => {}
             Err(Lost::Stopped(stop)) => self.met.push_back((tid, stop)),
+            Err(Lost::NoRoom) => {
+                // The thread has no way on: neither its translation nor, with its registers half ours, its own code.
+                self.stop_recording(
+                    "there is no memory left in the program for its translation, so it was ended: use --engine step"
+                        .to_owned(),
+                );
+                if let Ok(process) = ProcessHandle::open(self.main) {
+                    let _ = process.send(libc::SIGKILL);
+                }
+            }
         }
     }
 

@@ -5,6 +5,8 @@ use trace_format::Instruction;
 
 /// The most instructions of a superblock.
 pub const MAX_INSTRUCTIONS: usize = 64;
+/// The same for superblocks that run often: a loop is unrolled further, and takes fewer records.
+pub const MAX_HOT_INSTRUCTIONS: usize = 320;
 
 /// What the registers hold at a mark that are not the program's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

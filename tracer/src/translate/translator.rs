@@ -5,18 +5,24 @@ use std::collections::{BTreeMap, VecDeque};
 use iced_x86::InstructionInfoFactory;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::builder::{Builder, Plan, Source};
+use super::builder::Builder;
 use super::expansions;
 use super::layout::PAGE;
+use super::plan::{Plan, Source};
 use super::program_code::ProgramCode;
 use super::remote::Result;
 use super::space::Space;
-use super::superblock::{Link, Mark, Superblock, Trap};
+use super::superblock::{Link, MAX_HOT_INSTRUCTIONS, MAX_INSTRUCTIONS, Mark, Superblock, Trap};
 use crate::decode::InstructionDecoder;
 use crate::ptrace::{self, Address, Tid};
 
 /// How many successors are translated ahead of time: fewer stops, little code that never runs.
 const AHEAD: usize = 12;
+
+/// One in so many records is looked at: a prime number, so that loops do not hide between.
+const SAMPLE_STEP: usize = 61;
+/// A superblock met so often runs often: it has run about four thousand times.
+const HOT_SAMPLES: u32 = 64;
 
 /// What a record stands for: the first instructions of a superblock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -46,6 +52,10 @@ pub struct Translator {
     /// Heads that lookups have come to.
     looked_up: FxHashSet<u64>,
     ahead: VecDeque<(u64, bool)>,
+    /// How often superblocks were met among the records looked at.
+    samples: Vec<u32>,
+    /// Heads of superblocks that run often.
+    hot: FxHashSet<u64>,
     decoder: InstructionDecoder,
     factory: InstructionInfoFactory,
 }
@@ -68,6 +78,8 @@ impl Translator {
             page_superblocks: FxHashMap::default(),
             looked_up: FxHashSet::default(),
             ahead: VecDeque::new(),
+            samples: Vec::new(),
+            hot: FxHashSet::default(),
             decoder: InstructionDecoder::new(false),
             factory: InstructionInfoFactory::new(),
         }
@@ -131,12 +143,35 @@ impl Translator {
         Some(self.partial_path(Path { superblock: number, executed: 1 }))
     }
 
+    /// Looks at some of the records, for superblocks that run often and were ended for their length: they are translated anew, longer.
+    pub fn sample(&mut self, words: &[u32]) {
+        for &word in words.iter().step_by(SAMPLE_STEP) {
+            // Some of the words are no path numbers, and count for a superblock that has not run: it is longer for nothing.
+            let Some(path) = self.path(word) else { continue };
+            if usize::from(path.executed) != MAX_INSTRUCTIONS {
+                continue;
+            }
+            if self.samples.len() < self.superblocks.len() {
+                self.samples.resize(self.superblocks.len(), 0);
+            }
+            let count = &mut self.samples[path.superblock as usize];
+            *count += 1;
+            if *count == HOT_SAMPLES {
+                let superblock = self.superblock(path.superblock);
+                let head = superblock.head;
+                if !superblock.dead && self.hot.insert(head) {
+                    self.give_up(head);
+                }
+            }
+        }
+    }
+
     /// Whether code that could not be translated before can be now (it was mapped in the meantime). If so, it will be.
     pub fn can_run_now(&mut self, pc: u64) -> bool {
         self.code.map_changed();
         let mut bytes = [0; 16];
         let available = self.code.fetch(pc, &mut bytes);
-        let can = available > 0 && !super::builder::must_run_outside(pc, &bytes[..available]);
+        let can = available > 0 && !super::outside::must_run_outside(pc, &bytes[..available]);
         if can {
             self.give_up(pc);
         }
@@ -194,6 +229,7 @@ impl Translator {
             lookup: self.space.lookup,
             first_path: self.paths.len() as u32,
             checked,
+            limit: if self.hot.contains(&pc) { MAX_HOT_INSTRUCTIONS } else { MAX_INSTRUCTIONS },
         };
         let built = Builder::build(plan, &mut self.code, &mut self.decoder, &mut self.factory);
         self.space.publish(&room, &built.hot, &built.cold);

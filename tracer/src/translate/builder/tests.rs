@@ -1,0 +1,92 @@
+//! What the code of small programs becomes.
+
+use iced_x86::Mnemonic::{self, *};
+
+use super::*;
+use crate::translate::expansions::Lookup;
+use crate::translate::plan::Hook;
+
+/// Code at 0x1000.
+struct Code(Vec<u8>);
+
+impl Source for Code {
+    fn fetch(&mut self, pc: u64, bytes: &mut [u8; 16]) -> usize {
+        let Some(rest) = self.0.get((pc - 0x1000) as usize..) else { return 0 };
+        let length = rest.len().min(16);
+        bytes[..length].copy_from_slice(&rest[..length]);
+        length
+    }
+
+    fn hook(&mut self, _: u64) -> Option<Hook> {
+        None
+    }
+
+    fn returns_here(&self, _: u64) -> bool {
+        false
+    }
+}
+
+fn translated(code: &[u8]) -> (Translation, Vec<Mnemonic>) {
+    let plan = Plan {
+        head: 0x1000,
+        hot: 0x10_0000,
+        cold: 0x20_0000,
+        miss: 0x30_0000,
+        lookup: Lookup { tables: 0x6000_0000, bmi2: true },
+        first_path: 7,
+        checked: false,
+        limit: 64,
+    };
+    let (mut decoder, mut factory) = (InstructionDecoder::new(false), InstructionInfoFactory::new());
+    let built = Builder::build(plan, &mut Code(code.to_vec()), &mut decoder, &mut factory);
+    let mut hot = Decoder::with_ip(64, &built.hot, plan.hot, DecoderOptions::NONE);
+    let mnemonics = hot.iter().map(|i| i.mnemonic()).filter(|m| *m != Nop).collect();
+    (built, mnemonics)
+}
+
+#[test]
+fn a_jump_is_followed_and_takes_no_code() {
+    // inc eax; jmp +0; ret
+    let (built, hot) = translated(&[0xff, 0xc0, 0xeb, 0x00, 0xc3]);
+    assert_eq!(hot, [Inc, Mov, Pop, Mov, Mov, Lea, Pext, Jmp]);
+    assert_eq!(built.paths, [3]);
+    assert_eq!(built.superblock.instructions.len(), 3);
+}
+
+#[test]
+fn a_branch_leaves_by_a_side_exit_with_a_path_of_its_own() {
+    // je +1; nop; ret
+    let (built, hot) = translated(&[0x74, 0x01, 0x90, 0xc3]);
+    assert_eq!(hot[0], Je);
+    assert_eq!(built.paths, [1, 3]);
+    assert_eq!(built.links.iter().map(|l| l.target).collect::<Vec<_>>(), [0x1003]);
+    assert_eq!(built.cold[..7], [0x41, 0xc7, 0x03, 7, 0, 0, 0], "mov dword [r11], 7");
+}
+
+#[test]
+fn r11_is_given_back_for_those_who_name_it() {
+    // mov r11, rax; ret
+    let (built, hot) = translated(&[0x49, 0x89, 0xc3, 0xc3]);
+    assert_eq!(hot[..3], [Mov, Mov, Mov], "store the pointer, load r11, the instruction");
+    let mark = built.superblock.marks[0];
+    assert!(!mark.pointer_in_r11 && mark.executed == 0);
+}
+
+#[test]
+fn a_known_system_call_is_made_by_the_program_itself() {
+    // mov eax, 39; syscall
+    let (built, hot) = translated(&[0xb8, 39, 0, 0, 0, 0x0f, 0x05]);
+    assert_eq!(hot.iter().filter(|m| **m == Syscall).count(), 1);
+    assert!(built.superblock.marks.iter().any(|mark| mark.borrowed == Borrowed::AfterSyscall));
+    // mov eax, 9 (mmap); syscall
+    let (built, hot) = translated(&[0xb8, 9, 0, 0, 0, 0x0f, 0x05]);
+    assert!(!hot.contains(&Syscall));
+    assert!(built.traps.iter().any(|(_, trap)| *trap == Trap::Syscall { next: 0x1007 }));
+}
+
+#[test]
+fn a_changed_stack_pointer_is_recorded_where_it_does_not_follow() {
+    // leave; ret
+    let (_, hot) = translated(&[0xc9, 0xc3]);
+    assert_eq!(hot[..4], [Leave, Mov, Mov, Lea]);
+}

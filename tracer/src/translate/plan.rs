@@ -1,0 +1,82 @@
+//! What one translation starts from, what it asks about the program, and what comes of it.
+
+use nix::libc;
+
+use super::expansions::Lookup;
+use super::superblock::{Link, Superblock, Trap};
+
+/// System calls that we make for the program, since they change what we have to know of.
+pub const TAKEN_SYSCALLS: [i64; 11] = [
+    libc::SYS_mmap,
+    libc::SYS_mprotect,
+    libc::SYS_munmap,
+    libc::SYS_rt_sigaction,
+    libc::SYS_rt_sigprocmask,
+    libc::SYS_rt_sigreturn,
+    libc::SYS_mremap,
+    libc::SYS_arch_prctl,
+    libc::SYS_rseq,
+    libc::SYS_pkey_mprotect,
+    libc::SYS_shmat,
+];
+
+/// What the translator asks about the program.
+pub trait Source {
+    /// The bytes at this address: 15 or more, or as many as can be executed.
+    fn fetch(&mut self, pc: u64, bytes: &mut [u8; 16]) -> usize;
+    /// The hook of the function that starts here.
+    fn hook(&mut self, pc: u64) -> Option<Hook>;
+    /// Whether synchronisation functions return to this address.
+    fn returns_here(&self, pc: u64) -> bool;
+}
+
+/// A function whose entries are recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hook {
+    /// Its number.
+    pub number: u32,
+    /// The register with the routine that it will run, if it runs one.
+    pub routine: Option<u8>,
+}
+
+/// Where a translation goes, and what it may use.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// Where it starts in the program.
+    pub head: u64,
+    /// Where its code goes.
+    pub hot: u64,
+    /// Where its seldom executed code goes.
+    pub cold: u64,
+    /// Where lookups go on that find something else.
+    pub miss: u64,
+    /// Lookup tables.
+    pub lookup: Lookup,
+    /// The number of its first path.
+    pub first_path: u32,
+    /// Whether lookups come here.
+    pub checked: bool,
+    /// The most instructions it may have.
+    pub limit: usize,
+}
+
+/// A finished translation.
+#[derive(Debug, Default)]
+pub struct Translation {
+    /// What it stands for.
+    pub superblock: Superblock,
+    /// Its code.
+    pub hot: Vec<u8>,
+    /// Its seldom executed code.
+    pub cold: Vec<u8>,
+    /// Jumps to be linked.
+    pub links: Vec<Link>,
+    /// Traps, by address.
+    pub traps: Vec<(u64, Trap)>,
+    /// The paths, by number from [`Plan::first_path`] on: how many instructions each has.
+    pub paths: Vec<u16>,
+    /// What comes next, for translation ahead of time, and whether a lookup will come there.
+    pub next: Vec<(u64, bool)>,
+    /// The pages it was read from.
+    pub pages: Vec<u64>,
+}
