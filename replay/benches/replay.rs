@@ -1,6 +1,6 @@
-//! How fast a trace is replayed, in thread instructions per second: FFT of 4096 points with 16 threads in one warp, its trace stored beside this
-//! file (`replay/benches/fft-p16-m12.trace.bin`, made by `trace workloads/fft/fft -p 16 -m 12`), on one worker. Reading the trace once and making lanes of it is measured
-//! apart, since several heuristics share it; a replay alone includes the survey of its lanes.
+//! How fast a trace is replayed, in thread instructions per second: FFT with 16 threads in one warp, on one worker. The traces are stored beside
+//! this file: 4096 points (1.1 million thread instructions) and 2^20 points (358 million), made by `trace ./fft -p 16 -m 12` and
+//! `trace --engine translate ./fft -p 16 -m 20`. Making lanes of a trace is measured apart, since all heuristics share it; a replay includes the survey of its lanes and the bounds.
 
 use std::path::Path;
 
@@ -10,12 +10,18 @@ use replay::view::{View, ViewOptions};
 use replay::{ReplayOptions, replay};
 use trace_format::Trace;
 
-fn stored() -> Trace {
-    Trace::open(&Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/fft-p16-m12.trace.bin")).expect("the stored trace")
+fn stored(name: &str) -> Trace {
+    Trace::open(&Path::new(env!("CARGO_MANIFEST_DIR")).join("benches").join(name)).expect("the stored trace")
 }
 
 fn benches(criterion: &mut Criterion) {
-    let trace = stored();
+    let heuristics = ["minpc", "minsp-pc", "maxfun-minpc", "long", "long-minpc", "ipdom"];
+    bench(criterion, "fft-p16-m12", 20, &[&heuristics[..], &["lee", "rd-minsp-pc", "round-robin"]].concat());
+    bench(criterion, "fft-p16-m20", 10, &heuristics);
+}
+
+fn bench(criterion: &mut Criterion, name: &str, samples: usize, heuristics: &[&str]) {
+    let trace = stored(&format!("{name}.trace.bin"));
     let view = View::new(&trace, &ViewOptions::default()).expect("a view");
     let options = ReplayOptions::default();
     let one_worker = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a pool");
@@ -24,13 +30,14 @@ fn benches(criterion: &mut Criterion) {
     let specs = |text: &str| Spec::parse_list(text).expect("heuristics");
     let instructions = run(&specs("minpc"))[0].upper_bound;
 
-    let mut group = criterion.benchmark_group("fft-p16-m12");
-    group.sample_size(20).throughput(Throughput::Elements(instructions));
-    for name in ["minpc", "minsp-pc", "maxfun-minpc", "long", "long-minpc", "ipdom", "lee", "round-robin"] {
+    let mut group = criterion.benchmark_group(name);
+    group.sample_size(samples).throughput(Throughput::Elements(instructions));
+    for name in heuristics {
         let specs = specs(name);
         group.bench_with_input(BenchmarkId::new("replay", name), &specs, |b, specs| b.iter(|| run(specs)));
     }
-    group.bench_function("view", |b| b.iter(|| View::new(&trace, &ViewOptions::default()).expect("a view")));
+    let view = || one_worker.install(|| View::new(&trace, &ViewOptions::default()).expect("a view"));
+    group.bench_function("view", |b| b.iter(view));
     group.finish();
 }
 

@@ -110,7 +110,7 @@ fn survey_lane(
                 },
             }
         }
-        keep(&mut survey.kept, &mut batch, kept_bytes);
+        keep(&mut survey.kept, &batch, kept_bytes);
     }
     observer.end();
     survey.meetings.sort_unstable();
@@ -127,7 +127,7 @@ pub(crate) fn level_after(segments: &SegmentTable, id: SegmentId, level: u32) ->
     }
 }
 
-fn keep(kept: &mut Option<Vec<Batch>>, batch: &mut Batch, kept_bytes: &AtomicUsize) {
+fn keep(kept: &mut Option<Vec<Batch>>, batch: &Batch, kept_bytes: &AtomicUsize) {
     let Some(batches) = kept else { return };
     let bytes = batch.codes.len() * 4 + batch.controls.len() * 16 + (batch.sps.len() + batch.addresses.len()) * 8;
     if kept_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > KEEP_BYTES {
@@ -136,7 +136,6 @@ fn keep(kept: &mut Option<Vec<Batch>>, batch: &mut Batch, kept_bytes: &AtomicUsi
         *kept = None;
         return;
     }
-    let mut copy = std::mem::take(batch);
-    copy.codes.shrink_to_fit();
-    batches.push(copy);
+    // A copy has just the size that it needs, and the batch keeps its memory for the next piece.
+    batches.push(batch.clone());
 }
