@@ -1,10 +1,8 @@
 //! The engine `translate` records what `step` records, instruction for instruction, with the stack pointer at each.
 
-mod support;
-
 use std::path::Path;
 
-use support::{Recorded, compile, place, record_command};
+use crate::support::{Recorded, compile, place, record_command};
 use trace_format::{Event, Item, Pc, SpEffect, ThreadId, Trace};
 
 /// What a thread did, one entry after another.

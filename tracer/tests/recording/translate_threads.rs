@@ -1,11 +1,9 @@
 //! Programs of many threads under the engine `translate`: each block follows from the one before, and output and status are the program's own.
 
-mod support;
-
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
-use support::{compile, entries, leaves, record};
+use crate::support::{compile, entries, leaves, record};
 use trace_format::{SyncFunction, Trace};
 
 fn recorded(source: &str, flags: &[&str]) -> Trace {

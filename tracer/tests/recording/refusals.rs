@@ -1,13 +1,11 @@
 //! What cannot be recorded is refused with the reason, and the status of the recorder's own.
 
-mod support;
-
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use support::{compile, place, record, record_command};
+use crate::support::{compile, place, record, record_command};
 
 fn refusal(program: &Path) -> String {
     let recorded = record("", program, &[]);

@@ -1,8 +1,6 @@
 //! Calls of synchronisation functions are in the trace, with their objects.
 
-mod support;
-
-use support::{assert_like_native, compile, compile_with, entries, events, leaves, record};
+use crate::support::{assert_like_native, compile, compile_with, entries, events, leaves, record};
 use trace_format::{Event, SyncFunction::*, Trace};
 
 /// The addresses that a test program printed.
@@ -59,7 +57,7 @@ fn what_is_entered_is_left_in_order() {
 #[test]
 fn one_barrier_wait_of_three_returns_the_serial_mark() {
     let trace = record("", &compile("locks.c", &["-static"]), &[]).trace();
-    let mut results: Vec<i32> = support::all_events(&trace)
+    let mut results: Vec<i32> = crate::support::all_events(&trace)
         .into_iter()
         .filter_map(|e| match e {
             Event::Leave { function: BarrierWait, result, .. } => Some(result as i32),
@@ -74,7 +72,7 @@ fn one_barrier_wait_of_three_returns_the_serial_mark() {
 fn waiting_in_the_kernel_is_recorded() {
     let recorded = record("", &compile("futex.c", &["-static"]), &[]);
     let word = printed(&recorded.stdout())[0];
-    let waits = support::all_events(&recorded.trace())
+    let waits = crate::support::all_events(&recorded.trace())
         .into_iter()
         .filter_map(|e| if let Event::FutexWait { address, .. } = e { Some(address) } else { None });
     assert_eq!(waits.collect::<Vec<_>>(), [word; 2]);

@@ -1,11 +1,9 @@
 //! A recorded program does what it does by itself: outputs, exit status, and a trace that hangs together.
 
-mod support;
-
 use std::io::Write;
 use std::process::Stdio;
 
-use support::{assert_like_native, compile, place, record, record_command};
+use crate::support::{assert_like_native, compile, place, record, record_command};
 use trace_format::{Event, Module, ThreadExit};
 
 #[test]
@@ -66,7 +64,7 @@ fn children_run_by_themselves() {
     let trace = assert_like_native(&compile("fork_exec.c", &["-static"]), &[]).trace();
     assert_eq!(trace.threads().len(), 1);
     let forks = |e: &Event| matches!(e, Event::Fork { thread: None, .. });
-    assert_eq!(support::all_events(&trace).iter().filter(|e| forks(e)).count(), 3);
+    assert_eq!(crate::support::all_events(&trace).iter().filter(|e| forks(e)).count(), 3);
     assert_like_native(&compile("commands.c", &[]), &[]).trace();
 }
 
@@ -77,7 +75,7 @@ fn forks_are_followed_when_asked() {
     assert!(recorded.stdout().ends_with("7\n"), "{}", recorded.stdout());
     let trace = recorded.trace();
     assert_eq!(trace.threads().len(), 4);
-    let execs = (0..4).filter(|&t| support::events(&trace, t).contains(&Event::Exec)).count();
+    let execs = (0..4).filter(|&t| crate::support::events(&trace, t).contains(&Event::Exec)).count();
     assert_eq!(execs, 2);
 }
 
@@ -87,7 +85,7 @@ fn another_program_may_take_the_place() {
     for arguments in [&[][..], &["from-a-thread"]] {
         let trace = assert_like_native(&program, arguments).trace();
         let replaced = |e: &&Event| matches!(e, Event::ThreadEnd { exit: ThreadExit::Replaced, .. });
-        let count = support::all_events(&trace).iter().filter(replaced).count();
+        let count = crate::support::all_events(&trace).iter().filter(replaced).count();
         assert_eq!(count, if arguments.is_empty() { 0 } else { 2 });
         let names: Vec<_> = trace.modules().iter().map(Module::name).collect();
         assert!(names.contains(&"exec") && names.contains(&"echo"), "{names:?}");
@@ -97,7 +95,7 @@ fn another_program_may_take_the_place() {
 #[test]
 fn handlers_return_and_jump_as_they_do_natively() {
     let trace = assert_like_native(&compile("signal_jump.c", &["-static"]), &[]).trace();
-    let events = support::events(&trace, 0);
+    let events = crate::support::events(&trace, 0);
     let delivered: Vec<i32> =
         events.iter().filter_map(|e| if let Event::Signal { number, .. } = e { Some(*number) } else { None }).collect();
     assert_eq!(delivered, [10, 12, 36, 11, 8]);
@@ -115,7 +113,7 @@ fn sigtrap_stays_the_programs_own() {
 fn interrupted_calls_go_on_or_fail_as_they_do_natively() {
     let trace = assert_like_native(&compile("restart.c", &["-static"]), &[]).trace();
     let signals = |e: &&Event| matches!(e, Event::Signal { number: 14, .. });
-    assert_eq!(support::all_events(&trace).iter().filter(signals).count(), 5);
+    assert_eq!(crate::support::all_events(&trace).iter().filter(signals).count(), 5);
 }
 
 #[test]

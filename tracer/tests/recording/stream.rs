@@ -1,8 +1,6 @@
 //! What is recorded is what ran, instruction by instruction.
 
-mod support;
-
-use support::{assert_like_native, compile, events, record};
+use crate::support::{assert_like_native, compile, events, record};
 use trace_format::{Event, Item, ModuleRole, Pc, ThreadExit, ThreadId, Trace};
 
 /// The pcs of a thread's instructions, in order.

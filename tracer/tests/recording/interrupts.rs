@@ -1,13 +1,11 @@
 //! Ctrl-C and its kin end the program, and the trace is whole.
 
-mod support;
-
 use std::io::Read;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use support::{Recorded, compile, place, record_command};
+use crate::support::{Recorded, compile, place, record_command};
 
 /// Starts the program in a process group of its own, as a shell does, and waits until it is in its loop.
 fn start(mode: &str) -> (Child, Recorded) {

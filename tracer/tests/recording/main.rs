@@ -1,0 +1,10 @@
+//! Programs recorded for real, beside their native runs, and the engines beside each other.
+
+mod interrupts;
+mod native;
+mod refusals;
+mod stream;
+mod support;
+mod sync;
+mod translate_equal;
+mod translate_threads;
