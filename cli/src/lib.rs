@@ -1,8 +1,11 @@
 //! The command line: what was typed, what was meant, and how results are shown. The parts that do the work are crates of their
 //! own.
 
+mod breakdown;
 mod exit;
 mod output;
+mod selection;
+mod source;
 mod table;
 mod verbs;
 

@@ -9,7 +9,6 @@ pub(crate) fn of(outcomes: &[Outcome]) -> String {
     let mut text = String::new();
     let Some(first) = outcomes.first() else { return text };
     let slots = |fetches: u64| first.upper_bound as f64 / (fetches as f64 * first.warp_size as f64);
-    let percent = |share: f64| format!("{:.1}%", 100.0 * share);
     let mut rows: Vec<[String; 5]> = Vec::new();
     for outcome in outcomes.iter().filter(|o| o.is_complete()) {
         let fetches = outcome.counts.fetches();
@@ -25,17 +24,8 @@ pub(crate) fn of(outcomes: &[Outcome]) -> String {
         rows.push(bound("(least possible)", first.lower_bound, "100.0%"));
         rows.push(bound("(nothing shared)", first.upper_bound, "0.0%"));
     }
-    let header = ["heuristic", "fetches", "SIMT efficiency", "divergent", "of best"].map(str::to_owned);
-    let width = |c: usize| rows.iter().chain([&header]).map(|r| r[c].chars().count()).max().unwrap_or(0);
-    let widths: [usize; 5] = std::array::from_fn(width);
-    for row in std::iter::once(&header).chain(&rows) {
-        let _ = write!(text, "{:<1$}", row[0], widths[0]);
-        for column in 1..row.len() {
-            let _ = write!(text, "  {:>1$}", row[column], widths[column]);
-        }
-        text.truncate(text.trim_end().len());
-        text.push('\n');
-    }
+    rows.insert(0, ["heuristic", "fetches", "SIMT efficiency", "divergent", "of best"].map(str::to_owned));
+    text += &aligned(&rows, |column| if column == 0 { Align::Left } else { Align::Right });
     for outcome in outcomes.iter().filter(|o| !o.is_complete()) {
         let _ = writeln!(text, "{}", outcome.status());
     }
@@ -48,6 +38,38 @@ pub(crate) fn of(outcomes: &[Outcome]) -> String {
         );
     }
     text
+}
+
+/// On which side of its column a cell stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Align {
+    Left,
+    Right,
+}
+
+/// Rows of cells, each column as wide as its widest cell, with two spaces between columns and none at line ends.
+pub(crate) fn aligned<R: AsRef<[String]>>(rows: &[R], align: impl Fn(usize) -> Align) -> String {
+    let columns = rows.iter().map(|r| r.as_ref().len()).max().unwrap_or(0);
+    let width = |c: usize| rows.iter().filter_map(|r| r.as_ref().get(c)).map(|t| t.chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut text = String::new();
+    for row in rows {
+        for (column, cell) in row.as_ref().iter().enumerate() {
+            let between = if column == 0 { "" } else { "  " };
+            let _ = match align(column) {
+                Align::Left => write!(text, "{between}{cell:<0$}", widths[column]),
+                Align::Right => write!(text, "{between}{cell:>0$}", widths[column]),
+            };
+        }
+        text.truncate(text.trim_end_matches(' ').len());
+        text.push('\n');
+    }
+    text
+}
+
+/// A share of 1 as `12.3%`.
+pub(crate) fn percent(share: f64) -> String {
+    format!("{:.1}%", 100.0 * share)
 }
 
 /// What the columns are, in two lines.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use crate::metrics::Classes;
+use crate::metrics::{Cause, Classes};
 use crate::{Error, Outcome, Result};
 
 /// What a result is a result of, beside the heuristic.
@@ -63,6 +63,25 @@ pub static COLUMNS: &[Column] = &[
     counted("divergent_instructions", "Thread instructions in divergent fetches.", |o| {
         json!(o.counts.divergent_instructions)
     }),
+    counted("lost_slots", "Lane-slots without an active lane: fetches x warp_size - thread_instructions.", |o| {
+        json!(o.lost_slots())
+    }),
+    lost("lost_to_branch", "Of lost_slots, with --by: the lane went another way at a branch.", Cause::Branch),
+    lost("lost_to_loop", "The lane runs a loop more often, or less, than the active lanes.", Cause::LoopTripCount),
+    lost("lost_to_call_target", "The lane called another function, or returned to another caller.", Cause::CallTarget),
+    lost("lost_to_lock", "The lane waits for a lock, or has come apart from the active lanes at one.", Cause::Lock),
+    lost(
+        "lost_to_barrier",
+        "The lane waits at a barrier, or has come apart from the active lanes at one.",
+        Cause::Barrier,
+    ),
+    lost(
+        "lost_to_schedule",
+        "The lane stood where the active lanes did, and the model ran them apart.",
+        Cause::Schedule,
+    ),
+    lost("lost_to_finished", "The lane has come to its end.", Cause::Finished),
+    lost("lost_to_empty_seat", "The warp has fewer lanes than seats.", Cause::EmptySeat),
     of(
         "lower_bound",
         "Warp instructions that any schedule needs at least: per warp, phase (between barriers at which all its lanes meet) and static instruction the largest number of times that one lane runs it, summed.",
@@ -107,6 +126,8 @@ enum From {
     Counted(fn(&Outcome) -> Value),
     /// By number of active lanes; null after a deadlock, and where memory was not asked for.
     Memory(fn(&Classes) -> u64),
+    /// Null after a deadlock, and where causes were not asked for.
+    Lost(Cause),
 }
 
 const fn setting(name: &'static str, definition: &'static str, value: fn(&Setting) -> Value) -> Column {
@@ -125,6 +146,10 @@ const fn memory(name: &'static str, definition: &'static str, value: fn(&Classes
     Column { name, definition, from: From::Memory(value) }
 }
 
+const fn lost(name: &'static str, definition: &'static str, cause: Cause) -> Column {
+    Column { name, definition, from: From::Lost(cause) }
+}
+
 impl Column {
     /// Its value; null where there is none (after a deadlock, or when it was not asked for).
     #[must_use]
@@ -132,8 +157,9 @@ impl Column {
         match self.from {
             From::Setting(value) => value(setting),
             From::Outcome(value) => value(outcome),
-            From::Counted(_) | From::Memory(_) if !outcome.is_complete() => Value::Null,
+            From::Counted(_) | From::Memory(_) | From::Lost(_) if !outcome.is_complete() => Value::Null,
             From::Counted(value) => value(outcome),
+            From::Lost(cause) => outcome.causes.as_ref().map_or(Value::Null, |c| json!(c.lost_to(cause))),
             From::Memory(value) => {
                 outcome.memory.as_ref().map_or(Value::Null, |m| m.by_active.iter().map(value).collect())
             }

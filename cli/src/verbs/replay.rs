@@ -6,12 +6,15 @@ use std::process::ExitCode;
 
 use heuristics::Spec;
 use indicatif::{ProgressBar, ProgressStyle};
-use replay::view::{CodeFilter, Locks, Region, View, ViewOptions};
-use replay::{Grouping, Outcome, ReplayOptions, ScheduleFile, Setting};
+use replay::view::View;
+use replay::{Outcome, ReplayOptions, ScheduleFile, Setting};
 use trace_format::Trace;
 
+use crate::breakdown::{By, Row};
 use crate::output::Output;
-use crate::{exit, table};
+use crate::selection::Selection;
+use crate::source::Source;
+use crate::{breakdown, exit, selection, table};
 
 /// Re-run the threads of a trace in lockstep under one or more reconvergence heuristics
 #[derive(clap::Args)]
@@ -23,25 +26,16 @@ pub(crate) struct Args {
     #[arg(long, short = 'H', value_name = "LIST", default_value = "minsp-pc", value_parser = heuristics_list)]
     heuristic: Vec<SpecList>,
 
-    /// The part of the run to replay: auto (what the threads or parallel regions run), all, or a function's name
-    #[arg(long, value_name = "REGION", default_value = "auto")]
-    region: Region,
+    #[command(flatten)]
+    selection: Selection,
 
-    /// The code to replay: all (but the inside of the thread runtime), or main (the main executable only)
-    #[arg(long, value_name = "CODE", default_value = "all")]
-    code: CodeFilter,
+    /// Show what the lost lane-slots are lost to and where: the first rows by this, per heuristic
+    #[arg(long, value_name = "WHAT")]
+    by: Option<By>,
 
-    /// How locks count: serialize (one lane of a warp at a time), drop (critical sections leave the streams), ignore
-    #[arg(long, value_name = "LOCKS", default_value = "serialize")]
-    locks: Locks,
-
-    /// Lanes in a warp. Default: all in one warp, of at most 256
-    #[arg(long, short = 'W', value_name = "LANES")]
-    warp_size: Option<usize>,
-
-    /// Which lanes share a warp: consecutive, round-robin, similarity
-    #[arg(long, value_name = "HOW", default_value = "consecutive")]
-    group: Grouping,
+    /// Rows that --by shows. Default: 20 in a table, all in JSON
+    #[arg(long, value_name = "N", requires = "by")]
+    top: Option<usize>,
 
     /// Print JSON instead of the table
     #[arg(long)]
@@ -91,10 +85,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 
 fn run_here(args: &Args) -> anyhow::Result<ExitCode> {
     let specs = specs(args);
-    let trace = Trace::open(&args.trace).map_err(replay::Error::from)?;
-    if let Some(lost) = trace.recovered() {
-        eprintln!("lockstep: {}: {lost}", args.trace.display());
-    }
+    let trace = selection::open(&args.trace)?;
     if args.memory && !trace.meta().memory {
         let text = format!(
             "{}: the trace has no memory addresses: record it with trace --memory, or leave --memory out",
@@ -102,15 +93,15 @@ fn run_here(args: &Args) -> anyhow::Result<ExitCode> {
         );
         return Err(replay::Error::Request(text).into());
     }
-    let options = ViewOptions { region: args.region.clone(), code: args.code, locks: args.locks };
-    let view = View::new(&trace, &options)?;
+    let view = args.selection.view(&trace)?;
     let taken = view.summary().to_string();
     if !args.json {
         eprintln!("{taken}");
     }
     let outcomes = replay_view(args, &view, &specs)?;
     let setting = setting(args, &trace, &view);
-    show(args, &setting, &outcomes, &taken)?;
+    let breakdowns = breakdowns(args, &trace, &outcomes);
+    show(args, &setting, &outcomes, &breakdowns, &taken)?;
     let none_ran = outcomes.iter().all(|o| !o.is_complete());
     Ok(if none_ran { ExitCode::from(exit::DEADLOCK) } else { ExitCode::SUCCESS })
 }
@@ -128,12 +119,12 @@ fn specs(args: &Args) -> Vec<Spec> {
 
 fn replay_view(args: &Args, view: &View, specs: &[Spec]) -> anyhow::Result<Vec<Outcome>> {
     let options = ReplayOptions {
-        warp_size: args.warp_size,
-        grouping: args.group,
+        warp_size: args.selection.warp_size,
+        grouping: args.selection.group,
         check: args.check,
         schedule_hash: args.schedule_hash,
         memory: args.memory,
-        causes: false,
+        causes: args.by.is_some(),
     };
     let bar = progress();
     let done = |n: usize, all: usize| {
@@ -169,14 +160,29 @@ fn setting(args: &Args, trace: &Trace, view: &View) -> Setting {
         trace: name.to_string_lossy().into_owned(),
         command: trace.meta().command.join(" "),
         region: view.summary().region.clone(),
-        code: args.code.to_string(),
-        locks: args.locks.to_string(),
-        group: args.group.to_string(),
+        code: args.selection.code.to_string(),
+        locks: args.selection.locks.to_string(),
+        group: args.selection.group.to_string(),
         threads: trace.threads().len(),
     }
 }
 
-fn show(args: &Args, setting: &Setting, outcomes: &[Outcome], taken: &str) -> anyhow::Result<()> {
+/// The rows that `--by` asks for, per heuristic; none for one that deadlocks. Says why source lines are missing.
+fn breakdowns(args: &Args, trace: &Trace, outcomes: &[Outcome]) -> Vec<Option<Vec<Row>>> {
+    let mut source = Source::new(trace);
+    let causes = outcomes.iter().map(|o| o.causes.as_ref().filter(|_| o.is_complete()));
+    let rows = causes.map(|causes| Some(breakdown::rows(args.by?, causes?, &mut source))).collect();
+    source.notes().iter().for_each(|note| eprintln!("lockstep: {note}"));
+    rows
+}
+
+fn show(
+    args: &Args,
+    setting: &Setting,
+    outcomes: &[Outcome],
+    breakdowns: &[Option<Vec<Row>>],
+    taken: &str,
+) -> anyhow::Result<()> {
     let is_stdout = |path: &Option<PathBuf>| path.as_ref().is_some_and(|p| p.as_os_str() == "-");
     if let Some(path) = &args.csv {
         let mut out = Output::create(path)?;
@@ -185,11 +191,26 @@ fn show(args: &Args, setting: &Setting, outcomes: &[Outcome], taken: &str) -> an
         out.finish()?;
     }
     let text = if args.json {
-        format!("{}\n", serde_json::to_string_pretty(&replay::to_json(setting, outcomes, taken))?)
+        let mut all = replay::to_json(setting, outcomes, taken);
+        for (i, (outcome, rows)) in outcomes.iter().zip(breakdowns).enumerate() {
+            if let (Some(by), Some(rows)) = (args.by, rows) {
+                all["results"][i]["by"] =
+                    breakdown::to_json(by, rows, outcome.lost_slots(), outcome.warp_size, args.top);
+            }
+        }
+        format!("{}\n", serde_json::to_string_pretty(&all)?)
     } else if is_stdout(&args.csv) || is_stdout(&args.schedule) {
         return Ok(());
     } else {
-        format!("{}{}\n", table::of(outcomes), table::legend(outcomes))
+        let mut text = format!("{}{}\n", table::of(outcomes), table::legend(outcomes));
+        for (outcome, rows) in outcomes.iter().zip(breakdowns) {
+            if let (Some(by), Some(rows)) = (args.by, rows) {
+                let (lost, size) = (outcome.lost_slots(), outcome.warp_size);
+                text += &format!("\n{}: {}\n", outcome.heuristic, breakdown::legend(by, lost));
+                text += &breakdown::table(by, rows, lost, size, args.top);
+            }
+        }
+        text
     };
     stdout().write_all(text.as_bytes())?;
     Ok(stdout().flush()?)

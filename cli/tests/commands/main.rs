@@ -1,5 +1,6 @@
 //! The commands as a user types them.
 
+mod causes;
 mod errors;
 mod micro_programs;
 mod results;

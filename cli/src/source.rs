@@ -1,0 +1,166 @@
+//! Which function and which source line an address of the traced program belongs to.
+//!
+//! Functions come from the symbols that the trace holds; lines from the DWARF of the binary, where the binary is still there and is the
+//! one that was traced. It is when its build id is the recorded one; a binary without a build id must not be newer than the trace.
+
+use std::fs::File;
+use std::path::Path;
+use std::time::{Duration, UNIX_EPOCH};
+
+use addr2line::Loader;
+use object::Object;
+use trace_format::{Module, ModuleRole, Pc, Trace};
+
+/// A source line, and the function that it is a line of.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Line {
+    /// The path of the file, as the compiler was given it.
+    pub file: String,
+    pub line: u32,
+    /// Its function, then those into which that was inlined, the innermost first.
+    pub functions: Vec<String>,
+}
+
+impl Line {
+    /// `fft.c:76`.
+    pub(crate) fn short(&self) -> String {
+        let name = Path::new(&self.file).file_name().map_or(self.file.as_str().into(), |n| n.to_string_lossy());
+        format!("{name}:{}", self.line)
+    }
+}
+
+/// A module's line table; none where it cannot be had.
+struct Lines {
+    path: String,
+    bias: u64,
+    loader: Option<Loader>,
+}
+
+/// Functions and lines of one trace.
+pub(crate) struct Source<'t> {
+    trace: &'t Trace,
+    modules: Vec<Lines>,
+    notes: Vec<String>,
+}
+
+impl<'t> Source<'t> {
+    /// Of this trace; binaries are opened when they are asked for.
+    pub(crate) fn new(trace: &'t Trace) -> Source<'t> {
+        Source { trace, modules: Vec::new(), notes: Vec::new() }
+    }
+
+    /// Why lines are missing: a sentence per binary that cannot be used.
+    pub(crate) fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// The function's name, demangled; without one the module's.
+    pub(crate) fn function(&self, pc: Pc) -> String {
+        if let Some(symbol) = self.trace.symbol_of(pc) {
+            return demangled(&symbol.name);
+        }
+        match self.trace.module_of(pc) {
+            Some(module) => format!("({} without symbol)", module.name()),
+            None => "(generated code)".to_owned(),
+        }
+    }
+
+    /// `function+0x12`: the function and the offset from its beginning.
+    pub(crate) fn place(&self, pc: Pc) -> String {
+        match self.trace.symbol_of(pc) {
+            Some(symbol) => format!("{}+{:#x}", demangled(&symbol.name), pc.0 - symbol.pc.0),
+            None => match self.trace.module_of(pc) {
+                Some(module) => format!("{}+{:#x}", module.name(), pc.0.wrapping_sub(module.bias)),
+                None => pc.to_string(),
+            },
+        }
+    }
+
+    /// What stands for the line of an instruction of which [`Source::line`] has none: the function, where its binary says nothing of lines;
+    /// the place, where the binary is not there.
+    pub(crate) fn without_line(&self, pc: Pc) -> String {
+        let has_binary = self.trace.module_of(pc).is_some_and(|module| {
+            let known = self.modules.iter().find(|m| (m.path.as_str(), m.bias) == (module.path.as_str(), module.bias));
+            module.role == ModuleRole::Kernel || known.is_some_and(|m| m.loader.is_some())
+        });
+        if has_binary { self.function(pc) } else { self.place(pc) }
+    }
+
+    /// The source line, where it is known.
+    pub(crate) fn line(&mut self, pc: Pc) -> Option<Line> {
+        let trace = self.trace;
+        let module = trace.module_of(pc)?;
+        let known = self.modules.iter().position(|m| (m.path.as_str(), m.bias) == (module.path.as_str(), module.bias));
+        let at = known.unwrap_or_else(|| {
+            let loader = load(module, trace).unwrap_or_else(|why| {
+                self.notes.push(format!("no source lines of {}: {why}; addresses are shown instead", module.path));
+                None
+            });
+            self.modules.push(Lines { path: module.path.clone(), bias: module.bias, loader });
+            self.modules.len() - 1
+        });
+        line_in(self.modules[at].loader.as_ref()?, pc.0.wrapping_sub(module.bias))
+    }
+}
+
+/// The module's line table; none where it never has one.
+fn load(module: &Module, trace: &Trace) -> Result<Option<Loader>, String> {
+    if module.role == ModuleRole::Kernel {
+        return Ok(None);
+    }
+    let path = Path::new(&module.path);
+    let bytes = std::fs::read(path).map_err(|e| format!("it cannot be read ({e})"))?;
+    let file = object::File::parse(&*bytes).map_err(|e| format!("it is no binary ({e})"))?;
+    let build_id = file.build_id().map_err(|e| format!("it is damaged ({e})"))?;
+    if build_id != module.build_id.as_deref() {
+        return Err("it is not the one that was traced (its build id differs)".to_owned());
+    }
+    if build_id.is_none() && is_newer(path, trace.meta().started) {
+        return Err("it has no build id, and has changed since it was traced".to_owned());
+    }
+    Loader::new(path).map(Some).map_err(|e| format!("its debug information cannot be read ({e})"))
+}
+
+fn is_newer(path: &Path, started: u64) -> bool {
+    let modified = File::open(path).and_then(|f| f.metadata()).and_then(|m| m.modified());
+    modified.is_ok_and(|time| time > UNIX_EPOCH + Duration::from_secs(started.saturating_add(1)))
+}
+
+/// The line at an address of the file.
+fn line_in(loader: &Loader, address: u64) -> Option<Line> {
+    let mut frames = loader.find_frames(address).ok()?;
+    let mut found: Option<Line> = None;
+    while let Ok(Some(frame)) = frames.next() {
+        let location = frame.location.as_ref();
+        if let (None, Some((file, line))) = (&found, location.and_then(|l| Some((l.file?, l.line?)))) {
+            found = Some(Line { file: file.to_owned(), line, functions: Vec::new() });
+        }
+        if let (Some(found), Some(function)) = (&mut found, &frame.function) {
+            found.functions.push(function.demangle().map_or_else(|_| "?".to_owned(), |name| name.into_owned()));
+        }
+    }
+    found.filter(|l| l.line > 0)
+}
+
+fn demangled(name: &str) -> String {
+    addr2line::demangle_auto(name.into(), None).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_cpp_and_rust_are_demangled_and_those_of_c_are_not() {
+        assert_eq!(demangled("_ZN4tree6insertEi"), "tree::insert(int)");
+        assert_eq!(demangled("_RNvC6_123foo3bar"), "123foo::bar");
+        assert_eq!(demangled("transpose_rows"), "transpose_rows");
+        assert_eq!(demangled("compute_static._omp_fn.0"), "compute_static._omp_fn.0");
+    }
+
+    #[test]
+    fn a_file_is_shown_without_its_folder() {
+        let line = Line { file: "/a/b/fft.c".into(), line: 76, functions: Vec::new() };
+        assert_eq!(line.short(), "fft.c:76");
+    }
+}
