@@ -83,6 +83,11 @@ impl Row {
         if is_line { self.label.rsplit('/').next().unwrap_or(&self.label) } else { &self.label }
     }
 
+    /// The main causes of what is lost in its fetches, for people.
+    pub(crate) fn lost_to(&self) -> String {
+        most(&self.lost_by)
+    }
+
     /// Thread instructions / (fetches x warp size); none where nothing was fetched.
     pub(crate) fn efficiency(&self, warp_size: usize) -> Option<f64> {
         let slots = self.issued.fetches as f64 * warp_size as f64;

@@ -28,6 +28,8 @@ struct Lockstep {
 enum Verb {
     Trace(verbs::trace::Args),
     Replay(verbs::replay::Args),
+    Diff(verbs::diff::Args),
+    Check(verbs::check::Args),
     Plot(verbs::plot::Args),
     Dump(verbs::dump::Args),
     Heuristics(verbs::heuristics::Args),
@@ -52,6 +54,8 @@ pub fn lockstep(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     exit::of(|| match parse::<Lockstep>(arguments)?.verb {
         Verb::Trace(args) => verbs::trace::run(&args),
         Verb::Replay(args) => verbs::replay::run(&args),
+        Verb::Diff(args) => verbs::diff::run(&args),
+        Verb::Check(args) => verbs::check::run(&args),
         Verb::Plot(args) => verbs::plot::run(&args),
         Verb::Dump(args) => verbs::dump::run(&args),
         Verb::Heuristics(args) => verbs::heuristics::run(&args),

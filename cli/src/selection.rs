@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use replay::Grouping;
 use replay::view::{CodeFilter, Locks, Region, View, ViewOptions};
+use replay::{Grouping, ReplayOptions};
 use trace_format::Trace;
 
 /// The part of a trace that is replayed, and its warps.
@@ -35,6 +35,11 @@ impl Selection {
     pub(crate) fn view(&self, trace: &Trace) -> replay::Result<View> {
         let options = ViewOptions { region: self.region.clone(), code: self.code, locks: self.locks };
         View::new(trace, &options)
+    }
+
+    /// How those lanes are replayed, with nothing beside the counts.
+    pub(crate) fn options(&self) -> ReplayOptions {
+        ReplayOptions { warp_size: self.warp_size, grouping: self.group, ..ReplayOptions::default() }
     }
 }
 

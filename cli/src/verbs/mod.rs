@@ -1,5 +1,7 @@
 //! The verbs, one file each.
 
+pub(crate) mod check;
+pub(crate) mod diff;
 pub(crate) mod dump;
 pub(crate) mod heuristics;
 pub(crate) mod plot;

@@ -1,6 +1,7 @@
 //! The commands as a user types them.
 
 mod causes;
+mod comparing;
 mod errors;
 mod micro_programs;
 mod results;

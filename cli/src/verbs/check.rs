@@ -1,0 +1,102 @@
+//! `lockstep check`: fails when a program runs in lockstep less well than it should, and says where.
+
+use std::io::{Write, stdout};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use heuristics::Spec;
+use replay::{Outcome, ReplayOptions};
+
+use crate::breakdown::{self, By, Row};
+use crate::selection::{self, Selection};
+use crate::source::Source;
+use crate::table::{Align, aligned, grouped, percent};
+use crate::{exit, table};
+
+/// Fail when a trace's SIMT efficiency under a heuristic is below a least one, and list the lines below it
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The trace
+    trace: PathBuf,
+
+    /// The reconvergence heuristic: a name, or name:parameter=value (see `lockstep heuristics`)
+    #[arg(long, short = 'H', visible_alias = "heuristic", value_name = "HEURISTIC", default_value = "minsp-pc", value_parser = Spec::parse)]
+    model: Spec,
+
+    /// The least SIMT efficiency (thread instructions / (fetches x warp size)), 0 to 1
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    min_efficiency: f64,
+
+    #[command(flatten)]
+    selection: Selection,
+
+    /// The most lines that are listed
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    top: usize,
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let share: f64 = text.parse().map_err(|_| "it is not a number".to_owned())?;
+    if (0.0..=1.0).contains(&share) { Ok(share) } else { Err("it is not between 0 and 1".to_owned()) }
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let trace = selection::open(&args.trace)?;
+    let view = args.selection.view(&trace)?;
+    eprintln!("{}", view.summary());
+    let options = ReplayOptions { causes: true, ..args.selection.options() };
+    let outcomes = replay::replay(&view, std::slice::from_ref(&args.model), &options, None, &|_, _| {})?;
+    let Some(outcome) = outcomes.first() else { return Ok(ExitCode::SUCCESS) };
+    let mut out = stdout().lock();
+    if !outcome.is_complete() {
+        write!(out, "{}", table::of(&outcomes))?;
+        out.flush()?;
+        return Ok(ExitCode::from(exit::DEADLOCK));
+    }
+    let efficiency = outcome.simt_efficiency().unwrap_or(1.0);
+    let passes = efficiency >= args.min_efficiency;
+    writeln!(
+        out,
+        "{}: SIMT efficiency {} of {} warp instructions, {} the least of {}",
+        outcome.heuristic,
+        exact_percent(efficiency),
+        grouped(outcome.counts.fetches()),
+        if passes { "not below" } else { "below" },
+        exact_percent(args.min_efficiency),
+    )?;
+    let mut source = Source::new(&trace);
+    let rows = lines_below(outcome, args.min_efficiency, &mut source);
+    source.notes().iter().for_each(|note| eprintln!("lockstep: {note}"));
+    write!(out, "{}", list(&rows, outcome, args.top))?;
+    out.flush()?;
+    Ok(if passes { ExitCode::SUCCESS } else { ExitCode::from(exit::BELOW) })
+}
+
+/// The lines whose own efficiency is below the least, those that lose the most lane-slots first.
+fn lines_below(outcome: &Outcome, least: f64, source: &mut Source) -> Vec<Row> {
+    let Some(causes) = &outcome.causes else { return Vec::new() };
+    let mut rows = breakdown::rows(By::Line, causes, source);
+    rows.retain(|row| row.efficiency(outcome.warp_size).is_some_and(|e| e < least));
+    rows.sort_by(|a, b| (b.lost, &a.label).cmp(&(a.lost, &b.label)));
+    rows
+}
+
+fn list(rows: &[Row], outcome: &Outcome, top: usize) -> String {
+    let Some(size) = (!rows.is_empty()).then_some(outcome.warp_size) else { return String::new() };
+    let mut text = vec![["SIMT efficiency", "fetches", "lost", "line below", "lost to", ""].map(str::to_owned)];
+    for row in rows.iter().take(top) {
+        let efficiency = row.efficiency(size).map_or_else(String::new, percent);
+        let (fetches, lost) = (grouped(row.issued.fetches), grouped(row.lost));
+        text.push([efficiency, fetches, lost, row.short().to_owned(), row.lost_to(), row.beside.clone()]);
+    }
+    let more = match rows.len().saturating_sub(top) {
+        0 => String::new(),
+        more => format!("({more} more lines: --top N shows N)\n"),
+    };
+    aligned(&text, |column| if column < 3 { Align::Right } else { Align::Left }) + &more
+}
+
+/// A share with as many digits as tell it from the one that it is compared with.
+fn exact_percent(share: f64) -> String {
+    format!("{:.3}%", 100.0 * share)
+}

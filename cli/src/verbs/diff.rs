@@ -1,0 +1,232 @@
+//! `lockstep diff`: what changed from one result to another, per heuristic or per source line.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::{BufRead, BufReader, Write, stdout};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use heuristics::Spec;
+use replay::ReplayOptions;
+use report::Row;
+use serde_json::{Value, json};
+
+use crate::breakdown::{self, By};
+use crate::selection::{self, Selection};
+use crate::source::Source;
+use crate::table::{Align, aligned, grouped};
+
+/// Show what changed from one result to another: rows of `replay --csv` per heuristic, or traces by source line
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Before: rows that `replay --csv` wrote, or a trace
+    before: PathBuf,
+
+    /// After: the same
+    after: PathBuf,
+
+    /// Of traces: the reconvergence heuristic
+    #[arg(long, short = 'H', visible_alias = "heuristic", value_name = "HEURISTIC", default_value = "minsp-pc", value_parser = Spec::parse)]
+    model: Spec,
+
+    #[command(flatten)]
+    selection: Selection,
+
+    /// Of traces: the most lines that are shown, those that changed most first
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    top: usize,
+
+    /// Print JSON instead of the table
+    #[arg(long)]
+    json: bool,
+}
+
+/// A number before and after.
+struct Change {
+    /// What it is a number of.
+    name: &'static str,
+    before: f64,
+    after: f64,
+}
+
+/// What changed of a heuristic or line; the name comes first.
+struct Changed {
+    name: String,
+    changes: Vec<Change>,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let (what, changed, notes) = match (is_rows(&args.before), is_rows(&args.after)) {
+        (true, true) => {
+            let (changed, notes) = of_rows(&report::read_rows(&args.before)?, &report::read_rows(&args.after)?);
+            ("heuristic", changed, notes)
+        }
+        (false, false) => ("line", of_traces(args)?, Vec::new()),
+        _ => {
+            let text = "one of the two is a trace and the other is not: give two traces, or two files that `replay --csv` wrote";
+            return Err(replay::Error::Request(text.to_owned()).into());
+        }
+    };
+    let text = if args.json { as_json(what, &changed, &notes)? } else { as_table(what, &changed) };
+    if !args.json {
+        notes.iter().for_each(|note| eprintln!("lockstep: {note}"));
+    }
+    stdout().write_all(text.as_bytes())?;
+    stdout().flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Whether the file begins as rows do. What cannot be read is left to the reader of traces, which says why.
+fn is_rows(path: &Path) -> bool {
+    /// More than the names of all columns need.
+    const HEADER_BYTES: u64 = 64 << 10;
+    let Ok(file) = std::fs::File::open(path) else { return path.extension().is_some_and(|e| e == "csv") };
+    let mut header = Vec::new();
+    let read = BufReader::new(std::io::Read::take(file, HEADER_BYTES)).read_until(b'\n', &mut header);
+    read.is_ok() && String::from_utf8(header).is_ok_and(|h| h.split(',').any(|name| name.trim() == "heuristic"))
+}
+
+/// Rows are matched by heuristic; where a file has several of one, in their order.
+fn of_rows(before: &[Row], after: &[Row]) -> (Vec<Changed>, Vec<String>) {
+    let mut left: HashMap<&str, Vec<&Row>> = HashMap::new();
+    after.iter().rev().for_each(|row| left.entry(&row.heuristic).or_default().push(row));
+    let (mut changed, mut notes) = (Vec::new(), Vec::new());
+    for old in before {
+        let Some(new) = left.get_mut(old.heuristic.as_str()).and_then(Vec::pop) else {
+            notes.push(format!("{}: only in the first file", old.heuristic));
+            continue;
+        };
+        notes.extend(setting_note(old, new));
+        match (old.counts(), new.counts()) {
+            (Some(before), Some(after)) => {
+                let changes = counted(before).into_iter().zip(counted(after));
+                let changes = changes.map(|((name, before), (_, after))| Change { name, before, after }).collect();
+                changed.push(Changed { name: old.heuristic.clone(), changes });
+            }
+            (None, Some(_)) => notes.push(format!("{}: has no numbers in the first file", old.heuristic)),
+            (Some(_), None) => notes.push(format!("{}: has no numbers in the second file", old.heuristic)),
+            (None, None) => notes.push(format!("{}: has no numbers in either file", old.heuristic)),
+        }
+    }
+    let mut only: Vec<&Row> = left.into_values().flatten().collect();
+    only.sort_by_key(|row| after.iter().position(|r| std::ptr::eq(r, *row)));
+    notes.extend(only.iter().map(|row| format!("{}: only in the second file", row.heuristic)));
+    (changed, notes)
+}
+
+fn counted(counts: &report::Counts) -> [(&'static str, f64); 6] {
+    [
+        ("fetches", counts.fetches as f64),
+        ("thread_instructions", counts.thread_instructions as f64),
+        ("simt_efficiency", counts.simt_efficiency),
+        ("divergent_fetches", counts.divergent_fetches as f64),
+        ("divergent_instructions", counts.divergent_instructions as f64),
+        ("lower_bound", counts.lower_bound as f64),
+    ]
+}
+
+/// In what the two were replayed differently, so that their numbers may differ for that reason.
+fn setting_note(old: &Row, new: &Row) -> Option<String> {
+    let of = |r: &Row| {
+        let lanes = r.lanes.map_or_else(String::new, |l| l.to_string());
+        [r.region.clone(), r.code.clone(), r.locks.clone(), r.group.clone(), r.warp_size.clone(), lanes]
+    };
+    let names = ["region", "code", "locks", "group", "warp_size", "lanes"];
+    let (before, after) = (of(old), of(new));
+    let differ: Vec<String> = (0..names.len())
+        .filter(|i| before[*i] != after[*i])
+        .map(|i| format!("{} was {:?} and is {:?}", names[i], before[i], after[i]))
+        .collect();
+    (!differ.is_empty()).then(|| format!("{}: not replayed alike: {}", old.heuristic, differ.join(", ")))
+}
+
+/// Both traces replayed alike; lines are matched by file name and number.
+fn of_traces(args: &Args) -> anyhow::Result<Vec<Changed>> {
+    let before = by_line(args, &args.before)?;
+    let after = by_line(args, &args.after)?;
+    let none = [0; 3];
+    let mut names: Vec<&String> = before.keys().chain(after.keys()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let changed = names.into_iter().map(|name| {
+        let (old, new) = (before.get(name).unwrap_or(&none), after.get(name).unwrap_or(&none));
+        let names = ["lost_slots", "parted_slots", "fetches"];
+        let changes = (0..3).map(|i| Change { name: names[i], before: old[i] as f64, after: new[i] as f64 });
+        Changed { name: name.clone(), changes: changes.collect() }
+    });
+    let mut changed: Vec<Changed> = changed.filter(|c| c.changes.iter().any(|c| c.before != c.after)).collect();
+    // The sort is stable: lines that changed alike stay in the order of their names.
+    changed.sort_by(|a, b| b.most().total_cmp(&a.most()));
+    changed.truncate(args.top);
+    Ok(changed)
+}
+
+impl Changed {
+    fn most(&self) -> f64 {
+        self.changes.iter().map(|c| (c.after - c.before).abs()).fold(0.0, f64::max)
+    }
+}
+
+/// By line: lane-slots lost in its fetches, lane-slots lost by lanes that parted there, and fetches.
+fn by_line(args: &Args, path: &Path) -> anyhow::Result<BTreeMap<String, [u64; 3]>> {
+    let trace = selection::open(path)?;
+    let view = args.selection.view(&trace)?;
+    let options = ReplayOptions { causes: true, ..args.selection.options() };
+    let outcomes = replay::replay(&view, std::slice::from_ref(&args.model), &options, None, &|_, _| {})?;
+    let mut lines: BTreeMap<String, [u64; 3]> = BTreeMap::new();
+    for outcome in &outcomes {
+        if !outcome.is_complete() {
+            return Err(replay::Error::Request(format!("{}: {}", path.display(), outcome.status())).into());
+        }
+        let mut source = Source::new(&trace);
+        for row in outcome.causes.iter().flat_map(|causes| breakdown::rows(By::Line, causes, &mut source)) {
+            let line = lines.entry(row.short().to_owned()).or_default();
+            let more = [row.lost, row.parted, row.issued.fetches];
+            line.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+        }
+        source.notes().iter().for_each(|note| eprintln!("lockstep: {note}"));
+    }
+    Ok(lines)
+}
+
+impl Change {
+    /// In percent of what it was; none where it was 0.
+    fn percent(&self) -> Option<f64> {
+        (self.before != 0.0).then(|| 100.0 * (self.after - self.before) / self.before)
+    }
+
+    fn shown(&self, number: f64) -> String {
+        if self.name == "simt_efficiency" { format!("{number:.4}") } else { grouped(number as u64) }
+    }
+}
+
+fn as_table(what: &str, changed: &[Changed]) -> String {
+    let mut rows = vec![[what, "number of", "before", "after", "change"].map(str::to_owned)];
+    for one in changed {
+        for (i, change) in one.changes.iter().enumerate() {
+            let percent = match change.percent() {
+                Some(percent) => format!("{percent:+.1}%"),
+                None if change.after == 0.0 => "+0.0%".to_owned(),
+                None => "new".to_owned(),
+            };
+            let name = if i == 0 { one.name.clone() } else { String::new() };
+            let (before, after) = (change.shown(change.before), change.shown(change.after));
+            rows.push([name, change.name.to_owned(), before, after, percent]);
+        }
+    }
+    aligned(&rows, |column| if column < 2 { Align::Left } else { Align::Right })
+}
+
+fn as_json(what: &str, changed: &[Changed], notes: &[String]) -> anyhow::Result<String> {
+    let rows: Vec<Value> = changed
+        .iter()
+        .map(|one| {
+            let numbers = one
+                .changes
+                .iter()
+                .map(|c| (c.name.to_owned(), json!({ "before": c.before, "after": c.after, "percent": c.percent() })));
+            let numbers: serde_json::Map<String, Value> = numbers.collect();
+            json!({ what: one.name, "changes": numbers })
+        })
+        .collect();
+    Ok(format!("{}\n", serde_json::to_string_pretty(&json!({ "rows": rows, "notes": notes }))?))
+}

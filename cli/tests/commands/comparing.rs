@@ -1,0 +1,93 @@
+//! `lockstep diff` and `lockstep check`: what changed, and what fell below.
+
+use std::path::Path;
+
+use crate::support::{build, root, run, succeed};
+use serde_json::Value;
+
+/// FFT with 16 threads, traced once for the benches: 86.6% under minsp-pc.
+fn fft() -> String {
+    root().join("replay/benches/fft-p16-m12.trace.bin").to_str().unwrap().to_owned()
+}
+
+fn rows(folder: &Path, name: &str, arguments: &[&str]) -> String {
+    let path = folder.join(name).to_str().unwrap().to_owned();
+    succeed("replay", &[&["--csv", &path], arguments, &[&fft()]].concat());
+    path
+}
+
+#[test]
+fn of_rows_each_heuristic_is_compared_with_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let before = rows(folder.path(), "before.csv", &["--heuristic", "minpc,lee,long"]);
+    let after = rows(folder.path(), "after.csv", &["--heuristic", "long,minpc", "--warp-size", "8"]);
+    let json: Value = serde_json::from_str(&succeed("lockstep", &["diff", "--json", &before, &after])).unwrap();
+    let of = |name: &str| {
+        let row = json["rows"].as_array().unwrap().iter().find(|r| r["heuristic"] == name).unwrap();
+        row["changes"]["fetches"].clone()
+    };
+    for name in ["minpc", "long:n=4"] {
+        let fetches = of(name);
+        let [was, is] = ["before", "after"].map(|f| fetches[f].as_f64().unwrap());
+        assert!(is > was && (fetches["percent"].as_f64().unwrap() - 100.0 * (is - was) / was).abs() < 1e-9);
+    }
+    let notes = json["notes"].to_string();
+    assert!(notes.contains("lee: only in the first file"), "{notes}");
+    assert!(notes.contains("warp_size was") && notes.contains("not replayed alike"), "{notes}");
+    let table = succeed("lockstep", &["diff", &before, &before]);
+    assert!(table.contains("minpc") && table.contains("simt_efficiency") && table.contains("+0.0%"), "{table}");
+    assert!(!table.contains("new"), "{table}");
+}
+
+#[test]
+fn of_traces_the_lines_that_changed_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("program");
+    build(&root().join("workloads/fft/fft.c"), &program, &[]);
+    let traced = |name: &str, threads: &str| {
+        let path = folder.path().join(name).to_str().unwrap().to_owned();
+        succeed("trace", &["-o", &path, program.to_str().unwrap(), "-m", "6", "-p", threads]);
+        path
+    };
+    let (two, four) = (traced("two.bin", "2"), traced("four.bin", "4"));
+    let diff = succeed("lockstep", &["diff", &two, &four]);
+    assert!(diff.contains("fft.c:") && diff.contains("lost_slots") && diff.contains("parted_slots"), "{diff}");
+    let same = succeed("lockstep", &["diff", "--json", &two, &two]);
+    assert_eq!(serde_json::from_str::<Value>(&same).unwrap()["rows"], Value::Array(Vec::new()));
+}
+
+#[test]
+fn rows_are_not_compared_with_a_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let csv = rows(folder.path(), "rows.csv", &[]);
+    let output = run("lockstep", &["diff", &csv, &fft()]);
+    assert_eq!(output.status.code(), Some(4));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("two traces"));
+    assert_eq!(run("lockstep", &["diff", &csv, "no-such.csv"]).status.code(), Some(3));
+}
+
+#[test]
+fn a_trace_that_is_efficient_enough_passes_and_another_does_not() {
+    let check = |least: &str| run("lockstep", &["check", "--model", "minsp-pc", "--min-efficiency", least, &fft()]);
+    let passes = check("0.8");
+    assert_eq!(passes.status.code(), Some(0), "{}", String::from_utf8_lossy(&passes.stderr));
+    let fails = check("0.9");
+    let said = String::from_utf8_lossy(&fails.stdout);
+    assert_eq!(fails.status.code(), Some(7), "{said}");
+    assert!(said.contains("below the least of 90.000%") && said.contains("loop trip count"), "{said}");
+    assert!(said.contains("transpose_patch"), "{said}");
+    assert_eq!(check("1.5").status.code(), Some(2));
+}
+
+#[test]
+fn a_check_under_a_model_that_deadlocks_is_no_pass() {
+    let folder = tempfile::tempdir().unwrap();
+    let (program, trace) = (folder.path().join("program"), folder.path().join("trace.bin"));
+    build(&root().join("workloads/micro/lock_contention.c"), &program, &[]);
+    let trace = trace.to_str().unwrap();
+    succeed("trace", &["-o", trace, program.to_str().unwrap(), "-p", "4"]);
+    let arguments = ["check", "--region", "kernel", "--model", "ipdom", "--min-efficiency", "0", trace];
+    let output = run("lockstep", &arguments);
+    assert_eq!(output.status.code(), Some(6));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("ipdom deadlocks"));
+}
