@@ -1,21 +1,24 @@
-//! The control-flow graph of the traced program, as its lanes went through it, and where its branches reconverge.
+//! The control-flow graph of the traced program, as its lanes went through it, where its branches reconverge, and in
+//! which order its blocks come.
 //!
 //! Nodes are places. An edge leads from a place to the one that the same frame ran next: a call's edge leads to where the call
 //! returned to, not into the callee. All functions lie side by side in one graph; a place from which a frame was
 //! left is an exit of its function.
 
-use flowgraph::{Builder, Graph, NodeId, PostDominators};
+use flowgraph::{Builder, Graph, NodeId, PostDominators, priorities};
 use rustc_hash::FxHashSet;
 use trace_format::{Kind, Pc};
 
 use crate::{PlaceId, SegmentId, SegmentTable};
 
-/// Where branches reconverge: immediate post-dominators of places.
+/// Where branches reconverge, and in which order blocks come: immediate post-dominators and priorities of places.
 #[derive(Debug, Default)]
 pub struct ControlFlow {
     /// By place: the first pc of its immediate post-dominator.
     post_dominators: Vec<Option<Pc>>,
     graph: Option<Graph>,
+    /// By place: see [`ControlFlow::priority`].
+    priorities: Vec<u32>,
 }
 
 impl ControlFlow {
@@ -30,6 +33,15 @@ impl ControlFlow {
     #[must_use]
     pub fn graph(&self) -> Option<&Graph> {
         self.graph.as_ref()
+    }
+
+    /// The place's rank in the order of its function's blocks, in which every edge but a loop's way back leads to a higher
+    /// rank and the members of a loop stand in a row ([`flowgraph::priorities`]): the lowest rank is the highest priority. Ranks of
+    /// places of different functions differ too, but their order means nothing.
+    #[inline]
+    #[must_use]
+    pub fn priority(&self, place: PlaceId) -> u32 {
+        self.priorities.get(place.0 as usize).copied().unwrap_or(u32::MAX)
     }
 }
 
@@ -87,22 +99,24 @@ impl Observer {
         }
         let root = NodeId(places as u32);
         let mut graph = Builder::new(places + 1);
-        for entry in sorted(&self.entries) {
+        // By address: the order of successors decides between orders of blocks, and must not hang on the order of recording.
+        for entry in sorted_by_key(&self.entries, |entry| starts[entry.0 as usize]) {
             graph.edge(root, NodeId(entry.0));
         }
-        for (from, to) in sorted(&self.edges) {
+        for (from, to) in sorted_by_key(&self.edges, |(from, to)| (starts[from.0 as usize], starts[to.0 as usize])) {
             graph.edge(NodeId(from.0), NodeId(to.0));
         }
-        let exits: Vec<NodeId> = sorted(&self.exits).into_iter().map(|p| NodeId(p.0)).collect();
         let graph = graph.build(root);
+        let exits = sorted_by_key(&self.exits, |exit| starts[exit.0 as usize]);
+        let exits: Vec<NodeId> = exits.into_iter().map(|p| NodeId(p.0)).collect();
         let tree = PostDominators::of(&graph, &exits);
         let post_dominators = (0..places).map(|p| Some(starts[tree.ipdom(NodeId(p as u32))?.index()])).collect();
-        ControlFlow { post_dominators, graph: Some(graph) }
+        ControlFlow { post_dominators, priorities: priorities(&graph), graph: Some(graph) }
     }
 }
 
-fn sorted<T: Copy + Ord>(set: &FxHashSet<T>) -> Vec<T> {
+fn sorted_by_key<T: Copy + Ord, K: Ord>(set: &FxHashSet<T>, key: impl Fn(T) -> K) -> Vec<T> {
     let mut all: Vec<T> = set.iter().copied().collect();
-    all.sort_unstable();
+    all.sort_unstable_by_key(|item| (key(*item), *item));
     all
 }

@@ -18,7 +18,7 @@
 
 use trace_format::Pc;
 
-use crate::{Choice, Entry as RegistryEntry, Heuristic, LaneSet, PlaceId, Ran, Together, WarpView};
+use crate::{Choice, Entry as RegistryEntry, Heuristic, LaneSet, LaneState, PlaceId, Ran, Together, WarpView};
 
 pub(crate) const ENTRY: RegistryEntry = RegistryEntry {
     name: "ipdom",
@@ -31,10 +31,17 @@ pub(crate) const ENTRY: RegistryEntry = RegistryEntry {
 };
 
 /// Where lanes reconverge: at this pc of the frame of this level, or when that frame is left.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Reconvergence {
-    pc: Option<Pc>,
-    level: u32,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reconvergence {
+    pub(crate) pc: Option<Pc>,
+    pub(crate) level: u32,
+}
+
+impl Reconvergence {
+    /// Whether a lane that stands here has come to it.
+    pub(crate) fn is_reached(&self, state: &LaneState) -> bool {
+        state.level < self.level || (state.level == self.level && Some(state.pc) == self.pc)
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -45,11 +52,32 @@ struct StackEntry {
 
 /// The instruction after which lanes may disagree.
 #[derive(Clone, Copy)]
-struct Branch {
-    lanes: LaneSet,
+pub(crate) struct Branch {
+    pub(crate) lanes: LaneSet,
     place: PlaceId,
     level: u32,
-    falls_to: Option<Pc>,
+    pub(crate) falls_to: Option<Pc>,
+}
+
+impl Branch {
+    /// The last instruction that ran.
+    pub(crate) fn of(warp: &WarpView, ran: &Ran) -> Branch {
+        let place = warp.segment(ran.segment).place;
+        Branch { lanes: ran.lanes, place, level: ran.level, falls_to: ran.falls_to }
+    }
+
+    /// The last instruction of a run of segments.
+    pub(crate) fn of_run(run: &Together) -> Branch {
+        let segment = &run.segments[run.last()];
+        let (place, level, falls_to) = (segment.place, run.last_level, segment.last().next_pc());
+        Branch { lanes: run.lanes, place, level, falls_to }
+    }
+
+    /// Where its lanes reconverge.
+    pub(crate) fn reconvergence(&self, warp: &WarpView) -> Reconvergence {
+        let pc = warp.program().control_flow.immediate_post_dominator(self.place);
+        Reconvergence { pc, level: self.level }
+    }
 }
 
 struct Ipdom {
@@ -71,11 +99,7 @@ impl Ipdom {
             let top = self.stack.last_mut().expect("the bottom entry stays");
             top.lanes = top.lanes & warp.live();
             let at = top.at;
-            let waits_below = |l: &crate::Lane| {
-                let state = warp.lane(*l);
-                state.level < at.level || (state.level == at.level && Some(state.pc) == at.pc)
-            };
-            top.lanes = top.lanes - top.lanes.iter().filter(waits_below).collect();
+            top.lanes = top.lanes - top.lanes.iter().filter(|l| at.is_reached(warp.lane(*l))).collect();
             if top.lanes.is_empty() && !bottom {
                 self.stack.pop();
                 continue;
@@ -93,10 +117,7 @@ impl Ipdom {
         let top = *self.stack.last().expect("the bottom entry stays");
         // Lanes may also disagree without a branch of their own: when a function's return joined lanes of several callers.
         let branch = self.last.filter(|b| !b.lanes.is_disjoint(&top.lanes));
-        let at = branch.map_or(top.at, |b| Reconvergence {
-            pc: warp.program().control_flow.immediate_post_dominator(b.place),
-            level: b.level,
-        });
+        let at = branch.map_or(top.at, |b| b.reconvergence(warp));
         if at == top.at && self.stack.len() > 1 {
             self.stack.pop();
         }
@@ -110,7 +131,8 @@ impl Ipdom {
     }
 }
 
-fn distinct_pcs(warp: &WarpView, lanes: LaneSet) -> Vec<Pc> {
+/// The pcs at which these lanes stand, each once.
+pub(crate) fn distinct_pcs(warp: &WarpView, lanes: LaneSet) -> Vec<Pc> {
     let mut pcs: Vec<Pc> = Vec::new();
     for lane in lanes {
         let pc = warp.lane(lane).pc;
@@ -140,8 +162,7 @@ impl Heuristic for Ipdom {
     }
 
     fn executed(&mut self, warp: &WarpView, ran: &Ran) {
-        let place = warp.segment(ran.segment).place;
-        self.last = Some(Branch { lanes: ran.lanes, place, level: ran.level, falls_to: ran.falls_to });
+        self.last = Some(Branch::of(warp, ran));
     }
 
     fn stays_together(&self, _warp: &WarpView) -> bool {
@@ -149,9 +170,7 @@ impl Heuristic for Ipdom {
     }
 
     fn ran_together(&mut self, run: &Together) {
-        let segment = &run.segments[run.last()];
-        let (place, level, falls_to) = (segment.place, run.last_level, segment.last().next_pc());
-        self.last = Some(Branch { lanes: run.lanes, place, level, falls_to });
+        self.last = Some(Branch::of_run(run));
     }
 }
 

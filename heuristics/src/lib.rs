@@ -3,9 +3,12 @@
 //! A model is a [`Heuristic`]: it sees its warp through a read-only [`WarpView`] and answers with a [`Choice`]; the engine (in the crate
 //! `replay`) checks the answer and moves the lanes. Each model is one file and one line of the [`REGISTRY`].
 
+mod barrier;
 mod control_flow;
+mod dual_path;
 #[cfg(test)]
 mod example;
+mod frontier;
 mod heuristic;
 mod history;
 mod ipdom;
@@ -19,11 +22,16 @@ mod max_fun_min_pc;
 mod min_pc;
 mod min_sp_pc;
 mod minimum;
+mod multi_path;
+mod none;
 mod rd_min_sp_pc;
 mod registry;
 mod round_robin;
 mod round_robin_eq;
 mod segment;
+mod splits;
+mod tf_branch;
+mod tf_stack;
 mod warp;
 
 pub use control_flow::{ControlFlow, Observer};

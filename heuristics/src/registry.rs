@@ -91,6 +91,12 @@ pub static REGISTRY: &[Entry] = &[
     crate::round_robin::ENTRY,
     crate::round_robin_eq::ENTRY,
     crate::ipdom::ENTRY,
+    crate::none::ENTRY,
+    crate::tf_stack::ENTRY,
+    crate::tf_branch::ENTRY,
+    crate::dual_path::ENTRY,
+    crate::multi_path::ENTRY,
+    crate::barrier::ENTRY,
 ];
 
 /// A heuristic with its parameters, as a user asks for it: `long:n=4`.

@@ -1,7 +1,7 @@
 //! One fixed colour per heuristic, the same in every chart.
 //!
-//! Seven colours are those of Okabe and Ito ("Color Universal Design", 2008). The other five, and the grey of unnamed heuristics,
-//! were searched for on a grid of web colours so that the closest pair of all thirteen, seen with normal vision or with no red,
+//! Seven colours are those of Okabe and Ito ("Color Universal Design", 2008). The others, and the grey of unnamed heuristics,
+//! were searched for on a grid of web colours so that the closest pair of all, seen with normal vision or with no red,
 //! green or blue cones (Machado, Oliveira and Fernandes, "A Physiologically-based Model for Simulation of Color Vision
 //! Deficiency", 2009), is as far apart as possible: 16 in CIE 1976 L*a*b*, where 2.3 can just be told apart. A test judges
 //! it anew when a colour is added.
@@ -10,7 +10,7 @@
 pub type Colour = (u8, u8, u8);
 
 /// The colour of each heuristic, by its name without parameters.
-pub const COLOURS: [(&str, Colour); 12] = [
+pub const COLOURS: [(&str, Colour); 18] = [
     ("minpc", (0xE6, 0x9F, 0x00)),
     ("minsp-pc", (0x00, 0x72, 0xB2)),
     ("maxfun-minpc", (0x00, 0x9E, 0x73)),
@@ -23,6 +23,12 @@ pub const COLOURS: [(&str, Colour); 12] = [
     ("round-robin", (0xAA, 0xDD, 0x99)),
     ("round-robin-eq", (0x44, 0x00, 0x55)),
     ("ipdom", (0x99, 0x00, 0xFF)),
+    ("none", (0x11, 0x22, 0x33)),
+    ("tf-stack", (0x00, 0xEE, 0xFF)),
+    ("tf-branch", (0x66, 0x44, 0xCC)),
+    ("dual-path", (0xDD, 0xAA, 0xAA)),
+    ("multi-path", (0xAA, 0xAA, 0x55)),
+    ("barrier", (0xAA, 0x55, 0x33)),
 ];
 
 /// The colour of heuristics that have none of their own.
