@@ -8,8 +8,9 @@
 //! An entry whose rpc is R already is replaced, not kept. Lanes that come to their rpc in the frame of the branch wait below.
 //!
 //! It reconverges at the first place that every path from the branch must pass. It fails where paths meet earlier (short-circuit
-//! conditions, breaks, calls of one function from both arms), and it deadlocks where the top entry waits for a lock held
-//! below it. Where the top entry waits at a barrier, the next entry below runs.
+//! conditions, breaks, calls of one function from both arms), and it deadlocks where lanes of the top entry wait for a lock: they
+//! spin, and the lane that has the lock waits for them to leave the loop with it (ElTantawy and Aamodt, *MIMD synchronization on
+//! SIMT architectures*, MICRO 2016). Where the top entry waits at a barrier, the next entry below runs.
 //!
 //! *Limitation*: post-dominators come from the edges that the replayed lanes took; a branch that no lane took changes nothing.
 //!
@@ -149,12 +150,14 @@ impl Heuristic for Ipdom {
         let mut above = LaneSet::EMPTY;
         for entry in self.stack.iter().rev() {
             let lanes = entry.lanes - above;
+            // Who waits for a lock spins; who has it waits, in this entry or below, for the spinning ones to come along.
+            let spinning = lanes & warp.waiting_for_lock();
+            if !spinning.is_empty() {
+                return Choice::Deadlock(spinning);
+            }
             let ready = lanes & warp.ready();
             if let Some(lane) = ready.lowest() {
                 return Choice::Run(ready & warp.mates(lane));
-            }
-            if !(lanes & warp.waiting_for_lock()).is_empty() {
-                return Choice::Deadlock(lanes & warp.waiting_for_lock());
             }
             above = above | lanes;
         }

@@ -144,7 +144,8 @@ fn fetches_are_those_that_the_rules_imply() {
     let (mut stated, mut programs) = (0, 0);
     for source in sources() {
         let name = source.file_stem().unwrap().to_str().unwrap().to_owned();
-        build(&source, Path::new(program), &[]);
+        // Linked statically: no loader runs that would have to be single-stepped.
+        build(&source, Path::new(program), &["-static"]);
         succeed("trace", &["-o", trace, program, "-p", "4"]);
         let replayed = |more: &[&str]| -> Vec<Value> {
             let mut arguments = vec!["--region", "kernel", "--check", "--json", trace];
@@ -184,7 +185,7 @@ fn fetches_are_those_that_the_rules_imply() {
 fn a_lock_serialises_and_a_stack_deadlocks_on_it() {
     let folder = tempfile::tempdir().unwrap();
     let (program, trace) = (folder.path().join("program"), folder.path().join("trace.bin"));
-    build(&root().join("workloads/micro/lock_contention.c"), &program, &[]);
+    build(&root().join("workloads/micro/lock_contention.c"), &program, &["-static"]);
     let trace = trace.to_str().unwrap();
     succeed("trace", &["-o", trace, program.to_str().unwrap(), "-p", "4"]);
     let fetches = |locks: &str| {
