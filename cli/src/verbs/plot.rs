@@ -31,7 +31,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         rows.extend(report::read_rows(path)?);
     }
     let columns = Columns::from_count(args.columns).unwrap_or_default();
-    let options = PlotOptions { columns, ..PlotOptions::default() };
+    let options = PlotOptions { columns };
     report::plot(&rows, args.kind.as_deref(), &options, &args.output)?;
     Ok(ExitCode::SUCCESS)
 }
