@@ -2,8 +2,11 @@
 
 use std::io::Read;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 use crate::support::{Recorded, compile, place, record_command};
 
@@ -18,23 +21,28 @@ fn start(mode: &str) -> (Child, Recorded) {
     (child, Recorded { output, outcome: String::new(), path })
 }
 
-fn kill(signal: &str, target: &str) {
-    assert!(Command::new("kill").args([signal, "--", target]).status().unwrap().success());
+/// The process group that the child leads.
+fn group(child: &Child) -> Pid {
+    Pid::from_raw(-(child.id() as i32))
+}
+
+fn process(child: &Child) -> Pid {
+    Pid::from_raw(child.id() as i32)
 }
 
 #[test]
 fn an_interrupt_of_the_group_ends_the_program() {
     let (mut child, recorded) = start("");
-    kill("-INT", &format!("-{}", child.id()));
+    kill(group(&child), Signal::SIGINT).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert_eq!(recorded.trace().finish().unwrap().signal, Some(2));
 }
 
 #[test]
 fn signals_to_the_recorder_alone_are_passed_on() {
-    for (signal, status) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {
+    for (signal, status) in [(Signal::SIGINT, 130), (Signal::SIGTERM, 143), (Signal::SIGHUP, 129)] {
         let (mut child, recorded) = start("wait");
-        kill(signal, &child.id().to_string());
+        kill(process(&child), signal).unwrap();
         assert_eq!(child.wait().unwrap().code(), Some(status));
         assert_eq!(recorded.trace().finish().unwrap().signal, Some(status - 128));
     }
@@ -43,7 +51,7 @@ fn signals_to_the_recorder_alone_are_passed_on() {
 #[test]
 fn a_program_that_handles_the_interrupt_ends_by_itself() {
     let (mut child, recorded) = start("handle");
-    kill("-INT", &child.id().to_string());
+    kill(process(&child), Signal::SIGINT).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(11));
     assert_eq!(recorded.trace().finish().unwrap().stopped_early, None);
 }
@@ -51,7 +59,7 @@ fn a_program_that_handles_the_interrupt_ends_by_itself() {
 #[test]
 fn a_program_that_ignores_the_interrupt_is_killed() {
     let (mut child, recorded) = start("ignore");
-    kill("-INT", &child.id().to_string());
+    kill(process(&child), Signal::SIGINT).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(137));
     assert!(recorded.trace().finish().unwrap().stopped_early.as_ref().unwrap().contains("interrupted"));
 }
@@ -59,11 +67,11 @@ fn a_program_that_ignores_the_interrupt_is_killed() {
 #[test]
 fn nothing_is_left_behind_when_the_recorder_is_killed() {
     let (mut child, _) = start("wait");
-    let group = child.id();
+    let group = group(&child);
     child.kill().unwrap();
     child.wait().unwrap();
     // The program has the group of its recorder; the kernel takes a moment to end it.
-    let alive = || Command::new("kill").args(["-0", "--", &format!("-{group}")]).output().unwrap().status.success();
+    let alive = || kill(group, None).is_ok();
     let gone = (0..500).any(|_| {
         std::thread::sleep(Duration::from_millis(10));
         !alive()
