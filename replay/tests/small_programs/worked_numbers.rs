@@ -1,31 +1,10 @@
 //! Small programs whose fetches were counted by hand and by other simulators: four lanes each.
 
 use heuristics::Spec;
-use replay::in_memory::{Does, InMemory};
+use replay::in_memory::InMemory;
 use replay::{ReplayOptions, replay};
-use trace_format::{Instruction, Kind, Pc, SpEffect};
 
-/// A lane as text: decimal pcs, ranges `3-5`; a letter after a pc says what the instruction is: `b` branches, `c` calls
-/// (8 bytes of stack), `r` returns.
-fn lane(text: &str) -> Vec<Does> {
-    let mut does = Vec::new();
-    for token in text.split_whitespace() {
-        let digits = token.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-        let (first, last) = digits.split_once('-').unwrap_or((digits, digits));
-        let (first, last): (u64, u64) = (first.parse().unwrap(), last.parse().unwrap());
-        for pc in first..=last {
-            let (kind, sp) = match &token[digits.len()..] {
-                "b" if pc == last => (Kind::Branch, 0),
-                "c" if pc == last => (Kind::Call, -8),
-                "r" if pc == last => (Kind::Return, 8),
-                _ => (Kind::Plain, 0),
-            };
-            let instruction = Instruction { pc: Pc(pc), len: 1, kind, sp: SpEffect::Add(sp), memory: 0 };
-            does.push(Does::Runs(instruction, Vec::new()));
-        }
-    }
-    does
-}
+use crate::written::lane;
 
 /// Asserts thread instructions, and fetches under minpc, minsp-pc, maxfun-minpc:mode=1, long:n=4 and ipdom.
 fn check(lanes: [&str; 4], thread_instructions: u64, fetches: [u64; 5]) {

@@ -1,0 +1,5 @@
+//! Small programs, written as text, whose fetches are known.
+
+mod single_warp_models;
+mod worked_numbers;
+mod written;
