@@ -22,7 +22,7 @@ pub(crate) enum By {
     Line,
     /// The function
     Function,
-    /// What they are lost to: branch, loop trip count, call target, lock, barrier, finished, empty seat
+    /// What they are lost to: branch, loop trip count, call target, lock, barrier, finished, empty seat, schedule
     Cause,
     /// The call path of what was fetched without them
     Path,

@@ -129,13 +129,18 @@ pub(crate) fn level_after(segments: &SegmentTable, id: SegmentId, level: u32) ->
 
 fn keep(kept: &mut Option<Vec<Batch>>, batch: &Batch, kept_bytes: &AtomicUsize) {
     let Some(batches) = kept else { return };
-    let bytes = batch.codes.len() * 4 + batch.controls.len() * 16 + (batch.sps.len() + batch.addresses.len()) * 8;
+    let bytes = kept_size(batch);
     if kept_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > KEEP_BYTES {
-        let given_back: usize = bytes + batches.iter().map(|b| b.codes.len() * 4).sum::<usize>();
-        kept_bytes.fetch_sub(given_back.min(kept_bytes.load(Ordering::Relaxed)), Ordering::Relaxed);
+        let given_back = bytes + batches.iter().map(kept_size).sum::<usize>();
+        kept_bytes.fetch_sub(given_back, Ordering::Relaxed);
         *kept = None;
         return;
     }
     // A copy has just the size that it needs, and the batch keeps its memory for the next piece.
     batches.push(batch.clone());
+}
+
+/// What a batch takes in memory, in bytes.
+fn kept_size(batch: &Batch) -> usize {
+    batch.codes.len() * 4 + batch.controls.len() * 16 + (batch.sps.len() + batch.addresses.len()) * 8
 }
