@@ -112,10 +112,10 @@ fn openmp_regions_of_gcc_have_forks_and_bodies() {
     assert_eq!(entries(&trace, CriticalLeave), criticals);
 }
 
-/// Needs clang with its OpenMP library, which not every machine has.
+/// Needs clang-19 with its OpenMP library, which not every machine has.
 #[test]
 fn openmp_regions_of_clang_have_forks_and_bodies() {
-    let has_libomp = std::process::Command::new("clang")
+    let has_libomp = std::process::Command::new("clang-19")
         .args(["-fopenmp=libomp", "-xc", "-", "-o", "/dev/null"])
         .stdin(std::process::Stdio::piped())
         .stderr(std::process::Stdio::null())
@@ -127,10 +127,10 @@ fn openmp_regions_of_clang_have_forks_and_bodies() {
         })
         .is_ok_and(|status| status.success());
     if !has_libomp {
-        eprintln!("clang with libomp is missing: not tested");
+        eprintln!("clang-19 with libomp is missing: not tested");
         return;
     }
-    let program = compile_with("clang", "openmp.c", &["-fopenmp=libomp"]);
+    let program = compile_with("clang-19", "openmp.c", &["-fopenmp=libomp"]);
     let trace = assert_like_native(&program, &[]).trace();
     check_openmp(&trace);
     assert!(entries(&trace, CriticalEnter).len() >= 3);
