@@ -421,14 +421,9 @@ impl<'a, S: Source> Builder<'a, S> {
     fn native_syscall(&mut self, next: u64, futex: bool) {
         self.hot.store_slot(slot::POINTER, register::R11);
         self.mark(Borrowed::BeforeSyscall);
-        self.hot.raw(&[0x0f, 0x05]);
-        self.pointer_in_r11 = false;
+        let landings = self.plan.landings;
+        expansions::call_at(&mut self.hot, if futex { landings.futex } else { landings.other }, next);
         self.mark_for(self.executed(), Borrowed::AfterSyscall);
-        self.take_r11();
-        if futex {
-            expansions::record_futex(&mut self.hot);
-        }
-        self.hot.load_constant(register::RCX, next);
         let site = self.hot.jump_site();
         self.link(site, next);
     }

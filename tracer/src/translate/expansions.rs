@@ -3,6 +3,10 @@
 use super::assembler::{Assembler, JMP_SHORT, JRCXZ, register};
 use super::layout::{self, FIRST, MASK, RETURNS, ROUTINES, SECOND, SECOND_ENTRIES, record, slot};
 
+/// The instruction, and its length.
+pub const SYSCALL: [u8; 2] = [0x0f, 0x05];
+pub const SYSCALL_LEN: u64 = SYSCALL.len() as u64;
+
 /// What lookups need to know: where the tables lie, and whether the processor has BMI2.
 #[derive(Clone, Copy, Debug)]
 pub struct Lookup {
@@ -148,7 +152,7 @@ pub fn record_enter(code: &mut Assembler, lookup: &Lookup, hook: u32, routine: O
 }
 
 /// The record of a futex call, after it: its registers are as they were, but rax, the result, and rcx and r11, which are free.
-pub fn record_futex(code: &mut Assembler) {
+fn record_futex(code: &mut Assembler) {
     code.store_record(24, register::RAX);
     code.store_slot(slot::RAX, register::RAX);
     code.store_slot(slot::RDX, register::RDX);
@@ -159,6 +163,30 @@ pub fn record_futex(code: &mut Assembler) {
     code.advance(record::FUTEX_LEN);
     code.load_slot(register::RDX, slot::RDX);
     code.load_slot(register::RAX, slot::RAX);
+}
+
+/// System calls are made here, for all code of a cache: code may be thrown away while a thread waits in the kernel, this may not.
+/// r11 is the program's in between. Returns the address of the `syscall` instruction.
+pub fn landing(code: &mut Assembler, futex: bool) -> u64 {
+    let at = code.here();
+    code.raw(&SYSCALL);
+    take_r11(code);
+    if futex {
+        record_futex(code);
+    }
+    code.load_slot(register::RCX, slot::NEXT);
+    code.raw(&[0x65, 0xff, 0x24, 0x25]); // jmp gs:[AFTER]
+    code.raw(&slot::AFTER.to_le_bytes());
+    at
+}
+
+/// Makes a system call at a landing, after which the program goes on at `next`, in code that follows.
+pub fn call_at(code: &mut Assembler, landing: u64, next: u64) {
+    code.load_constant(register::RCX, next);
+    code.store_slot(slot::NEXT, register::RCX);
+    code.raw(&[0x48, 0x8d, 0x0d, 14, 0, 0, 0]); // lea rcx, [rip + what follows]
+    code.store_slot(slot::AFTER, register::RCX);
+    code.jump(landing);
 }
 
 /// Where lookups go on that found another address in the first table, or none: the search in the second, in a loop over
@@ -214,7 +242,9 @@ mod tests {
     const LOOKUP: Lookup = Lookup { tables: 0x6000_0000, bmi2: true };
 
     fn writes_flags(code: &Assembler) -> bool {
-        Decoder::with_ip(64, &code.bytes, code.base, DecoderOptions::NONE).iter().any(|i| i.rflags_modified() != 0)
+        // The kernel gives the flags back after a system call; the processor does not.
+        let mut all = Decoder::with_ip(64, &code.bytes, code.base, DecoderOptions::NONE);
+        all.iter().any(|i| i.rflags_modified() != 0 && i.mnemonic() != Mnemonic::Syscall)
     }
 
     fn mnemonics(code: &Assembler) -> Vec<Mnemonic> {
@@ -231,7 +261,8 @@ mod tests {
         checked_entry(&mut code, 0x40_1000, 0x2000);
         record_leave(&mut code, 0x40_1000);
         record_enter(&mut code, &LOOKUP, 3, Some(register::RCX));
-        record_futex(&mut code);
+        landing(&mut code, true);
+        call_at(&mut code, 0x2000, 0x40_1000);
         LOOKUP.jump(&mut code);
         Lookup { bmi2: false, ..LOOKUP }.jump(&mut code);
         assert!(!mnemonics(&code).contains(&Mnemonic::INVALID));
@@ -261,6 +292,16 @@ mod tests {
         use Mnemonic::*;
         assert_eq!(mnemonics(&code), [Mov, Lea, Jrcxz, Not, Lea, Jmp, Mov, Mov]);
         assert_eq!(landing, code.here());
+    }
+
+    #[test]
+    fn a_call_goes_on_behind_its_jump() {
+        let mut code = Assembler::at(0x1000);
+        call_at(&mut code, 0x2000, 0x40_1000);
+        use Mnemonic::*;
+        assert_eq!(mnemonics(&code), [Mov, Mov, Lea, Mov, Jmp]);
+        let lea = Decoder::with_ip(64, &code.bytes, code.base, DecoderOptions::NONE).into_iter().nth(2).unwrap();
+        assert_eq!(lea.ip_rel_memory_address(), code.here());
     }
 
     #[test]

@@ -61,6 +61,10 @@ pub mod slot {
     pub const FOUND: u32 = 56;
     /// A register that an expansion borrows.
     pub const BORROWED: u32 = 64;
+    /// Where the program goes on after a system call, or from rest.
+    pub const NEXT: u32 = 72;
+    /// The code that goes on there after a system call.
+    pub const AFTER: u32 = 80;
     /// Room for arguments of system calls that we make.
     pub const SCRATCH: u32 = 1024;
 }

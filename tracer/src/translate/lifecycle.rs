@@ -8,7 +8,6 @@ use super::expand::Stream;
 use super::program_code::ProgramCode;
 use super::remote::{self, Lost, Result};
 use super::space::{SetUpError, Space};
-use super::superblock::Borrowed;
 use super::thread::{Birth, Release, Thread};
 use super::translator::Translator;
 use crate::engine::Exit;
@@ -125,9 +124,7 @@ impl Session<'_> {
             let _ = ptrace::detach(tid);
             return Ok(());
         };
-        registers.gs_base = translator.space.slot_address(slot);
         let pointer = translator.space.buffer(slot);
-        ptrace::set_registers(tid, &registers)?;
         self.recorder.set_time(self.expander.now());
         if self.recording {
             self.recorder.start_thread(birth.id, Some(birth.parent), tid.0, registers.rsp);
@@ -135,6 +132,8 @@ impl Session<'_> {
         let (hidden_mask, recording) = (birth.hidden_mask, self.recording);
         let thread = Thread { slot, pointer, hidden_mask, deferred: Vec::new(), gs_base: 0, stream, recording };
         self.threads.insert(tid, thread);
+        (registers.rip, registers.rcx) = (birth.next, birth.next);
+        self.run_at(tid, &registers)?;
         self.resume(tid, 0);
         Ok(())
     }
@@ -143,12 +142,7 @@ impl Session<'_> {
     fn let_go(&mut self, tid: Tid, release: Release) -> Result<()> {
         let mut registers = ptrace::registers(tid)?;
         let translator = self.translator.as_ref().ok_or(Lost::Gone)?;
-        if let Some((number, mark)) = translator.mark(registers.rip)
-            && mark.borrowed == Borrowed::AfterSyscall
-        {
-            registers.rip = translator.superblock(number).pc_after(mark.executed.into());
-            registers.rcx = registers.rip;
-        }
+        (registers.rip, registers.rcx) = (release.next, release.next);
         if release.own_memory {
             let protection = (libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC) as u64;
             for &page in &translator.code.protected {
@@ -175,13 +169,15 @@ impl Session<'_> {
         let flags = clone_flags(tid, &ptrace::registers(tid)?);
         let thread = self.threads.get_mut(&tid).ok_or(Lost::Gone)?;
         let hidden_mask = thread.hidden_mask;
+        let translator = self.translator.as_ref().ok_or(Lost::Gone)?;
+        let next = translator.space.value(thread.slot, super::layout::slot::NEXT);
         if flags & libc::CLONE_THREAD as u64 != 0 {
             let id = self.recorder.reserve_thread();
-            self.births.insert(child, Birth { id, parent: thread.stream.id, hidden_mask });
+            self.births.insert(child, Birth { id, parent: thread.stream.id, hidden_mask, next });
         } else {
             let own_memory = flags & libc::CLONE_VM as u64 == 0;
             let gs_base = thread.gs_base;
-            self.release.insert(child, Release { hidden_mask, own_memory, gs_base });
+            self.release.insert(child, Release { hidden_mask, own_memory, gs_base, next });
             if let Some(translator) = &self.translator {
                 thread.pointer = translator.space.value(thread.slot, super::layout::slot::POINTER);
             }

@@ -39,6 +39,15 @@ pub struct Hook {
     pub routine: Option<u8>,
 }
 
+/// The `syscall` instructions of a cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Landings {
+    /// For futex calls, which are recorded when they are done.
+    pub futex: u64,
+    /// For others.
+    pub other: u64,
+}
+
 /// Where a translation goes, and what it may use.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
@@ -50,6 +59,8 @@ pub struct Plan {
     pub cold: u64,
     /// Where lookups go on that find something else.
     pub miss: u64,
+    /// Where system calls are made.
+    pub landings: Landings,
     /// Lookup tables.
     pub lookup: Lookup,
     /// The number of its first path.

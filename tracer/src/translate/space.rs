@@ -4,11 +4,12 @@ use nix::errno::Errno;
 use nix::libc;
 
 use super::assembler::Assembler;
-use super::expansions::{self, Lookup};
+use super::expansions::{self, Lookup, SYSCALL_LEN};
 use super::layout::{
     BUFFER_LEN, CACHE_LEN, COLD_START, FIRST, FIRST_BITS, FIRST_MASK, MASK, PAGE, RETURNS, ROUTINES, SECOND,
     SECOND_ENTRIES, SLOT_BASES, SLOT_LEN, SLOTS, TABLE_BASES, TABLES_LEN, slot,
 };
+use super::plan::Landings;
 use super::remote::{self, Result};
 use crate::ptrace::{self, Address, SharedMemory, Tid};
 
@@ -35,6 +36,17 @@ struct Cache {
     cold: u64,
     /// Where lookups go on that did not find what they looked for.
     miss: u64,
+    /// Where system calls are made.
+    landings: Landings,
+}
+
+/// Where a thread at a landing stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Landing {
+    /// Before the system call, whose path is recorded already.
+    Before,
+    /// In the call, or right behind it.
+    After,
 }
 
 /// A place for a new superblock.
@@ -48,6 +60,8 @@ pub struct Room {
     pub cold: u64,
     /// Where lookups go on.
     pub miss: u64,
+    /// Where system calls are made.
+    pub landings: Landings,
 }
 
 /// Why no memory could be had in the program.
@@ -81,6 +95,8 @@ pub struct Space {
     /// The traps of the search stubs.
     pub lookup_traps: Vec<u64>,
     second_used: u64,
+    /// Where threads stand that are at rest.
+    rest: Option<u64>,
 }
 
 fn kernel<T>(what: &'static str, result: i64, value: impl FnOnce(u64) -> T) -> std::result::Result<T, SetUpError> {
@@ -121,6 +137,7 @@ impl Space {
             caches: Vec::new(),
             lookup_traps: Vec::new(),
             second_used: 0,
+            rest: None,
         };
         let places: Vec<u64> = near(pc).into_iter().chain(far()).collect();
         let cache = mapper.map(&places, CACHE_LEN, libc::PROT_READ | libc::PROT_EXEC)?;
@@ -133,13 +150,35 @@ impl Space {
     }
 
     fn add_cache(&mut self, memory: SharedMemory, base: u64) {
-        let start = base + 16;
-        memory.write(0, &[0x0f, 0x05, 0xcc]); // syscall; int3
-        let (stub, trap) = expansions::miss_stub(start, &self.lookup, HASH);
-        memory.write(16, &stub.bytes);
+        let mut code = Assembler::at(base);
+        code.raw(&expansions::SYSCALL); // for calls that we make
+        code.trap();
+        self.rest.get_or_insert_with(|| code.trap());
+        let landings =
+            Landings { futex: expansions::landing(&mut code, true), other: expansions::landing(&mut code, false) };
+        let (stub, trap) = expansions::miss_stub(code.here(), &self.lookup, HASH);
         self.lookup_traps.push(trap);
-        let hot = (16 + stub.bytes.len() as u64).next_multiple_of(64);
-        self.caches.push(Cache { memory, base, hot, cold: COLD_START, miss: start });
+        let miss = stub.base;
+        code.raw(&stub.bytes);
+        memory.write(0, &code.bytes);
+        let hot = (code.bytes.len() as u64).next_multiple_of(64);
+        self.caches.push(Cache { memory, base, hot, cold: COLD_START, miss, landings });
+    }
+
+    /// Where a thread with this pc stands, if it makes a system call.
+    #[must_use]
+    pub fn landing(&self, pc: u64) -> Option<Landing> {
+        let Landings { futex, other } = self.caches[self.cache_with(pc)?].landings;
+        if pc == futex || pc == other {
+            return Some(Landing::Before);
+        }
+        (pc == futex + SYSCALL_LEN || pc == other + SYSCALL_LEN).then_some(Landing::After)
+    }
+
+    /// Where threads stand that are at rest.
+    #[must_use]
+    pub fn rest(&self) -> Option<u64> {
+        self.rest
     }
 
     fn cache_with(&self, address: u64) -> Option<usize> {
@@ -181,7 +220,7 @@ impl Space {
         let cache = found.ok_or(remote::Lost::NoRoom)?;
         let c = &mut self.caches[cache];
         c.hot = c.hot.next_multiple_of(16);
-        Ok(Room { cache, hot: c.base + c.hot, cold: c.base + c.cold, miss: c.miss })
+        Ok(Room { cache, hot: c.base + c.hot, cold: c.base + c.cold, miss: c.miss, landings: c.landings })
     }
 
     /// Puts code where there was room for it.

@@ -4,8 +4,10 @@ use nix::libc;
 use trace_format::SpEffect;
 
 use super::Session;
+use super::expansions::SYSCALL_LEN;
 use super::layout::{record, slot};
 use super::remote::{self, Lost, Result};
+use super::space::Landing;
 use super::superblock::{Borrowed, Trap};
 use super::thread::Thread;
 use super::translator::{Path, Translator};
@@ -42,11 +44,23 @@ fn convert(mut registers: Registers, thread: &mut Thread, translator: &mut Trans
         registers.rip = match trap {
             Trap::Missing(pc) | Trap::Native(pc) | Trap::Hook(pc) => pc,
             Trap::Lookup => value(slot::TARGET),
+            Trap::Rest => value(slot::NEXT),
             Trap::Syscall { next } => {
                 take_back_last(thread, translator, true);
-                next - 2
+                next - SYSCALL_LEN
             }
         };
+        return Some(registers);
+    }
+    if let Some(call) = translator.space.landing(at) {
+        thread.pointer = value(slot::POINTER);
+        registers.rip = value(slot::NEXT);
+        registers.rcx = registers.rip;
+        if call == Landing::Before {
+            registers.r11 = value(slot::R11);
+            registers.rip -= SYSCALL_LEN;
+            take_back_last(thread, translator, true);
+        }
         return Some(registers);
     }
     let (number, mark) = translator.mark(at)?;
@@ -63,15 +77,9 @@ fn convert(mut registers: Registers, thread: &mut Thread, translator: &mut Trans
         Borrowed::Rcx => registers.rcx = value(slot::RCX),
         Borrowed::Register(borrowed) => set_register(&mut registers, borrowed, value(slot::BORROWED)),
         Borrowed::BeforeSyscall => {
-            // rcx and r11 are about to be changed by the call; r11 is still ours.
-            thread.pointer = value(slot::POINTER);
-            registers.r11 = value(slot::R11);
             take_back_last(thread, translator, false);
         }
-        Borrowed::AfterSyscall => {
-            registers.rcx = registers.rip;
-            return Some(registers);
-        }
+        Borrowed::AfterSyscall => return Some(registers),
     }
     if executed > 0 {
         let path = translator.partial_path(Path { superblock: number, executed });

@@ -80,6 +80,11 @@ impl Session<'_> {
                 self.run_from(tid, &registers, true)?;
                 self.resume(tid, 0);
             }
+            Trap::Rest => {
+                registers.rip = translator.space.value(thread.slot, slot::NEXT);
+                self.run_at(tid, &registers)?;
+                self.resume_with_deferred(tid)?;
+            }
             Trap::Hook(pc) => {
                 registers.rip = pc;
                 self.learn_hook(tid, pc, &registers);

@@ -19,7 +19,7 @@ pub enum Borrowed {
     Register(u8),
     /// The system call has not begun, but its path has been recorded already.
     BeforeSyscall,
-    /// The system call is done: rcx holds an address of ours.
+    /// The system call is done, and its path has been recorded.
     AfterSyscall,
 }
 
@@ -52,6 +52,8 @@ pub enum Trap {
     Missing(u64),
     /// The lookup found nothing: the target is in the slot.
     Lookup,
+    /// A thread that is at rest: where it goes on in the program is in the slot.
+    Rest,
     /// A system call that we make for the program. It is recorded already.
     Syscall {
         /// The address after it.

@@ -32,6 +32,8 @@ pub struct Birth {
     pub parent: ThreadId,
     /// What it inherits.
     pub hidden_mask: u64,
+    /// Where it goes on in the program.
+    pub next: u64,
 }
 
 /// A process that is to be let go.
@@ -43,4 +45,6 @@ pub struct Release {
     pub own_memory: bool,
     /// The base of gs.
     pub gs_base: u64,
+    /// Where it goes on in the program.
+    pub next: u64,
 }

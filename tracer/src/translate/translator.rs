@@ -64,7 +64,8 @@ impl Translator {
     /// Nothing is translated yet.
     #[must_use]
     pub fn new(code: ProgramCode, space: Space) -> Translator {
-        let traps = space.lookup_traps.iter().map(|&at| (at, Trap::Lookup)).collect();
+        let lookups = space.lookup_traps.iter().map(|&at| (at, Trap::Lookup));
+        let traps = lookups.chain(space.rest().map(|at| (at, Trap::Rest))).collect();
         Translator {
             code,
             space,
@@ -226,6 +227,7 @@ impl Translator {
             hot: room.hot,
             cold: room.cold,
             miss: room.miss,
+            landings: room.landings,
             lookup: self.space.lookup,
             first_path: self.paths.len() as u32,
             checked,
