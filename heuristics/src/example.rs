@@ -52,7 +52,7 @@ pub(crate) fn schedule(spec: &str, lanes: &[&str]) -> String {
     for i in lanes.iter().flatten() {
         segment_of
             .entry(*i)
-            .or_insert_with(|| SegmentId(blocks.push(Block { instructions: vec![*i], code: Vec::new() }).0));
+            .or_insert_with(|| SegmentId(blocks.push(Block { instructions: vec![*i], ..Block::default() }).0));
     }
     let segments = SegmentTable::new(&blocks, &[]);
     for (id, block) in blocks.iter() {

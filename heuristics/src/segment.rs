@@ -244,7 +244,7 @@ mod tests {
     }
 
     fn block(pcs: impl IntoIterator<Item = u64>) -> Block {
-        Block { instructions: pcs.into_iter().map(plain).collect(), code: Vec::new() }
+        Block { instructions: pcs.into_iter().map(plain).collect(), ..Block::default() }
     }
 
     fn table(blocks: impl IntoIterator<Item = Block>) -> (BlockTable, SegmentTable) {

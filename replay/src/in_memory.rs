@@ -48,7 +48,7 @@ impl InMemory {
             for run in straight_runs(lane) {
                 block_of
                     .entry(run.clone())
-                    .or_insert_with(|| blocks.push(Block { instructions: run, code: Vec::new() }));
+                    .or_insert_with(|| blocks.push(Block { instructions: run, ..Block::default() }));
             }
         }
         let segments = SegmentTable::new(&blocks, &starts);

@@ -26,6 +26,7 @@ fn block(number: u32, memory: u8) -> Block {
             instruction(2, Kind::Branch, 0),
         ],
         code: vec![0x90; 12],
+        ..Block::default()
     }
 }
 

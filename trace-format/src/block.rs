@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::{BlockId, Pc};
+use crate::{Address, BlockId, Pc};
 
 /// What an instruction is to control flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -82,7 +82,7 @@ pub struct Instruction {
     pub kind: Kind,
     /// What it does to the stack pointer.
     pub sp: SpEffect,
-    /// How many memory addresses the stream holds for each execution of it.
+    /// How many memory addresses each execution of it has.
     pub memory: u8,
 }
 
@@ -101,6 +101,8 @@ pub struct Block {
     pub instructions: Vec<Instruction>,
     /// The bytes of all instructions, one after another; empty when they are not known (traces read from text).
     pub code: Vec<u8>,
+    /// How the memory addresses follow from the values in the stream, address by address; empty when each is a value itself.
+    pub addresses: Vec<Address>,
 }
 
 impl Block {
@@ -125,7 +127,7 @@ impl Block {
         self.instructions[..executed].iter().filter(|i| i.sp == SpEffect::Recorded).count()
     }
 
-    /// How many memory addresses the stream holds for an execution of its first `executed` instructions.
+    /// How many memory addresses an execution of its first `executed` instructions has.
     #[must_use]
     pub fn recorded_addresses(&self, executed: usize) -> usize {
         self.instructions[..executed].iter().map(|i| usize::from(i.memory)).sum()

@@ -27,7 +27,7 @@ pub enum Error {
         reason: String,
     },
     /// The trace was written by another version of the format.
-    #[error("{path}: trace format version {found}, this program reads version {supported}: {way_out}", path = path.display())]
+    #[error("{path}: trace format version {found}, this program reads versions 1 to {supported}: {way_out}", path = path.display())]
     Version {
         /// The file.
         path: PathBuf,

@@ -53,16 +53,18 @@ pub const NO_THREAD: u32 = u32::MAX;
 pub enum Version {
     /// The first.
     V1 = 1,
+    /// Memory addresses may be sums of fewer values: the bit [`SUMS`] of an instruction's kind.
+    V2 = 2,
 }
 
 impl Version {
     /// The version that this program writes, the newest that it reads.
-    pub const NEWEST: Version = Version::V1;
+    pub const NEWEST: Version = Version::V2;
 
     /// The version with this number, if this program knows it.
     #[must_use]
     pub fn from_number(number: u32) -> Option<Version> {
-        (number == Version::V1 as u32).then_some(Version::V1)
+        [Version::V1, Version::V2].into_iter().find(|&version| version as u32 == number)
     }
 }
 
@@ -110,6 +112,8 @@ impl ChunkKind {
 pub const STREAM_HEAD_LEN: usize = 48;
 /// The bit of an instruction's kind in a table chunk that says that the stream holds the stack pointer after it.
 pub const RECORDED_SP: u8 = 0x80;
+/// The bit of an instruction's kind in a table chunk that says that each of its memory addresses is given as a sum.
+pub const SUMS: u8 = 0x40;
 
 /// The chunk's payload is a zstd frame; without it the payload stands as it is.
 pub const FLAG_COMPRESSED: u8 = 1;

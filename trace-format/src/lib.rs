@@ -3,6 +3,7 @@
 //! What a thread did is which block it ran, one after another ([`Item`]); what is the same each time is in the
 //! [`BlockTable`]. `docs/trace-format.md` describes the file byte by byte.
 
+mod address;
 mod block;
 mod bytes;
 mod chunk;
@@ -22,6 +23,7 @@ mod text;
 mod thread_stream;
 mod writer;
 
+pub use address::{Address, Source, Term};
 pub use block::{Block, BlockTable, Instruction, Kind, SpEffect};
 pub use chunk::COMPRESSION_LEVEL;
 pub use error::{Error, Result};

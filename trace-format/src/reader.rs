@@ -51,7 +51,7 @@ pub(crate) struct Inner {
     meta: Meta,
     finish: Option<Finish>,
     recovered: Option<String>,
-    blocks: BlockTable,
+    pub(crate) blocks: BlockTable,
     symbols: Vec<Symbol>,
     /// For each symbol the largest end (pc + size) of it and those before it.
     reach: Vec<u64>,

@@ -9,7 +9,9 @@ pub struct Shape {
     pub instructions: u32,
     /// How many stack pointers the stream holds for one execution.
     pub sps: u32,
-    /// How many memory addresses the stream holds for one execution.
+    /// How many values for memory addresses the stream holds for one execution.
+    pub values: u32,
+    /// How many memory addresses one execution has.
     pub memory: u32,
     /// Where the counts per instruction start in [`Shapes::running`]; unused when both counts are 0.
     running: u32,
@@ -21,17 +23,19 @@ pub struct Shape {
 #[derive(Clone, Debug, Default)]
 pub struct Shapes {
     shapes: Vec<Shape>,
-    /// For each block that has stack pointers or addresses in the stream: how many its first instruction has, its first
+    /// For each block that has stack pointers or values in the stream: how many its first instruction has, its first
     /// two, and so on. A partial block is looked up, since counting anew would let a small file cost hours.
     running: Vec<(u32, u32)>,
 }
 
 impl Shapes {
-    /// Adds the next block's shape; the fault when the table is full.
+    /// Adds the next block's shape; the fault when its sums are wrong, or the table is full.
     pub fn push(&mut self, block: &Block) -> Result<(), String> {
+        let values = block.values_after_each()?;
         let mut shape = Shape {
             instructions: block.instructions.len() as u32,
             sps: block.recorded_sps(block.instructions.len()) as u32,
+            values: values.last().copied().unwrap_or(0),
             memory: block.recorded_addresses(block.instructions.len()) as u32,
             running: 0,
             sp_change: 0,
@@ -42,14 +46,13 @@ impl Shapes {
                 SpEffect::Recorded => shape.sp_change = 0,
             }
         }
-        if shape.sps + shape.memory > 0 {
+        if shape.sps + shape.values > 0 {
             shape.running =
                 u32::try_from(self.running.len()).map_err(|_| "too many instructions in the block table")?;
-            let (mut sps, mut memory) = (0, 0);
-            self.running.extend(block.instructions.iter().map(|instruction| {
+            let mut sps = 0;
+            self.running.extend(block.instructions.iter().zip(values).map(|(instruction, values)| {
                 sps += u32::from(instruction.sp == SpEffect::Recorded);
-                memory += u32::from(instruction.memory);
-                (sps, memory)
+                (sps, values)
             }));
         }
         self.shapes.push(shape);
@@ -67,10 +70,10 @@ impl Shapes {
         self.shapes.get(block.index())
     }
 
-    /// How many stack pointers and addresses an execution of the first `executed` instructions of a block takes
+    /// How many stack pointers and values an execution of the first `executed` instructions of a block takes
     /// (1 to the block's length).
     pub fn partial(&self, shape: &Shape, executed: u32) -> (u32, u32) {
-        if shape.sps + shape.memory == 0 {
+        if shape.sps + shape.values == 0 {
             return (0, 0);
         }
         self.running[shape.running as usize + executed as usize - 1]

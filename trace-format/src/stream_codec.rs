@@ -2,11 +2,11 @@
 //!
 //! ```text
 //! sp u64 | address u64 | seq u64         the stack pointer, last address and last `seq` before the first item
-//! items u32 | sps u32 | addresses u32    how many of each
+//! items u32 | sps u32 | values u32       how many of each
 //! sp bytes u32 | address bytes u32 | event bytes u32
 //! block numbers   items x u32; ESCAPE: the next event stands here
 //! stack pointers  zigzag varint differences, the first to `sp`
-//! addresses       zigzag varint differences, the first to `address`
+//! addresses       the values that they follow from: zigzag varint differences, the first to `address`
 //! events          see event_codec
 //! ```
 
@@ -14,7 +14,7 @@ use crate::bytes::{Cursor, put_delta};
 use crate::event_codec;
 use crate::layout::{ESCAPE, MAX_ITEMS, STREAM_HEAD_LEN, TARGET_RAW};
 use crate::shape::{Shape, Shapes};
-use crate::{BlockId, Event};
+use crate::{Block, BlockId, Event, SpEffect};
 
 /// A thread's items that are not in a chunk yet.
 #[derive(Debug, Default)]
@@ -77,7 +77,7 @@ impl StreamBuffer {
         MAX_ITEMS.saturating_sub(self.ids.len())
     }
 
-    /// Adds one execution of a block that has neither stack pointers nor addresses in the stream.
+    /// Adds one execution of a block that has neither stack pointers nor values in the stream.
     #[inline]
     pub fn push_plain(&mut self, block: BlockId, shape: &Shape) {
         self.ids.push(block.0);
@@ -93,32 +93,32 @@ impl StreamBuffer {
     }
 
     /// Adds one execution of a block. The lengths fit the shape.
-    pub fn push_block(&mut self, block: BlockId, shape: &Shape, sps: &[u64], addresses: &[u64]) {
+    pub fn push_block(&mut self, block: BlockId, shape: &Shape, sps: &[u64], values: &[u64]) {
         self.ids.push(block.0);
         self.instructions += shape.instructions;
         self.now.sp = sps.last().copied().unwrap_or(self.now.sp).wrapping_add(shape.sp_change as u64);
-        self.push_recorded(sps, addresses);
+        self.push_recorded(sps, values);
     }
 
     /// Adds one execution of the first `executed` instructions of a block, after which the stack pointer is `sp`.
-    pub fn push_partial(&mut self, block: BlockId, executed: u32, sp: u64, sps: &[u64], addresses: &[u64]) {
+    pub fn push_partial(&mut self, block: BlockId, executed: u32, sp: u64, sps: &[u64], values: &[u64]) {
         self.push_event(&Event::Partial { block, executed });
         self.instructions += executed;
         self.now.sp = sp;
-        self.push_recorded(sps, addresses);
+        self.push_recorded(sps, values);
     }
 
-    fn push_recorded(&mut self, sps: &[u64], addresses: &[u64]) {
+    fn push_recorded(&mut self, sps: &[u64], values: &[u64]) {
         for &sp in sps {
             put_delta(&mut self.sps, self.last_sp, sp);
             self.last_sp = sp;
         }
-        for &address in addresses {
-            put_delta(&mut self.addresses, self.now.address, address);
-            self.now.address = address;
+        for &value in values {
+            put_delta(&mut self.addresses, self.now.address, value);
+            self.now.address = value;
         }
         self.sp_count += sps.len() as u32;
-        self.address_count += addresses.len() as u32;
+        self.address_count += values.len() as u32;
     }
 
     /// Adds an event.
@@ -176,17 +176,22 @@ pub struct StreamChunk {
     next_event: usize,
     /// Whether any item has stack pointers or addresses.
     recorded: bool,
+    /// The stack pointer before the next item, kept up to date where items are recorded.
+    sp: u64,
     sps: Column,
+    /// The values that addresses follow from.
     addresses: Column,
+    /// The addresses of the current item, where they are sums.
+    sums: Vec<u64>,
 }
 
 /// One item of a chunk: what stands at a place of the column of block numbers.
 pub enum Entry {
-    /// A block without stack pointers and addresses in the stream.
+    /// A block without stack pointers in the stream, and without addresses.
     Plain(BlockId),
-    /// A block with this many stack pointers and addresses.
+    /// A block with this many stack pointers and values.
     Block(BlockId, u32, u32),
-    /// A partial block, how many instructions ran, with this many stack pointers and addresses.
+    /// A partial block, how many instructions ran, with this many stack pointers and values.
     Partial(BlockId, u32, u32, u32),
     /// An event other than a partial block.
     Event(Event),
@@ -237,7 +242,8 @@ impl StreamChunk {
         (self.next_item, self.next_event) = (0, 0);
         let mut cursor = Cursor::new(payload);
         let (sp, address, mut seq) = (cursor.long()?, cursor.long()?, cursor.long()?);
-        let [items, sps, addresses] = [cursor.word()?, cursor.word()?, cursor.word()?];
+        self.sp = sp;
+        let [items, sps, values] = [cursor.word()?, cursor.word()?, cursor.word()?];
         let [sp_len, address_len, event_len] =
             [cursor.word()? as usize, cursor.word()? as usize, cursor.word()? as usize];
         if u64::from(items) != u64::from(counts.blocks) + u64::from(counts.events) || items as usize > MAX_ITEMS {
@@ -246,24 +252,26 @@ impl StreamChunk {
         let ids = cursor.take(items as usize * 4)?;
         self.ids.extend(ids.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])));
         self.sps = column(&mut cursor, "stack pointers", sps, sp_len, sp, &mut self.sps)?;
-        self.addresses = column(&mut cursor, "addresses", addresses, address_len, address, &mut self.addresses)?;
+        self.addresses = column(&mut cursor, "values of addresses", values, address_len, address, &mut self.addresses)?;
         let mut events = Cursor::new(cursor.take(event_len)?);
         cursor.end()?;
         for _ in 0..counts.events {
             self.events.push(event_codec::event(&mut events, &mut seq, modules)?);
         }
         events.end()?;
-        self.check(counts, [sps, addresses], shapes, first)
+        self.check(counts, [sps, values], shapes, first)
     }
 
     /// Checks that the columns fit each other and the block table.
     fn check(&mut self, counts: Counts, recorded: [u32; 2], shapes: &Shapes, first: bool) -> Result<(), String> {
-        let (mut instructions, mut sps, mut addresses, mut escapes) = (0u64, 0u64, 0u64, 0u32);
+        let (mut instructions, mut sps, mut values, mut escapes) = (0u64, 0u64, 0u64, 0u32);
+        let mut addresses = false;
         for &id in &self.ids {
             if let Some(shape) = shapes.get(BlockId(id)) {
                 instructions += u64::from(shape.instructions);
                 sps += u64::from(shape.sps);
-                addresses += u64::from(shape.memory);
+                values += u64::from(shape.values);
+                addresses |= shape.memory > 0;
             } else if id == ESCAPE {
                 escapes += 1;
             } else {
@@ -290,7 +298,8 @@ impl StreamChunk {
                 let partial = shapes.partial(shape, executed);
                 instructions += u64::from(executed);
                 sps += u64::from(partial.0);
-                addresses += u64::from(partial.1);
+                values += u64::from(partial.1);
+                addresses |= shape.memory > 0;
             }
         }
         if first
@@ -299,15 +308,15 @@ impl StreamChunk {
         {
             return Err("a thread's first item is not its start".into());
         }
-        let needed = [instructions, sps, addresses];
+        let needed = [instructions, sps, values];
         let given = [counts.instructions, recorded[0], recorded[1]].map(u64::from);
         if needed != given {
             return Err(format!(
-                "the items run {} instructions with {} stack pointers and {} addresses, but the chunk counts {}, {} and {}",
+                "the items run {} instructions with {} stack pointers and {} values of addresses, but the chunk counts {}, {} and {}",
                 needed[0], needed[1], needed[2], given[0], given[1], given[2]
             ));
         }
-        self.recorded = sps + addresses > 0;
+        self.recorded = sps > 0 || addresses;
         Ok(())
     }
 
@@ -326,29 +335,64 @@ impl StreamChunk {
         let shape = |block| shapes.get(block).expect("the chunk was checked against the block table");
         if id != ESCAPE {
             let block = BlockId(id);
-            let Shape { sps, memory, .. } = *shape(block);
-            return if sps + memory == 0 { Entry::Plain(block) } else { Entry::Block(block, sps, memory) };
+            let Shape { sps, values, memory, sp_change, .. } = *shape(block);
+            if sps + memory > 0 {
+                return Entry::Block(block, sps, values);
+            }
+            self.sp = self.sp.wrapping_add_signed(sp_change);
+            return Entry::Plain(block);
         }
         let event = self.events[self.next_event];
         self.next_event += 1;
         match event {
             Event::Partial { block, executed } => {
-                let (sps, memory) = shapes.partial(shape(block), executed);
-                Entry::Partial(block, executed, sps, memory)
+                let (sps, values) = shapes.partial(shape(block), executed);
+                Entry::Partial(block, executed, sps, values)
             }
-            event => Entry::Event(event),
+            event => {
+                if let Event::ThreadStart { sp, .. } | Event::SetSp(sp) = event {
+                    self.sp = sp;
+                }
+                Entry::Event(event)
+            }
         }
     }
 
-    /// Decodes the stack pointers and addresses of the current item.
-    pub fn decode(&mut self, payload: &[u8], sps: u32, addresses: u32) -> Result<(), String> {
+    /// Decodes the stack pointers and values of the current item, which ran the first `executed` instructions of the block, and works out its
+    /// addresses.
+    pub fn decode(
+        &mut self,
+        payload: &[u8],
+        [sps, values]: [u32; 2],
+        block: &Block,
+        shape: &Shape,
+        executed: usize,
+    ) -> Result<(), String> {
         self.sps.decode(payload, sps)?;
-        self.addresses.decode(payload, addresses)
+        self.addresses.decode(payload, values)?;
+        self.sums.clear();
+        let count = if block.addresses.is_empty() { 0 } else { block.recorded_addresses(executed) };
+        let (sp, sps, values) = (self.sp, &self.sps.values, &self.addresses.values);
+        self.sums.extend(block.addresses[..count].iter().map(|sum| sum.evaluate(sp, sps, values)));
+        if executed == block.instructions.len() {
+            self.sp = sps.last().copied().unwrap_or(sp).wrapping_add_signed(shape.sp_change);
+            return Ok(());
+        }
+        let mut recorded = sps.iter();
+        for instruction in &block.instructions[..executed] {
+            self.sp = match instruction.sp {
+                SpEffect::Add(change) => self.sp.wrapping_add_signed(change.into()),
+                // As many were decoded as these instructions record.
+                SpEffect::Recorded => recorded.next().copied().unwrap_or(self.sp),
+            };
+        }
+        Ok(())
     }
 
-    /// The stack pointers and addresses decoded last.
-    pub fn values(&self) -> (&[u64], &[u64]) {
-        (&self.sps.values, &self.addresses.values)
+    /// The stack pointers and addresses of the current item, after [`StreamChunk::decode`].
+    pub fn values(&self, block: &Block) -> (&[u64], &[u64]) {
+        let addresses = if block.addresses.is_empty() { &self.addresses.values } else { &self.sums };
+        (&self.sps.values, addresses)
     }
 }
 

@@ -1,12 +1,12 @@
 //! Modules, symbols and blocks as bytes: the payload of a table chunk.
 //!
 //! Three lists, each with its length before it. An instruction takes 4 bytes or more: the difference of its pc to the
-//! end of the instruction before it, its length, its kind (with the bit [`RECORDED_SP`]), how many memory addresses
-//! it has, and its constant change of the stack pointer, if that is constant.
+//! end of the instruction before it, its length, its kind (with the bits [`RECORDED_SP`] and [`SUMS`]), how many memory addresses
+//! it has, its constant change of the stack pointer, if that is constant, and the sums that give its addresses, if they are given so.
 
 use crate::bytes::{Cursor, put_bytes, put_delta, put_varint, zigzag};
-use crate::layout::RECORDED_SP;
-use crate::{Block, Instruction, Kind, Mapping, Module, ModuleRole, Pc, SpEffect, Symbol};
+use crate::layout::{RECORDED_SP, SUMS};
+use crate::{Address, Block, Instruction, Kind, Mapping, Module, ModuleRole, Pc, Source, SpEffect, Symbol, Term};
 
 /// The longest instruction, in bytes.
 const MAX_INSTRUCTION_LEN: u8 = 15;
@@ -70,19 +70,55 @@ fn symbol(cursor: &mut Cursor) -> Result<Symbol, String> {
 pub fn put_block(out: &mut Vec<u8>, block: &Block) {
     put_varint(out, block.instructions.len() as u64);
     let mut expected = 0u64;
+    let mut sums = block.addresses.iter();
     for instruction in &block.instructions {
+        let sums = sums.by_ref().take(instruction.memory.into());
+        let kind = instruction.kind as u8 | if sums.len() > 0 { SUMS } else { 0 };
         put_delta(out, expected, instruction.pc.0);
         expected = instruction.pc.0.wrapping_add(u64::from(instruction.len));
         out.push(instruction.len);
         match instruction.sp {
             SpEffect::Add(change) => {
-                out.extend([instruction.kind as u8, instruction.memory]);
+                out.extend([kind, instruction.memory]);
                 put_varint(out, zigzag(change.into()));
             }
-            SpEffect::Recorded => out.extend([instruction.kind as u8 | RECORDED_SP, instruction.memory]),
+            SpEffect::Recorded => out.extend([kind | RECORDED_SP, instruction.memory]),
+        }
+        for sum in sums {
+            put_sum(out, sum);
         }
     }
     put_bytes(out, &block.code);
+}
+
+fn put_sum(out: &mut Vec<u8>, sum: &Address) {
+    put_varint(out, sum.terms.len() as u64);
+    put_varint(out, zigzag(sum.constant as i64));
+    for term in &sum.terms {
+        put_varint(
+            out,
+            match term.source {
+                Source::Value(number) => u64::from(number) << 1,
+                Source::StackPointer(number) => u64::from(number) << 1 | 1,
+            },
+        );
+        put_varint(out, zigzag(term.factor));
+    }
+}
+
+fn sum(cursor: &mut Cursor) -> Result<Address, String> {
+    let terms = cursor.varint()?;
+    if terms > Address::MAX_TERMS as u64 {
+        return Err(format!("an address of {terms} terms; the most is {}", Address::MAX_TERMS));
+    }
+    let constant = cursor.delta(0)?;
+    let term = |_| {
+        let code = cursor.varint()?;
+        let number = u32::try_from(code >> 1).map_err(|_| format!("a term with source {code}"))?;
+        let source = if code & 1 == 0 { Source::Value(number) } else { Source::StackPointer(number) };
+        Ok(Term { source, factor: cursor.delta(0)? as i64 })
+    };
+    Ok(Address { constant, terms: (0..terms).map(term).collect::<Result<_, String>>()? })
 }
 
 fn block(cursor: &mut Cursor) -> Result<Block, String> {
@@ -95,25 +131,39 @@ fn block(cursor: &mut Cursor) -> Result<Block, String> {
     let mut instructions = Vec::with_capacity(count);
     let mut expected = 0u64;
     let mut bytes = 0usize;
+    let mut addresses = Vec::new();
+    let mut plain = false;
     for _ in 0..count {
         let pc = cursor.delta(expected)?;
         let (len, code, memory) = (cursor.byte()?, cursor.byte()?, cursor.byte()?);
         if len > MAX_INSTRUCTION_LEN {
             return Err(format!("the instruction at {pc:#x} has {len} bytes; the most is {MAX_INSTRUCTION_LEN}"));
         }
-        let kind = Kind::from_code(code & !RECORDED_SP)
+        let kind = Kind::from_code(code & !(RECORDED_SP | SUMS))
             .ok_or_else(|| format!("the instruction at {pc:#x} has kind {code}, unknown to this version"))?;
         let sp = if code & RECORDED_SP != 0 { SpEffect::Recorded } else { SpEffect::Add(cursor.signed32()?) };
         expected = pc.wrapping_add(u64::from(len));
         bytes += usize::from(len);
         instructions.push(Instruction { pc: Pc(pc), len, kind, sp, memory });
+        if code & SUMS != 0 && memory > 0 {
+            for _ in 0..memory {
+                addresses.push(sum(cursor)?);
+            }
+        } else {
+            plain |= memory > 0;
+        }
+        if addresses.len() > Block::MAX_SUMS || plain && !addresses.is_empty() {
+            return Err(format!(
+                "the block with the instruction at {pc:#x} gives only some addresses, or too many, as sums"
+            ));
+        }
     }
     let code = cursor.bytes()?.to_vec();
     if !code.is_empty() && code.len() != bytes {
         let at = instructions[0].pc;
         return Err(format!("the block at {at} has {bytes} bytes of instructions, but {} bytes of code", code.len()));
     }
-    Ok(Block { instructions, code })
+    Ok(Block { instructions, code, addresses })
 }
 
 /// What a table chunk holds.

@@ -86,15 +86,19 @@ impl ThreadStream {
     }
 
     fn recorded(&mut self, entry: Entry) -> Result<Option<Item<'_>>> {
-        let counts = match entry {
-            Entry::Plain(_) => (0, 0),
-            Entry::Block(_, sps, memory) | Entry::Partial(_, _, sps, memory) => (sps, memory),
+        let (block, executed, counts) = match entry {
+            Entry::Plain(block) => (block, usize::MAX, [0, 0]),
+            Entry::Block(block, sps, values) => (block, usize::MAX, [sps, values]),
+            Entry::Partial(block, executed, sps, values) => (block, executed as usize, [sps, values]),
             Entry::Event(event) => return Ok(Some(Item::Event(event))),
         };
-        if let Err(fault) = self.chunk.decode(self.decoder.payload(), counts.0, counts.1) {
+        let (content, shape) = (&self.trace.blocks[block], self.trace.shapes.get(block));
+        let shape = shape.expect("each block has a shape");
+        let executed = executed.min(content.instructions.len());
+        if let Err(fault) = self.chunk.decode(self.decoder.payload(), counts, content, shape, executed) {
             return Err(self.fail(self.offset, fault));
         }
-        let (sps, memory) = self.chunk.values();
+        let (sps, memory) = self.chunk.values(&self.trace.blocks[block]);
         Ok(Some(match entry {
             Entry::Plain(block) | Entry::Block(block, ..) => Item::Block { block, sps, memory },
             Entry::Partial(block, executed, ..) => Item::Partial { block, executed, sps, memory },

@@ -138,13 +138,17 @@ impl<W: Write> TraceWriter<W> {
     ///
     /// # Panics
     /// When the block is empty, longer than [`Block::MAX_INSTRUCTIONS`], has an instruction of more than 15 bytes, or
-    /// code that is not as long as its instructions.
+    /// code that is not as long as its instructions, or sums that do not fit (see [`Address`](crate::Address)): one for each address, values
+    /// named in order, sources that are there by then.
     pub fn add_block(&mut self, block: Block) -> Result<BlockId> {
         assert!(block.instructions.len() <= Block::MAX_INSTRUCTIONS, "a block has at most 4096 instructions");
         assert!(block.instructions.iter().all(|i| i.len <= 15), "an instruction has at most 15 bytes");
         let bytes: usize = block.instructions.iter().map(|i| usize::from(i.len)).sum();
         assert!(block.code.is_empty() || block.code.len() == bytes, "the code is as long as the instructions");
         self.make_room(0)?;
+        if let Err(fault) = block.values_after_each() {
+            panic!("the sums of a block's addresses fit it: {fault}");
+        }
         self.shapes.push(&block).map_err(|what| Error::Limit { path: self.name.clone(), what })?;
         self.table.add_block(&block);
         Ok(self.blocks.push(block))
@@ -157,22 +161,23 @@ impl<W: Write> TraceWriter<W> {
     }
 
     /// One execution of a whole block. `sps`: the stack pointer after each instruction of it with
-    /// [`SpEffect::Recorded`], in order; `memory`: the addresses, instruction by instruction.
+    /// [`SpEffect::Recorded`], in order; `values`: the values that its memory addresses follow from; the addresses themselves, instruction by
+    /// instruction, where the block has no sums.
     ///
     /// # Panics
     /// When the block is unknown, the lengths do not fit it, or the thread has not started.
     #[inline]
-    pub fn block(&mut self, thread: ThreadId, block: BlockId, sps: &[u64], memory: &[u64]) -> Result<()> {
+    pub fn block(&mut self, thread: ThreadId, block: BlockId, sps: &[u64], values: &[u64]) -> Result<()> {
         let shape = *self.shapes.get(block).expect("the block is in the table");
-        assert_lengths([shape.sps, shape.memory], sps, memory);
+        assert_lengths([shape.sps, shape.values], sps, values);
         self.instructions += u64::from(shape.instructions);
         let stream = started(&mut self.streams, thread);
-        if shape.sps + shape.memory == 0 {
+        if shape.sps + shape.values == 0 {
             stream.push_plain(block, &shape);
             self.buffered += 4;
         } else {
             let before = stream.len();
-            stream.push_block(block, &shape, sps, memory);
+            stream.push_block(block, &shape, sps, values);
             self.buffered += stream.len() - before;
         }
         if stream.is_full() || self.buffered > MAX_BUFFERED {
@@ -181,7 +186,7 @@ impl<W: Write> TraceWriter<W> {
         Ok(())
     }
 
-    /// One execution each of whole blocks that take no stack pointers or addresses, by number. They run `instructions` in all, and
+    /// One execution each of whole blocks that take no stack pointers or values, by number. They run `instructions` in all, and
     /// move the stack pointer by `sp_change`: the caller has added that up. For engines that write many at once.
     ///
     /// # Panics
@@ -213,15 +218,15 @@ impl<W: Write> TraceWriter<W> {
         block: BlockId,
         executed: u32,
         sps: &[u64],
-        memory: &[u64],
+        values: &[u64],
     ) -> Result<()> {
         let shape: Shape = *self.shapes.get(block).expect("the block is in the table");
         assert!(
             0 < executed && executed < shape.instructions,
             "a part of a block has 1 to its length minus 1 instructions"
         );
-        let (sp_count, memory_count) = self.shapes.partial(&shape, executed);
-        assert_lengths([sp_count, memory_count], sps, memory);
+        let (sp_count, value_count) = self.shapes.partial(&shape, executed);
+        assert_lengths([sp_count, value_count], sps, values);
         self.instructions += u64::from(executed);
         let stream = started(&mut self.streams, thread);
         let mut recorded = sps.iter();
@@ -233,7 +238,7 @@ impl<W: Write> TraceWriter<W> {
             };
         }
         let before = stream.len();
-        stream.push_partial(block, executed, sp, sps, memory);
+        stream.push_partial(block, executed, sp, sps, values);
         self.buffered += stream.len() - before;
         if stream.is_full() || self.buffered > MAX_BUFFERED {
             return self.relieve(thread);
@@ -436,14 +441,14 @@ fn started(streams: &mut [Stream], thread: ThreadId) -> &mut StreamBuffer {
 }
 
 #[inline]
-fn assert_lengths(expected: [u32; 2], sps: &[u64], memory: &[u64]) {
+fn assert_lengths(expected: [u32; 2], sps: &[u64], values: &[u64]) {
     assert!(
-        sps.len() == expected[0] as usize && memory.len() == expected[1] as usize,
-        "the block takes {} stack pointers and {} addresses, but {} and {} are given",
+        sps.len() == expected[0] as usize && values.len() == expected[1] as usize,
+        "the block takes {} stack pointers and {} values of addresses, but {} and {} are given",
         expected[0],
         expected[1],
         sps.len(),
-        memory.len()
+        values.len()
     );
 }
 

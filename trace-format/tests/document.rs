@@ -51,6 +51,7 @@ fn the_constants_are_those_of_the_code() {
         ("FLAG_COMPRESSED", layout::FLAG_COMPRESSED.to_string()),
         ("FLAG_SKIPPABLE", layout::FLAG_SKIPPABLE.to_string()),
         ("RECORDED_SP", layout::RECORDED_SP.to_string()),
+        ("SUMS", layout::SUMS.to_string()),
         ("COMPRESSION_LEVEL", COMPRESSION_LEVEL.to_string()),
         ("MAX_BUFFERED", MAX_BUFFERED.to_string()),
     ];

@@ -38,6 +38,7 @@ fn streams_of_many_chunks_come_back_from_a_file() {
     let mut all: Vec<Step> = vec![Step::AddBlock(Block {
         instructions: vec![instruction(1, SpEffect::Recorded, 2), instruction(2, SpEffect::Add(-8), 0)],
         code: vec![0x55, 0x90],
+        ..Block::default()
     })];
     for i in 0..3 * MAX_ITEMS as u64 {
         all.push(Step::Block(ThreadId((i % 2) as u32), 0, i * i));
@@ -62,8 +63,9 @@ fn streams_of_many_chunks_come_back_from_a_file() {
 #[test]
 fn an_index_of_several_chunks_is_followed_back() {
     let mut writer = writer();
-    let block =
-        writer.add_block(Block { instructions: vec![instruction(1, SpEffect::Add(0), 0)], code: vec![1] }).unwrap();
+    let block = writer
+        .add_block(Block { instructions: vec![instruction(1, SpEffect::Add(0), 0)], code: vec![1], ..Block::default() })
+        .unwrap();
     writer.event(ThreadId(0), start()).unwrap();
     let chunks = 70_000u64;
     for _ in 0..chunks {
@@ -81,7 +83,8 @@ fn the_largest_block_fits_into_a_chunk() {
     let mut writer = writer();
     let instructions: Vec<Instruction> =
         (0..Block::MAX_INSTRUCTIONS as u64).map(|i| instruction(i, SpEffect::Recorded, u8::MAX)).collect();
-    let block = writer.add_block(Block { code: vec![0; instructions.len()], instructions }).unwrap();
+    let block =
+        writer.add_block(Block { code: vec![0; instructions.len()], instructions, ..Block::default() }).unwrap();
     writer.event(ThreadId(0), start()).unwrap();
     // Every difference is half of the range: ten bytes each.
     let far = |count: usize| -> Vec<u64> { (0..count as u64).map(|i| (i % 2) << 63).collect() };
@@ -98,8 +101,9 @@ fn the_largest_block_fits_into_a_chunk() {
 #[test]
 fn many_threads_are_buffered_in_bounded_memory() {
     let mut writer = TraceWriter::new(std::io::sink(), "made", &Meta::default()).unwrap();
-    let block =
-        writer.add_block(Block { instructions: vec![instruction(1, SpEffect::Add(0), 1)], code: vec![1] }).unwrap();
+    let block = writer
+        .add_block(Block { instructions: vec![instruction(1, SpEffect::Add(0), 1)], code: vec![1], ..Block::default() })
+        .unwrap();
     let threads = 400;
     let (mut taken, mut most_waiting) = (0usize, 0);
     for thread in 0..threads {
@@ -187,8 +191,9 @@ fn a_full_disk_is_an_error_and_no_panic() {
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let out = std::io::BufWriter::with_capacity(4096, full);
     let mut writer = TraceWriter::new(out, "/dev/full", &Meta::default()).unwrap();
-    let block =
-        writer.add_block(Block { instructions: vec![instruction(1, SpEffect::Add(0), 1)], code: vec![1] }).unwrap();
+    let block = writer
+        .add_block(Block { instructions: vec![instruction(1, SpEffect::Add(0), 1)], code: vec![1], ..Block::default() })
+        .unwrap();
     writer.event(ThreadId(0), start()).unwrap();
     let mut random = 1u64;
     let failed = (0..1_000_000).find_map(|_| {

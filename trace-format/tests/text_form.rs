@@ -147,7 +147,7 @@ fn recorded(items: &[(&str, Vec<Instruction>)], events: &[(usize, Event)]) -> Tr
         for (_, event) in events.iter().filter(|(before, _)| *before == i) {
             writer.event(thread, *event).unwrap();
         }
-        let block = Block { instructions: instructions.clone(), code: Vec::new() };
+        let block = Block { instructions: instructions.clone(), ..Block::default() };
         let id = writer.add_block(block).unwrap();
         match *what {
             "half" => writer.partial(thread, id, 1, &[], &[]).unwrap(),

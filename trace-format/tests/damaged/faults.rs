@@ -66,12 +66,12 @@ fn each_fault_inside_a_chunk_is_told() {
             columns(&[ESC, ESC], (0, &[]), (0, &[]), &[START, &[3, 9, 1]].concat()),
         ),
         (
-            "run 2 instructions with 1 stack pointers and 1 addresses, but the chunk counts 3, 1 and 1",
+            "run 2 instructions with 1 stack pointers and 1 values of addresses, but the chunk counts 3, 1 and 1",
             stream(0, 1, 1, 3),
             columns(&[ESC, 0], (1, &[0]), (1, &[0]), START),
         ),
         (
-            "run 2 instructions with 1 stack pointers and 1 addresses, but the chunk counts 2, 0 and 1",
+            "run 2 instructions with 1 stack pointers and 1 values of addresses, but the chunk counts 2, 0 and 1",
             stream(0, 1, 1, 2),
             columns(&[ESC, 0], (0, &[]), (1, &[0]), START),
         ),
@@ -81,7 +81,7 @@ fn each_fault_inside_a_chunk_is_told() {
             columns(&[ESC, 0], (2, &[0]), (1, &[0]), START),
         ),
         (
-            "the column of addresses holds 0 whole numbers; there should be 1",
+            "the column of values of addresses holds 0 whole numbers; there should be 1",
             stream(0, 1, 1, 2),
             columns(&[ESC, 0], (1, &[0]), (1, &[0x80]), START),
         ),
@@ -123,6 +123,22 @@ fn each_fault_inside_a_chunk_is_told() {
             "has 1 bytes of instructions, but 2 bytes of code",
             global(ChunkKind::Table),
             vec![0, 0, 1, 1, 2, 1, 0, 0, 0, 2, 0, 0],
+        ),
+        ("an address of 5 terms; the most is 4", global(ChunkKind::Table), vec![0, 0, 1, 1, 2, 1, 0x40, 1, 0, 5, 0, 0]),
+        (
+            "an address of the instruction at 0x1: value 1 comes before 0",
+            global(ChunkKind::Table),
+            vec![0, 0, 1, 1, 2, 1, 0x40, 1, 0, 1, 0, 2, 2, 0],
+        ),
+        (
+            "stack pointer 1 where 0 are recorded",
+            global(ChunkKind::Table),
+            vec![0, 0, 1, 1, 2, 1, 0xc0, 1, 1, 0, 3, 2, 0],
+        ),
+        (
+            "gives only some addresses, or too many, as sums",
+            global(ChunkKind::Table),
+            vec![0, 0, 1, 2, 2, 1, 0x40, 1, 0, 0, 0, 0, 1, 0, 1, 0, 0],
         ),
         ("module role 4 is unknown to this version", global(ChunkKind::Table), vec![1, 0, 4, 0, 0, 0, 0, 0]),
         ("2 where 0 or 1 must stand", global(ChunkKind::Table), vec![1, 0, 0, 0, 2, 0, 0, 0]),

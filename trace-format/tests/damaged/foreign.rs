@@ -41,7 +41,7 @@ fn files_that_cannot_be_opened_or_read_are_named() {
 #[test]
 fn another_version_is_told_with_the_way_out() {
     for (version, way_out) in [
-        (2u32, "read it with a newer lockstep, or record the program again with this one"),
+        (3u32, "read it with a newer lockstep, or record the program again with this one"),
         (0, "record the program again with this lockstep"),
     ] {
         let mut bytes = small().bytes.clone();
@@ -49,9 +49,12 @@ fn another_version_is_told_with_the_way_out() {
         let error = open(&bytes).unwrap_err();
         assert_eq!(
             error.to_string(),
-            format!("cut.bin: trace format version {version}, this program reads version 1: {way_out}")
+            format!("cut.bin: trace format version {version}, this program reads versions 1 to 2: {way_out}")
         );
     }
+    let mut bytes = small().bytes.clone();
+    bytes[8] = 1;
+    assert_eq!(open(&bytes).unwrap().instructions(), small().instructions, "version 1 is read as before");
     let mut bytes = small().bytes.clone();
     bytes[12] = 1;
     assert!(fault(&bytes).starts_with("cut.bin: damaged at byte 12: the file has flags 0x1, unknown to this version"));

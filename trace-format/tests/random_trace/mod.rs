@@ -3,8 +3,8 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use trace_format::{
-    Block, BlockId, Event, Finish, Instruction, Item, Kind, Mapping, Meta, Module, ModuleId, ModuleRole, Pc, Seq,
-    SpEffect, Symbol, SyncFunction, ThreadExit, ThreadId, Trace, TraceWriter,
+    Address, Block, BlockId, Event, Finish, Instruction, Item, Kind, Mapping, Meta, Module, ModuleId, ModuleRole, Pc,
+    Seq, Source, SpEffect, Symbol, SyncFunction, Term, ThreadExit, ThreadId, Trace, TraceWriter,
 };
 
 /// One step of the writer.
@@ -80,10 +80,79 @@ fn instruction() -> impl Strategy<Value = Instruction> {
 }
 
 pub fn block() -> impl Strategy<Value = Block> {
-    (vec(instruction(), 1..6), any::<bool>()).prop_map(|(instructions, with_code)| {
-        let len = instructions.iter().map(|i| usize::from(i.len)).sum();
-        Block { instructions, code: if with_code { vec![0x90; len] } else { Vec::new() } }
-    })
+    (vec(instruction(), 1..6), any::<bool>(), proptest::option::of(any::<u64>())).prop_map(
+        |(instructions, with_code, sums)| {
+            let len = instructions.iter().map(|i| usize::from(i.len)).sum();
+            let addresses = sums.map_or_else(Vec::new, |seed| sums_for(&instructions, seed));
+            Block { instructions, code: if with_code { vec![0x90; len] } else { Vec::new() }, addresses }
+        },
+    )
+}
+
+/// Sums for all addresses of the instructions, of sources that are there by then.
+fn sums_for(instructions: &[Instruction], mut random: u64) -> Vec<Address> {
+    let mut below = |limit: u64| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (random >> 33) % limit
+    };
+    let (mut sums, mut sps, mut values) = (Vec::new(), 0, 0);
+    for instruction in instructions {
+        for _ in 0..instruction.memory {
+            let mut terms = Vec::new();
+            for _ in 0..below(Address::MAX_TERMS as u64 + 1) {
+                let source = if below(2) == 0 {
+                    let number = below(values + 1);
+                    values += u64::from(number == values);
+                    Source::Value(number as u32)
+                } else {
+                    Source::StackPointer(below(sps + 1) as u32)
+                };
+                terms.push(Term { source, factor: (below(64) as i64 - 32) << below(60) });
+            }
+            sums.push(Address { constant: below(1 << 30) << below(40), terms });
+        }
+        sps += u64::from(instruction.sp == SpEffect::Recorded);
+    }
+    sums
+}
+
+/// How many values the first instructions of a block take.
+fn value_count(block: &Block, executed: usize) -> usize {
+    let addresses = block.recorded_addresses(executed);
+    let named =
+        block.addresses.iter().take(addresses).flat_map(|sum| &sum.terms).filter_map(|term| match term.source {
+            Source::Value(number) => Some(number as usize + 1),
+            Source::StackPointer(_) => None,
+        });
+    if block.addresses.is_empty() { addresses } else { named.max().unwrap_or(0) }
+}
+
+/// The addresses of the first instructions of a block; the stack pointer before it becomes the one after it.
+fn addresses(block: &Block, executed: usize, sp: &mut u64, sps: &[u64], values: &[u64]) -> Vec<u64> {
+    let all: Vec<u64> = std::iter::once(*sp).chain(sps.iter().copied()).collect();
+    let mut recorded = sps.iter();
+    for instruction in &block.instructions[..executed] {
+        *sp = match instruction.sp {
+            SpEffect::Add(change) => sp.wrapping_add(change as u64),
+            SpEffect::Recorded => *recorded.next().unwrap(),
+        };
+    }
+    if block.addresses.is_empty() {
+        return values.to_vec();
+    }
+    let sum = |sum: &Address| {
+        let mut address = u128::from(sum.constant);
+        for term in &sum.terms {
+            let source = match term.source {
+                Source::Value(number) => values[number as usize],
+                Source::StackPointer(number) => all[number as usize],
+            };
+            // In 128 bits, of which the lower 64 are wanted.
+            address = address.wrapping_add(u128::from(term.factor as u64) * u128::from(source));
+        }
+        address as u64
+    };
+    block.addresses[..block.recorded_addresses(executed)].iter().map(sum).collect()
 }
 
 fn module() -> impl Strategy<Value = Module> {
@@ -185,6 +254,7 @@ pub fn write(steps: &[Step]) -> Written {
     let first = Module { path: "/bin/x".into(), role: ModuleRole::Main, bias: 0, build_id: None, mappings: Vec::new() };
     assert_eq!(writer.add_module(&first).unwrap(), ModuleId(0));
     let (mut modules, mut symbols, mut threads) = (vec![first], Vec::new(), Vec::<Vec<OwnItem>>::new());
+    let mut stacks = [0x7fff_0000_0000u64; 5];
     for step in steps {
         if let Step::Block(thread, ..) | Step::Partial(thread, ..) | Step::Event(thread, _) = *step {
             if threads.len() <= thread.index() {
@@ -215,9 +285,9 @@ pub fn write(steps: &[Step]) -> Written {
                 let id = BlockId((choice % writer.blocks().len()) as u32);
                 let block = &writer.blocks()[id];
                 let len = block.instructions.len();
-                let (sps, memory) =
-                    (numbers(seed, block.recorded_sps(len)), numbers(!seed, block.recorded_addresses(len)));
-                writer.block(thread, id, &sps, &memory).unwrap();
+                let (sps, values) = (numbers(seed, block.recorded_sps(len)), numbers(!seed, value_count(block, len)));
+                let memory = addresses(block, len, &mut stacks[thread.index()], &sps, &values);
+                writer.block(thread, id, &sps, &values).unwrap();
                 threads[thread.index()].push(OwnItem::Block(id, sps, memory));
             }
             &Step::Partial(thread, choice, seed) => {
@@ -234,11 +304,15 @@ pub fn write(steps: &[Step]) -> Written {
                 let block = &writer.blocks()[id];
                 let executed = 1 + seed as usize % (block.instructions.len() - 1);
                 let sps = numbers(seed, block.recorded_sps(executed));
-                let memory = numbers(!seed, block.recorded_addresses(executed));
-                writer.partial(thread, id, executed as u32, &sps, &memory).unwrap();
+                let values = numbers(!seed, value_count(block, executed));
+                let memory = addresses(block, executed, &mut stacks[thread.index()], &sps, &values);
+                writer.partial(thread, id, executed as u32, &sps, &values).unwrap();
                 threads[thread.index()].push(OwnItem::Partial(id, executed as u32, sps, memory));
             }
             Step::Event(thread, event) => {
+                if let Event::SetSp(sp) = *event {
+                    stacks[thread.index()] = sp;
+                }
                 writer.event(*thread, *event).unwrap();
                 threads[thread.index()].push(OwnItem::Event(*event));
             }

@@ -221,7 +221,7 @@ impl Expander {
             SpEffect::Recorded => None,
         });
         let (added, transfers) = (added.sum(), instructions.last()?.kind.transfers_control());
-        let block = Block { instructions, code: superblock.code[..bytes].to_vec() };
+        let block = Block { instructions, code: superblock.code[..bytes].to_vec(), ..Block::default() };
         let start = block.start().0;
         let block = recorder.intern(&block, &translator.code.modules)?;
         let known = Known { block, recorded: recorded as u16, transfers, added, start };
