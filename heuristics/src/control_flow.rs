@@ -14,8 +14,12 @@ use crate::{PlaceId, SegmentId, SegmentTable};
 /// Where branches reconverge, and in which order blocks come: immediate post-dominators and priorities of places.
 #[derive(Debug, Default)]
 pub struct ControlFlow {
-    /// By place: the first pc of its immediate post-dominator.
-    post_dominators: Vec<Option<Pc>>,
+    /// By place: its immediate post-dominator.
+    post_dominators: Vec<Option<PlaceId>>,
+    /// By place: its first pc.
+    starts: Vec<Pc>,
+    /// By place: the instructions from it up to the next transfer of control, that one included.
+    block_lengths: Vec<u32>,
     graph: Option<Graph>,
     /// By place: see [`ControlFlow::priority`].
     priorities: Vec<u32>,
@@ -25,7 +29,15 @@ impl ControlFlow {
     /// The first pc of the place's immediate post-dominator within its function; none when that is the function's end.
     #[must_use]
     pub fn immediate_post_dominator(&self, place: PlaceId) -> Option<Pc> {
-        self.post_dominators.get(place.0 as usize).copied().flatten()
+        self.post_dominators.get(place.0 as usize).copied().flatten().map(|p| self.starts[p.0 as usize])
+    }
+
+    /// How many instructions run in a row from the place's immediate post-dominator up to the next transfer of control, that one
+    /// included; none where the place has no post-dominator in its function.
+    #[must_use]
+    pub fn block_length_after(&self, place: PlaceId) -> Option<u32> {
+        let after = self.post_dominators.get(place.0 as usize).copied().flatten()?;
+        self.block_lengths.get(after.0 as usize).copied()
     }
 
     /// The graph itself: node i is place i, and the node after the last place leads to the entries of all functions. None where nothing was
@@ -110,9 +122,32 @@ impl Observer {
         let exits = sorted_by_key(&self.exits, |exit| starts[exit.0 as usize]);
         let exits: Vec<NodeId> = exits.into_iter().map(|p| NodeId(p.0)).collect();
         let tree = PostDominators::of(&graph, &exits);
-        let post_dominators = (0..places).map(|p| Some(starts[tree.ipdom(NodeId(p as u32))?.index()])).collect();
-        ControlFlow { post_dominators, priorities: priorities(&graph), graph: Some(graph) }
+        let post_dominators = (0..places).map(|p| tree.ipdom(NodeId(p as u32)).map(|n| PlaceId(n.0))).collect();
+        let (priorities, block_lengths) = (priorities(&graph), block_lengths(segments, &graph));
+        ControlFlow { post_dominators, starts, block_lengths, priorities, graph: Some(graph) }
     }
+}
+
+/// By place: the instructions from it up to the next transfer of control, that one included, or up to where a lane came in.
+fn block_lengths(segments: &SegmentTable, graph: &Graph) -> Vec<u32> {
+    let mut own = vec![(0, true); segments.places()];
+    for (_, segment) in segments.iter() {
+        own[segment.place.0 as usize] = (segment.len() as u32, segment.last().kind.transfers_control());
+    }
+    let mut lengths = Vec::with_capacity(own.len());
+    for place in 0..own.len() {
+        let (mut length, mut at) = (own[place].0, place);
+        // Addresses rise along a block, so a walk ends after as many steps as there are places at the latest.
+        for _ in 0..own.len() {
+            match graph.successors(NodeId(at as u32)) {
+                [next] if !own[at].1 && next.index() < own.len() => at = next.index(),
+                _ => break,
+            }
+            length += own[at].0;
+        }
+        lengths.push(length);
+    }
+    lengths
 }
 
 fn sorted_by_key<T: Copy + Ord, K: Ord>(set: &FxHashSet<T>, key: impl Fn(T) -> K) -> Vec<T> {

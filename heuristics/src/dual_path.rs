@@ -17,10 +17,9 @@
 
 use std::cmp::Reverse;
 
-use crate::ipdom::Branch;
-use crate::multi_path::{deadlock, ready_together, smallest_pc};
-use crate::splits::{Split, Splits};
-use crate::{Choice, Entry, Heuristic, LaneSet, Ran, Together, WarpView};
+use crate::Entry;
+use crate::paths::{Order, Paths};
+use crate::splits::Split;
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "dual-path",
@@ -29,50 +28,14 @@ pub(crate) const ENTRY: Entry = Entry {
     file: file!(),
     parameters: &[],
     needs_control_flow: true,
-    build: |_, lanes, _| Box::new(DualPath { splits: Splits::new(lanes) }),
+    build: |_, lanes, _| Box::new(Paths { entries, ..Paths::new(lanes, Order::Pc) }),
 };
-
-struct DualPath {
-    splits: Splits,
-}
 
 /// The splits by rank, highest first: each group is an entry of the stack.
 fn entries(splits: &[Split]) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..splits.len()).collect();
     order.sort_by_key(|s| Reverse(splits[*s].rank));
     order.chunk_by(|a, b| splits[*a].rank == splits[*b].rank).map(<[usize]>::to_vec).collect()
-}
-
-impl Heuristic for DualPath {
-    fn choose(&mut self, warp: &WarpView) -> Choice {
-        loop {
-            let splits = self.splits.settled(warp);
-            for entry in entries(splits) {
-                if let Some(first) = smallest_pc(splits, &entry, warp) {
-                    return Choice::Run(ready_together(warp, splits[first].lanes));
-                }
-                let waiting = entry.iter().fold(LaneSet::EMPTY, |all, s| all | splits[*s].lanes);
-                if let Some(deadlock) = deadlock(warp, waiting) {
-                    return deadlock;
-                }
-            }
-            if !self.splits.give_up_a_join(warp) {
-                return Choice::Deadlock(warp.live());
-            }
-        }
-    }
-
-    fn executed(&mut self, warp: &WarpView, ran: &Ran) {
-        self.splits.ran(Branch::of(warp, ran));
-    }
-
-    fn stays_together(&self, _warp: &WarpView) -> bool {
-        self.splits.is_whole()
-    }
-
-    fn ran_together(&mut self, run: &Together) {
-        self.splits.ran(Branch::of_run(run));
-    }
 }
 
 #[cfg(test)]

@@ -79,6 +79,11 @@ impl Branch {
         let pc = warp.program().control_flow.immediate_post_dominator(self.place);
         Reconvergence { pc, level: self.level }
     }
+
+    /// How many instructions the block has at which its lanes reconverge.
+    pub(crate) fn block_length_after(&self, warp: &WarpView) -> Option<u32> {
+        warp.program().control_flow.block_length_after(self.place)
+    }
 }
 
 struct Ipdom {

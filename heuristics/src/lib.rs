@@ -6,6 +6,7 @@
 mod barrier;
 mod control_flow;
 mod dual_path;
+mod dws;
 #[cfg(test)]
 mod example;
 mod frontier;
@@ -24,6 +25,7 @@ mod min_sp_pc;
 mod minimum;
 mod multi_path;
 mod none;
+mod paths;
 mod rd_min_sp_pc;
 mod registry;
 mod round_robin;

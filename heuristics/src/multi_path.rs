@@ -17,9 +17,8 @@
 //! Worked example: `if (a || b) X; Y` with a at 1, b at 3, X at 5, Y at 8. `1b 5 8`, `1b 3b 5 8` and `1b 3b 8` give
 //! 1 (all), 3 (lanes 1 and 2), 5 (lane 0), 5 (lane 1), 8 (all); with merging, 5 runs once for lanes 0 and 1.
 
-use crate::ipdom::Branch;
-use crate::splits::{Split, Splits};
-use crate::{Choice, Entry, Heuristic, LaneSet, Parameter, Ran, Together, Values, WarpView};
+use crate::paths::{Order, Paths};
+use crate::{Entry, Parameter, Values};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "multi-path",
@@ -33,66 +32,8 @@ pub(crate) const ENTRY: Entry = Entry {
         help: "whether splits at one pc that wait for the same join become one",
     }],
     needs_control_flow: true,
-    build: |values, lanes, _| Box::new(MultiPath { splits: Splits::new(lanes), merge: values[0] == 1 }),
+    build: |values, lanes, _| Box::new(Paths { merge: values[0] == 1, ..Paths::new(lanes, Order::Pc) }),
 };
-
-struct MultiPath {
-    splits: Splits,
-    merge: bool,
-}
-
-impl Heuristic for MultiPath {
-    fn choose(&mut self, warp: &WarpView) -> Choice {
-        loop {
-            let splits = self.splits.settled(warp);
-            let all: Vec<usize> = (0..splits.len()).collect();
-            if let Some(first) = smallest_pc(splits, &all, warp) {
-                let lanes = if self.merge { self.splits.merge(first, warp) } else { splits[first].lanes };
-                return Choice::Run(ready_together(warp, lanes));
-            }
-            let waiting = splits.iter().fold(LaneSet::EMPTY, |all, s| all | s.lanes);
-            if let Some(deadlock) = deadlock(warp, waiting) {
-                return deadlock;
-            }
-            if !self.splits.give_up_a_join(warp) {
-                return Choice::Deadlock(warp.live());
-            }
-        }
-    }
-
-    fn executed(&mut self, warp: &WarpView, ran: &Ran) {
-        self.splits.ran(Branch::of(warp, ran));
-    }
-
-    fn stays_together(&self, _warp: &WarpView) -> bool {
-        self.splits.is_whole()
-    }
-
-    fn ran_together(&mut self, run: &Together) {
-        self.splits.ran(Branch::of_run(run));
-    }
-}
-
-/// Of these splits that have a ready lane and none that spins on a lock, the one with the smallest pc; among equals the one with the lowest
-/// lane.
-pub(crate) fn smallest_pc(splits: &[Split], among: &[usize], warp: &WarpView) -> Option<usize> {
-    let spins = |s: &Split| !s.lanes.is_disjoint(&warp.waiting_for_lock());
-    let can_run = among.iter().filter(|s| !spins(&splits[**s]));
-    let ready = can_run.filter_map(|s| Some((*s, (splits[*s].lanes & warp.ready()).lowest()?)));
-    ready.min_by_key(|(_, lane)| (warp.lane(*lane).pc, *lane)).map(|(split, _)| split)
-}
-
-/// Those of a split's lanes that are ready, at one pc: where lanes were freed from a wait, they may stand elsewhere than the others.
-pub(crate) fn ready_together(warp: &WarpView, lanes: LaneSet) -> LaneSet {
-    let ready = lanes & warp.ready();
-    ready.lowest().map_or(LaneSet::EMPTY, |lane| ready & warp.mates(lane))
-}
-
-/// The deadlock, where some of these lanes wait for a lock.
-pub(crate) fn deadlock(warp: &WarpView, waiting: LaneSet) -> Option<Choice> {
-    let for_lock = waiting & warp.waiting_for_lock();
-    (!for_lock.is_empty()).then_some(Choice::Deadlock(for_lock))
-}
 
 #[cfg(test)]
 mod tests {

@@ -24,6 +24,8 @@ pub enum Values {
     Number(u32, u32),
     /// `no` (0) or `yes` (1).
     YesNo,
+    /// One of these names, each standing for its place in the list.
+    OneOf(&'static [&'static str]),
 }
 
 impl Parameter {
@@ -38,14 +40,16 @@ impl Values {
     fn parse(self, text: &str) -> Option<u32> {
         match self {
             Values::Number(least, most) => text.parse().ok().filter(|n| (least..=most).contains(n)),
-            Values::YesNo => ["no", "yes"].iter().position(|v| *v == text).map(|v| v as u32),
+            Values::YesNo => Values::OneOf(&["no", "yes"]).parse(text),
+            Values::OneOf(names) => names.iter().position(|v| *v == text).map(|v| v as u32),
         }
     }
 
     fn show(self, value: u32) -> String {
         match self {
             Values::Number(..) => value.to_string(),
-            Values::YesNo => ["no", "yes"][value as usize].to_owned(),
+            Values::YesNo => Values::OneOf(&["no", "yes"]).show(value),
+            Values::OneOf(names) => names[value as usize].to_owned(),
         }
     }
 }
@@ -55,6 +59,7 @@ impl fmt::Display for Values {
         match self {
             Values::Number(least, most) => write!(f, "{least} to {most}"),
             Values::YesNo => write!(f, "no or yes"),
+            Values::OneOf(names) => f.write_str(&names.join(", ")),
         }
     }
 }
@@ -97,6 +102,7 @@ pub static REGISTRY: &[Entry] = &[
     crate::dual_path::ENTRY,
     crate::multi_path::ENTRY,
     crate::barrier::ENTRY,
+    crate::dws::ENTRY,
 ];
 
 /// A heuristic with its parameters, as a user asks for it: `long:n=4`.

@@ -1,4 +1,4 @@
-//! Warp splits that wait for each other at immediate post-dominators: what `dual-path` and `multi-path` have in common.
+//! Warp splits that wait for each other at immediate post-dominators: the tables behind [`crate::paths`].
 //!
 //! A *split* is lanes that run together. When they part at a branch, each next pc becomes a split, and a *join* stands for where they
 //! meet again: lanes that come there are kept in it until no split is left that leads to it, and are then a split
@@ -16,6 +16,8 @@ pub(crate) struct Split {
     join: usize,
     /// When it came to be, counted in pairs of paths: the last two paths of the branch taken last have the highest.
     pub(crate) rank: u64,
+    /// When it ran last or came to be, counted in choices.
+    pub(crate) turn: u64,
     last: Option<Branch>,
     /// Whether its lanes may have moved since it was settled.
     moved: bool,
@@ -37,26 +39,33 @@ pub(crate) struct Splits {
     /// The first is the end of the program, where nobody arrives.
     joins: Vec<Join>,
     ranks: u64,
+    turns: u64,
+    /// Branches whose post-dominator's block has at most so many instructions make no join.
+    longest: Option<u32>,
 }
 
 impl Splits {
-    /// All lanes in one split.
-    pub(crate) fn new(lanes: usize) -> Splits {
+    /// All lanes in one split. Branches whose post-dominator's block has at most `longest` instructions will make no join.
+    pub(crate) fn new(lanes: usize, longest: Option<u32>) -> Splits {
         let at = Reconvergence { pc: None, level: 0 };
         let end = Join { at, parent: 0, rank: 0, arrived: LaneSet::EMPTY, leading_here: 1 };
-        let all = Split { lanes: LaneSet::first(lanes), join: 0, rank: 0, last: None, moved: true };
-        Splits { splits: vec![all], joins: vec![end], ranks: 0 }
+        let all = Split { lanes: LaneSet::first(lanes), join: 0, rank: 0, turn: 0, last: None, moved: true };
+        Splits { splits: vec![all], joins: vec![end], ranks: 0, turns: 0, longest }
     }
 
-    /// The splits, settled: of none have all lanes finished, and each one's lanes stand at one pc. Their order means nothing.
-    pub(crate) fn settled(&mut self, warp: &WarpView) -> &[Split] {
+    /// The splits. Their order means nothing.
+    pub(crate) fn all(&self) -> &[Split] {
+        &self.splits
+    }
+
+    /// Settles the splits: of none have all lanes finished, and each one's lanes stand at one pc.
+    pub(crate) fn settle_all(&mut self, warp: &WarpView) {
         let mut i = 0;
         while i < self.splits.len() {
             let removed = self.splits[i].moved && self.settle(i, warp);
             // Splits that came to be meanwhile are at the end, and so is the one that took the place of a removed one.
             i += usize::from(!removed);
         }
-        &self.splits
     }
 
     /// Lets lanes that have arrived go on without those that they wait for: the join made last that holds a ready one. Whether there was one.
@@ -66,7 +75,7 @@ impl Splits {
         let Some(join) = held else { return false };
         let lanes = std::mem::take(&mut self.joins[join].arrived);
         let (parent, rank) = (self.joins[join].parent, self.joins[join].rank);
-        self.push(Split { lanes, join: parent, rank, last: None, moved: true });
+        self.push(lanes, parent, rank, None);
         true
     }
 
@@ -85,9 +94,21 @@ impl Splits {
         lanes
     }
 
+    /// Makes a split of its own of those lanes of the split that wait for a lock, where others of it are ready; it leads to the same join.
+    pub(crate) fn part_from_spinning(&mut self, split: usize, warp: &WarpView) {
+        let Split { lanes, join, rank, .. } = self.splits[split];
+        let spinning = lanes & warp.waiting_for_lock();
+        if !spinning.is_empty() && !lanes.is_disjoint(&warp.ready()) {
+            self.splits[split].lanes = lanes - spinning;
+            self.push(spinning, join, rank, None);
+        }
+    }
+
     /// These lanes, all of one split, have run; the branch is the last instruction of that.
     pub(crate) fn ran(&mut self, branch: Branch) {
+        self.turns += 1;
         if let Some(split) = self.splits.iter_mut().find(|s| !s.lanes.is_disjoint(&branch.lanes)) {
+            split.turn = self.turns;
             split.last = Some(branch);
             split.moved = true;
         }
@@ -123,7 +144,7 @@ impl Splits {
         // Lanes may also disagree without a branch of their own: when a function's return joined lanes of several callers.
         let branch = self.splits[index].last.filter(|b| !b.lanes.is_disjoint(&lanes));
         let at = branch.map_or(self.joins[join].at, |b| b.reconvergence(warp));
-        let leads_to = if at == self.joins[join].at {
+        let leads_to = if at == self.joins[join].at || branch.is_some_and(|b| self.makes_no_join(b, warp)) {
             join
         } else {
             self.open(Join { at, parent: join, rank, arrived: LaneSet::EMPTY, leading_here: 0 })
@@ -134,11 +155,15 @@ impl Splits {
         for (i, pc) in pcs.iter().rev().enumerate() {
             let lanes = lanes.iter().filter(|l| warp.lane(*l).pc == *pc).collect();
             let rank = self.ranks + pairs - i as u64 / 2;
-            self.push(Split { lanes, join: leads_to, rank, last: None, moved: true });
+            self.push(lanes, leads_to, rank, None);
         }
         self.ranks += pairs;
         self.splits.swap_remove(index);
         self.left(join, warp, None);
+    }
+
+    fn makes_no_join(&self, branch: Branch, warp: &WarpView) -> bool {
+        self.longest.is_some_and(|longest| branch.block_length_after(warp).is_some_and(|length| length <= longest))
     }
 
     fn remove(&mut self, index: usize, warp: &WarpView) {
@@ -157,15 +182,15 @@ impl Splits {
             let lanes = std::mem::take(&mut self.joins[join].arrived) & warp.live();
             let (parent, rank) = (self.joins[join].parent, self.joins[join].rank);
             if !lanes.is_empty() {
-                self.push(Split { lanes, join: parent, rank, last, moved: true });
+                self.push(lanes, parent, rank, last);
             }
             join = parent;
         }
     }
 
-    fn push(&mut self, split: Split) {
-        self.joins[split.join].leading_here += 1;
-        self.splits.push(split);
+    fn push(&mut self, lanes: LaneSet, join: usize, rank: u64, last: Option<Branch>) {
+        self.joins[join].leading_here += 1;
+        self.splits.push(Split { lanes, join, rank, turn: self.turns, last, moved: true });
     }
 
     fn open(&mut self, join: Join) -> usize {

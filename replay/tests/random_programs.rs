@@ -146,7 +146,7 @@ fn lanes_of(program: &[Statement], lanes: u64) -> InMemory {
 }
 
 /// Models that say in their heads where they deadlock: on locks.
-const DEADLOCK: [&str; 6] = ["ipdom", "tf-stack", "tf-branch", "dual-path", "multi-path", "barrier"];
+const DEADLOCK: [&str; 7] = ["ipdom", "tf-stack", "tf-branch", "dual-path", "multi-path", "barrier", "dws"];
 
 fn has_locks(program: &[Statement]) -> bool {
     program.iter().any(|s| match s {
@@ -174,7 +174,7 @@ fn everything(source: &InMemory, options: &ReplayOptions) -> Vec<Outcome> {
     let mut specs: Vec<Spec> = REGISTRY.iter().map(|e| Spec::parse(e.name).unwrap()).collect();
     specs.extend(
         Spec::parse_list(
-            "maxfun-minpc:mode=2,rd-minsp-pc:hysteresis=0,threshold=8,decrement=yes,long:n=1,multi-path:merge=yes",
+            "maxfun-minpc:mode=2,rd-minsp-pc:hysteresis=0,threshold=8,decrement=yes,long:n=1,multi-path:merge=yes,dws:order=pc,dws:longest=2",
         )
         .unwrap(),
     );
@@ -209,6 +209,16 @@ proptest! {
         let outcomes = replay(&source, &specs, &ReplayOptions::default(), None, &|_, _| {}).unwrap();
         prop_assert_eq!(&outcomes[0].counts, &outcomes[1].counts);
         prop_assert_eq!(&outcomes[0].counts, &outcomes[2].counts);
+    }
+
+    /// A warp that is never subdivided has the splits and joins of `multi-path`.
+    #[test]
+    fn without_subdivision_parts_are_those_that_wait_for_joins(program in statements(4), lanes in 1u64..9) {
+        let source = lanes_of(&without_locks(&program), lanes);
+        let specs = Spec::parse_list("multi-path:merge=yes,dws:longest=0,order=pc").unwrap();
+        let options = ReplayOptions { schedule_hash: true, ..ReplayOptions::default() };
+        let outcomes = replay(&source, &specs, &options, None, &|_, _| {}).unwrap();
+        prop_assert_eq!(outcomes[0].schedule_fnv1a64, outcomes[1].schedule_fnv1a64);
     }
 
     #[test]
