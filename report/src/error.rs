@@ -76,6 +76,24 @@ pub enum Error {
         /// The names that there are.
         possible: String,
     },
+    /// A condition names a column that the file does not have.
+    #[error("{path}: there is no column {column:?} among {possible}", path = path.display())]
+    UnknownColumn {
+        /// The file.
+        path: PathBuf,
+        /// The name that was given.
+        column: String,
+        /// The columns that there are.
+        possible: String,
+    },
+    /// No row meets the conditions.
+    #[error("{path}: none of its {rows} rows meets all conditions", path = path.display())]
+    NoneMeets {
+        /// The file.
+        path: PathBuf,
+        /// How many rows it has.
+        rows: usize,
+    },
     /// There are no rows to draw.
     #[error("there are no rows to draw: write some with `replay --heuristic all --csv FILE TRACE`")]
     NothingToDraw,
@@ -91,7 +109,10 @@ impl Error {
     /// Whether the fault lies with what was asked for.
     #[must_use]
     pub fn is_of_request(&self) -> bool {
-        matches!(self, Error::Extension { .. } | Error::UnknownKind { .. })
+        matches!(
+            self,
+            Error::Extension { .. } | Error::UnknownKind { .. } | Error::UnknownColumn { .. } | Error::NoneMeets { .. }
+        )
     }
 }
 

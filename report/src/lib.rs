@@ -7,6 +7,7 @@
 mod axis;
 mod bars;
 mod charts;
+mod condition;
 mod error;
 mod format;
 mod palette;
@@ -19,11 +20,12 @@ mod text;
 use std::path::Path;
 
 pub use charts::{CHARTS, Chart};
+pub use condition::Condition;
 pub use error::{Error, Result};
 pub use format::{FORMATS, Format};
 pub use palette::{COLOURS, Colour, OTHER, colour_of};
 pub use picture::{Anchor, Mark, Picture, Text};
-pub use rows::{Counts, Outcome, Row, parse_rows, read_rows};
+pub use rows::{Counts, Outcome, Row, parse_rows, read_rows, read_rows_where};
 
 /// What a chart is drawn for.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]

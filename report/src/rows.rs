@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use csv::{ErrorKind, StringRecord};
 
+use crate::condition::{Condition, met};
 use crate::{Error, Result};
 
 /// One trace under one heuristic.
@@ -95,6 +96,14 @@ impl Row {
 /// # Errors
 /// The file cannot be read, holds no rows, lacks a column, or has a line or field that cannot be right.
 pub fn read_rows(path: &Path) -> Result<Vec<Row>> {
+    read_rows_where(path, &[])
+}
+
+/// Reads those rows of a file that meet the conditions, in their order. A condition may name any column of the file.
+///
+/// # Errors
+/// As [`read_rows`]; or the file has no column that a condition names, or no row meets them.
+pub fn read_rows_where(path: &Path, conditions: &[Condition]) -> Result<Vec<Row>> {
     let open_error = |source| Error::Io {
         path: path.to_owned(),
         action: "cannot open",
@@ -105,25 +114,38 @@ pub fn read_rows(path: &Path) -> Result<Vec<Row>> {
     if file.metadata().map_err(open_error)?.is_dir() {
         return Err(open_error(io::ErrorKind::IsADirectory.into()));
     }
-    parse_rows(file, path)
+    parse_rows(file, path, conditions)
 }
 
 /// Reads rows from anywhere; `path` is what errors call it.
 ///
 /// # Errors
-/// As [`read_rows`].
-pub fn parse_rows(input: impl Read, path: &Path) -> Result<Vec<Row>> {
+/// As [`read_rows_where`].
+pub fn parse_rows(input: impl Read, path: &Path, conditions: &[Condition]) -> Result<Vec<Row>> {
     let mut table = csv::ReaderBuilder::new().has_headers(false).from_reader(input);
     let mut records = table.records();
     let Some(header) = records.next() else { return Err(Error::Empty { path: path.to_owned() }) };
     let header = header.map_err(|e| line_error(path, e))?;
     let columns = Columns::find(&header, path)?;
-    let mut rows = Vec::new();
+    let place = |column: &str| header.iter().position(|name| name.trim_start_matches('\u{feff}').trim() == column);
+    if let Some(unknown) = conditions.iter().find(|c| place(&c.column).is_none()) {
+        let (column, possible) = (unknown.column.clone(), names(&header));
+        return Err(Error::UnknownColumn { path: path.to_owned(), column, possible });
+    }
+    let (mut rows, mut left_out) = (Vec::new(), 0);
     for record in records {
         let record = record.map_err(|e| line_error(path, e))?;
-        if record != header {
-            rows.push(columns.row(&record, path)?);
+        if record == header {
+            continue;
         }
+        if met(conditions, |column| place(column).and_then(|i| record.get(i)).unwrap_or("").trim()) {
+            rows.push(columns.row(&record, path)?);
+        } else {
+            left_out += 1;
+        }
+    }
+    if rows.is_empty() && left_out > 0 {
+        return Err(Error::NoneMeets { path: path.to_owned(), rows: left_out });
     }
     if rows.is_empty() {
         return Err(Error::Empty { path: path.to_owned() });

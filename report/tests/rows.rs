@@ -10,7 +10,7 @@ const HEADER: &str = "trace,command,region,code,locks,heuristic,warp_size,group,
 const GOOD: &str = "t.bin,divide -p 2,auto,all,drop,long:n=4,2,number,2,2,1,8,10,0.625,6,6,7,10,6 2,ok";
 
 fn parse(text: &str) -> Result<Vec<Row>> {
-    parse_rows(text.as_bytes(), Path::new("rows.csv"))
+    parse_rows(text.as_bytes(), Path::new("rows.csv"), &[])
 }
 
 /// The message about the good row with one field replaced.
@@ -41,6 +41,18 @@ fn columns_are_found_by_name_and_unknown_ones_are_ignored() {
     };
     let rows = parse(&(turned(HEADER, "new") + &turned(GOOD, "7"))).unwrap();
     assert_eq!(rows, parse(&format!("{HEADER}\n{GOOD}\n")).unwrap());
+}
+
+#[test]
+fn conditions_choose_rows_by_any_column_of_the_file() {
+    let text = format!("program,{HEADER}\nfft,{GOOD}\nradix,{GOOD}\n");
+    let read = |condition: &str| {
+        parse_rows(text.as_bytes(), Path::new("rows.csv"), &[condition.parse().unwrap()]).map(|rows| rows.len())
+    };
+    assert_eq!(read("program=radix").unwrap(), 1);
+    assert_eq!(read("heuristic=long:n=4").unwrap(), 2);
+    assert_eq!(read("program=lu").unwrap_err().to_string(), "rows.csv: none of its 2 rows meets all conditions");
+    assert!(read("input=small").unwrap_err().to_string().contains("no column \"input\" among program, trace"));
 }
 
 #[test]
@@ -106,7 +118,7 @@ fn tables_that_are_none_are_refused_with_a_way_out() {
     assert!(twice.contains("the column \"status\" is there twice"), "{twice}");
     let cut = message(&format!("{HEADER}\n{GOOD}\nt.bin,divide"));
     assert!(cut.contains("line 3: it has 2 fields, the header has 20"), "{cut}");
-    let binary = parse_rows(&b"\xff\xfe\x00\x01,\n"[..], Path::new("rows.csv")).unwrap_err().to_string();
+    let binary = parse_rows(&b"\xff\xfe\x00\x01,\n"[..], Path::new("rows.csv"), &[]).unwrap_err().to_string();
     assert!(binary.contains("line 1") && binary.contains("not text"), "{binary}");
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use report::{CHARTS, Columns, PlotOptions};
+use report::{CHARTS, Columns, Condition, PlotOptions};
 
 /// Draw a chart from rows that `replay --csv` wrote
 #[derive(clap::Args)]
@@ -20,6 +20,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "KIND", value_parser = clap::builder::PossibleValuesParser::new(CHARTS.iter().map(|c| c.name())))]
     kind: Option<String>,
 
+    /// Draw only the rows whose COLUMN has this value; given more than once: any of the values of a column, and all columns
+    #[arg(long = "where", value_name = "COLUMN=VALUE")]
+    conditions: Vec<Condition>,
+
     /// Columns that the paper's page has (1 or 2): the chart fits into one of them
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=2))]
     columns: u8,
@@ -28,7 +32,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut rows = Vec::new();
     for path in &args.rows {
-        rows.extend(report::read_rows(path)?);
+        rows.extend(report::read_rows_where(path, &args.conditions)?);
     }
     let columns = Columns::from_count(args.columns).unwrap_or_default();
     let options = PlotOptions { columns };
