@@ -1,7 +1,7 @@
 //! The result of a replay under one heuristic, summed over its warps.
 
 use crate::engine::{Counts, End};
-use crate::metrics::{Causes, MemoryClasses};
+use crate::metrics::{ActiveLanes, Causes, Edges, LaneMap, MemoryClasses};
 
 /// What one heuristic made of the lanes.
 #[derive(Clone, Debug)]
@@ -33,6 +33,21 @@ pub struct Outcome {
     pub memory: Option<MemoryClasses>,
     /// The lost lane-slots by cause and place, where they were asked for.
     pub causes: Option<Causes>,
+    /// Fetches of each warp, in order.
+    pub warp_fetches: Vec<u64>,
+    /// Who went where, and how many lanes were active where, where it was asked for.
+    pub profile: Option<Profile>,
+    /// Which lane ran what when, of each warp that the plan named.
+    pub lane_maps: Vec<LaneMap>,
+}
+
+/// What is known of each place of the code.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Profile {
+    /// How often lanes went from one place to the next.
+    pub edges: Edges,
+    /// By instruction: its fetches by number of active lanes.
+    pub active_lanes: ActiveLanes,
 }
 
 impl Outcome {

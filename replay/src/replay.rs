@@ -9,7 +9,11 @@ use rayon::prelude::*;
 
 use crate::bounds::{least_fetches, optimum};
 use crate::engine::{Brief, Counts, End, Replay};
-use crate::metrics::{Causes, Checker, LostSlots, MemoryClasses, Metric, ScheduleHash, ScheduleWriter};
+use crate::metrics::{
+    ActiveCounter, Causes, Checker, EdgeCounter, LaneMap, LaneMapPlan, LaneMapper, LostSlots, MemoryClasses, Metric,
+    ScheduleHash, ScheduleWriter,
+};
+use crate::outcome::Profile;
 use crate::survey::Survey;
 use crate::warps::{Grouping, warp_size, warps};
 use crate::{Error, LaneSource, Outcome, Result};
@@ -29,6 +33,10 @@ pub struct ReplayOptions {
     pub memory: bool,
     /// Whether to charge every lost lane-slot to a cause, a branch and an instruction. Default: no.
     pub causes: bool,
+    /// Whether to count edges and active lanes of each place of the code. Default: no.
+    pub profile: bool,
+    /// The lane maps to draw; the plan holds for one heuristic. Default: none.
+    pub lane_map: Option<LaneMapPlan>,
 }
 
 /// Where every fetch is written: the file and its name in errors.
@@ -46,6 +54,15 @@ struct Part {
     hash: Option<u64>,
     memory: Option<MemoryClasses>,
     causes: Option<Causes>,
+    profile: Option<Profile>,
+    lane_map: Option<LaneMap>,
+}
+
+/// Lanes that were read once, ready to be replayed again and again.
+pub struct Prepared<'a> {
+    survey: Survey<'a>,
+    program: Program,
+    briefs: Vec<Brief>,
 }
 
 /// Replays the lanes under each heuristic. `done` is called after each job (one heuristic on one warp) with the jobs done so far and
@@ -60,66 +77,102 @@ pub fn replay(
     schedule: Option<ScheduleFile>,
     done: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<Vec<Outcome>> {
-    let size = warp_size(source.lanes(), options.warp_size)?;
-    let mut survey = Survey::new(source, options.causes || specs.iter().any(Spec::needs_control_flow))?;
-    let program =
-        Program { segments: source.segments().clone(), control_flow: std::mem::take(&mut survey.control_flow) };
-    let briefs = Brief::all(&program.segments);
-    let warps = warps(&survey, size, options.grouping);
-    let bounds: Vec<u64> = warps.par_iter().map(|w| least_fetches(&survey, w)).collect::<Result<_>>()?;
-    let optima: Option<Vec<u64>> =
-        warps.par_iter().map(|w| optimum(&survey, w)).collect::<Result<Vec<_>>>()?.into_iter().collect();
-    let jobs: Vec<(usize, usize)> = (0..specs.len()).flat_map(|s| (0..warps.len()).map(move |w| (s, w))).collect();
-    let run = |(spec, warp): (usize, usize), out: Option<(&mut dyn Write, &Path)>| {
-        run_job(&survey, &program, &briefs, &specs[spec], (&warps[warp], size), options, out)
-    };
-    let parts: Vec<Part> = match schedule {
-        // A file has one order of fetches: the jobs run one after another.
-        Some(file) => {
-            let mut parts = Vec::with_capacity(jobs.len());
-            for (n, job) in jobs.iter().enumerate() {
-                writeln!(file.out, "heuristic {} warp {}", specs[job.0], job.1)
-                    .map_err(|source| Error::Write { path: file.path.to_owned(), source })?;
-                parts.push(run(*job, Some((file.out, file.path)))?);
-                done(n + 1, jobs.len());
+    let with_control_flow = options.causes || specs.iter().any(Spec::needs_control_flow);
+    Prepared::new(source, with_control_flow)?.replay(specs, options, schedule, done)
+}
+
+impl<'a> Prepared<'a> {
+    /// Reads every lane once. The control-flow graph is needed by some heuristics ([`Spec::needs_control_flow`]), and for causes.
+    ///
+    /// # Errors
+    /// When the trace cannot be read.
+    pub fn new(source: &'a dyn LaneSource, with_control_flow: bool) -> Result<Prepared<'a>> {
+        let mut survey = Survey::new(source, with_control_flow)?;
+        let program =
+            Program { segments: source.segments().clone(), control_flow: std::mem::take(&mut survey.control_flow) };
+        let briefs = Brief::all(&program.segments);
+        Ok(Prepared { survey, program, briefs })
+    }
+
+    /// The static program.
+    #[must_use]
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// As [`replay()`].
+    ///
+    /// # Errors
+    /// As [`replay()`].
+    pub fn replay(
+        &self,
+        specs: &[Spec],
+        options: &ReplayOptions,
+        schedule: Option<ScheduleFile>,
+        done: &(dyn Fn(usize, usize) + Sync),
+    ) -> Result<Vec<Outcome>> {
+        let Prepared { survey, program, briefs } = self;
+        let source = survey.source();
+        let size = warp_size(source.lanes(), options.warp_size)?;
+        let warps = warps(survey, size, options.grouping);
+        let bounds: Vec<u64> = warps.par_iter().map(|w| least_fetches(survey, w)).collect::<Result<_>>()?;
+        let optima: Option<Vec<u64>> =
+            warps.par_iter().map(|w| optimum(survey, w)).collect::<Result<Vec<_>>>()?.into_iter().collect();
+        let jobs: Vec<(usize, usize)> = (0..specs.len()).flat_map(|s| (0..warps.len()).map(move |w| (s, w))).collect();
+        let run = |(spec, warp): (usize, usize), out: Option<(&mut dyn Write, &Path)>| {
+            run_job(survey, program, briefs, &specs[spec], (warp, &warps[warp], size), options, out)
+        };
+        let parts: Vec<Part> = match schedule {
+            // A file has one order of fetches: the jobs run one after another.
+            Some(file) => {
+                let mut parts = Vec::with_capacity(jobs.len());
+                for (n, job) in jobs.iter().enumerate() {
+                    writeln!(file.out, "heuristic {} warp {}", specs[job.0], job.1)
+                        .map_err(|source| Error::Write { path: file.path.to_owned(), source })?;
+                    parts.push(run(*job, Some((file.out, file.path)))?);
+                    done(n + 1, jobs.len());
+                }
+                file.out.flush().map_err(|source| Error::Write { path: file.path.to_owned(), source })?;
+                parts
             }
-            file.out.flush().map_err(|source| Error::Write { path: file.path.to_owned(), source })?;
-            parts
-        }
-        None => {
-            let finished = Mutex::new(0);
-            jobs.par_iter()
-                .map(|job| {
-                    let part = run(*job, None)?;
-                    let mut finished = finished.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                    *finished += 1;
-                    done(*finished, jobs.len());
-                    Ok(part)
-                })
-                .collect::<Result<_>>()?
-        }
-    };
-    let lane_instructions: Vec<u64> = survey.lanes.iter().map(|l| l.instructions).collect();
-    let outcome = |(spec, parts): (&Spec, &[Part])| Outcome {
-        heuristic: spec.to_string(),
-        lanes: source.lanes(),
-        warp_size: size,
-        warps: warps.len(),
-        counts: sum_counts(parts, size),
-        end: first_deadlock(parts),
-        lower_bound: bounds.iter().sum(),
-        optimum: optima.as_ref().map(|o| o.iter().sum()),
-        upper_bound: lane_instructions.iter().sum(),
-        lane_instructions: lane_instructions.clone(),
-        schedule_fnv1a64: parts
-            .iter()
-            .map(|p| p.hash)
-            .collect::<Option<Vec<u64>>>()
-            .map(|h| ScheduleHash::of_warps(&h)),
-        memory: sum_memory(parts),
-        causes: sum_causes(parts),
-    };
-    Ok(specs.iter().zip(parts.chunks(warps.len().max(1))).map(outcome).collect())
+            None => {
+                let finished = Mutex::new(0);
+                jobs.par_iter()
+                    .map(|job| {
+                        let part = run(*job, None)?;
+                        let mut finished = finished.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                        *finished += 1;
+                        done(*finished, jobs.len());
+                        Ok(part)
+                    })
+                    .collect::<Result<_>>()?
+            }
+        };
+        let lane_instructions: Vec<u64> = survey.lanes.iter().map(|l| l.instructions).collect();
+        let outcome = |(spec, parts): (&Spec, &[Part])| Outcome {
+            heuristic: spec.to_string(),
+            lanes: source.lanes(),
+            warp_size: size,
+            warps: warps.len(),
+            counts: sum_counts(parts, size),
+            end: first_deadlock(parts),
+            lower_bound: bounds.iter().sum(),
+            optimum: optima.as_ref().map(|o| o.iter().sum()),
+            upper_bound: lane_instructions.iter().sum(),
+            lane_instructions: lane_instructions.clone(),
+            schedule_fnv1a64: parts
+                .iter()
+                .map(|p| p.hash)
+                .collect::<Option<Vec<u64>>>()
+                .map(|h| ScheduleHash::of_warps(&h)),
+            memory: sum_memory(parts),
+            causes: sum_causes(parts),
+            warp_fetches: parts.iter().map(|p| p.counts.fetches()).collect(),
+            profile: sum_profile(parts),
+            lane_maps: parts.iter().filter_map(|p| p.lane_map.clone()).collect(),
+        };
+        Ok(specs.iter().zip(parts.chunks(warps.len().max(1))).map(outcome).collect())
+    }
 }
 
 fn run_job(
@@ -127,7 +180,7 @@ fn run_job(
     program: &Program,
     briefs: &[Brief],
     spec: &Spec,
-    (lanes, warp_size): (&[usize], usize),
+    (warp, lanes, warp_size): (usize, &[usize], usize),
     options: &ReplayOptions,
     out: Option<(&mut dyn Write, &Path)>,
 ) -> Result<Part> {
@@ -136,19 +189,29 @@ fn run_job(
     let mut hash = options.schedule_hash.then(|| ScheduleHash::new(lanes.len()));
     let mut memory = options.memory.then(|| MemoryClasses::new(lanes.len()));
     let mut lost = options.causes.then(|| LostSlots::new(lanes.len(), warp_size));
+    let mut edges = options.profile.then(|| EdgeCounter::new(lanes.len(), warp_size));
+    let mut active = options.profile.then(|| ActiveCounter::new(lanes.len()));
+    let mut mapper = options.lane_map.as_ref().and_then(|plan| LaneMapper::new(lanes.len(), warp, plan));
     let mut writer = out.map(|(out, path)| ScheduleWriter::new(out, path, lanes.len()));
     let mut metrics: Vec<&mut dyn Metric> = Vec::new();
     metrics.extend(checker.as_mut().map(|m| m as &mut dyn Metric));
     metrics.extend(hash.as_mut().map(|m| m as &mut dyn Metric));
     metrics.extend(memory.as_mut().map(|m| m as &mut dyn Metric));
     metrics.extend(lost.as_mut().map(|m| m as &mut dyn Metric));
+    metrics.extend(edges.as_mut().map(|m| m as &mut dyn Metric));
+    metrics.extend(active.as_mut().map(|m| m as &mut dyn Metric));
+    metrics.extend(mapper.as_mut().map(|m| m as &mut dyn Metric));
     metrics.extend(writer.as_mut().map(|m| m as &mut dyn Metric));
     let (counts, end) = Replay::new(survey, program, briefs, lanes)?.run(spec, &mut *heuristic, &mut metrics)?;
     if let Some(checker) = checker {
         checker.finish(&counts, &end)?;
     }
     let causes = lost.map(|l| l.finish(program));
-    Ok(Part { counts, end, hash: hash.map(|h| h.value()), memory, causes })
+    let profile = edges.zip(active);
+    let profile =
+        profile.map(|(edges, active)| Profile { edges: edges.finish(), active_lanes: active.finish(program) });
+    let lane_map = mapper.map(|m| m.finish(warp, lanes));
+    Ok(Part { counts, end, hash: hash.map(|h| h.value()), memory, causes, profile, lane_map })
 }
 
 fn sum_counts(parts: &[Part], warp_size: usize) -> Counts {
@@ -169,6 +232,16 @@ fn sum_causes(parts: &[Part]) -> Option<Causes> {
     let mut sum = Causes::default();
     for part in parts {
         sum.add(part.causes.as_ref()?);
+    }
+    (!parts.is_empty()).then_some(sum)
+}
+
+fn sum_profile(parts: &[Part]) -> Option<Profile> {
+    let mut sum = Profile::default();
+    for part in parts {
+        let more = part.profile.as_ref()?;
+        sum.edges.add(&more.edges);
+        sum.active_lanes.add(&more.active_lanes);
     }
     (!parts.is_empty()).then_some(sum)
 }

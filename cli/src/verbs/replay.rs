@@ -125,6 +125,7 @@ fn replay_view(args: &Args, view: &View, specs: &[Spec]) -> anyhow::Result<Vec<O
         schedule_hash: args.schedule_hash,
         memory: args.memory,
         causes: args.by.is_some(),
+        ..ReplayOptions::default()
     };
     let bar = progress();
     let done = |n: usize, all: usize| {

@@ -1,18 +1,24 @@
 //! What is measured while lanes run, one file each; counts that every replay has are the engine's own.
 
+mod active_lanes;
 mod call_paths;
 mod causes;
 mod checker;
+mod edges;
+mod lane_map;
 mod memory;
 mod partings;
 mod schedule;
 
-use heuristics::{Lane, LaneSet, LaneState, Program, SegmentId};
+use heuristics::{Lane, LaneSet, LaneState, PlaceId, Program, SegmentId};
 use trace_format::Instruction;
 
+pub use active_lanes::{ActiveCounter, ActiveLanes};
 pub use call_paths::{CallPaths, PathId};
 pub use causes::{Cause, Causes, Charge, Issued, LostSlots};
 pub use checker::Checker;
+pub use edges::{Crossed, Edge, EdgeCounter, Edges};
+pub use lane_map::{Cell, Kept, LaneMap, LaneMapPlan, LaneMapper, Level, Stretch, Window};
 pub use memory::{Classes, MemoryClasses};
 pub use schedule::{ScheduleHash, ScheduleWriter};
 
@@ -64,6 +70,15 @@ impl<'a> Step<'a> {
     pub fn place(&self) -> (SegmentId, u32) {
         let lowest = self.lanes.lowest().expect("a step has an active lane").index();
         (self.states[lowest].segment, self.offsets[lowest])
+    }
+
+    /// The place of these instructions' segment, the same for all active lanes.
+    ///
+    /// # Panics
+    /// When no lane is active: a step has at least one.
+    #[must_use]
+    pub fn place_id(&self) -> PlaceId {
+        self.program.segments[self.place().0].place
     }
 
     /// The memory addresses of an active lane in these instructions, in order.
