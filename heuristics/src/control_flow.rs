@@ -5,11 +5,13 @@
 //! returned to, not into the callee. All functions lie side by side in one graph; a place from which a frame was
 //! left is an exit of its function.
 
+use std::sync::Arc;
+
 use flowgraph::{Builder, Graph, NodeId, PostDominators, priorities};
 use rustc_hash::FxHashSet;
 use trace_format::{Kind, Pc};
 
-use crate::{PlaceId, SegmentId, SegmentTable};
+use crate::{PlaceId, Segment, SegmentId, SegmentTable};
 
 /// Where branches reconverge, and in which order blocks come: immediate post-dominators and priorities of places.
 #[derive(Debug, Default)]
@@ -57,22 +59,47 @@ impl ControlFlow {
     }
 }
 
+/// Of a segment, what an observer looks at: packed, since it is asked for at every step of every lane.
+#[derive(Clone, Copy)]
+struct Passage {
+    place: PlaceId,
+    returns: bool,
+}
+
 /// Collects edges from lanes' streams.
 #[derive(Clone, Default)]
 pub struct Observer {
+    passages: Arc<[Passage]>,
     edges: FxHashSet<(PlaceId, PlaceId)>,
     entries: FxHashSet<PlaceId>,
     exits: FxHashSet<PlaceId>,
+    /// By place: the two places that frames went on to from it last, the last one first. Nearly every step takes one of them, and its edge
+    /// is known.
+    lately: Vec<[PlaceId; 2]>,
     /// The lane's frames: the place that each ran last.
     frames: Vec<PlaceId>,
     returned: bool,
 }
 
+const NO_PLACE: PlaceId = PlaceId(u32::MAX);
+
 impl Observer {
+    /// One that has seen nothing yet, for streams of these segments. Clones of it share what it knows of them.
+    #[must_use]
+    pub fn new(segments: &SegmentTable) -> Observer {
+        let passage = |s: &Segment| Passage { place: s.place, returns: s.last().kind == Kind::Return };
+        Observer {
+            passages: segments.iter().map(|(_, segment)| passage(segment)).collect(),
+            lately: vec![[NO_PLACE; 2]; segments.places()],
+            ..Observer::default()
+        }
+    }
+
     /// The lane runs this segment at this call level (1 and up).
-    pub fn segment(&mut self, segments: &SegmentTable, segment: SegmentId, level: u32) {
-        let segment = &segments[segment];
-        let (place, level) = (segment.place, (level as usize).max(1));
+    #[inline]
+    pub fn segment(&mut self, segment: SegmentId, level: u32) {
+        let Passage { place, returns } = self.passages[segment.0 as usize];
+        let level = (level as usize).max(1);
         // A return without a frame to return to ends the region's function: what follows is a new run of it.
         let restarts = self.returned && self.frames.len() <= level;
         while self.frames.len() > level || (restarts && self.frames.len() == level) {
@@ -80,12 +107,25 @@ impl Observer {
         }
         if self.frames.len() == level {
             let from = std::mem::replace(&mut self.frames[level - 1], place);
-            self.edges.insert((from, place));
+            self.edge(from, place);
         } else {
             self.entries.insert(place);
             self.frames.resize(level, place);
         }
-        self.returned = segment.last().kind == Kind::Return;
+        self.returned = returns;
+    }
+
+    #[inline]
+    fn edge(&mut self, from: PlaceId, to: PlaceId) {
+        let lately = &mut self.lately[from.0 as usize];
+        if lately[0] == to {
+            return;
+        }
+        let is_known = lately[1] == to;
+        *lately = [to, lately[0]];
+        if !is_known {
+            self.edges.insert((from, to));
+        }
     }
 
     /// The lane's stream ends here.

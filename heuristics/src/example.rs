@@ -66,11 +66,11 @@ pub(crate) fn schedule(spec: &str, lanes: &[&str]) -> String {
         level: 1,
         starts_block: false,
     };
-    let mut observer = Observer::default();
+    let mut observer = Observer::new(&segments);
     for lane in &lanes {
         let mut state = start(lane);
         for i in lane {
-            observer.segment(&segments, segment_of[i], state.level);
+            observer.segment(segment_of[i], state.level);
             state = after(&state, i);
         }
         observer.end();

@@ -104,6 +104,8 @@ pub(crate) fn least_fetches(survey: &Survey, lanes: &[usize]) -> Result<u64> {
 
 fn least_by_phase(survey: &Survey, lanes: &[usize], cuts: &Cuts) -> Result<Option<u64>> {
     let segments = survey.source().segments();
+    // Packed: it is asked for at every step of every lane.
+    let place_of: Vec<u32> = segments.iter().map(|(_, s)| s.place.0).collect();
     let mut lanes = phases(survey, lanes);
     let (mut counts, mut most) = (vec![0u64; segments.places()], vec![0u64; segments.places()]);
     let (mut visited, mut of_phase): (Vec<SegmentId>, Vec<SegmentId>) = (Vec::new(), Vec::new());
@@ -112,7 +114,7 @@ fn least_by_phase(survey: &Survey, lanes: &[usize], cuts: &Cuts) -> Result<Optio
         let mut end = None;
         for lane in &mut lanes {
             let this = lane.next(cuts, |id| {
-                let count = &mut counts[segments[id].place.0 as usize];
+                let count = &mut counts[place_of[id.0 as usize] as usize];
                 if *count == 0 {
                     visited.push(id);
                 }
@@ -122,7 +124,7 @@ fn least_by_phase(survey: &Survey, lanes: &[usize], cuts: &Cuts) -> Result<Optio
                 return Ok(None);
             }
             for id in visited.drain(..) {
-                let place = segments[id].place.0 as usize;
+                let place = place_of[id.0 as usize] as usize;
                 if most[place] == 0 {
                     of_phase.push(id);
                 }
@@ -130,7 +132,7 @@ fn least_by_phase(survey: &Survey, lanes: &[usize], cuts: &Cuts) -> Result<Optio
             }
         }
         for id in of_phase.drain(..) {
-            total += std::mem::take(&mut most[segments[id].place.0 as usize]) * segments[id].len() as u64;
+            total += std::mem::take(&mut most[place_of[id.0 as usize] as usize]) * segments[id].len() as u64;
         }
         if end.is_none_or(|e| e == PhaseEnd::LaneEnd) {
             return Ok(Some(total));

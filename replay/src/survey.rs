@@ -44,17 +44,21 @@ impl<'a> Survey<'a> {
     /// When the trace cannot be read.
     pub fn new(source: &'a dyn LaneSource, with_control_flow: bool) -> Result<Survey<'a>> {
         let kept_bytes = AtomicUsize::new(0);
-        let read: Vec<(LaneSurvey, Observer)> = (0..source.lanes())
+        let steps = Steps::of(source.segments());
+        let observer = with_control_flow.then(|| Observer::new(source.segments()));
+        let read: Vec<(LaneSurvey, Option<Observer>)> = (0..source.lanes())
             .into_par_iter()
-            .map(|lane| survey_lane(source, lane, with_control_flow, &kept_bytes))
+            .map(|lane| survey_lane(source, lane, &steps, observer.clone(), &kept_bytes))
             .collect::<Result<_>>()?;
-        let mut all = Observer::default();
+        let mut all = observer;
         let mut lanes = Vec::with_capacity(read.len());
         for (lane, observer) in read {
             lanes.push(lane);
-            all.merge(observer);
+            if let (Some(all), Some(observer)) = (&mut all, observer) {
+                all.merge(observer);
+            }
         }
-        let control_flow = if with_control_flow { all.control_flow(source.segments()) } else { ControlFlow::default() };
+        let control_flow = all.map(|all| all.control_flow(source.segments())).unwrap_or_default();
         Ok(Survey { source, lanes, control_flow })
     }
 
@@ -72,59 +76,75 @@ impl<'a> Survey<'a> {
     }
 }
 
+/// What each segment does to the call level, packed: 1 for a call, -1 for a return.
+struct Steps(Vec<i8>);
+
+impl Steps {
+    fn of(segments: &SegmentTable) -> Steps {
+        let step = |kind: Kind| if kind.is_call() { 1 } else { -i8::from(kind == Kind::Return) };
+        Steps(segments.iter().map(|(_, segment)| step(segment.last().kind)).collect())
+    }
+
+    /// The call level after a segment that began at `level`.
+    #[inline]
+    fn level_after(&self, id: SegmentId, level: u32) -> u32 {
+        level.saturating_add_signed(i32::from(self.0[id.0 as usize])).max(1)
+    }
+}
+
 fn survey_lane(
     source: &dyn LaneSource,
     lane: usize,
-    with_control_flow: bool,
+    steps: &Steps,
+    mut observer: Option<Observer>,
     kept_bytes: &AtomicUsize,
-) -> Result<(LaneSurvey, Observer)> {
+) -> Result<(LaneSurvey, Option<Observer>)> {
     let segments = source.segments();
     let mut stream = source.stream(lane);
-    let mut survey = LaneSurvey {
-        instructions: 0,
-        profile: vec![0; PROFILE],
-        meetings: Vec::new(),
-        meet_alls: 0,
-        kept: Some(Vec::new()),
-    };
-    let mut observer = Observer::default();
+    let (mut meetings, mut meet_alls) = (Vec::new(), 0);
+    let mut kept = Some(Vec::new());
+    // How often the lane runs each segment.
+    let mut counts = vec![0u64; segments.len()];
     let mut level = 1;
     let mut batch = Batch::default();
     while stream.next_batch(&mut batch)? {
         for code in &batch.codes {
             match code.entry() {
                 Entry::Segment(id) => {
-                    let segment = &segments[id];
-                    survey.instructions += segment.len() as u64;
-                    survey.profile[segment.place.0 as usize * 0x9E37 % PROFILE] += segment.len() as u64;
-                    if with_control_flow {
-                        observer.segment(segments, id, level);
-                        level = level_after(segments, id, level);
+                    counts[id.0 as usize] += 1;
+                    if let Some(observer) = &mut observer {
+                        observer.segment(id, level);
+                        level = steps.level_after(id, level);
                     }
                 }
                 Entry::Control(index) => match batch.controls[index] {
-                    Control::Meet(meeting) => survey.meetings.push(meeting),
-                    Control::MeetAll => survey.meet_alls += 1,
+                    Control::Meet(meeting) => meetings.push(meeting),
+                    Control::MeetAll => meet_alls += 1,
                     Control::Level(new) => level = new,
                     _ => {}
                 },
             }
         }
-        keep(&mut survey.kept, &batch, kept_bytes);
+        keep(&mut kept, &batch, kept_bytes);
     }
-    observer.end();
-    survey.meetings.sort_unstable();
-    survey.meetings.dedup();
-    Ok((survey, observer))
+    if let Some(observer) = &mut observer {
+        observer.end();
+    }
+    meetings.sort_unstable();
+    meetings.dedup();
+    let (instructions, profile) = profile(segments, &counts);
+    Ok((LaneSurvey { instructions, profile, meetings, meet_alls, kept }, observer))
 }
 
-/// The call level after a segment that began at `level`.
-pub(crate) fn level_after(segments: &SegmentTable, id: SegmentId, level: u32) -> u32 {
-    match segments[id].last().kind {
-        kind if kind.is_call() => level + 1,
-        Kind::Return => level.saturating_sub(1).max(1),
-        _ => level,
+/// The instructions of a lane that runs each segment so often, and those by place.
+fn profile(segments: &SegmentTable, counts: &[u64]) -> (u64, Vec<u64>) {
+    let (mut instructions, mut profile) = (0, vec![0; PROFILE]);
+    for ((_, segment), count) in segments.iter().zip(counts) {
+        let of_segment = segment.len() as u64 * count;
+        instructions += of_segment;
+        profile[segment.place.0 as usize * 0x9E37 % PROFILE] += of_segment;
     }
+    (instructions, profile)
 }
 
 fn keep(kept: &mut Option<Vec<Batch>>, batch: &Batch, kept_bytes: &AtomicUsize) {
