@@ -34,29 +34,34 @@ impl LaneSet {
     pub const EMPTY: LaneSet = LaneSet([0; WORDS]);
 
     /// The set of one lane.
+    // Sets are made of all their words at once, here and below: a word written alone would have to reach memory before the set
+    // can be read whole again, which costs more than the three words that don't change.
+    #[inline]
     #[must_use]
     pub fn only(lane: Lane) -> LaneSet {
-        let mut set = LaneSet::EMPTY;
-        set.insert(lane);
-        set
+        LaneSet(std::array::from_fn(|word| u64::from(word == lane.index() / 64) << (lane.index() % 64)))
     }
 
     /// Lanes 0 to `count` - 1.
+    #[inline]
     #[must_use]
     pub fn first(count: usize) -> LaneSet {
-        (0..count).map(|l| Lane(l as u8)).collect()
+        LaneSet(std::array::from_fn(|word| match count.saturating_sub(word * 64) {
+            here @ 0..64 => (1 << here) - 1,
+            _ => u64::MAX,
+        }))
     }
 
     /// Adds a lane.
     #[inline]
     pub fn insert(&mut self, lane: Lane) {
-        self.0[lane.index() / 64] |= 1 << (lane.index() % 64);
+        *self = *self | LaneSet::only(lane);
     }
 
     /// Takes a lane out.
     #[inline]
     pub fn remove(&mut self, lane: Lane) {
-        self.0[lane.index() / 64] &= !(1 << (lane.index() % 64));
+        *self = *self - LaneSet::only(lane);
     }
 
     /// Whether the lane is in it.
@@ -103,6 +108,7 @@ impl LaneSet {
     }
 
     /// The lanes of this set with this number or a higher one.
+    #[inline]
     #[must_use]
     pub fn from_lane(&self, lane: Lane) -> LaneSet {
         *self - LaneSet::first(lane.index())

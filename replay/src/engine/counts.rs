@@ -19,11 +19,11 @@ impl Counts {
         Counts { active: vec![0; lanes], ..Counts::default() }
     }
 
-    /// So many instructions were fetched for `active` of `live` lanes.
+    /// So many instructions were fetched for `active` lanes, all that are live or, `divergent`, not all.
     #[inline]
-    pub(crate) fn fetched(&mut self, active: usize, live: usize, instructions: u64) {
+    pub(crate) fn fetched(&mut self, active: usize, divergent: bool, instructions: u64) {
         self.active[active - 1] += instructions;
-        if active < live {
+        if divergent {
             self.divergent_fetches += instructions;
             self.divergent_instructions += instructions * active as u64;
         }

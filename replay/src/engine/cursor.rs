@@ -20,6 +20,12 @@ impl<'a> Cursor<'a> {
         Cursor { stream, batch: Batch::default(), at: 0, sps: 0, addresses: 0 }
     }
 
+    /// The segment that the lane stands before; none before a control and at the end of the batch.
+    #[inline]
+    pub(crate) fn segment_here(&self) -> Option<SegmentId> {
+        self.batch.codes.get(self.at)?.as_segment()
+    }
+
     /// The segment that the lane runs next, controls before it skipped; none at the end of the stream.
     pub(crate) fn next_segment(&self) -> Option<SegmentId> {
         self.batch.codes[self.at..].iter().find_map(|c| c.as_segment())

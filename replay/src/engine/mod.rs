@@ -49,6 +49,8 @@ pub struct Replay<'a> {
 /// What a run of segments needs to know of each, packed.
 #[derive(Clone, Copy)]
 pub struct Brief {
+    /// Where it begins.
+    pub(crate) start: trace_format::Pc,
     pub(crate) instructions: u32,
     pub(crate) addresses: u32,
     pub(crate) sp: i32,
@@ -75,7 +77,7 @@ impl Brief {
                 };
                 let (instructions, addresses) = (segment.len() as u32, segment.addresses);
                 let transfers = segment.last().kind.transfers_control();
-                Brief { instructions, addresses, sp, level, recorded, transfers }
+                Brief { start: segment.start(), instructions, addresses, sp, level, recorded, transfers }
             })
             .collect()
     }
@@ -150,8 +152,8 @@ impl<'a> Replay<'a> {
                 Choice::Run(lanes) => lanes,
                 Choice::Deadlock(lanes) => return Ok((self.counts.clone(), End::Deadlock(self.explain(spec, lanes)))),
             };
-            self.check(spec, lanes)?;
-            let ran = self.step(lanes, by_instruction, metrics)?;
+            let group = self.check(spec, lanes)?;
+            let ran = self.step(group, lanes, by_instruction, metrics)?;
             heuristic.executed(&self.view(), &ran);
         }
         Ok((self.counts, End::Complete))
@@ -162,24 +164,29 @@ impl<'a> Replay<'a> {
         WarpView::new(&self.states, &self.groups, ready, self.live, self.sync.waiting_for_lock(), self.program)
     }
 
-    /// The rules of a choice: at least one lane, all ready, all at one pc.
-    fn check(&self, spec: &Spec, lanes: LaneSet) -> Result<()> {
-        let group = lanes.lowest().and_then(|l| self.groups.iter().find(|g| g.lanes.contains(l)));
-        match group {
-            Some(group) if lanes.is_subset(&group.lanes) => Ok(()),
-            _ => Err(Error::Bug(format!("heuristic {spec} chose lanes {{{lanes}}}, which are not ready at one pc"))),
-        }
+    /// The rules of a choice: at least one lane, all ready, all at one pc. The number of their group.
+    fn check(&self, spec: &Spec, lanes: LaneSet) -> Result<usize> {
+        // A lane is in one group at most, so a group that has them all is the only one that has any.
+        let holds = |group: &Group| !lanes.is_empty() && lanes.is_subset(&group.lanes);
+        self.groups.iter().position(holds).ok_or_else(|| {
+            Error::Bug(format!("heuristic {spec} chose lanes {{{lanes}}}, which are not ready at one pc"))
+        })
     }
 
-    /// Runs the lanes through their segment, or one instruction of it.
-    fn step(&mut self, lanes: LaneSet, by_instruction: bool, metrics: &mut [&mut dyn Metric]) -> Result<Ran> {
+    /// Runs the lanes, all of this group, through their segment, or one instruction of it.
+    fn step(
+        &mut self,
+        group: usize,
+        lanes: LaneSet,
+        by_instruction: bool,
+        metrics: &mut [&mut dyn Metric],
+    ) -> Result<Ran> {
         let first = lanes.lowest().expect("checked").index();
         let (state, offset) = (self.states[first], self.offsets[first]);
         let segment = &self.program.segments[state.segment];
         let end = if by_instruction { offset + 1 } else { segment.len() as u32 };
         let instructions = &segment.instructions[offset as usize..end as usize];
-        let active = lanes.len();
-        self.counts.fetched(active, self.live.len(), instructions.len() as u64);
+        self.counts.fetched(lanes.len(), lanes != self.live, instructions.len() as u64);
         if !metrics.is_empty() {
             let at_lock = self.sync.waiting_for_lock();
             let waits = (at_lock, self.sync.waiting() - at_lock);
@@ -189,8 +196,8 @@ impl<'a> Replay<'a> {
                 metric.step(&step)?;
             }
         }
-        self.leave_group(state.pc, lanes);
         if end as usize == segment.len() {
+            self.leave_group(group, lanes);
             for lane in lanes {
                 let l = lane.index();
                 let brief = &self.briefs[self.states[l].segment.0 as usize];
@@ -206,7 +213,7 @@ impl<'a> Replay<'a> {
                 self.offsets[l] = end;
                 (self.states[l].pc, self.states[l].starts_block) = (pc, false);
             }
-            self.join_group(pc, lanes);
+            self.change_group(group, pc, lanes);
         }
         let last = instructions[instructions.len() - 1];
         Ok(Ran {
@@ -234,7 +241,7 @@ impl<'a> Replay<'a> {
         let Some(last) = inner.iter().rposition(|id| self.briefs[id.0 as usize].transfers) else { return Ok(false) };
         let ids = &inner[..=last];
         let total = cursor::RunTotal::of(ids, self.briefs);
-        self.counts.fetched(lanes.len(), lanes.len(), total.instructions);
+        self.counts.fetched(lanes.len(), false, total.instructions);
         let first_starts_block = lanes.iter().filter(|l| self.states[l.index()].starts_block).collect();
         for lane in lanes {
             let l = lane.index();
@@ -257,14 +264,20 @@ impl<'a> Replay<'a> {
     /// The lanes have run something, or begin, or were freed: each goes on to its next segment, its next wait, or its end.
     fn arrive(&mut self, lanes: LaneSet) -> Result<()> {
         let mut arriving = lanes;
+        // Lanes that ran together mostly come to one place: the group that the lane before came to is looked at first.
+        let mut group = usize::MAX;
         while let Some(lane) = arriving.lowest() {
             arriving.remove(lane);
             let l = lane.index();
-            let arrival = self.cursors[l].arrive(lane, &mut self.states[l], &mut self.sync)?;
-            match arrival {
+            if let Some(id) = self.cursors[l].segment_here() {
+                self.stand(l, id);
+                group = self.join_group(self.states[l].pc, LaneSet::only(lane), group);
+                continue;
+            }
+            match self.cursors[l].arrive(lane, &mut self.states[l], &mut self.sync)? {
                 Arrival::Ready => {
                     self.set_place(l);
-                    self.join_group(self.states[l].pc, LaneSet::only(lane));
+                    group = self.join_group(self.states[l].pc, LaneSet::only(lane), group);
                 }
                 Arrival::Waits => self.set_place(l),
                 Arrival::Finished => {
@@ -280,25 +293,47 @@ impl<'a> Replay<'a> {
     /// The lane's segment and pc are those that it will run next.
     fn set_place(&mut self, lane: usize) {
         if let Some(id) = self.cursors[lane].next_segment() {
-            let state = &mut self.states[lane];
-            (state.segment, state.pc) = (id, self.program.segments[id].start());
+            self.stand(lane, id);
         }
     }
 
-    fn join_group(&mut self, pc: trace_format::Pc, lanes: LaneSet) {
-        match self.groups.iter_mut().find(|g| g.pc == pc) {
+    #[inline]
+    fn stand(&mut self, lane: usize, id: heuristics::SegmentId) {
+        let state = &mut self.states[lane];
+        (state.segment, state.pc) = (id, self.briefs[id.0 as usize].start);
+    }
+
+    /// Puts the lanes into the group at this pc, which may be the one of number `likely`; returns its number.
+    #[inline]
+    fn join_group(&mut self, pc: trace_format::Pc, lanes: LaneSet, likely: usize) -> usize {
+        let index = match self.groups.get(likely) {
+            Some(group) if group.pc == pc => likely,
+            _ => self.groups.iter().position(|g| g.pc == pc).unwrap_or(self.groups.len()),
+        };
+        match self.groups.get_mut(index) {
             Some(group) => group.lanes = group.lanes | lanes,
             None => self.groups.push(Group { pc, lanes }),
         }
+        index
     }
 
-    fn leave_group(&mut self, pc: trace_format::Pc, lanes: LaneSet) {
-        let index = self.groups.iter().position(|g| g.pc == pc).expect("a ready lane is in a group");
-        let left = self.groups[index].lanes - lanes;
+    fn leave_group(&mut self, group: usize, lanes: LaneSet) {
+        let left = self.groups[group].lanes - lanes;
         if left.is_empty() {
-            self.groups.swap_remove(index);
+            self.groups.swap_remove(group);
         } else {
-            self.groups[index].lanes = left;
+            self.groups[group].lanes = left;
+        }
+    }
+
+    /// The lanes, all of this group, go on to this pc.
+    #[inline]
+    fn change_group(&mut self, group: usize, pc: trace_format::Pc, lanes: LaneSet) {
+        if self.groups[group].lanes == lanes && self.groups.iter().all(|g| g.pc != pc) {
+            self.groups[group].pc = pc;
+        } else {
+            self.leave_group(group, lanes);
+            self.join_group(pc, lanes, usize::MAX);
         }
     }
 
