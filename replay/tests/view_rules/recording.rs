@@ -142,7 +142,8 @@ impl Recording {
             return *id;
         }
         let code = vec![0x90; instructions.iter().map(|i| usize::from(i.len)).sum()];
-        let id = self.writer.add_block(Block { instructions: instructions.to_vec(), code, ..Block::default() }).unwrap();
+        let id =
+            self.writer.add_block(Block { instructions: instructions.to_vec(), code, ..Block::default() }).unwrap();
         self.blocks.insert(instructions.to_vec(), id);
         id
     }
