@@ -205,11 +205,12 @@ fn constant(instruction: &iced_x86::Instruction) -> Option<i32> {
 }
 
 /// Whether the operand is accessed, at an address that follows from the general registers.
-fn has_address(operand: &UsedMemory) -> bool {
+pub fn has_address(operand: &UsedMemory) -> bool {
     !matches!(operand.access(), OpAccess::None | OpAccess::NoMemAccess) && operand.vsib_size() == 0
 }
 
-fn address(operand: &UsedMemory, registers: &Registers) -> u64 {
+/// The address of an operand, from the registers before its instruction runs.
+pub fn address(operand: &UsedMemory, registers: &Registers) -> u64 {
     operand.try_virtual_address(0, |register, _, _| Some(value(register, registers))).unwrap_or(0)
 }
 

@@ -91,11 +91,11 @@ impl Recorder {
         }
     }
 
-    /// The thread ran a block; `sps` as in [`TraceWriter::block`].
+    /// The thread ran a block; `sps` and `values` as in [`TraceWriter::block`].
     #[inline]
-    pub fn run(&mut self, thread: ThreadId, block: BlockId, sps: &[u64]) {
+    pub fn run(&mut self, thread: ThreadId, block: BlockId, sps: &[u64], values: &[u64]) {
         if !self.failed() {
-            let result = self.writer.block(thread, block, sps, &[]);
+            let result = self.writer.block(thread, block, sps, values);
             self.check(result);
         }
     }

@@ -102,21 +102,32 @@ impl Assembler {
     }
 
     /// `lea r11, [r11 + bytes]`
-    pub fn advance(&mut self, bytes: u8) {
-        self.raw(&[0x4d, 0x8d, 0x5b, bytes]);
+    pub fn advance(&mut self, bytes: u32) {
+        match u8::try_from(bytes) {
+            Ok(byte) if byte < 0x80 => self.raw(&[0x4d, 0x8d, 0x5b, byte]),
+            _ => {
+                self.raw(&[0x4d, 0x8d, 0x9b]);
+                self.imm32(bytes);
+            }
+        }
     }
 
-    /// The record of a path.
-    pub fn record_path(&mut self, number: u32) {
+    /// The end of the record of a path, of which so many values are written.
+    pub fn record_path(&mut self, number: u32, values: u16) {
         self.store_record_word(0, number);
-        self.advance(4);
+        self.advance(record::path_len(values));
     }
 
-    /// The record of the stack pointer. The farthest store comes first: when the buffer is full, nothing is half written.
-    pub fn record_stack_pointer(&mut self) {
-        self.store_record(4, register::RSP);
-        self.store_record_word(0, record::STACK_POINTER);
-        self.advance(record::STACK_POINTER_LEN);
+    /// Writes the value with this number of the path that is being recorded: what the register holds.
+    pub fn record_value(&mut self, number: u16, register: u8) {
+        let offset = record::path_len(number);
+        match u8::try_from(offset) {
+            Ok(byte) if byte < 0x80 => self.store_record(byte, register),
+            _ => {
+                self.raw(&[0x49 | (register >> 3) << 2, 0x89, 0x83 | (register & 7) << 3]);
+                self.imm32(offset);
+            }
+        }
     }
 
     /// `lfence; rdtsc`, stored at this offset of the record. Changes rax and rdx.
@@ -223,15 +234,17 @@ mod tests {
 
     #[test]
     fn a_path_takes_two_instructions() {
-        assert_eq!(assembled(|a| a.record_path(5)), ["mov dword [r11], 5", "lea r11, [r11+4]"]);
+        assert_eq!(assembled(|a| a.record_path(5, 0)), ["mov dword [r11], 5", "lea r11, [r11+4]"]);
     }
 
     #[test]
-    fn the_farthest_store_comes_first() {
-        assert_eq!(
-            assembled(Assembler::record_stack_pointer),
-            ["mov [r11+4], rsp", "mov dword [r11], 0FFFFFFFFh", "lea r11, [r11+0Ch]"]
-        );
+    fn values_lie_behind_the_number_of_their_path() {
+        let two = assembled(|a| {
+            a.record_value(0, register::RSP);
+            a.record_value(16, 9);
+            a.record_path(5, 17);
+        });
+        assert_eq!(two, ["mov [r11+4], rsp", "mov [r11+84h], r9", "mov dword [r11], 5", "lea r11, [r11+8Ch]"]);
         assert_eq!(assembled(|a| a.record_time(8)), ["lfence", "rdtsc", "mov [r11+8], eax", "mov [r11+0Ch], edx"]);
     }
 

@@ -14,6 +14,7 @@ use super::outside::runs_outside;
 use super::plan::{Plan, Source, TAKEN_SYSCALLS, Translation};
 use super::rewrite;
 use super::superblock::{Borrowed, Link, Mark, Trap};
+use super::values::{Value, Values};
 use crate::decode::InstructionDecoder;
 
 /// Superblocks with more bytes of code for each instruction allowed than this are ended.
@@ -29,6 +30,8 @@ pub struct Builder<'a, S: Source> {
     cold: Assembler,
     /// Whether r11 holds the record pointer here.
     pointer_in_r11: bool,
+    /// What is recorded beside the path.
+    values: Values,
     /// What rax holds here, where that is known: the number of a system call.
     rax: Option<u64>,
     /// Places in `hot` that need the distance to a constant.
@@ -52,6 +55,7 @@ impl<'a, S: Source> Builder<'a, S> {
             hot: Assembler { base: plan.hot, bytes: Vec::with_capacity(512) },
             cold: Assembler { base: plan.cold, bytes: Vec::with_capacity(256) },
             pointer_in_r11: true,
+            values: Values::new(plan.memory),
             rax: None,
             constants: Vec::new(),
             out: Translation::default(),
@@ -127,7 +131,7 @@ impl<'a, S: Source> Builder<'a, S> {
         self.take_r11();
         if self.executed() > 0 {
             let path = self.path();
-            self.hot.record_path(path);
+            self.hot.record_path(path, self.values.count());
         }
     }
 
@@ -152,7 +156,7 @@ impl<'a, S: Source> Builder<'a, S> {
             expansions::take_r11(&mut self.cold);
         }
         let path = self.path();
-        self.cold.record_path(path);
+        self.cold.record_path(path, self.values.count());
         let site = self.cold.jump_site();
         self.link(site, target);
         self.out.next.push((target, false));
@@ -184,19 +188,47 @@ impl<'a, S: Source> Builder<'a, S> {
             let length = instruction.len();
             self.note_page(pc);
             self.note_page(instruction.next_ip() - 1);
-            let described = self.decoder.describe(&instruction);
+            let mut described = self.decoder.describe(&instruction);
+            if self.plan.memory {
+                described.memory = self.record_operands(&instruction, described.sp);
+            }
             self.out.superblock.instructions.push(described);
             self.out.superblock.code.extend_from_slice(&bytes[..length]);
             transferred = described.kind.transfers_control();
-            match self.translate(&instruction, &offsets, &mut bytes[..length]) {
+            let next = self.translate(&instruction, &offsets, &mut bytes[..length]);
+            if described.sp == SpEffect::Recorded {
+                self.take_r11();
+                let number = self.values.record_stack_pointer();
+                self.hot.record_value(number, register::RSP);
+            }
+            self.values.ran();
+            match next {
                 Some(next) => pc = next,
                 None => return,
             }
-            if described.sp == SpEffect::Recorded {
-                self.take_r11();
-                self.hot.record_stack_pointer();
+        }
+    }
+
+    /// Records what the addresses of the instruction's memory operands follow from. Returns how many addresses it has.
+    fn record_operands(&mut self, instruction: &iced_x86::Instruction, sp: SpEffect) -> u8 {
+        let info = self.factory.info(instruction);
+        let first = self.values.count();
+        let count = self.values.reads(info.used_memory());
+        self.values.runs(instruction, info.used_registers(), sp);
+        for number in first..self.values.count() {
+            let Value::Register(holds) = self.values.recorded[usize::from(number)] else { continue };
+            self.take_r11();
+            if holds == register::R11 {
+                // The program's r11 is in the slot.
+                self.hot.store_slot(slot::BORROWED, register::RCX);
+                self.hot.load_slot(register::RCX, slot::R11);
+                self.hot.record_value(number, register::RCX);
+                self.hot.load_slot(register::RCX, slot::BORROWED);
+            } else {
+                self.hot.record_value(number, holds);
             }
         }
+        count
     }
 
     fn note_page(&mut self, pc: u64) {
@@ -450,6 +482,7 @@ impl<'a, S: Source> Builder<'a, S> {
             code[place as usize..place as usize + 4].copy_from_slice(&distance.to_le_bytes());
         }
         let superblock = &mut self.out.superblock;
+        (superblock.values, superblock.operands) = (self.values.after, self.values.operands);
         superblock.instructions.shrink_to_fit();
         superblock.marks.shrink_to_fit();
         superblock.code.shrink_to_fit();

@@ -2,10 +2,13 @@
 
 use std::ops::Range;
 
-use trace_format::{Block, BlockId, Event, Seq, SpEffect, ThreadId};
+use rustc_hash::FxHashMap;
+use trace_format::{Address, Block, BlockId, Event, Seq, Source, SpEffect, ThreadId};
 
 use super::layout::record;
+use super::superblock::Superblock;
 use super::translator::Translator;
+use super::values::{Operand, OtherOperand};
 use crate::modules::regions;
 use crate::ptrace::{self, Registers, Tid};
 use crate::recorder::Recorder;
@@ -16,14 +19,31 @@ use crate::sync_stack::SyncStack;
 #[derive(Clone, Copy)]
 struct Known {
     block: BlockId,
-    /// How many stack pointers are recorded in it.
-    recorded: u16,
+    /// How many values its record has.
+    values: u16,
+    /// Which of them are what in the trace: the number of a [`Recipe`]; none where all are values of the trace.
+    recipe: Option<u32>,
     /// Whether its last instruction transfers control.
     transfers: bool,
     /// What is added to the stack pointer after the last recorded one, or altogether.
     added: i64,
     /// Where it starts.
     start: u64,
+}
+
+/// How the stack pointers and the values of an execution in the trace follow from its record.
+struct Recipe {
+    /// The places of the stack pointers in the record.
+    sps: Vec<u16>,
+    values: Vec<Taken>,
+}
+
+/// Where a value of the trace comes from.
+enum Taken {
+    /// From this place of the record.
+    Value(u16),
+    /// It is the address of an operand that takes more than a sum.
+    Address(OtherOperand),
 }
 
 /// A path that takes one number in the trace and nothing else, in few bytes: most are such, and all that is done with one is in a short loop.
@@ -50,8 +70,8 @@ pub struct Stream {
     process: Tid,
     /// The stack pointer here.
     pub sp: u64,
-    /// The stack pointers recorded since the last path.
-    sps: Vec<u64>,
+    /// The bases of fs and gs.
+    pub segments: [u64; 2],
     /// The synchronisation functions it is in.
     pub sync: SyncStack,
     /// The number of threads set for its next parallel region.
@@ -70,7 +90,7 @@ impl Stream {
             id,
             process,
             sp,
-            sps: Vec::new(),
+            segments: [0; 2],
             sync: SyncStack::default(),
             team_size: 0,
             transferred: true,
@@ -83,15 +103,20 @@ impl Stream {
 pub struct Expander {
     known: Vec<Option<Known>>,
     plain: Vec<Plain>,
+    recipes: Vec<Recipe>,
     run: Vec<u32>,
+    /// Room for the numbers of one record, and for those of them that go to the trace.
+    numbers: Vec<u64>,
+    sps: Vec<u64>,
+    values: Vec<u64>,
     /// The clock when the recording began.
     epoch: u64,
     /// The number of the last event.
     last: u64,
 }
 
-fn wide(words: &[u32], byte: u8) -> u64 {
-    let at = usize::from(byte / 4);
+fn wide(words: &[u32], byte: u32) -> u64 {
+    let at = (byte / 4) as usize;
     u64::from(words[at]) | u64::from(words[at + 1]) << 32
 }
 
@@ -102,7 +127,11 @@ impl Expander {
         Expander {
             known: Vec::new(),
             plain: Vec::new(),
+            recipes: Vec::new(),
             run: Vec::with_capacity(RUN),
+            numbers: Vec::new(),
+            sps: Vec::new(),
+            values: Vec::new(),
             epoch: ptrace::timestamp(),
             last: 0,
         }
@@ -112,6 +141,7 @@ impl Expander {
     pub fn clear(&mut self) {
         self.known.clear();
         self.plain.clear();
+        self.recipes.clear();
     }
 
     /// The time now, as a number of events.
@@ -131,10 +161,6 @@ impl Expander {
             rest = &rest[self.run_of_plain(rest, stream, recorder)..];
             let Some(&word) = rest.first() else { break };
             let used = match word {
-                record::STACK_POINTER => {
-                    stream.sps.push(wide(rest, 4));
-                    record::STACK_POINTER_LEN / 4
-                }
                 record::ENTER => {
                     self.enter(rest, stream, translator, recorder);
                     record::ENTER_LEN / 4
@@ -154,12 +180,9 @@ impl Expander {
                     }
                     record::FUTEX_LEN / 4
                 }
-                path => {
-                    self.path(path, stream, translator, recorder);
-                    1
-                }
+                _ => self.path(rest, stream, translator, recorder),
             };
-            rest = &rest[usize::from(used)..];
+            rest = &rest[used as usize..];
         }
     }
 
@@ -185,29 +208,51 @@ impl Expander {
         self.run.len()
     }
 
-    fn path(&mut self, path: u32, stream: &mut Stream, translator: &Translator, recorder: &mut Recorder) {
+    /// Writes the path that the words begin with. Returns how many words its record has.
+    fn path(&mut self, words: &[u32], stream: &mut Stream, translator: &Translator, recorder: &mut Recorder) -> u32 {
+        let path = words[0];
         let known = match self.known.get(path as usize) {
             Some(Some(known)) => *known,
             _ => match self.learn(path, translator, recorder) {
                 Some(known) => known,
-                None => return,
+                // The trace cannot be written any more.
+                None => return translator.path(path).map_or(1, |p| record::path_len(translator.values_of(p)) / 4),
             },
         };
         if stream.transferred && !stream.sync.is_empty() {
             recorder.set_time(self.now());
             leave(stream, known.start, stream.sp, 0, recorder);
         }
-        if known.recorded == 0 {
-            recorder.run(stream.id, known.block, &[]);
-            stream.sp = stream.sp.wrapping_add_signed(known.added);
-        } else {
-            let count = usize::from(known.recorded);
-            assert!(stream.sps.len() >= count, "each stack pointer is recorded before its path");
-            recorder.run(stream.id, known.block, &stream.sps[..count]);
-            stream.sp = stream.sps[count - 1].wrapping_add_signed(known.added);
-            stream.sps.drain(..count);
+        let length = record::path_len(known.values) / 4;
+        let pairs = words[1..length as usize].chunks_exact(2);
+        self.numbers.clear();
+        self.numbers.extend(pairs.map(|pair| u64::from(pair[0]) | u64::from(pair[1]) << 32));
+        match known.recipe {
+            None => {
+                recorder.run(stream.id, known.block, &[], &self.numbers);
+                stream.sp = stream.sp.wrapping_add_signed(known.added);
+            }
+            Some(recipe) => {
+                self.follow(recipe, stream);
+                recorder.run(stream.id, known.block, &self.sps, &self.values);
+                stream.sp = self.sps.last().copied().unwrap_or(stream.sp).wrapping_add_signed(known.added);
+            }
         }
         stream.transferred = known.transfers;
+        length
+    }
+
+    /// Takes the stack pointers and the values for the trace from the numbers of a record.
+    fn follow(&mut self, recipe: u32, stream: &Stream) {
+        let recipe = &self.recipes[recipe as usize];
+        self.sps.clear();
+        self.sps.extend(recipe.sps.iter().map(|&place| self.numbers[usize::from(place)]));
+        self.values.clear();
+        let (sps, numbers) = (&self.sps, &self.numbers);
+        self.values.extend(recipe.values.iter().map(|taken| match taken {
+            Taken::Value(place) => numbers[usize::from(*place)],
+            Taken::Address(operand) => operand.address(stream.segments, stream.sp, sps, numbers),
+        }));
     }
 
     fn learn(&mut self, number: u32, translator: &Translator, recorder: &mut Recorder) -> Option<Known> {
@@ -215,21 +260,29 @@ impl Expander {
         let superblock = translator.superblock(path.superblock);
         let instructions = superblock.instructions[..usize::from(path.executed)].to_vec();
         let bytes: usize = instructions.iter().map(|i| usize::from(i.len)).sum();
-        let recorded = instructions.iter().filter(|i| i.sp == SpEffect::Recorded).count();
         let added = instructions.iter().rev().map_while(|i| match i.sp {
             SpEffect::Add(bytes) => Some(i64::from(bytes)),
             SpEffect::Recorded => None,
         });
         let (added, transfers) = (added.sum(), instructions.last()?.kind.transfers_control());
-        let block = Block { instructions, code: superblock.code[..bytes].to_vec(), ..Block::default() };
+        let values = translator.values_of(path);
+        let (recipe, addresses) = recipe(superblock, path.executed);
+        let block = Block { instructions, code: superblock.code[..bytes].to_vec(), addresses };
         let start = block.start().0;
         let block = recorder.intern(&block, &translator.code.modules)?;
-        let known = Known { block, recorded: recorded as u16, transfers, added, start };
+        let all_are_values = recipe.sps.is_empty()
+            && recipe.values.len() == usize::from(values)
+            && recipe.values.iter().zip(0..).all(|(taken, i)| matches!(taken, Taken::Value(place) if *place == i));
+        let recipe = (!all_are_values).then(|| {
+            self.recipes.push(recipe);
+            self.recipes.len() as u32 - 1
+        });
+        let known = Known { block, values, recipe, transfers, added, start };
         if self.known.len() <= number as usize {
             self.known.resize(number as usize + 1, None);
         }
         self.known[number as usize] = Some(known);
-        if let (0, Ok(added)) = (recorded, i32::try_from(added)) {
+        if let (0, None, Ok(added)) = (values, recipe, i32::try_from(added)) {
             if self.plain.len() <= number as usize {
                 self.plain.resize(number as usize + 1, NOT_PLAIN);
             }
@@ -270,6 +323,41 @@ impl Expander {
         recorder.set_time(self.last);
         recorder.event(stream.id, event(Seq(self.last)));
     }
+}
+
+/// How the record of a superblock's first instructions becomes stack pointers and values of the trace, and how its addresses follow from them.
+fn recipe(superblock: &Superblock, executed: u16) -> (Recipe, Vec<Address>) {
+    let mut recipe = Recipe { sps: Vec::new(), values: Vec::new() };
+    let mut addresses = Vec::new();
+    let mut numbers: FxHashMap<u32, u32> = FxHashMap::default();
+    let mut operands = superblock.operands.iter();
+    for (i, instruction) in superblock.instructions[..usize::from(executed)].iter().enumerate() {
+        for operand in operands.by_ref().take(instruction.memory.into()) {
+            addresses.push(match operand {
+                Operand::Sum(sum) => {
+                    let mut sum = sum.clone();
+                    for term in &mut sum.terms {
+                        if let Source::Value(place) = &mut term.source {
+                            *place = *numbers.entry(*place).or_insert_with(|| {
+                                recipe.values.push(Taken::Value(*place as u16));
+                                recipe.values.len() as u32 - 1
+                            });
+                        }
+                    }
+                    sum
+                }
+                Operand::Other(operand) => {
+                    recipe.values.push(Taken::Address((**operand).clone()));
+                    Address::of_value(recipe.values.len() as u32 - 1)
+                }
+            });
+        }
+        if instruction.sp == SpEffect::Recorded {
+            // It is the last value of its instruction.
+            recipe.sps.push(superblock.values[i] - 1);
+        }
+    }
+    (recipe, addresses)
 }
 
 /// Functions that are left where control was transferred to `pc`.

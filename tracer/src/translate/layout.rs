@@ -74,10 +74,8 @@ pub const CACHE_LEN: u64 = 32 << 20;
 /// Where the seldom executed half of a cache starts.
 pub const COLD_START: u64 = 18 << 20;
 
-/// Words of the record stream that are no path numbers.
+/// The records of a thread's buffer: words that are no path numbers, and lengths in bytes.
 pub mod record {
-    /// A stack pointer follows: 8 bytes.
-    pub const STACK_POINTER: u32 = 0xffff_ffff;
     /// A function is entered: see [`ENTER_LEN`].
     pub const ENTER: u32 = 0xffff_fffe;
     /// A function may have returned: see [`LEAVE_LEN`].
@@ -85,12 +83,28 @@ pub mod record {
     /// A futex system call is done: see [`FUTEX_LEN`].
     pub const FUTEX: u32 = 0xffff_fffc;
 
-    /// Escape word, then the stack pointer.
-    pub const STACK_POINTER_LEN: u8 = 12;
     /// Escape, hook number, time (8), stack pointer (8), return address (8), rdi, rsi, rdx, rcx (8 each).
-    pub const ENTER_LEN: u8 = 64;
+    pub const ENTER_LEN: u32 = 64;
     /// Escape, unused, time (8), stack pointer (8), rax (8), address (8).
-    pub const LEAVE_LEN: u8 = 40;
+    pub const LEAVE_LEN: u32 = 40;
     /// Escape, operation (4), time (8), futex address (8), result (8).
-    pub const FUTEX_LEN: u8 = 32;
+    pub const FUTEX_LEN: u32 = 32;
+
+    /// The length of a record that is no path.
+    #[must_use]
+    pub const fn other_len(word: u32) -> Option<u32> {
+        match word {
+            ENTER => Some(ENTER_LEN),
+            LEAVE => Some(LEAVE_LEN),
+            FUTEX => Some(FUTEX_LEN),
+            _ => None,
+        }
+    }
+
+    /// The record of a path: its number, then its values (8 bytes each). The values are written one after another while the path is run,
+    /// its number at the end of it, so that where the path is left early, as many values count as it says.
+    #[must_use]
+    pub const fn path_len(values: u16) -> u32 {
+        4 + 8 * values as u32
+    }
 }

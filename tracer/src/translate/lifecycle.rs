@@ -55,11 +55,12 @@ impl Session<'_> {
         }
         let space = Space::set_up(tid, registers.rip, registers.rsp)?;
         let code = ProgramCode::new(tid, space.syscall_at, space.lookup);
-        let mut translator = Translator::new(code, space);
+        let mut translator = Translator::new(code, space, self.options.memory);
         let slot = translator.space.take_slot(tid)?.ok_or(Lost::Gone)?;
         let pointer = translator.space.buffer(slot);
         self.translator = Some(translator);
         stream.sp = registers.rsp;
+        stream.segments = [registers.fs_base, 0];
         let recording = self.recording;
         let thread = Thread { slot, pointer, hidden_mask: 0, deferred: Vec::new(), gs_base: 0, stream, recording };
         self.threads.insert(tid, thread);
@@ -116,7 +117,8 @@ impl Session<'_> {
             return Ok(());
         };
         let mut registers = ptrace::registers(tid)?;
-        let stream = Stream::new(birth.id, self.main, registers.rsp);
+        let mut stream = Stream::new(birth.id, self.main, registers.rsp);
+        stream.segments = [registers.fs_base, 0];
         let translator = self.translator.as_mut().ok_or(Lost::Gone)?;
         let Some(slot) = translator.space.take_slot(tid)? else {
             // There is no way on for a thread without a slot.

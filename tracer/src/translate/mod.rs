@@ -8,7 +8,8 @@
 //! - `layout`: what lies where; `assembler`, `expansions`, `rewrite`: the code that is put between the program's own.
 //! - `builder` translates one superblock, `translator` keeps all of them, `program_code` reads the program.
 //! - `remote` makes system calls in the program's place; `state` brings a stopped thread from the copy's registers to the program's.
-//! - `stops`, `syscalls`, `signals`, `lifecycle`: what each stop means. `expand`: from records to the trace.
+//! - `stops`, `syscalls`, `signals`, `lifecycle`: what each stop means. `values`: what is recorded beside the path, for memory addresses. `expand`: from records
+//!   to the trace.
 
 mod assembler;
 mod builder;
@@ -29,6 +30,7 @@ mod superblock;
 mod syscalls;
 mod thread;
 mod translator;
+mod values;
 
 use std::collections::VecDeque;
 
@@ -92,7 +94,6 @@ impl Engine for Translate {
 fn refuse_what_is_missing(options: &TraceOptions) -> Result<()> {
     let reason = match () {
         () if options.follow_forks => "processes that it forks",
-        () if options.memory => "memory addresses",
         () => return Ok(()),
     };
     Err(Error::Unsupported {

@@ -12,7 +12,8 @@ pub fn must_run_outside(pc: u64, bytes: &[u8]) -> bool {
 #[must_use]
 pub fn runs_outside(instruction: &Instruction) -> bool {
     let uses_gs = instruction.segment_prefix() == Register::GS
-        || matches!(instruction.mnemonic(), Mnemonic::Rdgsbase | Mnemonic::Wrgsbase | Mnemonic::Swapgs)
+        // The base of fs is known to us, for memory operands that are relative to it.
+        || matches!(instruction.mnemonic(), Mnemonic::Rdgsbase | Mnemonic::Wrgsbase | Mnemonic::Wrfsbase | Mnemonic::Swapgs)
         || instruction.op_count() > 0
             && instruction.op0_kind() == OpKind::Register
             && matches!(

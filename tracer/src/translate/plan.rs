@@ -69,6 +69,8 @@ pub struct Plan {
     pub checked: bool,
     /// The most instructions it may have.
     pub limit: usize,
+    /// Whether memory addresses are recorded.
+    pub memory: bool,
 }
 
 /// A finished translation.

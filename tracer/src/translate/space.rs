@@ -381,18 +381,28 @@ impl Space {
 
     /// The records of a slot up to `pointer`.
     pub fn records(&self, slot: u32, pointer: u64, words: &mut Vec<u32>) {
-        let length = pointer.saturating_sub(self.buffer(slot)).min(BUFFER_LEN);
+        // What is written when a full buffer is left lies in the page behind it, which only the program may not touch.
+        let length = pointer.saturating_sub(self.buffer(slot)).min(SLOT_LEN - PAGE);
         self.slots.read_words(self.place(slot, PAGE), words, (length / 4) as usize);
     }
 
-    /// Writes words at `pointer` and returns where the next go. There is room for them when the buffer was just read.
-    pub fn append(&self, slot: u32, pointer: u64, word: u32) -> u64 {
-        let offset = pointer - self.slot_address(slot);
-        if offset + 4 > PAGE + BUFFER_LEN {
-            return pointer;
+    /// Writes bytes of records at this address. The page behind the buffer takes them too.
+    pub fn write_record(&self, slot: u32, at: u64, bytes: &[u8]) {
+        let offset = at - self.slot_address(slot);
+        assert!(offset + bytes.len() as u64 <= SLOT_LEN, "a record lies in its slot");
+        self.slots.write(self.place(slot, offset), bytes);
+    }
+
+    /// Moves the part of a record that was written when the buffer became full, from `pointer` on, to the start of the buffer.
+    pub fn move_unfinished(&self, slot: u32, pointer: u64) {
+        let end = self.buffer(slot) + BUFFER_LEN;
+        let mut words = Vec::new();
+        if pointer < end {
+            let place = self.place(slot, pointer - self.slot_address(slot));
+            self.slots.read_words(place, &mut words, ((end - pointer) / 4) as usize);
+            let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            self.write_record(slot, self.buffer(slot), &bytes);
         }
-        self.slots.write(self.place(slot, offset), &word.to_le_bytes());
-        pointer + 4
     }
 }
 

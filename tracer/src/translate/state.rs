@@ -1,7 +1,6 @@
 //! Between the registers of the translated code and those of the program.
 
 use nix::libc;
-use trace_format::SpEffect;
 
 use super::Session;
 use super::expansions::SYSCALL_LEN;
@@ -11,6 +10,7 @@ use super::space::Landing;
 use super::superblock::{Borrowed, Trap};
 use super::thread::Thread;
 use super::translator::{Path, Translator};
+use super::values::{Value, register_value};
 use crate::ptrace::{self, Registers, Stop, Tid};
 
 /// Translated code is never so long without a mark: a thread that does not come to one is lost.
@@ -82,22 +82,42 @@ fn convert(mut registers: Registers, thread: &mut Thread, translator: &mut Trans
         Borrowed::AfterSyscall => return Some(registers),
     }
     if executed > 0 {
-        let path = translator.partial_path(Path { superblock: number, executed });
-        thread.pointer = translator.space.append(thread.slot, thread.pointer, path);
+        record_part(thread, translator, Path { superblock: number, executed });
     }
     Some(registers)
+}
+
+/// Ends the record of a path early. Its values are written already.
+fn record_part(thread: &mut Thread, translator: &mut Translator, path: Path) {
+    let number = translator.partial_path(path);
+    translator.space.write_record(thread.slot, thread.pointer, &number.to_le_bytes());
+    thread.pointer += u64::from(record::path_len(translator.values_of(path)));
 }
 
 /// The path recorded last ends with an instruction that has not run yet. With `shorten`, what comes before it is recorded.
 pub fn take_back_last(thread: &mut Thread, translator: &mut Translator, shorten: bool) {
     let mut words = Vec::new();
     translator.space.records(thread.slot, thread.pointer, &mut words);
-    let Some(path) = words.last().and_then(|&word| translator.path(word)) else { return };
-    thread.pointer -= 4;
+    let Some((path, length)) = last_path(&words, translator) else { return };
+    thread.pointer -= u64::from(length);
     if shorten && path.executed > 1 {
-        let shorter = translator.partial_path(Path { executed: path.executed - 1, ..path });
-        thread.pointer = translator.space.append(thread.slot, thread.pointer, shorter);
+        record_part(thread, translator, Path { executed: path.executed - 1, ..path });
     }
+}
+
+/// The path that the records end with, and the length of its record in bytes.
+fn last_path(words: &[u32], translator: &Translator) -> Option<(Path, u32)> {
+    let (mut rest, mut last) = (words, None);
+    while let Some(&word) = rest.first() {
+        let path = record::other_len(word).is_none().then(|| translator.path(word)).flatten();
+        let length = match path {
+            Some(path) => record::path_len(translator.values_of(path)),
+            None => record::other_len(word)?,
+        };
+        last = path.map(|path| (path, length));
+        rest = rest.get((length / 4) as usize..)?;
+    }
+    last
 }
 
 impl Session<'_> {
@@ -162,8 +182,13 @@ impl Session<'_> {
             return Ok(false);
         }
         thread.pointer = registers.r11;
+        let unfinished = thread.pointer;
         self.drain(tid);
-        registers.r11 = self.threads[&tid].pointer;
+        let (Some(thread), Some(translator)) = (self.threads.get(&tid), self.translator.as_ref()) else {
+            return Ok(false);
+        };
+        translator.space.move_unfinished(thread.slot, unfinished);
+        registers.r11 = thread.pointer;
         ptrace::set_registers(tid, &registers)?;
         Ok(true)
     }
@@ -194,20 +219,26 @@ impl Session<'_> {
         let (Some(thread), Some(translator)) = (self.threads.get_mut(&tid), self.translator.as_mut()) else {
             return Err(Lost::Gone);
         };
-        thread.gs_base = after.gs_base;
         translator.code.reader = tid;
         if after.rip != pc || own_trap {
-            if let Some(path) = translator.single_path(pc) {
-                let first = translator.path(path).map_or(0, |path| path.superblock);
-                let (space, slot) = (&translator.space, thread.slot);
-                if translator.superblock(first).instructions[0].sp == SpEffect::Recorded {
-                    for word in [record::STACK_POINTER, after.rsp as u32, (after.rsp >> 32) as u32] {
-                        thread.pointer = space.append(slot, thread.pointer, word);
-                    }
+            if let Some((path, values)) = translator.single_path(pc) {
+                let mut bytes = path.to_le_bytes().to_vec();
+                for value in values {
+                    let value = match value {
+                        Value::Register(number) => register_value(registers, number),
+                        Value::StackPointer => after.rsp,
+                    };
+                    bytes.extend(value.to_le_bytes());
                 }
-                thread.pointer = space.append(slot, thread.pointer, path);
+                translator.space.write_record(thread.slot, thread.pointer, &bytes);
+                thread.pointer += bytes.len() as u64;
             }
+            thread.stream.segments = [registers.fs_base, thread.gs_base];
             self.drain(tid);
+        }
+        if let Some(thread) = self.threads.get_mut(&tid) {
+            thread.gs_base = after.gs_base;
+            thread.stream.segments = [after.fs_base, after.gs_base];
         }
         if own_trap {
             let info = ptrace::signal_info(tid)?;

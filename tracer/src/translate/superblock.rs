@@ -3,6 +3,8 @@
 
 use trace_format::Instruction;
 
+use super::values::Operand;
+
 /// The most instructions of a superblock.
 pub const MAX_INSTRUCTIONS: usize = 64;
 /// The same for superblocks that run often: a loop is unrolled further, and takes fewer records.
@@ -82,6 +84,10 @@ pub struct Superblock {
     pub instructions: Vec<Instruction>,
     /// Their bytes.
     pub code: Vec<u8>,
+    /// How many values are recorded for its first instruction, the first two, and so on.
+    pub values: Vec<u16>,
+    /// How the addresses of memory operands follow from the values, operand by operand; empty when they are not recorded.
+    pub operands: Vec<Operand>,
     /// Its marks, by address.
     pub marks: Vec<Mark>,
     /// Whether it was given up: the code has changed.
@@ -95,6 +101,12 @@ impl Superblock {
         let offset = u32::try_from(address.checked_sub(self.start)?).ok()?;
         let after = self.marks.partition_point(|mark| mark.offset <= offset);
         self.marks[..after].last().filter(|mark| mark.offset == offset)
+    }
+
+    /// How many values are recorded when so many of its instructions have run.
+    #[must_use]
+    pub fn values_after(&self, executed: usize) -> u16 {
+        executed.checked_sub(1).map_or(0, |last| self.values[last])
     }
 
     /// The address in the program after so many of its instructions.

@@ -66,7 +66,13 @@ impl Session<'_> {
 
     fn arch_prctl(&mut self, tid: Tid, arguments: [u64; 6], after: &mut Registers) -> Result<i64> {
         match arguments[0] {
-            ARCH_SET_FS => after.fs_base = arguments[1],
+            ARCH_SET_FS => {
+                after.fs_base = arguments[1];
+                // What was recorded before is relative to the former base.
+                self.drain(tid);
+                let thread = self.threads.get_mut(&tid).ok_or(Lost::Gone)?;
+                thread.stream.segments[0] = arguments[1];
+            }
             ARCH_SET_GS => {
                 let thread = self.threads.get_mut(&tid).ok_or(Lost::Gone)?;
                 thread.gs_base = arguments[1];

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use iced_x86::InstructionInfoFactory;
+use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory};
 use rustc_hash::{FxHashMap, FxHashSet};
+use trace_format::SpEffect;
 
 use super::builder::Builder;
 use super::expansions;
@@ -13,6 +14,7 @@ use super::program_code::ProgramCode;
 use super::remote::Result;
 use super::space::Space;
 use super::superblock::{Link, MAX_HOT_INSTRUCTIONS, MAX_INSTRUCTIONS, Mark, Superblock, Trap};
+use super::values::{Value, Values};
 use crate::decode::InstructionDecoder;
 use crate::ptrace::{self, Address, Tid};
 
@@ -39,6 +41,8 @@ pub struct Translator {
     pub code: ProgramCode,
     /// Our memory in it.
     pub space: Space,
+    /// Whether memory addresses are recorded.
+    memory: bool,
     superblocks: Vec<Superblock>,
     paths: Vec<Path>,
     partial_paths: FxHashMap<Path, u32>,
@@ -63,12 +67,13 @@ pub struct Translator {
 impl Translator {
     /// Nothing is translated yet.
     #[must_use]
-    pub fn new(code: ProgramCode, space: Space) -> Translator {
+    pub fn new(code: ProgramCode, space: Space, memory: bool) -> Translator {
         let lookups = space.lookup_traps.iter().map(|&at| (at, Trap::Lookup));
         let traps = lookups.chain(space.rest().map(|at| (at, Trap::Rest))).collect();
         Translator {
             code,
             space,
+            memory,
             superblocks: Vec::new(),
             paths: Vec::new(),
             partial_paths: FxHashMap::default(),
@@ -98,6 +103,12 @@ impl Translator {
         self.paths.get(number as usize).copied()
     }
 
+    /// How many values the record of a path has.
+    #[must_use]
+    pub fn values_of(&self, path: Path) -> u16 {
+        self.superblock(path.superblock).values_after(path.executed.into())
+    }
+
     /// The superblock of that number.
     #[must_use]
     pub fn superblock(&self, number: u32) -> &Superblock {
@@ -122,26 +133,37 @@ impl Translator {
         })
     }
 
-    /// The record for one instruction that ran outside of the cache.
-    pub fn single_path(&mut self, pc: u64) -> Option<u32> {
+    /// The record for one instruction that ran outside of the cache, and the values that belong to it.
+    pub fn single_path(&mut self, pc: u64) -> Option<(u32, Vec<Value>)> {
         let mut bytes = [0; 16];
         let mut available = self.code.fetch(pc, &mut bytes);
         if available == 0 {
             available = ptrace::read_code(self.code.reader, Address(pc), &mut bytes);
         }
-        let decoded = self.decoder.decode(trace_format::Pc(pc), &bytes[..available]);
-        if decoded.code().is_empty() {
+        let instruction = Decoder::with_ip(64, &bytes[..available], pc, DecoderOptions::NONE).decode();
+        if instruction.is_invalid() {
             return None;
         }
+        let mut described = self.decoder.describe(&instruction);
+        let mut values = Values::new(self.memory);
+        if self.memory {
+            described.memory = values.reads(self.factory.info(&instruction).used_memory());
+        }
+        if described.sp == SpEffect::Recorded {
+            values.record_stack_pointer();
+        }
+        values.ran();
         let number = self.superblocks.len() as u32;
         self.superblocks.push(Superblock {
             head: pc,
-            instructions: vec![decoded.instruction],
-            code: decoded.code().to_vec(),
+            instructions: vec![described],
+            code: bytes[..instruction.len()].to_vec(),
+            values: values.after,
+            operands: values.operands,
             dead: true,
             ..Superblock::default()
         });
-        Some(self.partial_path(Path { superblock: number, executed: 1 }))
+        Some((self.partial_path(Path { superblock: number, executed: 1 }), values.recorded))
     }
 
     /// Looks at some of the records, for superblocks that run often and were ended for their length: they are translated anew, longer.
@@ -232,6 +254,7 @@ impl Translator {
             first_path: self.paths.len() as u32,
             checked,
             limit: if self.hot.contains(&pc) { MAX_HOT_INSTRUCTIONS } else { MAX_INSTRUCTIONS },
+            memory: self.memory,
         };
         let built = Builder::build(plan, &mut self.code, &mut self.decoder, &mut self.factory);
         self.space.publish(&room, &built.hot, &built.cold);

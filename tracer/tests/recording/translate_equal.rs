@@ -1,4 +1,4 @@
-//! The engine `translate` records what `step` records, instruction for instruction, with the stack pointer at each.
+//! The engine `translate` records what `step` records, instruction for instruction, with the stack pointer and the memory addresses of each.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use trace_format::{Event, Item, Pc, SpEffect, ThreadId, Trace};
 /// What a thread did, one entry after another.
 #[derive(Debug, PartialEq)]
 enum Step {
-    Instruction { pc: Pc, len: u8, sp: u64 },
+    Instruction { pc: Pc, len: u8, sp: u64, addresses: Vec<u64> },
     Event(String),
 }
 
@@ -31,9 +31,9 @@ fn steps(trace: &Trace, thread: ThreadId) -> Vec<Step> {
     let mut stream = trace.stream(thread);
     let (mut steps, mut sp) = (Vec::new(), 0);
     while let Some(item) = stream.next().unwrap() {
-        let (block, executed, sps) = match item {
-            Item::Block { block, sps, .. } => (block, usize::MAX, sps),
-            Item::Partial { block, executed, sps, .. } => (block, executed as usize, sps),
+        let (block, executed, sps, mut memory) = match item {
+            Item::Block { block, sps, memory } => (block, usize::MAX, sps, memory),
+            Item::Partial { block, executed, sps, memory } => (block, executed as usize, sps, memory),
             Item::Event(event) => {
                 if let Event::ThreadStart { sp: new, .. } | Event::SetSp(new) = event {
                     sp = new;
@@ -45,7 +45,9 @@ fn steps(trace: &Trace, thread: ThreadId) -> Vec<Step> {
         let mut recorded = sps.iter();
         for &at in trace.blocks()[block].instructions.iter().take(executed) {
             // Whether the stack pointer is in the stream or follows from the code is each engine's own matter.
-            steps.push(Step::Instruction { pc: at.pc, len: at.len, sp });
+            let (addresses, rest) = memory.split_at(at.memory.into());
+            memory = rest;
+            steps.push(Step::Instruction { pc: at.pc, len: at.len, sp, addresses: addresses.to_vec() });
             sp = match at.sp {
                 SpEffect::Add(bytes) => sp.wrapping_add_signed(bytes.into()),
                 SpEffect::Recorded => *recorded.next().unwrap(),
@@ -57,7 +59,7 @@ fn steps(trace: &Trace, thread: ThreadId) -> Vec<Step> {
 
 fn recorded_by(engine: &str, program: &Path, arguments: &[&str]) -> (Recorded, Vec<Vec<Step>>) {
     // The program inherits the options, and the length of the environment moves its stack.
-    let options = format!("engine={engine:<9}");
+    let options = format!("memory engine={engine:<9}");
     let path = place("trace.bin");
     let output = record_command(&options, &path, program, arguments).output().unwrap();
     let recorded = Recorded { output, outcome: String::new(), path };
@@ -129,6 +131,15 @@ fn instructions_of_every_odd_kind() {
     assert!(assert_equal(&compile("counts.S", &[]), &[]) > 80);
     assert_equal(&compile("long_block.S", &[]), &[]);
     assert_equal(&compile("memory.S", &[]), &[]);
+}
+
+#[test]
+fn memory_operands_of_every_odd_kind() {
+    let program = compile("addresses.S", &[]);
+    assert!(assert_equal(&program, &[]) > 250_000);
+    let (_, threads) = recorded_by("translate", &program, &[]);
+    let count = |step: &Step| if let Step::Instruction { addresses, .. } = step { addresses.len() } else { 0 };
+    assert!(threads[0].iter().map(count).sum::<usize>() > 200_000);
 }
 
 #[test]
