@@ -20,7 +20,7 @@
 
 use std::cmp::Reverse;
 
-use crate::ipdom::{Branch, Reconvergence, distinct_pcs};
+use crate::reconvergence::{Branch, Reconvergence, distinct_pcs};
 use crate::{Choice, Entry, Heuristic, Lane, LaneSet, Ran, WarpView, min_pc};
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -30,6 +30,7 @@ pub(crate) const ENTRY: Entry = Entry {
     file: file!(),
     parameters: &[],
     needs_control_flow: true,
+    runs_blocks: false,
     build: |_, lanes, _| Box::new(Barriers::new(lanes)),
 };
 

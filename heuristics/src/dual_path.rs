@@ -28,6 +28,7 @@ pub(crate) const ENTRY: Entry = Entry {
     file: file!(),
     parameters: &[],
     needs_control_flow: true,
+    runs_blocks: false,
     build: |_, lanes, _| Box::new(Paths { entries, ..Paths::new(lanes, Order::Pc) }),
 };
 

@@ -41,6 +41,7 @@ pub(crate) const ENTRY: Entry = Entry {
         },
     ],
     needs_control_flow: true,
+    runs_blocks: false,
     build: |values, lanes, _| {
         let order = [Order::Turns, Order::Pc][values[1] as usize];
         let splits = Splits::new(lanes, Some(values[0]));

@@ -7,7 +7,9 @@
 use rustc_hash::FxHashMap;
 use trace_format::{Block, BlockTable, Instruction, Kind, Pc, SpEffect};
 
-use crate::{Choice, Group, Lane, LaneSet, LaneState, Observer, Program, Ran, SegmentId, SegmentTable, Spec, WarpView};
+use crate::{
+    Choice, Group, Lane, LaneSet, LaneState, Observer, Program, Ran, Seats, SegmentId, SegmentTable, Spec, WarpView,
+};
 
 fn instruction(token: &str) -> Instruction {
     let digits = token.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -46,6 +48,12 @@ fn groups(states: &[LaneState], live: LaneSet) -> Vec<Group> {
 
 /// The fetches that the heuristic makes of these lanes, as `pc:lanes` with a space between.
 pub(crate) fn schedule(spec: &str, lanes: &[&str]) -> String {
+    schedule_block(spec, lanes.len(), lanes)
+}
+
+/// The same of a block of warps of `width` lanes.
+pub(crate) fn schedule_block(spec: &str, width: usize, lanes: &[&str]) -> String {
+    let seats = Seats::new(width, &lanes.chunks(width).map(<[&str]>::len).collect::<Vec<_>>());
     let lanes: Vec<Vec<Instruction>> = lanes.iter().map(|l| l.split(' ').map(instruction).collect()).collect();
     let mut blocks = BlockTable::default();
     let mut segment_of: FxHashMap<Instruction, SegmentId> = FxHashMap::default();
@@ -84,13 +92,15 @@ pub(crate) fn schedule(spec: &str, lanes: &[&str]) -> String {
     let mut fetches = Vec::new();
     while !live.is_empty() {
         let now = groups(&states, live);
-        let Choice::Run(chosen) = heuristic.choose(&WarpView::new(&states, &now, live, live, LaneSet::EMPTY, &program))
+        let Choice::Run(chosen) =
+            heuristic.choose(&WarpView::new(&states, &now, live, live, LaneSet::EMPTY, &seats, &program))
         else {
             panic!("an example has no locks");
         };
         let first: Lane = chosen.lowest().expect("a choice holds a lane");
         let state = states[first.index()];
         assert!(chosen.is_subset(&live) && chosen.iter().all(|l| states[l.index()].pc == state.pc), "{chosen:?}");
+        assert!(seats.fit(chosen), "{chosen:?} have one home");
         fetches.push(format!("{}:{chosen}", state.pc.0));
         let instruction = lanes[first.index()][at[first.index()]];
         for lane in chosen {
@@ -111,7 +121,7 @@ pub(crate) fn schedule(spec: &str, lanes: &[&str]) -> String {
             falls_to: instruction.next_pc(),
         };
         let now = groups(&states, live);
-        heuristic.executed(&WarpView::new(&states, &now, live, live, LaneSet::EMPTY, &program), &ran);
+        heuristic.executed(&WarpView::new(&states, &now, live, live, LaneSet::EMPTY, &seats, &program), &ran);
     }
     fetches.join(" ")
 }

@@ -7,7 +7,7 @@ use crate::{LaneSet, SegmentId, SegmentTable, WarpView};
 /// What runs next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// These lanes: at least one, all ready, all at one pc.
+    /// These lanes: at least one, all ready, all at one pc, no two of one home.
     Run(LaneSet),
     /// The model would never run again: it must run these lanes first, and they wait.
     Deadlock(LaneSet),

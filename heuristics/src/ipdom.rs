@@ -17,168 +17,43 @@
 //! Worked example: `1 2b 4 6b 8` and `1 2b 6b 8`: lane 1 skips 4. The post-dominator of 2 is 6, so lane 1 waits there: 1, 2 (both), 4 (lane 0),
 //! 6, 8 (both).
 
-use trace_format::Pc;
+use crate::reconvergence::Branch;
+use crate::stack::Stack;
+use crate::{Choice, Entry, Heuristic, Ran, Together, WarpView};
 
-use crate::{Choice, Entry as RegistryEntry, Heuristic, LaneSet, LaneState, PlaceId, Ran, Together, WarpView};
-
-pub(crate) const ENTRY: RegistryEntry = RegistryEntry {
+pub(crate) const ENTRY: Entry = Entry {
     name: "ipdom",
     rule: "SIMT stack: lanes that part wait for each other at the branch's immediate post-dominator.",
     source: "Fung et al. 2007",
     file: file!(),
     parameters: &[],
     needs_control_flow: true,
-    build: |_, lanes, _| Box::new(Ipdom::new(lanes)),
+    runs_blocks: false,
+    build: |_, lanes, _| Box::new(Ipdom { stack: Stack::new(lanes) }),
 };
 
-/// Where lanes reconverge: at this pc of the frame of this level, or when that frame is left.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Reconvergence {
-    pub(crate) pc: Option<Pc>,
-    pub(crate) level: u32,
-}
-
-impl Reconvergence {
-    /// Whether a lane that stands here has come to it.
-    pub(crate) fn is_reached(&self, state: &LaneState) -> bool {
-        state.level < self.level || (state.level == self.level && Some(state.pc) == self.pc)
-    }
-}
-
-#[derive(Clone, Copy)]
-struct StackEntry {
-    lanes: LaneSet,
-    at: Reconvergence,
-}
-
-/// The instruction after which lanes may disagree.
-#[derive(Clone, Copy)]
-pub(crate) struct Branch {
-    pub(crate) lanes: LaneSet,
-    place: PlaceId,
-    level: u32,
-    pub(crate) falls_to: Option<Pc>,
-}
-
-impl Branch {
-    /// The last instruction that ran.
-    pub(crate) fn of(warp: &WarpView, ran: &Ran) -> Branch {
-        let place = warp.segment(ran.segment).place;
-        Branch { lanes: ran.lanes, place, level: ran.level, falls_to: ran.falls_to }
-    }
-
-    /// The last instruction of a run of segments.
-    pub(crate) fn of_run(run: &Together) -> Branch {
-        let segment = &run.segments[run.last()];
-        let (place, level, falls_to) = (segment.place, run.last_level, segment.last().next_pc());
-        Branch { lanes: run.lanes, place, level, falls_to }
-    }
-
-    /// Where its lanes reconverge.
-    pub(crate) fn reconvergence(&self, warp: &WarpView) -> Reconvergence {
-        let pc = warp.program().control_flow.immediate_post_dominator(self.place);
-        Reconvergence { pc, level: self.level }
-    }
-
-    /// How many instructions the block has at which its lanes reconverge.
-    pub(crate) fn block_length_after(&self, warp: &WarpView) -> Option<u32> {
-        warp.program().control_flow.block_length_after(self.place)
-    }
-}
-
 struct Ipdom {
-    /// The bottom entry, which never reconverges, is never popped; the top is last.
-    stack: Vec<StackEntry>,
-    last: Option<Branch>,
-}
-
-impl Ipdom {
-    fn new(lanes: usize) -> Ipdom {
-        let bottom = StackEntry { lanes: LaneSet::first(lanes), at: Reconvergence { pc: None, level: 0 } };
-        Ipdom { stack: vec![bottom], last: None }
-    }
-
-    /// Brings the stack to where the top entry's lanes stand at one pc.
-    fn settle(&mut self, warp: &WarpView) {
-        loop {
-            let bottom = self.stack.len() == 1;
-            let top = self.stack.last_mut().expect("the bottom entry stays");
-            top.lanes = top.lanes & warp.live();
-            let at = top.at;
-            top.lanes = top.lanes - top.lanes.iter().filter(|l| at.is_reached(warp.lane(*l))).collect();
-            if top.lanes.is_empty() && !bottom {
-                self.stack.pop();
-                continue;
-            }
-            let pcs = distinct_pcs(warp, top.lanes);
-            if pcs.len() <= 1 {
-                return;
-            }
-            self.part(warp, pcs);
-        }
-    }
-
-    /// The top entry's lanes stand at these pcs (several): an entry each, above one that waits at the post-dominator.
-    fn part(&mut self, warp: &WarpView, mut pcs: Vec<Pc>) {
-        let top = *self.stack.last().expect("the bottom entry stays");
-        // Lanes may also disagree without a branch of their own: when a function's return joined lanes of several callers.
-        let branch = self.last.filter(|b| !b.lanes.is_disjoint(&top.lanes));
-        let at = branch.map_or(top.at, |b| b.reconvergence(warp));
-        if at == top.at && self.stack.len() > 1 {
-            self.stack.pop();
-        }
-        let falls_to = branch.and_then(|b| b.falls_to);
-        pcs.sort_by_key(|pc| (Some(*pc) != falls_to, *pc));
-        for pc in pcs {
-            let lanes = top.lanes.iter().filter(|l| warp.lane(*l).pc == pc).collect();
-            self.stack.push(StackEntry { lanes, at });
-        }
-        self.last = None;
-    }
-}
-
-/// The pcs at which these lanes stand, each once.
-pub(crate) fn distinct_pcs(warp: &WarpView, lanes: LaneSet) -> Vec<Pc> {
-    let mut pcs: Vec<Pc> = Vec::new();
-    for lane in lanes {
-        let pc = warp.lane(lane).pc;
-        if !pcs.contains(&pc) {
-            pcs.push(pc);
-        }
-    }
-    pcs
+    stack: Stack,
 }
 
 impl Heuristic for Ipdom {
     fn choose(&mut self, warp: &WarpView) -> Choice {
-        self.settle(warp);
-        let mut above = LaneSet::EMPTY;
-        for entry in self.stack.iter().rev() {
-            let lanes = entry.lanes - above;
-            // Who waits for a lock spins; who has it waits, in this entry or below, for the spinning ones to come along.
-            let spinning = lanes & warp.waiting_for_lock();
-            if !spinning.is_empty() {
-                return Choice::Deadlock(spinning);
-            }
-            let ready = lanes & warp.ready();
-            if let Some(lane) = ready.lowest() {
-                return Choice::Run(ready & warp.mates(lane));
-            }
-            above = above | lanes;
+        match self.stack.next(warp) {
+            Ok(next) => Choice::Run(next.lanes),
+            Err(deadlock) => deadlock,
         }
-        Choice::Deadlock(warp.live())
     }
 
     fn executed(&mut self, warp: &WarpView, ran: &Ran) {
-        self.last = Some(Branch::of(warp, ran));
+        self.stack.ran(Branch::of(warp, ran));
     }
 
     fn stays_together(&self, _warp: &WarpView) -> bool {
-        self.stack.len() == 1
+        self.stack.is_whole()
     }
 
     fn ran_together(&mut self, run: &Together) {
-        self.last = Some(Branch::of_run(run));
+        self.stack.ran(Branch::of_run(run));
     }
 }
 

@@ -23,6 +23,7 @@ pub(crate) const ENTRY: Entry = Entry {
     file: file!(),
     parameters: &[],
     needs_control_flow: false,
+    runs_blocks: false,
     build: |_, lanes, _| Box::new(Lee::new(lanes)),
 };
 

@@ -4,8 +4,10 @@
 //! `replay`) checks the answer and moves the lanes. Each model is one file and one line of the [`REGISTRY`].
 
 mod barrier;
+mod block_stack;
 mod control_flow;
 mod dual_path;
+mod dwf;
 mod dws;
 #[cfg(test)]
 mod example;
@@ -19,6 +21,7 @@ mod long;
 mod long_irb;
 mod long_min_pc;
 mod long_min_sp_pc;
+mod lwm;
 mod max_fun_min_pc;
 mod min_pc;
 mod min_sp_pc;
@@ -27,11 +30,15 @@ mod multi_path;
 mod none;
 mod paths;
 mod rd_min_sp_pc;
+mod reconvergence;
 mod registry;
 mod round_robin;
 mod round_robin_eq;
+mod seats;
 mod segment;
 mod splits;
+mod stack;
+mod tbc;
 mod tf_branch;
 mod tf_stack;
 mod warp;
@@ -40,5 +47,6 @@ pub use control_flow::{ControlFlow, Observer};
 pub use heuristic::{Choice, Extent, Heuristic, Ran, Together};
 pub use lanes::{Lane, LaneSet, Lanes, MAX_LANES};
 pub use registry::{Entry, Parameter, ParseError, REGISTRY, Spec, Values};
+pub use seats::Seats;
 pub use segment::{PlaceId, Segment, SegmentId, SegmentTable};
 pub use warp::{Group, LaneState, Program, WarpView};

@@ -25,6 +25,7 @@ pub(crate) const ENTRY: Entry = Entry {
     file: file!(),
     parameters: &[PARAMETER],
     needs_control_flow: false,
+    runs_blocks: false,
     build: |values, lanes, _: &Program| Box::new(Long::new(values[0], lanes)),
 };
 

@@ -18,6 +18,7 @@ pub(crate) const ENTRY: Entry = Entry {
     file: file!(),
     parameters: &[PARAMETER],
     needs_control_flow: false,
+    runs_blocks: false,
     build: |values, lanes, _| Box::new(LongIrb(Long::new(values[0], lanes))),
 };
 

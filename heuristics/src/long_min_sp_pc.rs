@@ -22,6 +22,7 @@ pub(crate) const ENTRY: Entry = Entry {
     file: file!(),
     parameters: &[PARAMETER],
     needs_control_flow: false,
+    runs_blocks: false,
     build: |values, lanes, _| Box::new(LongMinimum::new(values[0], lanes, min_sp_pc::among)),
 };
 

@@ -28,6 +28,7 @@ pub(crate) const ENTRY: Entry = Entry {
         help: "among equal levels: 1 smallest pc; 2 largest stack pointer, then pc; 3 smallest stack pointer, then pc",
     }],
     needs_control_flow: false,
+    runs_blocks: false,
     build: |values, _, _| Box::new(MaxFunMinPc { mode: values[0] }),
 };
 

@@ -32,6 +32,7 @@ pub(crate) const ENTRY: Entry = Entry {
         help: "whether splits at one pc that wait for the same join become one",
     }],
     needs_control_flow: true,
+    runs_blocks: false,
     build: |values, lanes, _| Box::new(Paths { merge: values[0] == 1, ..Paths::new(lanes, Order::Pc) }),
 };
 

@@ -3,7 +3,7 @@
 //! The splits and their joins are those of [`Splits`]; the models differ in which splits compete (the entries of a stack, or all), in which
 //! of them goes first, and in whether splits that stand at one pc become one.
 
-use crate::ipdom::Branch;
+use crate::reconvergence::Branch;
 use crate::splits::{Split, Splits};
 use crate::{Choice, Extent, Heuristic, LaneSet, Ran, Together, WarpView};
 

@@ -45,6 +45,7 @@ pub(crate) const ENTRY: Entry = Entry {
         },
     ],
     needs_control_flow: false,
+    runs_blocks: false,
     build: |values, lanes, _| {
         Box::new(RdMinSpPc {
             hysteresis: values[0],

@@ -78,7 +78,9 @@ pub struct Entry {
     pub parameters: &'static [Parameter],
     /// Whether it looks at [`Program::control_flow`].
     pub needs_control_flow: bool,
-    /// Makes one for a warp of so many lanes, with the values of its parameters in order.
+    /// Whether it runs blocks of warps whose lanes can share fetches; else each warp is on its own.
+    pub runs_blocks: bool,
+    /// Makes one for a warp, or a block, of so many lanes, with the values of its parameters in order.
     pub build: fn(values: &[u32], lanes: usize, program: &Program) -> Box<dyn Heuristic>,
 }
 
@@ -103,6 +105,9 @@ pub static REGISTRY: &[Entry] = &[
     crate::multi_path::ENTRY,
     crate::barrier::ENTRY,
     crate::dws::ENTRY,
+    crate::dwf::ENTRY,
+    crate::tbc::ENTRY,
+    crate::lwm::ENTRY,
 ];
 
 /// A heuristic with its parameters, as a user asks for it: `long:n=4`.
@@ -233,7 +238,13 @@ impl Spec {
         self.entry.needs_control_flow
     }
 
-    /// Makes one for a warp of so many lanes.
+    /// Whether it runs blocks of warps whose lanes can share fetches.
+    #[must_use]
+    pub fn runs_blocks(&self) -> bool {
+        self.entry.runs_blocks
+    }
+
+    /// Makes one for a warp, or a block, of so many lanes.
     #[must_use]
     pub fn build(&self, lanes: usize, program: &Program) -> Box<dyn Heuristic> {
         (self.entry.build)(&self.values, lanes, program)

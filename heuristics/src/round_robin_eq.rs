@@ -20,6 +20,7 @@ pub(crate) const ENTRY: Entry = Entry {
     file: file!(),
     parameters: &[],
     needs_control_flow: false,
+    runs_blocks: false,
     build: |_, _, _| Box::new(RoundRobinEq { last: None, ran: LaneSet::EMPTY }),
 };
 

@@ -6,7 +6,7 @@
 
 use trace_format::Pc;
 
-use crate::ipdom::{Branch, Reconvergence, distinct_pcs};
+use crate::reconvergence::{Branch, Reconvergence, distinct_pcs};
 use crate::{LaneSet, WarpView};
 
 /// Lanes that run together: those that are ready stand at one pc.

@@ -25,6 +25,7 @@ pub(crate) const ENTRY: Entry = Entry {
     file: file!(),
     parameters: &[],
     needs_control_flow: true,
+    runs_blocks: false,
     build: |_, _, _| Box::new(TfStack),
 };
 

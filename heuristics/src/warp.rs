@@ -2,7 +2,7 @@
 
 use trace_format::Pc;
 
-use crate::{ControlFlow, Lane, LaneSet, Segment, SegmentId, SegmentTable};
+use crate::{ControlFlow, Lane, LaneSet, Seats, Segment, SegmentId, SegmentTable};
 
 /// Where a lane stands: all of it holds before its next instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub struct Group {
     pub lanes: LaneSet,
 }
 
-/// A warp as it stands before a choice.
+/// A warp as it stands before a choice; or a block of warps, for a model that runs such ([`crate::Spec::runs_blocks`]).
 #[derive(Clone, Copy)]
 pub struct WarpView<'a> {
     states: &'a [LaneState],
@@ -36,6 +36,7 @@ pub struct WarpView<'a> {
     ready: LaneSet,
     live: LaneSet,
     waiting_for_lock: LaneSet,
+    seats: &'a Seats,
     program: &'a Program,
 }
 
@@ -57,9 +58,16 @@ impl<'a> WarpView<'a> {
         ready: LaneSet,
         live: LaneSet,
         waiting_for_lock: LaneSet,
+        seats: &'a Seats,
         program: &'a Program,
     ) -> WarpView<'a> {
-        WarpView { states, groups, ready, live, waiting_for_lock, program }
+        WarpView { states, groups, ready, live, waiting_for_lock, seats, program }
+    }
+
+    /// Where the lanes sit: which of them could share a fetch.
+    #[must_use]
+    pub fn seats(&self) -> &'a Seats {
+        self.seats
     }
 
     /// How many lanes the warp has, finished ones included.

@@ -1,0 +1,137 @@
+//! `dwf`: dynamic warp formation, threads of any warp that stand at one pc form a warp.
+//!
+//! Fung, Sham, Yuan and Aamodt, *Dynamic warp formation and scheduling for efficient GPU control flow* (MICRO 2007), sections 4 and 5.
+//!
+//! Rule: every lane of a block has a pc. The lanes at one pc form warps in the order in which they came there (lower lanes first), each of the first
+//! lanes left of each home. One instruction is fetched for the first warp of a pc, then a pc is chosen anew by `policy`: *majority*, the one
+//! that most lanes stand at, and it goes on until no lane is left there; *minority*, the one that fewest lanes stand at; *time*,
+//! that of the lane that came first; *pc*, the smallest. Among equals the smallest pc, for *time* the lowest lane.
+//!
+//! It reconverges where the policy brings lanes to one pc at one time, and no earlier warp binds them: with *pc* as `minpc` does, with the others
+//! by chance. It fails where lanes of one home come together, and where the policy lets some run ahead: under *majority* a few stragglers starve
+//! and run the rest alone. Lanes never wait for each other, so it deadlocks nowhere.
+//!
+//! Worked example: two warps of two lanes, `1b 2b 5`, `1b 4 5`, `1b 4 5` and `1b 2b 5` under *pc*: 1 (lanes 0 and 1), 1 (2 and 3), 2 (0 and 3,
+//! whose homes are 0 and 1), 4 (1 and 2), 5 (0 and 3), 5 (1 and 2). 6 fetches, each warp alone makes 4.
+
+use std::cmp::Reverse;
+
+use trace_format::Pc;
+
+use crate::{Choice, Entry, Extent, Group, Heuristic, Lane, LaneSet, Parameter, Ran, Values, WarpView};
+
+pub(crate) const ENTRY: Entry = Entry {
+    name: "dwf",
+    rule: "Lanes of all warps of a block that stand at one pc form a warp, where their homes differ; a policy picks the pc.",
+    source: "Fung et al. 2007",
+    file: file!(),
+    parameters: &[Parameter {
+        name: "policy",
+        values: Values::OneOf(&["majority", "minority", "time", "pc"]),
+        default: 0,
+        help: "which pc is fetched: that of most lanes, of fewest, of the lane that waits longest, or the smallest",
+    }],
+    needs_control_flow: false,
+    runs_blocks: true,
+    build: |values, lanes, _| {
+        let policy = [Policy::Majority, Policy::Minority, Policy::Time, Policy::Pc][values[0] as usize];
+        Box::new(Dwf { policy, came: vec![0; lanes], standing: LaneSet::EMPTY, time: 0, last_pc: None })
+    },
+};
+
+#[derive(Clone, Copy)]
+enum Policy {
+    Majority,
+    Minority,
+    Time,
+    Pc,
+}
+
+struct Dwf {
+    policy: Policy,
+    /// By lane: when it came to where it stands, counted in fetches.
+    came: Vec<u64>,
+    /// The lanes whose `came` is known.
+    standing: LaneSet,
+    time: u64,
+    last_pc: Option<Pc>,
+}
+
+impl Dwf {
+    /// The lanes that can run and could not, or stood elsewhere, come now.
+    fn come(&mut self, ready: LaneSet) {
+        for lane in ready - self.standing {
+            self.came[lane.index()] = self.time;
+        }
+        self.standing = ready;
+    }
+
+    fn pick<'a>(&self, groups: &'a [Group]) -> Option<&'a Group> {
+        let first_came = |group: &Group| group.lanes.iter().map(|l| (self.came[l.index()], l)).min();
+        match self.policy {
+            Policy::Majority => groups
+                .iter()
+                .find(|g| Some(g.pc) == self.last_pc)
+                .or_else(|| groups.iter().min_by_key(|g| (Reverse(g.lanes.len()), g.pc))),
+            Policy::Minority => groups.iter().min_by_key(|g| (g.lanes.len(), g.pc)),
+            Policy::Time => groups.iter().min_by_key(|g| first_came(g)),
+            Policy::Pc => groups.iter().min_by_key(|g| g.pc),
+        }
+    }
+}
+
+impl Heuristic for Dwf {
+    fn extent(&self) -> Extent {
+        Extent::Instruction
+    }
+
+    fn choose(&mut self, warp: &WarpView) -> Choice {
+        self.come(warp.ready());
+        let Some(group) = self.pick(warp.groups()) else { return Choice::Deadlock(warp.live()) };
+        self.last_pc = Some(group.pc);
+        let mut order: Vec<Lane> = group.lanes.iter().collect();
+        order.sort_by_key(|lane| (self.came[lane.index()], *lane));
+        Choice::Run(warp.seats().one_of_each_home(order.into_iter()))
+    }
+
+    fn executed(&mut self, _warp: &WarpView, ran: &Ran) {
+        self.time += 1;
+        self.standing = self.standing - ran.lanes;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::example::{schedule, schedule_block};
+
+    const CROSSED: [&str; 4] = ["1b 2b 5", "1b 4 5", "1b 4 5", "1b 2b 5"];
+
+    #[test]
+    fn lanes_of_two_warps_fill_one() {
+        assert_eq!(schedule_block("dwf:policy=pc", 2, &CROSSED), "1:0-1 1:2-3 2:0,3 4:1-2 5:0,3 5:1-2");
+    }
+
+    #[test]
+    fn majority_stays_at_a_pc_until_nobody_stands_there() {
+        // 4 is not chosen before 1 is empty; then 4 has three lanes, of two homes.
+        let lanes = ["1b 2b 5", "1b 4 5", "1b 4 5", "1b 4 5"];
+        assert_eq!(schedule_block("dwf", 2, &lanes), "1:0-1 1:2-3 4:1-2 4:3 5:1-2 5:3 2:0 5:0");
+    }
+
+    #[test]
+    fn minority_lets_the_few_catch_up() {
+        let lanes = ["1b 2b 5", "1b 4 5", "1b 4 5", "1b 4 5"];
+        assert_eq!(schedule_block("dwf:policy=minority", 4, &lanes), "1:0-3 2:0 5:0 4:1-3 5:1-3");
+    }
+
+    #[test]
+    fn time_runs_who_came_first() {
+        let lanes = ["1b 4 5 6", "1b 2b 5 6"];
+        assert_eq!(schedule("dwf:policy=time", &lanes), "1:0-1 4:0 2:1 5:0-1 6:0-1");
+    }
+
+    #[test]
+    fn lanes_of_one_home_cannot_share() {
+        assert_eq!(schedule_block("dwf:policy=pc", 1, &["1 2", "1 2"]), "1:0 1:1 2:0 2:1");
+    }
+}

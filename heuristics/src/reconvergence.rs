@@ -1,0 +1,71 @@
+//! Where lanes that part at a branch reconverge: what all models with immediate post-dominators have in common.
+
+use trace_format::Pc;
+
+use crate::{LaneSet, LaneState, PlaceId, Ran, Together, WarpView};
+
+/// Where lanes reconverge: at this pc of the frame of this level, or when that frame is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reconvergence {
+    pub(crate) pc: Option<Pc>,
+    pub(crate) level: u32,
+}
+
+impl Reconvergence {
+    /// Whether a lane that stands here has come to it.
+    pub(crate) fn is_reached(&self, state: &LaneState) -> bool {
+        state.level < self.level || (state.level == self.level && Some(state.pc) == self.pc)
+    }
+}
+
+/// The instruction after which lanes may disagree.
+#[derive(Clone, Copy)]
+pub(crate) struct Branch {
+    pub(crate) lanes: LaneSet,
+    place: PlaceId,
+    level: u32,
+    pub(crate) falls_to: Option<Pc>,
+}
+
+impl Branch {
+    /// The last instruction that ran.
+    pub(crate) fn of(warp: &WarpView, ran: &Ran) -> Branch {
+        let place = warp.segment(ran.segment).place;
+        Branch { lanes: ran.lanes, place, level: ran.level, falls_to: ran.falls_to }
+    }
+
+    /// The last instruction of a run of segments.
+    pub(crate) fn of_run(run: &Together) -> Branch {
+        let segment = &run.segments[run.last()];
+        let (place, level, falls_to) = (segment.place, run.last_level, segment.last().next_pc());
+        Branch { lanes: run.lanes, place, level, falls_to }
+    }
+
+    /// The same instruction, run by all these lanes.
+    pub(crate) fn of_all(self, lanes: LaneSet) -> Branch {
+        Branch { lanes, ..self }
+    }
+
+    /// Where its lanes reconverge.
+    pub(crate) fn reconvergence(&self, warp: &WarpView) -> Reconvergence {
+        let pc = warp.program().control_flow.immediate_post_dominator(self.place);
+        Reconvergence { pc, level: self.level }
+    }
+
+    /// How many instructions the block has at which its lanes reconverge.
+    pub(crate) fn block_length_after(&self, warp: &WarpView) -> Option<u32> {
+        warp.program().control_flow.block_length_after(self.place)
+    }
+}
+
+/// The pcs at which these lanes stand, each once.
+pub(crate) fn distinct_pcs(warp: &WarpView, lanes: LaneSet) -> Vec<Pc> {
+    let mut pcs: Vec<Pc> = Vec::new();
+    for lane in lanes {
+        let pc = warp.lane(lane).pc;
+        if !pcs.contains(&pc) {
+            pcs.push(pc);
+        }
+    }
+    pcs
+}

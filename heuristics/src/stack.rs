@@ -1,0 +1,107 @@
+//! The SIMT stack behind `ipdom`, and behind `tbc` and `lwm`, which run it for a whole block of warps.
+
+use trace_format::Pc;
+
+use crate::reconvergence::{Branch, Reconvergence, distinct_pcs};
+use crate::{Choice, LaneSet, WarpView};
+
+#[derive(Clone, Copy)]
+struct StackEntry {
+    lanes: LaneSet,
+    at: Reconvergence,
+    /// The lanes that it had when it came to be.
+    of: LaneSet,
+}
+
+/// What the stack lets run.
+pub(crate) struct Next {
+    /// Ready lanes, all at one pc.
+    pub(crate) lanes: LaneSet,
+    /// The lanes with which their entry came to be: none of the bottom entry, which is as old as the program.
+    pub(crate) of: Option<LaneSet>,
+}
+
+pub(crate) struct Stack {
+    /// The bottom entry, which never reconverges, is never popped; the top is last.
+    entries: Vec<StackEntry>,
+    last: Option<Branch>,
+}
+
+impl Stack {
+    pub(crate) fn new(lanes: usize) -> Stack {
+        let all = LaneSet::first(lanes);
+        let bottom = StackEntry { lanes: all, at: Reconvergence { pc: None, level: 0 }, of: all };
+        Stack { entries: vec![bottom], last: None }
+    }
+
+    /// The lanes that run next.
+    ///
+    /// # Errors
+    /// The deadlock, where none can.
+    pub(crate) fn next(&mut self, warp: &WarpView) -> Result<Next, Choice> {
+        self.settle(warp);
+        let mut above = LaneSet::EMPTY;
+        for (height, entry) in self.entries.iter().enumerate().rev() {
+            let lanes = entry.lanes - above;
+            // Who waits for a lock spins; who has it waits, in this entry or below, for the spinning ones to come along.
+            let spinning = lanes & warp.waiting_for_lock();
+            if !spinning.is_empty() {
+                return Err(Choice::Deadlock(spinning));
+            }
+            let ready = lanes & warp.ready();
+            if let Some(lane) = ready.lowest() {
+                return Ok(Next { lanes: ready & warp.mates(lane), of: (height > 0).then_some(entry.of) });
+            }
+            above = above | lanes;
+        }
+        Err(Choice::Deadlock(warp.live()))
+    }
+
+    /// These lanes have run; the branch is the last instruction of that.
+    pub(crate) fn ran(&mut self, branch: Branch) {
+        self.last = Some(branch);
+    }
+
+    /// Whether no lane waits for others.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.entries.len() == 1
+    }
+
+    /// Brings the stack to where the top entry's lanes stand at one pc.
+    fn settle(&mut self, warp: &WarpView) {
+        loop {
+            let bottom = self.entries.len() == 1;
+            let top = self.entries.last_mut().expect("the bottom entry stays");
+            top.lanes = top.lanes & warp.live();
+            let at = top.at;
+            top.lanes = top.lanes - top.lanes.iter().filter(|l| at.is_reached(warp.lane(*l))).collect();
+            if top.lanes.is_empty() && !bottom {
+                self.entries.pop();
+                continue;
+            }
+            let pcs = distinct_pcs(warp, top.lanes);
+            if pcs.len() <= 1 {
+                return;
+            }
+            self.part(warp, pcs);
+        }
+    }
+
+    /// The top entry's lanes stand at these pcs (several): an entry each, above one that waits at the post-dominator.
+    fn part(&mut self, warp: &WarpView, mut pcs: Vec<Pc>) {
+        let top = *self.entries.last().expect("the bottom entry stays");
+        // Lanes may also disagree without a branch of their own: when a function's return joined lanes of several callers.
+        let branch = self.last.filter(|b| !b.lanes.is_disjoint(&top.lanes));
+        let at = branch.map_or(top.at, |b| b.reconvergence(warp));
+        if at == top.at && self.entries.len() > 1 {
+            self.entries.pop();
+        }
+        let falls_to = branch.and_then(|b| b.falls_to);
+        pcs.sort_by_key(|pc| (Some(*pc) != falls_to, *pc));
+        for pc in pcs {
+            let lanes = top.lanes.iter().filter(|l| warp.lane(*l).pc == pc).collect();
+            self.entries.push(StackEntry { lanes, at, of: lanes });
+        }
+        self.last = None;
+    }
+}
