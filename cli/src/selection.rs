@@ -25,6 +25,10 @@ pub(crate) struct Selection {
     #[arg(long, short = 'W', value_name = "LANES")]
     pub(crate) warp_size: Option<usize>,
 
+    /// Warps in a block, for the models that let lanes of several warps share fetches (dwf, tbc, lwm). Default: as many as have 256 lanes together
+    #[arg(long, value_name = "WARPS")]
+    pub(crate) warps_per_block: Option<usize>,
+
     /// Which lanes share a warp: consecutive, round-robin, similarity
     #[arg(long, value_name = "HOW", default_value = "consecutive")]
     pub(crate) group: Grouping,
@@ -39,7 +43,12 @@ impl Selection {
 
     /// How those lanes are replayed, with nothing beside the counts.
     pub(crate) fn options(&self) -> ReplayOptions {
-        ReplayOptions { warp_size: self.warp_size, grouping: self.group, ..ReplayOptions::default() }
+        ReplayOptions {
+            warp_size: self.warp_size,
+            warps_per_block: self.warps_per_block,
+            grouping: self.group,
+            ..ReplayOptions::default()
+        }
     }
 }
 

@@ -9,22 +9,30 @@ pub(crate) fn of(outcomes: &[Outcome]) -> String {
     let mut text = String::new();
     let Some(first) = outcomes.first() else { return text };
     let slots = |fetches: u64| first.upper_bound as f64 / (fetches as f64 * first.warp_size as f64);
-    let mut rows: Vec<[String; 5]> = Vec::new();
+    let mut rows: Vec<[String; 6]> = Vec::new();
     for outcome in outcomes.iter().filter(|o| o.is_complete()) {
         let fetches = outcome.counts.fetches();
-        let place = place(outcome).map_or_else(String::new, percent);
+        let place = outcome.place().map_or_else(String::new, percent);
+        let rank = outcome.rank.map_or_else(String::new, |rank| rank.to_string());
         let efficiency = outcome.simt_efficiency().map_or_else(String::new, percent);
         let divergent = percent(outcome.counts.divergent_fetches as f64 / fetches.max(1) as f64);
-        rows.push([outcome.heuristic.clone(), grouped(fetches), efficiency, divergent, place]);
+        rows.push([outcome.heuristic.clone(), grouped(fetches), efficiency, divergent, place, rank]);
     }
     let bound = |name: &str, fetches: u64, place: &str| {
-        [name.to_owned(), grouped(fetches), percent(slots(fetches)), String::new(), place.to_owned()]
+        [name.to_owned(), grouped(fetches), percent(slots(fetches)), String::new(), place.to_owned(), String::new()]
     };
     if first.upper_bound > 0 {
-        rows.push(bound("(least possible)", first.lower_bound, "100.0%"));
+        let of_blocks = |blocks: bool| outcomes.iter().find(|o| (o.warps_per_block > 1) == blocks);
+        if let Some(outcome) = of_blocks(false) {
+            rows.push(bound("(least possible)", outcome.lower_bound, "100.0%"));
+        }
+        if let Some(outcome) = of_blocks(true) {
+            let name = format!("(least possible of {} warps together)", outcome.warps_per_block);
+            rows.push(bound(&name, outcome.lower_bound, "100.0%"));
+        }
         rows.push(bound("(nothing shared)", first.upper_bound, "0.0%"));
     }
-    rows.insert(0, ["heuristic", "fetches", "SIMT efficiency", "divergent", "of best"].map(str::to_owned));
+    rows.insert(0, ["heuristic", "fetches", "SIMT efficiency", "divergent", "of best", "rank"].map(str::to_owned));
     text += &aligned(&rows, |column| if column == 0 { Align::Left } else { Align::Right });
     for outcome in outcomes.iter().filter(|o| !o.is_complete()) {
         let _ = writeln!(text, "{}", outcome.status());
@@ -77,19 +85,13 @@ pub(crate) fn legend(outcomes: &[Outcome]) -> String {
     let Some(first) = outcomes.first() else { return String::new() };
     format!(
         "fetches: warp instructions of {} warp{} of {} lanes; SIMT efficiency: {} thread instructions / (fetches x {})\n\
-         divergent: share of fetches with fewer active lanes than live ones; of best: 100% is the least possible, 0% nothing shared",
+         divergent: share of fetches with fewer active lanes than live ones; of best: 100% is the least possible, 0% nothing shared; rank: by fetches",
         first.warps,
         if first.warps == 1 { "" } else { "s" },
         first.warp_size,
         grouped(first.upper_bound),
         first.warp_size,
     )
-}
-
-/// Where the fetches lie between nothing shared (0) and the least possible (1).
-fn place(outcome: &Outcome) -> Option<f64> {
-    let room = outcome.upper_bound.checked_sub(outcome.lower_bound).filter(|r| *r > 0)?;
-    Some((outcome.upper_bound - outcome.counts.fetches()) as f64 / room as f64)
 }
 
 /// `1234567` as `1,234,567`.

@@ -9,7 +9,7 @@ use crate::{Choice, LaneSet, WarpView};
 struct StackEntry {
     lanes: LaneSet,
     at: Reconvergence,
-    /// The lanes that it had when it came to be.
+    /// The lanes that it had when it came to be, or after its last branch.
     of: LaneSet,
 }
 
@@ -17,7 +17,7 @@ struct StackEntry {
 pub(crate) struct Next {
     /// Ready lanes, all at one pc.
     pub(crate) lanes: LaneSet,
-    /// The lanes with which their entry came to be: none of the bottom entry, which is as old as the program.
+    /// The lanes that their entry had after its last branch: none of the bottom entry, which is as old as the program.
     pub(crate) of: Option<LaneSet>,
 }
 
@@ -74,7 +74,12 @@ impl Stack {
             let top = self.entries.last_mut().expect("the bottom entry stays");
             top.lanes = top.lanes & warp.live();
             let at = top.at;
-            top.lanes = top.lanes - top.lanes.iter().filter(|l| at.is_reached(warp.lane(*l))).collect();
+            let arrived: LaneSet = top.lanes.iter().filter(|l| at.is_reached(warp.lane(*l))).collect();
+            if !arrived.is_empty() {
+                // Some went on and some have arrived: a branch all the same, one side of which is over.
+                top.lanes = top.lanes - arrived;
+                top.of = top.lanes;
+            }
             if top.lanes.is_empty() && !bottom {
                 self.entries.pop();
                 continue;

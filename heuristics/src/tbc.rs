@@ -56,6 +56,20 @@ mod tests {
     }
 
     #[test]
+    fn those_that_go_round_again_are_compacted() {
+        // After the first round lane 1 leaves the loop; lanes 0 and 3 then share a warp.
+        let lanes = ["1 2b 1 2b 5", "1 2b 5", "1 2b 5", "1 2b 1 2b 5"];
+        assert_eq!(schedule_block("tbc", 2, &lanes), "1:0-1 1:2-3 2:0-1 2:2-3 1:0,3 2:0,3 5:0-1 5:2-3");
+        let lanes = ["1 2b 1 2b 1 2b 5", "1 2b 5", "1 2b 1 2b 5", "1 2b 1 2b 1 2b 5"];
+        let fetches = "1:0-1 1:2-3 2:0-1 2:2-3 1:0,3 1:2 2:0,3 2:2 1:0,3 2:0,3 5:0-1 5:2-3";
+        assert_eq!(schedule_block("tbc", 2, &lanes), fetches);
+        // At the third round lanes 0 and 3 are left of two warps, {0, 1} and {3}.
+        let lanes = ["1 2b 1 2b 1 2b 5", "1 2b 1 2b 5", "1 2b 5", "1 2b 1 2b 1 2b 5"];
+        let fetches = "1:0-1 1:2-3 2:0-1 2:2-3 1:0-1 1:3 2:0-1 2:3 1:0,3 2:0,3 5:0-1 5:2-3";
+        assert_eq!(schedule_block("tbc", 2, &lanes), fetches);
+    }
+
+    #[test]
     fn a_nested_branch_compacts_anew_and_its_entry_keeps_its_warps() {
         // Lanes 0, 3, 5 go to 2 in the warps {0, 3} and {5}; at 3 lanes 0 and 5 share a warp, and at 6 the two warps return.
         let (in_both, in_outer, in_none) = ("1b 2b 3b 6b 9", "1b 2b 4 6b 9", "1b 8 9");

@@ -2,7 +2,8 @@
 //!
 //! *Lower bound.* In one phase of one warp, the lane that runs a static instruction most often, n times, needs n fetches of it, and no fetch of another
 //! instruction helps; so the phase needs at least the sum over instructions of the largest count that any lane has. A phase ends
-//! where all lanes of the warp meet at one barrier: what lies before is fetched before what lies after, so the phases' bounds add up.
+//! where all lanes of the warp meet at one barrier: what lies before is fetched before what lies after, so the phases' bounds add up. In a
+//! block of warps, lanes that have one home can't share a fetch either, so what counts there is the largest sum over the lanes of any home.
 //!
 //! *Optimum of two lanes.* A schedule of two lanes is a common supersequence of their instructions, and each such sequence is a schedule. The
 //! shortest has (n + m + D) / 2 instructions, where D is the number of instructions to delete and insert to make one lane of the other:
@@ -14,6 +15,7 @@ use heuristics::{SegmentId, SegmentTable};
 use rustc_hash::FxHashSet;
 
 use crate::survey::Survey;
+use crate::warps::Unit;
 use crate::{Batch, Control, Entry, LaneStream, MeetingId, Result};
 
 /// The most steps that the search for an optimum may take: seconds. Beyond it the optimum is not told.
@@ -93,35 +95,38 @@ fn phases<'a>(survey: &'a Survey, lanes: &[usize]) -> Vec<Phases<'a>> {
     lanes.iter().map(phases).collect()
 }
 
-/// The fetches that a warp of these lanes needs at least.
-pub(crate) fn least_fetches(survey: &Survey, lanes: &[usize]) -> Result<u64> {
-    match least_by_phase(survey, lanes, &cuts(survey, lanes))? {
+/// The fetches that a warp of these lanes, or a block of warps, needs at least.
+pub(crate) fn least_fetches(survey: &Survey, unit: &Unit) -> Result<u64> {
+    let columns = unit.columns();
+    match least_by_phase(survey, &columns, &cuts(survey, &unit.lanes))? {
         Some(fetches) => Ok(fetches),
         // Lanes that come to the same barriers in different orders: one phase.
-        None => Ok(least_by_phase(survey, lanes, &Cuts::default())?.unwrap_or(0)),
+        None => Ok(least_by_phase(survey, &columns, &Cuts::default())?.unwrap_or(0)),
     }
 }
 
-fn least_by_phase(survey: &Survey, lanes: &[usize], cuts: &Cuts) -> Result<Option<u64>> {
+fn least_by_phase(survey: &Survey, columns: &[Vec<usize>], cuts: &Cuts) -> Result<Option<u64>> {
     let segments = survey.source().segments();
     // Packed: it is asked for at every step of every lane.
     let place_of: Vec<u32> = segments.iter().map(|(_, s)| s.place.0).collect();
-    let mut lanes = phases(survey, lanes);
+    let mut columns: Vec<Vec<Phases>> = columns.iter().map(|lanes| phases(survey, lanes)).collect();
     let (mut counts, mut most) = (vec![0u64; segments.places()], vec![0u64; segments.places()]);
     let (mut visited, mut of_phase): (Vec<SegmentId>, Vec<SegmentId>) = (Vec::new(), Vec::new());
     let mut total = 0;
     loop {
         let mut end = None;
-        for lane in &mut lanes {
-            let this = lane.next(cuts, |id| {
-                let count = &mut counts[place_of[id.0 as usize] as usize];
-                if *count == 0 {
-                    visited.push(id);
+        for column in &mut columns {
+            for lane in column {
+                let this = lane.next(cuts, |id| {
+                    let count = &mut counts[place_of[id.0 as usize] as usize];
+                    if *count == 0 {
+                        visited.push(id);
+                    }
+                    *count += 1;
+                })?;
+                if *end.get_or_insert(this) != this {
+                    return Ok(None);
                 }
-                *count += 1;
-            })?;
-            if *end.get_or_insert(this) != this {
-                return Ok(None);
             }
             for id in visited.drain(..) {
                 let place = place_of[id.0 as usize] as usize;
@@ -140,15 +145,19 @@ fn least_by_phase(survey: &Survey, lanes: &[usize], cuts: &Cuts) -> Result<Optio
     }
 }
 
-/// The fetches that the best schedule of a warp of one or two lanes needs; none for more lanes, or when finding it would take too long.
-pub(crate) fn optimum(survey: &Survey, lanes: &[usize]) -> Result<Option<u64>> {
-    let [a, b] = lanes else {
-        return Ok(if let [only] = lanes { Some(survey.lanes[*only].instructions) } else { None });
+/// The fetches that the best schedule of a warp of one or two lanes needs; none for more lanes or warps, or when finding it would take too long.
+pub(crate) fn optimum(survey: &Survey, unit: &Unit) -> Result<Option<u64>> {
+    let (one_warp, lanes) = (unit.seats.warps().len() == 1, &unit.lanes);
+    let [a, b] = lanes[..] else {
+        return Ok(if let [only] = lanes[..] { Some(survey.lanes[only].instructions) } else { None });
     };
+    if !one_warp {
+        return Ok(None);
+    }
     let segments = survey.source().segments();
     let numbers = Numbers::of(segments);
     let cuts = cuts(survey, lanes);
-    let mut pair = phases(survey, &[*a, *b]);
+    let mut pair = phases(survey, &[a, b]);
     let (mut total, mut steps) = (0, 0);
     let mut sequences: [Vec<u32>; 2] = Default::default();
     loop {

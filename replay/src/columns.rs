@@ -47,7 +47,12 @@ pub static COLUMNS: &[Column] = &[
     setting("threads", "Threads in the trace, replayed or not.", |s| json!(s.threads)),
     of("lanes", "Lanes replayed: threads that came to the region.", |o| json!(o.lanes)),
     of("warp_size", "Seats in a warp, W.", |o| json!(o.warp_size)),
-    of("warps", "Warps, each replayed on its own.", |o| json!(o.warps)),
+    of("warps", "Warps.", |o| json!(o.warps)),
+    of(
+        "warps_per_block",
+        "Warps that were replayed together, so that their lanes could share fetches; 1: each on its own.",
+        |o| json!(o.warps_per_block),
+    ),
     of("heuristic", "The reconvergence model, every parameter spelt out.", |o| json!(o.heuristic)),
     of("status", "`ok`, or the sentence that says why there are no numbers (a deadlock).", |o| json!(o.status())),
     counted("fetches", "Warp instructions: instructions issued, each for all its active lanes.", |o| {
@@ -57,9 +62,11 @@ pub static COLUMNS: &[Column] = &[
         json!(o.counts.thread_instructions())
     }),
     counted("simt_efficiency", "thread_instructions / (fetches x warp_size): 0 to 1.", |o| json!(o.simt_efficiency())),
-    counted("divergent_fetches", "Warp instructions issued for fewer lanes than were live (not finished).", |o| {
-        json!(o.counts.divergent_fetches)
-    }),
+    counted(
+        "divergent_fetches",
+        "Warp instructions issued for fewer lanes than were live (not finished); in a block, for fewer than had homes of live lanes.",
+        |o| json!(o.counts.divergent_fetches),
+    ),
     counted("divergent_instructions", "Thread instructions in divergent fetches.", |o| {
         json!(o.counts.divergent_instructions)
     }),
@@ -84,7 +91,7 @@ pub static COLUMNS: &[Column] = &[
     lost("lost_to_empty_seat", "The warp has fewer lanes than seats.", Cause::EmptySeat),
     of(
         "lower_bound",
-        "Warp instructions that any schedule needs at least: per warp, phase (between barriers at which all its lanes meet) and static instruction the largest number of times that one lane runs it, summed.",
+        "Warp instructions that any schedule needs at least: per warp, phase (between barriers at which all its lanes meet) and static instruction the largest number of times that one lane runs it (in a block: that the lanes of one home together run it), summed.",
         |o| json!(o.lower_bound),
     ),
     of(
@@ -95,6 +102,16 @@ pub static COLUMNS: &[Column] = &[
     of("upper_bound", "Warp instructions when nothing is shared: the thread instructions of all lanes.", |o| {
         json!(o.upper_bound)
     }),
+    counted(
+        "rank",
+        "1 for the fewest warp instructions of all heuristics that were replayed with it; equals share a rank.",
+        |o| json!(o.rank),
+    ),
+    counted(
+        "of_best",
+        "(upper_bound - fetches) / (upper_bound - lower_bound): 1 for the least possible, 0 for nothing shared; none where the bounds are equal.",
+        |o| json!(o.place()),
+    ),
     counted("active_histogram", "Warp instructions with 1, 2 … W active lanes.", |o| json!(o.counts.active)),
     of("lane_instructions", "Thread instructions of each lane, in lane order.", |o| json!(o.lane_instructions)),
     counted(

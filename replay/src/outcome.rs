@@ -14,17 +14,21 @@ pub struct Outcome {
     pub warp_size: usize,
     /// How many warps there were.
     pub warps: usize,
+    /// How many of them were replayed together in one block: the most of any block; 1 where each warp was on its own.
+    pub warps_per_block: usize,
     /// What was counted; means nothing after a deadlock.
     pub counts: Counts,
-    /// How the replay ended; the first deadlock of any warp.
+    /// How the replay ended; the first deadlock of any warp or block.
     pub end: End,
     /// No schedule needs fewer fetches: over each warp's phases (between barriers at which all its lanes meet) and instructions, the
-    /// largest number of times that any of its lanes runs it.
+    /// largest number of times that any of its lanes runs it; over blocks, that all lanes of any home together run it.
     pub lower_bound: u64,
     /// The fetches of the best schedule possible, locks aside; known for warps of one or two lanes.
     pub optimum: Option<u64>,
     /// No schedule needs more: every lane alone.
     pub upper_bound: u64,
+    /// 1 for the fewest fetches of all heuristics that were replayed with it and came to their end; equals share a rank. None after a deadlock.
+    pub rank: Option<usize>,
     /// Thread instructions of each lane.
     pub lane_instructions: Vec<u64>,
     /// The schedule's hash, where it was asked for.
@@ -33,7 +37,7 @@ pub struct Outcome {
     pub memory: Option<MemoryClasses>,
     /// The lost lane-slots by cause and place, where they were asked for.
     pub causes: Option<Causes>,
-    /// Fetches of each warp, in order.
+    /// Fetches of each warp, or of each block of warps, in order.
     pub warp_fetches: Vec<u64>,
     /// Who went where, and how many lanes were active where, where it was asked for.
     pub profile: Option<Profile>,
@@ -50,6 +54,15 @@ pub struct Profile {
     pub active_lanes: ActiveLanes,
 }
 
+/// Tells each outcome its rank among all.
+pub(crate) fn rank(outcomes: &mut [Outcome]) {
+    let mut fetches: Vec<u64> = outcomes.iter().filter(|o| o.is_complete()).map(|o| o.counts.fetches()).collect();
+    fetches.sort_unstable();
+    for outcome in outcomes.iter_mut().filter(|o| o.is_complete()) {
+        outcome.rank = Some(1 + fetches.partition_point(|f| *f < outcome.counts.fetches()));
+    }
+}
+
 impl Outcome {
     /// Thread instructions / (fetches x warp size): 0 to 1. None when nothing was fetched.
     #[must_use]
@@ -62,6 +75,14 @@ impl Outcome {
     #[must_use]
     pub fn lost_slots(&self) -> u64 {
         self.counts.fetches() * self.warp_size as u64 - self.counts.thread_instructions()
+    }
+
+    /// Where its fetches lie between nothing shared (0) and the least possible (1): (upper bound - fetches) / (upper bound - lower bound). None
+    /// where the bounds are equal.
+    #[must_use]
+    pub fn place(&self) -> Option<f64> {
+        let room = self.upper_bound.checked_sub(self.lower_bound).filter(|r| *r > 0)?;
+        Some(self.upper_bound.saturating_sub(self.counts.fetches()) as f64 / room as f64)
     }
 
     /// Whether every lane ran to its end.

@@ -1,4 +1,4 @@
-//! A replay from lanes to outcomes: survey, warps, one job per heuristic and warp on all cores, sums.
+//! A replay from lanes to outcomes: survey, warps and blocks of warps, one job per heuristic and warp or block on all cores, sums.
 
 use std::io::Write;
 use std::path::Path;
@@ -13,9 +13,9 @@ use crate::metrics::{
     ActiveCounter, Causes, Checker, EdgeCounter, LaneMap, LaneMapPlan, LaneMapper, LostSlots, MemoryClasses, Metric,
     ScheduleHash, ScheduleWriter,
 };
-use crate::outcome::Profile;
+use crate::outcome::{Profile, rank};
 use crate::survey::Survey;
-use crate::warps::{Grouping, warp_size, warps};
+use crate::warps::{Grouping, Unit, blocks, single_warps, warp_size, warps};
 use crate::{Error, LaneSource, Outcome, Result};
 
 /// What is asked of a replay beside its heuristics.
@@ -25,6 +25,8 @@ pub struct ReplayOptions {
     pub warp_size: Option<usize>,
     /// How lanes are put into warps. Default: consecutive.
     pub grouping: Grouping,
+    /// Warps in a block, for the models that run blocks ([`Spec::runs_blocks`]). Default: as many as have [`heuristics::MAX_LANES`] lanes together.
+    pub warps_per_block: Option<usize>,
     /// Whether the checker judges every step. Default: no.
     pub check: bool,
     /// Whether to hash the schedule. Default: no.
@@ -47,7 +49,7 @@ pub struct ScheduleFile<'a> {
     pub path: &'a Path,
 }
 
-/// What a job, one heuristic on one warp, found.
+/// What a job, one heuristic on one warp or block, found.
 struct Part {
     counts: Counts,
     end: End,
@@ -65,7 +67,7 @@ pub struct Prepared<'a> {
     briefs: Vec<Brief>,
 }
 
-/// Replays the lanes under each heuristic. `done` is called after each job (one heuristic on one warp) with the jobs done so far and
+/// Replays the lanes under each heuristic. `done` is called after each job (one heuristic on one warp or block) with the jobs done so far and
 /// all jobs. Results do not depend on the number of workers.
 ///
 /// # Errors
@@ -115,19 +117,27 @@ impl<'a> Prepared<'a> {
         let source = survey.source();
         let size = warp_size(source.lanes(), options.warp_size)?;
         let warps = warps(survey, size, options.grouping);
-        let bounds: Vec<u64> = warps.par_iter().map(|w| least_fetches(survey, w)).collect::<Result<_>>()?;
-        let optima: Option<Vec<u64>> =
-            warps.par_iter().map(|w| optimum(survey, w)).collect::<Result<Vec<_>>>()?.into_iter().collect();
-        let jobs: Vec<(usize, usize)> = (0..specs.len()).flat_map(|s| (0..warps.len()).map(move |w| (s, w))).collect();
-        let run = |(spec, warp): (usize, usize), out: Option<(&mut dyn Write, &Path)>| {
-            run_job(survey, program, briefs, &specs[spec], (warp, &warps[warp], size), options, out)
+        let kinds = [
+            Units::new(survey, single_warps(&warps, size))?,
+            match specs.iter().any(Spec::runs_blocks) {
+                true => Units::new(survey, blocks(&warps, size, options.warps_per_block)?)?,
+                false => Units::default(),
+            },
+        ];
+        let units_of = |spec: &Spec| &kinds[usize::from(spec.runs_blocks())];
+        let jobs: Vec<(usize, usize)> =
+            specs.iter().enumerate().flat_map(|(s, spec)| (0..units_of(spec).all.len()).map(move |u| (s, u))).collect();
+        let run = |(spec, unit): (usize, usize), out: Option<(&mut dyn Write, &Path)>| {
+            let spec = &specs[spec];
+            run_job(survey, program, briefs, spec, (unit, &units_of(spec).all[unit]), options, out)
         };
         let parts: Vec<Part> = match schedule {
             // A file has one order of fetches: the jobs run one after another.
             Some(file) => {
                 let mut parts = Vec::with_capacity(jobs.len());
                 for (n, job) in jobs.iter().enumerate() {
-                    writeln!(file.out, "heuristic {} warp {}", specs[job.0], job.1)
+                    let kind = if specs[job.0].runs_blocks() { "block" } else { "warp" };
+                    writeln!(file.out, "heuristic {} {kind} {}", specs[job.0], job.1)
                         .map_err(|source| Error::Write { path: file.path.to_owned(), source })?;
                     parts.push(run(*job, Some((file.out, file.path)))?);
                     done(n + 1, jobs.len());
@@ -156,9 +166,11 @@ impl<'a> Prepared<'a> {
             warps: warps.len(),
             counts: sum_counts(parts, size),
             end: first_deadlock(parts),
-            lower_bound: bounds.iter().sum(),
-            optimum: optima.as_ref().map(|o| o.iter().sum()),
+            warps_per_block: units_of(spec).most_warps(),
+            lower_bound: units_of(spec).lower_bound,
+            optimum: units_of(spec).optimum,
             upper_bound: lane_instructions.iter().sum(),
+            rank: None,
             lane_instructions: lane_instructions.clone(),
             schedule_fnv1a64: parts
                 .iter()
@@ -171,7 +183,36 @@ impl<'a> Prepared<'a> {
             profile: sum_profile(parts),
             lane_maps: parts.iter().filter_map(|p| p.lane_map.clone()).collect(),
         };
-        Ok(specs.iter().zip(parts.chunks(warps.len().max(1))).map(outcome).collect())
+        let mut left = &parts[..];
+        let outcomes = specs.iter().map(|spec| {
+            let (own, rest) = left.split_at(units_of(spec).all.len());
+            left = rest;
+            outcome((spec, own))
+        });
+        let mut outcomes: Vec<Outcome> = outcomes.collect();
+        rank(&mut outcomes);
+        Ok(outcomes)
+    }
+}
+
+/// Warps or blocks, and what holds for all of them together.
+#[derive(Default)]
+struct Units {
+    all: Vec<Unit>,
+    lower_bound: u64,
+    optimum: Option<u64>,
+}
+
+impl Units {
+    fn new(survey: &Survey, all: Vec<Unit>) -> Result<Units> {
+        let bounds: Vec<u64> = all.par_iter().map(|u| least_fetches(survey, u)).collect::<Result<_>>()?;
+        let optima: Option<Vec<u64>> =
+            all.par_iter().map(|u| optimum(survey, u)).collect::<Result<Vec<_>>>()?.into_iter().collect();
+        Ok(Units { all, lower_bound: bounds.iter().sum(), optimum: optima.map(|o| o.iter().sum()) })
+    }
+
+    fn most_warps(&self) -> usize {
+        self.all.iter().map(|unit| unit.seats.warps().len()).max().unwrap_or(1)
     }
 }
 
@@ -180,18 +221,20 @@ fn run_job(
     program: &Program,
     briefs: &[Brief],
     spec: &Spec,
-    (warp, lanes, warp_size): (usize, &[usize], usize),
+    (number, unit): (usize, &Unit),
     options: &ReplayOptions,
     out: Option<(&mut dyn Write, &Path)>,
 ) -> Result<Part> {
+    let (lanes, seats) = (&unit.lanes, &unit.seats);
+    let most_active = lanes.len().min(seats.width());
     let mut heuristic = spec.build(lanes.len(), program);
-    let mut checker = options.check.then(|| Checker::new(survey.source(), lanes));
+    let mut checker = options.check.then(|| Checker::new(survey.source(), &unit.warps()));
     let mut hash = options.schedule_hash.then(|| ScheduleHash::new(lanes.len()));
-    let mut memory = options.memory.then(|| MemoryClasses::new(lanes.len()));
-    let mut lost = options.causes.then(|| LostSlots::new(lanes.len(), warp_size));
-    let mut edges = options.profile.then(|| EdgeCounter::new(lanes.len(), warp_size));
-    let mut active = options.profile.then(|| ActiveCounter::new(lanes.len()));
-    let mut mapper = options.lane_map.as_ref().and_then(|plan| LaneMapper::new(lanes.len(), warp, plan));
+    let mut memory = options.memory.then(|| MemoryClasses::new(most_active));
+    let mut lost = options.causes.then(|| LostSlots::new(lanes.len(), seats));
+    let mut edges = options.profile.then(|| EdgeCounter::new(lanes.len(), seats.width()));
+    let mut active = options.profile.then(|| ActiveCounter::new(most_active));
+    let mut mapper = options.lane_map.as_ref().and_then(|plan| LaneMapper::new(lanes.len(), number, plan));
     let mut writer = out.map(|(out, path)| ScheduleWriter::new(out, path, lanes.len()));
     let mut metrics: Vec<&mut dyn Metric> = Vec::new();
     metrics.extend(checker.as_mut().map(|m| m as &mut dyn Metric));
@@ -202,7 +245,7 @@ fn run_job(
     metrics.extend(active.as_mut().map(|m| m as &mut dyn Metric));
     metrics.extend(mapper.as_mut().map(|m| m as &mut dyn Metric));
     metrics.extend(writer.as_mut().map(|m| m as &mut dyn Metric));
-    let (counts, end) = Replay::new(survey, program, briefs, lanes)?.run(spec, &mut *heuristic, &mut metrics)?;
+    let (counts, end) = Replay::new(survey, program, briefs, unit)?.run(spec, &mut *heuristic, &mut metrics)?;
     if let Some(checker) = checker {
         checker.finish(&counts, &end)?;
     }
@@ -210,7 +253,7 @@ fn run_job(
     let profile = edges.zip(active);
     let profile =
         profile.map(|(edges, active)| Profile { edges: edges.finish(), active_lanes: active.finish(program) });
-    let lane_map = mapper.map(|m| m.finish(warp, lanes));
+    let lane_map = mapper.map(|m| m.finish(number, lanes));
     Ok(Part { counts, end, hash: hash.map(|h| h.value()), memory, causes, profile, lane_map })
 }
 

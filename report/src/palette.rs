@@ -10,7 +10,7 @@
 pub type Colour = (u8, u8, u8);
 
 /// The colour of each heuristic, by its name without parameters.
-pub const COLOURS: [(&str, Colour); 19] = [
+pub const COLOURS: [(&str, Colour); 22] = [
     ("minpc", (0xE6, 0x9F, 0x00)),
     ("minsp-pc", (0x00, 0x72, 0xB2)),
     ("maxfun-minpc", (0x00, 0x9E, 0x73)),
@@ -30,6 +30,9 @@ pub const COLOURS: [(&str, Colour); 19] = [
     ("multi-path", (0xAA, 0xAA, 0x55)),
     ("barrier", (0xAA, 0x55, 0x33)),
     ("dws", (0x88, 0x88, 0xFF)),
+    ("dwf", (0x66, 0xFF, 0x77)),
+    ("tbc", (0x33, 0x55, 0x77)),
+    ("lwm", (0x00, 0x33, 0x88)),
 ];
 
 /// The colour of heuristics that have none of their own.

@@ -119,13 +119,11 @@ fn specs(args: &Args) -> Vec<Spec> {
 
 fn replay_view(args: &Args, view: &View, specs: &[Spec]) -> anyhow::Result<Vec<Outcome>> {
     let options = ReplayOptions {
-        warp_size: args.selection.warp_size,
-        grouping: args.selection.group,
         check: args.check,
         schedule_hash: args.schedule_hash,
         memory: args.memory,
         causes: args.by.is_some(),
-        ..ReplayOptions::default()
+        ..args.selection.options()
     };
     let bar = progress();
     let done = |n: usize, all: usize| {

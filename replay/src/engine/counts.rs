@@ -1,11 +1,11 @@
 //! What the engine counts of every replay.
 
-/// Counts of one warp's replay.
+/// Counts of the replay of one warp, or of one block of warps.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Fetches by number of active lanes: index 0 is one lane.
     pub active: Vec<u64>,
-    /// Fetches with fewer active lanes than live ones.
+    /// Fetches with fewer active lanes than live ones; in a block of warps, than there are homes with a live lane.
     pub divergent_fetches: u64,
     /// Thread instructions in those fetches.
     pub divergent_instructions: u64,
@@ -19,7 +19,7 @@ impl Counts {
         Counts { active: vec![0; lanes], ..Counts::default() }
     }
 
-    /// So many instructions were fetched for `active` lanes, all that are live or, `divergent`, not all.
+    /// So many instructions were fetched for `active` lanes: all that could be active or, `divergent`, not all.
     #[inline]
     pub(crate) fn fetched(&mut self, active: usize, divergent: bool, instructions: u64) {
         self.active[active - 1] += instructions;

@@ -1,4 +1,4 @@
-//! The engine: moves the lanes of one warp as a heuristic chooses. It knows no model.
+//! The engine: moves the lanes of one warp, or of a block of warps, as a heuristic chooses. It knows no model.
 //!
 //! Lanes at the same pc form a group; a choice runs a group, or a part of one, through a whole segment. While all live lanes
 //! stand in one group and the model would keep them together, runs of equal segments are found by comparing the lanes' streams
@@ -11,7 +11,8 @@ mod sync;
 use std::collections::HashMap;
 
 use heuristics::{
-    Choice, Extent, Group, Heuristic, Lane, LaneSet, LaneState, Program, Ran, SegmentTable, Spec, Together, WarpView,
+    Choice, Extent, Group, Heuristic, Lane, LaneSet, LaneState, Program, Ran, Seats, SegmentTable, Spec, Together,
+    WarpView,
 };
 
 pub use counts::Counts;
@@ -20,6 +21,7 @@ use sync::{Arrival, Sync};
 
 use crate::metrics::{Metric, Step};
 use crate::survey::Survey;
+use crate::warps::Unit;
 use crate::{Error, MeetingId, Result};
 
 /// How the replay of a warp ended.
@@ -31,8 +33,11 @@ pub enum End {
     Deadlock(String),
 }
 
-/// The replay of one warp.
+/// The replay of one warp, or of one block of warps.
 pub struct Replay<'a> {
+    seats: &'a Seats,
+    /// Homes that have a live lane.
+    live_homes: usize,
     program: &'a Program,
     survey: &'a Survey<'a>,
     briefs: &'a [Brief],
@@ -84,16 +89,17 @@ impl Brief {
 }
 
 impl<'a> Replay<'a> {
-    /// A warp of these lanes of the survey, at their beginning.
+    /// A warp of these lanes of the survey, or a block of warps, at their beginning.
     ///
     /// # Errors
     /// When the trace cannot be read.
-    pub fn new(
+    pub(crate) fn new(
         survey: &'a Survey<'a>,
         program: &'a Program,
         briefs: &'a [Brief],
-        lanes: &[usize],
+        unit: &'a Unit,
     ) -> Result<Replay<'a>> {
+        let lanes = &unit.lanes;
         let mut meetings: HashMap<MeetingId, LaneSet, rustc_hash::FxBuildHasher> = HashMap::default();
         for (seat, lane) in lanes.iter().enumerate() {
             for meeting in &survey.lanes[*lane].meetings {
@@ -108,6 +114,8 @@ impl<'a> Replay<'a> {
             starts_block: false,
         };
         let mut replay = Replay {
+            seats: &unit.seats,
+            live_homes: unit.seats.columns().len(),
             program,
             survey,
             briefs,
@@ -117,13 +125,13 @@ impl<'a> Replay<'a> {
             groups: Vec::new(),
             live: LaneSet::first(lanes.len()),
             sync: Sync::new(meetings),
-            counts: Counts::new(lanes.len()),
+            counts: Counts::new(lanes.len().min(unit.seats.width())),
         };
         replay.arrive(LaneSet::first(lanes.len()))?;
         Ok(replay)
     }
 
-    /// Runs the warp to its end, or to the model's deadlock.
+    /// Runs the warp, or block, to its end, or to the model's deadlock.
     ///
     /// # Errors
     /// When the trace cannot be read, or the heuristic answers with a choice that breaks the rules (a bug).
@@ -134,7 +142,7 @@ impl<'a> Replay<'a> {
         metrics: &mut [&mut dyn Metric],
     ) -> Result<(Counts, End)> {
         let by_instruction = heuristic.extent() == Extent::Instruction;
-        let each_step = by_instruction || !metrics.is_empty();
+        let each_step = by_instruction || !metrics.is_empty() || self.seats.warps().len() > 1;
         while !self.live.is_empty() {
             if self.groups.is_empty() {
                 let freed = self.sync.force(&mut self.counts);
@@ -161,16 +169,24 @@ impl<'a> Replay<'a> {
 
     fn view(&self) -> WarpView<'_> {
         let ready = self.live - self.sync.waiting();
-        WarpView::new(&self.states, &self.groups, ready, self.live, self.sync.waiting_for_lock(), self.program)
+        WarpView::new(
+            &self.states,
+            &self.groups,
+            ready,
+            self.live,
+            self.sync.waiting_for_lock(),
+            self.seats,
+            self.program,
+        )
     }
 
-    /// The rules of a choice: at least one lane, all ready, all at one pc. The number of their group.
+    /// The rules of a choice: at least one lane, all ready, all at one pc, no two of one home. The number of their group.
     fn check(&self, spec: &Spec, lanes: LaneSet) -> Result<usize> {
         // A lane is in one group at most, so a group that has them all is the only one that has any.
         let holds = |group: &Group| !lanes.is_empty() && lanes.is_subset(&group.lanes);
-        self.groups.iter().position(holds).ok_or_else(|| {
-            Error::Bug(format!("heuristic {spec} chose lanes {{{lanes}}}, which are not ready at one pc"))
-        })
+        let broken = |rule: &str| Error::Bug(format!("heuristic {spec} chose lanes {{{lanes}}}, {rule}"));
+        let group = self.groups.iter().position(holds).ok_or_else(|| broken("which are not ready at one pc"))?;
+        if self.seats.fit(lanes) { Ok(group) } else { Err(broken("two of which have one home")) }
     }
 
     /// Runs the lanes, all of this group, through their segment, or one instruction of it.
@@ -186,12 +202,13 @@ impl<'a> Replay<'a> {
         let segment = &self.program.segments[state.segment];
         let end = if by_instruction { offset + 1 } else { segment.len() as u32 };
         let instructions = &segment.instructions[offset as usize..end as usize];
-        self.counts.fetched(lanes.len(), lanes != self.live, instructions.len() as u64);
+        let active = lanes.len();
+        self.counts.fetched(active, active < self.live_homes, instructions.len() as u64);
         if !metrics.is_empty() {
             let at_lock = self.sync.waiting_for_lock();
             let waits = (at_lock, self.sync.waiting() - at_lock);
             let lanes_at = (&self.cursors[..], &self.offsets[..], &self.states[..]);
-            let step = Step::new(instructions, lanes, self.live, waits, lanes_at, self.program);
+            let step = Step::new(instructions, lanes, self.live, waits, lanes_at, (self.program, self.seats));
             for metric in metrics.iter_mut() {
                 metric.step(&step)?;
             }
@@ -282,6 +299,7 @@ impl<'a> Replay<'a> {
                 Arrival::Waits => self.set_place(l),
                 Arrival::Finished => {
                     self.live.remove(lane);
+                    self.live_homes = self.seats.homes_of(self.live);
                     self.sync.finished(lane);
                 }
             }

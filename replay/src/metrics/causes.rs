@@ -11,7 +11,7 @@
 //! the branch (lane 2), the 3 lose two each (lanes 0 and 1): 2 + 6 = 8. Together 15 = 7 x 4 - 13.
 
 use flowgraph::{Loops, NodeId};
-use heuristics::{Program, SegmentId};
+use heuristics::{Lane, Program, Seats, SegmentId};
 use rustc_hash::FxHashMap;
 use trace_format::{Kind, Pc};
 
@@ -156,6 +156,19 @@ enum Seat {
     Elsewhere(Parting),
 }
 
+impl Seat {
+    /// In a block of warps several lanes could have taken a seat; the slot is charged to the one with the least of this, the lowest among equals.
+    fn how_far_from_running(&self) -> u8 {
+        match self {
+            Seat::Elsewhere(_) => 0,
+            Seat::AtLock(_) => 1,
+            Seat::AtBarrier(_) => 2,
+            Seat::Finished(_) => 3,
+            Seat::Empty => 4,
+        }
+    }
+}
+
 /// Instructions of one segment that were fetched in one step: the segment, the first of them, and the one after the last.
 type Stretch = (SegmentId, u32, u32);
 
@@ -172,11 +185,11 @@ pub struct LostSlots {
 }
 
 impl LostSlots {
-    /// For a warp of so many lanes and seats.
+    /// For so many lanes, which sit here.
     #[must_use]
-    pub fn new(lanes: usize, warp_size: usize) -> LostSlots {
+    pub fn new(lanes: usize, seats: &Seats) -> LostSlots {
         LostSlots {
-            empty_seats: warp_size.saturating_sub(lanes) as u64,
+            empty_seats: seats.width().saturating_sub(seats.columns().len()) as u64,
             partings: Partings::new(lanes),
             frames: vec![Frames::default(); lanes],
             paths: CallPaths::default(),
@@ -231,19 +244,23 @@ impl Metric for LostSlots {
         if self.empty_seats > 0 {
             self.seats.push((Seat::Empty, self.empty_seats));
         }
-        for (lane, parting) in (0u8..=u8::MAX).map(heuristics::Lane).zip(parted) {
-            if step.lanes.contains(lane) {
+        for column in step.seats().columns() {
+            if !column.is_disjoint(&step.lanes) {
                 continue;
             }
-            let seat = if !step.live.contains(lane) {
-                Seat::Finished(parting.site)
-            } else if step.at_lock.contains(lane) {
-                Seat::AtLock(parting.site)
-            } else if step.at_barrier.contains(lane) {
-                Seat::AtBarrier(parting.site)
-            } else {
-                Seat::Elsewhere(*parting)
+            let seat = |lane: Lane| {
+                let parting = parted[lane.index()];
+                if !step.live.contains(lane) {
+                    Seat::Finished(parting.site)
+                } else if step.at_lock.contains(lane) {
+                    Seat::AtLock(parting.site)
+                } else if step.at_barrier.contains(lane) {
+                    Seat::AtBarrier(parting.site)
+                } else {
+                    Seat::Elsewhere(parting)
+                }
             };
+            let Some(seat) = column.iter().map(seat).min_by_key(Seat::how_far_from_running) else { continue };
             match self.seats.iter_mut().find(|(s, _)| *s == seat) {
                 Some((_, count)) => *count += 1,
                 None => self.seats.push((seat, 1)),

@@ -1,7 +1,7 @@
 //! The checker: judges a replay from outside, knowing neither engine nor model.
 //!
 //! It reads every lane's stream anew, instruction by instruction, and demands of each step: the mask is not empty, its lanes are live,
-//! and each instruction is the next one of every active lane. At the end every lane must have come to its end, and the
+//! no two of them have one home, and each instruction is the next one of every active lane. At the end every lane must have come to its end, and the
 //! counts must be those of the steps. What it finds wrong is a bug of this program, and its messages say which rule was broken.
 
 use heuristics::{Lane, SegmentTable};
@@ -11,9 +11,11 @@ use super::{Metric, Step};
 use crate::engine::{Counts, End};
 use crate::{Batch, Entry, Error, LaneSource, LaneStream, Result};
 
-/// Judges the replay of one warp.
+/// Judges the replay of one warp, or of one block of warps.
 pub struct Checker<'a> {
     lanes: Vec<Pcs<'a>>,
+    /// By lane: its place in its warp.
+    homes: Vec<usize>,
     fetches: u64,
     thread_instructions: u64,
 }
@@ -49,9 +51,9 @@ impl Pcs<'_> {
 }
 
 impl<'a> Checker<'a> {
-    /// A checker for a warp of these lanes of the source.
+    /// A checker for these warps, each a list of lanes of the source.
     #[must_use]
-    pub fn new(source: &'a dyn LaneSource, lanes: &[usize]) -> Checker<'a> {
+    pub fn new(source: &'a dyn LaneSource, warps: &[&[usize]]) -> Checker<'a> {
         let pcs = |lane: &usize| Pcs {
             segments: source.segments(),
             stream: source.stream(*lane),
@@ -59,7 +61,9 @@ impl<'a> Checker<'a> {
             at: 0,
             within: 0,
         };
-        Checker { lanes: lanes.iter().map(pcs).collect(), fetches: 0, thread_instructions: 0 }
+        let lanes = warps.iter().flat_map(|warp| warp.iter()).map(pcs).collect();
+        let homes = warps.iter().flat_map(|warp| 0..warp.len()).collect();
+        Checker { lanes, homes, fetches: 0, thread_instructions: 0 }
     }
 
     /// The last judgement, after the replay has ended.
@@ -104,6 +108,11 @@ impl Metric for Checker<'_> {
         }
         if !step.lanes.is_subset(&step.live) {
             return Err(broken(format!("of the active lanes {{{}}} only {{{}}} are live", step.lanes, step.live)));
+        }
+        let mut homes: Vec<usize> = step.lanes.iter().map(|lane| self.homes[lane.index()]).collect();
+        homes.sort_unstable();
+        if homes.windows(2).any(|pair| pair[0] == pair[1]) {
+            return Err(broken(format!("of the active lanes {{{}}} two have one home", step.lanes)));
         }
         for instruction in step.instructions {
             for lane in step.lanes {

@@ -87,7 +87,10 @@ impl Metric for MemoryClasses {
         if operands == 0 {
             return Ok(());
         }
-        let lanes: Vec<(Lane, &[u64])> = step.lanes.iter().map(|l| (l, step.addresses(l))).collect();
+        // In a block of warps the lanes of a fetch count by where they sit in the warp that they make up.
+        let home = |lane: Lane| Lane(step.seats().home(lane) as u8);
+        let mut lanes: Vec<(Lane, &[u64])> = step.lanes.iter().map(|l| (home(l), step.addresses(l))).collect();
+        lanes.sort_unstable_by_key(|(home, _)| *home);
         let mut addresses = Vec::with_capacity(lanes.len());
         for operand in 0..operands {
             addresses.clear();

@@ -10,7 +10,7 @@ mod memory;
 mod partings;
 mod schedule;
 
-use heuristics::{Lane, LaneSet, LaneState, PlaceId, Program, SegmentId};
+use heuristics::{Lane, LaneSet, LaneState, PlaceId, Program, Seats, SegmentId};
 use trace_format::Instruction;
 
 pub use active_lanes::{ActiveCounter, ActiveLanes};
@@ -41,6 +41,7 @@ pub struct Step<'a> {
     offsets: &'a [u32],
     states: &'a [LaneState],
     program: &'a Program,
+    seats: &'a Seats,
 }
 
 impl<'a> Step<'a> {
@@ -50,9 +51,15 @@ impl<'a> Step<'a> {
         live: LaneSet,
         (at_lock, at_barrier): (LaneSet, LaneSet),
         (cursors, offsets, states): (&'a [Cursor<'a>], &'a [u32], &'a [LaneState]),
-        program: &'a Program,
+        (program, seats): (&'a Program, &'a Seats),
     ) -> Step<'a> {
-        Step { instructions, lanes, live, at_lock, at_barrier, cursors, offsets, states, program }
+        Step { instructions, lanes, live, at_lock, at_barrier, cursors, offsets, states, program, seats }
+    }
+
+    /// Where the lanes sit.
+    #[must_use]
+    pub fn seats(&self) -> &'a Seats {
+        self.seats
     }
 
     /// Where a live lane stands before this step.

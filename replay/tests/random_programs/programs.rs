@@ -1,16 +1,13 @@
-//! Random SPMD programs, replayed under every heuristic: no model breaks a rule, none beats the lower bound, and neither the way in
-//! which the engine runs (by runs of segments or by steps) nor the number of workers changes a result.
+//! Random SPMD programs: every lane runs the same one.
 
-use heuristics::{REGISTRY, Spec};
 use proptest::prelude::*;
 use replay::in_memory::{Does, InMemory};
-use replay::metrics::Cause;
-use replay::{Control, LockId, MeetingId, Outcome, ReplayOptions, replay};
+use replay::{Control, LockId, MeetingId};
 use trace_format::{Instruction, Kind, Pc, SpEffect};
 
 /// Statements of a program; every lane runs the same program and decides by its number and a counter.
 #[derive(Clone, Debug)]
-enum Statement {
+pub(crate) enum Statement {
     Straight(u8),
     Branch { seed: u8, then: Vec<Statement>, otherwise: Vec<Statement> },
     Loop { seed: u8, most: u8, body: Vec<Statement> },
@@ -19,7 +16,7 @@ enum Statement {
     Locked { lock: u8, body: Vec<Statement> },
 }
 
-fn statements(depth: u32) -> impl Strategy<Value = Vec<Statement>> {
+pub(crate) fn statements(depth: u32) -> impl Strategy<Value = Vec<Statement>> {
     let leaf =
         prop_oneof![(1u8..5).prop_map(Statement::Straight), (0u8..2).prop_map(|function| Statement::Call { function })];
     leaf.prop_recursive(depth, 24, 4, |inner| {
@@ -133,22 +130,25 @@ impl Run {
     }
 }
 
-fn lanes_of(program: &[Statement], lanes: u64) -> InMemory {
-    let all: Vec<Vec<Does>> = (0..lanes)
+/// What each lane of the program does.
+pub(crate) fn does(program: &[Statement], lanes: u64) -> Vec<Vec<Does>> {
+    (0..lanes)
         .map(|lane| {
             let mut run = Run { lane, decisions: 0, does: Vec::new(), meetings: 0, inside_branch: 0 };
             let end = run.run(program, 0x1000, true);
             run.instruction(end, Kind::Return, 8, 0);
             run.does
         })
-        .collect();
-    InMemory::new(&all)
+        .collect()
 }
 
-/// Models that say in their heads where they deadlock: on locks.
-const DEADLOCK: [&str; 7] = ["ipdom", "tf-stack", "tf-branch", "dual-path", "multi-path", "barrier", "dws"];
+/// The lanes of the program.
+pub(crate) fn lanes_of(program: &[Statement], lanes: u64) -> InMemory {
+    InMemory::new(&does(program, lanes))
+}
 
-fn has_locks(program: &[Statement]) -> bool {
+/// Whether a lane may come to a lock.
+pub(crate) fn has_locks(program: &[Statement]) -> bool {
     program.iter().any(|s| match s {
         Statement::Locked { .. } => true,
         Statement::Branch { then, otherwise, .. } => has_locks(then) || has_locks(otherwise),
@@ -158,7 +158,7 @@ fn has_locks(program: &[Statement]) -> bool {
 }
 
 /// The same program with one instruction in the place of each critical section.
-fn without_locks(program: &[Statement]) -> Vec<Statement> {
+pub(crate) fn without_locks(program: &[Statement]) -> Vec<Statement> {
     let without = |statement: &Statement| match statement {
         Statement::Locked { .. } => Statement::Straight(1),
         Statement::Branch { seed, then, otherwise } => {
@@ -168,104 +168,4 @@ fn without_locks(program: &[Statement]) -> Vec<Statement> {
         other => other.clone(),
     };
     program.iter().map(without).collect()
-}
-
-fn everything(source: &InMemory, options: &ReplayOptions) -> Vec<Outcome> {
-    let mut specs: Vec<Spec> = REGISTRY.iter().map(|e| Spec::parse(e.name).unwrap()).collect();
-    specs.extend(
-        Spec::parse_list(
-            "maxfun-minpc:mode=2,rd-minsp-pc:hysteresis=0,threshold=8,decrement=yes,long:n=1,multi-path:merge=yes,dws:order=pc,dws:longest=2",
-        )
-        .unwrap(),
-    );
-    replay(source, &specs, options, None, &|_, _| {}).unwrap()
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
-
-    #[test]
-    fn no_model_breaks_a_rule_or_beats_the_lower_bound(program in statements(3), lanes in 1u64..9, size in 1usize..9) {
-        let source = lanes_of(&program, lanes);
-        let checked = ReplayOptions { check: true, warp_size: Some(size), ..ReplayOptions::default() };
-        for outcome in everything(&source, &checked) {
-            if outcome.is_complete() {
-                prop_assert!(outcome.counts.fetches() >= outcome.lower_bound, "{}", outcome.heuristic);
-                prop_assert!(outcome.counts.fetches() <= outcome.upper_bound, "{}", outcome.heuristic);
-                prop_assert_eq!(outcome.counts.thread_instructions(), outcome.upper_bound);
-                prop_assert_eq!(outcome.counts.forced, 0);
-            } else {
-                let name = outcome.heuristic.split(':').next().unwrap();
-                prop_assert!(DEADLOCK.contains(&name) && has_locks(&program), "{}", outcome.status());
-            }
-        }
-    }
-
-    /// Their paths are the same; only the order in which they take turns differs.
-    #[test]
-    fn the_stack_and_the_tables_of_paths_need_as_many_fetches(program in statements(4), lanes in 1u64..9) {
-        let source = lanes_of(&without_locks(&program), lanes);
-        let specs = Spec::parse_list("ipdom,dual-path,multi-path").unwrap();
-        let outcomes = replay(&source, &specs, &ReplayOptions::default(), None, &|_, _| {}).unwrap();
-        prop_assert_eq!(&outcomes[0].counts, &outcomes[1].counts);
-        prop_assert_eq!(&outcomes[0].counts, &outcomes[2].counts);
-    }
-
-    /// A warp that is never subdivided has the splits and joins of `multi-path`.
-    #[test]
-    fn without_subdivision_parts_are_those_that_wait_for_joins(program in statements(4), lanes in 1u64..9) {
-        let source = lanes_of(&without_locks(&program), lanes);
-        let specs = Spec::parse_list("multi-path:merge=yes,dws:longest=0,order=pc").unwrap();
-        let options = ReplayOptions { schedule_hash: true, ..ReplayOptions::default() };
-        let outcomes = replay(&source, &specs, &options, None, &|_, _| {}).unwrap();
-        prop_assert_eq!(outcomes[0].schedule_fnv1a64, outcomes[1].schedule_fnv1a64);
-    }
-
-    #[test]
-    fn every_lost_slot_is_charged_once(program in statements(3), lanes in 1u64..9, size in 1usize..9) {
-        let source = lanes_of(&program, lanes);
-        let plain = ReplayOptions { warp_size: Some(size), ..ReplayOptions::default() };
-        let charged = ReplayOptions { causes: true, ..plain.clone() };
-        for (without, outcome) in everything(&source, &plain).iter().zip(everything(&source, &charged)) {
-            prop_assert_eq!(&without.counts, &outcome.counts, "{}", outcome.heuristic);
-            let causes = outcome.causes.as_ref().unwrap();
-            prop_assert_eq!(causes.total(), outcome.lost_slots(), "{}", outcome.heuristic);
-            prop_assert_eq!(Cause::ALL.iter().map(|c| causes.lost_to(*c)).sum::<u64>(), outcome.lost_slots());
-            let mut fetches = 0;
-            for ((pc, path), issued) in &causes.issued {
-                let here = causes.charges.iter().filter(|(c, _)| (c.issued, c.path) == (*pc, *path));
-                let lost: u64 = here.map(|(_, slots)| slots).sum();
-                prop_assert_eq!(lost + issued.thread_instructions, issued.fetches * size as u64);
-                fetches += issued.fetches;
-            }
-            prop_assert_eq!(fetches, outcome.counts.fetches());
-            for (charge, _) in &causes.charges {
-                let at_a_transfer =
-                    matches!(charge.cause, Cause::Branch | Cause::LoopTripCount | Cause::CallTarget);
-                prop_assert!(charge.parted_at.is_some() || !at_a_transfer, "{charge:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn runs_of_segments_give_the_counts_that_steps_give(program in statements(3), lanes in 1u64..9) {
-        let source = lanes_of(&program, lanes);
-        let by_runs = everything(&source, &ReplayOptions::default());
-        let by_steps = everything(&source, &ReplayOptions { schedule_hash: true, ..ReplayOptions::default() });
-        for (a, b) in by_runs.iter().zip(&by_steps) {
-            prop_assert_eq!(&a.counts, &b.counts, "{}", a.heuristic);
-            prop_assert_eq!(&a.end, &b.end);
-        }
-    }
-
-    #[test]
-    fn one_worker_and_three_give_the_same(program in statements(3), lanes in 1u64..17, size in 1usize..5) {
-        let source = lanes_of(&program, lanes);
-        let options = ReplayOptions { warp_size: Some(size), schedule_hash: true, ..ReplayOptions::default() };
-        let with = |workers: usize| {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(workers).build().unwrap();
-            pool.install(|| everything(&source, &options)).iter().map(|o| format!("{o:?}")).collect::<Vec<_>>()
-        };
-        prop_assert_eq!(with(1), with(3));
-    }
 }
