@@ -73,6 +73,10 @@ fn status_of(error: &anyhow::Error) -> u8 {
         if let Some(error) = cause.downcast_ref::<tracer::Error>() {
             return of_tracer(error);
         }
+        #[cfg(feature = "transform")]
+        if let Some(error) = cause.downcast_ref::<transform::Error>() {
+            return of_transform(error);
+        }
         if cause.is::<heuristics::ParseError>() {
             return USAGE;
         }
@@ -102,6 +106,17 @@ fn of_trace(error: &trace_format::Error) -> u8 {
     match error {
         trace_format::Error::Io { action, .. } if action.contains("write") || action.contains("create") => WRITE,
         _ => BAD_TRACE,
+    }
+}
+
+#[cfg(feature = "transform")]
+fn of_transform(error: &transform::Error) -> u8 {
+    match error {
+        transform::Error::Read { .. } | transform::Error::BadIr { .. } => BAD_TRACE,
+        transform::Error::Write { .. } => WRITE,
+        transform::Error::Request(_) => USAGE,
+        transform::Error::NoCompiler { .. } => NOT_FOUND,
+        _ => BUG,
     }
 }
 

@@ -33,6 +33,14 @@ enum Verb {
     Plot(verbs::plot::Args),
     Dump(verbs::dump::Args),
     Heuristics(verbs::heuristics::Args),
+    #[cfg(feature = "transform")]
+    Cc(verbs::cc::Args),
+    /// Compile C++ as cc compiles C: cc with --compiler clang++-19
+    #[cfg(feature = "transform")]
+    #[command(name = "c++")]
+    Cxx(verbs::cc::Args),
+    #[cfg(feature = "transform")]
+    Transform(verbs::transform::Args),
 }
 
 #[derive(Parser)]
@@ -59,6 +67,12 @@ pub fn lockstep(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Plot(args) => verbs::plot::run(&args),
         Verb::Dump(args) => verbs::dump::run(&args),
         Verb::Heuristics(args) => verbs::heuristics::run(&args),
+        #[cfg(feature = "transform")]
+        Verb::Cc(args) => verbs::cc::run(&args, "clang-19"),
+        #[cfg(feature = "transform")]
+        Verb::Cxx(args) => verbs::cc::run(&args, "clang++-19"),
+        #[cfg(feature = "transform")]
+        Verb::Transform(args) => verbs::transform::run(&args),
     })
 }
 

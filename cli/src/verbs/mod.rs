@@ -1,5 +1,7 @@
 //! The verbs, one file each.
 
+#[cfg(feature = "transform")]
+pub(crate) mod cc;
 pub(crate) mod check;
 pub(crate) mod diff;
 pub(crate) mod dump;
@@ -7,3 +9,5 @@ pub(crate) mod heuristics;
 pub(crate) mod plot;
 pub(crate) mod replay;
 pub(crate) mod trace;
+#[cfg(feature = "transform")]
+pub(crate) mod transform;

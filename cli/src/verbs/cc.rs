@@ -1,0 +1,78 @@
+//! `lockstep cc` and `lockstep c++`: a compiler that applies passes.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::ValueEnum;
+use transform::wrapper::{self, Build};
+use transform::{Candidate, Error, Options, Pipeline};
+
+/// Compile C with clang 19 and apply transformations to the optimised code
+///
+/// What follows -- is the compiler's command line, as in: make CC="lockstep cc --transform fcs --". Both sides of a comparison are built with this:
+/// the baseline with --transform none.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Transformations, in this order, with commas (see `lockstep transform --list`)
+    #[arg(long, value_name = "LIST", default_value = "none")]
+    transform: String,
+
+    /// How code is laid out: in an order in which joins come after their arms, or as the compiler likes
+    #[arg(long, value_enum, default_value_t = Layout::Ordered)]
+    layout: Layout,
+
+    /// The least profit, in instructions, for which code is changed
+    #[arg(long, value_name = "INSTRUCTIONS", default_value_t = Options::default().threshold, allow_negative_numbers = true)]
+    threshold: i64,
+
+    /// Append what was looked at and what was decided to FILE, a line each (- for standard error)
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+
+    /// The compiler. Default: clang-19 for cc, clang++-19 for c++
+    #[arg(long, value_name = "PROGRAM")]
+    compiler: Option<OsString>,
+
+    /// The compiler's command line
+    #[arg(last = true, value_name = "ARGUMENTS")]
+    arguments: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Layout {
+    Ordered,
+    Default,
+}
+
+pub(crate) fn run(args: &Args, compiler: &str) -> anyhow::Result<ExitCode> {
+    let build = Build {
+        compiler: args.compiler.clone().unwrap_or_else(|| compiler.into()),
+        passes: Pipeline::parse(&args.transform)?,
+        options: Options { threshold: args.threshold },
+        layout: match args.layout {
+            Layout::Ordered => wrapper::Layout::Ordered,
+            Layout::Default => wrapper::Layout::Default,
+        },
+        arguments: args.arguments.clone(),
+    };
+    let built = wrapper::build(&build)?;
+    if let Some(path) = &args.report {
+        append(path, &built.candidates)?;
+    }
+    Ok(ExitCode::from(built.status))
+}
+
+/// One write per build, so that builds that run side by side do not mix their lines.
+fn append(path: &PathBuf, candidates: &[Candidate]) -> transform::Result<()> {
+    let text: String = candidates.iter().map(|candidate| format!("{candidate}\n")).collect();
+    let written = if path.as_os_str() == "-" {
+        std::io::stderr().write_all(text.as_bytes())
+    } else {
+        let file = File::options().append(true).create(true).open(path);
+        file.and_then(|mut file| file.write_all(text.as_bytes()))
+    };
+    written.map_err(|source| Error::Write { path: path.clone(), source })
+}

@@ -1,0 +1,69 @@
+//! `lockstep transform`: passes over a file of LLVM IR.
+
+use std::io::{Write, stdout};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use transform::llvm::Module;
+use transform::{Options, Pipeline, REGISTRY};
+
+use crate::output::Output;
+
+/// Apply transformations to LLVM IR (bitcode or text)
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// List the transformations
+    #[arg(long, exclusive = true)]
+    list: bool,
+
+    /// The IR to read
+    #[arg(required_unless_present = "list", value_name = "INPUT")]
+    input: Option<PathBuf>,
+
+    /// Transformations, in this order, with commas
+    #[arg(long, value_name = "LIST", required_unless_present = "list")]
+    pass: Option<String>,
+
+    /// The IR to write (- for standard output): text when its name ends in .ll or is -, else bitcode
+    #[arg(long, short = 'o', value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Print what was looked at and what was decided
+    #[arg(long)]
+    report: bool,
+
+    /// The least profit, in instructions, for which code is changed
+    #[arg(long, value_name = "INSTRUCTIONS", default_value_t = Options::default().threshold, allow_negative_numbers = true)]
+    threshold: i64,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let (Some(input), Some(pass)) = (&args.input, &args.pass) else { return list() };
+    let pipeline = Pipeline::parse(pass)?;
+    let mut module = Module::read(input)?;
+    let candidates = pipeline.run(&mut module, &Options { threshold: args.threshold })?;
+    if let Some(path) = &args.output {
+        let is_text = path.as_os_str() == "-" || path.extension().is_some_and(|e| e == "ll");
+        let bytes = if is_text { module.to_text().into_bytes() } else { module.to_bitcode() };
+        let mut out = Output::create(path)?;
+        out.write_all(&bytes)?;
+        out.finish()?;
+    }
+    if args.report {
+        let mut out = stdout().lock();
+        for candidate in &candidates {
+            writeln!(out, "{candidate}")?;
+        }
+        out.flush()?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn list() -> anyhow::Result<ExitCode> {
+    let mut out = stdout().lock();
+    for pass in REGISTRY {
+        writeln!(out, "{:<14} {} ({})", pass.name, pass.summary, pass.source)?;
+    }
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}

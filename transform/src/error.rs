@@ -1,0 +1,61 @@
+//! What can go wrong, whose fault it is, and the way out.
+
+use std::path::PathBuf;
+
+/// What this crate's functions return.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// A fault.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file cannot be read.
+    #[error("{}: cannot be read: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A file cannot be written.
+    #[error("{}: cannot be written: {source}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A file is no LLVM IR, or that of another version.
+    #[error("{name}: this is no LLVM IR that LLVM 19 can read: {text}")]
+    BadIr {
+        /// The file.
+        name: String,
+        /// What LLVM says.
+        text: String,
+    },
+    /// A pass of this name does not exist, or cannot be asked for so.
+    #[error("{0}")]
+    Request(String),
+    /// The compiler is not there.
+    #[error("the compiler {program} is not installed ({source}); on Debian: {APT_LINE}")]
+    NoCompiler {
+        /// The program that was to be run.
+        program: String,
+        /// Why it does not run.
+        source: std::io::Error,
+    },
+    /// The compiler says something that is not understood.
+    #[error("{program} -### prints a list of jobs that cannot be read: {text}; clang 19 is needed")]
+    Jobs {
+        /// The compiler.
+        program: String,
+        /// What is wrong with it.
+        text: String,
+    },
+    /// A bug in a pass or around it.
+    #[error("a bug in lockstep: {0}")]
+    Bug(String),
+}
+
+/// How Debian gets what this crate needs.
+pub const APT_LINE: &str = "apt-get install --no-install-recommends clang-19 llvm-19-dev libomp-19-dev";

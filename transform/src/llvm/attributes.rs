@@ -1,0 +1,195 @@
+//! Attributes of calls and functions, flags and metadata of instructions, and what of them two instructions have in common.
+
+use std::ptr;
+
+use llvm_sys::core::*;
+use llvm_sys::prelude::*;
+use llvm_sys::{LLVMAttributeFunctionIndex, LLVMAttributeIndex};
+
+use super::{Instruction, Opcode};
+
+/// Attributes that say how values are passed, or otherwise what a call does: both calls must have them alike.
+const DECISIVE: &[&str] = &[
+    "alignstack",
+    "byref",
+    "byval",
+    "convergent",
+    "elementtype",
+    "immarg",
+    "inalloca",
+    "inreg",
+    "nest",
+    "nomerge",
+    "preallocated",
+    "returns_twice",
+    "signext",
+    "sret",
+    "strictfp",
+    "swiftasync",
+    "swifterror",
+    "swiftself",
+    "zeroext",
+    "nobuiltin",
+    "builtin",
+    "noinline",
+    "alwaysinline",
+];
+
+/// Whether the function has this function attribute.
+pub(super) fn function_has(function: LLVMValueRef, name: &str) -> bool {
+    let kind = kind_named(name);
+    // SAFETY: the callers pass a live function; an unknown name is kind 0, which is asked for never.
+    kind != 0 && unsafe { !LLVMGetEnumAttributeAtIndex(function, LLVMAttributeFunctionIndex, kind).is_null() }
+}
+
+/// LLVM's number for an attribute; 0 for a name it does not know.
+fn kind_named(name: &str) -> u32 {
+    // SAFETY: pointer and length are those of a live text.
+    unsafe { LLVMGetEnumAttributeKindForName(name.as_ptr().cast(), name.len()) }
+}
+
+impl<'m> Instruction<'m> {
+    fn attributes_at(self, index: LLVMAttributeIndex) -> Vec<LLVMAttributeRef> {
+        assert!(self.opcode() == Opcode::LLVMCall, "only calls have attributes");
+        // SAFETY: it is a call; the array is as long as LLVM says.
+        unsafe {
+            let count = LLVMGetCallSiteAttributeCount(self.raw(), index) as usize;
+            let mut attributes = vec![ptr::null_mut(); count];
+            if count > 0 {
+                LLVMGetCallSiteAttributes(self.raw(), index, attributes.as_mut_ptr());
+            }
+            attributes
+        }
+    }
+
+    /// All places at which a call can have attributes: the function, the result, each argument.
+    fn attribute_places(self) -> impl Iterator<Item = LLVMAttributeIndex> {
+        let arguments = self.arguments().len() as u32;
+        std::iter::once(LLVMAttributeFunctionIndex).chain(0..=arguments)
+    }
+
+    /// Whether a call has an attribute of this name for itself as a whole, on the call or on the function that it calls.
+    #[must_use]
+    pub fn call_has(self, name: &str) -> bool {
+        let kind = kind_named(name);
+        let Some(callee) = self.callee() else { return false };
+        if kind == 0 {
+            return false;
+        }
+        // SAFETY: it is a call, whose attributes at this index are asked for.
+        let here = unsafe { !LLVMGetCallSiteEnumAttribute(self.raw(), LLVMAttributeFunctionIndex, kind).is_null() };
+        here || (callee.is_function() && function_has(callee.raw(), name))
+    }
+
+    /// The attribute by which this call and another with as many arguments cannot become one, if there is one.
+    #[must_use]
+    pub fn call_differs_from(self, other: Instruction<'m>) -> Option<&'static str> {
+        for index in self.attribute_places() {
+            for &name in DECISIVE {
+                let kind = kind_named(name);
+                if kind == 0 {
+                    continue;
+                }
+                // SAFETY: both are calls with arguments up to this index; attributes are unique, so that equal ones have one address.
+                let (mine, others) = unsafe {
+                    (
+                        LLVMGetCallSiteEnumAttribute(self.raw(), index, kind),
+                        LLVMGetCallSiteEnumAttribute(other.raw(), index, kind),
+                    )
+                };
+                if mine != others {
+                    return Some(name);
+                }
+            }
+        }
+        None
+    }
+
+    /// Leaves to this call only the attributes that the other has too.
+    pub fn intersect_attributes(self, other: Instruction<'m>) {
+        for index in self.attribute_places() {
+            let others = other.attributes_at(index);
+            for attribute in self.attributes_at(index) {
+                if others.contains(&attribute) {
+                    continue;
+                }
+                // SAFETY: it is a call that has this attribute at this index; the text belongs to the context.
+                unsafe {
+                    if LLVMIsStringAttribute(attribute) != 0 {
+                        let mut length = 0;
+                        let name = LLVMGetStringAttributeKind(attribute, &raw mut length);
+                        LLVMRemoveCallSiteStringAttribute(self.raw(), index, name, length);
+                    } else {
+                        LLVMRemoveCallSiteEnumAttribute(self.raw(), index, LLVMGetEnumAttributeKind(attribute));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Gives a call an attribute for itself as a whole.
+    ///
+    /// # Panics
+    /// When it is no call or LLVM knows no such attribute.
+    pub fn add_call_attribute(self, name: &str) {
+        let kind = kind_named(name);
+        assert!(self.opcode() == Opcode::LLVMCall && kind != 0, "an attribute {name} for what is no call");
+        // SAFETY: it is a call; the attribute is one of the module's own context.
+        unsafe {
+            let attribute = LLVMCreateEnumAttribute(self.module().context(), kind, 0);
+            LLVMAddCallSiteAttribute(self.raw(), LLVMAttributeFunctionIndex, attribute);
+        }
+    }
+
+    /// Its metadata but for the debug location: kind and node.
+    fn metadata(self) -> Vec<(u32, LLVMMetadataRef)> {
+        let mut count = 0;
+        // SAFETY: the list is LLVM's own until it is disposed of; the index is below the count.
+        unsafe {
+            let entries = LLVMInstructionGetAllMetadataOtherThanDebugLoc(self.raw(), &raw mut count);
+            let list = (0..count as u32)
+                .map(|i| (LLVMValueMetadataEntriesGetKind(entries, i), LLVMValueMetadataEntriesGetMetadata(entries, i)))
+                .collect();
+            LLVMDisposeValueMetadataEntries(entries);
+            list
+        }
+    }
+
+    /// Leaves to this instruction only the metadata that the other has too, debug locations aside.
+    pub fn intersect_metadata(self, other: Instruction<'m>) {
+        let others = other.metadata();
+        for entry in self.metadata() {
+            if !others.contains(&entry) {
+                // SAFETY: it is an instruction, and alive; no node takes the metadata of this kind away.
+                unsafe { LLVMSetMetadata(self.raw(), entry.0, ptr::null_mut()) };
+            }
+        }
+    }
+
+    /// Leaves to this instruction only the promises (no overflow, exact, fast floating point) that the other, of the same opcode, makes too.
+    ///
+    /// # Panics
+    /// When the opcodes differ.
+    pub fn intersect_flags(self, other: Instruction<'m>) {
+        use llvm_sys::LLVMOpcode::*;
+        assert!(self.opcode() == other.opcode(), "flags of two kinds of instruction");
+        let (a, b) = (self.raw(), other.raw());
+        // SAFETY: each flag is read and written for the kinds that have it, and both are of that kind.
+        unsafe {
+            match self.opcode() {
+                LLVMAdd | LLVMSub | LLVMMul | LLVMShl | LLVMTrunc => {
+                    LLVMSetNUW(a, LLVMGetNUW(a) & LLVMGetNUW(b));
+                    LLVMSetNSW(a, LLVMGetNSW(a) & LLVMGetNSW(b));
+                }
+                LLVMUDiv | LLVMSDiv | LLVMLShr | LLVMAShr => LLVMSetExact(a, LLVMGetExact(a) & LLVMGetExact(b)),
+                LLVMOr => LLVMSetIsDisjoint(a, LLVMGetIsDisjoint(a) & LLVMGetIsDisjoint(b)),
+                LLVMZExt | LLVMUIToFP => LLVMSetNNeg(a, LLVMGetNNeg(a) & LLVMGetNNeg(b)),
+                LLVMGetElementPtr => LLVMGEPSetNoWrapFlags(a, LLVMGEPGetNoWrapFlags(a) & LLVMGEPGetNoWrapFlags(b)),
+                _ => {}
+            }
+            if LLVMCanValueUseFastMathFlags(a) != 0 && LLVMCanValueUseFastMathFlags(b) != 0 {
+                LLVMSetFastMathFlags(a, LLVMGetFastMathFlags(a) & LLVMGetFastMathFlags(b));
+            }
+        }
+    }
+}

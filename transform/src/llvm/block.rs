@@ -1,0 +1,220 @@
+//! Basic blocks.
+
+use std::hash::{Hash, Hasher};
+
+use llvm_sys::core::*;
+use llvm_sys::prelude::*;
+
+use super::{Function, Instruction, Module, Opcode, Value};
+
+/// A basic block of a function.
+#[derive(Clone, Copy)]
+pub struct Block<'m> {
+    raw: LLVMBasicBlockRef,
+    module: &'m Module,
+}
+
+impl<'m> Block<'m> {
+    pub(super) fn of_raw(raw: LLVMBasicBlockRef, module: &'m Module) -> Block<'m> {
+        assert!(!raw.is_null(), "LLVM returned no block where it always has one");
+        Block { raw, module }
+    }
+
+    pub(super) fn raw(self) -> LLVMBasicBlockRef {
+        self.raw
+    }
+
+    pub(super) fn module(self) -> &'m Module {
+        self.module
+    }
+
+    /// The block as an operand of branches.
+    pub(super) fn as_value(self) -> Value<'m> {
+        // SAFETY: the block is alive.
+        Value::of_raw(unsafe { LLVMBasicBlockAsValue(self.raw) }, self.module)
+    }
+
+    /// The function that it is a block of.
+    ///
+    /// # Panics
+    /// When it is in none.
+    #[must_use]
+    pub fn function(self) -> Function<'m> {
+        // SAFETY: the block is alive.
+        Function::of_raw(unsafe { LLVMGetBasicBlockParent(self.raw) }, self.module)
+    }
+
+    /// Its label; empty where it has none.
+    #[must_use]
+    pub fn name(self) -> String {
+        self.as_value().name()
+    }
+
+    /// Its instructions in order, phis first, the terminator last.
+    #[must_use]
+    pub fn instructions(self) -> Vec<Instruction<'m>> {
+        let mut instructions = Vec::new();
+        // SAFETY: the block is alive; each instruction is one of its list while the next is asked for.
+        unsafe {
+            let mut instruction = LLVMGetFirstInstruction(self.raw);
+            while !instruction.is_null() {
+                instructions.push(Instruction::of_raw(instruction, self.module));
+                instruction = LLVMGetNextInstruction(instruction);
+            }
+        }
+        instructions
+    }
+
+    /// How many instructions it has.
+    #[must_use]
+    pub fn len(self) -> usize {
+        self.instructions().len()
+    }
+
+    /// Whether it has no instructions, as a block just made.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        // SAFETY: the block is alive.
+        unsafe { LLVMGetFirstInstruction(self.raw).is_null() }
+    }
+
+    /// Its phis.
+    #[must_use]
+    pub fn phis(self) -> Vec<Instruction<'m>> {
+        self.instructions().into_iter().take_while(|i| i.is_phi()).collect()
+    }
+
+    /// The instruction that ends it.
+    ///
+    /// # Panics
+    /// When the block is not finished.
+    #[must_use]
+    pub fn terminator(self) -> Instruction<'m> {
+        // SAFETY: the block is alive.
+        let raw = unsafe { LLVMGetBasicBlockTerminator(self.raw) };
+        assert!(!raw.is_null(), "a block without a terminator");
+        Instruction::of_raw(raw, self.module)
+    }
+
+    /// The first instruction before which others can be put: after phis and landing pads.
+    #[must_use]
+    pub fn first_insertion_point(self) -> Instruction<'m> {
+        let mut instructions = self.instructions().into_iter();
+        let found = instructions.find(|i| !i.is_phi() && !i.begins_handler());
+        found.expect("a block ends with a terminator")
+    }
+
+    /// Whether exceptions land here.
+    #[must_use]
+    pub fn is_handler(self) -> bool {
+        self.instructions().into_iter().find(|i| !i.is_phi()).is_some_and(Instruction::begins_handler)
+    }
+
+    /// Whether its address is taken: then it cannot get another beginning.
+    #[must_use]
+    pub fn has_address(self) -> bool {
+        // SAFETY: the block is alive, its uses are walked while they do not change.
+        unsafe {
+            let mut link = LLVMGetFirstUse(LLVMBasicBlockAsValue(self.raw));
+            while !link.is_null() {
+                if LLVMIsAInstruction(LLVMGetUser(link)).is_null() {
+                    return true;
+                }
+                link = LLVMGetNextUse(link);
+            }
+        }
+        false
+    }
+
+    /// The terminators that lead here, each once, in no particular order.
+    #[must_use]
+    pub fn entering(self) -> Vec<Instruction<'m>> {
+        let mut terminators: Vec<Instruction<'m>> = Vec::new();
+        // SAFETY: as in `has_address`.
+        unsafe {
+            let mut link = LLVMGetFirstUse(LLVMBasicBlockAsValue(self.raw));
+            while !link.is_null() {
+                let user = LLVMGetUser(link);
+                if !LLVMIsATerminatorInst(user).is_null() {
+                    let user = Instruction::of_raw(user, self.module);
+                    if !terminators.contains(&user) {
+                        terminators.push(user);
+                    }
+                }
+                link = LLVMGetNextUse(link);
+            }
+        }
+        terminators
+    }
+
+    /// Makes every edge that leads here lead to `other`. Phis stay as they are.
+    ///
+    /// # Panics
+    /// When an edge cannot be moved: one of an indirect branch.
+    pub fn move_entries_to(self, other: Block<'m>) {
+        for terminator in self.entering() {
+            for (i, successor) in terminator.successors().into_iter().enumerate() {
+                if successor == self {
+                    terminator.set_successor(i, other);
+                }
+            }
+        }
+    }
+
+    /// Puts the block after another of its function.
+    ///
+    /// # Panics
+    /// When they are of two functions.
+    pub fn move_after(self, other: Block<'m>) {
+        assert!(self.function() == other.function(), "a block is moved to another function");
+        // SAFETY: both are alive and of one function.
+        unsafe { LLVMMoveBasicBlockAfter(self.raw, other.raw) };
+    }
+
+    /// Adds an empty block just before this one.
+    #[must_use]
+    pub fn insert_before(self, name: &str) -> Block<'m> {
+        let name = std::ffi::CString::new(name).unwrap_or_default();
+        // SAFETY: the block is in a function (`nowhere` is handed to nobody); the name is copied.
+        let raw = unsafe { LLVMInsertBasicBlockInContext(self.module.context(), self.raw, name.as_ptr()) };
+        Block::of_raw(raw, self.module)
+    }
+
+    /// Moves what stands before `first`, phis included, into a new block that goes on here: all edges that led here lead to
+    /// the new block, which is returned. Edges that leave are not touched, so that phis further down stay right.
+    ///
+    /// # Panics
+    /// When `first` is not in this block or is one of its phis, or when this is the entry or cannot be entered otherwise.
+    #[must_use]
+    pub fn split_before(self, first: Instruction<'m>, name: &str) -> Block<'m> {
+        assert!(first.block() == Some(self) && !first.is_phi(), "a block is split at an instruction of its own");
+        assert!(self.function().blocks()[0] != self, "the entry block cannot get another beginning");
+        let head = self.insert_before(name);
+        self.move_entries_to(head);
+        for instruction in self.instructions().into_iter().take_while(|&i| i != first) {
+            instruction.move_to_end_of(head);
+        }
+        head.branch_to(self);
+        head
+    }
+
+    /// Whether it ends with a plain branch or a switch.
+    #[must_use]
+    pub fn ends_with_branch(self) -> bool {
+        matches!(self.terminator().opcode(), Opcode::LLVMBr | Opcode::LLVMSwitch)
+    }
+}
+
+impl PartialEq for Block<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.raw == other.raw
+    }
+}
+
+impl Eq for Block<'_> {}
+
+impl Hash for Block<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.raw.hash(state);
+    }
+}

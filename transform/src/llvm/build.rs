@@ -1,0 +1,140 @@
+//! New instructions.
+
+use std::ffi::CString;
+
+use llvm_sys::core::*;
+use llvm_sys::prelude::*;
+
+use super::{Block, Function, Instruction, Module, Type, Value};
+
+const UNNAMED: *const std::ffi::c_char = c"".as_ptr();
+
+impl<'m> Block<'m> {
+    /// The builder at the end of the block.
+    fn builder(self) -> LLVMBuilderRef {
+        self.module().builder_at(self.raw(), std::ptr::null_mut())
+    }
+
+    /// Adds a jump to `target` at the end.
+    pub fn branch_to(self, target: Block<'m>) -> Instruction<'m> {
+        // SAFETY: the builder stands at the end of this block; both blocks are alive.
+        let raw = unsafe { LLVMBuildBr(self.builder(), target.raw()) };
+        Instruction::of_raw(raw, self.module())
+    }
+
+    /// Adds a branch at the end: to `yes` when `condition` holds, else to `no`.
+    ///
+    /// # Panics
+    /// When the condition is no truth value.
+    pub fn branch_on(self, condition: Value<'m>, yes: Block<'m>, no: Block<'m>) -> Instruction<'m> {
+        assert!(condition.type_of() == self.function().truth_type(), "a branch on what is no truth value");
+        // SAFETY: as in `branch_to`, and the condition is an i1.
+        let raw = unsafe { LLVMBuildCondBr(self.builder(), condition.raw(), yes.raw(), no.raw()) };
+        Instruction::of_raw(raw, self.module())
+    }
+
+    /// Adds a phi at the end of the block, which must hold nothing but phis so far.
+    ///
+    /// # Panics
+    /// When the block holds more, or a value has another type.
+    pub fn add_phi(self, incoming: &[(Value<'m>, Block<'m>)], name: &str) -> Instruction<'m> {
+        let builder = self.builder();
+        self.phi(builder, incoming, name)
+    }
+
+    /// Puts a phi before all else in the block.
+    ///
+    /// # Panics
+    /// When the block is empty or a value has another type.
+    pub fn add_phi_in_front(self, incoming: &[(Value<'m>, Block<'m>)], name: &str) -> Instruction<'m> {
+        let first = self.instructions()[0];
+        let builder = self.module().builder_at(self.raw(), first.raw());
+        self.phi(builder, incoming, name)
+    }
+
+    fn phi(self, builder: LLVMBuilderRef, incoming: &[(Value<'m>, Block<'m>)], name: &str) -> Instruction<'m> {
+        let of_type = incoming.first().expect("a phi joins something").0.type_of();
+        assert!(of_type.is_first_class(), "a phi of a type without values");
+        assert!(incoming.iter().all(|(value, _)| value.type_of() == of_type), "a phi of two types");
+        let name = CString::new(name).unwrap_or_default();
+        // SAFETY: the builder stands in this block; values have the phi's type; both arrays are as long as the count says.
+        unsafe {
+            let phi = LLVMBuildPhi(builder, of_type.raw(), name.as_ptr());
+            let mut values: Vec<LLVMValueRef> = incoming.iter().map(|(value, _)| value.raw()).collect();
+            let mut blocks: Vec<LLVMBasicBlockRef> = incoming.iter().map(|(_, block)| block.raw()).collect();
+            LLVMAddIncoming(phi, values.as_mut_ptr(), blocks.as_mut_ptr(), incoming.len() as u32);
+            Instruction::of_raw(phi, self.module())
+        }
+    }
+
+    /// Adds, at the end, the choice between two values.
+    ///
+    /// # Panics
+    /// When the types do not fit.
+    #[must_use]
+    pub fn select(self, condition: Value<'m>, yes: Value<'m>, no: Value<'m>) -> Value<'m> {
+        assert!(condition.type_of() == self.function().truth_type(), "a choice by what is no truth value");
+        assert!(yes.type_of() == no.type_of() && yes.type_of().is_first_class(), "a choice between two types");
+        // SAFETY: the builder stands in this block; the types were looked at.
+        let raw = unsafe { LLVMBuildSelect(self.builder(), condition.raw(), yes.raw(), no.raw(), UNNAMED) };
+        Value::of_raw(raw, self.module())
+    }
+}
+
+/// A variable in the stack frame, for values that must outlive a change of the control flow.
+#[derive(Clone, Copy)]
+pub struct Slot<'m> {
+    address: LLVMValueRef,
+    holds: Type<'m>,
+    module: &'m Module,
+}
+
+impl<'m> Function<'m> {
+    /// A new variable, made at the beginning of the entry block.
+    ///
+    /// # Panics
+    /// When there are no values of this type.
+    #[must_use]
+    pub fn add_slot(self, holds: Type<'m>) -> Slot<'m> {
+        assert!(holds.is_first_class(), "a variable of a type without values");
+        let entry = self.blocks()[0];
+        let first = entry.first_insertion_point();
+        let builder = self.module().builder_at(entry.raw(), first.raw());
+        // SAFETY: the builder stands in the entry block; the type can be stored.
+        let address = unsafe { LLVMBuildAlloca(builder, holds.raw(), UNNAMED) };
+        Slot { address, holds, module: self.module() }
+    }
+}
+
+impl<'m> Slot<'m> {
+    /// Stores a value before an instruction.
+    ///
+    /// # Panics
+    /// When it has another type than the variable, or the instruction was erased.
+    pub fn store_before(self, value: Value<'m>, instruction: Instruction<'m>) {
+        assert!(value.type_of() == self.holds, "a variable takes a value of another type");
+        let block = instruction.block().expect("a store before an instruction that was erased");
+        let builder = self.module.builder_at(block.raw(), instruction.raw());
+        // SAFETY: the builder stands in a live block; the value has the variable's type.
+        unsafe { LLVMBuildStore(builder, value.raw(), self.address) };
+    }
+
+    /// Loads the value before an instruction.
+    ///
+    /// # Panics
+    /// When the instruction was erased.
+    #[must_use]
+    pub fn load_before(self, instruction: Instruction<'m>) -> Value<'m> {
+        let block = instruction.block().expect("a load before an instruction that was erased");
+        let builder = self.module.builder_at(block.raw(), instruction.raw());
+        // SAFETY: the builder stands in a live block; the address is that of a variable of this type.
+        let raw = unsafe { LLVMBuildLoad2(builder, self.holds.raw(), self.address, UNNAMED) };
+        Value::of_raw(raw, self.module)
+    }
+
+    /// What the variable holds.
+    #[must_use]
+    pub fn holds(self) -> Type<'m> {
+        self.holds
+    }
+}

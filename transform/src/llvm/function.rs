@@ -1,0 +1,111 @@
+//! Functions with a body.
+
+use std::hash::{Hash, Hasher};
+
+use llvm_sys::core::*;
+use llvm_sys::debuginfo::LLVMGetSubprogram;
+use llvm_sys::prelude::*;
+
+use super::{Block, Module, Type, Value};
+
+/// A function.
+#[derive(Clone, Copy)]
+pub struct Function<'m> {
+    raw: LLVMValueRef,
+    module: &'m Module,
+}
+
+impl<'m> Function<'m> {
+    pub(super) fn of_raw(raw: LLVMValueRef, module: &'m Module) -> Function<'m> {
+        assert!(!raw.is_null(), "LLVM returned no function where it always has one");
+        Function { raw, module }
+    }
+
+    pub(super) fn raw(self) -> LLVMValueRef {
+        self.raw
+    }
+
+    /// The module that it is a part of.
+    #[must_use]
+    pub fn module(self) -> &'m Module {
+        self.module
+    }
+
+    /// It as a value: what a call of it calls.
+    #[must_use]
+    pub fn as_value(self) -> Value<'m> {
+        Value::of_raw(self.raw, self.module)
+    }
+
+    /// Its symbol.
+    #[must_use]
+    pub fn name(self) -> String {
+        self.as_value().name()
+    }
+
+    /// Its blocks in order, the entry first.
+    #[must_use]
+    pub fn blocks(self) -> Vec<Block<'m>> {
+        let mut blocks = Vec::new();
+        // SAFETY: the function is alive; each block is one of its list while the next is asked for.
+        unsafe {
+            let mut block = LLVMGetFirstBasicBlock(self.raw);
+            while !block.is_null() {
+                blocks.push(Block::of_raw(block, self.module));
+                block = LLVMGetNextBasicBlock(block);
+            }
+        }
+        blocks
+    }
+
+    /// Adds an empty block at the end.
+    #[must_use]
+    pub fn add_block(self, name: &str) -> Block<'m> {
+        let name = std::ffi::CString::new(name).unwrap_or_default();
+        // SAFETY: function and context are alive; the name is copied.
+        let raw = unsafe { LLVMAppendBasicBlockInContext(self.module.context(), self.raw, name.as_ptr()) };
+        Block::of_raw(raw, self.module)
+    }
+
+    /// Whether it has a function attribute of this name, such as `optnone`.
+    #[must_use]
+    pub fn has_attribute(self, name: &str) -> bool {
+        super::attributes::function_has(self.raw, name)
+    }
+
+    /// Whether the function has lines for a debugger.
+    #[must_use]
+    pub fn has_lines(self) -> bool {
+        // SAFETY: the function is alive.
+        unsafe { !LLVMGetSubprogram(self.raw).is_null() }
+    }
+
+    /// The type of a truth value.
+    #[must_use]
+    pub fn truth_type(self) -> Type<'m> {
+        // SAFETY: the context is alive.
+        Type::of_raw(unsafe { LLVMInt1TypeInContext(self.module.context()) }, self.module)
+    }
+
+    /// The constant true or false.
+    #[must_use]
+    pub fn truth(self, value: bool) -> Value<'m> {
+        // SAFETY: the type is an integer's.
+        let raw = unsafe { LLVMConstInt(self.truth_type().raw(), u64::from(value), 0) };
+        Value::of_raw(raw, self.module)
+    }
+}
+
+impl PartialEq for Function<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.raw == other.raw
+    }
+}
+
+impl Eq for Function<'_> {}
+
+impl Hash for Function<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.raw.hash(state);
+    }
+}

@@ -1,0 +1,367 @@
+//! Instructions: what they are, what they use, where they stand.
+
+use std::hash::{Hash, Hasher};
+
+use llvm_sys::core::*;
+use llvm_sys::prelude::*;
+use llvm_sys::{LLVMAtomicOrdering, LLVMOpcode, LLVMTailCallKind};
+
+use super::{Block, Module, Opcode, Type, Value};
+
+/// One use of a value: this operand of this instruction.
+#[derive(Clone, Copy)]
+pub struct Use<'m> {
+    /// Who uses it.
+    pub user: Instruction<'m>,
+    /// As which operand.
+    pub operand: u32,
+}
+
+impl<'m> Use<'m> {
+    /// The block at whose end (for a phi) or in which (for all others) the value must be there.
+    #[must_use]
+    pub fn needed_in(self) -> Option<Block<'m>> {
+        if self.user.is_phi() { Some(self.user.incoming()[self.operand as usize].1) } else { self.user.block() }
+    }
+}
+
+/// An instruction.
+#[derive(Clone, Copy)]
+pub struct Instruction<'m> {
+    raw: LLVMValueRef,
+    module: &'m Module,
+}
+
+impl<'m> Instruction<'m> {
+    pub(super) fn of_raw(raw: LLVMValueRef, module: &'m Module) -> Instruction<'m> {
+        assert!(!raw.is_null(), "LLVM returned no instruction where it always has one");
+        Instruction { raw, module }
+    }
+
+    pub(super) fn raw(self) -> LLVMValueRef {
+        self.raw
+    }
+
+    pub(super) fn module(self) -> &'m Module {
+        self.module
+    }
+
+    /// What it makes, as a value.
+    #[must_use]
+    pub fn as_value(self) -> Value<'m> {
+        Value::of_raw(self.raw, self.module)
+    }
+
+    /// The type of what it makes; `void` where it makes nothing.
+    #[must_use]
+    pub fn type_of(self) -> Type<'m> {
+        self.as_value().type_of()
+    }
+
+    /// What kind of instruction it is.
+    #[must_use]
+    pub fn opcode(self) -> LLVMOpcode {
+        // SAFETY: it is an instruction, and alive.
+        unsafe { LLVMGetInstructionOpcode(self.raw) }
+    }
+
+    /// Whether it joins values by where control came from.
+    #[must_use]
+    pub fn is_phi(self) -> bool {
+        self.opcode() == Opcode::LLVMPHI
+    }
+
+    /// Whether it ends its block.
+    #[must_use]
+    pub fn is_terminator(self) -> bool {
+        // SAFETY: it is an instruction, and alive.
+        unsafe { !LLVMIsATerminatorInst(self.raw).is_null() }
+    }
+
+    /// Whether it is the instruction at which exceptions land.
+    #[must_use]
+    pub fn begins_handler(self) -> bool {
+        use LLVMOpcode::*;
+        matches!(self.opcode(), LLVMLandingPad | LLVMCatchPad | LLVMCleanupPad | LLVMCatchSwitch)
+    }
+
+    /// Its block; `None` once erased.
+    #[must_use]
+    pub fn block(self) -> Option<Block<'m>> {
+        // SAFETY: it is an instruction, and alive.
+        let raw = unsafe { LLVMGetInstructionParent(self.raw) };
+        (!raw.is_null()).then(|| Block::of_raw(raw, self.module))
+    }
+
+    /// What it uses, in order. For branches that includes blocks, for calls what is called (last).
+    #[must_use]
+    pub fn operands(self) -> Vec<Value<'m>> {
+        // SAFETY: it is an instruction, and alive; the index is below the count.
+        unsafe {
+            let count = LLVMGetNumOperands(self.raw) as u32;
+            (0..count).map(|i| Value::of_raw(LLVMGetOperand(self.raw, i), self.module)).collect()
+        }
+    }
+
+    /// Makes it use `value` as its operand number `index`.
+    ///
+    /// # Panics
+    /// When there is no such operand, or one of another type.
+    pub fn set_operand(self, index: u32, value: Value<'m>) {
+        let old = self.operands()[index as usize];
+        assert!(old.type_of() == value.type_of(), "an operand is replaced by one of another type");
+        // SAFETY: there is such an operand (checked by indexing) and the type is the same.
+        unsafe { LLVMSetOperand(self.raw, index, value.raw()) };
+    }
+
+    /// Where a terminator leads.
+    #[must_use]
+    pub fn successors(self) -> Vec<Block<'m>> {
+        if !self.is_terminator() {
+            return Vec::new();
+        }
+        // SAFETY: it is a terminator; the index is below the count.
+        unsafe {
+            let count = LLVMGetNumSuccessors(self.raw);
+            (0..count).map(|i| Block::of_raw(LLVMGetSuccessor(self.raw, i), self.module)).collect()
+        }
+    }
+
+    /// Makes the edge number `index` of a terminator lead to `block`.
+    ///
+    /// # Panics
+    /// When there is no such edge, or the terminator is an indirect branch or one of inline assembly.
+    pub fn set_successor(self, index: usize, block: Block<'m>) {
+        assert!(index < self.successors().len(), "a terminator without such a successor");
+        let movable = !matches!(self.opcode(), Opcode::LLVMIndirectBr | Opcode::LLVMCallBr);
+        assert!(movable, "an edge that depends on the address of a block is moved");
+        // SAFETY: it is a terminator with more than `index` successors.
+        unsafe { LLVMSetSuccessor(self.raw, index as u32, block.raw()) };
+    }
+
+    /// What a branch with two ways decides by.
+    #[must_use]
+    pub fn condition(self) -> Option<Value<'m>> {
+        // SAFETY: the second question is put to branches, the third to conditional ones.
+        unsafe {
+            let conditional = self.opcode() == Opcode::LLVMBr && LLVMIsConditional(self.raw) != 0;
+            conditional.then(|| Value::of_raw(LLVMGetCondition(self.raw), self.module))
+        }
+    }
+
+    /// A phi's values and the blocks that they come from; nothing for other instructions.
+    #[must_use]
+    pub fn incoming(self) -> Vec<(Value<'m>, Block<'m>)> {
+        if !self.is_phi() {
+            return Vec::new();
+        }
+        // SAFETY: it is a phi; the index is below the count.
+        unsafe {
+            let count = LLVMCountIncoming(self.raw);
+            (0..count)
+                .map(|i| {
+                    let value = Value::of_raw(LLVMGetIncomingValue(self.raw, i), self.module);
+                    (value, Block::of_raw(LLVMGetIncomingBlock(self.raw, i), self.module))
+                })
+                .collect()
+        }
+    }
+
+    /// Takes it out of its block and puts it before another instruction.
+    ///
+    /// # Panics
+    /// When the other was erased, or is this.
+    pub fn move_before(self, other: Instruction<'m>) {
+        let block = other.block().expect("an instruction is moved before one that was erased");
+        assert!(self != other, "an instruction is moved before itself");
+        self.unlink();
+        let builder = self.module.builder_at(block.raw(), other.raw);
+        // SAFETY: it is in no block, and the builder stands in a live one.
+        unsafe { LLVMInsertIntoBuilder(builder, self.raw) };
+    }
+
+    /// Takes it out of its block and puts it at the end of another.
+    pub fn move_to_end_of(self, block: Block<'m>) {
+        self.unlink();
+        let builder = self.module.builder_at(block.raw(), std::ptr::null_mut());
+        // SAFETY: it is in no block, and the builder stands in a live one.
+        unsafe { LLVMInsertIntoBuilder(builder, self.raw) };
+    }
+
+    /// A copy of it, put before another instruction.
+    ///
+    /// # Panics
+    /// When the other was erased.
+    #[must_use]
+    pub fn copy_before(self, other: Instruction<'m>) -> Instruction<'m> {
+        let block = other.block().expect("a copy is put before an instruction that was erased");
+        let builder = self.module.builder_at(block.raw(), other.raw);
+        self.insert_copy(builder)
+    }
+
+    /// A copy of it, put at the end of a block.
+    #[must_use]
+    pub fn copy_to_end_of(self, block: Block<'m>) -> Instruction<'m> {
+        let builder = self.module.builder_at(block.raw(), std::ptr::null_mut());
+        self.insert_copy(builder)
+    }
+
+    fn insert_copy(self, builder: LLVMBuilderRef) -> Instruction<'m> {
+        // SAFETY: the copy is in no block, and the builder stands in a live one.
+        unsafe {
+            let copy = LLVMInstructionClone(self.raw);
+            LLVMInsertIntoBuilder(builder, copy);
+            Instruction::of_raw(copy, self.module)
+        }
+    }
+
+    fn unlink(self) {
+        if self.block().is_some() {
+            // SAFETY: it is in a block.
+            unsafe { LLVMInstructionRemoveFromParent(self.raw) };
+        }
+    }
+
+    /// Takes it out of the program. What still uses it uses an undefined value from now on; it itself uses nothing any more.
+    pub fn erase(self) {
+        self.unlink();
+        for (i, _) in self.successors().iter().enumerate() {
+            // SAFETY: it is a terminator with that many successors, in no block, and never runs again.
+            unsafe { LLVMSetSuccessor(self.raw, i as u32, self.module.nowhere().raw()) };
+        }
+        for (i, operand) in self.operands().into_iter().enumerate() {
+            if operand.type_of().is_first_class() {
+                // SAFETY: there is such an operand; poison has its type.
+                unsafe { LLVMSetOperand(self.raw, i as u32, LLVMGetPoison(operand.type_of().raw())) };
+            }
+        }
+        if self.type_of().is_first_class() {
+            // SAFETY: poison has its type and is not it.
+            unsafe { LLVMReplaceAllUsesWith(self.raw, LLVMGetPoison(self.type_of().raw())) };
+        }
+        self.module.bury(self.raw);
+    }
+
+    /// What a call calls; `None` for all that is no plain call.
+    #[must_use]
+    pub fn callee(self) -> Option<Value<'m>> {
+        // SAFETY: the question is put to calls only.
+        (self.opcode() == Opcode::LLVMCall).then(|| Value::of_raw(unsafe { LLVMGetCalledValue(self.raw) }, self.module))
+    }
+
+    /// What a call passes; nothing for all that is no plain call.
+    #[must_use]
+    pub fn arguments(self) -> Vec<Value<'m>> {
+        if self.opcode() != Opcode::LLVMCall {
+            return Vec::new();
+        }
+        // SAFETY: the question is put to calls only.
+        let count = unsafe { LLVMGetNumArgOperands(self.raw) } as usize;
+        self.operands().into_iter().take(count).collect()
+    }
+
+    /// The function type that a call uses.
+    #[must_use]
+    pub fn called_type(self) -> Option<Type<'m>> {
+        // SAFETY: the question is put to calls only.
+        (self.opcode() == Opcode::LLVMCall)
+            .then(|| Type::of_raw(unsafe { LLVMGetCalledFunctionType(self.raw) }, self.module))
+    }
+
+    /// A call's calling convention, as LLVM numbers them; 0 is C.
+    #[must_use]
+    pub fn calling_convention(self) -> u32 {
+        // SAFETY: the question is put to calls only.
+        if self.opcode() == Opcode::LLVMCall { unsafe { LLVMGetInstructionCallConv(self.raw) } } else { 0 }
+    }
+
+    /// Whether a call has operand bundles.
+    #[must_use]
+    pub fn has_bundles(self) -> bool {
+        // SAFETY: the question is put to calls only.
+        self.opcode() == Opcode::LLVMCall && unsafe { LLVMGetNumOperandBundles(self.raw) } != 0
+    }
+
+    /// Whether a call must be a jump at the end of its function.
+    #[must_use]
+    pub fn must_be_tail(self) -> bool {
+        // SAFETY: the question is put to calls only.
+        self.opcode() == Opcode::LLVMCall
+            && unsafe { LLVMGetTailCallKind(self.raw) } == LLVMTailCallKind::LLVMTailCallKindMustTail
+    }
+
+    /// Whether a call may be a jump.
+    #[must_use]
+    pub fn may_be_tail(self) -> bool {
+        // SAFETY: the question is put to calls only.
+        self.opcode() == Opcode::LLVMCall
+            && unsafe { LLVMGetTailCallKind(self.raw) } == LLVMTailCallKind::LLVMTailCallKindTail
+    }
+
+    /// Takes the leave to be a jump from a call.
+    ///
+    /// # Panics
+    /// When it is no call.
+    pub fn forbid_tail(self) {
+        assert!(self.opcode() == Opcode::LLVMCall, "only calls can be tail calls");
+        // SAFETY: it is a call.
+        unsafe { LLVMSetTailCallKind(self.raw, LLVMTailCallKind::LLVMTailCallKindNone) };
+    }
+
+    /// Whether both do the same to operands of the same types, flags aside; always false for kinds that passes never merge: atomics,
+    /// volatile accesses, calls, allocas, terminators, phis.
+    #[must_use]
+    pub fn does_the_same_as(self, other: Instruction<'m>) -> bool {
+        use LLVMOpcode::*;
+        let alike = self.opcode() == other.opcode() && self.type_of() == other.type_of();
+        let (mine, others) = (self.operands(), other.operands());
+        let typed = mine.len() == others.len() && mine.iter().zip(&others).all(|(a, b)| a.type_of() == b.type_of());
+        if !alike || !typed {
+            return false;
+        }
+        // SAFETY: each question is put to the kinds that it is defined for, since both are of that kind.
+        unsafe {
+            match self.opcode() {
+                LLVMFNeg | LLVMAdd | LLVMFAdd | LLVMSub | LLVMFSub | LLVMMul | LLVMFMul | LLVMUDiv | LLVMSDiv
+                | LLVMFDiv | LLVMURem | LLVMSRem | LLVMFRem | LLVMShl | LLVMLShr | LLVMAShr | LLVMAnd | LLVMOr
+                | LLVMXor | LLVMTrunc | LLVMZExt | LLVMSExt | LLVMFPToUI | LLVMFPToSI | LLVMUIToFP | LLVMSIToFP
+                | LLVMFPTrunc | LLVMFPExt | LLVMPtrToInt | LLVMIntToPtr | LLVMBitCast | LLVMSelect | LLVMFreeze => true,
+                LLVMICmp => LLVMGetICmpPredicate(self.raw) == LLVMGetICmpPredicate(other.raw),
+                LLVMFCmp => LLVMGetFCmpPredicate(self.raw) == LLVMGetFCmpPredicate(other.raw),
+                LLVMGetElementPtr => LLVMGetGEPSourceElementType(self.raw) == LLVMGetGEPSourceElementType(other.raw),
+                LLVMLoad | LLVMStore => {
+                    self.is_plain_access()
+                        && other.is_plain_access()
+                        && LLVMGetAlignment(self.raw) == LLVMGetAlignment(other.raw)
+                }
+                _ => false,
+            }
+        }
+    }
+
+    /// Whether it is a load or store that is neither volatile nor atomic.
+    #[must_use]
+    pub fn is_plain_access(self) -> bool {
+        let accesses = matches!(self.opcode(), Opcode::LLVMLoad | Opcode::LLVMStore);
+        // SAFETY: the questions are put to loads and stores only.
+        accesses
+            && unsafe {
+                LLVMGetVolatile(self.raw) == 0
+                    && LLVMGetOrdering(self.raw) == LLVMAtomicOrdering::LLVMAtomicOrderingNotAtomic
+            }
+    }
+}
+
+impl PartialEq for Instruction<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.raw == other.raw
+    }
+}
+
+impl Eq for Instruction<'_> {}
+
+impl Hash for Instruction<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.raw.hash(state);
+    }
+}

@@ -1,0 +1,243 @@
+//! A module, the context that it lives in, and what was taken out of it.
+
+use std::cell::RefCell;
+use std::ffi::{CStr, CString, c_char, c_void};
+use std::path::Path;
+use std::ptr;
+
+use llvm_sys::analysis::{LLVMVerifierFailureAction, LLVMVerifyModule};
+use llvm_sys::bit_writer::LLVMWriteBitcodeToMemoryBuffer;
+use llvm_sys::core::*;
+use llvm_sys::error::{LLVMDisposeErrorMessage, LLVMGetErrorMessage};
+use llvm_sys::ir_reader::LLVMParseIRInContext;
+use llvm_sys::prelude::*;
+use llvm_sys::transforms::pass_builder::{LLVMCreatePassBuilderOptions, LLVMDisposePassBuilderOptions, LLVMRunPasses};
+
+use super::{Block, Function};
+use crate::{Error, Result};
+
+/// An LLVM module, alone in a context of its own.
+pub struct Module {
+    raw: LLVMModuleRef,
+    context: LLVMContextRef,
+    builder: LLVMBuilderRef,
+    /// What LLVM complained about. On the heap: LLVM holds its address.
+    complaints: Box<RefCell<Vec<String>>>,
+    /// Unlinked instructions; they use nothing but poison and the block below.
+    erased: RefCell<Vec<LLVMValueRef>>,
+    /// In no function: what erased terminators lead to.
+    nowhere: LLVMBasicBlockRef,
+}
+
+impl Module {
+    /// Reads bitcode or IR text.
+    ///
+    /// # Errors
+    /// [`Error::Read`] when the file cannot be read, [`Error::BadIr`] when LLVM makes no sense of it.
+    pub fn read(path: &Path) -> Result<Module> {
+        let bytes = std::fs::read(path).map_err(|source| Error::Read { path: path.to_owned(), source })?;
+        Module::parse(&bytes, &path.display().to_string())
+    }
+
+    /// The module that these bytes hold, bitcode or IR text; `name` stands in messages.
+    ///
+    /// # Errors
+    /// [`Error::BadIr`] when LLVM makes no sense of them.
+    pub fn parse(bytes: &[u8], name: &str) -> Result<Module> {
+        let buffer_name = CString::new(name.replace('\0', "?")).unwrap_or_default();
+        let complaints = Box::new(RefCell::new(Vec::new()));
+        let mut raw = ptr::null_mut();
+        let mut message = ptr::null_mut();
+        // SAFETY: the buffer is a copy of `bytes`, ended by a zero as the parser wants it, and goes over to the parser, which frees it. The
+        // handler's address is that of the boxed list, which the module keeps for as long as the context.
+        let (context, failed) = unsafe {
+            let context = LLVMContextCreate();
+            LLVMContextSetDiagnosticHandler(
+                context,
+                Some(note_complaint),
+                ptr::from_ref::<RefCell<Vec<String>>>(&complaints).cast_mut().cast(),
+            );
+            let buffer =
+                LLVMCreateMemoryBufferWithMemoryRangeCopy(bytes.as_ptr().cast(), bytes.len(), buffer_name.as_ptr());
+            (context, LLVMParseIRInContext(context, buffer, &raw mut raw, &raw mut message))
+        };
+        if failed != 0 {
+            // SAFETY: a failed parse leaves a message to free and no module; nothing else uses the context.
+            let text = unsafe {
+                let text = taken_message(message);
+                LLVMContextDispose(context);
+                text
+            };
+            return Err(Error::BadIr { name: name.to_owned(), text: first_of(text, &complaints) });
+        }
+        // SAFETY: `context` is alive; both belong to it and are disposed of before it in `drop`.
+        let (builder, nowhere) = unsafe {
+            (LLVMCreateBuilderInContext(context), LLVMCreateBasicBlockInContext(context, c"nowhere".as_ptr()))
+        };
+        Ok(Module { raw, context, builder, complaints, erased: RefCell::default(), nowhere })
+    }
+
+    /// Checks that the module is well formed.
+    ///
+    /// # Errors
+    /// What LLVM's verifier says, line by line.
+    pub fn verify(&self) -> std::result::Result<(), String> {
+        let mut message = ptr::null_mut();
+        // SAFETY: the module is alive; the message is freed by `taken_message`.
+        let (broken, text) = unsafe {
+            let action = LLVMVerifierFailureAction::LLVMReturnStatusAction;
+            let broken = LLVMVerifyModule(self.raw, action, &raw mut message);
+            (broken != 0, taken_message(message))
+        };
+        if broken { Err(text) } else { Ok(()) }
+    }
+
+    /// The module as bitcode.
+    #[must_use]
+    pub fn to_bitcode(&self) -> Vec<u8> {
+        // SAFETY: the buffer lives until it is disposed of, after its bytes were copied.
+        unsafe {
+            let buffer = LLVMWriteBitcodeToMemoryBuffer(self.raw);
+            let start = LLVMGetBufferStart(buffer).cast::<u8>();
+            let bytes = std::slice::from_raw_parts(start, LLVMGetBufferSize(buffer)).to_vec();
+            LLVMDisposeMemoryBuffer(buffer);
+            bytes
+        }
+    }
+
+    /// The module as IR text.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        // SAFETY: LLVM returns a text of its own making, which `taken_message` frees.
+        unsafe { taken_message(LLVMPrintModuleToString(self.raw)) }
+    }
+
+    /// The functions that have a body, in order.
+    #[must_use]
+    pub fn functions(&self) -> Vec<Function<'_>> {
+        let mut functions = Vec::new();
+        // SAFETY: the module is alive; each function is one of its list, and the next is asked for while it is.
+        unsafe {
+            let mut function = LLVMGetFirstFunction(self.raw);
+            while !function.is_null() {
+                if LLVMGetFirstBasicBlock(function) != ptr::null_mut() {
+                    functions.push(Function::of_raw(function, self));
+                }
+                function = LLVMGetNextFunction(function);
+            }
+        }
+        functions
+    }
+
+    /// Runs optimiser passes, in the language of `opt -passes=`.
+    ///
+    /// # Errors
+    /// [`Error::Bug`] when LLVM does not know them.
+    pub fn run_passes(&mut self, pipeline: &str) -> Result<()> {
+        self.sweep();
+        let text =
+            CString::new(pipeline).map_err(|_| Error::Bug(format!("a pass list with a zero byte: {pipeline:?}")))?;
+        // SAFETY: the module is alive, and borrowed mutably, so that no handle into it is; a target machine may be left out.
+        unsafe {
+            let options = LLVMCreatePassBuilderOptions();
+            let error = LLVMRunPasses(self.raw, text.as_ptr(), ptr::null_mut(), options);
+            LLVMDisposePassBuilderOptions(options);
+            if error.is_null() {
+                return Ok(());
+            }
+            let message = LLVMGetErrorMessage(error);
+            let text = CStr::from_ptr(message).to_string_lossy().into_owned();
+            LLVMDisposeErrorMessage(message);
+            Err(Error::Bug(format!("LLVM does not run {pipeline}: {text}")))
+        }
+    }
+
+    /// Deletes what was erased.
+    pub fn sweep(&mut self) {
+        for instruction in self.erased.take() {
+            // SAFETY: it is in no block, nothing uses it (`bury` saw to that), and no handle is left, since they borrow the module.
+            unsafe { LLVMDeleteInstruction(instruction) };
+        }
+    }
+
+    pub(super) fn context(&self) -> LLVMContextRef {
+        self.context
+    }
+
+    /// The block that is in no function.
+    pub(super) fn nowhere(&self) -> Block<'_> {
+        Block::of_raw(self.nowhere, self)
+    }
+
+    /// The one builder, placed and without a debug location of its own: what is built or inserted keeps the location it has.
+    pub(super) fn builder_at(&self, block: LLVMBasicBlockRef, before: LLVMValueRef) -> LLVMBuilderRef {
+        // SAFETY: the builder is ours; the callers pass a live block, and an instruction of it or null for its end.
+        unsafe {
+            LLVMPositionBuilder(self.builder, block, before);
+            LLVMSetCurrentDebugLocation2(self.builder, ptr::null_mut());
+        }
+        self.builder
+    }
+
+    /// Takes over an instruction that is in no block and that nothing uses any more.
+    pub(super) fn bury(&self, instruction: LLVMValueRef) {
+        self.erased.borrow_mut().push(instruction);
+    }
+}
+
+impl Drop for Module {
+    fn drop(&mut self) {
+        self.sweep();
+        // SAFETY: each is disposed of once, the context last. A block can be deleted with its function only: `nowhere`, to which nothing leads any
+        // more since what was erased is gone, gets one, which goes with the module.
+        unsafe {
+            LLVMDisposeBuilder(self.builder);
+            let of_type = LLVMFunctionType(LLVMVoidTypeInContext(self.context), ptr::null_mut(), 0, 0);
+            let grave = LLVMAddFunction(self.raw, c"".as_ptr(), of_type);
+            LLVMAppendExistingBasicBlock(grave, self.nowhere);
+            LLVMDisposeModule(self.raw);
+            LLVMContextDispose(self.context);
+        }
+    }
+}
+
+/// The first complaint, where LLVM left no message.
+fn first_of(text: String, complaints: &RefCell<Vec<String>>) -> String {
+    if text.is_empty() { complaints.borrow().join("; ") } else { text }
+}
+
+impl Module {
+    /// What LLVM complained about since the module was read.
+    #[must_use]
+    pub fn complaints(&self) -> Vec<String> {
+        self.complaints.borrow().clone()
+    }
+}
+
+/// Takes a message of LLVM's and frees it; no message is an empty text.
+///
+/// # Safety
+/// `message` is null or a text that LLVM handed over.
+unsafe fn taken_message(message: *mut c_char) -> String {
+    if message.is_null() {
+        return String::new();
+    }
+    // SAFETY: the caller says so.
+    unsafe {
+        let text = CStr::from_ptr(message).to_string_lossy().into_owned();
+        LLVMDisposeMessage(message);
+        text
+    }
+}
+
+/// Without a handler LLVM would print the message, and end the process when it is an error.
+extern "C" fn note_complaint(info: LLVMDiagnosticInfoRef, list: *mut c_void) {
+    // SAFETY: `list` is the box that was given with this handler, alive as long as the context; `info` lives during the call.
+    unsafe {
+        let text = taken_message(LLVMGetDiagInfoDescription(info));
+        let list = &*list.cast::<RefCell<Vec<String>>>();
+        if let Ok(mut list) = list.try_borrow_mut() {
+            list.push(text);
+        }
+    }
+}

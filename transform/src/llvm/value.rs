@@ -1,0 +1,208 @@
+//! Values and types.
+
+use std::hash::{Hash, Hasher};
+
+use llvm_sys::core::*;
+use llvm_sys::prelude::*;
+use llvm_sys::{LLVMOpcode, LLVMTypeKind};
+use rustc_hash::FxHashSet;
+
+use super::{Instruction, Module, Use};
+
+/// What an instruction can use or make: an instruction, a parameter, a constant, a function, a block as an operand.
+#[derive(Clone, Copy)]
+pub struct Value<'m> {
+    raw: LLVMValueRef,
+    module: &'m Module,
+}
+
+impl<'m> Value<'m> {
+    pub(super) fn of_raw(raw: LLVMValueRef, module: &'m Module) -> Value<'m> {
+        assert!(!raw.is_null(), "LLVM returned no value where it always has one");
+        Value { raw, module }
+    }
+
+    pub(super) fn raw(self) -> LLVMValueRef {
+        self.raw
+    }
+
+    /// The instruction that makes it, if one does.
+    #[must_use]
+    pub fn as_instruction(self) -> Option<Instruction<'m>> {
+        // SAFETY: the value is alive; LLVM is asked which kind it is.
+        let is_instruction = unsafe { !LLVMIsAInstruction(self.raw).is_null() };
+        is_instruction.then(|| Instruction::of_raw(self.raw, self.module))
+    }
+
+    /// Its type.
+    #[must_use]
+    pub fn type_of(self) -> Type<'m> {
+        // SAFETY: the value is alive, and every value has a type.
+        Type { raw: unsafe { LLVMTypeOf(self.raw) }, module: self.module }
+    }
+
+    /// Its name; empty where it has none, as after a compiler that discards names.
+    #[must_use]
+    pub fn name(self) -> String {
+        let mut length = 0;
+        // SAFETY: the text belongs to the value, which is alive.
+        unsafe { super::owned_text(LLVMGetValueName2(self.raw, &raw mut length), length) }
+    }
+
+    /// Whether it is an intrinsic function of LLVM's.
+    #[must_use]
+    pub fn is_intrinsic(self) -> bool {
+        // SAFETY: the question is put to functions only.
+        unsafe { self.is_function() && LLVMGetIntrinsicID(self.raw) != 0 }
+    }
+
+    /// Whether it is a function.
+    #[must_use]
+    pub fn is_function(self) -> bool {
+        // SAFETY: the value is alive.
+        unsafe { !LLVMIsAFunction(self.raw).is_null() }
+    }
+
+    /// The function, if it is one with a body.
+    #[must_use]
+    pub fn as_defined_function(self) -> Option<super::Function<'m>> {
+        // SAFETY: the second question is put to functions only.
+        let defined = unsafe { self.is_function() && !LLVMGetFirstBasicBlock(self.raw).is_null() };
+        defined.then(|| super::Function::of_raw(self.raw, self.module))
+    }
+
+    /// Whether it is inline assembly.
+    #[must_use]
+    pub fn is_inline_assembly(self) -> bool {
+        // SAFETY: the value is alive.
+        unsafe { !LLVMIsAInlineAsm(self.raw).is_null() }
+    }
+
+    /// Whether it is a constant (functions and addresses of globals are).
+    #[must_use]
+    pub fn is_constant(self) -> bool {
+        // SAFETY: the value is alive.
+        unsafe { LLVMIsConstant(self.raw) != 0 }
+    }
+
+    /// All places that use it; none for constants, whose uses reach across functions.
+    #[must_use]
+    pub fn uses(self) -> Vec<Use<'m>> {
+        let mut users: Vec<Instruction<'m>> = Vec::new();
+        if self.is_constant() {
+            return Vec::new();
+        }
+        // SAFETY: the value is alive, and its list of uses does not change while it is walked; users that are no instructions (metadata that
+        // wraps a value) are left out.
+        unsafe {
+            let mut link = LLVMGetFirstUse(self.raw);
+            while !link.is_null() {
+                let user = LLVMGetUser(link);
+                // A user with several such operands comes several times, mostly in a row.
+                if !LLVMIsAInstruction(user).is_null() && users.last().is_none_or(|last| last.raw() != user) {
+                    users.push(Instruction::of_raw(user, self.module));
+                }
+                link = LLVMGetNextUse(link);
+            }
+        }
+        let mut seen = FxHashSet::default();
+        users.retain(|&user| seen.insert(user));
+        let operands_of = |user: Instruction<'m>| user.operands().into_iter().enumerate().map(move |o| (user, o));
+        let all = users.into_iter().flat_map(operands_of).filter(|(_, (_, operand))| *operand == self);
+        all.map(|(user, (i, _))| Use { user, operand: i as u32 }).collect()
+    }
+
+    /// Makes all that uses this use `other` instead.
+    ///
+    /// # Panics
+    /// When the types differ.
+    pub fn replace_all_uses_with(self, other: Value<'m>) {
+        assert!(self.type_of() == other.type_of(), "a value is replaced by one of another type");
+        assert!(self != other, "a value is replaced by itself");
+        // SAFETY: both are alive, differ, and have the same type.
+        unsafe { LLVMReplaceAllUsesWith(self.raw, other.raw) };
+    }
+
+    /// The opcode, for instructions.
+    #[must_use]
+    pub fn opcode(self) -> Option<LLVMOpcode> {
+        self.as_instruction().map(Instruction::opcode)
+    }
+}
+
+impl PartialEq for Value<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.raw == other.raw
+    }
+}
+
+impl Eq for Value<'_> {}
+
+impl Hash for Value<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.raw.hash(state);
+    }
+}
+
+/// A type. LLVM keeps one copy of each, so that two are the same when their addresses are.
+#[derive(Clone, Copy)]
+pub struct Type<'m> {
+    raw: LLVMTypeRef,
+    module: &'m Module,
+}
+
+impl<'m> Type<'m> {
+    pub(super) fn of_raw(raw: LLVMTypeRef, module: &'m Module) -> Type<'m> {
+        Type { raw, module }
+    }
+
+    pub(super) fn raw(self) -> LLVMTypeRef {
+        self.raw
+    }
+
+    fn kind(self) -> LLVMTypeKind {
+        // SAFETY: types live as long as the context.
+        unsafe { LLVMGetTypeKind(self.raw) }
+    }
+
+    /// Whether values of it can be stored in memory and joined by a phi: not tokens, labels, metadata, void or functions.
+    #[must_use]
+    pub fn is_first_class(self) -> bool {
+        use LLVMTypeKind::*;
+        !matches!(
+            self.kind(),
+            LLVMVoidTypeKind
+                | LLVMLabelTypeKind
+                | LLVMMetadataTypeKind
+                | LLVMTokenTypeKind
+                | LLVMFunctionTypeKind
+                | LLVMTargetExtTypeKind
+                | LLVMX86_AMXTypeKind
+        )
+    }
+
+    /// Whether it is `void`.
+    #[must_use]
+    pub fn is_void(self) -> bool {
+        matches!(self.kind(), LLVMTypeKind::LLVMVoidTypeKind)
+    }
+
+    /// The value that stands for "whatever": what nothing sensible reads.
+    ///
+    /// # Panics
+    /// When there can be no values of this type.
+    #[must_use]
+    pub fn undef(self) -> Value<'m> {
+        assert!(self.is_first_class(), "an undefined value of a type without values");
+        // SAFETY: the type has values.
+        Value::of_raw(unsafe { LLVMGetUndef(self.raw) }, self.module)
+    }
+}
+
+impl PartialEq for Type<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.raw == other.raw
+    }
+}
+
+impl Eq for Type<'_> {}

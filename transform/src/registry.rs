@@ -1,0 +1,124 @@
+//! The passes, in one ordered registry, and how several are run one after another.
+
+use crate::llvm::Module;
+use crate::passes;
+use crate::{Candidate, Error, Result};
+
+/// A pass.
+pub struct Pass {
+    /// Its name on the command line, in reports, and its file's.
+    pub name: &'static str,
+    /// What it does, in one sentence.
+    pub summary: &'static str,
+    /// Where it comes from.
+    pub source: &'static str,
+    run: fn(&mut Module, &Options) -> Result<Vec<Candidate>>,
+}
+
+/// All passes, in the order in which they are listed. They are run in the order in which they are asked for.
+pub const REGISTRY: &[Pass] = &[
+    Pass {
+        name: "none",
+        summary: "changes nothing: the baseline that every transformation is compared with",
+        source: "lockstep",
+        run: passes::none::run,
+    },
+    Pass {
+        name: "layout",
+        summary: "puts blocks in topological order with loops in a row, so that min-pc models reconverge at joins",
+        source: "Bourdoncle, FMPA 1993",
+        run: passes::layout::run,
+    },
+    Pass {
+        name: "fcs",
+        summary: "fuses calls of one function that stand on the two sides of a branch into one call",
+        source: "Teixeira, Collange, Pereira, SBAC-PAD 2015",
+        run: passes::fcs::run,
+    },
+];
+
+/// How passes decide.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The least profit, in instructions saved for a warp whose lanes part less instructions added, for which the program is changed. Default: 1.
+    pub threshold: i64,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { threshold: 1 }
+    }
+}
+
+/// Passes to run, in order.
+#[derive(Clone)]
+pub struct Pipeline(Vec<&'static Pass>);
+
+impl Pipeline {
+    /// The passes that a list of names with commas stands for.
+    ///
+    /// # Errors
+    /// [`Error::Request`] with the names that there are, for a name that there is not.
+    pub fn parse(text: &str) -> Result<Pipeline> {
+        let names = text.split(',').map(str::trim);
+        names.map(named).collect::<Result<_>>().map(Pipeline)
+    }
+
+    /// The same passes, then this one, unless it is the last already.
+    ///
+    /// # Errors
+    /// As [`Pipeline::parse`].
+    pub fn then(mut self, name: &str) -> Result<Pipeline> {
+        let pass = named(name)?;
+        if self.0.last().is_none_or(|last| last.name != pass.name) {
+            self.0.push(pass);
+        }
+        Ok(self)
+    }
+
+    /// The names, in order.
+    #[must_use]
+    pub fn names(&self) -> Vec<&'static str> {
+        self.0.iter().map(|pass| pass.name).collect()
+    }
+
+    /// Runs the passes, and LLVM's verifier after each. Returns all that they looked at.
+    ///
+    /// # Errors
+    /// [`Error::BadIr`] when the module is not well formed to begin with, [`Error::Bug`] when it no longer is after a pass.
+    pub fn run(&self, module: &mut Module, options: &Options) -> Result<Vec<Candidate>> {
+        module.verify().map_err(|text| Error::BadIr { name: "the module".to_owned(), text })?;
+        let mut candidates = Vec::new();
+        for pass in &self.0 {
+            candidates.extend((pass.run)(module, options)?);
+            module.sweep();
+            let broken = |text| Error::Bug(format!("the pass {} makes IR that is not well formed: {text}", pass.name));
+            module.verify().map_err(broken)?;
+        }
+        Ok(candidates)
+    }
+}
+
+fn named(name: &str) -> Result<&'static Pass> {
+    REGISTRY.iter().find(|pass| pass.name == name).ok_or_else(|| {
+        let names: Vec<_> = REGISTRY.iter().map(|pass| pass.name).collect();
+        Error::Request(format!("there is no pass named \"{name}\"; there are {}", names.join(", ")))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_pass_is_refused_with_the_names_that_there_are() {
+        let error = Pipeline::parse("fcs,fusion").map(|p| p.names()).unwrap_err().to_string();
+        assert!(error.contains("\"fusion\"") && error.contains("none, layout, fcs"), "{error}");
+    }
+
+    #[test]
+    fn a_pass_that_stands_last_already_is_not_added_again() {
+        let pipeline = Pipeline::parse("fcs, layout").unwrap().then("layout").unwrap();
+        assert_eq!(pipeline.names(), ["fcs", "layout"]);
+    }
+}

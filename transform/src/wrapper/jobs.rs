@@ -1,0 +1,247 @@
+//! The driver's list of jobs.
+
+use std::ffi::{OsStr, OsString};
+use std::io::Write;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+use crate::{Error, Result};
+
+/// What the driver says it would do.
+pub(super) struct Answer {
+    pub(super) jobs: Vec<Job>,
+    /// All that it printed.
+    text: Vec<u8>,
+    /// Where it puts files that pass between jobs; they go with it.
+    pub(super) folder: TempDir,
+}
+
+/// A command to run: the program first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Job(pub(super) Vec<OsString>);
+
+/// Asks the driver for its jobs. None when there is nothing to do, or the driver refuses.
+pub(super) fn ask(compiler: &OsStr, arguments: &[OsString]) -> Result<Answer> {
+    let folder = scratch_folder()?;
+    let output = Command::new(compiler)
+        .arg("-###")
+        .args(arguments)
+        // The driver makes up names for files that pass between jobs: in a folder of our own nobody else takes them meanwhile.
+        .env("TMPDIR", folder.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .output()
+        .map_err(|source| Error::NoCompiler { program: compiler.display().to_string(), source })?;
+    let jobs = if output.status.success() { parse(&output.stderr) } else { Ok(Vec::new()) };
+    let jobs = jobs.map_err(|text| Error::Jobs { program: compiler.display().to_string(), text })?;
+    Ok(Answer { jobs, text: output.stderr, folder })
+}
+
+fn scratch_folder() -> Result<TempDir> {
+    let made = tempfile::Builder::new().prefix("lockstep-cc-").tempdir();
+    made.map_err(|source| Error::Write { path: std::env::temp_dir(), source })
+}
+
+impl Answer {
+    /// Prints what the driver itself has to say: its warnings, and with `-v` all.
+    pub(super) fn pass_on_messages(&self, arguments: &[OsString]) {
+        let mut out = std::io::stderr().lock();
+        if arguments.iter().any(|a| a == "-v") {
+            // Standard error may be closed; then nobody wants to read it.
+            let _ = out.write_all(&self.text);
+            return;
+        }
+        for line in self.text.split(|&b| b == b'\n').filter(|line| is_message(line)) {
+            let _ = out.write_all(line).and_then(|()| out.write_all(b"\n"));
+        }
+    }
+}
+
+/// `clang-19: warning: …`, as opposed to a job, which begins with a space, and to the compiler's version.
+fn is_message(line: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(line);
+    !text.starts_with(' ') && [": warning: ", ": error: ", ": note: ", ": remark: "].iter().any(|w| text.contains(w))
+}
+
+/// The jobs in what `-###` prints: lines that begin with a space and a quote, with every word in quotes, and in them a backslash before
+/// quotes, backslashes and dollars. A word may go over several lines.
+fn parse(text: &[u8]) -> std::result::Result<Vec<Job>, String> {
+    let mut jobs = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        if rest.starts_with(b" \"") {
+            let (job, after) = parse_job(rest)?;
+            jobs.push(job);
+            rest = after;
+        } else {
+            let end = rest.iter().position(|&b| b == b'\n').map_or(rest.len(), |i| i + 1);
+            rest = &rest[end..];
+        }
+    }
+    Ok(jobs)
+}
+
+fn parse_job(text: &[u8]) -> std::result::Result<(Job, &[u8]), String> {
+    let mut words = Vec::new();
+    let mut rest = text;
+    loop {
+        match rest {
+            [b' ', b'"', after @ ..] => {
+                let (word, after) = parse_word(after)?;
+                words.push(OsString::from_vec(word));
+                rest = after;
+            }
+            [b'\n', after @ ..] => return Ok((Job(words), after)),
+            [] => return Ok((Job(words), rest)),
+            _ => return Err(format!("a word without quotes after {:?}", words.last().unwrap_or(&OsString::new()))),
+        }
+    }
+}
+
+fn parse_word(text: &[u8]) -> std::result::Result<(Vec<u8>, &[u8]), String> {
+    let mut word = Vec::new();
+    let mut rest = text;
+    loop {
+        match rest {
+            [b'\\', byte, after @ ..] => {
+                word.push(*byte);
+                rest = after;
+            }
+            [b'"', after @ ..] => return Ok((word, after)),
+            [byte, after @ ..] => {
+                word.push(*byte);
+                rest = after;
+            }
+            [] => return Err("a word whose quotes do not end".to_owned()),
+        }
+    }
+}
+
+/// What a compile job makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Product {
+    /// An object file or assembly, by this option.
+    Code(&'static str),
+    /// Bitcode.
+    Bitcode,
+    /// IR as text.
+    IrText,
+}
+
+impl Job {
+    /// What the job makes, if it compiles source (or IR) with the optimiser; `None` for all other jobs.
+    pub(super) fn product(&self) -> Option<Product> {
+        let has = |word: &str| self.0.iter().any(|w| w == word);
+        if self.0.get(1).is_none_or(|w| w != "-cc1") || self.input().is_none() || self.output().is_none() {
+            return None;
+        }
+        // With -save-temps the optimiser has a job of its own after this one.
+        let optimises = !has("-disable-llvm-passes");
+        if has("-emit-obj") {
+            Some(Product::Code("-emit-obj"))
+        } else if has("-S") {
+            Some(Product::Code("-S"))
+        } else if has("-emit-llvm-bc") && optimises {
+            Some(Product::Bitcode)
+        } else if has("-emit-llvm") && optimises {
+            Some(Product::IrText)
+        } else {
+            None
+        }
+    }
+
+    /// Where the language and the input stand: `-x c fft.c`.
+    fn input(&self) -> Option<usize> {
+        self.0.iter().rposition(|w| w == "-x").filter(|&i| i + 2 < self.0.len())
+    }
+
+    /// The place of the output's name.
+    fn output_place(&self) -> Option<usize> {
+        self.0.iter().rposition(|w| w == "-o").map(|i| i + 1).filter(|&i| i < self.0.len())
+    }
+
+    /// The file that the job makes.
+    pub(super) fn output(&self) -> Option<&OsStr> {
+        self.output_place().map(|i| self.0[i].as_os_str())
+    }
+
+    /// The same job, ended after the optimiser: writes bitcode to `to`.
+    pub(super) fn to_bitcode(&self, to: &OsStr) -> Job {
+        let mut words: Vec<OsString> = Vec::with_capacity(self.0.len() + 1);
+        for word in &self.0 {
+            if ["-emit-obj", "-S", "-emit-llvm", "-emit-llvm-bc"].iter().any(|action| word == action) {
+                words.push("-emit-llvm-bc".into());
+                // The order in which values are used decides ties in code generation: keep it.
+                words.push("-emit-llvm-uselists".into());
+            } else {
+                words.push(word.clone());
+            }
+        }
+        let mut job = Job(words);
+        if let Some(place) = job.output_place() {
+            job.0[place] = to.to_owned();
+        }
+        job
+    }
+
+    /// The same job without the optimiser, from bitcode.
+    pub(super) fn from_bitcode(&self, from: &OsStr) -> Job {
+        let mut job = self.clone();
+        if let Some(place) = job.input() {
+            let new = ["-disable-llvm-passes".into(), "-x".into(), "ir".into(), from.to_owned()];
+            job.0.splice(place..place + 3, new);
+        }
+        // These were written by the first half, and would be overwritten with less.
+        for option in ["-opt-record-file", "-serialize-diagnostic-file"] {
+            if let Some(place) = job.0.iter().position(|w| w == option).filter(|&i| i + 1 < job.0.len()) {
+                job.0.drain(place..place + 2);
+            }
+        }
+        job
+    }
+
+    /// Whether the job uses this file.
+    pub(super) fn mentions(&self, file: &OsStr) -> bool {
+        self.0.iter().any(|w| w == file || w.as_bytes().strip_prefix(b"@").is_some_and(|name| name == file.as_bytes()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(words: &[&str]) -> Job {
+        Job(words.iter().map(OsString::from).collect())
+    }
+
+    #[test]
+    fn words_hold_spaces_quotes_backslashes_dollars_and_line_ends() {
+        let text = b"clang version 19\nTarget: x\n (in-process)\n \"/bin/cc\" \"-D\" \"A=\\\"b c\\\\\\$\\\"\" \"two\nlines\"\n \"ld\" \"-o\" \"a\"\n";
+        let jobs = parse(text).unwrap();
+        assert_eq!(jobs, [job(&["/bin/cc", "-D", "A=\"b c\\$\"", "two\nlines"]), job(&["ld", "-o", "a"])]);
+    }
+
+    #[test]
+    fn a_word_without_an_end_is_refused() {
+        assert!(parse(b" \"cc\" \"-D").unwrap_err().contains("do not end"));
+    }
+
+    #[test]
+    fn a_compile_job_is_cut_in_two() {
+        let whole = job(&["clang", "-cc1", "-emit-obj", "-O3", "-o", "a.o", "-x", "c", "a.c"]);
+        assert_eq!(whole.product(), Some(Product::Code("-emit-obj")));
+        let first = ["clang", "-cc1", "-emit-llvm-bc", "-emit-llvm-uselists", "-O3", "-o", "1.bc", "-x", "c", "a.c"];
+        assert_eq!(whole.to_bitcode(OsStr::new("1.bc")), job(&first));
+        let second = ["clang", "-cc1", "-emit-obj", "-O3", "-o", "a.o", "-disable-llvm-passes", "-x", "ir", "2.bc"];
+        assert_eq!(whole.from_bitcode(OsStr::new("2.bc")), job(&second));
+    }
+
+    #[test]
+    fn linking_preprocessing_and_assembling_are_left_alone() {
+        assert_eq!(job(&["ld", "-o", "a", "a.o"]).product(), None);
+        assert_eq!(job(&["clang", "-cc1", "-E", "-o", "a.i", "-x", "c", "a.c"]).product(), None);
+        assert_eq!(job(&["clang", "-cc1as", "-filetype", "obj", "-o", "a.o", "a.s"]).product(), None);
+    }
+}
