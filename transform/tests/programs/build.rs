@@ -1,0 +1,55 @@
+//! Building and running programs in tests.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use transform::llvm::Module;
+use transform::{Candidate, Options, Pipeline};
+
+/// The repository's folder.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// Runs a program that must succeed; returns what it printed.
+pub(crate) fn output<A: AsRef<OsStr>>(program: impl AsRef<OsStr>, arguments: impl IntoIterator<Item = A>) -> String {
+    let mut command = Command::new(program);
+    command.args(arguments);
+    let done = command.output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
+    assert!(done.status.success(), "{command:?}: {}\n{}", done.status, String::from_utf8_lossy(&done.stderr));
+    String::from_utf8(done.stdout).expect("text")
+}
+
+/// The optimised bitcode of a C source.
+pub(crate) fn to_bitcode(source: &Path, to: &Path, flags: &[&str]) {
+    let include = format!("-I{}", root().join("workloads/include").display());
+    let common = ["-std=gnu11", "-gline-tables-only", "-emit-llvm", "-c", "-mllvm", "-unswitch-threshold=0", &include];
+    let files = [source.as_os_str(), OsStr::new("-o"), to.as_os_str()];
+    let words = common.iter().chain(flags).map(OsStr::new).chain(files);
+    output("clang-19", words);
+}
+
+/// Code from bitcode, without optimising it again.
+pub(crate) fn link(bitcode: &Path, to: &Path, flags: &[&str]) {
+    let files = [bitcode.as_os_str(), OsStr::new("-o"), to.as_os_str()];
+    let common = ["-O1", "-Xclang", "-disable-llvm-passes", "-pthread", "-lm"];
+    output("clang-19", files.into_iter().chain(common.iter().chain(flags).map(OsStr::new)));
+}
+
+/// Runs passes over bitcode.
+pub(crate) fn transform(bitcode: &Path, passes: &str, to: &Path) -> Vec<Candidate> {
+    let mut module = Module::read(bitcode).expect("bitcode");
+    let pipeline = Pipeline::parse(passes).expect("passes that exist");
+    let candidates = pipeline.run(&mut module, &Options::default());
+    let candidates = candidates.unwrap_or_else(|e| panic!("{}: {e}", bitcode.display()));
+    std::fs::write(to, module.to_bitcode()).expect("a file");
+    candidates
+}
+
+/// Every pass alone, then all in a row.
+pub(crate) fn pipelines() -> Vec<String> {
+    let names: Vec<String> = transform::REGISTRY.iter().map(|pass| pass.name.to_owned()).collect();
+    let all = names.join(",");
+    names.into_iter().filter(|name| name != "none").chain([all]).collect()
+}

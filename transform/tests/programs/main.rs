@@ -1,0 +1,6 @@
+//! Transformed programs print what the originals print.
+
+mod build;
+mod generator;
+mod random;
+mod workloads;

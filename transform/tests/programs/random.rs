@@ -1,0 +1,45 @@
+//! Over random programs.
+
+use std::fs;
+
+use crate::build;
+use crate::generator;
+
+/// Builds the programs of these numbers, runs each before and after every pass, and counts the changes that passes made.
+fn same_output_for(seeds: std::ops::Range<u64>) -> usize {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let mut taken = 0;
+    for seed in seeds {
+        let (source, bitcode, program) = (path("a.c"), path("a.bc"), path("a"));
+        fs::write(&source, generator::program(seed)).unwrap();
+        let level = ["-O1", "-O2", "-O3", "-Os"][seed as usize % 4];
+        build::to_bitcode(&source, &bitcode, &[level, "-Wno-everything"]);
+        build::link(&bitcode, &program, &[]);
+        let expected = build::output(&program, [""; 0]);
+        for passes in build::pipelines() {
+            let (after, program) = (path("b.bc"), path("b"));
+            taken += build::transform(&bitcode, &passes, &after).iter().filter(|c| c.is_taken()).count();
+            build::link(&after, &program, &[]);
+            let got = build::output(&program, [""; 0]);
+            assert_eq!(got, expected, "program {seed} at {level} after {passes}");
+        }
+    }
+    taken
+}
+
+#[test]
+fn random_programs_print_the_same_after_every_pass() {
+    let taken = same_output_for(0..12);
+    assert!(taken > 40, "the programs give the passes too little to do: {taken} changes");
+}
+
+/// How many programs, from the environment: `scripts/check-transforms` runs 500.
+#[test]
+#[ignore = "takes minutes: scripts/check-transforms runs it"]
+fn many_random_programs_print_the_same_after_every_pass() {
+    let number = |name: &str, or: u64| std::env::var(name).map_or(or, |text| text.parse().expect("a number"));
+    let (first, count) = (number("FIRST", 0), number("COUNT", 500));
+    let taken = same_output_for(first..first + count);
+    println!("{count} programs, {taken} changes");
+}

@@ -1,0 +1,39 @@
+//! Over the workloads and the micro programs.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::build;
+
+/// The C sources of all workloads.
+fn sources() -> Vec<PathBuf> {
+    let mut sources = Vec::new();
+    for folder in fs::read_dir(build::root().join("workloads")).unwrap() {
+        let Ok(files) = fs::read_dir(folder.unwrap().path()) else { continue };
+        sources.extend(files.map(|f| f.unwrap().path()).filter(|p| p.extension().is_some_and(|e| e == "c")));
+    }
+    sources.sort();
+    sources
+}
+
+#[test]
+fn workloads_print_the_same_after_every_pass() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let sources = sources();
+    assert!(sources.len() >= 16, "the workloads were not found: {sources:?}");
+    for source in sources {
+        let (bitcode, program) = (path("a.bc"), path("a"));
+        let openmp: &[&str] = if source.ends_with("mandelbrot.c") { &["-fopenmp"] } else { &[] };
+        build::to_bitcode(&source, &bitcode, &[&["-O3"], openmp].concat());
+        build::link(&bitcode, &program, openmp);
+        let expected = build::output(&program, ["-p", "4"]);
+        for passes in build::pipelines() {
+            let (after, program) = (path("b.bc"), path("b"));
+            build::transform(&bitcode, &passes, &after);
+            build::link(&after, &program, openmp);
+            let got = build::output(&program, ["-p", "4"]);
+            assert_eq!(got, expected, "{} after {passes}", source.display());
+        }
+    }
+}
