@@ -9,6 +9,11 @@
 //!
 //! Analyses come from `flowgraph`: LLVM's C interface has none.
 
+#![allow(
+    clippy::mutable_key_type,
+    reason = "handles are hashed and compared by the address that they hold, which does not change"
+)]
+
 mod candidate;
 mod error;
 mod flow;

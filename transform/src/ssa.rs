@@ -98,6 +98,6 @@ fn after<'m>(instruction: Instruction<'m>, block: Block<'m>) -> Instruction<'m> 
     if instruction.is_phi() || instruction.begins_handler() {
         return block.first_insertion_point();
     }
-    let rest = block.instructions().into_iter().skip_while(|&i| i != instruction);
-    rest.skip(1).next().expect("what makes a value does not end a block")
+    let mut rest = block.instructions().into_iter().skip_while(|&i| i != instruction);
+    rest.nth(1).expect("what makes a value does not end a block")
 }

@@ -120,7 +120,7 @@ impl Module {
         unsafe {
             let mut function = LLVMGetFirstFunction(self.raw);
             while !function.is_null() {
-                if LLVMGetFirstBasicBlock(function) != ptr::null_mut() {
+                if !LLVMGetFirstBasicBlock(function).is_null() {
                     functions.push(Function::of_raw(function, self));
                 }
                 function = LLVMGetNextFunction(function);

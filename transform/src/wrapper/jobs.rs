@@ -168,7 +168,7 @@ impl Job {
     }
 
     /// The same job, ended after the optimiser: writes bitcode to `to`.
-    pub(super) fn to_bitcode(&self, to: &OsStr) -> Job {
+    pub(super) fn until_bitcode(&self, to: &OsStr) -> Job {
         let mut words: Vec<OsString> = Vec::with_capacity(self.0.len() + 1);
         for word in &self.0 {
             if ["-emit-obj", "-S", "-emit-llvm", "-emit-llvm-bc"].iter().any(|action| word == action) {
@@ -187,7 +187,7 @@ impl Job {
     }
 
     /// The same job without the optimiser, from bitcode.
-    pub(super) fn from_bitcode(&self, from: &OsStr) -> Job {
+    pub(super) fn after_bitcode(&self, from: &OsStr) -> Job {
         let mut job = self.clone();
         if let Some(place) = job.input() {
             let new = ["-disable-llvm-passes".into(), "-x".into(), "ir".into(), from.to_owned()];
@@ -233,9 +233,9 @@ mod tests {
         let whole = job(&["clang", "-cc1", "-emit-obj", "-O3", "-o", "a.o", "-x", "c", "a.c"]);
         assert_eq!(whole.product(), Some(Product::Code("-emit-obj")));
         let first = ["clang", "-cc1", "-emit-llvm-bc", "-emit-llvm-uselists", "-O3", "-o", "1.bc", "-x", "c", "a.c"];
-        assert_eq!(whole.to_bitcode(OsStr::new("1.bc")), job(&first));
+        assert_eq!(whole.until_bitcode(OsStr::new("1.bc")), job(&first));
         let second = ["clang", "-cc1", "-emit-obj", "-O3", "-o", "a.o", "-disable-llvm-passes", "-x", "ir", "2.bc"];
-        assert_eq!(whole.from_bitcode(OsStr::new("2.bc")), job(&second));
+        assert_eq!(whole.after_bitcode(OsStr::new("2.bc")), job(&second));
     }
 
     #[test]

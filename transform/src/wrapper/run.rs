@@ -62,7 +62,7 @@ fn compile(
     (build, passes): (&Build, &Pipeline),
     candidates: &mut Vec<Candidate>,
 ) -> Result<u8> {
-    let status = run(&job.to_bitcode(optimised.as_os_str()))?;
+    let status = run(&job.until_bitcode(optimised.as_os_str()))?;
     // Some jobs succeed without an output, as when only syntax was checked.
     if status != 0 || !optimised.exists() {
         return Ok(status);
@@ -73,7 +73,7 @@ fn compile(
     match product {
         Product::Code(_) => {
             write(transformed, &module.to_bitcode())?;
-            run(&job.from_bitcode(transformed.as_os_str()))
+            run(&job.after_bitcode(transformed.as_os_str()))
         }
         Product::Bitcode => write(output, &module.to_bitcode()).map(|()| 0),
         Product::IrText => write(output, module.to_text().as_bytes()).map(|()| 0),
