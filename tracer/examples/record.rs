@@ -1,7 +1,7 @@
 //! Records a program: the smallest user of this crate. `record TRACE PROGRAM [ARGUMENTS…]`
 //!
 //! Ends with the program's own exit status, 128+n for signal n. `RECORD_OPTIONS` may hold words: `memory`, `follow-forks`,
-//! `aslr`, `limit=N`, `engine=NAME`. With `RECORD_OUTCOME=FILE` the outcome is written there.
+//! `aslr`, `limit=N`, `engine=NAME`, `cache=BYTES` and `throw=SEED` (see `TranslationLimits`). With `RECORD_OUTCOME=FILE` the outcome is written there.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -19,6 +19,8 @@ fn main() -> ExitCode {
             ("follow-forks", _) => options.follow_forks = true,
             ("aslr", _) => options.aslr = true,
             ("limit", n) => options.limit = n.parse().ok(),
+            ("cache", bytes) => options.translation.code = bytes.parse().unwrap_or(0),
+            ("throw", seed) => options.translation.thrown_away_at_random = seed.parse().ok(),
             ("engine", name) => match engine_named(name) {
                 Ok(engine) => options.engine = engine,
                 Err(error) => return fail(&error.to_string()),

@@ -59,6 +59,25 @@ pub struct TraceOptions {
     pub interrupt: Interrupt,
     /// Told about the progress. Default: none.
     pub progress: Option<ProgressCallback>,
+    /// How much memory translated code takes. Default: as [`TranslationLimits`] says.
+    pub translation: TranslationLimits,
+}
+
+/// How much memory the engine `translate` takes for translated code. Beyond, all of it is thrown away and made anew where it is needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TranslationLimits {
+    /// Bytes of translated code in the program. Default: 24 MiB.
+    pub code: u64,
+    /// Bytes of bookkeeping in this process. Default: 96 MiB.
+    pub bookkeeping: u64,
+    /// Throws it away at random moments as well, chosen by this number: for tests. Default: none.
+    pub thrown_away_at_random: Option<u64>,
+}
+
+impl Default for TranslationLimits {
+    fn default() -> TranslationLimits {
+        TranslationLimits { code: 24 << 20, bookkeeping: 96 << 20, thrown_away_at_random: None }
+    }
 }
 
 impl TraceOptions {
@@ -75,6 +94,7 @@ impl TraceOptions {
             aslr: false,
             interrupt: Interrupt::default(),
             progress: None,
+            translation: TranslationLimits::default(),
         }
     }
 }
@@ -89,6 +109,7 @@ impl fmt::Debug for TraceOptions {
             .field("limit", &self.limit)
             .field("memory", &self.memory)
             .field("aslr", &self.aslr)
+            .field("translation", &self.translation)
             .finish_non_exhaustive()
     }
 }
@@ -128,8 +149,21 @@ pub struct Outcome {
     pub stopped_early: Option<String>,
     /// Why the trace is incomplete, when it could not be written (a full disk). The program ran to its end all the same.
     pub failure: Option<Error>,
+    /// What translated code took, where there was any.
+    pub translation: TranslationUse,
     /// What the user should know of the recording, as sentences.
     pub warnings: Vec<String>,
+}
+
+/// What translated code took, under [`TranslationLimits`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TranslationUse {
+    /// How often all of it was thrown away.
+    pub renewals: u64,
+    /// The most bytes of it that there were at once.
+    pub most_code: u64,
+    /// The same for bookkeeping in this process.
+    pub most_bookkeeping: u64,
 }
 
 /// Runs the program to its end and records it with the engine of the options.

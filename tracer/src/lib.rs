@@ -22,6 +22,9 @@ mod sync_functions;
 mod sync_stack;
 mod translate;
 
-pub use engine::{ENGINES, Engine, Exit, Outcome, Progress, ProgressCallback, TraceOptions, engine_named, trace};
+pub use engine::{
+    ENGINES, Engine, Exit, Outcome, Progress, ProgressCallback, TraceOptions, TranslationLimits, TranslationUse,
+    engine_named, trace,
+};
 pub use error::{Error, Result};
 pub use interrupt::Interrupt;

@@ -73,6 +73,11 @@ pub fn resume(tid: Tid, signal: i32) -> Result<()> {
     plain(libc::PTRACE_CONT, tid, 0, signal as usize)
 }
 
+/// Stops it, at once or before it leaves the kernel.
+pub fn interrupt(tid: Tid) -> Result<()> {
+    plain(libc::PTRACE_INTERRUPT, tid, 0, 0)
+}
+
 /// Writes eight bytes, also where the program itself may not.
 pub fn poke(tid: Tid, address: u64, bytes: [u8; 8]) -> Result<()> {
     plain(libc::PTRACE_POKETEXT, tid, address as usize, usize::from_ne_bytes(bytes))

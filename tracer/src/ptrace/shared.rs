@@ -9,6 +9,8 @@ use nix::libc;
 
 use super::Tid;
 
+const PAGE: usize = 4096;
+
 /// A memory file of the program, mapped here too. Places in it are given as offsets in bytes; all are checked.
 ///
 /// The program's threads read and write it while we do. Numbers that both sides use are loaded and stored in one piece; ranges
@@ -97,6 +99,17 @@ impl SharedMemory {
         unsafe { self.base.as_ptr().add(offset).cast::<u32>().write_unaligned(value) }
     }
 
+    /// Gives memory that is not needed back to the system, as far as it fills pages. It holds zeros, or what it held.
+    pub fn give_back(&self, offset: usize, len: usize) {
+        self.check(offset, len);
+        let (start, end) = (offset.next_multiple_of(PAGE), (offset + len) / PAGE * PAGE);
+        if start < end {
+            // SAFETY: whole pages of the mapping, in range; their contents change as if they were written, which nobody relies on
+            // not to happen. It fails where files cannot have holes: then the memory stays.
+            unsafe { libc::madvise(self.base.as_ptr().add(start).cast(), end - start, libc::MADV_REMOVE) };
+        }
+    }
+
     /// Stores one byte.
     pub fn patch_byte(&self, offset: usize, value: u8) {
         self.check(offset, 1);
@@ -141,6 +154,15 @@ mod tests {
         let mut words = Vec::new();
         memory.read_words(4096, &mut words, 2);
         assert_eq!(words, [1, 2]);
+    }
+
+    #[test]
+    fn only_whole_pages_are_given_back() {
+        let memory = memory();
+        memory.store(4088, 1);
+        memory.store(4096, 2);
+        memory.give_back(8, 8184);
+        assert_eq!((memory.load(4088), memory.load(4096)), (1, 0));
     }
 
     #[test]

@@ -21,7 +21,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{Finish, ThreadExit, ThreadId};
 
 use crate::decode::InstructionDecoder;
-use crate::engine::{Engine, Exit, Outcome, TraceOptions};
+use crate::engine::{Engine, Exit, Outcome, TraceOptions, TranslationUse};
 use crate::error::{Error, Result};
 use crate::interrupt::Watch;
 use crate::modules::Images;
@@ -237,6 +237,7 @@ impl<'a> Session<'a> {
             bytes: progress.bytes,
             stopped_early: self.stopped_early,
             failure: failure.map(Error::from),
+            translation: TranslationUse::default(),
             warnings: self.warnings,
         }
     }

@@ -61,8 +61,7 @@ impl Session<'_> {
         self.translator = Some(translator);
         stream.sp = registers.rsp;
         stream.segments = [registers.fs_base, 0];
-        let recording = self.recording;
-        let thread = Thread { slot, pointer, hidden_mask: 0, deferred: Vec::new(), gs_base: 0, stream, recording };
+        let thread = Thread::new(slot, pointer, 0, stream, self.recording);
         self.threads.insert(tid, thread);
         self.refresh_modules(tid);
         self.run_at(tid, &registers)?;
@@ -131,8 +130,7 @@ impl Session<'_> {
         if self.recording {
             self.recorder.start_thread(birth.id, Some(birth.parent), tid.0, registers.rsp);
         }
-        let (hidden_mask, recording) = (birth.hidden_mask, self.recording);
-        let thread = Thread { slot, pointer, hidden_mask, deferred: Vec::new(), gs_base: 0, stream, recording };
+        let thread = Thread::new(slot, pointer, birth.hidden_mask, stream, self.recording);
         self.threads.insert(tid, thread);
         (registers.rip, registers.rcx) = (birth.next, birth.next);
         self.run_at(tid, &registers)?;
@@ -214,6 +212,9 @@ impl Session<'_> {
             signal => ThreadExit::Killed(signal),
         };
         self.end_thread(tid, exit);
+        if let Some(thread) = self.threads.get_mut(&tid) {
+            thread.ended = true;
+        }
         self.resume(tid, 0);
     }
 

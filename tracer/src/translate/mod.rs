@@ -8,8 +8,8 @@
 //! - `layout`: what lies where; `assembler`, `expansions`, `rewrite`: the code that is put between the program's own.
 //! - `builder` translates one superblock, `translator` keeps all of them, `program_code` reads the program.
 //! - `remote` makes system calls in the program's place; `state` brings a stopped thread from the copy's registers to the program's.
-//! - `stops`, `syscalls`, `signals`, `lifecycle`: what each stop means. `values`: what is recorded beside the path, for memory addresses. `expand`: from records
-//!   to the trace.
+//! - `stops`, `syscalls`, `signals`, `lifecycle`: what each stop means. `renewal`: all translations are thrown away when they take too
+//!   much memory. `values`: what is recorded beside the path, for memory addresses. `expand`: from records to the trace.
 
 mod assembler;
 mod builder;
@@ -21,6 +21,7 @@ mod outside;
 mod plan;
 mod program_code;
 mod remote;
+mod renewal;
 mod rewrite;
 mod signals;
 mod space;
@@ -38,7 +39,7 @@ use nix::libc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{Finish, ThreadExit};
 
-use crate::engine::{Engine, Exit, Outcome, TraceOptions};
+use crate::engine::{Engine, Exit, Outcome, TraceOptions, TranslationUse};
 use crate::error::{Error, Result};
 use crate::interrupt::Watch;
 use crate::modules::Images;
@@ -46,6 +47,7 @@ use crate::program::Program;
 use crate::ptrace::{self, ProcessHandle, Stop, Tid};
 use crate::recorder::Recorder;
 use expand::Expander;
+use renewal::Moments;
 use signals::Action;
 use thread::{Birth, Release, Thread};
 use translator::Translator;
@@ -152,6 +154,11 @@ struct Session<'a> {
     warnings: Vec<String>,
     /// Room for records on their way to the trace.
     words: Vec<u32>,
+    /// When translations are thrown away without need.
+    moments: Moments,
+    /// How many stops were handled since translations were thrown away.
+    stops_since: usize,
+    translation: TranslationUse,
 }
 
 impl<'a> Session<'a> {
@@ -175,6 +182,9 @@ impl<'a> Session<'a> {
             stopped_early: None,
             warnings: Vec::new(),
             words: Vec::new(),
+            moments: Moments::new(options.translation.thrown_away_at_random),
+            stops_since: 0,
+            translation: TranslationUse::default(),
         }
     }
 
@@ -189,7 +199,8 @@ impl<'a> Session<'a> {
                     _ => break,
                 },
             };
-            self.stopped(next.0, next.1);
+            let Some((tid, stop)) = self.renew_when_full(next) else { continue };
+            self.stopped(tid, stop);
             if self.recording && self.recorder.failed() {
                 self.stop_recording("the trace could not be written".to_owned());
             }
@@ -235,6 +246,7 @@ impl<'a> Session<'a> {
             bytes: progress.bytes,
             stopped_early: self.stopped_early,
             failure: failure.map(Error::from),
+            translation: self.translation,
             warnings: self.warnings,
         }
     }

@@ -77,19 +77,29 @@ impl ProgramCode {
         self.regions_known = false;
     }
 
-    /// The pages read so far that lie in this memory.
+    /// The pages in this memory that were read, or protected.
     #[must_use]
-    pub fn read_within(&self, start: u64, end: u64) -> Vec<u64> {
-        if (end - start) / PAGE < self.pages.len() as u64 {
-            (start..end).step_by(PAGE as usize).filter(|page| self.pages.contains_key(page)).collect()
+    pub fn known_within(&self, start: u64, end: u64) -> Vec<u64> {
+        if (end - start) / PAGE < (self.pages.len() + self.protected.len()) as u64 {
+            let known = |page: &u64| self.pages.contains_key(page) || self.protected.contains(page);
+            (start..end).step_by(PAGE as usize).filter(known).collect()
         } else {
-            self.pages.keys().copied().filter(|page| (start..end).contains(page)).collect()
+            let known = self.pages.keys().chain(&self.protected);
+            known.copied().filter(|page| (start..end).contains(page)).collect()
         }
     }
 
-    /// Forgets what was read from a page.
+    /// Forgets what is known of a page.
     pub fn forget(&mut self, page: u64) {
         self.pages.remove(&page);
+        self.protected.remove(&page);
+    }
+
+    /// Forgets all that was read, and which functions were found where.
+    pub fn forget_all(&mut self) {
+        self.pages = FxHashMap::default();
+        self.roles = Vec::new();
+        self.modules_changed();
     }
 
     /// Modules have come or gone: hooks are looked for anew.

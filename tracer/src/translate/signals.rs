@@ -70,7 +70,7 @@ impl Action {
 }
 
 /// Whether the kernel raises the signal because of the instruction that the thread stands at.
-fn is_fault(signal: i32, info: &SignalInfo) -> bool {
+pub fn is_fault(signal: i32, info: &SignalInfo) -> bool {
     matches!(signal, libc::SIGSEGV | libc::SIGBUS | libc::SIGFPE | libc::SIGILL | libc::SIGTRAP) && info.code() > 0
 }
 

@@ -34,6 +34,8 @@ struct Cache {
     hot: u64,
     /// The same for seldom executed code.
     cold: u64,
+    /// Where code starts.
+    first: u64,
     /// Where lookups go on that did not find what they looked for.
     miss: u64,
     /// Where system calls are made.
@@ -96,7 +98,9 @@ pub struct Space {
     pub lookup_traps: Vec<u64>,
     second_used: u64,
     /// Where threads stand that are at rest.
-    rest: Option<u64>,
+    rest: u64,
+    /// The entries of the lookup tables that were set, as offsets.
+    known: Vec<u64>,
 }
 
 fn kernel<T>(what: &'static str, result: i64, value: impl FnOnce(u64) -> T) -> std::result::Result<T, SetUpError> {
@@ -137,7 +141,8 @@ impl Space {
             caches: Vec::new(),
             lookup_traps: Vec::new(),
             second_used: 0,
-            rest: None,
+            rest: 0,
+            known: Vec::new(),
         };
         let places: Vec<u64> = near(pc).into_iter().chain(far()).collect();
         let cache = mapper.map(&places, CACHE_LEN, libc::PROT_READ | libc::PROT_EXEC)?;
@@ -153,7 +158,12 @@ impl Space {
         let mut code = Assembler::at(base);
         code.raw(&expansions::SYSCALL); // for calls that we make
         code.trap();
-        self.rest.get_or_insert_with(|| code.trap());
+        let rest = code.trap();
+        // A thread that has run into it stands behind it, which must be no other place that means something.
+        code.trap();
+        if self.caches.is_empty() {
+            self.rest = rest;
+        }
         let landings =
             Landings { futex: expansions::landing(&mut code, true), other: expansions::landing(&mut code, false) };
         let (stub, trap) = expansions::miss_stub(code.here(), &self.lookup, HASH);
@@ -162,7 +172,7 @@ impl Space {
         code.raw(&stub.bytes);
         memory.write(0, &code.bytes);
         let hot = (code.bytes.len() as u64).next_multiple_of(64);
-        self.caches.push(Cache { memory, base, hot, cold: COLD_START, miss, landings });
+        self.caches.push(Cache { memory, base, hot, cold: COLD_START, first: hot, miss, landings });
     }
 
     /// Where a thread with this pc stands, if it makes a system call.
@@ -177,8 +187,34 @@ impl Space {
 
     /// Where threads stand that are at rest.
     #[must_use]
-    pub fn rest(&self) -> Option<u64> {
+    pub fn rest(&self) -> u64 {
         self.rest
+    }
+
+    /// How many bytes of code there are.
+    #[must_use]
+    pub fn code_len(&self) -> u64 {
+        self.caches.iter().map(|c| c.hot - c.first + c.cold - COLD_START).sum()
+    }
+
+    /// Whether the second lookup table takes no more.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.second_used >= SECOND_LIMIT
+    }
+
+    /// Throws all code away but what stands at the start of each cache, and lets lookups find nothing. No thread may be in that code.
+    pub fn clear(&mut self) {
+        for c in &mut self.caches {
+            c.memory.give_back(c.first as usize, (c.hot - c.first) as usize);
+            c.memory.give_back(COLD_START as usize, (c.cold - COLD_START) as usize);
+            (c.hot, c.cold) = (c.first, COLD_START);
+        }
+        for place in self.known.drain(..) {
+            let empty = if place < SECOND { self.caches[0].miss } else { 0 };
+            self.tables.store(place as usize, empty);
+        }
+        self.second_used = 0;
     }
 
     fn cache_with(&self, address: u64) -> Option<usize> {
@@ -274,14 +310,21 @@ impl Space {
 
     /// Lets lookups of `pc` find code: `checked` by way of the first table, `landing` by way of the second.
     pub fn make_known(&mut self, pc: u64, checked: u64, landing: u64) {
-        self.tables.store((FIRST + 8 * self.lookup.index(pc)) as usize, checked);
+        let place = FIRST + 8 * self.lookup.index(pc);
+        if self.tables.load(place as usize) == self.caches[0].miss {
+            self.known.push(place);
+        }
+        self.tables.store(place as usize, checked);
         let mut entry = pc.wrapping_mul(HASH) >> (64 - SECOND_ENTRIES.trailing_zeros());
         loop {
             let place = (SECOND + 16 * entry) as usize;
             match self.tables.load(place) {
                 0 if self.second_used >= SECOND_LIMIT => return,
                 found if found == pc || found == 0 => {
-                    self.second_used += u64::from(found == 0);
+                    if found == 0 {
+                        self.second_used += 1;
+                        self.known.push(place as u64);
+                    }
                     // The value first: who sees the address takes the value.
                     self.tables.store(place + 8, landing);
                     self.tables.store(place, pc);

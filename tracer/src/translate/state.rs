@@ -106,7 +106,7 @@ pub fn take_back_last(thread: &mut Thread, translator: &mut Translator, shorten:
 }
 
 /// The path that the records end with, and the length of its record in bytes.
-fn last_path(words: &[u32], translator: &Translator) -> Option<(Path, u32)> {
+pub fn last_path(words: &[u32], translator: &Translator) -> Option<(Path, u32)> {
     let (mut rest, mut last) = (words, None);
     while let Some(&word) = rest.first() {
         let path = record::other_len(word).is_none().then(|| translator.path(word)).flatten();

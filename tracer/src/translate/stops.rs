@@ -15,7 +15,7 @@ pub const RAISED_BY_KERNEL: i32 = 0x80;
 /// `si_code` of a SIGSEGV for memory that is mapped, but not for this use.
 const NOT_ALLOWED: i32 = 2;
 /// A group stop, or the first stop of a new thread.
-const EVENT_STOP: i32 = 128;
+pub const EVENT_STOP: i32 = 128;
 
 impl Session<'_> {
     /// Handles one stop, and lets the thread go on.
@@ -43,7 +43,10 @@ impl Session<'_> {
             Stop::Event { event: libc::PTRACE_EVENT_EXEC, .. } => self.exec(tid)?,
             _ if !self.threads.contains_key(&tid) => self.first_stop(tid)?,
             Stop::Event { event: EVENT_STOP, signal } if signal != libc::SIGTRAP => drop(ptrace::listen(tid)),
-            Stop::Event { event: EVENT_STOP, .. } => self.resume(tid, 0),
+            Stop::Event { event: EVENT_STOP, .. } => {
+                self.retry_call(tid)?;
+                self.resume(tid, 0);
+            }
             Stop::Event { event: libc::PTRACE_EVENT_EXIT, .. } => self.exiting(tid),
             Stop::Event { event, .. } => self.child_made(tid, event)?,
             Stop::Signal(libc::SIGTRAP) if self.our_trap(tid)? => {}

@@ -95,6 +95,30 @@ pub struct Superblock {
 }
 
 impl Superblock {
+    /// About how many bytes of our memory it takes, with its entries in tables.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        let lists = size_of_val(&self.instructions[..])
+            + size_of_val(&self.code[..])
+            + size_of_val(&self.marks[..])
+            + size_of_val(&self.values[..])
+            // A sum has two terms on average, in a list of its own.
+            + 2 * size_of_val(&self.operands[..]);
+        (lists + 2 * size_of::<Superblock>()) as u64 + 100
+    }
+
+    /// Its first instructions, without a translation.
+    #[must_use]
+    pub fn first(&self, executed: usize) -> Superblock {
+        let instructions = self.instructions[..executed].to_vec();
+        let bytes = instructions.iter().map(|i| usize::from(i.len)).sum();
+        let code = self.code[..bytes].to_vec();
+        let values = self.values[..executed].to_vec();
+        let addresses: usize = instructions.iter().map(|i| usize::from(i.memory)).sum();
+        let operands = self.operands.iter().take(addresses).cloned().collect();
+        Superblock { head: self.head, instructions, code, values, operands, dead: true, ..Superblock::default() }
+    }
+
     /// The mark at exactly this address: the last one, where instructions that need no code of their own come before.
     #[must_use]
     pub fn mark_at(&self, address: u64) -> Option<&Mark> {

@@ -21,6 +21,28 @@ pub struct Thread {
     pub stream: Stream,
     /// Whether its end has not been written yet.
     pub recording: bool,
+    /// Whether it was asked to stop, and the stop has not been seen.
+    pub interrupted: bool,
+    /// Whether it runs no more of the program.
+    pub ended: bool,
+}
+
+impl Thread {
+    /// A thread that begins, with a slot whose records start at `pointer`.
+    #[must_use]
+    pub fn new(slot: u32, pointer: u64, hidden_mask: u64, stream: Stream, recording: bool) -> Thread {
+        Thread {
+            slot,
+            pointer,
+            hidden_mask,
+            deferred: Vec::new(),
+            gs_base: 0,
+            stream,
+            recording,
+            interrupted: false,
+            ended: false,
+        }
+    }
 }
 
 /// A thread that the kernel has announced, but that has not come to its first stop.

@@ -16,6 +16,7 @@ use super::space::Space;
 use super::superblock::{Link, MAX_HOT_INSTRUCTIONS, MAX_INSTRUCTIONS, Mark, Superblock, Trap};
 use super::values::{Value, Values};
 use crate::decode::InstructionDecoder;
+use crate::engine::TranslationLimits;
 use crate::ptrace::{self, Address, Tid};
 
 /// How many successors are translated ahead of time: fewer stops, little code that never runs.
@@ -25,6 +26,11 @@ const AHEAD: usize = 12;
 const SAMPLE_STEP: usize = 61;
 /// A superblock met so often runs often: it has run about four thousand times.
 const HOT_SAMPLES: u32 = 64;
+
+/// What a path, a partial one, and a jump with its trap take of our memory, in bytes: entries of tables, with what is free in them.
+const PATH_SIZE: u64 = 100;
+const PARTIAL_PATH_SIZE: u64 = 130;
+const LINK_SIZE: u64 = 120;
 
 /// What a record stands for: the first instructions of a superblock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -60,6 +66,10 @@ pub struct Translator {
     samples: Vec<u32>,
     /// Heads of superblocks that run often.
     hot: FxHashSet<u64>,
+    /// Instructions that ran outside of the cache, by address.
+    singles: FxHashMap<u64, u32>,
+    /// About how many bytes of our own memory the translations take.
+    held: u64,
     decoder: InstructionDecoder,
     factory: InstructionInfoFactory,
 }
@@ -69,7 +79,7 @@ impl Translator {
     #[must_use]
     pub fn new(code: ProgramCode, space: Space, memory: bool) -> Translator {
         let lookups = space.lookup_traps.iter().map(|&at| (at, Trap::Lookup));
-        let traps = lookups.chain(space.rest().map(|at| (at, Trap::Rest))).collect();
+        let traps = lookups.chain([(space.rest(), Trap::Rest)]).collect();
         Translator {
             code,
             space,
@@ -86,9 +96,57 @@ impl Translator {
             ahead: VecDeque::new(),
             samples: Vec::new(),
             hot: FxHashSet::default(),
+            singles: FxHashMap::default(),
+            held: 0,
             decoder: InstructionDecoder::new(false),
             factory: InstructionInfoFactory::new(),
         }
+    }
+
+    /// Whether there is as much as there may be.
+    #[must_use]
+    pub fn is_full(&self, limits: TranslationLimits) -> bool {
+        self.space.code_len() >= limits.code || self.held >= limits.bookkeeping || self.space.is_full()
+    }
+
+    /// About how many bytes of our own memory the translations take.
+    #[must_use]
+    pub fn held(&self) -> u64 {
+        self.held
+    }
+
+    /// Forgets all that was translated. No thread may be in the code.
+    pub fn forget_all(&mut self) {
+        self.space.clear();
+        self.code.forget_all();
+        self.superblocks = Vec::new();
+        self.paths = Vec::new();
+        self.partial_paths = FxHashMap::default();
+        self.by_head = FxHashMap::default();
+        let lookups = self.space.lookup_traps.iter().map(|&at| (at, Trap::Lookup));
+        self.traps = lookups.chain([(self.space.rest(), Trap::Rest)]).collect();
+        self.incoming = FxHashMap::default();
+        self.ranges = BTreeMap::new();
+        self.page_superblocks = FxHashMap::default();
+        self.looked_up = FxHashSet::default();
+        self.ahead.clear();
+        self.samples = Vec::new();
+        self.hot = FxHashSet::default();
+        self.singles = FxHashMap::default();
+        self.held = 0;
+    }
+
+    /// Takes a path over that was translated before all was forgotten. Returns its number.
+    pub fn adopt(&mut self, path: Superblock) -> u32 {
+        let executed = path.instructions.len() as u16;
+        let number = self.add_superblock(path);
+        self.partial_path(Path { superblock: number, executed })
+    }
+
+    fn add_superblock(&mut self, superblock: Superblock) -> u32 {
+        self.held += superblock.size();
+        self.superblocks.push(superblock);
+        self.superblocks.len() as u32 - 1
     }
 
     /// The trap at this address.
@@ -128,6 +186,7 @@ impl Translator {
     /// The record for the first instructions of a superblock.
     pub fn partial_path(&mut self, path: Path) -> u32 {
         *self.partial_paths.entry(path).or_insert_with(|| {
+            self.held += PARTIAL_PATH_SIZE;
             self.paths.push(path);
             self.paths.len() as u32 - 1
         })
@@ -153,17 +212,25 @@ impl Translator {
             values.record_stack_pointer();
         }
         values.ran();
-        let number = self.superblocks.len() as u32;
-        self.superblocks.push(Superblock {
-            head: pc,
-            instructions: vec![described],
-            code: bytes[..instruction.len()].to_vec(),
-            values: values.after,
-            operands: values.operands,
-            dead: true,
-            ..Superblock::default()
-        });
-        Some((self.partial_path(Path { superblock: number, executed: 1 }), values.recorded))
+        let (recorded, code) = (values.recorded, &bytes[..instruction.len()]);
+        // Instructions that run outside do so each time.
+        let superblock = match self.singles.get(&pc) {
+            Some(&number) if self.superblock(number).code == code => number,
+            _ => {
+                let number = self.add_superblock(Superblock {
+                    head: pc,
+                    instructions: vec![described],
+                    code: code.to_vec(),
+                    values: values.after,
+                    operands: values.operands,
+                    dead: true,
+                    ..Superblock::default()
+                });
+                self.singles.insert(pc, number);
+                number
+            }
+        };
+        Some((self.partial_path(Path { superblock, executed: 1 }), recorded))
     }
 
     /// Looks at some of the records, for superblocks that run often and were ended for their length: they are translated anew, longer.
@@ -267,7 +334,8 @@ impl Translator {
         }
         let (head, body) = (built.superblock.head, built.superblock.body);
         let (entry, landing) = (built.superblock.checked, built.superblock.landing);
-        self.superblocks.push(built.superblock);
+        self.held += PATH_SIZE * built.paths.len() as u64 + LINK_SIZE * built.links.len() as u64;
+        self.add_superblock(built.superblock);
         self.by_head.insert(head, number);
         for Link { site, target } in built.links {
             self.incoming.entry(target).or_default().push(site);
@@ -343,9 +411,8 @@ impl Translator {
     pub fn memory_changed(&mut self, start: u64, length: u64) {
         let (start, end) = (start & !(PAGE - 1), start.saturating_add(length).next_multiple_of(PAGE));
         self.code.map_changed();
-        for page in self.code.read_within(start, end) {
+        for page in self.code.known_within(start, end) {
             self.code.forget(page);
-            self.code.protected.remove(&page);
             for number in self.page_superblocks.remove(&page).unwrap_or_default() {
                 let head = self.superblock(number).head;
                 if self.by_head.get(&head) == Some(&number) {

@@ -7,4 +7,5 @@ mod stream;
 mod support;
 mod sync;
 mod translate_equal;
+mod translate_renewed;
 mod translate_threads;

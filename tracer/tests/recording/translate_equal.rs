@@ -57,9 +57,13 @@ fn steps(trace: &Trace, thread: ThreadId) -> Vec<Step> {
     steps
 }
 
-fn recorded_by(engine: &str, program: &Path, arguments: &[&str]) -> (Recorded, Vec<Vec<Step>>) {
+/// Options for both engines: a cache as large as it is by default, and a small one that is thrown away at random moments too.
+const WHOLE: &str = "cache=25165824 throw=never";
+const THROWN_AWAY: &str = "cache=65536    throw=31337";
+
+fn recorded_by(engine: &str, cache: &str, program: &Path, arguments: &[&str]) -> (Recorded, Vec<Vec<Step>>) {
     // The program inherits the options, and the length of the environment moves its stack.
-    let options = format!("memory engine={engine:<9}");
+    let options = format!("memory engine={engine:<9} {cache}");
     let path = place("trace.bin");
     let output = record_command(&options, &path, program, arguments).output().unwrap();
     let recorded = Recorded { output, outcome: String::new(), path };
@@ -69,21 +73,24 @@ fn recorded_by(engine: &str, program: &Path, arguments: &[&str]) -> (Recorded, V
     (recorded, threads)
 }
 
-/// Records the program by both engines and asserts that the streams are the same.
+/// Records the program by both engines and asserts that the streams are the same, also when translations are thrown away all the time.
 fn assert_equal(program: &Path, arguments: &[&str]) -> usize {
-    let (judge, expected) = recorded_by("step", program, arguments);
-    let (fast, found) = recorded_by("translate", program, arguments);
-    assert_eq!(fast.output.status.code(), judge.output.status.code(), "exit status");
-    assert_eq!(fast.stdout(), judge.stdout(), "stdout");
-    assert_eq!(found.len(), expected.len(), "threads");
-    for (thread, (found, expected)) in found.iter().zip(&expected).enumerate() {
-        if let Some(at) = found.iter().zip(expected).position(|(a, b)| a != b) {
-            let from = at.saturating_sub(3);
-            panic!("thread {thread} differs at {at}:\n{:#x?}\n{:#x?}", &found[from..=at], &expected[from..=at]);
+    let (judge, expected) = recorded_by("step", WHOLE, program, arguments);
+    for cache in [WHOLE, THROWN_AWAY] {
+        let (fast, found) = recorded_by("translate", cache, program, arguments);
+        assert_eq!(fast.output.status.code(), judge.output.status.code(), "exit status, {cache}");
+        assert_eq!(fast.stdout(), judge.stdout(), "stdout, {cache}");
+        assert_eq!(found.len(), expected.len(), "threads, {cache}");
+        for (thread, (found, expected)) in found.iter().zip(&expected).enumerate() {
+            if let Some(at) = found.iter().zip(expected).position(|(a, b)| a != b) {
+                let from = at.saturating_sub(3);
+                let (found, expected) = (&found[from..=at], &expected[from..=at]);
+                panic!("thread {thread} differs at {at}, {cache}:\n{found:#x?}\n{expected:#x?}");
+            }
+            assert_eq!(found.len(), expected.len(), "thread {thread}: one ends before the other, {cache}");
         }
-        assert_eq!(found.len(), expected.len(), "thread {thread}: one ends before the other");
     }
-    found.iter().map(Vec::len).sum()
+    expected.iter().map(Vec::len).sum()
 }
 
 #[test]
@@ -137,7 +144,7 @@ fn instructions_of_every_odd_kind() {
 fn memory_operands_of_every_odd_kind() {
     let program = compile("addresses.S", &[]);
     assert!(assert_equal(&program, &[]) > 250_000);
-    let (_, threads) = recorded_by("translate", &program, &[]);
+    let (_, threads) = recorded_by("translate", WHOLE, &program, &[]);
     let count = |step: &Step| if let Step::Instruction { addresses, .. } = step { addresses.len() } else { 0 };
     assert!(threads[0].iter().map(count).sum::<usize>() > 200_000);
 }

@@ -28,7 +28,7 @@ pub fn compile(source: &str, flags: &[&str]) -> PathBuf {
 
 /// The same with a compiler of choice.
 pub fn compile_with(compiler: &str, source: &str, flags: &[&str]) -> PathBuf {
-    let program = place(source.split('.').next().unwrap());
+    let program = place(Path::new(source).file_stem().unwrap().to_str().unwrap());
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(source);
     let bare: &[&str] = if source.ends_with(".S") { &["-nostdlib", "-static"] } else { &["-O1", "-pthread"] };
     let output = Command::new(compiler).args(bare).arg("-o").arg(&program).arg(path).args(flags).output().unwrap();

@@ -1,0 +1,356 @@
+//! Throwing all translations away, when they have taken as much memory as they may.
+//!
+//! Every thread is brought *to rest*: to a place between two instructions of the program, with all that it has recorded written to the
+//! trace, at a trap that stays. A thread that waits in the kernel is left there: the instruction behind its call stays too, and is told to go to that
+//! trap. Then nothing refers to a translation any more, and the program starts anew with what each thread comes to next.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::time::Duration;
+
+use nix::libc;
+
+use super::Session;
+use super::expansions::SYSCALL_LEN;
+use super::layout::slot;
+use super::remote::{Lost, Result, VITAL};
+use super::signals::is_fault;
+use super::space::Landing;
+use super::state::last_path;
+use super::stops::EVENT_STOP;
+use super::superblock::Superblock;
+use crate::ptrace::{self, ProcessHandle, Registers, Stop, Tid};
+
+/// So many stops of each thread are handled at least before all is thrown away again: a thread that needs more code for its next few
+/// instructions than there is room for must get on all the same.
+const STOPS_EACH: usize = 4;
+
+/// Between two looks at threads that do not stop.
+const PATIENCE: Duration = Duration::from_micros(50);
+
+/// Calls that end with `EINTR` when their thread is stopped, and have done nothing then: they are made again.
+const ENDED_BY_STOPS: [i64; 9] = [
+    libc::SYS_epoll_wait,
+    libc::SYS_epoll_pwait,
+    libc::SYS_epoll_pwait2,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_rt_sigtimedwait,
+    libc::SYS_read,
+    libc::SYS_recvfrom,
+    libc::SYS_recvmsg,
+];
+
+/// When translations are thrown away for no reason, so that tests see it happen anywhere.
+pub struct Moments(Option<u64>);
+
+impl Moments {
+    /// Never without a seed, else about once in 16 stops.
+    #[must_use]
+    pub fn new(seed: Option<u64>) -> Moments {
+        Moments(seed.map(|seed| seed | 1))
+    }
+
+    fn now(&mut self) -> bool {
+        let Some(state) = &mut self.0 else { return false };
+        // xorshift64
+        *state ^= *state << 13;
+        *state ^= *state >> 7;
+        *state ^= *state << 17;
+        *state >> 60 == 0
+    }
+}
+
+/// What was done with a thread.
+enum Resting {
+    /// It stands at the trap, and goes on when it is resumed.
+    AtTrap,
+    /// It is in a system call or right behind it. The record of the path that ends with the call is held back: the call may be begun anew.
+    InCall(Option<HeldBack>),
+}
+
+/// A record, and what it is of.
+struct HeldBack {
+    path: Superblock,
+    words: Vec<u32>,
+}
+
+impl Session<'_> {
+    /// Throws all translations away when it is time to. Stops that are to be handled are in `met`.
+    pub(super) fn renew_when_full(&mut self, next: (Tid, Stop)) -> Option<(Tid, Stop)> {
+        let Some(translator) = &self.translator else { return Some(next) };
+        let used = &mut self.translation;
+        used.most_code = used.most_code.max(translator.space.code_len());
+        used.most_bookkeeping = used.most_bookkeeping.max(translator.held());
+        self.stops_since += 1;
+        let full = translator.is_full(self.options.translation) && self.stops_since > STOPS_EACH * self.threads.len();
+        if !full && !self.moments.now() {
+            return Some(next);
+        }
+        self.stops_since = 0;
+        used.renewals += 1;
+        self.met.push_front(next);
+        self.renew();
+        self.met.pop_front()
+    }
+
+    fn renew(&mut self) {
+        let Some(away) = self.stop_all() else { return };
+        let mut tids: Vec<Tid> = self.threads.iter().filter(|(_, t)| !t.ended).map(|(&tid, _)| tid).collect();
+        tids.sort_unstable();
+        let (mut resumable, mut calls) = (Vec::new(), Vec::new());
+        for tid in tids {
+            let resting = if away.contains(&tid) { self.rest_in_call(tid) } else { self.put_to_rest(tid) };
+            match resting {
+                Ok(resting) => {
+                    if let Resting::InCall(held) = resting {
+                        calls.push((tid, held));
+                    }
+                    if !away.contains(&tid) && !self.is_met(tid) {
+                        resumable.push(tid);
+                    }
+                }
+                Err(Lost::Gone) => {}
+                Err(Lost::Stopped(Stop::Event { event: libc::PTRACE_EVENT_EXIT, .. })) => self.exiting(tid),
+                Err(Lost::Stopped(_) | Lost::NoRoom) => return self.give_program_up(),
+            }
+        }
+        self.forget_translations();
+        for (tid, held) in calls {
+            self.record_again(tid, held);
+        }
+        for tid in resumable {
+            self.resume(tid, 0);
+        }
+    }
+
+    /// A thread cannot be brought out of code that is to be thrown away.
+    fn give_program_up(&mut self) {
+        self.stop_recording("a thread could not be brought out of its translation: use --engine step".to_owned());
+        if let Ok(process) = ProcessHandle::open(self.main) {
+            let _ = process.send(libc::SIGKILL);
+        }
+    }
+
+    fn forget_translations(&mut self) {
+        if let Some(translator) = &mut self.translator {
+            translator.forget_all();
+        }
+        self.expander.clear();
+    }
+
+    /// Stops every thread that is not stopped yet, and returns those that are in the kernel and will stop before they come back. None when the
+    /// program has become another in the meantime.
+    fn stop_all(&mut self) -> Option<Vec<Tid>> {
+        while let Ok(Some(stop)) = ptrace::wait_any(false) {
+            self.met.push_back(stop);
+        }
+        for (tid, stop) in std::mem::take(&mut self.met) {
+            self.met_while_stopping(tid, stop);
+        }
+        let stopped: Vec<Tid> = self.met.iter().map(|(tid, _)| *tid).collect();
+        let mut waited_for = Vec::new();
+        for (&tid, thread) in &mut self.threads {
+            if !thread.ended && !stopped.contains(&tid) && ptrace::interrupt(tid).is_ok() {
+                thread.interrupted = true;
+                waited_for.push(tid);
+            }
+        }
+        let (mut away, mut looks) = (Vec::new(), 0u32);
+        while !waited_for.is_empty() && !self.becomes_another() {
+            match ptrace::wait_any(false) {
+                Ok(Some((tid, stop))) => {
+                    let asked_for = waited_for.iter().position(|other| *other == tid);
+                    let plain = matches!(stop, Stop::Event { event: EVENT_STOP, signal: libc::SIGTRAP });
+                    if plain && asked_for.is_some() && signal_waits(tid) {
+                        // A trap or fault comes first, before it runs on.
+                        self.resume(tid, 0);
+                        continue;
+                    }
+                    if let Some(at) = asked_for {
+                        waited_for.swap_remove(at);
+                    }
+                    if !plain || asked_for.is_none() {
+                        self.met_while_stopping(tid, stop);
+                    }
+                }
+                Ok(None) => {
+                    looks += 1;
+                    if looks > 8 {
+                        waited_for.retain(|&tid| match self.whereabouts(tid) {
+                            Whereabouts::Unknown => true,
+                            Whereabouts::InCall => {
+                                away.push(tid);
+                                false
+                            }
+                            Whereabouts::Gone => false,
+                        });
+                    }
+                    std::thread::sleep(PATIENCE);
+                }
+                Err(_) => break,
+            }
+        }
+        (!self.becomes_another()).then_some(away)
+    }
+
+    /// Whether a stop of this thread is still to be handled.
+    fn is_met(&self, tid: Tid) -> bool {
+        self.met.iter().any(|(other, _)| *other == tid)
+    }
+
+    fn becomes_another(&self) -> bool {
+        self.met.front().is_some_and(|(_, stop)| is_exec(*stop))
+    }
+
+    /// A stop that nobody asked for is handled later, but for the end of a thread, whose last records are read with the translations there are.
+    fn met_while_stopping(&mut self, tid: Tid, stop: Stop) {
+        if matches!(stop, Stop::Event { event: libc::PTRACE_EVENT_EXIT, .. }) && self.threads.contains_key(&tid) {
+            self.exiting(tid);
+        } else if is_exec(stop) {
+            // What the first thread stopped for before does not matter any more.
+            self.met.retain(|(other, _)| *other != tid);
+            self.met.push_front((tid, stop));
+        } else {
+            self.met.push_back((tid, stop));
+        }
+    }
+
+    /// Where a thread is that does not stop though it was asked to.
+    fn whereabouts(&self, tid: Tid) -> Whereabouts {
+        // "running", or the call's number, six arguments, stack pointer and pc.
+        let Ok(text) = fs::read_to_string(format!("/proc/{}/task/{tid}/syscall", self.main)) else {
+            return Whereabouts::Gone;
+        };
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let pc = words.last().and_then(|pc| u64::from_str_radix(pc.trim_start_matches("0x"), 16).ok());
+        let landing = |pc| self.translator.as_ref()?.space.landing(pc);
+        match pc.and_then(landing) {
+            Some(Landing::After) if words.len() == 9 => Whereabouts::InCall,
+            _ => Whereabouts::Unknown,
+        }
+    }
+
+    /// Brings a stopped thread to rest.
+    fn put_to_rest(&mut self, tid: Tid) -> Result<Resting> {
+        let registers = ptrace::registers(tid)?;
+        let translator = self.translator.as_ref().ok_or(Lost::Gone)?;
+        if translator.space.landing(registers.rip) == Some(Landing::After) {
+            // A signal that it stopped for has ended the call as well.
+            if !self.is_met(tid) {
+                self.retry_call(tid)?;
+            }
+            return self.rest_in_call(tid);
+        }
+        let mut group_stopped = false;
+        match take(&mut self.met, tid) {
+            // The instruction that raised it runs again.
+            Some(Stop::Signal(libc::SIGTRAP)) if translator.trap(registers.rip.wrapping_sub(1)).is_some() => {
+                ptrace::set_registers(tid, &Registers { rip: registers.rip - 1, ..registers })?;
+            }
+            Some(Stop::Signal(libc::SIGSEGV)) if self.guard_hit(tid)? => {}
+            Some(Stop::Signal(signal)) => {
+                let info = ptrace::signal_info(tid)?;
+                if !is_fault(signal, &info) {
+                    self.threads.get_mut(&tid).ok_or(Lost::Gone)?.deferred.push((signal, info));
+                }
+            }
+            Some(Stop::Event { event: EVENT_STOP, signal }) => group_stopped = signal != libc::SIGTRAP,
+            Some(stop) => self.met.push_back((tid, stop)),
+            None => {}
+        }
+        let mut registers = self.settle(tid)?;
+        self.drain(tid);
+        let (Some(thread), Some(translator)) = (self.threads.get(&tid), self.translator.as_ref()) else {
+            return Err(Lost::Gone);
+        };
+        let space = &translator.space;
+        space.set_value(thread.slot, slot::NEXT, registers.rip);
+        space.set_value(thread.slot, slot::R11, registers.r11);
+        registers.rip = space.rest();
+        registers.r11 = thread.pointer;
+        registers.gs_base = space.slot_address(thread.slot);
+        registers.orig_rax = u64::MAX;
+        ptrace::set_registers(tid, &registers)?;
+        if group_stopped {
+            // It stops again before it runs, and is told to stay so.
+            ptrace::interrupt(tid)?;
+        }
+        Ok(Resting::AtTrap)
+    }
+
+    fn rest_in_call(&mut self, tid: Tid) -> Result<Resting> {
+        let (Some(thread), Some(translator)) = (self.threads.get_mut(&tid), self.translator.as_ref()) else {
+            return Err(Lost::Gone);
+        };
+        let space = &translator.space;
+        space.set_value(thread.slot, slot::AFTER, space.rest());
+        thread.pointer = space.value(thread.slot, slot::POINTER);
+        let mut words = Vec::new();
+        space.records(thread.slot, thread.pointer, &mut words);
+        let held = last_path(&words, translator).map(|(path, length)| HeldBack {
+            path: translator.superblock(path.superblock).first(path.executed.into()),
+            words: words.split_off(words.len() - length as usize / 4),
+        });
+        thread.pointer -= 4 * held.as_ref().map_or(0, |held| held.words.len() as u64);
+        self.drain(tid);
+        Ok(Resting::InCall(held))
+    }
+
+    /// Records again what was held back.
+    fn record_again(&mut self, tid: Tid, held: Option<HeldBack>) {
+        let (Some(thread), Some(translator)) = (self.threads.get_mut(&tid), self.translator.as_mut()) else { return };
+        if let Some(HeldBack { path, mut words }) = held {
+            words[0] = translator.adopt(path);
+            let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            translator.space.write_record(thread.slot, thread.pointer, &bytes);
+            thread.pointer += bytes.len() as u64;
+        }
+        translator.space.set_value(thread.slot, slot::POINTER, thread.pointer);
+    }
+
+    /// Makes a system call again that has ended only because we stopped its thread.
+    pub(super) fn retry_call(&mut self, tid: Tid) -> Result<()> {
+        let (Some(thread), Some(translator)) = (self.threads.get_mut(&tid), self.translator.as_ref()) else {
+            return Ok(());
+        };
+        if !std::mem::take(&mut thread.interrupted) {
+            return Ok(());
+        }
+        let mut registers = ptrace::registers(tid)?;
+        if translator.space.landing(registers.rip) == Some(Landing::After)
+            && registers.rax.cast_signed() == -i64::from(libc::EINTR)
+            && ENDED_BY_STOPS.contains(&registers.orig_rax.cast_signed())
+        {
+            registers.rip -= SYSCALL_LEN;
+            registers.rax = registers.orig_rax;
+            registers.orig_rax = u64::MAX;
+            ptrace::set_registers(tid, &registers)?;
+        }
+        Ok(())
+    }
+}
+
+/// Where a thread is, as far as the kernel tells.
+enum Whereabouts {
+    InCall,
+    Gone,
+    Unknown,
+}
+
+/// Whether a trap or fault of this thread has not been reported yet.
+fn signal_waits(tid: Tid) -> bool {
+    let status = fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
+    let waiting = status.lines().find_map(|line| line.strip_prefix("SigPnd:"));
+    waiting.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & VITAL != 0)
+}
+
+fn is_exec(stop: Stop) -> bool {
+    matches!(stop, Stop::Event { event: libc::PTRACE_EVENT_EXEC, .. })
+}
+
+/// Takes the first stop of a thread.
+fn take(met: &mut VecDeque<(Tid, Stop)>, tid: Tid) -> Option<Stop> {
+    let at = met.iter().position(|(other, _)| *other == tid)?;
+    met.remove(at).map(|(_, stop)| stop)
+}

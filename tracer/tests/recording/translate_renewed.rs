@@ -1,0 +1,77 @@
+//! The engine `translate` with translations that are thrown away all the time: because there is little room for them, and at random moments too.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::support::{Recorded, compile, record};
+
+/// Options: little room, and a choice of moments.
+fn options(seed: u32) -> String {
+    format!("engine=translate aslr cache=65536 throw={seed}")
+}
+
+/// The number in the outcome with this name.
+fn number(recorded: &Recorded, name: &str) -> u64 {
+    let (_, rest) = recorded.outcome.split_once(&format!("{name}: ")).expect("the outcome has it");
+    rest.split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap()
+}
+
+/// Records the program, and asserts that it prints what it prints natively, that its trace hangs together, and that translations were thrown away.
+fn renewed(program: &Path, arguments: &[&str], seed: u32) -> Recorded {
+    let native = Command::new(program).args(arguments).output().unwrap();
+    let recorded = record(&options(seed), program, arguments);
+    assert_eq!(recorded.stdout(), String::from_utf8_lossy(&native.stdout), "stderr: {}", recorded.stderr());
+    assert_eq!(recorded.output.status.code(), native.status.code(), "{}", recorded.outcome);
+    recorded.trace();
+    assert!(number(&recorded, "renewals") > 3, "{}", recorded.outcome);
+    recorded
+}
+
+#[test]
+fn a_transform_of_four_threads() {
+    let include = concat!("-I", env!("CARGO_MANIFEST_DIR"), "/../workloads/include");
+    let program = compile("../../../workloads/fft/fft.c", &[include, "-lm"]);
+    for seed in 1..=3 {
+        renewed(&program, &["-p", "4", "-m", "14"], seed);
+    }
+}
+
+#[test]
+fn threads_that_get_signals_all_the_time() {
+    let program = compile("signal_storm.c", &[]);
+    for seed in 1..=3 {
+        renewed(&program, &["40"], seed);
+    }
+}
+
+#[test]
+fn threads_that_wait_for_locks() {
+    // It prints addresses, which differ from run to run.
+    let recorded = record(&options(4), &compile("locks.c", &[]), &[]);
+    assert_eq!(recorded.output.status.code(), Some(0), "{}", recorded.outcome);
+    recorded.trace();
+    assert!(number(&recorded, "renewals") > 3, "{}", recorded.outcome);
+}
+
+#[test]
+fn threads_that_come_and_go() {
+    renewed(&compile("short_threads.c", &[]), &[], 5);
+}
+
+#[test]
+fn code_that_is_generated_without_end_takes_bounded_memory() {
+    let program = compile("generates_forever.c", &[]);
+    let options = "engine=translate cache=250000 throw=never";
+    let [few, many] = ["500", "1500"].map(|functions| {
+        let recorded = record(options, &program, &[functions]);
+        assert_eq!(recorded.stdout(), format!("{functions} functions\n"), "{}", recorded.stderr());
+        recorded.trace();
+        recorded
+    });
+    for recorded in [&few, &many] {
+        // A stop translates no more than a few dozen superblocks beyond the limit.
+        assert!(number(recorded, "most_code") < 350_000, "{}", recorded.outcome);
+    }
+    let [few, many] = [few, many].map(|recorded| number(&recorded, "renewals"));
+    assert!(few > 1 && many >= few + 3, "thrown away {few} and {many} times");
+}
