@@ -17,12 +17,17 @@ use crate::blocks::{Interner, PendingBlock};
 use crate::engine::{Progress, TraceOptions};
 use crate::modules::ModuleMap;
 
+/// So many threads can do something at one time, and each gets a number of its own for it.
+const AT_ONE_TIME: u64 = 64;
+
 /// Writes one trace.
 pub struct Recorder {
     writer: TraceWriter<File>,
     blocks: Interner,
     symbols: FxHashSet<Pc>,
     next_seq: u64,
+    /// Whether events are numbered by time.
+    timed: bool,
     threads: u32,
     failure: Option<trace_format::Error>,
 }
@@ -49,6 +54,7 @@ impl Recorder {
             blocks: Interner::default(),
             symbols: FxHashSet::default(),
             next_seq: 0,
+            timed: false,
             threads: 0,
             failure: None,
         })
@@ -69,9 +75,11 @@ impl Recorder {
         }
     }
 
-    /// From now on events are numbered from this time on, for engines whose events become known out of order.
+    /// From now on events are numbered from this time on, for engines whose events become known out of order. Processors' clocks tick in
+    /// steps, so that two threads may do something at one time: their numbers differ all the same.
     pub fn set_time(&mut self, time: u64) {
         self.next_seq = time;
+        self.timed = true;
     }
 
     /// The number of a block, which is added when the trace does not have it.
@@ -100,10 +108,11 @@ impl Recorder {
         }
     }
 
-    /// The number of the next event.
-    fn seq(&mut self) -> Seq {
+    /// The number of the thread's next event.
+    fn seq(&mut self, thread: ThreadId) -> Seq {
         self.next_seq += 1;
-        Seq(self.next_seq - 1)
+        let number = self.next_seq - 1;
+        Seq(if self.timed { number * AT_ONE_TIME + u64::from(thread.0) % AT_ONE_TIME } else { number })
     }
 
     /// The number of a thread that is about to start; each must be started.
@@ -114,31 +123,31 @@ impl Recorder {
 
     /// A thread starts.
     pub fn start_thread(&mut self, thread: ThreadId, parent: Option<ThreadId>, os_tid: i32, sp: u64) {
-        let seq = self.seq();
+        let seq = self.seq(thread);
         self.event(thread, Event::ThreadStart { parent, os_tid: os_tid.cast_unsigned(), sp, seq });
     }
 
     /// The thread ends.
     pub fn end_thread(&mut self, thread: ThreadId, exit: ThreadExit) {
-        let seq = self.seq();
+        let seq = self.seq(thread);
         self.event(thread, Event::ThreadEnd { exit, seq });
     }
 
     /// The thread entered a function.
     pub fn enter(&mut self, thread: ThreadId, function: SyncFunction, object: u64, argument: u64) {
-        let seq = self.seq();
+        let seq = self.seq(thread);
         self.event(thread, Event::Enter { function, object, argument, seq });
     }
 
     /// The thread left a function.
     pub fn leave(&mut self, thread: ThreadId, function: SyncFunction, result: u64) {
-        let seq = self.seq();
+        let seq = self.seq(thread);
         self.event(thread, Event::Leave { function, result, seq });
     }
 
     /// The thread waited at a futex.
     pub fn futex_wait(&mut self, thread: ThreadId, address: u64) {
-        let seq = self.seq();
+        let seq = self.seq(thread);
         self.event(thread, Event::FutexWait { address, seq });
     }
 

@@ -29,6 +29,10 @@ impl Session<'_> {
             Stop::Exited(status) => self.gone(tid, Exit::Exited(status)),
             Stop::Killed(signal) => self.gone(tid, Exit::Signalled(signal)),
             Stop::Event { event: libc::PTRACE_EVENT_EXEC, .. } => self.exec(tid),
+            // It was killed before it began, and perhaps before it was announced.
+            Stop::Event { event: libc::PTRACE_EVENT_EXIT, .. } if !self.threads.contains_key(&tid) => {
+                let _ = ptrace::resume(tid, 0);
+            }
             _ if !self.threads.contains_key(&tid) => self.first_stop(tid),
             Stop::Event { event: EVENT_STOP, signal } => self.group_stop(tid, signal),
             Stop::Event { event: libc::PTRACE_EVENT_EXIT, .. } => self.exiting(tid),
@@ -265,6 +269,12 @@ impl Session<'_> {
         self.release.remove(&tid);
         if tid == self.main {
             self.exit = Some(exit);
+        }
+        if self.threads.is_empty() && self.births.is_empty() {
+            // Processes whose maker was killed before it could announce them go on by themselves.
+            for orphan in self.early.drain() {
+                let _ = ptrace::detach(orphan);
+            }
         }
     }
 

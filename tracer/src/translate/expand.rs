@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
-use trace_format::{Address, Block, BlockId, Event, Seq, Source, SpEffect, ThreadId};
+use trace_format::{Address, Block, BlockId, Source, SpEffect, ThreadId};
 
 use super::layout::record;
 use super::superblock::Superblock;
@@ -111,8 +111,6 @@ pub struct Expander {
     values: Vec<u64>,
     /// The clock when the recording began.
     epoch: u64,
-    /// The number of the last event.
-    last: u64,
 }
 
 fn wide(words: &[u32], byte: u32) -> u64 {
@@ -133,7 +131,6 @@ impl Expander {
             sps: Vec::new(),
             values: Vec::new(),
             epoch: ptrace::timestamp(),
-            last: 0,
         }
     }
 
@@ -315,13 +312,6 @@ impl Expander {
                 }
             }
         }
-    }
-
-    /// An event that we saw ourselves, now.
-    pub fn note(&mut self, recorder: &mut Recorder, stream: &Stream, event: impl FnOnce(Seq) -> Event) {
-        self.last = self.now();
-        recorder.set_time(self.last);
-        recorder.event(stream.id, event(Seq(self.last)));
     }
 }
 

@@ -29,7 +29,11 @@ impl Session<'_> {
         }
         let stream = Stream::new(id, main, registers.rsp);
         match self.begin_image(main, stream) {
-            Ok(()) | Err(SetUpError::Lost(_)) => Ok(()),
+            Ok(()) | Err(SetUpError::Lost(Lost::Gone | Lost::NoRoom)) => Ok(()),
+            Err(SetUpError::Lost(Lost::Stopped(stop))) => {
+                self.met.push_back((main, stop));
+                Ok(())
+            }
             Err(SetUpError::Refused(what, errno)) => {
                 Err(format!("its memory cannot be set up for translation ({what}: {errno}): use --engine step"))
             }
@@ -38,6 +42,9 @@ impl Session<'_> {
 
     /// A new program begins in a thread, which stands at its exec event.
     fn begin_image(&mut self, tid: Tid, mut stream: Stream) -> std::result::Result<(), SetUpError> {
+        if self.recording {
+            self.beginning.insert(tid, stream.id);
+        }
         // The system call ends first.
         ptrace::step(tid, 0).map_err(Lost::from)?;
         match ptrace::wait_for(tid).map_err(Lost::from)? {
@@ -63,6 +70,7 @@ impl Session<'_> {
         stream.segments = [registers.fs_base, 0];
         let thread = Thread::new(slot, pointer, 0, stream, self.recording);
         self.threads.insert(tid, thread);
+        self.beginning.remove(&tid);
         self.refresh_modules(tid);
         self.run_at(tid, &registers)?;
         self.resume(tid, 0);
@@ -108,10 +116,10 @@ impl Session<'_> {
 
     /// The first stop of a thread that is not known yet.
     pub(super) fn first_stop(&mut self, tid: Tid) -> Result<()> {
-        if let Some(release) = self.release.remove(&tid) {
+        if let Some(&release) = self.release.get(&tid) {
             return self.let_go(tid, release);
         }
-        let Some(birth) = self.births.remove(&tid) else {
+        let Some(&birth) = self.births.get(&tid) else {
             self.early.insert(tid);
             return Ok(());
         };
@@ -126,11 +134,14 @@ impl Session<'_> {
             return Ok(());
         };
         let pointer = translator.space.buffer(slot);
-        self.recorder.set_time(self.expander.now());
-        if self.recording {
+        // Until here the thread may be lost, and its birth then is all that is known of it.
+        self.births.remove(&tid);
+        let (hidden_mask, recording) = (birth.hidden_mask, self.recording && !birth.ended);
+        if recording {
+            self.recorder.set_time(self.expander.now());
             self.recorder.start_thread(birth.id, Some(birth.parent), tid.0, registers.rsp);
         }
-        let thread = Thread::new(slot, pointer, birth.hidden_mask, stream, self.recording);
+        let thread = Thread::new(slot, pointer, hidden_mask, stream, recording);
         self.threads.insert(tid, thread);
         (registers.rip, registers.rcx) = (birth.next, birth.next);
         self.run_at(tid, &registers)?;
@@ -156,7 +167,20 @@ impl Session<'_> {
         let mask = ptrace::signal_mask(tid)?;
         ptrace::set_signal_mask(tid, mask | release.hidden_mask)?;
         ptrace::detach(tid)?;
+        self.release.remove(&tid);
         Ok(())
+    }
+
+    /// Processes whose maker was killed before it could announce them go on by themselves.
+    fn let_orphans_go(&mut self) {
+        for tid in std::mem::take(&mut self.early) {
+            let (Ok(registers), Some(translator)) = (ptrace::registers(tid), &self.translator) else { continue };
+            // It still has the slot of the thread that made it.
+            let slot = translator.space.slot_at(registers.gs_base);
+            let next = translator.space.value(slot, super::layout::slot::NEXT);
+            self.release.insert(tid, Release { hidden_mask: 0, own_memory: true, gs_base: 0, next });
+            self.stopped(tid, Stop::Event { event: super::stops::EVENT_STOP, signal: libc::SIGTRAP });
+        }
     }
 
     /// A thread or process was made.
@@ -173,7 +197,7 @@ impl Session<'_> {
         let next = translator.space.value(thread.slot, super::layout::slot::NEXT);
         if flags & libc::CLONE_THREAD as u64 != 0 {
             let id = self.recorder.reserve_thread();
-            self.births.insert(child, Birth { id, parent: thread.stream.id, hidden_mask, next });
+            self.births.insert(child, Birth { id, parent: thread.stream.id, hidden_mask, next, ended: false });
         } else {
             let own_memory = flags & libc::CLONE_VM as u64 == 0;
             let gs_base = thread.gs_base;
@@ -189,7 +213,7 @@ impl Session<'_> {
             }
         }
         if self.early.remove(&child) {
-            self.stopped(child, Stop::Event { event: 128, signal: libc::SIGTRAP });
+            self.stopped(child, Stop::Event { event: super::stops::EVENT_STOP, signal: libc::SIGTRAP });
         }
         self.resume(tid, 0);
         Ok(())
@@ -220,16 +244,24 @@ impl Session<'_> {
 
     /// Writes a thread's end. Nothing when that was done before.
     pub(super) fn end_thread(&mut self, tid: Tid, exit: ThreadExit) {
+        if let Some(id) = self.beginning.remove(&tid) {
+            self.recorder.set_time(self.expander.now());
+            self.recorder.end_thread(id, exit);
+        }
         if let Some(thread) = self.threads.get_mut(&tid)
             && std::mem::take(&mut thread.recording)
         {
-            self.expander.note(&mut self.recorder, &thread.stream, |seq| Event::ThreadEnd { exit, seq });
+            self.recorder.set_time(self.expander.now());
+            self.recorder.end_thread(thread.stream.id, exit);
         }
     }
 
     /// An announced thread is gone, or will not be recorded: its number has been given away already.
     pub(super) fn stillborn(&mut self, tid: Tid, exit: ThreadExit) {
-        if let Some(birth) = self.births.remove(&tid) {
+        if let Some(birth) = self.births.get_mut(&tid)
+            && !std::mem::replace(&mut birth.ended, true)
+        {
+            let birth = *birth;
             self.recorder.set_time(self.expander.now());
             self.recorder.start_thread(birth.id, Some(birth.parent), tid.0, 0);
             self.recorder.end_thread(birth.id, exit);
@@ -244,6 +276,7 @@ impl Session<'_> {
         };
         self.end_thread(tid, thread_exit);
         self.stillborn(tid, thread_exit);
+        self.births.remove(&tid);
         if let Some(thread) = self.threads.remove(&tid)
             && let Some(translator) = &mut self.translator
         {
@@ -253,6 +286,9 @@ impl Session<'_> {
         self.release.remove(&tid);
         if tid == self.main {
             self.exit = Some(exit);
+        }
+        if self.threads.is_empty() && self.births.is_empty() {
+            self.let_orphans_go();
         }
     }
 }

@@ -37,7 +37,7 @@ use std::collections::VecDeque;
 
 use nix::libc;
 use rustc_hash::{FxHashMap, FxHashSet};
-use trace_format::{Finish, ThreadExit};
+use trace_format::{Finish, ThreadExit, ThreadId};
 
 use crate::engine::{Engine, Exit, Outcome, TraceOptions, TranslationUse};
 use crate::error::{Error, Result};
@@ -138,6 +138,8 @@ struct Session<'a> {
     translator: Option<Translator>,
     /// What the program does at signals.
     actions: FxHashMap<i32, Action>,
+    /// Threads whose start is written, and in which a program begins: they are not among `threads` yet.
+    beginning: FxHashMap<Tid, ThreadId>,
     /// Announced, not yet stopped.
     births: FxHashMap<Tid, Birth>,
     /// Stopped, not yet announced.
@@ -172,6 +174,7 @@ impl<'a> Session<'a> {
             threads: FxHashMap::default(),
             translator: None,
             actions: FxHashMap::default(),
+            beginning: FxHashMap::default(),
             births: FxHashMap::default(),
             early: FxHashSet::default(),
             release: FxHashMap::default(),
@@ -220,6 +223,10 @@ impl<'a> Session<'a> {
         let mut tids: Vec<Tid> = self.threads.keys().copied().collect();
         tids.sort_by_key(|tid| self.threads[tid].stream.id);
         for tid in tids {
+            self.end_thread(tid, ThreadExit::StillRunning);
+        }
+        let beginning: Vec<Tid> = self.beginning.keys().copied().collect();
+        for tid in beginning {
             self.end_thread(tid, ThreadExit::StillRunning);
         }
         let births: Vec<Tid> = self.births.keys().copied().collect();

@@ -3,7 +3,7 @@
 use nix::errno::Errno;
 use nix::libc;
 
-use crate::ptrace::{self, Stop, Tid};
+use crate::ptrace::{self, Registers, Stop, Tid};
 
 /// Signals that our own stops raise, which the kernel must never find blocked: it would take the program's handlers away.
 pub const VITAL: u64 = 1 << (libc::SIGSEGV - 1) | 1 << (libc::SIGTRAP - 1) | 1 << (libc::SIGBUS - 1);
@@ -61,12 +61,8 @@ pub fn call(tid: Tid, at: u64, number: i64, arguments: [u64; 6]) -> Result<i64> 
     registers.orig_rax = u64::MAX;
     [registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9] = arguments;
     ptrace::set_registers(tid, &registers)?;
-    let done = step_quietly(tid);
+    step_quietly(tid)?;
     let result = ptrace::registers(tid)?.rax.cast_signed();
-    if done.is_ok() {
-        let mut back = saved;
-        back.orig_rax = u64::MAX;
-        ptrace::set_registers(tid, &back)?;
-    }
-    done.map(|()| result)
+    ptrace::set_registers(tid, &Registers { orig_rax: u64::MAX, ..saved })?;
+    Ok(result)
 }

@@ -388,6 +388,12 @@ impl Space {
         self.slot_base + u64::from(slot) * SLOT_LEN
     }
 
+    /// The slot that lies at an address.
+    #[must_use]
+    pub fn slot_at(&self, address: u64) -> u32 {
+        (address.saturating_sub(self.slot_base) / SLOT_LEN).min(SLOTS - 1) as u32
+    }
+
     /// Where its buffer starts.
     #[must_use]
     pub fn buffer(&self, slot: u32) -> u64 {

@@ -130,6 +130,7 @@ impl Session<'_> {
                 return Err(Lost::Gone);
             };
             if let Some(registers) = convert(registers, thread, translator) {
+                thread.held = true;
                 return Ok(registers);
             }
             match remote::step_quietly(tid) {
@@ -144,6 +145,10 @@ impl Session<'_> {
     pub(super) fn settle_at_end(&mut self, tid: Tid) {
         let Ok(registers) = ptrace::registers(tid) else { return };
         let (Some(thread), Some(translator)) = (self.threads.get_mut(&tid), self.translator.as_mut()) else { return };
+        if thread.held {
+            // It was killed while we worked on it: its place for records is up to date, and its registers may not be.
+            return;
+        }
         if convert(registers, thread, translator).is_none() {
             let buffer = translator.space.buffer(thread.slot);
             let in_r11 = (buffer..=buffer + super::layout::BUFFER_LEN).contains(&registers.r11);
@@ -183,6 +188,7 @@ impl Session<'_> {
         }
         thread.pointer = registers.r11;
         let unfinished = thread.pointer;
+        thread.held = true;
         self.drain(tid);
         let (Some(thread), Some(translator)) = (self.threads.get(&tid), self.translator.as_ref()) else {
             return Ok(false);
@@ -190,6 +196,7 @@ impl Session<'_> {
         translator.space.move_unfinished(thread.slot, unfinished);
         registers.r11 = thread.pointer;
         ptrace::set_registers(tid, &registers)?;
+        self.hold(tid, false);
         Ok(true)
     }
 
@@ -249,8 +256,15 @@ impl Session<'_> {
         Ok(())
     }
 
+    fn hold(&mut self, tid: Tid, held: bool) {
+        if let Some(thread) = self.threads.get_mut(&tid) {
+            thread.held = held;
+        }
+    }
+
     /// Lets a thread go on.
     pub(super) fn resume(&mut self, tid: Tid, signal: i32) {
+        self.hold(tid, false);
         // Fails only when the thread has been killed; its end will be reported.
         let _ = ptrace::resume(tid, signal);
     }

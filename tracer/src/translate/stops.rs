@@ -41,6 +41,10 @@ impl Session<'_> {
             Stop::Exited(status) => self.gone(tid, Exit::Exited(status)),
             Stop::Killed(signal) => self.gone(tid, Exit::Signalled(signal)),
             Stop::Event { event: libc::PTRACE_EVENT_EXEC, .. } => self.exec(tid)?,
+            // It was killed before it began, and perhaps before it was announced.
+            Stop::Event { event: libc::PTRACE_EVENT_EXIT, .. } if !self.threads.contains_key(&tid) => {
+                self.resume(tid, 0);
+            }
             _ if !self.threads.contains_key(&tid) => self.first_stop(tid)?,
             Stop::Event { event: EVENT_STOP, signal } if signal != libc::SIGTRAP => drop(ptrace::listen(tid)),
             Stop::Event { event: EVENT_STOP, .. } => {
@@ -69,6 +73,7 @@ impl Session<'_> {
         };
         let Some(trap) = translator.trap(at) else { return Ok(false) };
         thread.pointer = registers.r11;
+        thread.held = true;
         registers.r11 = translator.space.value(thread.slot, slot::R11);
         registers.gs_base = thread.gs_base;
         match trap {

@@ -11,6 +11,8 @@ pub struct Thread {
     pub slot: u32,
     /// Where its next record goes. Up to date while the thread is stopped and its registers are the program's.
     pub pointer: u64,
+    /// Whether we hold its registers: its own are out of date, or are not those of translated code. While it runs it is false.
+    pub held: bool,
     /// Those of the vital signals that the program believes blocked.
     pub hidden_mask: u64,
     /// Signals that came while the program believed them blocked.
@@ -34,6 +36,7 @@ impl Thread {
         Thread {
             slot,
             pointer,
+            held: true,
             hidden_mask,
             deferred: Vec::new(),
             gs_base: 0,
@@ -56,6 +59,8 @@ pub struct Birth {
     pub hidden_mask: u64,
     /// Where it goes on in the program.
     pub next: u64,
+    /// Whether its start and end have been written already: it is not recorded.
+    pub ended: bool,
 }
 
 /// A process that is to be let go.

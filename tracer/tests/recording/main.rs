@@ -1,6 +1,7 @@
 //! Programs recorded for real, beside their native runs, and the engines beside each other.
 
 mod interrupts;
+mod killed;
 mod native;
 mod refusals;
 mod stream;

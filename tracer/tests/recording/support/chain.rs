@@ -28,6 +28,15 @@ struct Walk<'a> {
 
 /// Panics with a sentence where the trace does not hang together.
 pub fn check(trace: &Trace) {
+    walk(trace, true);
+}
+
+/// The same for a trace whose writer died: threads may be without an end.
+pub fn check_start(trace: &Trace) {
+    walk(trace, false);
+}
+
+fn walk(trace: &Trace, whole: bool) {
     let mut seqs = Vec::new();
     for thread in trace.threads() {
         let mut walk = Walk {
@@ -61,7 +70,7 @@ pub fn check(trace: &Trace) {
             }
             items += 1;
         }
-        assert!(ended, "{}: has no end", walk.name);
+        assert!(ended || !whole, "{}: has no end", walk.name);
         assert_eq!(walk.instructions, thread.instructions, "{}: the index counts otherwise", walk.name);
     }
     seqs.sort_unstable();

@@ -1,0 +1,144 @@
+//! SIGKILL at any moment, for the recorder or for the program: what was written can be read, and nobody stays behind.
+
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Child;
+use std::time::{Duration, Instant, SystemTime};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use trace_format::Trace;
+
+use crate::support::{chain, compile, place, record_command};
+
+/// How often each is killed.
+const TIMES: u32 = 50;
+/// The latest moment, in microseconds after the start: by then the threads count.
+const LATEST: u64 = 200_000;
+
+/// Moments by chance. `KILL_SEED` repeats a failed run.
+struct Moments(u64);
+
+impl Moments {
+    fn new(what: &str) -> Moments {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_nanos() as u64;
+        let seed = std::env::var("KILL_SEED").map_or(now | 1, |seed| seed.parse().unwrap());
+        println!("{what}: KILL_SEED={seed}");
+        Moments(seed)
+    }
+
+    fn next(&mut self) -> Duration {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        Duration::from_micros(self.0 % LATEST)
+    }
+}
+
+/// Asks until it is true, for ten seconds.
+fn within_ten_seconds(mut is_true: impl FnMut() -> bool) -> bool {
+    let end = Instant::now() + Duration::from_secs(10);
+    while !is_true() {
+        if Instant::now() > end {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    true
+}
+
+/// Asserts that the process group that the child led is empty.
+fn assert_nobody_left(group: Pid) {
+    assert!(within_ten_seconds(|| kill(group, None).is_err()), "processes of group {group} stayed behind");
+}
+
+fn start(engine: &str, program: &Path, trace: &Path) -> (Child, Pid) {
+    let mut command = record_command(&format!("engine={engine}"), trace, program, &[]);
+    let child = command.process_group(0).spawn().unwrap();
+    let group = Pid::from_raw(-(child.id() as i32));
+    (child, group)
+}
+
+/// The first child of a process.
+fn child_of(process: u32) -> Option<Pid> {
+    let children = std::fs::read_to_string(format!("/proc/{process}/task/{process}/children")).ok()?;
+    Some(Pid::from_raw(children.split_whitespace().next()?.parse().unwrap()))
+}
+
+/// Kills the recorder; returns how many instructions the traces hold.
+fn kill_recorders(engine: &str) -> u64 {
+    let program = compile("busy.c", &[]);
+    let mut moments = Moments::new(&format!("recorder, {engine}"));
+    let mut instructions = 0;
+    for _ in 0..TIMES {
+        let path = place("trace.bin");
+        let (mut child, group) = start(engine, &program, &path);
+        std::thread::sleep(moments.next());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_nobody_left(group);
+        // Before the first chunk there is nothing to be read.
+        if std::fs::metadata(&path).is_ok_and(|file| file.len() > 1024) {
+            let trace = Trace::open(&path).unwrap();
+            assert!(trace.recovered().is_some_and(|what| what.contains("not finished")));
+            instructions += trace.instructions();
+            chain::check_start(&trace);
+        }
+        std::fs::remove_file(&path).ok();
+    }
+    instructions
+}
+
+/// Kills the program; the recorder ends by itself, with a whole trace.
+fn kill_programs(engine: &str) {
+    let program = compile("busy.c", &[]);
+    let mut moments = Moments::new(&format!("program, {engine}"));
+    for _ in 0..TIMES {
+        let path = place("trace.bin");
+        let (mut child, group) = start(engine, &program, &path);
+        let mut process = None;
+        assert!(within_ten_seconds(|| {
+            process = child_of(child.id());
+            process.is_some()
+        }));
+        std::thread::sleep(moments.next());
+        kill(process.unwrap(), Signal::SIGKILL).unwrap();
+        let mut status = None;
+        assert!(within_ten_seconds(|| {
+            status = child.try_wait().unwrap();
+            status.is_some()
+        }));
+        assert_nobody_left(group);
+        let status = status.unwrap().code();
+        if path.exists() {
+            assert_eq!(status, Some(137));
+            let trace = Trace::open(&path).unwrap();
+            assert!(trace.recovered().is_none(), "{:?}", trace.recovered());
+            assert_eq!(trace.finish().unwrap().signal, Some(9));
+            chain::check(&trace);
+        } else {
+            assert_eq!(status, Some(125), "killed before it became the program");
+        }
+        std::fs::remove_file(&path).ok();
+    }
+}
+
+#[test]
+fn a_killed_recorder_of_translate_leaves_a_readable_trace_and_nobody() {
+    assert!(kill_recorders("translate") > 10_000_000, "hardly anything was written");
+}
+
+#[test]
+fn a_killed_recorder_of_step_leaves_a_readable_trace_and_nobody() {
+    kill_recorders("step");
+}
+
+#[test]
+fn a_killed_program_under_translate_ends_its_trace() {
+    kill_programs("translate");
+}
+
+#[test]
+fn a_killed_program_under_step_ends_its_trace() {
+    kill_programs("step");
+}
