@@ -4,6 +4,7 @@
 mod breakdown;
 mod exit;
 mod output;
+mod page;
 mod selection;
 mod source;
 mod table;
@@ -30,6 +31,7 @@ enum Verb {
     Replay(verbs::replay::Args),
     Diff(verbs::diff::Args),
     Check(verbs::check::Args),
+    Report(verbs::report::Args),
     Plot(verbs::plot::Args),
     Dump(verbs::dump::Args),
     Heuristics(verbs::heuristics::Args),
@@ -64,6 +66,7 @@ pub fn lockstep(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Replay(args) => verbs::replay::run(&args),
         Verb::Diff(args) => verbs::diff::run(&args),
         Verb::Check(args) => verbs::check::run(&args),
+        Verb::Report(args) => verbs::report::run(&args),
         Verb::Plot(args) => verbs::plot::run(&args),
         Verb::Dump(args) => verbs::dump::run(&args),
         Verb::Heuristics(args) => verbs::heuristics::run(&args),

@@ -65,6 +65,11 @@ impl<'t> Source<'t> {
         }
     }
 
+    /// Where its function begins.
+    pub(crate) fn function_start(&self, pc: Pc) -> Option<Pc> {
+        self.trace.symbol_of(pc).map(|symbol| symbol.pc)
+    }
+
     /// `function+0x12`: the function and the offset from its beginning.
     pub(crate) fn place(&self, pc: Pc) -> String {
         match self.trace.symbol_of(pc) {

@@ -10,6 +10,7 @@ mod charts;
 mod condition;
 mod error;
 mod format;
+pub mod page;
 mod palette;
 mod picture;
 mod rows;
@@ -23,7 +24,7 @@ pub use charts::{CHARTS, Chart};
 pub use condition::Condition;
 pub use error::{Error, Result};
 pub use format::{FORMATS, Format};
-pub use palette::{COLOURS, Colour, OTHER, colour_of};
+pub use palette::{CAUSE_COLOURS, COLOURS, Colour, OTHER, colour_of};
 pub use picture::{Anchor, Mark, Picture, Text};
 pub use rows::{Counts, Outcome, Row, parse_rows, read_rows, read_rows_where};
 

@@ -35,6 +35,18 @@ pub const COLOURS: [(&str, Colour); 22] = [
     ("lwm", (0x00, 0x33, 0x88)),
 ];
 
+/// The colour of each cause of lost lane-slots, by its name: those of Okabe and Ito, with grey for seats that no lane has.
+pub const CAUSE_COLOURS: [(&str, Colour); 8] = [
+    ("branch", (0xD5, 0x5E, 0x00)),
+    ("loop trip count", (0x00, 0x72, 0xB2)),
+    ("call target", (0xCC, 0x79, 0xA7)),
+    ("lock", (0xE6, 0x9F, 0x00)),
+    ("barrier", (0x00, 0x9E, 0x73)),
+    ("schedule", (0x56, 0xB4, 0xE9)),
+    ("finished", (0xF0, 0xE4, 0x42)),
+    ("empty seat", (0x99, 0x99, 0x99)),
+];
+
 /// The colour of heuristics that have none of their own.
 pub const OTHER: Colour = (0x55, 0x55, 0x55);
 

@@ -8,6 +8,7 @@ pub(crate) mod dump;
 pub(crate) mod heuristics;
 pub(crate) mod plot;
 pub(crate) mod replay;
+pub(crate) mod report;
 pub(crate) mod trace;
 #[cfg(feature = "transform")]
 pub(crate) mod transform;

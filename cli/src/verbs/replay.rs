@@ -68,9 +68,15 @@ pub(crate) struct Args {
 
 /// What one `--heuristic` says.
 #[derive(Clone)]
-struct SpecList(Vec<Spec>);
+pub(crate) struct SpecList(Vec<Spec>);
 
-fn heuristics_list(text: &str) -> Result<SpecList, heuristics::ParseError> {
+impl SpecList {
+    pub(crate) fn specs(&self) -> &[Spec] {
+        &self.0
+    }
+}
+
+pub(crate) fn heuristics_list(text: &str) -> Result<SpecList, heuristics::ParseError> {
     Spec::parse_list(text).map(SpecList)
 }
 

@@ -4,5 +4,6 @@ mod causes;
 mod comparing;
 mod errors;
 mod micro_programs;
+mod page;
 mod results;
 mod support;

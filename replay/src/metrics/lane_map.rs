@@ -193,7 +193,7 @@ impl<'a> LaneMapper<'a> {
     }
 
     /// Fetches of a place for these lanes go into bins.
-    fn into_bins(&mut self, lanes: LaneSet, place: u32, mut count: u64) {
+    fn fill_bins(&mut self, lanes: LaneSet, place: u32, mut count: u64) {
         while count > 0 {
             let finest = &mut self.levels[0];
             let taken = count.min(finest.bin - finest.filled);
@@ -230,7 +230,7 @@ impl<'a> LaneMapper<'a> {
         }
     }
 
-    fn into_windows(&mut self, mut stretch: Stretch, lost_per_fetch: u64) {
+    fn fill_windows(&mut self, mut stretch: Stretch, lost_per_fetch: u64) {
         while stretch.count > 0 {
             let room = self.window - self.filled;
             let taken = u64::from(stretch.count).min(room) as u32;
@@ -324,9 +324,9 @@ impl Metric for LaneMapper<'_> {
     fn step(&mut self, step: &Step) -> Result<()> {
         let (segment, first) = step.place();
         let count = step.instructions.len() as u32;
-        self.into_bins(step.lanes, step.place_id().0, u64::from(count));
+        self.fill_bins(step.lanes, step.place_id().0, u64::from(count));
         let lost = (step.live.len() - step.lanes.len()) as u64;
-        self.into_windows(Stretch { segment, first, count, lanes: step.lanes }, lost);
+        self.fill_windows(Stretch { segment, first, count, lanes: step.lanes }, lost);
         Ok(())
     }
 }
@@ -353,8 +353,8 @@ mod tests {
         let mut mapper = LaneMapper::new(2, 0, plan).unwrap();
         mapper.levels[0].bin = bin;
         for (place, count, lanes) in run {
-            mapper.into_bins(set(lanes), *place, *count);
-            mapper.into_windows(stretch(*place, *count as u32, lanes), 2 - lanes.len() as u64);
+            mapper.fill_bins(set(lanes), *place, *count);
+            mapper.fill_windows(stretch(*place, *count as u32, lanes), 2 - lanes.len() as u64);
         }
         mapper.finish(0, &[0, 1])
     }

@@ -1,0 +1,54 @@
+//! `lockstep report`: one HTML file that shows where threads part.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use heuristics::Spec;
+
+use crate::output::Output;
+use crate::page::{self, Request};
+use crate::selection::Selection;
+use crate::verbs::replay::{SpecList, heuristics_list};
+
+/// Write a page that shows how well a program runs in lockstep, and where it does not; of two traces, what changed
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The trace
+    trace: PathBuf,
+
+    /// A trace to compare it with: the first is before, this is after
+    after: Option<PathBuf>,
+
+    /// The page (- for standard output)
+    #[arg(long, short = 'o', value_name = "FILE", default_value = "report.html")]
+    output: PathBuf,
+
+    /// The reconvergence heuristic that the page is about
+    #[arg(long, short = 'H', visible_alias = "heuristic", value_name = "HEURISTIC", default_value = "minsp-pc", value_parser = Spec::parse)]
+    model: Spec,
+
+    /// The heuristics that it is ranked among
+    #[arg(long, value_name = "LIST", default_value = "all", value_parser = heuristics_list)]
+    models: Vec<SpecList>,
+
+    #[command(flatten)]
+    selection: Selection,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let models: Vec<Spec> = args.models.iter().flat_map(|list| list.specs().to_vec()).collect();
+    let request = Request { model: &args.model, models: &models, selection: &args.selection };
+    let mut programs = Vec::new();
+    for path in std::iter::once(&args.trace).chain(&args.after) {
+        let program = page::program(path, &request)?;
+        program.notes.iter().for_each(|note| eprintln!("lockstep: {}: {note}", path.display()));
+        programs.push(program);
+    }
+    let mut out = Output::create(&args.output)?;
+    let path = out.path();
+    out.write_all(report::page::render(&page::page(programs)).as_bytes())
+        .map_err(|source| replay::Error::Write { path, source })?;
+    out.finish()?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,111 @@
+//! `lockstep report`: the numbers on the page are those of `replay --json`.
+
+use std::path::{Path, PathBuf};
+
+use crate::support::{root, run, succeed};
+use serde_json::Value;
+
+/// FFT with 16 threads, traced once for the benches; its binary is not there.
+fn stored() -> PathBuf {
+    root().join("replay/benches/fft-p16-m12.trace.bin")
+}
+
+/// The data that a page holds.
+pub(crate) fn data(page: &Path) -> Value {
+    let html = std::fs::read_to_string(page).unwrap();
+    let (_, rest) = html.split_once("<script type=\"application/json\" id=\"data\">").expect("the page holds data");
+    serde_json::from_str(rest.split_once("</script>").expect("it ends").0).expect("it is JSON")
+}
+
+fn page_of(traces: &[&Path], options: &[&str]) -> Value {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("report.html");
+    let traces: Vec<&str> = traces.iter().map(|t| t.to_str().unwrap()).collect();
+    succeed("lockstep", &[&["report", "-o", page.to_str().unwrap()], options, &traces[..]].concat());
+    data(&page)
+}
+
+fn sum(list: &Value) -> u64 {
+    list.as_array().unwrap().iter().map(|n| n.as_u64().unwrap()).sum()
+}
+
+fn json(arguments: &[&str]) -> Value {
+    let text = succeed("replay", &[arguments, &["--json", stored().to_str().unwrap()]].concat());
+    serde_json::from_str(&text).unwrap()
+}
+
+#[test]
+fn every_number_of_a_model_is_that_of_replay() {
+    let page = page_of(&[&stored()], &["--heuristic", "ipdom", "--models", "minsp-pc,lee,ipdom"]);
+    let program = &page["programs"][0];
+    let mut expected = json(&["--heuristic", "ipdom,minsp-pc,lee", "--by", "line"]);
+    for (result, name) in expected["results"].as_array_mut().unwrap().iter_mut().zip(["ipdom", "minsp-pc", "lee"]) {
+        result.as_object_mut().unwrap().remove("by");
+        if name != "ipdom" {
+            // Causes are looked for only under the model that the page is about.
+            result.as_object_mut().unwrap().retain(|name, _| !name.starts_with("lost_to_"));
+        }
+    }
+    assert_eq!(program["replayed"], expected);
+    for width in program["widths"].as_array().unwrap() {
+        let size = width["warp_size"].to_string();
+        assert_eq!(*width, json(&["--heuristic", "ipdom", "-W", &size])["results"][0], "warp size {size}");
+    }
+}
+
+#[test]
+fn every_line_and_branch_is_that_of_replay_by_line_and_by_branch() {
+    let page = page_of(&[&stored()], &["--models", "minsp-pc"]);
+    let program = &page["programs"][0];
+    let by_line = &json(&["--by", "line"])["results"][0]["by"];
+    let lines = program["lines"].as_array().unwrap();
+    for row in by_line["rows"].as_array().unwrap() {
+        let line = lines.iter().find(|l| l["label"] == row["line"]).unwrap_or_else(|| panic!("no line {}", row["line"]));
+        assert_eq!((&line["fetches"], &line["thread_instructions"]), (&row["fetches"], &row["thread_instructions"]));
+        assert_eq!([sum(&line["lost_by"]), sum(&line["parted_by"])], ["lost_slots", "parted_slots"].map(|n| row[n].as_u64().unwrap()));
+        assert_eq!(sum(&line["active"]), row["fetches"].as_u64().unwrap());
+    }
+    let by_branch = json(&["--by", "branch"])["results"][0]["by"]["rows"].clone();
+    let branches = program["branches"].as_array().unwrap();
+    for row in by_branch.as_array().unwrap().iter().filter(|row| row["place"].is_string()) {
+        let branch = branches.iter().find(|b| b["place"] == row["place"]).unwrap_or_else(|| panic!("no branch {}", row["place"]));
+        assert_eq!(sum(&branch["lost_by"]), row["parted_slots"].as_u64().unwrap());
+    }
+    assert_eq!(sum(&program["flame"]["lost_by"]), program["replayed"]["results"][0]["lost_slots"].as_u64().unwrap());
+}
+
+#[test]
+fn graphs_hold_what_their_functions_lose() {
+    let page = page_of(&[&stored()], &["--models", "minsp-pc"]);
+    let program = &page["programs"][0];
+    let graphs = program["graphs"].as_array().unwrap();
+    assert!(!graphs.is_empty());
+    for graph in graphs {
+        let function = &program["functions"][graph["function"].as_u64().unwrap() as usize];
+        let lost: u64 = graph["nodes"].as_array().unwrap().iter().map(|n| n["lost"].as_u64().unwrap()).sum();
+        assert_eq!(lost, function["lost"].as_u64().unwrap(), "{}", function["name"]);
+    }
+}
+
+#[test]
+fn a_page_says_why_lines_are_missing() {
+    let page = page_of(&[&stored()], &["--models", "minsp-pc"]);
+    let notes = page["programs"][0]["notes"].to_string();
+    assert!(notes.contains("no source lines of") && notes.contains("fft"), "{notes}");
+}
+
+#[test]
+fn of_two_traces_both_are_on_the_page() {
+    let page = page_of(&[&stored(), &stored()], &["--models", "minsp-pc"]);
+    assert_eq!(page["programs"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_page_about_a_model_that_deadlocks_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("lock.txt");
+    let lock = "lockstep-text 1\n";
+    std::fs::write(&trace, lock).unwrap();
+    let output = run("lockstep", &["report", trace.to_str().unwrap(), "-o", folder.path().join("x.html").to_str().unwrap()]);
+    assert!(!output.status.success() && !folder.path().join("x.html").exists());
+}

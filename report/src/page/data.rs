@@ -1,0 +1,266 @@
+//! What is on a page. It is written into the page as JSON, field by field under these names; the scripts in `report/templates` read it.
+//!
+//! Numbers of slots are lost lane-slots. A list *by cause* is in the order of [`Page::causes`]; a list *by active lanes* begins with
+//! one lane. A *line* is an index into [`Program::lines`], a *function* one into [`Program::functions`], a *pc* one into [`Program::pcs`].
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// A page about one program, or about two to be compared.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Page {
+    /// Who made it: `lockstep 0.1.0`.
+    pub tool: String,
+    /// What lane-slots are lost to.
+    pub causes: Vec<CauseText>,
+    /// Each heuristic's colour, as `#rrggbb`, by name without parameters.
+    pub colours: Vec<(String, String)>,
+    /// Columns of a result: name and definition.
+    pub columns: Vec<(String, String)>,
+    /// One, or two: before and after.
+    pub programs: Vec<Program>,
+}
+
+/// A cause.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct CauseText {
+    /// Its name.
+    pub name: String,
+    /// Its colour, as `#rrggbb`.
+    pub colour: String,
+    /// What it means, in one sentence.
+    pub about: String,
+}
+
+/// What is known of one trace.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Program {
+    /// What `replay --json` prints of every heuristic: the setting, and `results`.
+    pub replayed: Value,
+    /// The result that the rest of the page is about: an index into `results`.
+    pub chosen: usize,
+    /// The results of that heuristic at other warp sizes, as `replay --json` prints them.
+    pub widths: Vec<Value>,
+    /// What the reader should know: why lines are missing, which warps have no map.
+    pub notes: Vec<String>,
+    /// Functions, those with the most thread instructions first.
+    pub functions: Vec<Function>,
+    /// Source lines, and functions that stand for lines that are not known.
+    pub lines: Vec<Line>,
+    /// Source files.
+    pub files: Vec<SourceFile>,
+    /// Instructions of the lane maps.
+    pub pcs: Pcs,
+    /// Lane maps, by warp.
+    pub maps: Vec<Map>,
+    /// Where lane-slots are lost: the root of all call paths.
+    pub flame: Frame,
+    /// Places at which lanes parted, those that cost most first.
+    pub branches: Vec<Branch>,
+    /// How many more places there are.
+    pub more_branches: usize,
+    /// Control-flow graphs of the functions that lose most.
+    pub graphs: Vec<Graph>,
+}
+
+/// A function.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Function {
+    /// Its name.
+    pub name: String,
+    /// Warp instructions.
+    pub fetches: u64,
+    /// Thread instructions.
+    pub thread_instructions: u64,
+    /// Lane-slots lost in its fetches.
+    pub lost: u64,
+}
+
+/// A source line, or what stands for one.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Line {
+    /// `fft.c:76`, or a function's name.
+    pub label: String,
+    /// Its file, an index into [`Program::files`].
+    pub file: Option<usize>,
+    /// Its number in the file, from 1.
+    pub number: u32,
+    /// Its function, then those into which that was inlined.
+    pub functions: Vec<String>,
+    /// Warp instructions.
+    pub fetches: u64,
+    /// Thread instructions.
+    pub thread_instructions: u64,
+    /// Warp instructions by active lanes.
+    pub active: Vec<u64>,
+    /// Slots lost in its fetches, by cause.
+    pub lost_by: Vec<u64>,
+    /// Slots of lanes that parted here, by cause.
+    pub parted_by: Vec<u64>,
+    /// Memory operands by class: uniform, affine, scattered; empty where they were not recorded.
+    pub memory: Vec<u64>,
+}
+
+/// A source file.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct SourceFile {
+    /// Its path, as the compiler was given it.
+    pub path: String,
+    /// Its text in pieces around the lines that ran; empty where the file could not be read.
+    pub pieces: Vec<Piece>,
+}
+
+/// Lines of a file in a row.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Piece {
+    /// The number of the first.
+    pub first: u32,
+    /// Their text.
+    pub text: Vec<String>,
+}
+
+/// Instructions, in lists of equal length.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Pcs {
+    /// The function of each.
+    pub function: Vec<usize>,
+    /// The distance from the function's beginning, in bytes; the address where there is no function.
+    pub offset: Vec<u64>,
+    /// The line of each.
+    pub line: Vec<usize>,
+}
+
+/// The lane map of a warp.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Map {
+    /// The warp's number.
+    pub warp: usize,
+    /// The names of its lanes' threads.
+    pub lanes: Vec<String>,
+    /// Its fetches.
+    pub fetches: u64,
+    /// The finest first.
+    pub levels: Vec<MapLevel>,
+    /// Single fetches.
+    pub windows: Vec<MapWindow>,
+}
+
+/// A row of bins.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct MapLevel {
+    /// Fetches in a bin.
+    pub bin: u64,
+    /// How many bins.
+    pub bins: usize,
+    /// Base64: bin after bin, lane after lane, 4 bytes each: the share of fetches in which the lane was active (255: all; 0: none), the
+    /// function (255: one after those), and the pc, low byte first.
+    pub cells: String,
+}
+
+/// Single fetches in a row.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct MapWindow {
+    /// The first.
+    pub start: u64,
+    /// How many.
+    pub fetches: u64,
+    /// Why they were kept: `whole`, `first` or `worst`.
+    pub kept: &'static str,
+    /// Slots that live lanes lost in it.
+    pub lost: u64,
+    /// Base64 of words of 32 bits, low byte first: the pc of the first instruction, how many follow one another, and the active mask, one word per
+    /// 32 lanes; then the next.
+    pub stretches: String,
+}
+
+/// A function of a call path, or a line, and what is lost there and in what it calls.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Frame {
+    /// The function's or line's name.
+    pub name: String,
+    /// The line, where it is one.
+    pub line: Option<usize>,
+    /// Slots by cause, those of the children included.
+    pub lost_by: Vec<u64>,
+    /// What it calls, and its lines.
+    pub children: Vec<Frame>,
+}
+
+/// A place at which lanes parted.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Branch {
+    /// `function+0x12`.
+    pub place: String,
+    /// Its line.
+    pub line: Option<usize>,
+    /// Slots of lanes that parted here, by cause.
+    pub lost_by: Vec<u64>,
+    /// Where lanes went from here.
+    pub arms: Vec<Arm>,
+    /// The lines that ran while those that had parted here did not, and the slots.
+    pub meanwhile: Vec<(usize, u64)>,
+}
+
+/// A way on from a branch.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Arm {
+    /// `function+0x12`.
+    pub place: String,
+    /// The line that it leads to.
+    pub line: usize,
+    /// Times that lanes of a warp took it together.
+    pub times: u64,
+    /// Lanes that took it, summed.
+    pub crossings: u64,
+    /// Slots lost in the fetches of the block that it leads to, by lanes that came this way.
+    pub lost: u64,
+}
+
+/// The control-flow graph of a function.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Graph {
+    /// The function.
+    pub function: usize,
+    /// Its size when drawn.
+    pub size: (f64, f64),
+    /// Its blocks; none where there are too many to draw.
+    pub nodes: Vec<Node>,
+    /// The ways between them.
+    pub edges: Vec<Way>,
+    /// How many blocks it has.
+    pub blocks: usize,
+}
+
+/// A block of instructions that are entered at the first and left at the last.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Node {
+    /// `+0x12`.
+    pub place: String,
+    /// Its lines, in the order of their numbers.
+    pub lines: Vec<usize>,
+    /// Warp instructions.
+    pub fetches: u64,
+    /// Thread instructions.
+    pub thread_instructions: u64,
+    /// Slots lost in its fetches.
+    pub lost: u64,
+    /// Where its middle is.
+    pub at: (f64, f64),
+}
+
+/// A way from block to block.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Way {
+    /// From which block.
+    pub from: usize,
+    /// To which.
+    pub to: usize,
+    /// Times that lanes of a warp took it together.
+    pub times: u64,
+    /// Lanes that took it, summed.
+    pub crossings: u64,
+    /// Slots lost in the fetches of the block that it leads to, by lanes that came this way.
+    pub lost: u64,
+    /// Where it runs, from point to point.
+    pub points: Vec<(f64, f64)>,
+}

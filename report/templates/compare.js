@@ -1,0 +1,64 @@
+// Two programs side by side: what became better and what worse.
+
+/** A change as text and class: fewer is better, but for efficiencies. */
+function change(before, after, moreIsBetter) {
+  if (before === after) return el("span", { class: "faint" }, "same");
+  const better = after > before === Boolean(moreIsBetter);
+  const text = before === 0 ? "new" : `${after > before ? "+" : "−"}${Math.abs(((after - before) / before) * 100).toFixed(1)}%`;
+  return el("span", { class: better ? "better" : "worse" }, better ? "▲ " : "▼ ", text, el("span", { class: "sr" }, better ? " better" : " worse"));
+}
+
+/** Lines of both programs by label: a line is the same where file name and number are. */
+function pairedLines(before, after) {
+  const found = new Map();
+  [before, after].forEach((program, side) => program.lines.forEach((line, index) => {
+    if (line.fetches === 0 && sum(line.parted_by) === 0) return;
+    const entry = found.get(line.label) ?? { label: line.label, sides: [null, null] };
+    const known = entry.sides[side];
+    entry.sides[side] = { index, lost: lostOf(line) + (known?.lost ?? 0), fetches: line.fetches + (known?.fetches ?? 0), text: sourceTextOf(program, line) };
+    found.set(line.label, entry);
+  }));
+  const none = { index: null, lost: 0, fetches: 0, text: "" };
+  return [...found.values()].map(({ label, sides }) => ({ label, before: sides[0] ?? none, after: sides[1] ?? none }));
+}
+
+function lineChanges(before, after) {
+  const lines = pairedLines(before, after).map((l) => ({ ...l, by: l.after.lost - l.before.lost })).filter((l) => l.by !== 0 || l.after.fetches !== l.before.fetches);
+  lines.sort((a, b) => Math.abs(b.by) - Math.abs(a.by) || Math.abs(b.after.fetches - b.before.fetches) - Math.abs(a.after.fetches - a.before.fetches));
+  const most = Math.max(1, ...lines.map((l) => Math.abs(l.by)));
+  const row = (l) => el("tr", { "data-line": l.label, "data-change": l.by },
+    td(el("code", {}, l.label)), el("td", {}, el("code", { class: "faint" }, (l.after.text || l.before.text).slice(0, 60))),
+    number(grouped(l.before.fetches)), number(grouped(l.after.fetches)), number(grouped(l.before.lost)), number(grouped(l.after.lost)),
+    td(el("div", { class: "delta", "aria-hidden": "true" }, el("i", { class: l.by < 0 ? "better" : "worse", style: `width:${(Math.abs(l.by) / most) * 50}%` }))),
+    number(l.by === 0 ? el("span", { class: "faint" }, "same") : el("span", { class: l.by < 0 ? "better" : "worse" }, `${l.by > 0 ? "+" : "−"}${grouped(Math.abs(l.by))}`)));
+  const columns = [["line"], [""], ["fetches before", true], ["after", true], ["lost before", true], ["after", true], ["better ◂ ▸ worse"], ["slots", true]];
+  const part = (title, list) => list.length > 0 && [el("h3", {}, `${title} (${list.length})`), table(null, columns, list.slice(0, 25).map(row)), list.length > 25 && el("details", {}, el("summary", {}, `${list.length - 25} more lines`), table(null, columns, list.slice(25, 400).map(row)))];
+  return section("changes", "Line by line", "Lost lane-slots in each line's fetches, before and after. Lines are matched by file name and number.",
+    part("Better", lines.filter((l) => l.by < 0)), part("Worse", lines.filter((l) => l.by > 0)), part("As many slots lost, other fetches", lines.filter((l) => l.by === 0)));
+}
+
+function comparison([before, after]) {
+  const [old, now] = [before, after].map((p) => p.replayed.results[p.chosen]);
+  const fields = [["simt_efficiency", "SIMT efficiency", true], ["fetches", "fetches (warp instructions)"], ["thread_instructions", "thread instructions"], ["lost_slots", "lost lane-slots"], ["divergent_fetches", "divergent fetches"], ["lower_bound", "least fetches possible"]];
+  const shown = (name, n) => (name === "simt_efficiency" ? percent(n) : grouped(n));
+  const rows = fields.map(([name, title, more]) => el("tr", {}, el("th", { scope: "row" }, title), number(shown(name, old[name])), number(shown(name, now[name])), number(change(old[name], now[name], more))));
+  const causes = page.causes.map((cause, i) => [cause, before.flame.lost_by[i], after.flame.lost_by[i]]).filter(([, a, b]) => a + b > 0);
+  const most = Math.max(sum(before.flame.lost_by), sum(after.flame.lost_by), 1);
+  const speed = old.fetches / now.fetches;
+  const sentence = speed > 1.005 ? `After, ${percent(1 - 1 / speed)} fewer fetches are needed: ${speed.toFixed(2)} times as fast, if each fetch takes as long.`
+    : speed < 0.995 ? `After, ${percent(1 / speed - 1)} more fetches are needed.` : "Both need about as many fetches.";
+  const models = before.replayed.results.map((b) => [b, after.replayed.results.find((a) => a.heuristic === b.heuristic)]).filter(([b, a]) => a && a.status === "ok" && b.status === "ok");
+  return [
+    section("compared", now.fetches === old.fetches ? "Before and after alike" : now.fetches < old.fetches ? "After is better" : "After is worse", `${sentence} Both under ${old.heuristic}.`,
+      el("p", {}, "Before: ", el("code", {}, `${commandOf(before)} (${before.replayed.trace})`), el("br"), "After: ", el("code", {}, `${commandOf(after)} (${after.replayed.trace})`)),
+      table(null, [["number of"], ["before", true], ["after", true], ["change", true]], rows),
+      el("h3", {}, "What lane-slots are lost to"),
+      [["before", before], ["after", after]].map(([name, p]) => el("div", {}, el("span", { class: "note" }, `${name}: ${grouped(sum(p.flame.lost_by))} slots`),
+        el("div", { style: `width:${(sum(p.flame.lost_by) / most) * 100}%;min-width:1rem` }, causesBar(p.flame.lost_by, sum(p.flame.lost_by), `${name}: ${causesText(p.flame.lost_by, 8)}`)))),
+      el("ul", { class: "legend" }, causes.map(([cause, a, b]) => el("li", { title: cause.about }, swatch(cause.colour), `${cause.name} `, change(a, b))))),
+    section("compared-models", "Under every model", "Fetches before and after, in the order of the models' list.",
+      table(null, [["model"], ["efficiency before", true], ["after", true], ["fetches before", true], ["after", true], ["change", true]],
+        models.map(([b, a]) => el("tr", { "data-heuristic": b.heuristic }, td(swatch(modelColour(b.heuristic)), b.heuristic), number(percent(b.simt_efficiency)), number(percent(a.simt_efficiency)), number(grouped(b.fetches)), number(grouped(a.fetches)), number(change(b.fetches, a.fetches)))))),
+    lineChanges(before, after),
+  ];
+}

@@ -1,0 +1,60 @@
+// Puts the page together.
+
+const PARTS = [verdict, models, widthsAndLanes, laneMap, flame, branches, source, graphs, memory];
+
+function definitions() {
+  return section("words", "What the numbers are", null,
+    el("details", {}, el("summary", {}, "Definitions of every number"),
+      el("dl", { class: "words" }, page.columns.flatMap(([name, text]) => [el("dt", {}, name), el("dd", {}, text)]))),
+    el("details", {}, el("summary", {}, "What lane-slots are lost to"),
+      el("dl", { class: "words" }, page.causes.flatMap((c) => [el("dt", {}, swatch(c.colour), c.name), el("dd", {}, c.about)]))));
+}
+
+function heading(programs) {
+  const [first, second] = programs;
+  const name = (p) => el("code", { title: p.replayed.command }, commandOf(p));
+  const title = el("h1", {}, name(first), second && [" and ", name(second)], " in lockstep");
+  const setting = ({ replayed: r }) => `region ${r.region} · code ${r.code} · locks ${r.locks} · ${r.threads} threads · grouping ${r.group}`;
+  return [title, el("p", { class: "faint", style: "margin:0" }, setting(first))];
+}
+
+function contents() {
+  const entries = [...document.querySelectorAll("main section[id]")].map((s) => [s.id, s.querySelector("h2").textContent]);
+  const shortNames = { verdict: "Verdict", compared: "Verdict", width: "Warp size", flame: "Lost slots", branches: "Branches", graph: "Control flow", words: "Definitions", "compared-models": "Models", changes: "Lines" };
+  document.getElementById("contents").replaceChildren(el("ul", {}, entries.map(([id, title]) => el("li", {}, el("a", { href: `#${id}` }, shortNames[id] ?? title)))));
+}
+
+function begin() {
+  const main = document.getElementById("main");
+  document.getElementById("top").replaceChildren(...heading(page.programs).flat());
+  document.getElementById("foot").replaceChildren(el("p", {}, `Made by ${page.tool}. This file holds everything that it shows and asks for nothing from the network.`));
+  const detail = el("div", { id: "program" });
+  const show = (index) => {
+    const program = page.programs[index];
+    detail.replaceChildren(...PARTS.map((part) => part(program)).filter(Boolean), el("section", { id: "taken", "aria-labelledby": "taken-title" }, el("h2", { id: "taken-title" }, "What was replayed"), notes(program)));
+  };
+  if (page.programs.length === 2) {
+    const buttons = ["Before", "After"].map((name, i) => el("button", { type: "button", id: `show-${name.toLowerCase()}`, "aria-pressed": i === 1, onclick: () => {
+      buttons.forEach((b, j) => b.setAttribute("aria-pressed", j === i));
+      show(i);
+      contents();
+    } }, name));
+    main.replaceChildren(...comparison(page.programs), el("section", { "aria-label": "One of the two" }, el("h2", {}, "One of the two in full"), el("div", { class: "bar-of-buttons" }, buttons)), detail, definitions());
+    show(1);
+  } else {
+    main.replaceChildren(detail, definitions());
+    show(0);
+  }
+  contents();
+  addEventListener("hashchange", () => goTo(location.hash));
+  // A second click on the same link goes there too.
+  addEventListener("click", (event) => {
+    const link = event.target.closest?.("a[href^='#']");
+    const href = link?.getAttribute("href");
+    if (href && href === location.hash) goTo(href);
+  });
+  if (location.hash) goTo(location.hash);
+  document.documentElement.dataset.ready = "yes";
+}
+
+begin();

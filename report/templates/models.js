@@ -1,0 +1,89 @@
+// Models ranked against the bounds, the width sweep, and the histogram of active lanes.
+
+function models(program) {
+  const results = [...program.replayed.results];
+  const chosen = results[program.chosen];
+  results.sort((a, b) => (b.simt_efficiency ?? -1) - (a.simt_efficiency ?? -1));
+  const best = efficiencyIn(chosen, chosen.lower_bound);
+  const worst = efficiencyIn(chosen, chosen.upper_bound);
+  const rows = results.map((r) => {
+    const name = td(swatch(modelColour(r.heuristic)), r.heuristic);
+    const attributes = { class: r === chosen ? "chosen" : null, "data-heuristic": r.heuristic };
+    if (r.status !== "ok") return el("tr", attributes, name, el("td", { colspan: 5, class: "faint" }, r.status));
+    return el("tr", attributes, name,
+      el("td", { class: "bar" }, el("div", { class: "meter", "aria-hidden": "true" },
+        el("i", { style: `width:${r.simt_efficiency * 100}%;background:${modelColour(r.heuristic)}` }),
+        el("b", { style: `left:${best * 100}%` }), el("b", { class: "hollow", style: `left:${worst * 100}%` }))),
+      number(percent(r.simt_efficiency)), number(percent(ofBest(r))), number(grouped(r.fetches)), number(percent(r.divergent_fetches / r.fetches)));
+  });
+  const columns = [["model"], ["SIMT efficiency, 0 to 100%"], ["", true], ["of best", true], ["fetches", true], ["divergent", true]];
+  return section("models", "Models", `Every reconvergence model on the same trace. The solid line is the best that any schedule could do (${percent(best)}), the dotted one is no sharing at all (${percent(worst)}).`,
+    table(null, columns, rows, { class: "bars" }));
+}
+
+/** A column per value; `items` are {label, share, text, note, mark}. */
+function columnsChart(items, label, axis, colour) {
+  const [width, height, left, bottom, top] = [460, 210, 38, 40, 18];
+  const step = (width - left) / items.length;
+  const y = (share) => top + (height - top - bottom) * (1 - share);
+  const most = Math.max(...items.map((i) => i.share), ...items.map((i) => i.mark ?? 0));
+  const scale = [0.1, 0.2, 0.5].find((m) => most <= m) ?? 1;
+  const ticks = [0, 0.25, 0.5, 0.75, 1].map((t) => t * scale);
+  const every = Math.ceil(items.length / 16);
+  return el("figure", {}, svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label },
+    ticks.map((t) => [
+      svg("line", { x1: left, x2: width, y1: y(t / scale), y2: y(t / scale), class: "grid" }),
+      svg("text", { x: left - 6, y: y(t / scale) + 4, "text-anchor": "end", "font-size": 11, class: "faint" }, `${Math.round(t * 1000) / 10}%`)]),
+    items.map((item, i) => {
+      const x = left + i * step;
+      const gap = items.length > 40 ? step * 0.05 : step * 0.16;
+      const end = y(item.share / scale);
+      return svg("g", {}, svg("title", {}, item.note),
+        svg("rect", { x: x + gap, width: step - 2 * gap, y: end, height: Math.max(item.share > 0 ? 1 : 0, height - bottom - end), fill: colour, opacity: item.faint ? 0.45 : 1 }),
+        item.mark !== undefined && svg("line", { x1: x + gap / 2, x2: x + step - gap / 2, y1: y(item.mark / scale), y2: y(item.mark / scale), stroke: "var(--ink)", "stroke-width": 2 }),
+        item.text && svg("text", { x: x + step / 2, y: Math.min(end, y((item.mark ?? 0) / scale)) - 5, "text-anchor": "middle", "font-size": 11 }, item.text),
+        (i % every === 0 || i === items.length - 1) && svg("text", { x: x + step / 2, y: height - bottom + 15, "text-anchor": "middle", "font-size": 11 }, item.label));
+    }),
+    svg("line", { x1: left, x2: width, y1: height - bottom, y2: height - bottom, class: "axis" }),
+    svg("text", { x: (left + width) / 2, y: height - 6, "text-anchor": "middle", "font-size": 11, class: "faint" }, axis)));
+}
+
+function widths(program) {
+  const result = program.replayed.results[program.chosen];
+  const items = counted(program.widths).map((w) => ({
+    label: String(w.warp_size), share: w.simt_efficiency, text: percent(w.simt_efficiency), mark: efficiencyIn(w, w.lower_bound), faint: w.warp_size > w.lanes,
+    note: `${w.warp_size} seats: SIMT efficiency ${percent(w.simt_efficiency)} in ${grouped(w.fetches)} fetches, at best ${percent(efficiencyIn(w, w.lower_bound))}`,
+  }));
+  const wide = items.some((i) => i.faint);
+  return el("div", {},
+    el("h3", { id: "widths" }, "By warp size"),
+    el("p", { class: "note" }, `SIMT efficiency of ${result.heuristic}; lines: the best possible.`, wide && ` Pale: more seats than the ${grouped(result.lanes)} lanes can fill.`),
+    columnsChart(items, `SIMT efficiency by warp size: ${items.map((i) => `${i.label}: ${i.text}`).join(", ")}`, "seats in a warp", modelColour(result.heuristic)));
+}
+
+function histogram(program) {
+  const result = program.replayed.results[program.chosen];
+  const items = result.active_histogram.map((n, i) => ({
+    label: String(i + 1), share: n / result.fetches, note: `${i + 1} active: ${grouped(n)} fetches (${percent(n / result.fetches)})`,
+  }));
+  return el("div", {},
+    el("h3", { id: "histogram" }, "Active lanes"),
+    el("p", { class: "note" }, "Share of fetches with so many active lanes."),
+    columnsChart(items, `Fetches by active lanes: ${items.filter((i) => i.share >= 0.01).map((i) => `${i.label}: ${percent(i.share)}`).join(", ")}`, "active lanes", modelColour(result.heuristic)));
+}
+
+function widthsAndLanes(program) {
+  return section("width", "Warp size and active lanes", null, el("div", { class: "two" }, widths(program), histogram(program)));
+}
+
+function memory(program) {
+  const result = program.replayed.results[program.chosen];
+  if (!result.memory_uniform) return null;
+  const classes = [["uniform", "all lanes access one address"], ["affine", "addresses follow the lane number by a stride"], ["scattered", "neither"]];
+  const total = sum(classes.map(([name]) => sum(result[`memory_${name}`])));
+  const rows = classes.map(([name, about]) => {
+    const n = sum(result[`memory_${name}`]);
+    return el("tr", {}, td(name), td(el("div", { class: "meter", "aria-hidden": "true" }, el("i", { style: `width:${(n / Math.max(total, 1)) * 100}%;background:var(--accent)` }))), number(percent(n / Math.max(total, 1))), number(grouped(n)), el("td", { class: "faint" }, about));
+  });
+  return section("memory", "Memory", "Memory operands of fetches, by how the addresses of the active lanes lie.", table(null, [["class"], [""], ["share", true], ["operands", true], [""]], rows));
+}

@@ -1,0 +1,122 @@
+// The worst branches with their arms, and the annotated source.
+
+const lostOf = (line) => sum(line.lost_by);
+
+function armItem(program, arm, all) {
+  return el("li", {}, "to ", lineLink(program, arm.line), el("span", { class: "faint" }, ` (${arm.place})`),
+    `: ${grouped(arm.crossings)} lanes in ${grouped(arm.times)} groups, ${percent(arm.crossings / Math.max(1, all))}; its block lost ${grouped(arm.lost)} slots`);
+}
+
+function branchCard(program, branch, index) {
+  const result = program.replayed.results[program.chosen];
+  const lost = sum(branch.lost_by);
+  const all = sum(branch.arms.map((a) => a.crossings));
+  const line = branch.line === null ? null : program.lines[branch.line];
+  const text = line && sourceTextOf(program, line);
+  return el("article", { class: "card", id: `branch-${index}`, "data-lost": lost },
+    el("h3", {}, `${index + 1}. `, line ? lineLink(program, branch.line) : branch.place, el("span", { class: "faint" }, ` ${branch.place}`)),
+    text && el("code", {}, text),
+    el("p", { style: "margin:.3rem 0" }, `${grouped(lost)} lost lane-slots, ${percent(lost / result.lost_slots)} of all: ${causesText(branch.lost_by)}. `),
+    causesBar(branch.lost_by, lost, causesText(branch.lost_by, 8)),
+    branch.arms.length > 1 && [el("div", { class: "note" }, "From here lanes went"), el("ul", { class: "arms" }, branch.arms.slice(0, 6).map((arm) => armItem(program, arm, all)))],
+    el("div", { class: "note" }, "While they were apart the others ran ", branch.meanwhile.map(([at, slots], i) => [i > 0 ? ", " : "", lineLink(program, at), ` (${percent(slots / lost)})`]), "."));
+}
+
+function branches(program) {
+  if (program.branches.length === 0) return null;
+  const [first, rest] = [program.branches.slice(0, 6), program.branches.slice(6)];
+  return section("branches", "Where lanes part", "The last instruction that lanes ran together before some of them ran on without the others, those that cost most first.",
+    first.map((b, i) => branchCard(program, b, i)),
+    rest.length > 0 && el("details", {}, el("summary", {}, `${rest.length} more${program.more_branches > 0 ? ` (and ${program.more_branches} that are not on this page)` : ""}`), rest.map((b, i) => branchCard(program, b, i + 6))));
+}
+
+function sourceTextOf(program, line) {
+  if (line.file === null) return "";
+  const piece = program.files[line.file].pieces.find((p) => p.first <= line.number && line.number < p.first + p.text.length);
+  return piece ? piece.text[line.number - piece.first].trim() : "";
+}
+
+/** Fetches of a line by active lanes, at most 16 columns, as a small picture. */
+function spark(line, lanes) {
+  const columns = Math.min(16, lanes);
+  const shares = Array(columns).fill(0);
+  line.active.forEach((n, i) => (shares[Math.floor((i * columns) / lanes)] += n));
+  const most = Math.max(...shares);
+  const words = line.active.map((n, i) => [n, i + 1]).filter(([n]) => n > line.fetches * 0.05).map(([n, i]) => `${i} active: ${percent(n / line.fetches)}`).join(", ");
+  return el("span", { class: "spark", role: "img", "aria-label": words, title: `Fetches by active lanes, 1 to ${lanes}. ${words}` },
+    shares.map((n) => el("i", { style: `height:${n === 0 ? 0 : Math.max(8, (n / most) * 100)}%` })));
+}
+
+function lostBar(byCause, most) {
+  const slots = sum(byCause);
+  if (slots === 0) return null;
+  return el("span", { class: "lost-bar", style: `width:${Math.max(2, (slots / most) * 70)}px`, title: causesText(byCause, 8) },
+    page.causes.map((cause, i) => byCause[i] > 0 && el("i", { style: `width:${(byCause[i] / slots) * 100}%;background:${cause.colour}` })));
+}
+
+function sourceRow(program, index, text, most, size) {
+  const line = program.lines[index];
+  const [lost, parted] = [lostOf(line), sum(line.parted_by)];
+  const inlined = line.functions.length > 1 ? `inlined: ${line.functions.join(" in ")}` : line.functions[0];
+  const shade = lost > 0 ? `--heat:color-mix(in srgb, ${mainColour(line.lost_by)} ${Math.round(15 + 85 * Math.sqrt(lost / most))}%, transparent)` : null;
+  return el("tr", { id: lineId(index), class: "ran", style: shade, tabindex: -1, "data-line": line.label, "data-lost": lost, "data-fetches": line.fetches },
+    el("td", { class: "no" }, line.number || ""),
+    el("td", { class: "code", title: inlined }, text),
+    number(grouped(line.fetches)), td(spark(line, size)), number(percent(line.thread_instructions / (line.fetches * size))),
+    number(grouped(lost)), td(lostBar(line.lost_by, most)), number(parted > 0 ? grouped(parted) : ""));
+}
+
+const SOURCE_COLUMNS = [["", true], ["source"], ["fetches", true], ["active lanes"], ["efficiency", true], ["lost slots", true], ["lost to"], ["parted here", true]];
+const SOURCE_WIDTHS = ["3.2rem", "auto", "6.2rem", "5.6rem", "5.2rem", "7rem", "5.4rem", "6.4rem"];
+
+function sourceTable(name, rows) {
+  return el("div", { class: "scrolls" }, el("table", { class: "source", "aria-label": name },
+    el("colgroup", {}, SOURCE_WIDTHS.map((w) => el("col", { style: `width:${w}` }))),
+    el("thead", {}, el("tr", {}, SOURCE_COLUMNS.map(([title, n]) => el("th", { scope: "col", class: n ? "number" : null }, title)))), el("tbody", {}, rows)));
+}
+
+/** A file's rows: its text where it is there, with the numbers of the lines that ran. */
+function fileRows(program, fileIndex, indices, most, size) {
+  const at = new Map(indices.map((i) => [program.lines[i].number, i]));
+  const { pieces } = program.files[fileIndex];
+  if (pieces.length === 0) return [...at.keys()].sort((a, b) => a - b).map((n) => sourceRow(program, at.get(n), "", most, size));
+  const rows = [];
+  let after = 1;
+  for (const piece of pieces) {
+    if (piece.first > after) rows.push(el("tr", { class: "gap" }, el("td", { class: "no", colspan: 8, "aria-label": `lines ${after} to ${piece.first - 1} did not run` })));
+    piece.text.forEach((text, i) => {
+      const no = piece.first + i;
+      rows.push(at.has(no) ? sourceRow(program, at.get(no), text, most, size) : el("tr", {}, el("td", { class: "no" }, no), el("td", { class: "code faint", colspan: 7 }, text)));
+      at.delete(no);
+    });
+    after = piece.first + piece.text.length;
+  }
+  for (const [, index] of at) rows.push(sourceRow(program, index, "(the file has no such line now)", most, size));
+  return rows;
+}
+
+function source(program) {
+  const size = program.replayed.results[program.chosen].warp_size;
+  const ran = program.lines.map((_, i) => i).filter((i) => program.lines[i].fetches > 0);
+  const most = Math.max(1, ...ran.map((i) => lostOf(program.lines[i])));
+  const lostIn = (indices) => sum(indices.map((i) => lostOf(program.lines[i])));
+  const files = program.files
+    .map((file, f) => [file, f, ran.filter((i) => program.lines[i].file === f)])
+    .filter(([, , indices]) => indices.length > 0)
+    .sort((a, b) => lostIn(b[2]) - lostIn(a[2]));
+  const nameless = ran.filter((i) => program.lines[i].file === null).sort((a, b) => lostOf(program.lines[b]) - lostOf(program.lines[a]));
+  return section("source", "Source", "Each line's fetches, how many lanes were active in them, and the lane-slots lost: in its own fetches, and by lanes that parted there.",
+    files.map(([file, f, indices], n) =>
+      el("details", { open: n < 3 }, el("summary", {}, el("code", {}, file.path), `: ${grouped(lostIn(indices))} slots lost in ${indices.length} lines`), sourceTable(file.path, fileRows(program, f, indices, most, size)))),
+    nameless.length > 0 && el("details", { open: files.length === 0 }, el("summary", {}, `Functions whose lines are not known: ${grouped(lostIn(nameless))} slots lost`),
+      sourceTable("functions without lines", nameless.map((i) => sourceRow(program, i, program.lines[i].label, most, size)))));
+}
+
+/** Opens what a link leads into, and goes there. */
+function goTo(hash) {
+  const target = hash.length > 1 && document.getElementById(decodeURIComponent(hash.slice(1)));
+  if (!target) return;
+  for (let above = target.parentElement; above; above = above.parentElement) if (above.tagName === "DETAILS") above.open = true;
+  target.scrollIntoView({ block: "center" });
+  target.focus({ preventScroll: true });
+}
