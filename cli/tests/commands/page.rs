@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::support::{root, run, succeed};
+use crate::support::{build, root, run, succeed};
 use serde_json::Value;
 
 /// FFT with 16 threads, traced once for the benches; its binary is not there.
@@ -60,15 +60,22 @@ fn every_line_and_branch_is_that_of_replay_by_line_and_by_branch() {
     let by_line = &json(&["--by", "line"])["results"][0]["by"];
     let lines = program["lines"].as_array().unwrap();
     for row in by_line["rows"].as_array().unwrap() {
-        let line = lines.iter().find(|l| l["label"] == row["line"]).unwrap_or_else(|| panic!("no line {}", row["line"]));
+        let line =
+            lines.iter().find(|l| l["label"] == row["line"]).unwrap_or_else(|| panic!("no line {}", row["line"]));
         assert_eq!((&line["fetches"], &line["thread_instructions"]), (&row["fetches"], &row["thread_instructions"]));
-        assert_eq!([sum(&line["lost_by"]), sum(&line["parted_by"])], ["lost_slots", "parted_slots"].map(|n| row[n].as_u64().unwrap()));
+        assert_eq!(
+            [sum(&line["lost_by"]), sum(&line["parted_by"])],
+            ["lost_slots", "parted_slots"].map(|n| row[n].as_u64().unwrap())
+        );
         assert_eq!(sum(&line["active"]), row["fetches"].as_u64().unwrap());
     }
     let by_branch = json(&["--by", "branch"])["results"][0]["by"]["rows"].clone();
     let branches = program["branches"].as_array().unwrap();
     for row in by_branch.as_array().unwrap().iter().filter(|row| row["place"].is_string()) {
-        let branch = branches.iter().find(|b| b["place"] == row["place"]).unwrap_or_else(|| panic!("no branch {}", row["place"]));
+        let branch = branches
+            .iter()
+            .find(|b| b["place"] == row["place"])
+            .unwrap_or_else(|| panic!("no branch {}", row["place"]));
         assert_eq!(sum(&branch["lost_by"]), row["parted_slots"].as_u64().unwrap());
     }
     assert_eq!(sum(&program["flame"]["lost_by"]), program["replayed"]["results"][0]["lost_slots"].as_u64().unwrap());
@@ -103,9 +110,16 @@ fn of_two_traces_both_are_on_the_page() {
 #[test]
 fn a_page_about_a_model_that_deadlocks_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let trace = folder.path().join("lock.txt");
-    let lock = "lockstep-text 1\n";
-    std::fs::write(&trace, lock).unwrap();
-    let output = run("lockstep", &["report", trace.to_str().unwrap(), "-o", folder.path().join("x.html").to_str().unwrap()]);
-    assert!(!output.status.success() && !folder.path().join("x.html").exists());
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    build(&root().join("workloads/micro/lock_contention.c"), at("program").as_ref(), &[]);
+    succeed("trace", &["-o", &at("trace.bin"), &at("program"), "-p", "4"]);
+    let ask = |model| {
+        run("lockstep", &["report", "--region", "kernel", "--model", model, "-o", &at("x.html"), &at("trace.bin")])
+    };
+    let refused = ask("ipdom");
+    assert_eq!(refused.status.code(), Some(4));
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(said.contains("ipdom deadlocks") && said.contains("choose another model"), "{said}");
+    assert!(!folder.path().join("x.html").exists());
+    assert!(ask("minsp-pc").status.success());
 }
