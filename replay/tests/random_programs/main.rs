@@ -3,6 +3,7 @@
 
 mod blocks;
 mod programs;
+mod ten_thousand;
 
 use heuristics::{REGISTRY, Spec};
 use programs::{has_locks, lanes_of, statements, without_locks};
