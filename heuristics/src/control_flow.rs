@@ -5,6 +5,8 @@
 //! returned to, not into the callee. All functions lie side by side in one graph; a place from which a frame was
 //! left is an exit of its function.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use flowgraph::{Builder, Graph, NodeId, PostDominators, priorities};
@@ -22,6 +24,8 @@ pub struct ControlFlow {
     starts: Vec<Pc>,
     /// By place: the instructions from it up to the next transfer of control, that one included.
     block_lengths: Vec<u32>,
+    /// By place: see [`ControlFlow::distance_to_end`].
+    distances: Vec<u32>,
     graph: Option<Graph>,
     /// By place: see [`ControlFlow::priority`].
     priorities: Vec<u32>,
@@ -40,6 +44,13 @@ impl ControlFlow {
     pub fn block_length_after(&self, place: PlaceId) -> Option<u32> {
         let after = self.post_dominators.get(place.0 as usize).copied().flatten()?;
         self.block_lengths.get(after.0 as usize).copied()
+    }
+
+    /// How many instructions lie on the shortest way from the place to where its function is left, its own and the last ones included; the most
+    /// that can be told where there is no way.
+    #[must_use]
+    pub fn distance_to_end(&self, place: PlaceId) -> u32 {
+        self.distances.get(place.0 as usize).copied().unwrap_or(u32::MAX)
     }
 
     /// The graph itself: node i is place i, and the node after the last place leads to the entries of all functions. None where nothing was
@@ -164,7 +175,8 @@ impl Observer {
         let tree = PostDominators::of(&graph, &exits);
         let post_dominators = (0..places).map(|p| tree.ipdom(NodeId(p as u32)).map(|n| PlaceId(n.0))).collect();
         let (priorities, block_lengths) = (priorities(&graph), block_lengths(segments, &graph));
-        ControlFlow { post_dominators, starts, block_lengths, priorities, graph: Some(graph) }
+        let distances = distances(segments, &graph, &exits);
+        ControlFlow { post_dominators, starts, block_lengths, distances, priorities, graph: Some(graph) }
     }
 }
 
@@ -188,6 +200,25 @@ fn block_lengths(segments: &SegmentTable, graph: &Graph) -> Vec<u32> {
         lengths.push(length);
     }
     lengths
+}
+
+/// By place: the instructions on the shortest way to an exit (Dijkstra's, from the exits backwards).
+fn distances(segments: &SegmentTable, graph: &Graph, exits: &[NodeId]) -> Vec<u32> {
+    let mut lengths = vec![0u32; graph.node_count()];
+    for (_, segment) in segments.iter() {
+        lengths[segment.place.0 as usize] = segment.len() as u32;
+    }
+    let mut distances = vec![u32::MAX; graph.node_count()];
+    let mut next: BinaryHeap<Reverse<(u32, u32)>> = exits.iter().map(|e| Reverse((lengths[e.index()], e.0))).collect();
+    while let Some(Reverse((distance, node))) = next.pop() {
+        if distance >= distances[node as usize] {
+            continue;
+        }
+        distances[node as usize] = distance;
+        let before = graph.predecessors(NodeId(node)).iter();
+        next.extend(before.map(|p| Reverse((distance.saturating_add(lengths[p.index()]), p.0))));
+    }
+    distances
 }
 
 fn sorted_by_key<T: Copy + Ord, K: Ord>(set: &FxHashSet<T>, key: impl Fn(T) -> K) -> Vec<T> {

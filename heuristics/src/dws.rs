@@ -5,17 +5,17 @@
 //! Rule: a branch at which lanes part *subdivides* the warp where the block at its immediate post-dominator has at most `longest`
 //! instructions: what would run twice if the parts came to it one after another is then short. The parts don't wait for each other, and
 //! reunite when they stand at one pc. Any other branch makes a join at the post-dominator, as in `multi-path`, and its parts wait there; only
-//! parts that wait for the same join reunite. Parts take turns, an instruction each, or with `order=pc` the one with the smallest pc runs.
+//! parts that wait for the same join reunite. The part with the smallest pc runs, or with `order=turns` each in turn, an instruction each.
 //! Lanes that wait for a lock are a part of their own.
 //!
-//! It reconverges by chance where it subdivides: parts that take turns keep their distance unless one of them waits; the paper reunites
-//! them while memory accesses stall one, which a trace has no time for, so `order=pc` is the kinder reading. It fails where a
-//! part runs ahead for long. It deadlocks where a lane that holds a lock waits in a join for one that wants it.
+//! It reconverges where it subdivides as `minpc` does, and by chance with `order=turns`: parts that take turns keep their distance unless one
+//! of them waits (in the paper they reunite while memory accesses stall one, which a trace has no time for). It fails where a part runs ahead
+//! for long. It deadlocks where a lane that holds a lock waits in a join for one that wants it.
 //!
 //! *Limitation*: warps are subdivided at branches only, not at cache misses; post-dominators as in `ipdom`.
 //!
-//! Worked example: `1b 2 3 4b 5` and `1b 4b 5`, where the block at 4 is short: after 1 the parts take turns, 2 (lane 0), 4 (lane 1), 3 (lane 0),
-//! 5 (lane 1), then 4 and 5 (lane 0). With `order=pc` lane 1 is met at 4: 1 (both), 2, 3 (lane 0), 4, 5 (both).
+//! Worked example: `1b 2 3 4b 5` and `1b 4b 5`, where the block at 4 is short: lane 1 is met at 4: 1 (both), 2, 3 (lane 0), 4, 5 (both).
+//! With `order=turns` the parts keep their distance: 2 (lane 0), 4 (lane 1), 3 (lane 0), 5 (lane 1), then 4 and 5 (lane 0).
 
 use crate::paths::{Order, Paths};
 use crate::splits::Splits;
@@ -35,15 +35,15 @@ pub(crate) const ENTRY: Entry = Entry {
         },
         Parameter {
             name: "order",
-            values: Values::OneOf(&["turns", "pc"]),
+            values: Values::OneOf(&["pc", "turns"]),
             default: 0,
-            help: "which part runs: each in turn, or the one with the smallest pc",
+            help: "which part runs: the one with the smallest pc, or each in turn",
         },
     ],
     needs_control_flow: true,
     runs_blocks: false,
     build: |values, lanes, _| {
-        let order = [Order::Turns, Order::Pc][values[1] as usize];
+        let order = [Order::Pc, Order::Turns][values[1] as usize];
         let splits = Splits::new(lanes, Some(values[0]));
         Box::new(Paths { splits, merge: true, parts_at_locks: true, ..Paths::new(lanes, order) })
     },
@@ -57,12 +57,12 @@ mod tests {
 
     #[test]
     fn parts_that_take_turns_keep_their_distance() {
-        assert_eq!(schedule("dws", &LANES), "1:0-1 2:0 4:1 3:0 5:1 4:0 5:0");
+        assert_eq!(schedule("dws:order=turns", &LANES), "1:0-1 2:0 4:1 3:0 5:1 4:0 5:0");
     }
 
     #[test]
     fn parts_reunite_at_one_pc() {
-        assert_eq!(schedule("dws:order=pc", &LANES), "1:0-1 2:0 3:0 4:0-1 5:0-1");
+        assert_eq!(schedule("dws", &LANES), "1:0-1 2:0 3:0 4:0-1 5:0-1");
     }
 
     #[test]
@@ -75,7 +75,7 @@ mod tests {
     fn a_part_that_runs_ahead_is_not_waited_for() {
         // The else arm lies after the join: with the smallest pc first, lane 0 runs ahead, unless the parts wait.
         let lanes = ["1 2b 3 4", "1 2b 9b 3 4"];
-        assert_eq!(schedule("dws:order=pc", &lanes), "1:0-1 2:0-1 3:0 4:0 9:1 3:1 4:1");
-        assert_eq!(schedule("dws:longest=1,order=pc", &lanes), "1:0-1 2:0-1 9:1 3:0-1 4:0-1");
+        assert_eq!(schedule("dws", &lanes), "1:0-1 2:0-1 3:0 4:0 9:1 3:1 4:1");
+        assert_eq!(schedule("dws:longest=1", &lanes), "1:0-1 2:0-1 9:1 3:0-1 4:0-1");
     }
 }

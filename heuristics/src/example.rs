@@ -8,7 +8,8 @@ use rustc_hash::FxHashMap;
 use trace_format::{Block, BlockTable, Instruction, Kind, Pc, SpEffect};
 
 use crate::{
-    Choice, Group, Lane, LaneSet, LaneState, Observer, Program, Ran, Seats, SegmentId, SegmentTable, Spec, WarpView,
+    Choice, Future, Group, Lane, LaneSet, LaneState, Observer, Program, Ran, Seats, SegmentId, SegmentTable, Spec,
+    WarpView,
 };
 
 fn instruction(token: &str) -> Instruction {
@@ -46,6 +47,18 @@ fn groups(states: &[LaneState], live: LaneSet) -> Vec<Group> {
     groups
 }
 
+/// Lanes as lists of segments, and where each stands.
+struct Known<'a> {
+    lanes: &'a [Vec<SegmentId>],
+    at: &'a [usize],
+}
+
+impl Future for Known<'_> {
+    fn look(&self, lane: Lane, see: &mut dyn FnMut(SegmentId) -> bool) {
+        let _ = self.lanes[lane.index()][self.at[lane.index()]..].iter().all(|segment| see(*segment));
+    }
+}
+
 /// The fetches that the heuristic makes of these lanes, as `pc:lanes` with a space between.
 pub(crate) fn schedule(spec: &str, lanes: &[&str]) -> String {
     schedule_block(spec, lanes.len(), lanes)
@@ -67,6 +80,7 @@ pub(crate) fn schedule_block(spec: &str, width: usize, lanes: &[&str]) -> String
         let instruction = block.instructions[0];
         segment_of.insert(instruction, segments.of_block(id)[0]);
     }
+    let runs: Vec<Vec<SegmentId>> = lanes.iter().map(|l| l.iter().map(|i| segment_of[i]).collect()).collect();
     let start = |l: &Vec<Instruction>| LaneState {
         pc: l[0].pc,
         segment: segment_of[&l[0]],
@@ -92,9 +106,9 @@ pub(crate) fn schedule_block(spec: &str, width: usize, lanes: &[&str]) -> String
     let mut fetches = Vec::new();
     while !live.is_empty() {
         let now = groups(&states, live);
-        let Choice::Run(chosen) =
-            heuristic.choose(&WarpView::new(&states, &now, live, live, LaneSet::EMPTY, &seats, &program))
-        else {
+        let known = Known { lanes: &runs, at: &at };
+        let view = WarpView::new(&states, &now, live, live, LaneSet::EMPTY, &seats, &program).with_future(&known);
+        let Choice::Run(chosen) = heuristic.choose(&view) else {
             panic!("an example has no locks");
         };
         let first: Lane = chosen.lowest().expect("a choice holds a lane");

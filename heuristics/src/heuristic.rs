@@ -82,6 +82,11 @@ pub trait Heuristic: Send {
         Extent::Segment
     }
 
+    /// How many instructions of every ready lane's future it looks at ([`WarpView::future`]): no hardware does. Default: 0.
+    fn horizon(&self) -> u32 {
+        0
+    }
+
     /// Picks the lanes that run next. At least one lane is ready.
     fn choose(&mut self, warp: &WarpView) -> Choice;
 

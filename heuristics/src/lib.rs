@@ -6,12 +6,14 @@
 mod barrier;
 mod block_stack;
 mod control_flow;
+mod distance;
 mod dual_path;
 mod dwf;
 mod dws;
 #[cfg(test)]
 mod example;
 mod frontier;
+mod future;
 mod heuristic;
 mod history;
 mod ipdom;
@@ -28,6 +30,7 @@ mod min_sp_pc;
 mod minimum;
 mod multi_path;
 mod none;
+mod oracle;
 mod paths;
 mod rd_min_sp_pc;
 mod reconvergence;
@@ -44,6 +47,7 @@ mod tf_stack;
 mod warp;
 
 pub use control_flow::{ControlFlow, Observer};
+pub use future::{Ahead, Future};
 pub use heuristic::{Choice, Extent, Heuristic, Ran, Together};
 pub use lanes::{Lane, LaneSet, Lanes, MAX_LANES};
 pub use registry::{Entry, Parameter, ParseError, REGISTRY, Spec, Values};

@@ -108,6 +108,8 @@ pub static REGISTRY: &[Entry] = &[
     crate::dwf::ENTRY,
     crate::tbc::ENTRY,
     crate::lwm::ENTRY,
+    crate::oracle::ENTRY,
+    crate::distance::ENTRY,
 ];
 
 /// A heuristic with its parameters, as a user asks for it: `long:n=4`.

@@ -2,7 +2,7 @@
 
 use trace_format::Pc;
 
-use crate::{ControlFlow, Lane, LaneSet, Seats, Segment, SegmentId, SegmentTable};
+use crate::{Ahead, ControlFlow, Future, Lane, LaneSet, Seats, Segment, SegmentId, SegmentTable};
 
 /// Where a lane stands: all of it holds before its next instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +38,7 @@ pub struct WarpView<'a> {
     waiting_for_lock: LaneSet,
     seats: &'a Seats,
     program: &'a Program,
+    future: Option<&'a dyn Future>,
 }
 
 /// The static side of a replay: the same for all warps.
@@ -61,7 +62,30 @@ impl<'a> WarpView<'a> {
         seats: &'a Seats,
         program: &'a Program,
     ) -> WarpView<'a> {
-        WarpView { states, groups, ready, live, waiting_for_lock, seats, program }
+        WarpView { states, groups, ready, live, waiting_for_lock, seats, program, future: None }
+    }
+
+    /// The same, with what its lanes will run.
+    #[must_use]
+    pub fn with_future(self, future: &'a dyn Future) -> WarpView<'a> {
+        WarpView { future: Some(future), ..self }
+    }
+
+    /// The segments of a ready lane's future that begin less than `horizon` instructions ahead, in order; the first is the one that it stands
+    /// before. Known as far as [`crate::Heuristic::horizon`] asks for it, of the lanes that are ready when a choice is asked for.
+    #[must_use]
+    pub fn future(&self, lane: Lane, horizon: u32) -> Vec<Ahead> {
+        let (mut all, mut distance) = (Vec::new(), 0);
+        if let Some(future) = self.future {
+            future.look(lane, &mut |segment| {
+                if distance < horizon {
+                    all.push(Ahead { distance, segment });
+                    distance += self.segment(segment).len() as u32;
+                }
+                distance < horizon
+            });
+        }
+        all
     }
 
     /// Where the lanes sit: which of them could share a fetch.

@@ -27,6 +27,12 @@ impl InMemory {
     /// Lanes that do these things, one after another. A stack-pointer change that is [`SpEffect::Recorded`] is taken for none.
     #[must_use]
     pub fn new(lanes: &[Vec<Does>]) -> InMemory {
+        InMemory::in_batches(lanes, usize::MAX)
+    }
+
+    /// The same, each lane in batches of about so many segments and controls.
+    #[must_use]
+    pub fn in_batches(lanes: &[Vec<Does>], codes: usize) -> InMemory {
         let mut blocks = BlockTable::default();
         let mut block_of = FxHashMap::default();
         // Where any lane can stand: at its first instruction, after a control, after a transfer, where pcs don't go on.
@@ -55,7 +61,7 @@ impl InMemory {
         let streams = lanes
             .iter()
             .map(|lane| {
-                let mut batch = Batch::default();
+                let (mut batches, mut batch) = (Vec::new(), Batch::default());
                 let mut runs = straight_runs(lane).into_iter();
                 let mut inside = false;
                 for does in lane {
@@ -66,6 +72,10 @@ impl InMemory {
                             inside = false;
                         }
                         Does::Runs(instruction, addresses) => {
+                            let ends_well = batch.codes.last().is_some_and(|c| c.as_segment().is_some());
+                            if !inside && ends_well && batch.codes.len() >= codes {
+                                batches.push(std::mem::take(&mut batch));
+                            }
                             batch.addresses.extend_from_slice(addresses);
                             if !inside {
                                 let run = runs.next().expect("a run begins here");
@@ -76,7 +86,8 @@ impl InMemory {
                         }
                     }
                 }
-                vec![batch]
+                batches.push(batch);
+                batches
             })
             .collect();
         InMemory { segments, lanes: streams }

@@ -107,6 +107,38 @@ impl Batch {
         self.sps.clear();
         self.addresses.clear();
     }
+
+    /// Drops so many codes, stack pointers and addresses from its front, and the controls that no code names any more.
+    pub(crate) fn drop_front(&mut self, codes: usize, sps: usize, addresses: usize) {
+        self.codes.drain(..codes);
+        self.sps.drain(..sps);
+        self.addresses.drain(..addresses);
+        let first = self.codes.iter().find_map(|c| match c.entry() {
+            Entry::Control(index) => Some(index),
+            Entry::Segment(_) => None,
+        });
+        let dropped = first.unwrap_or(self.controls.len());
+        self.controls.drain(..dropped);
+        self.move_controls(|index| index - dropped);
+    }
+
+    /// Adds what follows it.
+    pub(crate) fn append(&mut self, mut next: Batch) {
+        let before = self.controls.len();
+        next.move_controls(|index| index + before);
+        self.codes.append(&mut next.codes);
+        self.controls.append(&mut next.controls);
+        self.sps.append(&mut next.sps);
+        self.addresses.append(&mut next.addresses);
+    }
+
+    fn move_controls(&mut self, to: impl Fn(usize) -> usize) {
+        for code in &mut self.codes {
+            if let Entry::Control(index) = code.entry() {
+                *code = Code::control(to(index));
+            }
+        }
+    }
 }
 
 /// A lane's stream from its beginning; bounded in memory. One reading of it is one replay of the lane.
@@ -125,4 +157,33 @@ pub struct LaneOrigin {
     pub thread: ThreadId,
     /// When its thread came to the region first.
     pub first: Seq,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_keeps_its_controls_when_its_front_goes_and_more_comes() {
+        let segment = |id| Code::segment(SegmentId(id));
+        let mut batch = Batch {
+            codes: vec![Code::control(0), segment(7), Code::control(1), segment(8)],
+            controls: vec![Control::Level(1), Control::Level(2)],
+            sps: vec![5],
+            addresses: vec![1, 2],
+        };
+        batch.drop_front(2, 1, 1);
+        let next = Batch { codes: vec![Code::control(0)], controls: vec![Control::Level(3)], ..Batch::default() };
+        batch.append(next);
+        let levels: Vec<Control> = batch
+            .codes
+            .iter()
+            .filter_map(|c| match c.entry() {
+                Entry::Control(index) => Some(batch.controls[index]),
+                Entry::Segment(_) => None,
+            })
+            .collect();
+        assert_eq!(levels, [Control::Level(2), Control::Level(3)]);
+        assert_eq!((batch.codes.len(), batch.sps.len(), batch.addresses), (3, 0, vec![2]));
+    }
 }

@@ -10,7 +10,7 @@
 pub type Colour = (u8, u8, u8);
 
 /// The colour of each heuristic, by its name without parameters.
-pub const COLOURS: [(&str, Colour); 22] = [
+pub const COLOURS: [(&str, Colour); 24] = [
     ("minpc", (0xE6, 0x9F, 0x00)),
     ("minsp-pc", (0x00, 0x72, 0xB2)),
     ("maxfun-minpc", (0x00, 0x9E, 0x73)),
@@ -33,6 +33,8 @@ pub const COLOURS: [(&str, Colour); 22] = [
     ("dwf", (0x66, 0xFF, 0x77)),
     ("tbc", (0x33, 0x55, 0x77)),
     ("lwm", (0x00, 0x33, 0x88)),
+    ("oracle", (0x44, 0x11, 0x00)),
+    ("distance", (0xFF, 0x55, 0x77)),
 ];
 
 /// The colour of each cause of lost lane-slots, by its name: those of Okabe and Ito, with grey for seats that no lane has.

@@ -1,6 +1,6 @@
 //! A lane's place in its stream, and how it moves.
 
-use heuristics::{Lane, LaneSet, LaneState, SegmentId};
+use heuristics::{Future, Lane, LaneSet, LaneState, SegmentId};
 
 use super::Brief;
 use super::sync::{Arrival, Sync};
@@ -13,11 +13,47 @@ pub(crate) struct Cursor<'a> {
     at: usize,
     sps: usize,
     addresses: usize,
+    /// Whether the batch is the stream's last; known only of a stream that was read ahead.
+    ended: bool,
+}
+
+/// What the lanes of a warp will run, as far as their batches hold it.
+pub(crate) struct Known<'a>(pub(crate) &'a [Cursor<'a>]);
+
+impl Future for Known<'_> {
+    fn look(&self, lane: Lane, see: &mut dyn FnMut(SegmentId) -> bool) {
+        let cursor = &self.0[lane.index()];
+        let _ = cursor.batch.codes[cursor.at..].iter().filter_map(|c| c.as_segment()).all(see);
+    }
 }
 
 impl<'a> Cursor<'a> {
     pub(crate) fn new(stream: Box<dyn LaneStream + 'a>) -> Cursor<'a> {
-        Cursor { stream, batch: Batch::default(), at: 0, sps: 0, addresses: 0 }
+        Cursor { stream, batch: Batch::default(), at: 0, sps: 0, addresses: 0, ended: false }
+    }
+
+    /// Reads on until the batch holds all segments that begin less than so many instructions ahead, or the stream ends.
+    pub(crate) fn read_ahead(&mut self, instructions: u32, briefs: &[Brief]) -> Result<()> {
+        loop {
+            let lengths = self.batch.codes[self.at..]
+                .iter()
+                .filter_map(|c| Some(briefs[c.as_segment()?.0 as usize].instructions));
+            let known = lengths.scan(0u32, |sum, length| {
+                *sum = sum.saturating_add(length);
+                Some(*sum)
+            });
+            if self.ended || known.into_iter().any(|sum| sum >= instructions) {
+                return Ok(());
+            }
+            let mut next = Batch::default();
+            if self.stream.next_batch(&mut next)? {
+                self.batch.drop_front(self.at, self.sps, self.addresses);
+                (self.at, self.sps, self.addresses) = (0, 0, 0);
+                self.batch.append(next);
+            } else {
+                self.ended = true;
+            }
+        }
     }
 
     /// The segment that the lane stands before; none before a control and at the end of the batch.
@@ -73,7 +109,8 @@ impl<'a> Cursor<'a> {
         loop {
             let Some(code) = self.batch.codes.get(self.at) else {
                 (self.at, self.sps, self.addresses) = (0, 0, 0);
-                if !self.stream.next_batch(&mut self.batch)? {
+                if self.ended || !self.stream.next_batch(&mut self.batch)? {
+                    self.batch.clear();
                     return Ok(Arrival::Finished);
                 }
                 continue;

@@ -142,6 +142,7 @@ impl<'a> Replay<'a> {
         metrics: &mut [&mut dyn Metric],
     ) -> Result<(Counts, End)> {
         let by_instruction = heuristic.extent() == Extent::Instruction;
+        let horizon = heuristic.horizon();
         let each_step = by_instruction || !metrics.is_empty() || self.seats.warps().len() > 1;
         while !self.live.is_empty() {
             if self.groups.is_empty() {
@@ -156,7 +157,10 @@ impl<'a> Replay<'a> {
             {
                 continue;
             }
-            let lanes = match heuristic.choose(&self.view()) {
+            if horizon > 0 {
+                self.read_ahead(horizon)?;
+            }
+            let lanes = match heuristic.choose(&self.view().with_future(&cursor::Known(&self.cursors))) {
                 Choice::Run(lanes) => lanes,
                 Choice::Deadlock(lanes) => return Ok((self.counts.clone(), End::Deadlock(self.explain(spec, lanes)))),
             };
@@ -165,6 +169,11 @@ impl<'a> Replay<'a> {
             heuristic.executed(&self.view(), &ran);
         }
         Ok((self.counts, End::Complete))
+    }
+
+    fn read_ahead(&mut self, instructions: u32) -> Result<()> {
+        let ready = self.live - self.sync.waiting();
+        ready.iter().try_for_each(|lane| self.cursors[lane.index()].read_ahead(instructions, self.briefs))
     }
 
     fn view(&self) -> WarpView<'_> {

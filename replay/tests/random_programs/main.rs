@@ -6,7 +6,7 @@ mod programs;
 mod ten_thousand;
 
 use heuristics::{REGISTRY, Spec};
-use programs::{has_locks, lanes_of, statements, without_locks};
+use programs::{does, has_locks, lanes_of, statements, without_locks};
 use proptest::prelude::*;
 use replay::in_memory::InMemory;
 use replay::metrics::Cause;
@@ -20,8 +20,9 @@ fn everything(source: &InMemory, options: &ReplayOptions) -> Vec<Outcome> {
     let mut specs: Vec<Spec> = REGISTRY.iter().map(|e| Spec::parse(e.name).unwrap()).collect();
     specs.extend(
         Spec::parse_list(
-            "maxfun-minpc:mode=2,rd-minsp-pc:hysteresis=0,threshold=8,decrement=yes,long:n=1,multi-path:merge=yes,dws:order=pc,dws:longest=2,\
-             dwf:policy=minority,dwf:policy=time,dwf:policy=pc",
+            "maxfun-minpc:mode=2,rd-minsp-pc:hysteresis=0,threshold=8,decrement=yes,long:n=1,multi-path:merge=yes,dws:order=turns,dws:longest=2,\
+             dwf:policy=minority,dwf:policy=time,dwf:policy=pc,\
+             oracle:horizon=3,beta=0",
         )
         .unwrap(),
     );
@@ -62,7 +63,7 @@ proptest! {
     #[test]
     fn without_subdivision_parts_are_those_that_wait_for_joins(program in statements(4), lanes in 1u64..9) {
         let source = lanes_of(&without_locks(&program), lanes);
-        let specs = Spec::parse_list("multi-path:merge=yes,dws:longest=0,order=pc").unwrap();
+        let specs = Spec::parse_list("multi-path:merge=yes,dws:longest=0").unwrap();
         let options = ReplayOptions { schedule_hash: true, ..ReplayOptions::default() };
         let outcomes = replay(&source, &specs, &options, None, &|_, _| {}).unwrap();
         prop_assert_eq!(outcomes[0].schedule_fnv1a64, outcomes[1].schedule_fnv1a64);
@@ -102,6 +103,18 @@ proptest! {
         for (a, b) in by_runs.iter().zip(&by_steps) {
             prop_assert_eq!(&a.counts, &b.counts, "{}", a.heuristic);
             prop_assert_eq!(&a.end, &b.end);
+        }
+    }
+
+    /// However the streams come in pieces, and however far beyond a piece a model looks.
+    #[test]
+    fn pieces_of_streams_change_nothing(program in statements(3), lanes in 1u64..9, codes in 1usize..9) {
+        let does = does(&program, lanes);
+        let options = ReplayOptions { schedule_hash: true, check: true, memory: true, ..ReplayOptions::default() };
+        let (whole, pieces) = (InMemory::new(&does), InMemory::in_batches(&does, codes));
+        for (whole, pieces) in everything(&whole, &options).iter().zip(everything(&pieces, &options)) {
+            prop_assert_eq!(whole.schedule_fnv1a64, pieces.schedule_fnv1a64, "{}", whole.heuristic);
+            prop_assert_eq!(&whole.memory, &pieces.memory, "{}", whole.heuristic);
         }
     }
 

@@ -100,7 +100,7 @@ fn replay_one(seed: u64, specs: &[Spec]) -> Result<(), Fault> {
 #[test]
 fn no_model_breaks_a_rule_on_any_of_ten_thousand_programs() {
     let mut specs: Vec<Spec> = REGISTRY.iter().map(|e| Spec::parse(e.name).unwrap()).collect();
-    specs.extend(Spec::parse_list("multi-path:merge=yes,dws:order=pc,dwf:policy=time").unwrap());
+    specs.extend(Spec::parse_list("multi-path:merge=yes,dws:order=turns,dwf:policy=time").unwrap());
     let faults: Vec<(u64, Fault)> =
         (0..PROGRAMS).into_par_iter().filter_map(|seed| replay_one(seed, &specs).err().map(|f| (seed, f))).collect();
     assert!(faults.is_empty(), "{} of them: {:?}", faults.len(), &faults[..faults.len().min(5)]);
