@@ -8,6 +8,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use nix::errno::Errno;
 use nix::libc;
 
+use super::signals::watching;
 use super::{Stop, Tid, request, wait_any};
 
 /// Why the program did not start.
@@ -111,8 +112,11 @@ fn child(
         if byte == 0 {
             libc::_exit(127);
         }
-        // Rust programs run with SIGPIPE ignored, which the program must not inherit.
+        // Rust programs run with SIGPIPE ignored, and commands of ours with SIGXFSZ, which the program must not inherit.
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+        if watching() {
+            libc::signal(libc::SIGXFSZ, libc::SIG_DFL);
+        }
         for &signal in ignored {
             libc::signal(signal, libc::SIG_IGN);
         }

@@ -37,7 +37,7 @@ impl SharedMemory {
         // SAFETY: a new shared mapping at a place of the kernel's choice; the pointer is checked before use. The file's length is
         // set first, and nobody shortens it: the program's side closes its descriptor.
         unsafe {
-            Errno::result(libc::ftruncate(file.as_raw_fd(), len as i64))?;
+            without_file_limit(|| Errno::result(libc::ftruncate(file.as_raw_fd(), len as i64)))?;
             let flags = libc::MAP_SHARED | libc::MAP_NORESERVE;
             let protection = libc::PROT_READ | libc::PROT_WRITE;
             let base = libc::mmap(std::ptr::null_mut(), len, protection, flags, file.as_raw_fd(), 0);
@@ -64,6 +64,13 @@ impl SharedMemory {
             std::ptr::copy_nonoverlapping(from, words.as_mut_ptr().cast(), count * 4);
             words.set_len(count);
         }
+    }
+
+    /// Copies bytes out.
+    pub fn read(&self, offset: usize, bytes: &mut [u8]) {
+        self.check(offset, bytes.len());
+        // SAFETY: the range was checked, and `bytes` is memory of ours, so they do not overlap.
+        unsafe { std::ptr::copy_nonoverlapping(self.base.as_ptr().add(offset), bytes.as_mut_ptr(), bytes.len()) }
     }
 
     /// Copies bytes in.
@@ -115,6 +122,22 @@ impl SharedMemory {
         self.check(offset, 1);
         // SAFETY: in range; one byte is written in one piece.
         unsafe { self.base.as_ptr().add(offset).write_volatile(value) }
+    }
+}
+
+/// Does something while files may be as long as the hard limit of this process says: a memory file counts as a file, but the limit is there
+/// for those on disks.
+fn without_file_limit<T>(what: impl FnOnce() -> T) -> T {
+    let mut before = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: both calls are given one valid structure; the first one fills it in.
+    unsafe {
+        if libc::getrlimit(libc::RLIMIT_FSIZE, &mut before) != 0 {
+            return what();
+        }
+        libc::setrlimit(libc::RLIMIT_FSIZE, &libc::rlimit { rlim_cur: before.rlim_max, ..before });
+        let result = what();
+        libc::setrlimit(libc::RLIMIT_FSIZE, &before);
+        result
     }
 }
 

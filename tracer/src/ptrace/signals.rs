@@ -15,6 +15,7 @@ const WATCHED: [i32; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQ
 static COUNT: AtomicU32 = AtomicU32::new(0);
 static LAST: AtomicI32 = AtomicI32::new(0);
 static FROM_KERNEL: AtomicBool = AtomicBool::new(false);
+static WATCHING: AtomicBool = AtomicBool::new(false);
 static IGNORED: Mutex<Vec<i32>> = Mutex::new(Vec::new());
 
 /// The signals that have come since [`watch_signals`].
@@ -47,6 +48,7 @@ extern "C" fn note(signal: i32, info: *mut libc::siginfo_t, _context: *mut libc:
 
 /// From now on SIGINT, SIGTERM, SIGHUP and SIGQUIT no longer end this process, but are noted. Those ignored so far stay
 /// so (`nohup`), but for SIGINT: shells start background jobs with SIGINT ignored, and `kill -INT` shall end them all the same.
+/// SIGXFSZ no longer ends it either: a trace that outgrows a file size limit (`ulimit -f`) is an error of writing.
 pub fn watch_signals() {
     let mut ignored = IGNORED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     for signal in WATCHED {
@@ -68,9 +70,21 @@ pub fn watch_signals() {
             ignored.push(signal);
         }
     }
+    if !WATCHING.swap(true, Ordering::Relaxed) {
+        // SAFETY: no handler is installed.
+        let before = unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+        if before == libc::SIG_IGN {
+            ignored.push(libc::SIGXFSZ);
+        }
+    }
 }
 
-/// The watched signals that were ignored before: the program inherits that.
+/// Whether [`watch_signals`] was called.
+pub fn watching() -> bool {
+    WATCHING.load(Ordering::Relaxed)
+}
+
+/// The signals that were ignored before this process changed them for itself: the program inherits that.
 pub fn ignored_before() -> Vec<i32> {
     IGNORED.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
 }

@@ -8,6 +8,7 @@
 //! - `layout`: what lies where; `assembler`, `expansions`, `rewrite`: the code that is put between the program's own.
 //! - `builder` translates one superblock, `translator` keeps all of them, `program_code` reads the program.
 //! - `remote` makes system calls in the program's place; `state` brings a stopped thread from the copy's registers to the program's.
+//! - `forward` does the rest of an expansion for a thread that was killed in it.
 //! - `stops`, `syscalls`, `signals`, `lifecycle`: what each stop means. `renewal`: all translations are thrown away when they take too
 //!   much memory. `values`: what is recorded beside the path, for memory addresses. `expand`: from records to the trace.
 
@@ -15,6 +16,7 @@ mod assembler;
 mod builder;
 mod expand;
 mod expansions;
+mod forward;
 mod layout;
 mod lifecycle;
 mod outside;

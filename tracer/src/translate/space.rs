@@ -442,6 +442,28 @@ impl Space {
         self.slots.write(self.place(slot, offset), bytes);
     }
 
+    /// The same where it is not sure that they belong there: says whether they do.
+    pub fn try_write_record(&self, slot: u32, at: u64, bytes: &[u8]) -> bool {
+        let fits = at >= self.buffer(slot) && at + bytes.len() as u64 <= self.slot_address(slot) + SLOT_LEN;
+        if fits {
+            self.write_record(slot, at, bytes);
+        }
+        fits
+    }
+
+    /// The bytes of our code at an address; zeros where there is none of ours.
+    #[must_use]
+    pub fn code_at(&self, address: u64) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        if let Some(cache) = self.cache_with(address) {
+            let c = &self.caches[cache];
+            let offset = (address - c.base) as usize;
+            let end = (CACHE_LEN as usize - offset).min(bytes.len());
+            c.memory.read(offset, &mut bytes[..end]);
+        }
+        bytes
+    }
+
     /// Moves the part of a record that was written when the buffer became full, from `pointer` on, to the start of the buffer.
     pub fn move_unfinished(&self, slot: u32, pointer: u64) {
         let end = self.buffer(slot) + BUFFER_LEN;

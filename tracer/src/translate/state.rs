@@ -4,6 +4,7 @@ use nix::libc;
 
 use super::Session;
 use super::expansions::SYSCALL_LEN;
+use super::forward;
 use super::layout::{record, slot};
 use super::remote::{self, Lost, Result};
 use super::space::Landing;
@@ -143,17 +144,24 @@ impl Session<'_> {
 
     /// The same for a thread that is about to end and cannot be moved: what it has run is recorded as far as that can be told.
     pub(super) fn settle_at_end(&mut self, tid: Tid) {
-        let Ok(registers) = ptrace::registers(tid) else { return };
+        let Ok(mut registers) = ptrace::registers(tid) else { return };
         let (Some(thread), Some(translator)) = (self.threads.get_mut(&tid), self.translator.as_mut()) else { return };
         if thread.held {
             // It was killed while we worked on it: its place for records is up to date, and its registers may not be.
             return;
         }
-        if convert(registers, thread, translator).is_none() {
-            let buffer = translator.space.buffer(thread.slot);
-            let in_r11 = (buffer..=buffer + super::layout::BUFFER_LEN).contains(&registers.r11);
-            thread.pointer = if in_r11 { registers.r11 } else { translator.space.value(thread.slot, slot::POINTER) };
+        for _ in 0..MOST_STEPS {
+            if convert(registers, thread, translator).is_some() {
+                return;
+            }
+            if !forward::step(&mut registers, thread.slot, &translator.space) {
+                break;
+            }
         }
+        // In a lookup, which comes behind the record of its path.
+        let buffer = translator.space.buffer(thread.slot);
+        let in_r11 = (buffer..=buffer + super::layout::BUFFER_LEN + super::layout::PAGE).contains(&registers.r11);
+        thread.pointer = if in_r11 { registers.r11 } else { translator.space.value(thread.slot, slot::POINTER) };
     }
 
     /// Puts a thread with these registers of the program into the translation of its code. It is not resumed yet.

@@ -1,7 +1,9 @@
 //! Programs recorded for real, beside their native runs, and the engines beside each other.
 
+mod full_disk;
 mod interrupts;
 mod killed;
+mod last_steps;
 mod native;
 mod refusals;
 mod stream;

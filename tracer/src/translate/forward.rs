@@ -1,0 +1,111 @@
+//! The rest of an expansion, carried out here: a thread that was killed in the middle of one cannot be moved any more, but what it has run is
+//! to be recorded.
+//!
+//! Only what stands between the program's instructions is carried out, and of that only what records are made of.
+
+use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
+
+use super::space::Space;
+use crate::ptrace::{self, Registers};
+
+/// Carries out the instruction of ours that the thread of this slot stands at. False when it is none of those that make records.
+pub fn step(registers: &mut Registers, slot: u32, space: &Space) -> bool {
+    let bytes = space.code_at(registers.rip);
+    let instruction = Decoder::with_ip(64, &bytes, registers.rip, DecoderOptions::NONE).decode();
+    let next = instruction.next_ip();
+    let done = match instruction.mnemonic() {
+        Mnemonic::Nop | Mnemonic::Lfence => true,
+        Mnemonic::Rdtsc => {
+            let now = ptrace::timestamp();
+            (registers.rax, registers.rdx) = (now & u64::from(u32::MAX), now >> 32);
+            true
+        }
+        Mnemonic::Jmp if instruction.op0_kind() == OpKind::NearBranch64 => {
+            registers.rip = instruction.near_branch_target();
+            return true;
+        }
+        Mnemonic::Mov => copy(&instruction, registers, slot, space),
+        Mnemonic::Lea if instruction.memory_base() == Register::R11 && instruction.op0_register() == Register::R11 => {
+            registers.r11 = registers.r11.wrapping_add(instruction.memory_displacement64());
+            true
+        }
+        _ => false,
+    };
+    registers.rip = next;
+    done
+}
+
+fn copy(instruction: &Instruction, registers: &mut Registers, slot: u32, space: &Space) -> bool {
+    let length = match instruction.op0_kind() {
+        OpKind::Memory => instruction.memory_size().size(),
+        _ => instruction.op0_register().size(),
+    };
+    let value = match instruction.op1_kind() {
+        OpKind::Register => register(registers, instruction.op1_register()).map(|value| *value),
+        OpKind::Memory => in_slot(instruction).map(|place| space.value(slot, place)),
+        _ => Some(instruction.immediate(1)),
+    };
+    let Some(value) = value else { return false };
+    let value = if length == 4 { value & u64::from(u32::MAX) } else { value };
+    match instruction.op0_kind() {
+        OpKind::Register => match register(registers, instruction.op0_register()) {
+            Some(place) => *place = value,
+            None => return false,
+        },
+        _ if instruction.memory_base() == Register::R11 => {
+            let at = registers.r11.wrapping_add(instruction.memory_displacement64());
+            return space.try_write_record(slot, at, &value.to_le_bytes()[..length]);
+        }
+        _ => match in_slot(instruction) {
+            Some(place) => space.set_value(slot, place, value),
+            None => return false,
+        },
+    }
+    true
+}
+
+/// The place in the slot that the memory operand names, if it is in the slot.
+fn in_slot(instruction: &Instruction) -> Option<u32> {
+    let plain = instruction.memory_base() == Register::None && instruction.memory_index() == Register::None;
+    let ours = instruction.segment_prefix() == Register::GS && plain;
+    ours.then_some(instruction.memory_displacement64() as u32)
+}
+
+/// Registers that expansions name.
+fn register(registers: &mut Registers, name: Register) -> Option<&mut u64> {
+    Some(match name.full_register() {
+        Register::RAX => &mut registers.rax,
+        Register::RBX => &mut registers.rbx,
+        Register::RCX => &mut registers.rcx,
+        Register::RDX => &mut registers.rdx,
+        Register::RSI => &mut registers.rsi,
+        Register::RDI => &mut registers.rdi,
+        Register::RBP => &mut registers.rbp,
+        Register::RSP => &mut registers.rsp,
+        Register::R8 => &mut registers.r8,
+        Register::R9 => &mut registers.r9,
+        Register::R10 => &mut registers.r10,
+        Register::R11 => &mut registers.r11,
+        Register::R12 => &mut registers.r12,
+        Register::R13 => &mut registers.r13,
+        Register::R14 => &mut registers.r14,
+        Register::R15 => &mut registers.r15,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_general_register_has_its_place() {
+        let mut registers = ptrace::no_registers();
+        for number in 0..16u32 {
+            *register(&mut registers, Register::RAX + number).unwrap() = number as u64 + 1;
+        }
+        assert_eq!((registers.rax, registers.rsp, registers.r15), (1, 5, 16));
+        assert_eq!(register(&mut registers, Register::EDX).copied(), Some(3));
+        assert!(register(&mut registers, Register::XMM0).is_none());
+    }
+}
