@@ -1,7 +1,7 @@
 //! What recording costs: CPU time of program and tracer together, over the program's own, for the engine `translate`.
 //!
 //! Each program runs natively and recorded in turn, five times; the table shows medians. "discarded" records and throws the records away,
-//! "written" compresses them into a file. Sizes are chosen for a second of native run on a machine of 2020. The workloads are those of
+//! "written" compresses them into a file, "memory" does so with the addresses of memory operands. Sizes are chosen for a second of native run on a machine of 2020. The workloads are those of
 //! `make -C workloads`.
 
 use std::fs;
@@ -40,12 +40,11 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Records the program with the command line `--record`, in a process of its own, whose output is thrown away.
-fn recorded(limit: Option<u64>, output: &Path, command: &[String]) {
+/// Records the program with the command line `--record` ("discarded", "written" or "memory"), in a process of its own, whose output is thrown away.
+fn recorded(how: &str, output: &Path, command: &[String]) {
     let this = std::env::current_exe().expect("a running program has a path");
-    let limit = limit.map_or_else(|| "none".to_owned(), |limit| limit.to_string());
     let status = Command::new(this)
-        .args(["--record", &limit])
+        .args(["--record", how])
         .arg(output)
         .args(command)
         .stdout(Stdio::null())
@@ -55,10 +54,11 @@ fn recorded(limit: Option<u64>, output: &Path, command: &[String]) {
 }
 
 /// The process that records.
-fn record(limit: &str, output: &str, command: &[String]) -> ExitCode {
+fn record(how: &str, output: &str, command: &[String]) -> ExitCode {
     let mut options = TraceOptions::new(command.iter().map(Into::into).collect(), output);
     options.engine = engine_named("translate").expect("the engine is in the registry");
-    options.limit = limit.parse().ok();
+    options.limit = (how == "discarded").then_some(1);
+    options.memory = how == "memory";
     match trace(&options) {
         Ok(outcome) => {
             fs::write(format!("{output}.count"), outcome.instructions.to_string()).expect("a file beside the trace");
@@ -73,16 +73,16 @@ fn record(limit: &str, output: &str, command: &[String]) -> ExitCode {
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if let [flag, limit, output, command @ ..] = &arguments[..]
+    if let [flag, how, output, command @ ..] = &arguments[..]
         && flag == "--record"
     {
-        return record(limit, output, command);
+        return record(how, output, command);
     }
     let folder = tempfile::tempdir().expect("a temporary folder");
     let output = folder.path().join("trace.bin");
     println!(
-        "{:40} {:>9} {:>10} {:>9} {:>13} {:>12}",
-        "program", "native s", "discarded", "written", "instructions", "bytes each"
+        "{:40} {:>9} {:>10} {:>9} {:>13} {:>12} {:>9} {:>12}",
+        "program", "native s", "discarded", "written", "instructions", "bytes each", "memory", "bytes each"
     );
     for (name, command) in PROGRAMS {
         let mut command: Vec<String> = command.iter().map(|&word| word.to_owned()).collect();
@@ -93,26 +93,32 @@ fn main() -> ExitCode {
                 return ExitCode::FAILURE;
             }
         }
-        let mut times = [Vec::new(), Vec::new(), Vec::new()];
+        let mut times = [Vec::new(), Vec::new(), Vec::new(), Vec::new()];
+        let mut bytes = [f64::NAN; 2];
+        let size = || fs::metadata(&output).map_or(f64::NAN, |m| m.len() as f64);
         for _ in 0..RUNS {
             times[0].push(timed(|| {
                 let native = Command::new(&command[0]).args(&command[1..]).stdout(Stdio::null()).status();
                 assert!(native.expect("the program can be started").success(), "{command:?}");
             }));
-            times[1].push(timed(|| recorded(Some(1), &output, &command)));
-            times[2].push(timed(|| recorded(None, &output, &command)));
+            times[1].push(timed(|| recorded("discarded", &output, &command)));
+            times[2].push(timed(|| recorded("written", &output, &command)));
+            bytes[0] = size();
+            times[3].push(timed(|| recorded("memory", &output, &command)));
+            bytes[1] = size();
         }
         let count = fs::read_to_string(folder.path().join("trace.bin.count")).unwrap_or_default();
         let instructions: f64 = count.parse().unwrap_or(f64::NAN);
-        let bytes = fs::metadata(&output).map_or(f64::NAN, |m| m.len() as f64);
-        let [native, discarded, written] = times.map(median);
+        let [native, discarded, written, memory] = times.map(median);
         let over =
             |time: f64| if native > 0.0 { format!("{:.2}", time / native) } else { format!("{:.0} ms", time * 1e3) };
         println!(
-            "{name:40} {native:9.2} {:>10} {:>9} {instructions:13.3e} {:12.5}",
+            "{name:40} {native:9.2} {:>10} {:>9} {instructions:13.3e} {:12.5} {:>9} {:12.5}",
             over(discarded),
             over(written),
-            bytes / instructions
+            bytes[0] / instructions,
+            over(memory),
+            bytes[1] / instructions
         );
     }
     ExitCode::SUCCESS
