@@ -115,6 +115,9 @@ pub const RECORDED_SP: u8 = 0x80;
 /// The bit of an instruction's kind in a table chunk that says that each of its memory addresses is given as a sum.
 pub const SUMS: u8 = 0x40;
 
+/// How many former values a stream chunk's column of values takes differences to: a power of two.
+pub const VALUE_SLOTS: usize = 1024;
+
 /// The chunk's payload is a zstd frame; without it the payload stands as it is.
 pub const FLAG_COMPRESSED: u8 = 1;
 /// A reader that does not know the chunk's kind may skip it.

@@ -25,7 +25,7 @@ mod writer;
 
 pub use address::{Address, Source, Term};
 pub use block::{Block, BlockTable, Instruction, Kind, SpEffect};
-pub use chunk::COMPRESSION_LEVEL;
+pub use chunk::{COMPRESSION_LEVEL, VALUES_COMPRESSION_LEVEL};
 pub use error::{Error, Result};
 pub use event::{Event, Seq, SyncFunction, ThreadExit};
 pub use event_codec::{EVENT_CODES, EXIT_CODES};

@@ -1,6 +1,7 @@
 //! What the codec of streams needs to know of a block: how much of the stream one execution takes.
 
-use crate::{Block, BlockId, SpEffect};
+use crate::layout::VALUE_SLOTS;
+use crate::{Block, BlockId, Pc, SpEffect};
 
 /// The shape of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,8 +16,15 @@ pub struct Shape {
     pub memory: u32,
     /// Where the counts per instruction start in [`Shapes::running`]; unused when both counts are 0.
     running: u32,
+    /// With sums: the slot of the first value, see [`VALUE_SLOTS`].
+    pub slot: Option<u16>,
     /// The sum of the constant stack-pointer changes after the last recorded stack pointer (of all, if there is none).
     pub sp_change: i64,
+}
+
+/// The slot of the first value of blocks that start here: the upper bits of the address times 2^64 divided by the golden ratio.
+fn slot(start: Pc) -> u16 {
+    (start.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - VALUE_SLOTS.trailing_zeros())) as u16
 }
 
 /// The shapes of all blocks.
@@ -38,6 +46,7 @@ impl Shapes {
             values: values.last().copied().unwrap_or(0),
             memory: block.recorded_addresses(block.instructions.len()) as u32,
             running: 0,
+            slot: (!block.addresses.is_empty()).then(|| slot(block.start())),
             sp_change: 0,
         };
         for instruction in &block.instructions {

@@ -6,13 +6,13 @@
 //! sp bytes u32 | address bytes u32 | event bytes u32
 //! block numbers   items x u32; ESCAPE: the next event stands here
 //! stack pointers  zigzag varint differences, the first to `sp`
-//! addresses       the values that they follow from: zigzag varint differences, the first to `address`
+//! addresses       the values that they follow from: zigzag varint differences, see `ValueSlots`
 //! events          see event_codec
 //! ```
 
 use crate::bytes::{Cursor, put_delta};
 use crate::event_codec;
-use crate::layout::{ESCAPE, MAX_ITEMS, STREAM_HEAD_LEN, TARGET_RAW};
+use crate::layout::{ESCAPE, MAX_ITEMS, STREAM_HEAD_LEN, TARGET_RAW, VALUE_SLOTS};
 use crate::shape::{Shape, Shapes};
 use crate::{Block, BlockId, Event, SpEffect};
 
@@ -33,6 +33,26 @@ pub struct StreamBuffer {
     now: Base,
     /// The last stack pointer in the column (of this chunk; the base's to start with).
     last_sp: u64,
+    /// Empty until the first value of a block with sums.
+    slots: ValueSlots,
+}
+
+/// What the values of blocks with sums are taken differences to: the value with the same number of the last block that started at the same
+/// address, so that a register that advances by a constant from one execution to the next gives one difference, over and over. Addresses that
+/// share a slot disturb each other, which costs bytes and nothing else. At a chunk's start, all slots hold its base.
+#[derive(Debug, Default)]
+struct ValueSlots(Vec<u64>);
+
+impl ValueSlots {
+    /// Gets ready for a chunk with this base.
+    fn begin(&mut self, base: u64) {
+        self.0.clear();
+        self.0.resize(VALUE_SLOTS, base);
+    }
+
+    fn at(&mut self, place: usize) -> &mut u64 {
+        &mut self.0[place % VALUE_SLOTS]
+    }
 }
 
 /// What the differences of a chunk are taken to.
@@ -44,7 +64,7 @@ struct Base {
 }
 
 /// What a chunk's header says of its items.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Whole blocks.
     pub blocks: u32,
@@ -97,25 +117,49 @@ impl StreamBuffer {
         self.ids.push(block.0);
         self.instructions += shape.instructions;
         self.now.sp = sps.last().copied().unwrap_or(self.now.sp).wrapping_add(shape.sp_change as u64);
-        self.push_recorded(sps, values);
+        self.push_recorded(sps, values, shape.slot);
     }
 
     /// Adds one execution of the first `executed` instructions of a block, after which the stack pointer is `sp`.
-    pub fn push_partial(&mut self, block: BlockId, executed: u32, sp: u64, sps: &[u64], values: &[u64]) {
+    pub fn push_partial(
+        &mut self,
+        block: BlockId,
+        slot: Option<u16>,
+        executed: u32,
+        sp: u64,
+        sps: &[u64],
+        values: &[u64],
+    ) {
         self.push_event(&Event::Partial { block, executed });
         self.instructions += executed;
         self.now.sp = sp;
-        self.push_recorded(sps, values);
+        self.push_recorded(sps, values, slot);
     }
 
-    fn push_recorded(&mut self, sps: &[u64], values: &[u64]) {
+    fn push_recorded(&mut self, sps: &[u64], values: &[u64], slot: Option<u16>) {
         for &sp in sps {
             put_delta(&mut self.sps, self.last_sp, sp);
             self.last_sp = sp;
         }
-        for &value in values {
-            put_delta(&mut self.addresses, self.now.address, value);
-            self.now.address = value;
+        match slot {
+            Some(slot) if !values.is_empty() => {
+                if self.slots.0.is_empty() {
+                    self.slots.begin(self.base.address);
+                }
+                self.addresses.reserve(10 * values.len());
+                for (place, &value) in (usize::from(slot)..).zip(values) {
+                    let last = self.slots.at(place);
+                    put_delta(&mut self.addresses, *last, value);
+                    *last = value;
+                }
+                self.now.address = values[values.len() - 1];
+            }
+            _ => {
+                for &value in values {
+                    put_delta(&mut self.addresses, self.now.address, value);
+                    self.now.address = value;
+                }
+            }
         }
         self.sp_count += sps.len() as u32;
         self.address_count += values.len() as u32;
@@ -129,6 +173,11 @@ impl StreamBuffer {
         if let Event::ThreadStart { sp, .. } | Event::SetSp(sp) = *event {
             self.now.sp = sp;
         }
+    }
+
+    /// Whether more than half of its bytes are values of memory addresses.
+    pub fn is_mostly_values(&self) -> bool {
+        self.addresses.len() > self.len() / 2
     }
 
     /// The stack pointer after the last item.
@@ -204,6 +253,9 @@ struct Column {
     position: usize,
     end: usize,
     last: u64,
+    /// What it was before the first.
+    base: u64,
+    slots: ValueSlots,
     /// The values of the current item.
     values: Vec<u64>,
 }
@@ -214,6 +266,23 @@ impl Column {
         let mut cursor = Cursor::new(&payload[self.position..self.end]);
         for _ in 0..count {
             self.last = cursor.delta(self.last)?;
+            self.values.push(self.last);
+        }
+        self.position += cursor.position();
+        Ok(())
+    }
+
+    /// The same for the values of a block with sums.
+    fn decode_in_slots(&mut self, payload: &[u8], count: u32, slot: u16) -> Result<(), String> {
+        self.values.clear();
+        if self.slots.0.is_empty() && count > 0 {
+            self.slots.begin(self.base);
+        }
+        let mut cursor = Cursor::new(&payload[self.position..self.end]);
+        for place in (usize::from(slot)..).take(count as usize) {
+            let last = self.slots.at(place);
+            *last = cursor.delta(*last)?;
+            self.last = *last;
             self.values.push(self.last);
         }
         self.position += cursor.position();
@@ -369,7 +438,10 @@ impl StreamChunk {
         executed: usize,
     ) -> Result<(), String> {
         self.sps.decode(payload, sps)?;
-        self.addresses.decode(payload, values)?;
+        match shape.slot {
+            Some(slot) => self.addresses.decode_in_slots(payload, values, slot)?,
+            None => self.addresses.decode(payload, values)?,
+        }
         self.sums.clear();
         let count = if block.addresses.is_empty() { 0 } else { block.recorded_addresses(executed) };
         let (sp, sps, values) = (self.sp, &self.sps.values, &self.addresses.values);
@@ -412,5 +484,8 @@ fn column(
     if ends != count as usize || bytes.last().is_some_and(|&last| last >= 0x80) {
         return Err(format!("the column of {name} holds {ends} whole numbers; there should be {count}"));
     }
-    Ok(Column { position, end: position + len, last: base, values: std::mem::take(&mut before.values) })
+    let values = std::mem::take(&mut before.values);
+    let mut slots = std::mem::take(&mut before.slots);
+    slots.0.clear();
+    Ok(Column { position, end: position + len, last: base, base, slots, values })
 }

@@ -238,7 +238,7 @@ impl<W: Write> TraceWriter<W> {
             };
         }
         let before = stream.len();
-        stream.push_partial(block, executed, sp, sps, values);
+        stream.push_partial(block, shape.slot, executed, sp, sps, values);
         self.buffered += stream.len() - before;
         if stream.is_full() || self.buffered > MAX_BUFFERED {
             return self.relieve(thread);
@@ -354,8 +354,9 @@ impl<W: Write> TraceWriter<W> {
     fn write_stream(&mut self, thread: usize) -> Result<()> {
         let stream = &mut self.streams[thread].buffer;
         self.buffered -= stream.len();
+        let mostly_values = stream.is_mostly_values();
         let (payload, counts) = stream.take();
-        self.chunk(|encoder| encoder.stream(ThreadId(thread as u32), counts, &payload))
+        self.chunk(|encoder| encoder.stream(ThreadId(thread as u32), counts, &payload, mostly_values))
     }
 
     /// Makes a table chunk where the next entry, of about `len` bytes, would make it too large.
