@@ -41,17 +41,13 @@ pub struct StreamBuffer {
 /// address, so that a register that advances by a constant from one execution to the next gives one difference, over and over. Addresses that
 /// share a slot disturb each other, which costs bytes and nothing else. At a chunk's start, all slots hold its base.
 #[derive(Debug, Default)]
-struct ValueSlots(Vec<u64>);
+struct ValueSlots(Option<Box<[u64; VALUE_SLOTS]>>);
 
 impl ValueSlots {
-    /// Gets ready for a chunk with this base.
-    fn begin(&mut self, base: u64) {
-        self.0.clear();
-        self.0.resize(VALUE_SLOTS, base);
-    }
-
-    fn at(&mut self, place: usize) -> &mut u64 {
-        &mut self.0[place % VALUE_SLOTS]
+    /// The slots of a chunk with this base.
+    #[inline]
+    fn of_chunk(&mut self, base: u64) -> &mut [u64; VALUE_SLOTS] {
+        self.0.get_or_insert_with(|| Box::new([base; VALUE_SLOTS]))
     }
 }
 
@@ -143,12 +139,10 @@ impl StreamBuffer {
         }
         match slot {
             Some(slot) if !values.is_empty() => {
-                if self.slots.0.is_empty() {
-                    self.slots.begin(self.base.address);
-                }
+                let slots = self.slots.of_chunk(self.base.address);
                 self.addresses.reserve(10 * values.len());
                 for (place, &value) in (usize::from(slot)..).zip(values) {
-                    let last = self.slots.at(place);
+                    let last = &mut slots[place % VALUE_SLOTS];
                     put_delta(&mut self.addresses, *last, value);
                     *last = value;
                 }
@@ -275,12 +269,13 @@ impl Column {
     /// The same for the values of a block with sums.
     fn decode_in_slots(&mut self, payload: &[u8], count: u32, slot: u16) -> Result<(), String> {
         self.values.clear();
-        if self.slots.0.is_empty() && count > 0 {
-            self.slots.begin(self.base);
+        if count == 0 {
+            return Ok(());
         }
+        let slots = self.slots.of_chunk(self.base);
         let mut cursor = Cursor::new(&payload[self.position..self.end]);
         for place in (usize::from(slot)..).take(count as usize) {
-            let last = self.slots.at(place);
+            let last = &mut slots[place % VALUE_SLOTS];
             *last = cursor.delta(*last)?;
             self.last = *last;
             self.values.push(self.last);
@@ -485,7 +480,5 @@ fn column(
         return Err(format!("the column of {name} holds {ends} whole numbers; there should be {count}"));
     }
     let values = std::mem::take(&mut before.values);
-    let mut slots = std::mem::take(&mut before.slots);
-    slots.0.clear();
-    Ok(Column { position, end: position + len, last: base, base, slots, values })
+    Ok(Column { position, end: position + len, last: base, base, slots: ValueSlots::default(), values })
 }
