@@ -34,7 +34,8 @@ pub struct TraceWriter<W: Write> {
     /// The first error of writing. Nothing is written after it: what follows would not be where the index says.
     failed: Option<Failure>,
     written: u64,
-    blocks: BlockTable,
+    /// None: they are not kept.
+    blocks: Option<BlockTable>,
     shapes: Shapes,
     modules: u32,
     table: TableBuffer,
@@ -94,7 +95,7 @@ impl<W: Write> TraceWriter<W> {
             encoder,
             failed: None,
             written: 0,
-            blocks: BlockTable::default(),
+            blocks: Some(BlockTable::default()),
             shapes: Shapes::default(),
             modules: 0,
             table: TableBuffer::default(),
@@ -151,13 +152,26 @@ impl<W: Write> TraceWriter<W> {
         }
         self.shapes.push(&block).map_err(|what| Error::Limit { path: self.name.clone(), what })?;
         self.table.add_block(&block);
-        Ok(self.blocks.push(block))
+        let id = BlockId(self.shapes.len() as u32 - 1);
+        if let Some(blocks) = &mut self.blocks {
+            blocks.push(block);
+        }
+        Ok(id)
+    }
+
+    /// Keeps no blocks from now on, so that a block takes some twenty bytes of memory whatever its length. Afterwards there is no
+    /// [`TraceWriter::partial`] and no [`TraceWriter::blocks`].
+    pub fn forget_blocks(&mut self) {
+        self.blocks = None;
     }
 
     /// The blocks added so far.
+    ///
+    /// # Panics
+    /// When they are not kept.
     #[must_use]
     pub fn blocks(&self) -> &BlockTable {
-        &self.blocks
+        self.blocks.as_ref().expect("the blocks are kept")
     }
 
     /// One execution of a whole block. `sps`: the stack pointer after each instruction of it with
@@ -228,15 +242,15 @@ impl<W: Write> TraceWriter<W> {
         let (sp_count, value_count) = self.shapes.partial(&shape, executed);
         assert_lengths([sp_count, value_count], sps, values);
         self.instructions += u64::from(executed);
-        let stream = started(&mut self.streams, thread);
         let mut recorded = sps.iter();
-        let mut sp = stream.sp();
-        for instruction in &self.blocks[block].instructions[..executed as usize] {
+        let mut sp = started(&mut self.streams, thread).sp();
+        for instruction in &self.blocks()[block].instructions[..executed as usize] {
             sp = match instruction.sp {
                 SpEffect::Add(change) => sp.wrapping_add(i64::from(change) as u64),
                 SpEffect::Recorded => *recorded.next().expect("the length was checked"),
             };
         }
+        let stream = started(&mut self.streams, thread);
         let before = stream.len();
         stream.push_partial(block, shape.slot, executed, sp, sps, values);
         self.buffered += stream.len() - before;

@@ -1,7 +1,9 @@
 //! Blocks as they are put together, and found again by what they hold.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use rustc_hash::FxHashMap;
-use trace_format::{Block, BlockId, BlockTable, Pc, SpEffect};
+use trace_format::{Block, BlockId, SpEffect};
 
 use crate::decode::Decoded;
 use crate::ptrace::Registers;
@@ -54,29 +56,59 @@ impl PendingBlock {
     }
 }
 
-/// Finds the number of a block by its content, instructions and bytes.
+/// A block's content in 128 bits: two blocks that differ have the same with a probability of one in 2^64 among four billion.
+type Digest = [u64; 2];
+
+/// Finds the number of a block by its content, instructions and bytes. Takes bounded memory: beyond [`Interner::MOST`] it forgets what it knows, and a
+/// block that comes again gets a second number, which takes room in the file and nothing else.
 #[derive(Debug, Default)]
 pub struct Interner {
-    by_start: FxHashMap<Pc, Vec<BlockId>>,
+    ids: FxHashMap<Digest, BlockId>,
+    bytes: Vec<u8>,
 }
 
 impl Interner {
-    /// The number of this block, if the table has it.
+    /// The most blocks that it knows: 40 MiB of memory.
+    pub const MOST: usize = 900_000;
+
+    /// The number of this block, if it is known.
     #[must_use]
-    pub fn find(&self, block: &Block, table: &BlockTable) -> Option<BlockId> {
-        self.by_start.get(&block.start())?.iter().copied().find(|&id| table[id] == *block)
+    pub fn find(&mut self, block: &Block) -> Option<BlockId> {
+        let digest = self.digest(block);
+        self.ids.get(&digest).copied()
     }
 
     /// Notes the number that a block got.
-    pub fn insert(&mut self, start: Pc, id: BlockId) {
-        let ids = self.by_start.entry(start).or_default();
-        // Newest first: where code changes, the latest version is the one that runs.
-        ids.insert(0, id);
+    pub fn insert(&mut self, block: &Block, id: BlockId) {
+        if self.ids.len() >= Self::MOST {
+            self.ids.clear();
+        }
+        let digest = self.digest(block);
+        self.ids.insert(digest, id);
+    }
+
+    fn digest(&mut self, block: &Block) -> Digest {
+        // What instructions do follows from their bytes; whether the addresses of their operands are recorded does not.
+        self.bytes.clear();
+        for instruction in &block.instructions {
+            self.bytes.extend(instruction.pc.0.to_le_bytes());
+            self.bytes.extend([instruction.len, instruction.memory]);
+        }
+        self.bytes.extend(&block.code);
+        [1u8, 2].map(|seed| {
+            let mut hasher = DefaultHasher::new();
+            hasher.write_u8(seed);
+            hasher.write(&self.bytes);
+            block.addresses.hash(&mut hasher);
+            hasher.finish()
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use trace_format::Pc;
+
     use super::*;
     use crate::decode::InstructionDecoder;
     use crate::ptrace::no_registers;
@@ -93,16 +125,15 @@ mod tests {
 
     #[test]
     fn blocks_are_told_apart_by_their_bytes() {
-        let (mut table, mut interner) = (BlockTable::default(), Interner::default());
+        let mut interner = Interner::default();
         // mov eax, 1 and mov eax, 2 differ in nothing else.
         let [one, two] = [pending(&[&[0xb8, 1, 0, 0, 0]]).block, pending(&[&[0xb8, 2, 0, 0, 0]]).block];
-        for block in [&one, &two] {
-            assert_eq!(interner.find(block, &table), None);
-            let id = table.push(block.clone());
-            interner.insert(block.start(), id);
+        for (block, id) in [(&one, 0), (&two, 1)] {
+            assert_eq!(interner.find(block), None);
+            interner.insert(block, BlockId(id));
         }
-        assert_eq!(interner.find(&one, &table), Some(BlockId(0)));
-        assert_eq!(interner.find(&two, &table), Some(BlockId(1)));
+        assert_eq!(interner.find(&one), Some(BlockId(0)));
+        assert_eq!(interner.find(&two), Some(BlockId(1)));
     }
 
     #[test]

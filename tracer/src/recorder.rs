@@ -49,8 +49,10 @@ impl Recorder {
             cpu: processor(),
             memory: options.memory,
         };
+        let mut writer = TraceWriter::new(file, path, &meta)?;
+        writer.forget_blocks();
         Ok(Recorder {
-            writer: TraceWriter::new(file, path, &meta)?,
+            writer,
             blocks: Interner::default(),
             symbols: FxHashSet::default(),
             next_seq: 0,
@@ -174,10 +176,9 @@ impl Recorder {
     }
 
     fn find_or_add(&mut self, block: &Block, modules: &ModuleMap) -> trace_format::Result<BlockId> {
-        if let Some(id) = self.blocks.find(block, self.writer.blocks()) {
+        if let Some(id) = self.blocks.find(block) {
             return Ok(id);
         }
-        let start = block.start();
         // A block may go through several functions, where it follows calls.
         let mut known: Option<Range<u64>> = None;
         for instruction in &block.instructions {
@@ -192,7 +193,7 @@ impl Recorder {
             }
         }
         let id = self.writer.add_block(block.clone())?;
-        self.blocks.insert(start, id);
+        self.blocks.insert(block, id);
         Ok(id)
     }
 

@@ -117,6 +117,16 @@ impl SharedMemory {
         }
     }
 
+    /// Takes memory out of this process's own until it is next used. It keeps what it holds.
+    pub fn look_away(&self, offset: usize, len: usize) {
+        self.check(offset, len);
+        let (start, end) = (offset.next_multiple_of(PAGE), (offset + len) / PAGE * PAGE);
+        if start < end {
+            // SAFETY: whole pages of a shared mapping, in range: they stay in the file, and are mapped again when they are touched.
+            unsafe { libc::madvise(self.base.as_ptr().add(start).cast(), end - start, libc::MADV_DONTNEED) };
+        }
+    }
+
     /// Stores one byte.
     pub fn patch_byte(&self, offset: usize, value: u8) {
         self.check(offset, 1);
@@ -186,6 +196,8 @@ mod tests {
         memory.store(4096, 2);
         memory.give_back(8, 8184);
         assert_eq!((memory.load(4088), memory.load(4096)), (1, 0));
+        memory.look_away(0, 8192);
+        assert_eq!(memory.load(4088), 1, "out of sight is not gone");
     }
 
     #[test]

@@ -13,6 +13,9 @@ use crate::modules::{ModuleMap, Region, regions};
 use crate::ptrace::{self, Address, Tid};
 use crate::sync_functions::{Argument, Role};
 
+/// The most pages of it that are kept: 4 MiB.
+const MOST_PAGES: usize = 1024;
+
 /// What is known of a process's code.
 pub struct ProgramCode {
     /// A stopped thread through which memory is read.
@@ -77,22 +80,17 @@ impl ProgramCode {
         self.regions_known = false;
     }
 
-    /// The pages in this memory that were read, or protected.
-    #[must_use]
-    pub fn known_within(&self, start: u64, end: u64) -> Vec<u64> {
+    /// Forgets what is known of the pages in this memory.
+    pub fn forget(&mut self, start: u64, end: u64) {
         if (end - start) / PAGE < (self.pages.len() + self.protected.len()) as u64 {
-            let known = |page: &u64| self.pages.contains_key(page) || self.protected.contains(page);
-            (start..end).step_by(PAGE as usize).filter(known).collect()
+            for page in (start..end).step_by(PAGE as usize) {
+                self.pages.remove(&page);
+                self.protected.remove(&page);
+            }
         } else {
-            let known = self.pages.keys().chain(&self.protected);
-            known.copied().filter(|page| (start..end).contains(page)).collect()
+            self.pages.retain(|page, _| !(start..end).contains(page));
+            self.protected.retain(|page| !(start..end).contains(page));
         }
-    }
-
-    /// Forgets what is known of a page.
-    pub fn forget(&mut self, page: u64) {
-        self.pages.remove(&page);
-        self.protected.remove(&page);
     }
 
     /// Forgets all that was read, and which functions were found where.
@@ -150,6 +148,9 @@ impl ProgramCode {
 
     fn page(&mut self, page: u64) -> Option<&[u8; PAGE as usize]> {
         if !self.pages.contains_key(&page) {
+            if self.pages.len() >= MOST_PAGES {
+                self.pages.clear();
+            }
             let read = self.read_page(page);
             self.pages.insert(page, read);
         }

@@ -17,6 +17,8 @@ use crate::ptrace::{self, Address, SharedMemory, Tid};
 const HASH: u64 = 0x9e37_79b9_7f4a_7c15;
 /// How full the second table may get: beyond, searches in it take long.
 const SECOND_LIMIT: u64 = SECOND_ENTRIES / 4 * 3;
+/// So many buffers may stay mapped into this process once they have been read; where a program has more threads at once, none does.
+const SLOTS_IN_SIGHT: u32 = 128;
 /// Room that a cache must have for one more superblock with all that belongs to it.
 const RESERVE: u64 = 64 << 10;
 /// How far a jump reaches, less the length of a cache.
@@ -375,6 +377,7 @@ impl Space {
 
     /// The thread of this slot is gone.
     pub fn give_slot_back(&mut self, slot: u32) {
+        self.slots.give_back(self.place(slot, PAGE), BUFFER_LEN as usize);
         self.free_slots.push(slot);
     }
 
@@ -433,6 +436,9 @@ impl Space {
         // What is written when a full buffer is left lies in the page behind it, which only the program may not touch.
         let length = pointer.saturating_sub(self.buffer(slot)).min(SLOT_LEN - PAGE);
         self.slots.read_words(self.place(slot, PAGE), words, (length / 4) as usize);
+        if self.next_slot > SLOTS_IN_SIGHT && length > PAGE {
+            self.slots.look_away(self.place(slot, PAGE), BUFFER_LEN as usize);
+        }
     }
 
     /// Writes bytes of records at this address. The page behind the buffer takes them too.

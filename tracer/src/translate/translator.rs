@@ -411,8 +411,13 @@ impl Translator {
     pub fn memory_changed(&mut self, start: u64, length: u64) {
         let (start, end) = (start & !(PAGE - 1), start.saturating_add(length).next_multiple_of(PAGE));
         self.code.map_changed();
-        for page in self.code.known_within(start, end) {
-            self.code.forget(page);
+        self.code.forget(start, end);
+        let translated: Vec<u64> = if (end - start) / PAGE < self.page_superblocks.len() as u64 {
+            (start..end).step_by(PAGE as usize).filter(|page| self.page_superblocks.contains_key(page)).collect()
+        } else {
+            self.page_superblocks.keys().copied().filter(|page| (start..end).contains(page)).collect()
+        };
+        for page in translated {
             for number in self.page_superblocks.remove(&page).unwrap_or_default() {
                 let head = self.superblock(number).head;
                 if self.by_head.get(&head) == Some(&number) {
