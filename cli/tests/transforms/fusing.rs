@@ -1,0 +1,82 @@
+//! What the transformations do to programs, seen in their machine code.
+
+use std::fs;
+
+use crate::folder::{Folder, TWO_CALLS, lockstep, root};
+
+fn build_divide(folder: &Folder, pass: &str) {
+    let (workloads, to) = (root().join("workloads"), format!("divide.{pass}"));
+    let include = format!("-I{}", workloads.join("include").display());
+    let source = workloads.join("divide/divide.c").display().to_string();
+    let words = ["cc", "--transform", pass, "--", "-O3", "-std=gnu11", &include, &source, "-o", &to, "-pthread"];
+    folder.succeed(lockstep(), &words);
+}
+
+/// Fetches of a program under a heuristic.
+fn fetches(folder: &Folder, program: &str, heuristic: &str, threads: &str) -> f64 {
+    folder.succeed(lockstep(), &["trace", "-o", "trace.bin", program, "-p", threads]);
+    let rows = folder.succeed(lockstep(), &["replay", "-H", heuristic, "--json", "trace.bin"]);
+    let rows: serde_json::Value = serde_json::from_str(&rows).unwrap();
+    rows["results"][0]["fetches"].as_f64().unwrap()
+}
+
+#[test]
+fn divide_is_called_once_after_fusion_and_needs_little_more_than_half_the_fetches() {
+    let folder = Folder::with(&[]);
+    build_divide(&folder, "none");
+    build_divide(&folder, "fcs");
+    assert_eq!((folder.calls("divide.none", "divide"), folder.calls("divide.fcs", "divide")), (2, 1));
+    for threads in ["4", "8"] {
+        for heuristic in ["minsp-pc", "minpc"] {
+            let before = fetches(&folder, "./divide.none", heuristic, threads);
+            let after = fetches(&folder, "./divide.fcs", heuristic, threads);
+            assert!(after < 0.55 * before, "{heuristic} with {threads} threads: {before} before, {after} after");
+        }
+    }
+}
+
+#[test]
+fn where_there_is_nothing_to_fuse_the_object_code_is_that_of_none() {
+    let nothing = "int one(int), two(int);\n\
+        int f(int a) { int s = 0; for (int i = 0; i < a; i++) { if (i & 3) s += one(i); else s -= two(s); } return s; }\n\
+        int g(int a, int *p) { switch (a) { case 1: return *p; case 2: return one(*p); case 5: return two(7); } return a; }\n";
+    let folder = Folder::with(&[("a.c", nothing)]);
+    for pass in transform::REGISTRY {
+        let object = format!("{}.o", pass.name);
+        folder.succeed(lockstep(), &["cc", "--transform", pass.name, "--", "-O3", "-c", "a.c", "-o", &object]);
+        let same = fs::read(folder.path(&object)).unwrap() == fs::read(folder.path("none.o")).unwrap();
+        assert!(same, "{}", pass.name);
+    }
+}
+
+#[test]
+fn ir_goes_in_and_comes_out_as_text_or_bitcode() {
+    let folder = Folder::with(&[("pick.c", TWO_CALLS)]);
+    folder.succeed("clang-19", &["-O3", "-c", "-emit-llvm", "-gline-tables-only", "pick.c", "-o", "in.bc"]);
+    let report = folder.succeed(lockstep(), &["transform", "--pass", "fcs", "in.bc", "-o", "out.bc", "--report"]);
+    assert!(report.starts_with("fcs taken: pick: work at pick.c:4 and pick.c:4"), "{report}");
+    let text = folder.succeed(lockstep(), &["transform", "--pass", "none", "out.bc", "-o", "-"]);
+    assert_eq!(text.matches("call i32 @work").count(), 1, "{text}");
+    let unchanged =
+        folder.succeed(lockstep(), &["transform", "--pass", "fcs", "--threshold", "1000000", "in.bc", "--report"]);
+    assert!(unchanged.contains("fcs left: pick") && unchanged.contains("no profit"), "{unchanged}");
+}
+
+#[test]
+fn what_is_no_ir_is_refused_with_the_files_name() {
+    let folder = Folder::with(&[("a.bc", "int main(void);\n")]);
+    let output = folder.run(lockstep(), &["transform", "--pass", "fcs", "a.bc"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(3));
+    assert!(said.starts_with("lockstep: a.bc: this is no LLVM IR"), "{said}");
+    let missing = folder.run(lockstep(), &["transform", "--pass", "fcs", "missing.bc"]);
+    assert_eq!(missing.status.code(), Some(3));
+}
+
+#[test]
+fn the_list_names_every_pass() {
+    let list = Folder::with(&[]).succeed(lockstep(), &["transform", "--list"]);
+    for pass in transform::REGISTRY {
+        assert!(list.lines().any(|line| line.starts_with(pass.name)), "{} is not in {list}", pass.name);
+    }
+}
