@@ -35,6 +35,18 @@ pub const REGISTRY: &[Pass] = &[
         source: "Teixeira, Collange, Pereira, SBAC-PAD 2015",
         run: passes::fcs::run,
     },
+    Pass {
+        name: "tail-merge",
+        summary: "lets arms that end with the same instructions share them",
+        source: "a baseline of the paper of fcs",
+        run: passes::tail_merge::run,
+    },
+    Pass {
+        name: "branch-fusion",
+        summary: "merges arms without calls instruction by instruction, with selects for operands that differ",
+        source: "Coutinho, Sampaio, Pereira, Meira, PACT 2011",
+        run: passes::branch_fusion::run,
+    },
 ];
 
 /// How passes decide.

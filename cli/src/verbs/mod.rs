@@ -3,6 +3,7 @@
 #[cfg(feature = "transform")]
 pub(crate) mod cc;
 pub(crate) mod check;
+pub(crate) mod compare;
 pub(crate) mod diff;
 pub(crate) mod dump;
 pub(crate) mod heuristics;

@@ -147,7 +147,7 @@ fn assembly_bitcode_and_ir_text_are_made_of_the_transformed_program() {
 #[test]
 fn temporary_files_can_be_kept() {
     let folder = two_files();
-    folder.compiles(&["-O3", "-save-temps", "pick.c", "work.c", "-o", "program"]);
+    folder.compiles(&["-O3", "-g0", "-save-temps", "pick.c", "work.c", "-o", "program"]);
     assert!(folder.path("pick.i").exists() && folder.path("pick.s").exists());
     assert_eq!((folder.succeed("./program", &[]), folder.calls("program", "work")), (printed(), 1));
 }

@@ -5,6 +5,7 @@
 mod efficiency;
 mod fetches;
 mod histogram;
+mod speedup;
 
 use crate::{Picture, PlotOptions, Row};
 
@@ -21,4 +22,5 @@ pub trait Chart: Sync {
 }
 
 /// Every kind of chart; the first is the one drawn when none is named.
-pub static CHARTS: [&dyn Chart; 3] = [&efficiency::Efficiency, &fetches::Fetches, &histogram::Histogram];
+pub static CHARTS: [&dyn Chart; 4] =
+    [&efficiency::Efficiency, &fetches::Fetches, &histogram::Histogram, &speedup::Speedup];

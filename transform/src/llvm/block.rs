@@ -198,6 +198,18 @@ impl<'m> Block<'m> {
         head
     }
 
+    /// Takes the block, with what is left in it, out of the function.
+    ///
+    /// # Panics
+    /// When it can still be entered.
+    pub fn erase(self) {
+        assert!(self.entering().is_empty() && !self.has_address(), "a block that can be entered is erased");
+        self.instructions().into_iter().for_each(Instruction::erase);
+        // SAFETY: the block is in a function (`nowhere` is handed to nobody), and nothing leads to it.
+        unsafe { LLVMRemoveBasicBlockFromParent(self.raw) };
+        self.module.bury_block(self.raw);
+    }
+
     /// Whether it ends with a plain branch or a switch.
     #[must_use]
     pub fn ends_with_branch(self) -> bool {

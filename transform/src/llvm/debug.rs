@@ -39,34 +39,21 @@ impl<'m> Instruction<'m> {
         // block has a subprogram wherever its instructions have locations, since the verifier wants it so.
         unsafe {
             let (a, b) = (LLVMInstructionGetDebugLoc(one.raw()), LLVMInstructionGetDebugLoc(other.raw()));
-            if a.is_null() || b.is_null() {
-                let function = self.block().map(super::Block::function);
-                let subprogram = function.map_or(ptr::null_mut(), |f| LLVMGetSubprogram(f.raw()));
-                let location = if subprogram.is_null() {
-                    ptr::null_mut()
-                } else {
-                    LLVMDIBuilderCreateDebugLocation(self.module().context(), 0, 0, subprogram, ptr::null_mut())
-                };
-                LLVMInstructionSetDebugLoc(self.raw(), location);
-                return;
-            }
-            let inlined = (LLVMDILocationGetInlinedAt(a), LLVMDILocationGetInlinedAt(b));
-            let scopes = (LLVMDILocationGetScope(a), LLVMDILocationGetScope(b));
             let context = self.module().context();
-            let location = if a == b {
-                a
-            } else if scopes.0 == scopes.1 && inlined.0 == inlined.1 {
+            let of_one_scope = !a.is_null()
+                && !b.is_null()
+                && LLVMDILocationGetScope(a) == LLVMDILocationGetScope(b)
+                && LLVMDILocationGetInlinedAt(a) == LLVMDILocationGetInlinedAt(b);
+            let subprogram = self.block().map_or(ptr::null_mut(), |block| LLVMGetSubprogram(block.function().raw()));
+            let location = if of_one_scope {
                 let lines = (LLVMDILocationGetLine(a), LLVMDILocationGetLine(b));
                 let line = if lines.0 == lines.1 { lines.0 } else { 0 };
-                LLVMDIBuilderCreateDebugLocation(context, line, 0, scopes.0, inlined.0)
+                let (scope, inlined) = (LLVMDILocationGetScope(a), LLVMDILocationGetInlinedAt(a));
+                LLVMDIBuilderCreateDebugLocation(context, line, 0, scope, inlined)
+            } else if subprogram.is_null() {
+                ptr::null_mut()
             } else {
-                let function = self.block().map(super::Block::function);
-                let subprogram = function.map_or(ptr::null_mut(), |f| LLVMGetSubprogram(f.raw()));
-                if subprogram.is_null() {
-                    ptr::null_mut()
-                } else {
-                    LLVMDIBuilderCreateDebugLocation(context, 0, 0, subprogram, ptr::null_mut())
-                }
+                LLVMDIBuilderCreateDebugLocation(context, 0, 0, subprogram, ptr::null_mut())
             };
             LLVMInstructionSetDebugLoc(self.raw(), location);
         }

@@ -25,6 +25,8 @@ pub struct Module {
     complaints: Box<RefCell<Vec<String>>>,
     /// Unlinked instructions; they use nothing but poison and the block below.
     erased: RefCell<Vec<LLVMValueRef>>,
+    /// Unlinked blocks, empty.
+    erased_blocks: RefCell<Vec<LLVMBasicBlockRef>>,
     /// In no function: what erased terminators lead to.
     nowhere: LLVMBasicBlockRef,
 }
@@ -74,7 +76,15 @@ impl Module {
         let (builder, nowhere) = unsafe {
             (LLVMCreateBuilderInContext(context), LLVMCreateBasicBlockInContext(context, c"nowhere".as_ptr()))
         };
-        Ok(Module { raw, context, builder, complaints, erased: RefCell::default(), nowhere })
+        Ok(Module {
+            raw,
+            context,
+            builder,
+            complaints,
+            erased: RefCell::default(),
+            erased_blocks: RefCell::default(),
+            nowhere,
+        })
     }
 
     /// Checks that the module is well formed.
@@ -179,6 +189,11 @@ impl Module {
         self.builder
     }
 
+    /// Takes over an empty block that is in no function and to which nothing leads.
+    pub(super) fn bury_block(&self, block: LLVMBasicBlockRef) {
+        self.erased_blocks.borrow_mut().push(block);
+    }
+
     /// Takes over an instruction that is in no block and that nothing uses any more.
     pub(super) fn bury(&self, instruction: LLVMValueRef) {
         self.erased.borrow_mut().push(instruction);
@@ -189,12 +204,15 @@ impl Drop for Module {
     fn drop(&mut self) {
         self.sweep();
         // SAFETY: each is disposed of once, the context last. A block can be deleted with its function only: `nowhere`, to which nothing leads any
-        // more since what was erased is gone, gets one, which goes with the module.
+        // more since what was erased is gone, and the erased ones get one, which goes with the module.
         unsafe {
             LLVMDisposeBuilder(self.builder);
             let of_type = LLVMFunctionType(LLVMVoidTypeInContext(self.context), ptr::null_mut(), 0, 0);
             let grave = LLVMAddFunction(self.raw, c"".as_ptr(), of_type);
             LLVMAppendExistingBasicBlock(grave, self.nowhere);
+            for block in self.erased_blocks.take() {
+                LLVMAppendExistingBasicBlock(grave, block);
+            }
             LLVMDisposeModule(self.raw);
             LLVMContextDispose(self.context);
         }

@@ -1,0 +1,281 @@
+//! `lockstep compare`: traces two builds of a program, replays both, and shows what the second one bought.
+
+use std::ffi::OsString;
+use std::io::{Write, stdout};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use heuristics::Spec;
+use replay::{Outcome, Setting};
+use report::{Columns, PlotOptions};
+use serde_json::json;
+use trace_format::Trace;
+
+use crate::exit;
+use crate::output::Output;
+use crate::selection::{self, Selection};
+use crate::table::{Align, aligned, grouped, percent};
+
+/// Trace two builds of a program, replay both, and show them side by side
+///
+/// As in: lockstep compare fft.none fft.fcs -- -p 16. Both are run with the same arguments and must print the same.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The build to compare with
+    before: PathBuf,
+
+    /// The build that was changed
+    after: PathBuf,
+
+    /// Reconvergence heuristics: a name, or name:parameter=value, several with commas, or all (see `lockstep heuristics`)
+    #[arg(long, short = 'H', value_name = "LIST", default_value = "all")]
+    heuristic: Vec<String>,
+
+    #[command(flatten)]
+    selection: Selection,
+
+    /// Print JSON instead of the table
+    #[arg(long)]
+    json: bool,
+
+    /// Write the rows of both to FILE, as `replay --csv` does (- for standard output, instead of the table)
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+
+    /// Draw fetches before and after, with the speed-up above, into FILE (svg)
+    #[arg(long, value_name = "FILE")]
+    chart: Option<PathBuf>,
+
+    /// Keep the traces in this folder, as BEFORE.bin and AFTER.bin with the builds' file names
+    #[arg(long, value_name = "FOLDER")]
+    keep: Option<PathBuf>,
+
+    /// The arguments of both
+    #[arg(last = true, value_name = "ARGUMENTS")]
+    arguments: Vec<OsString>,
+}
+
+/// A build, traced and replayed.
+struct Side {
+    setting: Setting,
+    outcomes: Vec<Outcome>,
+    printed: Vec<u8>,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let specs = specs(&args.heuristic)?;
+    let scratch = Scratch::new(args)?;
+    let [before, after] = [&args.before, &args.after].map(|program| side(args, program, &scratch, &specs));
+    let (before, after) = (before?, after?);
+    if before.printed != after.printed {
+        eprintln!("lockstep: the two builds print different things: they do not compute the same");
+    }
+    write_rows(args, &before, &after)?;
+    draw(args, &before, &after, &scratch)?;
+    show(args, &before, &after)?;
+    let complete = |side: &Side| side.outcomes.iter().any(Outcome::is_complete);
+    Ok(if complete(&before) && complete(&after) { ExitCode::SUCCESS } else { ExitCode::from(exit::DEADLOCK) })
+}
+
+/// The heuristics asked for, each once, in order.
+fn specs(lists: &[String]) -> Result<Vec<Spec>, heuristics::ParseError> {
+    let mut specs: Vec<Spec> = Vec::new();
+    for list in lists {
+        for spec in Spec::parse_list(list)? {
+            if !specs.iter().any(|s| s.to_string() == spec.to_string()) {
+                specs.push(spec);
+            }
+        }
+    }
+    Ok(specs)
+}
+
+/// Where the traces are put.
+struct Scratch {
+    folder: PathBuf,
+    keep: bool,
+}
+
+impl Scratch {
+    fn new(args: &Args) -> replay::Result<Scratch> {
+        let own = || std::env::temp_dir().join(format!("lockstep-compare-{}", std::process::id()));
+        let folder = args.keep.clone().unwrap_or_else(own);
+        let made = std::fs::create_dir_all(&folder);
+        made.map_err(|source| replay::Error::Write { path: folder.clone(), source })?;
+        Ok(Scratch { folder, keep: args.keep.is_some() })
+    }
+
+    /// Where the trace of a build goes. Builds of one name in two folders must not overwrite each other.
+    fn trace_of(&self, program: &Path, args: &Args) -> PathBuf {
+        let name = |path: &Path| path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+        let alike = name(&args.before) == name(&args.after);
+        let suffix = match (alike, program == args.before) {
+            (false, _) => "",
+            (true, true) => ".before",
+            (true, false) => ".after",
+        };
+        self.folder.join(format!("{}{suffix}.bin", name(program)))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if !self.keep {
+            // Left-over files in the folder for temporary ones are the worst that can come of a failure.
+            let _ = std::fs::remove_dir_all(&self.folder);
+        }
+    }
+}
+
+/// Traces and replays a build.
+fn side(args: &Args, program: &Path, scratch: &Scratch, specs: &[Spec]) -> anyhow::Result<Side> {
+    let path = scratch.trace_of(program, args);
+    let printed = trace(args, program, &path)?;
+    let trace = selection::open(&path)?;
+    let view = args.selection.view(&trace)?;
+    eprintln!("{}: {}", program.display(), view.summary());
+    let outcomes = replay::replay(&view, specs, &args.selection.options(), None, &|_, _| {})?;
+    let setting = setting(args, &path, &trace, &view);
+    Ok(Side { setting, outcomes, printed })
+}
+
+/// Records a run; what the program printed. The recording is a process of its own, so that its output can be caught.
+fn trace(args: &Args, program: &Path, to: &Path) -> anyhow::Result<Vec<u8>> {
+    // A bare name is a file here, as for the reader of this command line, not a program of PATH.
+    let program = if program.components().count() == 1 { Path::new(".").join(program) } else { program.to_owned() };
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg("trace").arg("-o").arg(to).arg("--").arg(&program).args(&args.arguments);
+    let output = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit()).output()?;
+    if !output.status.success() {
+        let text = format!("{}: the traced run failed: {}", program.display(), output.status);
+        return Err(replay::Error::Request(text).into());
+    }
+    Ok(output.stdout)
+}
+
+fn setting(args: &Args, path: &Path, trace: &Trace, view: &replay::view::View) -> Setting {
+    Setting {
+        trace: path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned(),
+        command: trace.meta().command.join(" "),
+        region: view.summary().region.clone(),
+        code: args.selection.code.to_string(),
+        locks: args.selection.locks.to_string(),
+        group: args.selection.group.to_string(),
+        threads: trace.threads().len(),
+    }
+}
+
+/// The rows of both: those of the first, then those of the second.
+fn write_rows(args: &Args, before: &Side, after: &Side) -> anyhow::Result<()> {
+    let Some(path) = &args.csv else { return Ok(()) };
+    let mut out = Output::create(path)?;
+    let name = out.path();
+    out.write_all(&rows(before, after, &name)?)?;
+    Ok(out.finish()?)
+}
+
+fn rows(before: &Side, after: &Side, name: &Path) -> replay::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    replay::write_csv(&before.setting, &before.outcomes, &mut bytes, name)?;
+    let mut second = Vec::new();
+    replay::write_csv(&after.setting, &after.outcomes, &mut second, name)?;
+    let header = second.iter().position(|&b| b == b'\n').map_or(0, |end| end + 1);
+    bytes.extend_from_slice(&second[header..]);
+    Ok(bytes)
+}
+
+fn draw(args: &Args, before: &Side, after: &Side, scratch: &Scratch) -> anyhow::Result<()> {
+    let Some(path) = &args.chart else { return Ok(()) };
+    // Charts are made of rows in a file, so that any of them can be made again.
+    let file = scratch.folder.join(format!("rows-{}.csv", std::process::id()));
+    let write_error = |source| replay::Error::Write { path: file.clone(), source };
+    std::fs::write(&file, rows(before, after, &file)?).map_err(write_error)?;
+    let rows = report::read_rows(&file)?;
+    std::fs::remove_file(&file).map_err(write_error)?;
+    Ok(report::plot(&rows, Some("speedup"), &PlotOptions { columns: Columns::One }, path)?)
+}
+
+fn show(args: &Args, before: &Side, after: &Side) -> anyhow::Result<()> {
+    let text = if args.json {
+        format!("{}\n", serde_json::to_string_pretty(&to_json(before, after))?)
+    } else if args.csv.as_ref().is_some_and(|path| path.as_os_str() == "-") {
+        return Ok(());
+    } else {
+        table(before, after)
+    };
+    stdout().write_all(text.as_bytes())?;
+    Ok(stdout().flush()?)
+}
+
+/// The heuristics that came to their end on both sides.
+fn pairs<'a>(before: &'a Side, after: &'a Side) -> impl Iterator<Item = (&'a Outcome, &'a Outcome)> {
+    let both = before.outcomes.iter().zip(&after.outcomes);
+    both.filter(|(old, new)| old.is_complete() && new.is_complete())
+}
+
+fn table(before: &Side, after: &Side) -> String {
+    let mut rows = vec![
+        ["heuristic", "fetches", "after", "speed-up", "divergent", "after", "efficiency", "after"].map(str::to_owned),
+    ];
+    let ratio = |old: u64, new: u64| if new == 0 { String::new() } else { format!("{:.3}", old as f64 / new as f64) };
+    for (old, new) in pairs(before, after) {
+        let (a, b) = (old.counts.fetches(), new.counts.fetches());
+        let efficiency = |o: &Outcome| o.simt_efficiency().map_or_else(String::new, percent);
+        let divergent = |o: &Outcome| grouped(o.counts.divergent_instructions);
+        let cells = [grouped(a), grouped(b), ratio(a, b), divergent(old), divergent(new)];
+        let [a, b, speedup, d, e] = cells;
+        rows.push([old.heuristic.clone(), a, b, speedup, d, e, efficiency(old), efficiency(new)]);
+    }
+    let bound = |name: &str, of: fn(&Outcome) -> u64| {
+        let (a, b) = (before.outcomes.first().map_or(0, of), after.outcomes.first().map_or(0, of));
+        let none = String::new;
+        [name.to_owned(), grouped(a), grouped(b), ratio(a, b), none(), none(), none(), none()]
+    };
+    rows.push(bound("(least possible)", |o| o.lower_bound));
+    rows.push(bound("(nothing shared)", |o| o.upper_bound));
+    let mut text = aligned(&rows, |column| if column == 0 { Align::Left } else { Align::Right });
+    for side in [before, after] {
+        for outcome in side.outcomes.iter().filter(|o| !o.is_complete()) {
+            text += &format!("{}: {}\n", side.setting.trace, outcome.status());
+        }
+    }
+    text + &legend(before, after)
+}
+
+fn legend(before: &Side, after: &Side) -> String {
+    let instructions = |side: &Side| side.outcomes.first().map_or(0, |o| o.upper_bound);
+    let (a, b) = (instructions(before), instructions(after));
+    let change = if a == 0 { 0.0 } else { 100.0 * (b as f64 - a as f64) / a as f64 };
+    let warps = |side: &Side| side.outcomes.first().map_or((0, 0), |o| (o.warps, o.warp_size));
+    let (count, size) = warps(before);
+    format!(
+        "thread instructions: {} before, {} after ({change:+.2}%)\n\
+         fetches: warp instructions of {count} warp{} of {size} lanes; divergent: thread instructions in fetches with fewer active lanes than live ones\n\
+         speed-up: fetches before / fetches after; efficiency: thread instructions / (fetches x {size})\n",
+        grouped(a),
+        grouped(b),
+        if count == 1 { "" } else { "s" },
+    )
+}
+
+fn to_json(before: &Side, after: &Side) -> serde_json::Value {
+    let numbers = |o: &Outcome| {
+        json!({
+            "fetches": o.counts.fetches(),
+            "thread_instructions": o.counts.thread_instructions(),
+            "divergent_instructions": o.counts.divergent_instructions,
+            "simt_efficiency": o.simt_efficiency(),
+            "lower_bound": o.lower_bound,
+        })
+    };
+    let results = pairs(before, after).map(|(old, new)| {
+        let speedup = old.counts.fetches() as f64 / new.counts.fetches().max(1) as f64;
+        json!({ "heuristic": old.heuristic, "before": numbers(old), "after": numbers(new), "speedup": speedup })
+    });
+    json!({
+        "before": before.setting.command,
+        "after": after.setting.command,
+        "same_output": before.printed == after.printed,
+        "results": results.collect::<Vec<_>>(),
+    })
+}

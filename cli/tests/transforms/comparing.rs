@@ -1,0 +1,72 @@
+//! `lockstep compare`.
+
+use crate::folder::{Folder, TWO_CALLS, lockstep};
+
+/// Threads that call `pick`, whose two calls are fused in the second build. `work` must lie before `pick`, or min-pc models reconverge at its entry anyway.
+const MAIN: &str = "#include <pthread.h>\n#include <stdint.h>\n#include <stdio.h>\nint pick(int);\nstatic int results[4];\n\
+    __attribute__((noinline)) int work(int a, int b) { for (int i = 0; i < 50; i++) a = a * 3 + b; return a; }\n\
+    static void *worker(void *p) { int id = (int)(intptr_t)p; results[id] = pick(id); return 0; }\n\
+    int main(int n, char **a) { pthread_t t[4]; (void)a;\n\
+    for (intptr_t i = 0; i < 4; i++) pthread_create(&t[i], 0, worker, (void *)i);\n\
+    for (int i = 0; i < 4; i++) { pthread_join(t[i], 0); printf(\"%d\\n\", results[i] + (n > 1) * LIE); }\n\
+    return n > 2; }\n";
+
+fn builds() -> Folder {
+    let folder = Folder::with(&[("pick.c", TWO_CALLS), ("main.c", MAIN)]);
+    for (pass, lie) in [("none", "-DLIE=0"), ("fcs", "-DLIE=1")] {
+        let words = ["-O2", lie, "main.c", "pick.c", "-o", pass, "-pthread"];
+        folder.succeed(lockstep(), &[&["cc", "--transform", pass, "--"], &words[..]].concat());
+    }
+    folder
+}
+
+#[test]
+fn two_builds_are_traced_replayed_and_shown_side_by_side() {
+    let folder = builds();
+    let files = ["--csv", "rows.csv", "--chart", "chart.svg"];
+    let words = [&["compare", "none", "fcs", "-H", "minpc,minsp-pc", "--json"], &files[..]].concat();
+    let shown: serde_json::Value = serde_json::from_str(&folder.succeed(lockstep(), &words)).unwrap();
+    let results = shown["results"].as_array().unwrap();
+    assert_eq!((results.len(), shown["same_output"].as_bool()), (2, Some(true)));
+    for result in results {
+        let fetches = |side: &str| result[side]["fetches"].as_f64().unwrap();
+        assert!(result["speedup"].as_f64().unwrap() > 1.2, "{result}");
+        assert!((fetches("before") / fetches("after") - result["speedup"].as_f64().unwrap()).abs() < 1e-9);
+        let more = |side: &str| result[side]["thread_instructions"].as_u64().unwrap();
+        assert!(more("after") > more("before"), "the fusion adds jumps and a guard: {result}");
+    }
+    let rows = folder.read("rows.csv");
+    assert_eq!(rows.lines().count(), 5, "a header and two rows of each build: {rows}");
+    let again = folder.succeed(lockstep(), &["diff", "rows.csv", "rows.csv"]);
+    assert!(again.contains("minsp-pc"), "the rows can be read again: {again}");
+    assert!(folder.read("chart.svg").starts_with("<svg"));
+    let table = folder.succeed(lockstep(), &["compare", "none", "fcs", "-H", "minpc"]);
+    assert!(table.contains("thread instructions: ") && table.contains("speed-up"), "{table}");
+}
+
+#[test]
+fn builds_that_print_different_things_are_noted() {
+    let folder = builds();
+    let output = folder.run(lockstep(), &["compare", "none", "fcs", "-H", "minpc", "--", "lie"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && said.contains("print different things"), "{said}");
+}
+
+#[test]
+fn a_build_that_fails_is_not_measured() {
+    let folder = builds();
+    let output = folder.run(lockstep(), &["compare", "none", "fcs", "--", "two", "arguments"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(4));
+    assert!(said.contains("./none: the traced run failed: exit status: 1"), "{said}");
+}
+
+#[test]
+fn traces_are_kept_when_asked_for_under_the_names_of_the_builds() {
+    let folder = builds();
+    folder.succeed(lockstep(), &["compare", "none", "none", "-H", "minpc", "--keep", "traces"]);
+    folder.succeed(lockstep(), &["compare", "none", "fcs", "-H", "minpc", "--keep", "traces"]);
+    for name in ["none.bin", "fcs.bin"] {
+        folder.succeed(lockstep(), &["replay", &format!("traces/{name}")]);
+    }
+}
