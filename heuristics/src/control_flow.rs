@@ -4,13 +4,18 @@
 //! Nodes are places. An edge leads from a place to the one that the same frame ran next: a call's edge leads to where the call
 //! returned to, not into the callee. All functions lie side by side in one graph; a place from which a frame was
 //! left is an exit of its function.
+//!
+//! What no lane did can matter too: a compiler sees both sides of every conditional branch. So where a branch's code bytes are known, there is an
+//! edge to the side that no lane took, if lanes ran the code there (on another way). A side that no lane ever ran is left out:
+//! most of it is error handling that never comes back, and with it hardly a branch would reconverge before its function's end. Indirect jumps
+//! lead where lanes went.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use flowgraph::{Builder, Graph, NodeId, PostDominators, priorities};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{Kind, Pc};
 
 use crate::{PlaceId, Segment, SegmentId, SegmentTable};
@@ -152,7 +157,19 @@ impl Observer {
         self.exits.extend(other.exits);
     }
 
-    /// The graph of all that was seen.
+    /// The sides of branches that no lane took, where lanes came to the code there all the same.
+    fn edges_not_taken(&self, segments: &SegmentTable) -> Vec<(PlaceId, PlaceId)> {
+        let mut seen: FxHashSet<PlaceId> = self.entries.clone();
+        seen.extend(self.edges.iter().flat_map(|(from, to)| [*from, *to]));
+        let of_seen = || segments.iter().map(|(_, segment)| segment).filter(|s| seen.contains(&s.place));
+        let at: FxHashMap<Pc, PlaceId> = of_seen().map(|s| (s.start(), s.place)).collect();
+        let ways = of_seen().filter_map(|s| Some((s.place, s.ways?)));
+        ways.flat_map(|(from, ways)| ways.map(|to| (from, to)))
+            .filter_map(|(from, to)| Some((from, *at.get(&to)?)))
+            .collect()
+    }
+
+    /// The graph of all that was seen, and of what could have been.
     #[must_use]
     pub fn control_flow(&self, segments: &SegmentTable) -> ControlFlow {
         let places = segments.places();
@@ -166,7 +183,9 @@ impl Observer {
         for entry in sorted_by_key(&self.entries, |entry| starts[entry.0 as usize]) {
             graph.edge(root, NodeId(entry.0));
         }
-        for (from, to) in sorted_by_key(&self.edges, |(from, to)| (starts[from.0 as usize], starts[to.0 as usize])) {
+        let mut edges = self.edges.clone();
+        edges.extend(self.edges_not_taken(segments));
+        for (from, to) in sorted_by_key(&edges, |(from, to)| (starts[from.0 as usize], starts[to.0 as usize])) {
             graph.edge(NodeId(from.0), NodeId(to.0));
         }
         let graph = graph.build(root);
@@ -225,4 +244,82 @@ fn sorted_by_key<T: Copy + Ord, K: Ord>(set: &FxHashSet<T>, key: impl Fn(T) -> K
     let mut all: Vec<T> = set.iter().copied().collect();
     all.sort_unstable_by_key(|item| (key(*item), *item));
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use trace_format::{Block, BlockTable, Instruction, SpEffect};
+
+    use super::*;
+
+    fn instruction(pc: u64, len: u8, kind: Kind) -> Instruction {
+        Instruction { pc: Pc(pc), len, kind, sp: SpEffect::Add(0), memory: 0 }
+    }
+
+    /// A program of one-instruction blocks: address, kind, code.
+    fn blocks(all: &[(u64, Kind, &[u8])]) -> SegmentTable {
+        let mut blocks = BlockTable::default();
+        for (pc, kind, code) in all {
+            let instructions = vec![instruction(*pc, code.len() as u8, *kind)];
+            blocks.push(Block { instructions, code: code.to_vec(), ..Block::default() });
+        }
+        SegmentTable::new(&blocks, &[])
+    }
+
+    /// Where the branch at 0x10 reconverges, when lanes run these addresses.
+    fn reconvergence(segments: &SegmentTable, lanes: &[&[u64]]) -> Option<u64> {
+        let id_at = |pc: u64| segments.iter().find(|(_, s)| s.start() == Pc(pc)).map(|(id, _)| id).unwrap();
+        let mut observer = Observer::new(segments);
+        for lane in lanes {
+            lane.iter().for_each(|pc| observer.segment(id_at(*pc), 1));
+            observer.end();
+        }
+        let place = segments[id_at(0x10)].place;
+        observer.control_flow(segments).immediate_post_dominator(place).map(|pc| pc.0)
+    }
+
+    // 10: je 20; 12: je TO; 14: nop; 15: jmp 30; 20: jmp 14; 30: ret.
+    fn program(to: u8) -> SegmentTable {
+        blocks(&[
+            (0x10, Kind::Branch, &[0x74, 0x0E]),
+            (0x12, Kind::Branch, &[0x74, to.wrapping_sub(0x14)]),
+            (0x14, Kind::Plain, &[0x90]),
+            (0x15, Kind::Jump, &[0xEB, 0x19]),
+            (0x20, Kind::Jump, &[0xEB, 0xF2]),
+            (0x30, Kind::Return, &[0xC3]),
+        ])
+    }
+
+    const NOT_TAKEN: [&[u64]; 2] = [&[0x10, 0x12, 0x14, 0x15, 0x30], &[0x10, 0x20, 0x14, 0x15, 0x30]];
+
+    #[test]
+    fn a_side_that_no_lane_took_leads_past_a_meeting_place() {
+        assert_eq!(reconvergence(&program(0x30), &NOT_TAKEN), Some(0x30));
+        // The same as if a lane had taken it.
+        let taken: &[u64] = &[0x10, 0x12, 0x30];
+        assert_eq!(reconvergence(&program(0x30), &[NOT_TAKEN[0], NOT_TAKEN[1], taken]), Some(0x30));
+    }
+
+    #[test]
+    fn a_side_that_was_never_run_moves_nothing() {
+        assert_eq!(reconvergence(&program(0x60), &NOT_TAKEN), Some(0x14));
+    }
+
+    #[test]
+    fn a_side_in_the_middle_of_a_block_begins_a_segment() {
+        // 10: je 20; 12: je 16; 14: nop nop nop nop; 18: ret; 20: jmp 14. The block at 14 is run whole, but could be entered at 16.
+        let mut table = BlockTable::default();
+        let mut push = |pcs: &[(u64, u8, Kind)], code: &[u8]| {
+            let instructions = pcs.iter().map(|(pc, len, kind)| instruction(*pc, *len, *kind)).collect();
+            table.push(Block { instructions, code: code.to_vec(), ..Block::default() });
+        };
+        push(&[(0x10, 2, Kind::Branch)], &[0x74, 0x0E]);
+        push(&[(0x12, 2, Kind::Branch)], &[0x74, 0x02]);
+        let nop = |pc| (pc, 1, Kind::Plain);
+        push(&[nop(0x14), nop(0x15), nop(0x16), nop(0x17), (0x18, 1, Kind::Return)], &[0x90, 0x90, 0x90, 0x90, 0xC3]);
+        push(&[(0x20, 2, Kind::Jump)], &[0xEB, 0xF2]);
+        let segments = SegmentTable::new(&table, &[]);
+        let lanes: [&[u64]; 2] = [&[0x10, 0x12, 0x14, 0x16], &[0x10, 0x20, 0x14, 0x16]];
+        assert_eq!(reconvergence(&segments, &lanes), Some(0x16));
+    }
 }

@@ -12,7 +12,8 @@
 //! spin, and the lane that has the lock waits for them to leave the loop with it (ElTantawy and Aamodt, *MIMD synchronization on
 //! SIMT architectures*, MICRO 2016). Where the top entry waits at a barrier, the next entry below runs.
 //!
-//! *Limitation*: post-dominators come from the edges that the replayed lanes took; a branch that no lane took changes nothing.
+//! *Limitation*: post-dominators come from the code that the replayed lanes ran: the sides of branches that none of them took count where
+//! lanes ran the code there, but code that none ran does not, nor do targets of indirect jumps that none took.
 //!
 //! Worked example: `1 2b 4 6b 8` and `1 2b 6b 8`: lane 1 skips 4. The post-dominator of 2 is 6, so lane 1 waits there: 1, 2 (both), 4 (lane 0),
 //! 6, 8 (both).

@@ -6,6 +6,7 @@
 mod barrier;
 mod block_stack;
 mod control_flow;
+mod direct_branch;
 mod distance;
 mod dual_path;
 mod dwf;

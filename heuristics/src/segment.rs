@@ -1,11 +1,12 @@
 //! Segments: the static program as replay sees it.
 //!
 //! A trace's blocks may begin inside one another. Replay cuts them into *segments*, such that no lane can ever stand
-//! inside a segment while a choice is made: a segment ends before the first address of any block, after an instruction that
-//! transfers control, and after one that changes the stack pointer. Hence pcs and stack pointer of a segment's
+//! inside a segment while a choice is made: a segment ends before the first address of any block, before one to which a conditional branch can
+//! lead, after an instruction that transfers control, and after one that changes the stack pointer. Hence pcs and stack pointer of a segment's
 //! instructions lie between its first pc and the next segment's, and a model that looks at both chooses the same
 //! lanes at each instruction of a segment as at its first. Segments with equal first pc always have equal pcs.
 
+use crate::direct_branch::ways;
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{Block, BlockId, BlockTable, Instruction, Kind, Pc, SpEffect};
 
@@ -30,6 +31,8 @@ pub struct Segment {
     pub addresses: u32,
     /// What its last instruction does to the stack pointer; the others do nothing to it.
     pub sp: SpEffect,
+    /// Where its last instruction can lead, taken and not: of a conditional branch whose code bytes are known.
+    pub ways: Option<[Pc; 2]>,
 }
 
 impl Segment {
@@ -114,7 +117,7 @@ impl SegmentTable {
                         }
                         other.place
                     };
-                    table.push(run, place, (id, first as u32));
+                    table.push(run, place, (id, first as u32), ways(block, first + run.len() - 1));
                     new
                 });
                 ids.push(segment);
@@ -124,11 +127,11 @@ impl SegmentTable {
         if conflicts.is_empty() { Ok(table) } else { Err(conflicts) }
     }
 
-    fn push(&mut self, run: &[Instruction], place: PlaceId, origin: (BlockId, u32)) {
+    fn push(&mut self, run: &[Instruction], place: PlaceId, origin: (BlockId, u32), ways: Option<[Pc; 2]>) {
         let addresses = run.iter().map(|i| u32::from(i.memory)).sum();
         let last = run[run.len() - 1];
         let id = SegmentId(self.segments.len() as u32);
-        let segment = Segment { instructions: run.to_vec(), place, origin, addresses, sp: last.sp };
+        let segment = Segment { instructions: run.to_vec(), place, origin, addresses, sp: last.sp, ways };
         if last.kind.is_call() {
             let mut elided = segment.clone();
             let call = elided.instructions.last_mut().expect("a segment has at least one instruction");
@@ -197,6 +200,8 @@ fn leaders(blocks: &BlockTable, cuts: &[Pc]) -> FxHashSet<Pc> {
     let mut leaders: FxHashSet<Pc> = cuts.iter().copied().collect();
     for (_, block) in blocks.iter() {
         leaders.insert(block.start());
+        // Where a branch could have gone: the control-flow graph has an edge there, so something must begin there.
+        leaders.extend((0..block.instructions.len()).filter_map(|index| ways(block, index)).flatten());
         for pair in block.instructions.windows(2) {
             if pair[0].kind.transfers_control() || pair[0].sp != SpEffect::Add(0) {
                 leaders.insert(pair[1].pc);

@@ -10,7 +10,7 @@
 //! hardware does not know in which blocks of the frontier lanes really stand, and may go through some for no lane at all; such
 //! empty fetches are not among the fetches counted here. It fails, and deadlocks, where `tf-stack` does.
 //!
-//! *Limitation*: the order comes from the edges that the replayed lanes took.
+//! *Limitation*: the order comes from the code that the replayed lanes ran, as in `ipdom`.
 //!
 //! Worked example: a function that calls itself once for lane 0, `1c 20b 22c 20b 23r 23r 2` and `1c 20b 24 23r 2`: 1, 20 (both), 22, 20,
 //! 23 (lane 0), 24 (lane 1), 23 (both), 2 (both).

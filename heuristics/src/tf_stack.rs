@@ -11,7 +11,7 @@
 //! arms, and it deadlocks where lanes spin on a lock that a lane further on holds: the spin loop comes first.
 //! Lanes that wait at a barrier are passed over.
 //!
-//! *Limitation*: the order comes from the edges that the replayed lanes took.
+//! *Limitation*: the order comes from the code that the replayed lanes ran, as in `ipdom`.
 //!
 //! Worked example: `if (a || b) X; Y` with a at 1, b at 3, X at 5, Y at 8. `1b 5 8`, `1b 3b 5 8` and `1b 3b 8` give
 //! 1 (all), 3 (lanes 1 and 2), 5 (lanes 0 and 1), 8 (all), where `ipdom` fetches 5 twice.
