@@ -10,6 +10,7 @@
 //! | where do the paths from this node meet again | [`PostDominators`] | O((n + m) log n) |
 //! | which nodes lie on common cycles | [`Components`] | O(n + m) |
 //! | which loops are there, inside which others | [`Loops`] | O((n + m) log n) |
+//! | where may threads wait while this node runs | [`frontiers()`] | O(n m) at worst |
 //! | in which order to lay the blocks out, or to prefer them | [`loop_order`], [`priorities`] | as [`Loops`] |
 //!
 //! Nothing recurses: a graph of a million nodes in a row needs no more stack than a graph of two. Every answer depends
@@ -31,6 +32,7 @@
 
 mod components;
 mod dominators;
+mod frontiers;
 mod graph;
 mod layout;
 mod loops;
@@ -40,6 +42,7 @@ mod walk;
 
 pub use components::{ComponentId, Components};
 pub use dominators::Dominators;
+pub use frontiers::frontiers;
 pub use graph::{Builder, Graph, NodeId};
 pub use layout::{loop_order, priorities};
 pub use loops::{LoopId, Loops};

@@ -12,9 +12,9 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use flowgraph::{Builder, Graph, NodeId, PostDominators, priorities};
+use flowgraph::{Builder, Graph, NodeId, PostDominators, frontiers, priorities};
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{Kind, Pc};
 
@@ -27,6 +27,8 @@ pub struct ControlFlow {
     post_dominators: Vec<Option<PlaceId>>,
     /// By place: its first pc.
     starts: Vec<Pc>,
+    /// By place: its instructions.
+    lengths: Vec<u32>,
     /// By place: the instructions from it up to the next transfer of control, that one included.
     block_lengths: Vec<u32>,
     /// By place: see [`ControlFlow::distance_to_end`].
@@ -34,6 +36,8 @@ pub struct ControlFlow {
     graph: Option<Graph>,
     /// By place: see [`ControlFlow::priority`].
     priorities: Vec<u32>,
+    /// By place: see [`ControlFlow::frontier`]; made when it is asked for first.
+    frontiers: OnceLock<Vec<Vec<NodeId>>>,
 }
 
 impl ControlFlow {
@@ -49,6 +53,22 @@ impl ControlFlow {
     pub fn block_length_after(&self, place: PlaceId) -> Option<u32> {
         let after = self.post_dominators.get(place.0 as usize).copied().flatten()?;
         self.block_lengths.get(after.0 as usize).copied()
+    }
+
+    /// How many instructions the place has.
+    #[must_use]
+    pub fn length(&self, place: PlaceId) -> u32 {
+        self.lengths.get(place.0 as usize).copied().unwrap_or(0)
+    }
+
+    /// The places of its function in which lanes may stand while this one runs, where the one of the highest priority always does: the thread
+    /// frontier ([`flowgraph::frontiers()`]), the highest priority first.
+    pub fn frontier(&self, place: PlaceId) -> impl Iterator<Item = PlaceId> {
+        let all = self.frontiers.get_or_init(|| match &self.graph {
+            Some(graph) => frontiers(graph, &self.priorities),
+            None => Vec::new(),
+        });
+        all.get(place.0 as usize).into_iter().flatten().map(|node| PlaceId(node.0))
     }
 
     /// How many instructions lie on the shortest way from the place to where its function is left, its own and the last ones included; the most
@@ -193,9 +213,14 @@ impl Observer {
         let exits: Vec<NodeId> = exits.into_iter().map(|p| NodeId(p.0)).collect();
         let tree = PostDominators::of(&graph, &exits);
         let post_dominators = (0..places).map(|p| tree.ipdom(NodeId(p as u32)).map(|n| PlaceId(n.0))).collect();
+        let mut lengths = vec![0; places];
+        for (_, segment) in segments.iter() {
+            lengths[segment.place.0 as usize] = segment.len() as u32;
+        }
         let (priorities, block_lengths) = (priorities(&graph), block_lengths(segments, &graph));
-        let distances = distances(segments, &graph, &exits);
-        ControlFlow { post_dominators, starts, block_lengths, distances, priorities, graph: Some(graph) }
+        let (distances, frontiers) = (distances(&lengths, &graph, &exits), OnceLock::new());
+        let graph = Some(graph);
+        ControlFlow { post_dominators, starts, lengths, block_lengths, distances, graph, priorities, frontiers }
     }
 }
 
@@ -222,20 +247,18 @@ fn block_lengths(segments: &SegmentTable, graph: &Graph) -> Vec<u32> {
 }
 
 /// By place: the instructions on the shortest way to an exit (Dijkstra's, from the exits backwards).
-fn distances(segments: &SegmentTable, graph: &Graph, exits: &[NodeId]) -> Vec<u32> {
-    let mut lengths = vec![0u32; graph.node_count()];
-    for (_, segment) in segments.iter() {
-        lengths[segment.place.0 as usize] = segment.len() as u32;
-    }
+fn distances(lengths: &[u32], graph: &Graph, exits: &[NodeId]) -> Vec<u32> {
+    // The node that leads to all entries has none.
+    let length = |node: NodeId| lengths.get(node.index()).copied().unwrap_or(0);
     let mut distances = vec![u32::MAX; graph.node_count()];
-    let mut next: BinaryHeap<Reverse<(u32, u32)>> = exits.iter().map(|e| Reverse((lengths[e.index()], e.0))).collect();
+    let mut next: BinaryHeap<Reverse<(u32, u32)>> = exits.iter().map(|e| Reverse((length(*e), e.0))).collect();
     while let Some(Reverse((distance, node))) = next.pop() {
         if distance >= distances[node as usize] {
             continue;
         }
         distances[node as usize] = distance;
         let before = graph.predecessors(NodeId(node)).iter();
-        next.extend(before.map(|p| Reverse((distance.saturating_add(lengths[p.index()]), p.0))));
+        next.extend(before.map(|p| Reverse((distance.saturating_add(length(*p)), p.0))));
     }
     distances
 }

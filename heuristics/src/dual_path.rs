@@ -41,7 +41,7 @@ fn entries(splits: &[Split]) -> Vec<Vec<usize>> {
 
 #[cfg(test)]
 mod tests {
-    use crate::example::schedule;
+    use crate::example::{schedule, tally};
 
     #[test]
     fn a_branch_in_one_path_hides_the_other() {
@@ -61,5 +61,8 @@ mod tests {
     fn the_worked_example() {
         let lanes = ["1b 2b 3b 5b 9", "1b 2b 4 5b 9", "1b 7 9"];
         assert_eq!(schedule("dual-path", &lanes), "1:0-2 2:0-1 3:0 4:1 5:0-1 7:2 9:0-2");
+        // In the order of the fetches: 1 + 2 + 2 + 1 + 2 + 1 + 1. The path at 7 is hidden at 3 and 4, but not from multi-path.
+        assert_eq!(tally("dual-path", &lanes).paths, Some(10));
+        assert_eq!(tally("multi-path", &lanes).paths, Some(12));
     }
 }

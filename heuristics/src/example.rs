@@ -9,7 +9,7 @@ use trace_format::{Block, BlockTable, Instruction, Kind, Pc, SpEffect};
 
 use crate::{
     Choice, Future, Group, Lane, LaneSet, LaneState, Observer, Program, Ran, Seats, SegmentId, SegmentTable, Spec,
-    WarpView,
+    Tally, WarpView,
 };
 
 fn instruction(token: &str) -> Instruction {
@@ -66,6 +66,15 @@ pub(crate) fn schedule(spec: &str, lanes: &[&str]) -> String {
 
 /// The same of a block of warps of `width` lanes.
 pub(crate) fn schedule_block(spec: &str, width: usize, lanes: &[&str]) -> String {
+    run(spec, width, lanes).0
+}
+
+/// What the heuristic counts itself of these lanes.
+pub(crate) fn tally(spec: &str, lanes: &[&str]) -> Tally {
+    run(spec, lanes.len(), lanes).1
+}
+
+fn run(spec: &str, width: usize, lanes: &[&str]) -> (String, Tally) {
     let seats = Seats::new(width, &lanes.chunks(width).map(<[&str]>::len).collect::<Vec<_>>());
     let lanes: Vec<Vec<Instruction>> = lanes.iter().map(|l| l.split(' ').map(instruction).collect()).collect();
     let mut blocks = BlockTable::default();
@@ -128,6 +137,7 @@ pub(crate) fn schedule_block(spec: &str, width: usize, lanes: &[&str]) -> String
         }
         let ran = Ran {
             lanes: chosen,
+            instructions: 1,
             segment: state.segment,
             level: state.level,
             last_pc: instruction.pc,
@@ -137,5 +147,5 @@ pub(crate) fn schedule_block(spec: &str, width: usize, lanes: &[&str]) -> String
         let now = groups(&states, live);
         heuristic.executed(&WarpView::new(&states, &now, live, live, LaneSet::EMPTY, &seats, &program), &ran);
     }
-    fetches.join(" ")
+    (fetches.join(" "), heuristic.tally())
 }

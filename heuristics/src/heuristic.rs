@@ -2,7 +2,7 @@
 
 use trace_format::{Kind, Pc};
 
-use crate::{LaneSet, SegmentId, SegmentTable, WarpView};
+use crate::{ControlFlow, LaneSet, SegmentId, SegmentTable, WarpView};
 
 /// What runs next.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +27,8 @@ pub enum Extent {
 pub struct Ran {
     /// The lanes that ran.
     pub lanes: LaneSet,
+    /// How many instructions they ran.
+    pub instructions: u32,
     /// The segment that they ran (that of the lowest lane; pcs are the same for all).
     pub segment: SegmentId,
     /// The call level at which it ran (of the lowest lane).
@@ -52,6 +54,8 @@ pub struct Together<'a> {
     pub first_starts_block: LaneSet,
     /// The segments' facts.
     pub segments: &'a SegmentTable,
+    /// The control-flow graphs; empty unless the heuristic asked for them.
+    pub control_flow: &'a ControlFlow,
 }
 
 impl Together<'_> {
@@ -59,6 +63,26 @@ impl Together<'_> {
     #[must_use]
     pub fn last(&self) -> SegmentId {
         self.run[self.run.len() - 1]
+    }
+
+    /// How many instructions the run has.
+    #[must_use]
+    pub fn instructions(&self) -> u64 {
+        self.run.iter().map(|id| self.segments[*id].len() as u64).sum()
+    }
+
+    /// The call level at which each segment of the run began, in order.
+    #[must_use]
+    pub fn levels(&self) -> Vec<u32> {
+        let mut levels = vec![self.last_level; self.run.len()];
+        for i in (1..self.run.len()).rev() {
+            levels[i - 1] = match self.segments[self.run[i - 1]].last().kind {
+                kind if kind.is_call() => levels[i].saturating_sub(1).max(1),
+                Kind::Return => levels[i] + 1,
+                _ => levels[i],
+            };
+        }
+        levels
     }
 
     /// The first pcs of the basic blocks that were entered, the last one first. `first` tells whether the first segment counts.
@@ -70,6 +94,24 @@ impl Together<'_> {
             };
             starts.then(|| self.segments[self.run[i]].start())
         })
+    }
+}
+
+/// What only some models count, beside what the engine counts of all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Tally {
+    /// Fetches for no lane at all, which a machine makes that does not know where its lanes stand. They are not among the fetches counted elsewhere.
+    pub empty_fetches: Option<u64>,
+    /// Paths (lanes apart from others) that could have been scheduled, summed over fetches.
+    pub paths: Option<u64>,
+}
+
+impl Tally {
+    /// Adds that of another warp.
+    pub fn add(&mut self, other: &Tally) {
+        let sum = |a: Option<u64>, b: Option<u64>| a.map_or(b, |a| Some(a + b.unwrap_or(0)));
+        self.empty_fetches = sum(self.empty_fetches, other.empty_fetches);
+        self.paths = sum(self.paths, other.paths);
     }
 }
 
@@ -102,4 +144,9 @@ pub trait Heuristic: Send {
 
     /// Called after a run for which [`Heuristic::stays_together`] said yes.
     fn ran_together(&mut self, _run: &Together) {}
+
+    /// What it has counted itself. Default: nothing.
+    fn tally(&self) -> Tally {
+        Tally::default()
+    }
 }

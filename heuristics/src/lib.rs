@@ -49,7 +49,7 @@ mod warp;
 
 pub use control_flow::{ControlFlow, Observer};
 pub use future::{Ahead, Future};
-pub use heuristic::{Choice, Extent, Heuristic, Ran, Together};
+pub use heuristic::{Choice, Extent, Heuristic, Ran, Tally, Together};
 pub use lanes::{Lane, LaneSet, Lanes, MAX_LANES};
 pub use registry::{Entry, Parameter, ParseError, REGISTRY, Spec, Values};
 pub use seats::Seats;

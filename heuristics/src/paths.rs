@@ -5,7 +5,7 @@
 
 use crate::reconvergence::Branch;
 use crate::splits::{Split, Splits};
-use crate::{Choice, Extent, Heuristic, LaneSet, Ran, Together, WarpView};
+use crate::{Choice, Extent, Heuristic, LaneSet, Ran, Tally, Together, WarpView};
 
 /// Which of the splits that can run goes first. Among equals the one with the lowest lane does.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -26,12 +26,17 @@ pub(crate) struct Paths {
     pub(crate) merge: bool,
     /// Whether those of a split's lanes that wait for a lock become a split of their own; else the split can't run.
     pub(crate) parts_at_locks: bool,
+    /// How many paths could have run when the last choice was made.
+    pub(crate) schedulable: u64,
+    /// That, summed over fetches.
+    pub(crate) paths: u64,
 }
 
 impl Paths {
     /// All splits compete, and none merge.
     pub(crate) fn new(lanes: usize, order: Order) -> Paths {
-        Paths { splits: Splits::new(lanes, None), entries: all, order, merge: false, parts_at_locks: false }
+        let splits = Splits::new(lanes, None);
+        Paths { splits, entries: all, order, merge: false, parts_at_locks: false, schedulable: 1, paths: 0 }
     }
 
     /// Whether a lane of the split can run now.
@@ -75,6 +80,8 @@ impl Heuristic for Paths {
                     }
                     let lanes =
                         if self.merge { self.splits.merge(first, warp) } else { self.splits.all()[first].lanes };
+                    let splits = self.splits.all();
+                    self.schedulable = entry.iter().filter(|s| self.can_run(&splits[**s], warp)).count() as u64;
                     return Choice::Run(ready_together(warp, lanes));
                 }
                 let waiting = entry.iter().fold(LaneSet::EMPTY, |all, s| all | splits[*s].lanes);
@@ -90,6 +97,7 @@ impl Heuristic for Paths {
     }
 
     fn executed(&mut self, warp: &WarpView, ran: &Ran) {
+        self.paths += self.schedulable * u64::from(ran.instructions);
         self.splits.ran(Branch::of(warp, ran));
     }
 
@@ -98,7 +106,12 @@ impl Heuristic for Paths {
     }
 
     fn ran_together(&mut self, run: &Together) {
+        self.paths += run.instructions();
         self.splits.ran(Branch::of_run(run));
+    }
+
+    fn tally(&self) -> Tally {
+        Tally { paths: Some(self.paths), ..Tally::default() }
     }
 }
 

@@ -103,14 +103,24 @@ pub static COLUMNS: &[Column] = &[
         json!(o.upper_bound)
     }),
     counted(
+        "empty_fetches",
+        "Warp instructions issued for no lane, by a model that does not know where its lanes stand (tf-branch); not among fetches.",
+        |o| o.tally.empty_fetches.map_or(Value::Null, |n| json!(n)),
+    ),
+    counted(
+        "path_parallelism",
+        "Paths that could have been scheduled, per warp instruction, of a model that has several (dual-path, multi-path, dws).",
+        |o| o.path_parallelism().map_or(Value::Null, |n| json!(n)),
+    ),
+    counted(
         "rank",
         "1 for the fewest warp instructions of all heuristics that were replayed with it; equals share a rank.",
-        |o| json!(o.rank),
+        |o| o.rank.map_or(Value::Null, |n| json!(n)),
     ),
     counted(
         "of_best",
         "(upper_bound - fetches) / (upper_bound - lower_bound): 1 for the least possible, 0 for nothing shared; none where the bounds are equal.",
-        |o| json!(o.place()),
+        |o| o.place().map_or(Value::Null, |n| json!(n)),
     ),
     counted("active_histogram", "Warp instructions with 1, 2 … W active lanes.", |o| json!(o.counts.active)),
     of("lane_instructions", "Thread instructions of each lane, in lane order.", |o| json!(o.lane_instructions)),

@@ -1,5 +1,7 @@
 //! The result of a replay under one heuristic, summed over its warps.
 
+use heuristics::Tally;
+
 use crate::engine::{Counts, End};
 use crate::metrics::{ActiveLanes, Causes, Edges, LaneMap, MemoryClasses};
 
@@ -18,6 +20,8 @@ pub struct Outcome {
     pub warps_per_block: usize,
     /// What was counted; means nothing after a deadlock.
     pub counts: Counts,
+    /// What the heuristic counted itself; means nothing after a deadlock.
+    pub tally: Tally,
     /// How the replay ended; the first deadlock of any warp or block.
     pub end: End,
     /// No schedule needs fewer fetches: over each warp's phases (between barriers at which all its lanes meet) and instructions, the
@@ -83,6 +87,13 @@ impl Outcome {
     pub fn place(&self) -> Option<f64> {
         let room = self.upper_bound.checked_sub(self.lower_bound).filter(|r| *r > 0)?;
         Some(self.upper_bound.saturating_sub(self.counts.fetches()) as f64 / room as f64)
+    }
+
+    /// Paths that could have been scheduled, per fetch: 1 where there was never a choice. None for models that have one path at a time.
+    #[must_use]
+    pub fn path_parallelism(&self) -> Option<f64> {
+        let fetches = self.counts.fetches();
+        self.tally.paths.filter(|_| fetches > 0).map(|paths| paths as f64 / fetches as f64)
     }
 
     /// Whether every lane ran to its end.

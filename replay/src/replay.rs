@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Mutex;
 
-use heuristics::{Program, Spec};
+use heuristics::{Program, Spec, Tally};
 use rayon::prelude::*;
 
 use crate::bounds::{least_fetches, optimum};
@@ -53,6 +53,7 @@ pub struct ScheduleFile<'a> {
 struct Part {
     counts: Counts,
     end: End,
+    tally: Tally,
     hash: Option<u64>,
     memory: Option<MemoryClasses>,
     causes: Option<Causes>,
@@ -166,6 +167,7 @@ impl<'a> Prepared<'a> {
             warps: warps.len(),
             counts: sum_counts(parts, size),
             end: first_deadlock(parts),
+            tally: sum_tally(parts),
             warps_per_block: units_of(spec).most_warps(),
             lower_bound: units_of(spec).lower_bound,
             optimum: units_of(spec).optimum,
@@ -254,12 +256,18 @@ fn run_job(
     let profile =
         profile.map(|(edges, active)| Profile { edges: edges.finish(), active_lanes: active.finish(program) });
     let lane_map = mapper.map(|m| m.finish(number, lanes));
-    Ok(Part { counts, end, hash: hash.map(|h| h.value()), memory, causes, profile, lane_map })
+    Ok(Part { counts, end, tally: heuristic.tally(), hash: hash.map(|h| h.value()), memory, causes, profile, lane_map })
 }
 
 fn sum_counts(parts: &[Part], warp_size: usize) -> Counts {
     let mut sum = Counts::new(warp_size);
     parts.iter().for_each(|p| sum.add(&p.counts));
+    sum
+}
+
+fn sum_tally(parts: &[Part]) -> Tally {
+    let mut sum = Tally::default();
+    parts.iter().for_each(|p| sum.add(&p.tally));
     sum
 }
 

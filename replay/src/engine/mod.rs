@@ -244,6 +244,7 @@ impl<'a> Replay<'a> {
         let last = instructions[instructions.len() - 1];
         Ok(Ran {
             lanes,
+            instructions: instructions.len() as u32,
             segment: state.segment,
             level: state.level,
             last_pc: last.pc,
@@ -281,6 +282,7 @@ impl<'a> Replay<'a> {
             last_level,
             first_starts_block,
             segments: &self.program.segments,
+            control_flow: &self.program.control_flow,
         });
         self.groups.clear();
         self.arrive(lanes)?;

@@ -103,6 +103,9 @@ proptest! {
         for (a, b) in by_runs.iter().zip(&by_steps) {
             prop_assert_eq!(&a.counts, &b.counts, "{}", a.heuristic);
             prop_assert_eq!(&a.end, &b.end);
+            if a.is_complete() {
+                prop_assert_eq!(&a.tally, &b.tally, "{}", a.heuristic);
+            }
         }
     }
 
