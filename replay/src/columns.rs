@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use crate::metrics::{Cause, Classes};
+use crate::metrics::{Accesses, Cause, Classes, Divergence, Strides};
 use crate::{Error, Outcome, Result};
 
 /// What a result is a result of, beside the heuristic.
@@ -134,6 +134,38 @@ pub static COLUMNS: &[Column] = &[
         "FNV-1a hash of every fetch's pc and active mask, 16 hex digits; only with --schedule-hash.",
         |o| o.schedule_fnv1a64.map_or(Value::Null, |h| json!(format!("{h:016x}"))),
     ),
+    counted("fetch_units", "Groups of a warp that can be fetched for in one cycle; with --fetch-units.", |o| {
+        json!(o.fetch_units)
+    }),
+    counted("cycles", "Cycles that the warp instructions take on the fetch units, summed over warps.", |o| {
+        json!(o.cycles)
+    }),
+    counted("parallelism", "Thread instructions per cycle on the fetch units.", |o| json!(o.parallelism())),
+    diverged(
+        "divergences",
+        "With --divergence: how often lanes that ran together ran apart, and together again later.",
+        |d| json!(d.joined),
+    ),
+    diverged("divergences_never_joined", "How often they did not run together again.", |d| json!(d.never_joined)),
+    diverged(
+        "divergence_mean_length",
+        "Warp instructions between the two fetches that such lanes shared: the mean.",
+        |d| json!(d.mean_length()),
+    ),
+    diverged("divergence_max_length", "The greatest such length.", |d| json!(d.longest)),
+    diverged("divergence_lengths", "Divergences of length 1, 2 to 3, 4 to 7 … by powers of two.", |d| {
+        json!(d.by_length)
+    }),
+    diverged("divergence_depth", "Distinct pcs of live lanes, averaged over warp instructions.", |d| json!(d.depth())),
+    diverged("divergence_max_depth", "The most distinct pcs of live lanes.", |d| json!(d.most_pcs)),
+    diverged(
+        "divergence_imbalance",
+        "Lanes x the most instructions that one of them ran while they were diverged, summed, / the instructions that they ran: 1 is balanced.",
+        |d| json!(d.imbalance()),
+    ),
+    diverged("lone_fetches", "Warp instructions issued for one lane while others were live.", |d| {
+        json!(d.lone_fetches)
+    }),
     memory("memory_uniform", "Memory operands, by 1, 2 … W active lanes, whose lanes all access one address.", |c| {
         c.uniform
     }),
@@ -142,6 +174,66 @@ pub static COLUMNS: &[Column] = &[
     }),
     memory("memory_affine_downwards", "Those of memory_affine whose stride is negative.", |c| c.affine_downwards),
     memory("memory_scattered", "Memory operands that are neither uniform nor affine.", |c| c.scattered),
+    traffic(
+        "memory_strides",
+        "Of memory_affine, those of each stride in bytes, the ten commonest and all others.",
+        |a| strides(&a.strides),
+    ),
+    traffic(
+        "heap_accesses",
+        "Memory operands with at least one active lane's address that are not of the lane's own stack.",
+        |a| json!(a.heap.accesses),
+    ),
+    traffic(
+        "heap_transactions_32",
+        "Aligned pieces of 32 bytes in which the active lanes' addresses that are not of the lane's own stack lie, summed over memory operands.",
+        |a| json!(a.heap.transactions[0]),
+    ),
+    traffic(
+        "heap_transactions_64",
+        "Aligned pieces of 64 bytes in which the active lanes' addresses that are not of the lane's own stack lie, summed over memory operands.",
+        |a| json!(a.heap.transactions[1]),
+    ),
+    traffic(
+        "heap_transactions_128",
+        "Aligned pieces of 128 bytes in which the active lanes' addresses that are not of the lane's own stack lie, summed over memory operands.",
+        |a| json!(a.heap.transactions[2]),
+    ),
+    traffic(
+        "stack_accesses",
+        "Memory operands with at least one active lane's address in the lane's own stack.",
+        |a| json!(a.stack.accesses),
+    ),
+    traffic(
+        "stack_transactions_32",
+        "Aligned pieces of 32 bytes in which the active lanes' addresses in the lane's own stack lie, summed over memory operands.",
+        |a| json!(a.stack.transactions[0]),
+    ),
+    traffic(
+        "stack_transactions_64",
+        "Aligned pieces of 64 bytes in which the active lanes' addresses in the lane's own stack lie, summed over memory operands.",
+        |a| json!(a.stack.transactions[1]),
+    ),
+    traffic(
+        "stack_transactions_128",
+        "Aligned pieces of 128 bytes in which the active lanes' addresses in the lane's own stack lie, summed over memory operands.",
+        |a| json!(a.stack.transactions[2]),
+    ),
+    traffic(
+        "interleaved_transactions_32",
+        "What stack_transactions_32 would be if the lanes' stacks were interleaved word by word.",
+        |a| json!(a.interleaved[0]),
+    ),
+    traffic(
+        "interleaved_transactions_64",
+        "What stack_transactions_64 would be if the lanes' stacks were interleaved word by word.",
+        |a| json!(a.interleaved[1]),
+    ),
+    traffic(
+        "interleaved_transactions_128",
+        "What stack_transactions_128 would be if the lanes' stacks were interleaved word by word.",
+        |a| json!(a.interleaved[2]),
+    ),
 ];
 
 /// Where a column's value comes from.
@@ -153,6 +245,10 @@ enum From {
     Counted(fn(&Outcome) -> Value),
     /// By number of active lanes; null after a deadlock, and where memory was not asked for.
     Memory(fn(&Classes) -> u64),
+    /// Null after a deadlock, and where divergence was not asked for.
+    Diverged(fn(&Divergence) -> Value),
+    /// Null after a deadlock, and where memory was not asked for.
+    Traffic(fn(&Accesses) -> Value),
     /// Null after a deadlock, and where causes were not asked for.
     Lost(Cause),
 }
@@ -173,6 +269,14 @@ const fn memory(name: &'static str, definition: &'static str, value: fn(&Classes
     Column { name, definition, from: From::Memory(value) }
 }
 
+const fn diverged(name: &'static str, definition: &'static str, value: fn(&Divergence) -> Value) -> Column {
+    Column { name, definition, from: From::Diverged(value) }
+}
+
+const fn traffic(name: &'static str, definition: &'static str, value: fn(&Accesses) -> Value) -> Column {
+    Column { name, definition, from: From::Traffic(value) }
+}
+
 const fn lost(name: &'static str, definition: &'static str, cause: Cause) -> Column {
     Column { name, definition, from: From::Lost(cause) }
 }
@@ -184,9 +288,15 @@ impl Column {
         match self.from {
             From::Setting(value) => value(setting),
             From::Outcome(value) => value(outcome),
-            From::Counted(_) | From::Memory(_) | From::Lost(_) if !outcome.is_complete() => Value::Null,
+            From::Counted(_) | From::Diverged(_) | From::Memory(_) | From::Traffic(_) | From::Lost(_)
+                if !outcome.is_complete() =>
+            {
+                Value::Null
+            }
             From::Counted(value) => value(outcome),
             From::Lost(cause) => outcome.causes.as_ref().map_or(Value::Null, |c| json!(c.lost_to(cause))),
+            From::Diverged(value) => outcome.divergence.as_ref().map_or(Value::Null, value),
+            From::Traffic(value) => outcome.traffic.as_ref().map_or(Value::Null, |t| value(&t.total)),
             From::Memory(value) => {
                 outcome.memory.as_ref().map_or(Value::Null, |m| m.by_active.iter().map(value).collect())
             }
@@ -203,10 +313,25 @@ impl Column {
         match self.value(setting, outcome) {
             Value::Null => String::new(),
             Value::String(text) => text,
+            Value::Object(pairs) => pairs.iter().map(|(key, n)| format!("{key}:{n}")).collect::<Vec<_>>().join(" "),
             Value::Array(items) => items.iter().map(Value::to_string).collect::<Vec<_>>().join(" "),
             value => value.to_string(),
         }
     }
+}
+
+/// The commonest strides and their accesses, as an object.
+#[must_use]
+pub fn strides(strides: &Strides) -> Value {
+    const SHOWN: usize = 10;
+    let all = strides.most_first();
+    let others = strides.others + all.iter().skip(SHOWN).map(|(_, n)| n).sum::<u64>();
+    let mut shown: Map<String, Value> =
+        all.iter().take(SHOWN).map(|(stride, n)| (stride.to_string(), json!(n))).collect();
+    if others > 0 {
+        shown.insert("others".to_owned(), json!(others));
+    }
+    Value::Object(shown)
 }
 
 /// The results as one JSON object: the setting, and `results`, a list with an object per heuristic. Columns without a value are left out.

@@ -17,7 +17,8 @@ mod survey;
 pub mod view;
 mod warps;
 
-pub use columns::{COLUMNS, Column, Setting, to_json, write_csv};
+pub use columns::{COLUMNS, Column, Setting, strides, to_json, write_csv};
+pub use engine::SyncEvent;
 pub use error::{Error, Result};
 pub use lanes_source::LaneSource;
 pub use outcome::{Outcome, Profile};

@@ -3,7 +3,7 @@
 use heuristics::Tally;
 
 use crate::engine::{Counts, End};
-use crate::metrics::{ActiveLanes, Causes, Edges, LaneMap, MemoryClasses};
+use crate::metrics::{ActiveLanes, Causes, Contention, Divergence, Edges, LaneMap, MemoryClasses, Traffic};
 
 /// What one heuristic made of the lanes.
 #[derive(Clone, Debug)]
@@ -39,6 +39,16 @@ pub struct Outcome {
     pub schedule_fnv1a64: Option<u64>,
     /// Memory operands by class, where the trace has addresses and they were asked for.
     pub memory: Option<MemoryClasses>,
+    /// Memory accesses by instruction, and their transactions, where they were asked for.
+    pub traffic: Option<Traffic>,
+    /// What each lock cost, where it was asked for.
+    pub contention: Option<Contention>,
+    /// How long and how far lanes diverged, where it was asked for.
+    pub divergence: Option<Divergence>,
+    /// The fetch units on which the fetches were placed.
+    pub fetch_units: Option<usize>,
+    /// The cycles that the fetches take there, summed over warps.
+    pub cycles: Option<u64>,
     /// The lost lane-slots by cause and place, where they were asked for.
     pub causes: Option<Causes>,
     /// Fetches of each warp, or of each block of warps, in order.
@@ -73,6 +83,13 @@ impl Outcome {
     pub fn simt_efficiency(&self) -> Option<f64> {
         let slots = self.counts.fetches() as f64 * self.warp_size as f64;
         (slots > 0.0).then(|| self.counts.thread_instructions() as f64 / slots)
+    }
+
+    /// Thread instructions per cycle on the fetch units; none where they were not asked for.
+    #[must_use]
+    pub fn parallelism(&self) -> Option<f64> {
+        let cycles = self.cycles.filter(|cycles| *cycles > 0)?;
+        Some(self.counts.thread_instructions() as f64 / cycles as f64)
     }
 
     /// Lane-slots in which no lane ran an instruction: fetches x warp size - thread instructions.

@@ -10,8 +10,9 @@ use rayon::prelude::*;
 use crate::bounds::{least_fetches, optimum};
 use crate::engine::{Brief, Counts, End, Replay};
 use crate::metrics::{
-    ActiveCounter, Causes, Checker, EdgeCounter, LaneMap, LaneMapPlan, LaneMapper, LostSlots, MemoryClasses, Metric,
-    ScheduleHash, ScheduleWriter,
+    ActiveCounter, Causes, Checker, Contention, ContentionMeter, Divergence, DivergenceMeter, EdgeCounter, FetchUnits,
+    LaneMap, LaneMapPlan, LaneMapper, LostSlots, MemoryClasses, Metric, ScheduleHash, ScheduleWriter, Traffic,
+    TrafficMeter,
 };
 use crate::outcome::{Profile, rank};
 use crate::survey::Survey;
@@ -31,10 +32,16 @@ pub struct ReplayOptions {
     pub check: bool,
     /// Whether to hash the schedule. Default: no.
     pub schedule_hash: bool,
-    /// Whether to classify memory accesses; for traces that have addresses. Default: no.
+    /// Whether to classify memory accesses and count their transactions; for traces that have addresses. Default: no.
     pub memory: bool,
     /// Whether to charge every lost lane-slot to a cause, a branch and an instruction. Default: no.
     pub causes: bool,
+    /// Whether to measure what each lock costs; for views that serialize locks. Default: no.
+    pub contention: bool,
+    /// Whether to measure how long and how far lanes diverge. Default: no.
+    pub divergence: bool,
+    /// Fetch units on which to place the fetches, 1 to [`crate::metrics::MOST_FETCH_UNITS`]. Default: cycles are not counted.
+    pub fetch_units: Option<usize>,
     /// Whether to count edges and active lanes of each place of the code. Default: no.
     pub profile: bool,
     /// The lane maps to draw; the plan holds for one heuristic. Default: none.
@@ -56,6 +63,10 @@ struct Part {
     tally: Tally,
     hash: Option<u64>,
     memory: Option<MemoryClasses>,
+    traffic: Option<Traffic>,
+    contention: Option<Contention>,
+    divergence: Option<Divergence>,
+    cycles: Option<u64>,
     causes: Option<Causes>,
     profile: Option<Profile>,
     lane_map: Option<LaneMap>,
@@ -180,6 +191,11 @@ impl<'a> Prepared<'a> {
                 .collect::<Option<Vec<u64>>>()
                 .map(|h| ScheduleHash::of_warps(&h)),
             memory: sum_memory(parts),
+            traffic: sum_traffic(parts),
+            contention: sum_contention(parts),
+            divergence: sum_divergence(parts),
+            fetch_units: options.fetch_units,
+            cycles: parts.iter().map(|p| p.cycles).sum(),
             causes: sum_causes(parts),
             warp_fetches: parts.iter().map(|p| p.counts.fetches()).collect(),
             profile: sum_profile(parts),
@@ -233,6 +249,10 @@ fn run_job(
     let mut checker = options.check.then(|| Checker::new(survey.source(), &unit.warps()));
     let mut hash = options.schedule_hash.then(|| ScheduleHash::new(lanes.len()));
     let mut memory = options.memory.then(|| MemoryClasses::new(most_active));
+    let mut traffic = options.memory.then(TrafficMeter::default);
+    let mut contention = options.contention.then(ContentionMeter::default);
+    let mut divergence = options.divergence.then(DivergenceMeter::default);
+    let mut fetch_units = options.fetch_units.map(FetchUnits::new);
     let mut lost = options.causes.then(|| LostSlots::new(lanes.len(), seats));
     let mut edges = options.profile.then(|| EdgeCounter::new(lanes.len(), seats.width()));
     let mut active = options.profile.then(|| ActiveCounter::new(most_active));
@@ -242,6 +262,10 @@ fn run_job(
     metrics.extend(checker.as_mut().map(|m| m as &mut dyn Metric));
     metrics.extend(hash.as_mut().map(|m| m as &mut dyn Metric));
     metrics.extend(memory.as_mut().map(|m| m as &mut dyn Metric));
+    metrics.extend(traffic.as_mut().map(|m| m as &mut dyn Metric));
+    metrics.extend(contention.as_mut().map(|m| m as &mut dyn Metric));
+    metrics.extend(divergence.as_mut().map(|m| m as &mut dyn Metric));
+    metrics.extend(fetch_units.as_mut().map(|m| m as &mut dyn Metric));
     metrics.extend(lost.as_mut().map(|m| m as &mut dyn Metric));
     metrics.extend(edges.as_mut().map(|m| m as &mut dyn Metric));
     metrics.extend(active.as_mut().map(|m| m as &mut dyn Metric));
@@ -256,7 +280,24 @@ fn run_job(
     let profile =
         profile.map(|(edges, active)| Profile { edges: edges.finish(), active_lanes: active.finish(program) });
     let lane_map = mapper.map(|m| m.finish(number, lanes));
-    Ok(Part { counts, end, tally: heuristic.tally(), hash: hash.map(|h| h.value()), memory, causes, profile, lane_map })
+    let traffic = traffic.map(|t| t.finish(program));
+    let contention = contention.map(ContentionMeter::finish);
+    let divergence = divergence.map(DivergenceMeter::finish);
+    let cycles = fetch_units.map(|f| f.cycles());
+    Ok(Part {
+        counts,
+        end,
+        tally: heuristic.tally(),
+        hash: hash.map(|h| h.value()),
+        memory,
+        traffic,
+        contention,
+        divergence,
+        cycles,
+        causes,
+        profile,
+        lane_map,
+    })
 }
 
 fn sum_counts(parts: &[Part], warp_size: usize) -> Counts {
@@ -275,6 +316,30 @@ fn sum_memory(parts: &[Part]) -> Option<MemoryClasses> {
     let mut sum = MemoryClasses::default();
     for part in parts {
         sum.add(part.memory.as_ref()?);
+    }
+    (!parts.is_empty()).then_some(sum)
+}
+
+fn sum_traffic(parts: &[Part]) -> Option<Traffic> {
+    let mut sum = Traffic::default();
+    for part in parts {
+        sum.add(part.traffic.as_ref()?);
+    }
+    (!parts.is_empty()).then_some(sum)
+}
+
+fn sum_contention(parts: &[Part]) -> Option<Contention> {
+    let mut sum = Contention::default();
+    for part in parts {
+        sum.add(part.contention.as_ref()?);
+    }
+    (!parts.is_empty()).then_some(sum)
+}
+
+fn sum_divergence(parts: &[Part]) -> Option<Divergence> {
+    let mut sum = Divergence::default();
+    for part in parts {
+        sum.add(part.divergence.as_ref()?);
     }
     (!parts.is_empty()).then_some(sum)
 }

@@ -21,6 +21,14 @@ pub enum Control {
     Sp(i64),
     /// The call level of the next segment (1 at the lane's first instruction), where it does not follow from calls and returns.
     Level(u32),
+    /// Where the lane's stack lies, in traces with memory addresses: the address for which its stack pointers stand that are 0, and how many
+    /// bytes of the stack lie at it and above.
+    Stack {
+        /// The address.
+        zero: u64,
+        /// The bytes at it and above.
+        above: u32,
+    },
     /// The lane waits until every lane of its warp that has this meeting in its stream has come to it.
     Meet(MeetingId),
     /// The lane waits until every other lane of its warp waits so too, or has finished (the `W` of text traces).

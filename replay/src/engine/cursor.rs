@@ -15,6 +15,8 @@ pub(crate) struct Cursor<'a> {
     addresses: usize,
     /// Whether the batch is the stream's last; known only of a stream that was read ahead.
     ended: bool,
+    /// See [`Control::Stack`].
+    stack: Option<(u64, u32)>,
 }
 
 /// What the lanes of a warp will run, as far as their batches hold it.
@@ -29,7 +31,7 @@ impl Future for Known<'_> {
 
 impl<'a> Cursor<'a> {
     pub(crate) fn new(stream: Box<dyn LaneStream + 'a>) -> Cursor<'a> {
-        Cursor { stream, batch: Batch::default(), at: 0, sps: 0, addresses: 0, ended: false }
+        Cursor { stream, batch: Batch::default(), at: 0, sps: 0, addresses: 0, ended: false, stack: None }
     }
 
     /// Reads on until the batch holds all segments that begin less than so many instructions ahead, or the stream ends.
@@ -77,6 +79,11 @@ impl<'a> Cursor<'a> {
         &self.batch.addresses[self.addresses..]
     }
 
+    /// Where the lane's stack pointer counts as 0, and how many bytes of its stack lie there and above; none where it is not known.
+    pub(crate) fn stack(&self) -> Option<(u64, u32)> {
+        self.stack
+    }
+
     /// The lane has run its current segment.
     #[inline]
     pub(crate) fn pass_segment(&mut self, brief: &Brief, state: &mut LaneState) {
@@ -120,6 +127,7 @@ impl<'a> Cursor<'a> {
             match self.batch.controls[index] {
                 Control::Sp(sp) => state.sp = sp,
                 Control::Level(level) => state.level = level,
+                Control::Stack { zero, above } => self.stack = Some((zero, above)),
                 control => {
                     if !sync.passes(lane, control) {
                         return Ok(Arrival::Waits);

@@ -17,6 +17,7 @@ use heuristics::{
 
 pub use counts::Counts;
 pub(crate) use cursor::Cursor;
+pub use sync::SyncEvent;
 use sync::{Arrival, Sync};
 
 use crate::metrics::{Metric, Step};
@@ -145,6 +146,7 @@ impl<'a> Replay<'a> {
         let horizon = heuristic.horizon();
         let each_step = by_instruction || !metrics.is_empty() || self.seats.warps().len() > 1;
         while !self.live.is_empty() {
+            self.tell_events(metrics);
             if self.groups.is_empty() {
                 let freed = self.sync.force(&mut self.counts);
                 self.arrive(freed)?;
@@ -168,12 +170,21 @@ impl<'a> Replay<'a> {
             let ran = self.step(group, lanes, by_instruction, metrics)?;
             heuristic.executed(&self.view(), &ran);
         }
+        self.tell_events(metrics);
         Ok((self.counts, End::Complete))
     }
 
     fn read_ahead(&mut self, instructions: u32) -> Result<()> {
         let ready = self.live - self.sync.waiting();
         ready.iter().try_for_each(|lane| self.cursors[lane.index()].read_ahead(instructions, self.briefs))
+    }
+
+    /// Tells the metrics what happened between lanes since the last step.
+    #[inline]
+    fn tell_events(&mut self, metrics: &mut [&mut dyn Metric]) {
+        for event in self.sync.take_events() {
+            metrics.iter_mut().for_each(|metric| metric.synchronised(&event));
+        }
     }
 
     fn view(&self) -> WarpView<'_> {

@@ -19,6 +19,46 @@ pub(crate) enum Arrival {
     Finished,
 }
 
+/// What happened between lanes, for the metrics that ask how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SyncEvent {
+    /// The lane has to wait for the lock.
+    Waits {
+        /// The lane.
+        lane: Lane,
+        /// The lock.
+        lock: LockId,
+    },
+    /// The lane takes the lock, at once or after a wait.
+    Takes {
+        /// The lane.
+        lane: Lane,
+        /// The lock.
+        lock: LockId,
+        /// Whether others can have it at the same time.
+        shared: bool,
+    },
+    /// The lane gives the lock back.
+    Gives {
+        /// The lane.
+        lane: Lane,
+        /// The lock.
+        lock: LockId,
+        /// Whether others could have it at the same time.
+        shared: bool,
+    },
+    /// The lane need not wait any longer for a lock that nobody would have given back.
+    Forced {
+        /// The lane.
+        lane: Lane,
+    },
+    /// The lanes have met at a barrier and go on.
+    Meets {
+        /// The lanes.
+        lanes: LaneSet,
+    },
+}
+
 #[derive(Default)]
 struct Lock {
     owner: Option<Lane>,
@@ -38,6 +78,8 @@ pub(crate) struct Sync {
     at_lock: LaneSet,
     finished: LaneSet,
     freed: LaneSet,
+    /// What happened since it was taken out last.
+    events: Vec<SyncEvent>,
 }
 
 impl Sync {
@@ -51,6 +93,7 @@ impl Sync {
             at_lock: LaneSet::EMPTY,
             finished: LaneSet::EMPTY,
             freed: LaneSet::EMPTY,
+            events: Vec::new(),
         }
     }
 
@@ -63,9 +106,16 @@ impl Sync {
         self.at_lock
     }
 
+    /// What happened since the last call, in order. To be called now and then, lest it grow.
+    #[inline]
+    pub(crate) fn take_events(&mut self) -> Vec<SyncEvent> {
+        std::mem::take(&mut self.events)
+    }
+
     /// The lanes freed since the last call; they go on.
     pub(crate) fn take_freed(&mut self, live: LaneSet) -> LaneSet {
         if self.at_meet_all == live && !live.is_empty() {
+            self.events.push(SyncEvent::Meets { lanes: self.at_meet_all });
             self.freed = self.freed | std::mem::take(&mut self.at_meet_all);
         }
         std::mem::take(&mut self.freed)
@@ -85,7 +135,7 @@ impl Sync {
                 self.release(lane, lock);
                 true
             }
-            Control::Sp(_) | Control::Level(_) => true,
+            Control::Sp(_) | Control::Level(_) | Control::Stack { .. } => true,
         }
     }
 
@@ -113,6 +163,7 @@ impl Sync {
     fn open(&mut self, meeting: MeetingId) {
         let lanes = self.arrived.remove(&meeting).unwrap_or_default();
         self.expected.remove(&meeting);
+        self.events.push(SyncEvent::Meets { lanes });
         self.at_meeting = self.at_meeting - lanes;
         self.freed = self.freed | lanes;
     }
@@ -120,17 +171,25 @@ impl Sync {
     fn acquire(&mut self, lane: Lane, id: LockId, shared: bool) -> bool {
         let lock = self.locks.entry(id).or_default();
         if lock.queue.is_empty() && lock.take(lane, shared) {
+            self.events.push(SyncEvent::Takes { lane, lock: id, shared });
             return true;
         }
         lock.queue.push((lane, shared));
+        self.events.push(SyncEvent::Waits { lane, lock: id });
         self.at_lock.insert(lane);
         false
     }
 
     fn release(&mut self, lane: Lane, id: LockId) {
         if let Some(lock) = self.locks.get_mut(&id) {
+            let had = lock.holders().contains(lane);
+            let shared = lock.owner != Some(lane);
             lock.give_back(lane);
-            for freed in lock.admit() {
+            if had {
+                self.events.push(SyncEvent::Gives { lane, lock: id, shared });
+            }
+            for (freed, shared) in lock.admit() {
+                self.events.push(SyncEvent::Takes { lane: freed, lock: id, shared });
                 self.at_lock.remove(freed);
                 self.freed.insert(freed);
             }
@@ -159,6 +218,7 @@ impl Sync {
         counts.forced += 1;
         if let Some(lane) = self.at_lock.lowest() {
             self.at_lock.remove(lane);
+            self.events.push(SyncEvent::Forced { lane });
             for lock in self.locks.values_mut() {
                 lock.queue.retain(|(l, _)| *l != lane);
             }
@@ -212,14 +272,14 @@ impl Lock {
     }
 
     /// Lets those at the head of the queue in, as many as can hold it together.
-    fn admit(&mut self) -> Vec<Lane> {
+    fn admit(&mut self) -> Vec<(Lane, bool)> {
         let mut admitted = Vec::new();
         while let Some((lane, shared)) = self.queue.first().copied() {
             if !self.take(lane, shared) {
                 break;
             }
             self.queue.remove(0);
-            admitted.push(lane);
+            admitted.push((lane, shared));
         }
         admitted
     }

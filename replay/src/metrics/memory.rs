@@ -25,10 +25,55 @@ pub struct Classes {
 }
 
 impl Classes {
+    /// One more memory operand.
+    pub(crate) fn count(&mut self, class: Class) {
+        match class {
+            Class::Uniform => self.uniform += 1,
+            Class::Affine(stride) => {
+                self.affine += 1;
+                self.affine_downwards += u64::from(stride < 0);
+            }
+            Class::Scattered => self.scattered += 1,
+        }
+    }
+
+    /// Adds other memory operands.
+    pub(crate) fn add(&mut self, other: &Classes) {
+        self.uniform += other.uniform;
+        self.affine += other.affine;
+        self.affine_downwards += other.affine_downwards;
+        self.scattered += other.scattered;
+    }
+
     /// All memory operands.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.uniform + self.affine + self.scattered
+    }
+}
+
+/// How the addresses of one memory operand lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Class {
+    Uniform,
+    /// By this stride in bytes; never 0.
+    Affine(i128),
+    Scattered,
+}
+
+impl Class {
+    /// Of a memory operand of one fetch, with each active lane's address in lane order; there is at least one.
+    pub(crate) fn of(addresses: &[(Lane, u64)]) -> Class {
+        let first = addresses[0];
+        if addresses.iter().all(|a| a.1 == first.1) {
+            return Class::Uniform;
+        }
+        let distance = |lane: Lane| i128::from(lane.0) - i128::from(first.0.0);
+        let offset = |address: u64| i128::from(address) - i128::from(first.1);
+        let second = addresses[1];
+        let stride = offset(second.1) / distance(second.0);
+        let follows = addresses.iter().all(|(lane, address)| offset(*address) == distance(*lane) * stride);
+        if follows && stride != 0 { Class::Affine(stride) } else { Class::Scattered }
     }
 }
 
@@ -52,32 +97,13 @@ impl MemoryClasses {
             self.by_active.resize(other.by_active.len(), Classes::default());
         }
         for (sum, part) in self.by_active.iter_mut().zip(&other.by_active) {
-            sum.uniform += part.uniform;
-            sum.affine += part.affine;
-            sum.affine_downwards += part.affine_downwards;
-            sum.scattered += part.scattered;
+            sum.add(part);
         }
     }
 
     /// One memory operand of one fetch, with each active lane's address in lane order.
     pub(crate) fn access(&mut self, addresses: &[(Lane, u64)]) {
-        let classes = &mut self.by_active[addresses.len() - 1];
-        let first = addresses[0];
-        if addresses.iter().all(|a| a.1 == first.1) {
-            classes.uniform += 1;
-            return;
-        }
-        let distance = |lane: Lane| i128::from(lane.0) - i128::from(first.0.0);
-        let offset = |address: u64| i128::from(address) - i128::from(first.1);
-        let second = addresses[1];
-        let stride = offset(second.1) / distance(second.0);
-        let follows = addresses.iter().all(|(lane, address)| offset(*address) == distance(*lane) * stride);
-        if follows && offset(second.1) != 0 {
-            classes.affine += 1;
-            classes.affine_downwards += u64::from(offset(second.1) < 0);
-        } else {
-            classes.scattered += 1;
-        }
+        self.by_active[addresses.len() - 1].count(Class::of(addresses));
     }
 }
 

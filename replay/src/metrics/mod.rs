@@ -4,11 +4,17 @@ mod active_lanes;
 mod call_paths;
 mod causes;
 mod checker;
+mod contention;
+mod divergence;
 mod edges;
+mod fetch_units;
 mod lane_map;
 mod memory;
 mod partings;
 mod schedule;
+mod traffic;
+
+use std::ops::Range;
 
 use heuristics::{Lane, LaneSet, LaneState, PlaceId, Program, Seats, SegmentId};
 use trace_format::Instruction;
@@ -17,13 +23,17 @@ pub use active_lanes::{ActiveCounter, ActiveLanes};
 pub use call_paths::{CallPaths, PathId};
 pub use causes::{Cause, Causes, Charge, Issued, LostSlots};
 pub use checker::Checker;
+pub use contention::{Contention, ContentionMeter, LockUse};
+pub use divergence::{Divergence, DivergenceMeter};
 pub use edges::{Crossed, Edge, EdgeCounter, Edges};
+pub use fetch_units::{FetchUnits, MOST_FETCH_UNITS};
 pub use lane_map::{Cell, Kept, LaneMap, LaneMapPlan, LaneMapper, Level, Stretch, Window};
 pub use memory::{Classes, MemoryClasses};
 pub use schedule::{ScheduleHash, ScheduleWriter};
+pub use traffic::{Accesses, Space, Strides, TRANSACTION_SIZES, Traffic, TrafficMeter};
 
 use crate::Result;
-use crate::engine::Cursor;
+use crate::engine::{Cursor, SyncEvent};
 
 /// Instructions that were just fetched, one after another, for the same lanes.
 pub struct Step<'a> {
@@ -88,6 +98,14 @@ impl<'a> Step<'a> {
         self.program.segments[self.place().0].place
     }
 
+    /// The lane's stack before this step; none where it is not known, as in traces without addresses or read from text.
+    #[must_use]
+    pub fn stack(&self, lane: Lane) -> Option<Stack> {
+        let (zero, above) = self.cursors[lane.index()].stack()?;
+        let lowest = zero.wrapping_add_signed(self.state(lane).sp - RED_ZONE);
+        Some(Stack { zero, addresses: lowest..zero.saturating_add(u64::from(above)) })
+    }
+
     /// The memory addresses of an active lane in these instructions, in order.
     #[must_use]
     pub fn addresses(&self, lane: Lane) -> &'a [u64] {
@@ -99,6 +117,18 @@ impl<'a> Step<'a> {
     }
 }
 
+/// A lane's stack, as it lies when it runs an instruction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stack {
+    /// The address for which its stack pointers stand that are 0.
+    pub zero: u64,
+    /// Its addresses: from the red zone below the stack pointer to the thread's first one.
+    pub addresses: Range<u64>,
+}
+
+/// The bytes below the stack pointer that a function may use without moving it: the System V ABI for x86-64, section 3.2.2.
+const RED_ZONE: i64 = 128;
+
 /// Something that is measured over the steps of one warp's replay.
 pub trait Metric {
     /// Called for every step, in order.
@@ -106,4 +136,7 @@ pub trait Metric {
     /// # Errors
     /// When a result cannot be written, or the step breaks a rule.
     fn step(&mut self, step: &Step) -> Result<()>;
+
+    /// Called for what happened between lanes, in order: after the step that made it happen, before the next. Default: nothing.
+    fn synchronised(&mut self, _event: &SyncEvent) {}
 }

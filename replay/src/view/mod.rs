@@ -70,6 +70,7 @@ impl View {
             locks: lock_table(&threads),
             meetings: Meetings::new(&threads),
             verbatim,
+            has_memory: trace.meta().memory,
         };
         let counted = count(trace, &plan)?;
         let (lanes, summary) = take_lanes(trace, &choice, &counted, verbatim);

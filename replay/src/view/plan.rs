@@ -19,4 +19,6 @@ pub(super) struct Plan {
     /// Threads go into the streams just as they stand in the file: for traces read from text, whose calls
     /// and levels are given, not found.
     pub verbatim: bool,
+    /// The trace has memory addresses, so that streams tell where stacks lie.
+    pub has_memory: bool,
 }

@@ -296,13 +296,16 @@ pub fn told(view: &View, lane: usize) -> String {
         }
         Told::Comes(Control::Sp(sp)) => format!("sp={sp}"),
         Told::Comes(Control::Level(level)) => format!("level={level}"),
+        Told::Comes(Control::Stack { .. }) => unreachable!("left out"),
         Told::Comes(Control::Meet(meeting)) => format!("meet{}", meeting.0),
         Told::Comes(Control::MeetAll) => "meet-all".into(),
         Told::Comes(Control::Acquire(lock)) => format!("take{}", lock.0),
         Told::Comes(Control::AcquireShared(lock)) => format!("share{}", lock.0),
         Told::Comes(Control::Release(lock)) => format!("give{}", lock.0),
     };
-    follow(view, lane).into_iter().map(word).collect::<Vec<_>>().join(" ")
+    // Every stream of these recordings tells first where its stack lies: what is asked for is the rest.
+    let rest = follow(view, lane).into_iter().filter(|t| !matches!(t, Told::Comes(Control::Stack { .. })));
+    rest.map(word).collect::<Vec<_>>().join(" ")
 }
 
 /// The executed instructions of a lane.

@@ -19,6 +19,15 @@ fn recorded_stack_pointers_and_addresses_reach_the_stream() {
 }
 
 #[test]
+fn a_stream_with_addresses_tells_where_its_stack_lies() {
+    let mut made = Recording::new();
+    made.start(0).run(0, &[adds(LOADER, -40)]).run(0, &[plain(MAIN)]).end(0);
+    let view = made.view(&whole()).unwrap();
+    let first = follow(&view, 0).remove(0);
+    assert_eq!(first, Told::Comes(replay::Control::Stack { zero: STACK - 40, above: 40 }));
+}
+
+#[test]
 fn stack_pointers_count_from_the_first_instruction_kept() {
     let mut made = Recording::new();
     made.start(0).run(0, &[adds(LOADER, -40)]).run(0, &[plain(MAIN)]).end(0);

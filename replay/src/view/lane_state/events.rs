@@ -47,6 +47,7 @@ impl LaneState<'_> {
             Event::ThreadStart { sp, seq, .. } => {
                 self.now = seq;
                 self.sp = sp;
+                self.stack_top = sp;
                 self.base = sp;
                 self.expected_sp = sp;
                 self.begin_whole(batch);
@@ -86,6 +87,7 @@ impl LaneState<'_> {
             Event::WarpBarrier => self.meet(Control::MeetAll, batch),
             Event::Exec => {
                 self.end_extent(batch);
+                self.stack_top = 0;
                 self.stack.clear();
                 self.held.clear();
                 self.frames.clear();

@@ -94,6 +94,8 @@ pub(super) struct LaneState<'a> {
     fresh: bool,
     /// The stack pointer that counts as 0.
     base: u64,
+    /// The thread's first stack pointer.
+    stack_top: u64,
     spin: Spin,
     /// Whether the thread has just yielded.
     yielded: bool,
@@ -128,6 +130,7 @@ impl<'a> LaneState<'a> {
             extent: None,
             fresh: true,
             base: 0,
+            stack_top: 0,
             spin: Spin::default(),
             yielded: false,
             expected_sp: 0,
@@ -285,7 +288,7 @@ impl<'a> LaneState<'a> {
         match self.reason(id) {
             None => {
                 if self.fresh {
-                    self.begin_stream();
+                    self.begin_stream(batch);
                 }
                 self.resolve(true, batch);
                 self.correct(batch);
@@ -339,13 +342,18 @@ impl<'a> LaneState<'a> {
     }
 
     /// The first instruction of an extent is kept: it is at level 1 and its stack pointer counts as 0.
-    fn begin_stream(&mut self) {
+    fn begin_stream(&mut self, batch: &mut Batch) {
         self.fresh = false;
         self.pending = Pending::Nothing;
         self.frames.restart();
         let expected = self.expected_sp.wrapping_sub(self.base);
         if !self.plan.verbatim {
             self.base = self.sp;
+            if self.plan.has_memory {
+                // A stack that does not lie below the thread's first one is another that the thread made for itself: what lies above is not known.
+                let above = u32::try_from(self.stack_top.wrapping_sub(self.base)).unwrap_or(0);
+                push_control(batch, Control::Stack { zero: self.base, above });
+            }
         }
         self.expected_sp = self.base.wrapping_add(expected);
         self.raise_ceiling();
@@ -437,7 +445,7 @@ impl<'a> LaneState<'a> {
             return;
         }
         if self.fresh {
-            self.begin_stream();
+            self.begin_stream(batch);
         }
         self.yielded = false;
         self.resolve(true, batch);

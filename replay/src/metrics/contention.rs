@@ -1,0 +1,152 @@
+//! Contention: what each lock costs a warp.
+//!
+//! Of each lock: *acquisitions*; *waits*, the acquisitions for which a lane had to wait since another lane of its warp held the lock; the lanes that waited at
+//! least once; the *fetches held*, of which at least one active lane holds the lock; the *fetches serialised*, those of them during which at least one
+//! lane waits for it; and the *waiting slots*, lanes that wait for it summed over all fetches.
+//!
+//! Worked number: two lanes run 1 instruction, take a lock, run 2 instructions, give it back and run 1. The first takes it at once. While it runs its 2, the
+//! other waits: 2 acquisitions, 1 wait, 1 lane that waited, 4 fetches held, 2 of them serialised, and 2 waiting slots.
+
+use std::collections::BTreeMap;
+
+use heuristics::{LaneSet, MAX_LANES};
+use trace_format::Pc;
+
+use super::{Metric, Step};
+use crate::{LockId, Result, SyncEvent};
+
+/// What was done with a lock.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct LockUse {
+    /// How often it was taken.
+    pub acquisitions: u64,
+    /// How often a lane had to wait for it.
+    pub waits: u64,
+    /// How many lanes waited for it at least once.
+    pub lanes_that_waited: u64,
+    /// Fetches of which an active lane held it.
+    pub fetches_held: u64,
+    /// Those of them during which a lane waited for it.
+    pub fetches_serialised: u64,
+    /// Lanes that waited for it, summed over fetches.
+    pub waiting_slots: u64,
+    /// Acquisitions by the instruction that the lane ran before: the call. None where it had run nothing yet.
+    pub taken_at: BTreeMap<Option<Pc>, u64>,
+}
+
+impl LockUse {
+    fn add(&mut self, other: &LockUse) {
+        self.acquisitions += other.acquisitions;
+        self.waits += other.waits;
+        self.lanes_that_waited += other.lanes_that_waited;
+        self.fetches_held += other.fetches_held;
+        self.fetches_serialised += other.fetches_serialised;
+        self.waiting_slots += other.waiting_slots;
+        for (pc, acquisitions) in &other.taken_at {
+            *self.taken_at.entry(*pc).or_default() += acquisitions;
+        }
+    }
+}
+
+/// What was done with all locks of a replay; only those that were taken or waited for.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Contention {
+    /// By lock.
+    pub locks: BTreeMap<LockId, LockUse>,
+}
+
+impl Contention {
+    /// Adds that of another warp.
+    pub fn add(&mut self, other: &Contention) {
+        for (lock, used) in &other.locks {
+            self.locks.entry(*lock).or_default().add(used);
+        }
+    }
+}
+
+#[derive(Default)]
+struct Now {
+    holders: LaneSet,
+    waiting: LaneSet,
+    /// Since the beginning.
+    waited: LaneSet,
+    used: LockUse,
+}
+
+/// Measures the contention of one warp's replay.
+pub struct ContentionMeter {
+    locks: BTreeMap<LockId, Now>,
+    /// The locks that are held or waited for.
+    busy: Vec<LockId>,
+    /// By lane: the instruction that it ran last.
+    last: Vec<Option<Pc>>,
+}
+
+impl Default for ContentionMeter {
+    fn default() -> ContentionMeter {
+        ContentionMeter { locks: BTreeMap::new(), busy: Vec::new(), last: vec![None; MAX_LANES] }
+    }
+}
+
+impl ContentionMeter {
+    /// What was found, after the replay has ended.
+    #[must_use]
+    pub fn finish(self) -> Contention {
+        let of = |now: Now| LockUse { lanes_that_waited: now.waited.len() as u64, ..now.used };
+        Contention { locks: self.locks.into_iter().map(|(lock, now)| (lock, of(now))).collect() }
+    }
+
+    fn busy(&mut self, lock: LockId) -> &mut Now {
+        if !self.busy.contains(&lock) {
+            self.busy.push(lock);
+        }
+        self.locks.entry(lock).or_default()
+    }
+}
+
+impl Metric for ContentionMeter {
+    fn step(&mut self, step: &Step) -> Result<()> {
+        let fetches = step.instructions.len() as u64;
+        for lock in &self.busy {
+            let now = self.locks.get_mut(lock).expect("a busy lock is known");
+            if !now.holders.is_disjoint(&step.lanes) {
+                now.used.fetches_held += fetches;
+                now.used.fetches_serialised += if now.waiting.is_empty() { 0 } else { fetches };
+            }
+            now.used.waiting_slots += fetches * now.waiting.len() as u64;
+        }
+        let last = step.instructions.last().map(|i| i.pc);
+        for lane in step.lanes {
+            self.last[lane.index()] = last;
+        }
+        Ok(())
+    }
+
+    fn synchronised(&mut self, event: &SyncEvent) {
+        match *event {
+            SyncEvent::Waits { lane, lock } => {
+                let now = self.busy(lock);
+                now.waiting.insert(lane);
+                now.waited.insert(lane);
+                now.used.waits += 1;
+            }
+            SyncEvent::Takes { lane, lock, .. } => {
+                let at = self.last[lane.index()];
+                let now = self.busy(lock);
+                now.waiting.remove(lane);
+                now.holders.insert(lane);
+                now.used.acquisitions += 1;
+                *now.used.taken_at.entry(at).or_default() += 1;
+            }
+            SyncEvent::Gives { lane, lock, .. } => {
+                let now = self.locks.entry(lock).or_default();
+                now.holders.remove(lane);
+                if now.holders.is_empty() && now.waiting.is_empty() {
+                    self.busy.retain(|l| *l != lock);
+                }
+            }
+            SyncEvent::Forced { lane } => self.locks.values_mut().for_each(|now| now.waiting.remove(lane)),
+            SyncEvent::Meets { .. } => {}
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Divergence: how long lanes are apart, how far the warp is scattered meanwhile, and how unevenly its parts work.
+//!
+//! Lanes that share a fetch and don't all share the next one that any of them runs have *diverged*. Their divergence ends with the next
+//! fetch that all of them share that are still live; its *length* is the number of the warp's fetches between those two. Divergences nest: lanes that part
+//! once more begin another. One of which fewer than two lanes are left before it ends, or that lasts to the end of the replay, is *never joined*, and has no
+//! length.
+//!
+//! - *depth*: distinct pcs at which live lanes stand before a fetch (a waiting lane stands where it will go on), averaged over fetches;
+//! - *imbalance* of the divergences that were joined: with k lanes of which lane i runs n_i instructions meanwhile, the sum of k x max n_i / the
+//!   sum of all n_i: 1 where all lanes run equally many;
+//! - *lone fetches*: fetches of one lane while others are live.
+//!
+//! Worked number: four lanes run a branch; lanes 0 and 1 take an arm of 3 instructions, lanes 2 and 3 one of 1, and all run 1 more. There is one divergence, of
+//! length 4; two pcs in the 4 fetches of the arms and one in the other 2 make a depth of 10 / 6; the imbalance is 4 x 3 / (2 x 3 + 2 x 1) = 1.5.
+//!
+//! The simulator of Milanez et al. does not tell such figures rightly, so there is nothing to compare with: its depth is always 1, its lengths are one too short and
+//! leave out those of 1, and its last cycle is lost.
+
+use heuristics::{LaneSet, MAX_LANES};
+use trace_format::Pc;
+
+use super::{Metric, Step};
+use crate::Result;
+
+/// Divergences that are open at once, at most; the oldest is then taken for never joined.
+const MOST_OPEN: usize = 4096;
+
+/// The divergence of a replay.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Divergence {
+    /// Divergences that were joined.
+    pub joined: u64,
+    /// Those that never were.
+    pub never_joined: u64,
+    /// The lengths of those that were joined, in fetches, summed.
+    pub length: u64,
+    /// The greatest length.
+    pub longest: u64,
+    /// Divergences that were joined, by length: 1, 2 to 3, 4 to 7, and so on by powers of two.
+    pub by_length: Vec<u64>,
+    /// Fetches.
+    pub fetches: u64,
+    /// Distinct pcs of live lanes, summed over fetches.
+    pub pcs: u64,
+    /// The most distinct pcs.
+    pub most_pcs: u64,
+    /// Of the divergences joined: lanes x the most instructions that one of them ran, summed.
+    pub slots: u64,
+    /// Of the same: the instructions that their lanes ran, summed.
+    pub instructions: u64,
+    /// Fetches of one lane while others were live.
+    pub lone_fetches: u64,
+}
+
+impl Divergence {
+    /// Mean length of the divergences joined, in fetches.
+    #[must_use]
+    pub fn mean_length(&self) -> Option<f64> {
+        (self.joined > 0).then(|| self.length as f64 / self.joined as f64)
+    }
+
+    /// Mean depth.
+    #[must_use]
+    pub fn depth(&self) -> Option<f64> {
+        (self.fetches > 0).then(|| self.pcs as f64 / self.fetches as f64)
+    }
+
+    /// Imbalance: 1 or more.
+    #[must_use]
+    pub fn imbalance(&self) -> Option<f64> {
+        (self.instructions > 0).then(|| self.slots as f64 / self.instructions as f64)
+    }
+
+    /// Adds that of another warp.
+    pub fn add(&mut self, other: &Divergence) {
+        self.joined += other.joined;
+        self.never_joined += other.never_joined;
+        self.length += other.length;
+        self.longest = self.longest.max(other.longest);
+        if self.by_length.len() < other.by_length.len() {
+            self.by_length.resize(other.by_length.len(), 0);
+        }
+        self.by_length.iter_mut().zip(&other.by_length).for_each(|(sum, more)| *sum += more);
+        self.fetches += other.fetches;
+        self.pcs += other.pcs;
+        self.most_pcs = self.most_pcs.max(other.most_pcs);
+        self.slots += other.slots;
+        self.instructions += other.instructions;
+        self.lone_fetches += other.lone_fetches;
+    }
+
+    fn join(&mut self, length: u64, ran: impl ExactSizeIterator<Item = u64> + Clone) {
+        self.joined += 1;
+        self.length += length;
+        self.longest = self.longest.max(length);
+        let bucket = length.max(1).ilog2() as usize;
+        if self.by_length.len() <= bucket {
+            self.by_length.resize(bucket + 1, 0);
+        }
+        self.by_length[bucket] += 1;
+        self.slots += ran.len() as u64 * ran.clone().max().unwrap_or(0);
+        self.instructions += ran.sum::<u64>();
+    }
+}
+
+/// The lanes with which a lane ran last.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Company {
+    lanes: LaneSet,
+    /// Different for each time that the company came together.
+    id: u64,
+}
+
+/// A divergence that is not over.
+struct Open {
+    id: u64,
+    lanes: LaneSet,
+    /// The fetches before it.
+    since: u64,
+    /// By lane: the instructions that it had run before.
+    before: Vec<u64>,
+}
+
+/// Measures the divergence of one warp's replay.
+pub struct DivergenceMeter {
+    found: Divergence,
+    company: Vec<Option<Company>>,
+    /// By lane: the fetches up to its last one.
+    left: Vec<u64>,
+    /// By lane: the instructions that it has run.
+    ran: Vec<u64>,
+    open: Vec<Open>,
+    live: LaneSet,
+    companies: u64,
+    pcs: Vec<Pc>,
+}
+
+impl Default for DivergenceMeter {
+    fn default() -> DivergenceMeter {
+        DivergenceMeter {
+            found: Divergence::default(),
+            company: vec![None; MAX_LANES],
+            left: vec![0; MAX_LANES],
+            ran: vec![0; MAX_LANES],
+            open: Vec::new(),
+            live: LaneSet::EMPTY,
+            companies: 0,
+            pcs: Vec::new(),
+        }
+    }
+}
+
+impl DivergenceMeter {
+    /// What was found, after the replay has ended.
+    #[must_use]
+    pub fn finish(mut self) -> Divergence {
+        self.found.never_joined += self.open.len() as u64;
+        self.found
+    }
+
+    /// Ends the divergences whose live lanes all run now, and gives up those with fewer than two left.
+    fn close(&mut self, lanes: LaneSet) {
+        let DivergenceMeter { found, open, live, ran, .. } = self;
+        open.retain(|divergence| {
+            let left = divergence.lanes & *live;
+            if left.len() < 2 {
+                found.never_joined += 1;
+                return false;
+            }
+            if !left.is_subset(&lanes) {
+                return true;
+            }
+            let ran: Vec<u64> = left.iter().map(|l| ran[l.index()] - divergence.before[l.index()]).collect();
+            found.join(found.fetches - divergence.since, ran.iter().copied());
+            false
+        });
+    }
+
+    /// Begins the divergences of companies some of whose lanes run now without the others.
+    fn part(&mut self, lanes: LaneSet) {
+        for lane in lanes {
+            let Some(company) = self.company[lane.index()] else { continue };
+            let left = company.lanes & self.live;
+            if left.is_subset(&lanes) || self.open.iter().any(|o| o.id == company.id) {
+                continue;
+            }
+            if self.open.len() == MOST_OPEN {
+                self.open.remove(0);
+                self.found.never_joined += 1;
+            }
+            // None of its lanes has run since they did together: it would have begun then.
+            let since = self.left[lane.index()];
+            self.open.push(Open { id: company.id, lanes: left, since, before: self.ran.clone() });
+        }
+    }
+
+    fn count_pcs(&mut self, step: &Step) {
+        let lowest = step.lanes.lowest().expect("a step has an active lane");
+        let here = step.state(lowest).pc;
+        let others_here = (step.live - step.lanes).iter().any(|l| step.state(l).pc == here);
+        self.pcs.clear();
+        self.pcs.extend(step.live.iter().map(|l| step.state(l).pc));
+        self.pcs.sort_unstable();
+        self.pcs.dedup();
+        // Where others stay behind at this pc, the active lanes are at one more after their first instruction.
+        let (first, rest) = (self.pcs.len() as u64, self.pcs.len() as u64 + u64::from(others_here));
+        let fetches = step.instructions.len() as u64;
+        self.found.pcs += first + (fetches - 1) * rest;
+        self.found.most_pcs = self.found.most_pcs.max(if fetches > 1 { rest } else { first });
+    }
+}
+
+impl Metric for DivergenceMeter {
+    fn step(&mut self, step: &Step) -> Result<()> {
+        self.count_pcs(step);
+        let fetches = step.instructions.len() as u64;
+        if step.lanes.len() == 1 && step.live.len() > 1 {
+            self.found.lone_fetches += fetches;
+        }
+        let keeps = |company: &Option<Company>| company.is_some_and(|c| c.lanes == step.lanes);
+        let all_keep = step.lanes.iter().all(|l| keeps(&self.company[l.index()]));
+        if !all_keep || step.live != self.live {
+            self.live = step.live;
+            self.close(step.lanes);
+            self.part(step.lanes);
+        }
+        if !all_keep {
+            self.companies += 1;
+            for lane in step.lanes {
+                self.company[lane.index()] = Some(Company { lanes: step.lanes, id: self.companies });
+            }
+        }
+        self.found.fetches += fetches;
+        for lane in step.lanes {
+            self.left[lane.index()] = self.found.fetches;
+            self.ran[lane.index()] += fetches;
+        }
+        Ok(())
+    }
+}

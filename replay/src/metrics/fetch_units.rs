@@ -1,0 +1,149 @@
+//! Fetch units: how many cycles the model's schedule would take on hardware that fetches for several groups of a warp at once.
+//!
+//! Formula: the model's fetches are placed, in their order, each in the first cycle that comes after the last one of each of its lanes, in which fewer than N
+//! fetches were placed and none at its pc (two groups at one pc would be one). What a lane does after it took a lock comes after what the
+//! lane before did until it gave the lock back, and what lanes do after a barrier after all that they did before it. *Parallelism* is thread instructions / cycles:
+//! with one unit the mean number of active lanes. A fetch is not moved ahead by more than 65,536 cycles: a real machine sees less far.
+//!
+//! Worked number: four lanes run 1 instruction; lanes 0 and 1 then run 3, lanes 2 and 3 run 1, and all run 1 more: 6 fetches and 6 cycles on one unit. On two units
+//! the two arms run beside each other: 1 + 3 + 1 = 5 cycles, and a parallelism of 16 / 5.
+
+use heuristics::{Lane, MAX_LANES};
+use rustc_hash::FxHashMap;
+use trace_format::Pc;
+
+use super::{Metric, Step};
+use crate::{LockId, Result, SyncEvent};
+
+/// The most units that can be asked for: the cycles that are looked at take 8 bytes each per unit.
+pub const MOST_FETCH_UNITS: usize = 64;
+
+/// How many of the last cycles can still take a fetch.
+const WINDOW: u64 = 1 << 16;
+
+/// When a lock was given back last: by its only holder, and by one of several.
+#[derive(Clone, Copy, Default)]
+struct Free {
+    alone: u64,
+    shared: u64,
+}
+
+/// Places the fetches of one warp's replay on units.
+pub struct FetchUnits {
+    units: usize,
+    /// Cycles so far.
+    cycles: u64,
+    /// By cycle, modulo [`WINDOW`]: a cycle from it on up to which all are full; itself where it is not.
+    next: Vec<u64>,
+    /// By cycle, modulo [`WINDOW`]: how many fetches it has, and their pcs, `units` of them.
+    used: Vec<u8>,
+    pcs: Vec<Pc>,
+    /// By lane: the first cycle in which it can run.
+    ready: Vec<u64>,
+    locks: FxHashMap<LockId, Free>,
+}
+
+impl FetchUnits {
+    /// For so many units: 1 to [`MOST_FETCH_UNITS`].
+    #[must_use]
+    pub fn new(units: usize) -> FetchUnits {
+        let units = units.clamp(1, MOST_FETCH_UNITS);
+        FetchUnits {
+            units,
+            cycles: 0,
+            next: vec![0; WINDOW as usize],
+            used: vec![0; WINDOW as usize],
+            pcs: vec![Pc(0); WINDOW as usize * units],
+            ready: vec![0; MAX_LANES],
+            locks: FxHashMap::default(),
+        }
+    }
+
+    /// The cycles of all fetches so far.
+    #[must_use]
+    pub fn cycles(&self) -> u64 {
+        self.cycles
+    }
+
+    /// Puts a fetch at this pc into the first cycle from `earliest` on that can take it; returns the cycle.
+    fn place(&mut self, pc: Pc, earliest: u64) -> u64 {
+        let mut cycle = earliest.max((self.cycles + 1).saturating_sub(WINDOW));
+        loop {
+            cycle = self.not_full(cycle);
+            if cycle >= self.cycles {
+                self.open(cycle);
+            }
+            let at = (cycle % WINDOW) as usize;
+            let (first, used) = (at * self.units, usize::from(self.used[at]));
+            if !self.pcs[first..first + used].contains(&pc) {
+                self.pcs[first + used] = pc;
+                self.used[at] += 1;
+                if used + 1 == self.units {
+                    self.next[at] = cycle + 1;
+                }
+                return cycle;
+            }
+            cycle += 1;
+        }
+    }
+
+    /// The first cycle from this one on that is not full; it may be one that has not begun.
+    fn not_full(&mut self, from: u64) -> u64 {
+        let mut end = from;
+        while end < self.cycles && self.next[(end % WINDOW) as usize] != end {
+            end = self.next[(end % WINDOW) as usize];
+        }
+        // The way is made short for the next time.
+        let mut at = from;
+        while at < end {
+            at = std::mem::replace(&mut self.next[(at % WINDOW) as usize], end);
+        }
+        end
+    }
+
+    /// Begins the cycles up to this one, empty.
+    fn open(&mut self, cycle: u64) {
+        for new in self.cycles..=cycle {
+            let at = (new % WINDOW) as usize;
+            (self.next[at], self.used[at]) = (new, 0);
+        }
+        self.cycles = cycle + 1;
+    }
+
+    fn not_before(&mut self, lane: Lane, cycle: u64) {
+        let ready = &mut self.ready[lane.index()];
+        *ready = cycle.max(*ready);
+    }
+}
+
+impl Metric for FetchUnits {
+    fn step(&mut self, step: &Step) -> Result<()> {
+        let mut earliest = step.lanes.iter().map(|l| self.ready[l.index()]).max().unwrap_or(0);
+        for instruction in step.instructions {
+            earliest = self.place(instruction.pc, earliest) + 1;
+        }
+        for lane in step.lanes {
+            self.ready[lane.index()] = earliest;
+        }
+        Ok(())
+    }
+
+    fn synchronised(&mut self, event: &SyncEvent) {
+        match *event {
+            SyncEvent::Gives { lane, lock, shared } => {
+                let (ready, free) = (self.ready[lane.index()], self.locks.entry(lock).or_default());
+                let last = if shared { &mut free.shared } else { &mut free.alone };
+                *last = ready.max(*last);
+            }
+            SyncEvent::Takes { lane, lock, shared } => {
+                let free = self.locks.get(&lock).copied().unwrap_or_default();
+                self.not_before(lane, if shared { free.alone } else { free.alone.max(free.shared) });
+            }
+            SyncEvent::Meets { lanes } => {
+                let last = lanes.iter().map(|l| self.ready[l.index()]).max().unwrap_or(0);
+                lanes.iter().for_each(|lane| self.not_before(lane, last));
+            }
+            SyncEvent::Waits { .. } | SyncEvent::Forced { .. } => {}
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! Memory traffic: what a coalescer makes of the accesses of each instruction.
+//!
+//! An *access* is one memory operand of one fetch; its *lane accesses* are one per active lane. A lane's address belongs to the *stack* when it
+//! lies in the lane's own stack: from 128 bytes below the stack pointer (the red zone) up to the thread's first stack pointer; all others
+//! are *heap*, globals and other lanes' stacks among them.
+//!
+//! Formula: with transactions of T bytes, an access of addresses a_i takes |{ floor(a_i / T) }| of them: one for each aligned piece of T bytes that
+//! a lane's first byte lies in. Stack and heap addresses of one access are transferred apart. *Interleaved* is what the stack would take if the lanes' stacks
+//! were laid out as GPUs lay out local memory, word by word in turns: the byte at distance d from where the lane's stack pointer
+//! counts as 0 then lies at floor(d / 8) x 8W + 8 x (home of the lane) + (d mod 8), W being the seats of the warp.
+//!
+//! Worked number: W = 4; four lanes read 8 bytes each from 0x1000, 0x1008, 0x1010 and 0x1018 (heap), and push to stacks that are 64 KiB apart. The
+//! read takes 1 transaction of 32 bytes, the push 4; with interleaved stacks the push takes 1 too: 4 words of 8 bytes in a row.
+//!
+//! *Limitation*: traces do not hold how many bytes an access has, so one that crosses a transaction's border counts as if it didn't.
+
+use std::collections::BTreeMap;
+
+use heuristics::{Lane, Program, SegmentId};
+use rustc_hash::FxHashMap;
+use trace_format::Pc;
+
+use super::memory::{Class, Classes};
+use super::{Metric, Step};
+use crate::Result;
+
+/// The sizes of transactions, in bytes.
+pub const TRANSACTION_SIZES: [u64; 3] = [32, 64, 128];
+
+/// The bytes of a word of an interleaved stack: what a push writes.
+const WORD: i128 = 8;
+
+/// The most strides that are kept of one instruction; further ones are counted together.
+const MOST_STRIDES: usize = 64;
+
+/// Accesses by stride, of those that are affine. Two lanes that don't access one address always have a stride.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Strides {
+    /// By stride in bytes.
+    pub counts: BTreeMap<i128, u64>,
+    /// Those of further strides, where an instruction had many.
+    pub others: u64,
+}
+
+impl Strides {
+    fn count(&mut self, stride: i128) {
+        if self.counts.len() < MOST_STRIDES || self.counts.contains_key(&stride) {
+            *self.counts.entry(stride).or_default() += 1;
+        } else {
+            self.others += 1;
+        }
+    }
+
+    fn add(&mut self, other: &Strides) {
+        for (stride, accesses) in &other.counts {
+            *self.counts.entry(*stride).or_default() += accesses;
+        }
+        self.others += other.others;
+    }
+
+    /// Strides and accesses, those of most accesses first, the smallest first among equals.
+    #[must_use]
+    pub fn most_first(&self) -> Vec<(i128, u64)> {
+        let mut all: Vec<(i128, u64)> = self.counts.iter().map(|(s, n)| (*s, *n)).collect();
+        all.sort_by_key(|(stride, accesses)| (std::cmp::Reverse(*accesses), stride.unsigned_abs(), *stride));
+        all
+    }
+}
+
+/// What went to the stack, or to the heap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Space {
+    /// Accesses of which at least one lane's went there.
+    pub accesses: u64,
+    /// Those lanes' accesses.
+    pub lane_accesses: u64,
+    /// Transactions, by [`TRANSACTION_SIZES`].
+    pub transactions: [u64; 3],
+}
+
+impl Space {
+    fn count(&mut self, addresses: &mut [i128]) {
+        if !addresses.is_empty() {
+            self.accesses += 1;
+            self.lane_accesses += addresses.len() as u64;
+            add(&mut self.transactions, transactions(addresses));
+        }
+    }
+
+    fn add(&mut self, other: &Space) {
+        self.accesses += other.accesses;
+        self.lane_accesses += other.lane_accesses;
+        add(&mut self.transactions, other.transactions);
+    }
+}
+
+/// The accesses of an instruction, or of all.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Accesses {
+    /// By class.
+    pub classes: Classes,
+    /// The affine ones by stride.
+    pub strides: Strides,
+    /// What went to the heap, globals and other lanes' stacks.
+    pub heap: Space,
+    /// What went to the lanes' own stacks.
+    pub stack: Space,
+    /// The transactions that the stack would take if stacks were interleaved, by [`TRANSACTION_SIZES`].
+    pub interleaved: [u64; 3],
+}
+
+impl Accesses {
+    /// Memory operands of fetches.
+    #[must_use]
+    pub fn accesses(&self) -> u64 {
+        self.classes.total()
+    }
+
+    /// Those, one per active lane.
+    #[must_use]
+    pub fn lane_accesses(&self) -> u64 {
+        self.heap.lane_accesses + self.stack.lane_accesses
+    }
+
+    /// Adds other accesses.
+    pub fn add(&mut self, other: &Accesses) {
+        self.classes.add(&other.classes);
+        self.strides.add(&other.strides);
+        self.heap.add(&other.heap);
+        self.stack.add(&other.stack);
+        add(&mut self.interleaved, other.interleaved);
+    }
+}
+
+/// The memory traffic of a replay.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Traffic {
+    /// Of all instructions together.
+    pub total: Accesses,
+    /// By instruction, in the order of their addresses; only those that access memory.
+    pub by_instruction: BTreeMap<Pc, Accesses>,
+}
+
+impl Traffic {
+    /// Adds that of another warp.
+    pub fn add(&mut self, other: &Traffic) {
+        self.total.add(&other.total);
+        for (pc, accesses) in &other.by_instruction {
+            self.by_instruction.entry(*pc).or_default().add(accesses);
+        }
+    }
+}
+
+fn add(sum: &mut [u64; 3], more: [u64; 3]) {
+    sum.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+}
+
+/// How many transactions of each size these addresses take; they are sorted on the way.
+fn transactions(addresses: &mut [i128]) -> [u64; 3] {
+    addresses.sort_unstable();
+    let pieces = |size: u64| {
+        let piece = |address: &i128| address.div_euclid(i128::from(size));
+        1 + addresses.windows(2).filter(|two| piece(&two[0]) != piece(&two[1])).count() as u64
+    };
+    TRANSACTION_SIZES.map(pieces)
+}
+
+/// Where the byte at distance `d` from a stack's zero lies when the stacks of `width` lanes are interleaved.
+fn interleaved(d: i128, home: usize, width: usize) -> i128 {
+    d.div_euclid(WORD) * WORD * width as i128 + WORD * home as i128 + d.rem_euclid(WORD)
+}
+
+/// Measures the memory traffic of one warp's replay.
+#[derive(Default)]
+pub struct TrafficMeter {
+    by_instruction: FxHashMap<(SegmentId, u32), Accesses>,
+    all: Vec<(Lane, u64)>,
+    heap: Vec<i128>,
+    stack: Vec<i128>,
+    interleaved: Vec<i128>,
+}
+
+impl TrafficMeter {
+    /// What was found, after the replay has ended.
+    #[must_use]
+    pub fn finish(self, program: &Program) -> Traffic {
+        let mut traffic = Traffic::default();
+        for ((segment, at), accesses) in self.by_instruction {
+            let pc = program.segments[segment].instructions[at as usize].pc;
+            traffic.total.add(&accesses);
+            traffic.by_instruction.entry(pc).or_default().add(&accesses);
+        }
+        traffic
+    }
+}
+
+impl Metric for TrafficMeter {
+    fn step(&mut self, step: &Step) -> Result<()> {
+        if step.instructions.iter().all(|i| i.memory == 0) {
+            return Ok(());
+        }
+        let (seats, (segment, first)) = (step.seats(), step.place());
+        // By home: in a block of warps the lanes of a fetch sit elsewhere than their numbers say.
+        let mut lanes: Vec<_> = step.lanes.iter().map(|l| (seats.home(l), step.addresses(l), step.stack(l))).collect();
+        lanes.sort_unstable_by_key(|(home, ..)| *home);
+        let mut operand = 0;
+        for (at, instruction) in (first..).zip(step.instructions) {
+            for _ in 0..instruction.memory {
+                let TrafficMeter { all, heap, stack, interleaved: laid_out, .. } = self;
+                (all.clear(), heap.clear(), stack.clear(), laid_out.clear());
+                for (home, addresses, own) in &lanes {
+                    let address = addresses[operand];
+                    all.push((Lane(*home as u8), address));
+                    match own.as_ref().filter(|own| own.addresses.contains(&address)) {
+                        Some(own) => {
+                            stack.push(address.into());
+                            laid_out.push(interleaved(
+                                i128::from(address) - i128::from(own.zero),
+                                *home,
+                                seats.width(),
+                            ));
+                        }
+                        None => heap.push(address.into()),
+                    }
+                }
+                let accesses = self.by_instruction.entry((segment, at)).or_default();
+                let class = Class::of(all);
+                accesses.classes.count(class);
+                if let Class::Affine(stride) = class {
+                    accesses.strides.count(stride);
+                }
+                accesses.heap.count(heap);
+                accesses.stack.count(stack);
+                if !laid_out.is_empty() {
+                    add(&mut accesses.interleaved, transactions(laid_out));
+                }
+                operand += 1;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lanes_in_one_piece_take_one_transaction() {
+        assert_eq!(transactions(&mut [0x1000, 0x1008, 0x1010, 0x1018]), [1, 1, 1]);
+        assert_eq!(transactions(&mut [0x1060, 0x1000, 0x1020, 0x1040]), [4, 2, 1]);
+        assert_eq!(transactions(&mut [0x101f, 0x1020]), [2, 1, 1]);
+    }
+
+    #[test]
+    fn interleaved_stacks_put_the_same_word_of_all_lanes_in_a_row() {
+        let words: Vec<i128> = (0..4).map(|home| interleaved(-16, home, 4)).collect();
+        assert_eq!(words, [-64, -56, -48, -40]);
+        assert_eq!(interleaved(-13, 0, 4), -61);
+    }
+
+    #[test]
+    fn strides_beyond_the_most_are_counted_together() {
+        let mut strides = Strides::default();
+        (1..=MOST_STRIDES as i128 + 2).for_each(|stride| strides.count(stride));
+        strides.count(3);
+        assert_eq!((strides.counts.len(), strides.others), (MOST_STRIDES, 2));
+        assert_eq!(strides.most_first()[0], (3, 2));
+    }
+}
