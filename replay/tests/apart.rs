@@ -61,9 +61,9 @@ fn the_worked_number_of_divergence() {
 fn divergences_nest() {
     // Lane 2 goes another way at 10, lanes 0 and 1 part once more at 20.
     let lanes = [
-        [branch(10), branch(20), branch(21), plain([25, 40])].concat(),
-        [branch(10), branch(20), plain([25, 40])].concat(),
-        [branch(10), plain([30, 40])].concat(),
+        [branch(10), branch(20), branch(21), branch(25), plain([40])].concat(),
+        [branch(10), branch(20), branch(25), plain([40])].concat(),
+        [branch(10), branch(30), plain([40])].concat(),
     ];
     let found = divergence(&lanes, "minpc");
     // 10; 20 (0, 1); 21 (0); 25 (0, 1); 30 (2); 40: the inner one is 1 long, the outer one 4.
