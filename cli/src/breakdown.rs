@@ -26,6 +26,8 @@ pub(crate) enum By {
     Cause,
     /// The call path of what was fetched without them
     Path,
+    /// The lock: what it cost, instead of lost lane-slots
+    Lock,
 }
 
 impl By {
@@ -36,6 +38,7 @@ impl By {
             By::Function => "function",
             By::Cause => "cause",
             By::Path => "path",
+            By::Lock => "lock",
         }
     }
 
@@ -46,7 +49,7 @@ impl By {
 
     /// Whether rows know what was lost in them.
     fn has_lost(self) -> bool {
-        self != By::Branch
+        !matches!(self, By::Branch | By::Lock)
     }
 
     /// Whether rows know what was fetched.
@@ -104,7 +107,7 @@ pub(crate) fn rows(by: By, causes: &Causes, source: &mut Source) -> Vec<Row> {
     for (charge, slots) in &causes.charges {
         let cause = charge.cause as usize;
         let parted = match by {
-            By::Cause | By::Path => None,
+            By::Cause | By::Path | By::Lock => None,
             _ => Some(rows.at(charge.parted_at, source)),
         };
         if let Some(row) = parted {
@@ -115,7 +118,7 @@ pub(crate) fn rows(by: By, causes: &Causes, source: &mut Source) -> Vec<Row> {
             By::Line | By::Function => Some(rows.at(Some(charge.issued), source)),
             By::Path => Some(rows.path(charge.path, causes, source)),
             By::Cause => Some(rows.named(charge.cause.name())),
-            By::Branch => None,
+            By::Branch | By::Lock => None,
         };
         if let Some(row) = lost {
             row.lost += slots;

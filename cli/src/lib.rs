@@ -3,6 +3,8 @@
 
 mod breakdown;
 mod exit;
+mod locks;
+mod memory;
 mod output;
 mod page;
 mod selection;

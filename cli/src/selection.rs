@@ -1,6 +1,8 @@
 //! What every verb that replays a trace is told in the same way: the part of the trace that counts, and how its lanes make warps.
 
+use std::fmt;
 use std::path::Path;
+use std::str::FromStr;
 
 use replay::view::{CodeFilter, Locks, Region, View, ViewOptions};
 use replay::{Grouping, ReplayOptions};
@@ -17,9 +19,10 @@ pub(crate) struct Selection {
     #[arg(long, value_name = "CODE", default_value = "all")]
     pub(crate) code: CodeFilter,
 
-    /// How locks count: serialize (one lane of a warp at a time), drop (critical sections leave the streams), ignore
+    /// How locks count: serialize (one lane of a warp at a time), drop (critical sections leave the streams), ignore; for replay several with
+    /// commas, or all, to compare them
     #[arg(long, value_name = "LOCKS", default_value = "serialize")]
-    pub(crate) locks: Locks,
+    pub(crate) locks: LockRules,
 
     /// Lanes in a warp. Default: all in one warp, of at most 256
     #[arg(long, short = 'W', value_name = "LANES")]
@@ -34,11 +37,55 @@ pub(crate) struct Selection {
     pub(crate) group: Grouping,
 }
 
+/// How locks count, in each of the ways asked for; at least one.
+#[derive(Clone)]
+pub(crate) struct LockRules(Vec<Locks>);
+
+impl LockRules {
+    pub(crate) fn rules(&self) -> &[Locks] {
+        &self.0
+    }
+}
+
+impl FromStr for LockRules {
+    type Err = replay::Error;
+
+    fn from_str(text: &str) -> replay::Result<LockRules> {
+        if text == "all" {
+            return Ok(LockRules(vec![Locks::Serialize, Locks::Drop, Locks::Ignore]));
+        }
+        let mut rules: Vec<Locks> = Vec::new();
+        for rule in text.split(',') {
+            let rule = rule.parse()?;
+            if !rules.contains(&rule) {
+                rules.push(rule);
+            }
+        }
+        Ok(LockRules(rules))
+    }
+}
+
+impl fmt::Display for LockRules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.iter().map(|rule| rule.name()).collect::<Vec<_>>().join(","))
+    }
+}
+
 impl Selection {
-    /// The lanes of the trace.
+    /// The lanes of the trace, for verbs that look at one view.
     pub(crate) fn view(&self, trace: &Trace) -> replay::Result<View> {
-        let options = ViewOptions { region: self.region.clone(), code: self.code, locks: self.locks };
-        View::new(trace, &options)
+        match self.locks.rules() {
+            [only] => self.view_with(trace, *only),
+            several => Err(replay::Error::Request(format!(
+                "locks can count in one way only here, not in {}: only `replay` compares them; name one with --locks",
+                several.len()
+            ))),
+        }
+    }
+
+    /// The lanes of the trace when locks count like this.
+    pub(crate) fn view_with(&self, trace: &Trace, locks: Locks) -> replay::Result<View> {
+        View::new(trace, &ViewOptions { region: self.region.clone(), code: self.code, locks })
     }
 
     /// How those lanes are replayed, with nothing beside the counts.

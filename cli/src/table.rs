@@ -48,6 +48,39 @@ pub(crate) fn of(outcomes: &[Outcome]) -> String {
     text
 }
 
+/// Divergence and cycles, a row per heuristic, and what the columns are; empty where neither was asked for.
+pub(crate) fn measured(outcomes: &[Outcome]) -> String {
+    let complete = || outcomes.iter().filter(|o| o.is_complete());
+    let number = |value: Option<f64>| value.map_or_else(String::new, |v| format!("{v:.2}"));
+    let mut text = String::new();
+    if complete().any(|o| o.divergence.is_some()) {
+        let header =
+            ["heuristic", "divergences", "mean length", "longest", "never joined", "depth", "imbalance", "lone lanes"];
+        let mut rows = vec![header.map(str::to_owned)];
+        for (outcome, d) in complete().filter_map(|o| Some((o, o.divergence.as_ref()?))) {
+            let lone = percent(d.lone_fetches as f64 / d.fetches.max(1) as f64);
+            let (joined, never, longest) = (grouped(d.joined), grouped(d.never_joined), grouped(d.longest));
+            let (length, depth) = (number(d.mean_length()), number(d.depth()));
+            rows.push([outcome.heuristic.clone(), joined, length, longest, never, depth, number(d.imbalance()), lone]);
+        }
+        let table = aligned(&rows, |column| if column == 0 { Align::Left } else { Align::Right });
+        text += &format!(
+            "\n{table}length: fetches between two that lanes shared; depth: distinct pcs of live lanes; imbalance: 1 where diverged lanes run equally many instructions; \
+             lone lanes: share of fetches for one lane of several\n"
+        );
+    }
+    if let Some(units) = complete().find_map(|o| o.fetch_units) {
+        let mut rows = vec![["heuristic", "cycles", "thread instructions per cycle"].map(str::to_owned)];
+        rows.extend(
+            complete()
+                .map(|o| [o.heuristic.clone(), o.cycles.map_or_else(String::new, grouped), number(o.parallelism())]),
+        );
+        let table = aligned(&rows, |column| if column == 0 { Align::Left } else { Align::Right });
+        text += &format!("\n{table}cycles: the fetches in the model's order on {units} fetch units\n");
+    }
+    text
+}
+
 /// On which side of its column a cell stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Align {

@@ -19,7 +19,7 @@ pub struct Setting {
     pub region: String,
     /// `all` or `main`.
     pub code: String,
-    /// `drop`, `serialize` or `ignore`.
+    /// `drop`, `serialize` or `ignore`; several with commas where outcomes of several stand together.
     pub locks: String,
     /// How lanes were put into warps.
     pub group: String,
@@ -42,7 +42,7 @@ pub static COLUMNS: &[Column] = &[
     setting("command", "The program that was traced, and its arguments.", |s| json!(s.command)),
     setting("region", "The part of the run that was replayed.", |s| json!(s.region)),
     setting("code", "The code that was replayed: all, or main (the main executable only).", |s| json!(s.code)),
-    setting("locks", "How locks counted: serialize, drop or ignore.", |s| json!(s.locks)),
+    Column { name: "locks", definition: "How locks counted: serialize, drop or ignore.", from: From::Locks },
     setting("group", "How lanes were put into warps.", |s| json!(s.group)),
     setting("threads", "Threads in the trace, replayed or not.", |s| json!(s.threads)),
     of("lanes", "Lanes replayed: threads that came to the region.", |o| json!(o.lanes)),
@@ -239,6 +239,8 @@ pub static COLUMNS: &[Column] = &[
 /// Where a column's value comes from.
 enum From {
     Setting(fn(&Setting) -> Value),
+    /// The outcome's, or else the setting's; JSON has both.
+    Locks,
     /// Known whether or not the replay came to its end.
     Outcome(fn(&Outcome) -> Value),
     /// Null after a deadlock.
@@ -287,6 +289,7 @@ impl Column {
     pub fn value(&self, setting: &Setting, outcome: &Outcome) -> Value {
         match self.from {
             From::Setting(value) => value(setting),
+            From::Locks => json!(outcome.locks.as_ref().unwrap_or(&setting.locks)),
             From::Outcome(value) => value(outcome),
             From::Counted(_) | From::Diverged(_) | From::Memory(_) | From::Traffic(_) | From::Lost(_)
                 if !outcome.is_complete() =>
@@ -337,14 +340,19 @@ pub fn strides(strides: &Strides) -> Value {
 /// The results as one JSON object: the setting, and `results`, a list with an object per heuristic. Columns without a value are left out.
 #[must_use]
 pub fn to_json(setting: &Setting, outcomes: &[Outcome], view: &str) -> Value {
-    let object = |of_setting: bool, outcome: &Outcome| -> Map<String, Value> {
-        let columns = COLUMNS.iter().filter(|c| c.is_of_setting() == of_setting);
+    let of_outcome = |outcome: &Outcome| -> Map<String, Value> {
+        let columns = COLUMNS.iter().filter(|c| !c.is_of_setting());
         let values = columns.map(|c| (c.name.to_owned(), c.value(setting, outcome)));
         values.filter(|(_, value)| !value.is_null()).collect()
     };
-    let mut all = outcomes.first().map(|o| object(true, o)).unwrap_or_default();
+    let of_setting = COLUMNS.iter().filter_map(|column| match column.from {
+        From::Setting(value) => Some((column.name.to_owned(), value(setting))),
+        _ => None,
+    });
+    let mut all: Map<String, Value> = of_setting.collect();
+    all.insert("locks".to_owned(), json!(setting.locks));
     all.insert("view".to_owned(), json!(view));
-    all.insert("results".to_owned(), outcomes.iter().map(|o| Value::Object(object(false, o))).collect());
+    all.insert("results".to_owned(), outcomes.iter().map(|o| Value::Object(of_outcome(o))).collect());
     Value::Object(all)
 }
 

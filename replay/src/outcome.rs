@@ -10,6 +10,8 @@ use crate::metrics::{ActiveLanes, Causes, Contention, Divergence, Edges, LaneMap
 pub struct Outcome {
     /// The heuristic as it would be typed, every parameter spelt out.
     pub heuristic: String,
+    /// How locks counted, where outcomes of several ways stand together; none: as the setting says.
+    pub locks: Option<String>,
     /// Lanes replayed.
     pub lanes: usize,
     /// Seats in a warp.

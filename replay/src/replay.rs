@@ -173,6 +173,7 @@ impl<'a> Prepared<'a> {
         let lane_instructions: Vec<u64> = survey.lanes.iter().map(|l| l.instructions).collect();
         let outcome = |(spec, parts): (&Spec, &[Part])| Outcome {
             heuristic: spec.to_string(),
+            locks: None,
             lanes: source.lanes(),
             warp_size: size,
             warps: warps.len(),

@@ -1,23 +1,26 @@
 //! `lockstep replay`: re-runs the streams of a trace in lockstep.
 
 use std::io::{IsTerminal, Write, stderr, stdout};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use heuristics::Spec;
 use indicatif::{ProgressBar, ProgressStyle};
-use replay::view::View;
+use replay::metrics::MOST_FETCH_UNITS;
+use replay::view::{Locks, View};
 use replay::{Outcome, ReplayOptions, ScheduleFile, Setting};
 use trace_format::Trace;
 
 use crate::breakdown::{By, Row};
+use crate::memory::MemoryBy;
 use crate::output::Output;
 use crate::selection::Selection;
 use crate::source::Source;
-use crate::{breakdown, exit, selection, table};
+use crate::{breakdown, exit, locks, memory, selection, table};
 
 /// Re-run the threads of a trace in lockstep under one or more reconvergence heuristics
 #[derive(clap::Args)]
+#[command(group(clap::ArgGroup::new("rows").multiple(true)))]
 pub(crate) struct Args {
     /// The trace: what `trace` wrote, or a text trace, gzipped or not
     trace: PathBuf,
@@ -29,12 +32,16 @@ pub(crate) struct Args {
     #[command(flatten)]
     selection: Selection,
 
-    /// Show what the lost lane-slots are lost to and where: the first rows by this, per heuristic
-    #[arg(long, value_name = "WHAT")]
+    /// Show what the lost lane-slots are lost to and where, or what each lock costs: the first rows by this, per heuristic
+    #[arg(long, value_name = "WHAT", group = "rows")]
     by: Option<By>,
 
-    /// Rows that --by shows. Default: 20 in a table, all in JSON
-    #[arg(long, value_name = "N", requires = "by")]
+    /// Show memory accesses and their transactions (as --memory): the first rows by this, per heuristic
+    #[arg(long, value_name = "WHAT", group = "rows")]
+    memory_by: Option<MemoryBy>,
+
+    /// Rows that --by and --memory-by show. Default: 20 in a table, all in JSON
+    #[arg(long, value_name = "N", requires = "rows")]
     top: Option<usize>,
 
     /// Print JSON instead of the table
@@ -53,9 +60,17 @@ pub(crate) struct Args {
     #[arg(long)]
     schedule_hash: bool,
 
-    /// Classify memory accesses (uniform, affine, scattered); the trace must have addresses
+    /// Classify memory accesses (uniform, affine, scattered) and count their transactions; the trace must have addresses
     #[arg(long)]
     memory: bool,
+
+    /// Measure divergence: how long lanes are apart, at how many pcs they stand, how unevenly they work meanwhile
+    #[arg(long)]
+    divergence: bool,
+
+    /// Count the cycles that the fetches take on hardware that fetches for up to N groups of a warp at once
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=MOST_FETCH_UNITS as i64))]
+    fetch_units: Option<u8>,
 
     /// Judge every step by a checker that is independent of the engine
     #[arg(long)]
@@ -89,27 +104,67 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
 }
 
+/// What came of one way in which locks count.
+struct Replayed {
+    /// What the view took of the trace.
+    taken: String,
+    setting: Setting,
+    outcomes: Vec<Outcome>,
+    /// By outcome.
+    rows: Vec<Rows>,
+}
+
+/// The rows that were asked for of one outcome; none of one that deadlocks.
+#[derive(Default)]
+struct Rows {
+    lost: Option<Vec<Row>>,
+    locks: Option<Vec<locks::Row>>,
+    memory: Option<Vec<memory::Row>>,
+}
+
 fn run_here(args: &Args) -> anyhow::Result<ExitCode> {
     let specs = specs(args);
     let trace = selection::open(&args.trace)?;
-    if args.memory && !trace.meta().memory {
-        let text = format!(
-            "{}: the trace has no memory addresses: record it with trace --memory, or leave --memory out",
-            args.trace.display()
-        );
-        return Err(replay::Error::Request(text).into());
+    refuse_what_is_not_there(args, &trace)?;
+    let mut source = Source::new(&trace);
+    let mut all = Vec::new();
+    for rule in args.selection.locks.rules() {
+        let view = args.selection.view_with(&trace, *rule)?;
+        let taken = view.summary().to_string();
+        if !args.json {
+            eprintln!("{taken}");
+        }
+        let mut outcomes = replay_view(args, &view, &specs)?;
+        outcomes.iter_mut().for_each(|o| o.locks = Some(rule.to_string()));
+        let rows = outcomes.iter().map(|o| rows(args, o, &view, &mut source)).collect();
+        all.push(Replayed { taken, setting: setting(args, &trace, &view), outcomes, rows });
     }
-    let view = args.selection.view(&trace)?;
-    let taken = view.summary().to_string();
-    if !args.json {
-        eprintln!("{taken}");
-    }
-    let outcomes = replay_view(args, &view, &specs)?;
-    let setting = setting(args, &trace, &view);
-    let breakdowns = breakdowns(args, &trace, &outcomes);
-    show(args, &setting, &outcomes, &breakdowns, &taken)?;
-    let none_ran = outcomes.iter().all(|o| !o.is_complete());
+    source.notes().iter().for_each(|note| eprintln!("lockstep: {note}"));
+    show(args, &all)?;
+    let none_ran = all.iter().flat_map(|r| &r.outcomes).all(|o| !o.is_complete());
     Ok(if none_ran { ExitCode::from(exit::DEADLOCK) } else { ExitCode::SUCCESS })
+}
+
+fn refuse_what_is_not_there(args: &Args, trace: &Trace) -> replay::Result<()> {
+    if wants_memory(args) && !trace.meta().memory {
+        return Err(replay::Error::Request(format!(
+            "{}: the trace has no memory addresses: record it with trace --memory, or leave --memory and --memory-by out",
+            args.trace.display()
+        )));
+    }
+    if args.by == Some(By::Lock) && !args.selection.locks.rules().contains(&Locks::Serialize) {
+        let text = "where locks don't count there is nothing to show by lock: use --locks serialize with --by lock";
+        return Err(replay::Error::Request(text.to_owned()));
+    }
+    if args.schedule.is_some() && args.selection.locks.rules().len() > 1 {
+        let text = "a schedule is of one way in which locks count: name one with --locks, or leave --schedule out";
+        return Err(replay::Error::Request(text.to_owned()));
+    }
+    Ok(())
+}
+
+fn wants_memory(args: &Args) -> bool {
+    args.memory || args.memory_by.is_some()
 }
 
 /// The heuristics asked for, each once, in order.
@@ -127,8 +182,11 @@ fn replay_view(args: &Args, view: &View, specs: &[Spec]) -> anyhow::Result<Vec<O
     let options = ReplayOptions {
         check: args.check,
         schedule_hash: args.schedule_hash,
-        memory: args.memory,
-        causes: args.by.is_some(),
+        memory: wants_memory(args),
+        causes: args.by.is_some_and(|by| by != By::Lock),
+        contention: args.by == Some(By::Lock),
+        divergence: args.divergence,
+        fetch_units: args.fetch_units.map(usize::from),
         ..args.selection.options()
     };
     let bar = progress();
@@ -172,51 +230,95 @@ fn setting(args: &Args, trace: &Trace, view: &View) -> Setting {
     }
 }
 
-/// The rows that `--by` asks for, per heuristic; none for one that deadlocks. Says why source lines are missing.
-fn breakdowns(args: &Args, trace: &Trace, outcomes: &[Outcome]) -> Vec<Option<Vec<Row>>> {
-    let mut source = Source::new(trace);
-    let causes = outcomes.iter().map(|o| o.causes.as_ref().filter(|_| o.is_complete()));
-    let rows = causes.map(|causes| Some(breakdown::rows(args.by?, causes?, &mut source))).collect();
-    source.notes().iter().for_each(|note| eprintln!("lockstep: {note}"));
-    rows
+/// The rows that `--by` and `--memory-by` ask for.
+fn rows(args: &Args, outcome: &Outcome, view: &View, source: &mut Source) -> Rows {
+    if !outcome.is_complete() {
+        return Rows::default();
+    }
+    let lost = args.by.zip(outcome.causes.as_ref());
+    let memory = args.memory_by.zip(outcome.traffic.as_ref());
+    let locks = outcome.contention.as_ref().filter(|c| !c.locks.is_empty());
+    Rows {
+        lost: lost.map(|(by, causes)| breakdown::rows(by, causes, source)),
+        locks: locks.map(|contention| locks::rows(contention, view, source)),
+        memory: memory.map(|(by, traffic)| memory::rows(by, traffic, source)),
+    }
 }
 
-fn show(
-    args: &Args,
-    setting: &Setting,
-    outcomes: &[Outcome],
-    breakdowns: &[Option<Vec<Row>>],
-    taken: &str,
-) -> anyhow::Result<()> {
+fn show(args: &Args, all: &[Replayed]) -> anyhow::Result<()> {
     let is_stdout = |path: &Option<PathBuf>| path.as_ref().is_some_and(|p| p.as_os_str() == "-");
     if let Some(path) = &args.csv {
-        let mut out = Output::create(path)?;
-        let path = out.path();
-        replay::write_csv(setting, outcomes, &mut out, &path)?;
-        out.finish()?;
+        write_csv(path, all)?;
     }
     let text = if args.json {
-        let mut all = replay::to_json(setting, outcomes, taken);
-        for (i, (outcome, rows)) in outcomes.iter().zip(breakdowns).enumerate() {
-            if let (Some(by), Some(rows)) = (args.by, rows) {
-                all["results"][i]["by"] =
-                    breakdown::to_json(by, rows, outcome.lost_slots(), outcome.warp_size, args.top);
-            }
-        }
-        format!("{}\n", serde_json::to_string_pretty(&all)?)
+        format!("{}\n", serde_json::to_string_pretty(&json(args, all))?)
     } else if is_stdout(&args.csv) || is_stdout(&args.schedule) {
         return Ok(());
     } else {
-        let mut text = format!("{}{}\n", table::of(outcomes), table::legend(outcomes));
-        for (outcome, rows) in outcomes.iter().zip(breakdowns) {
-            if let (Some(by), Some(rows)) = (args.by, rows) {
+        tables(args, all)
+    };
+    stdout().write_all(text.as_bytes())?;
+    Ok(stdout().flush()?)
+}
+
+fn write_csv(path: &Path, all: &[Replayed]) -> replay::Result<()> {
+    let outcomes: Vec<Outcome> = all.iter().flat_map(|r| r.outcomes.iter().cloned()).collect();
+    let mut out = Output::create(path)?;
+    let path = out.path();
+    replay::write_csv(&all[0].setting, &outcomes, &mut out, &path)?;
+    out.finish()
+}
+
+fn json(args: &Args, all: &[Replayed]) -> serde_json::Value {
+    let mut results = Vec::new();
+    for replayed in all {
+        let mut of_rule = replay::to_json(&replayed.setting, &replayed.outcomes, &replayed.taken);
+        for (i, (outcome, rows)) in replayed.outcomes.iter().zip(&replayed.rows).enumerate() {
+            let result = &mut of_rule["results"][i];
+            if let (Some(by), Some(rows)) = (args.by, &rows.lost) {
+                result["by"] = breakdown::to_json(by, rows, outcome.lost_slots(), outcome.warp_size, args.top);
+            }
+            if let Some(rows) = &rows.locks {
+                result["by"] = locks::to_json(rows, args.top);
+            }
+            if let (Some(by), Some(rows)) = (args.memory_by, &rows.memory) {
+                result["memory_by"] = memory::to_json(by, rows, args.top);
+            }
+            if all.len() > 1 {
+                result["view"] = replayed.taken.as_str().into();
+            }
+            results.push(result.take());
+        }
+    }
+    let mut whole = replay::to_json(&all[0].setting, &[], &all[0].taken);
+    whole["results"] = results.into();
+    whole
+}
+
+fn tables(args: &Args, all: &[Replayed]) -> String {
+    let mut text = String::new();
+    for (replayed, rule) in all.iter().zip(args.selection.locks.rules()) {
+        let outcomes = &replayed.outcomes;
+        if all.len() > 1 {
+            let between = if text.is_empty() { "" } else { "\n" };
+            text += &format!("{between}locks: {rule}\n");
+        }
+        text += &format!("{}{}\n", table::of(outcomes), table::legend(outcomes));
+        text += &table::measured(outcomes);
+        text += &memory::totals(outcomes);
+        for (outcome, rows) in outcomes.iter().zip(&replayed.rows) {
+            if let (Some(by), Some(rows)) = (args.by, &rows.lost) {
                 let (lost, size) = (outcome.lost_slots(), outcome.warp_size);
                 text += &format!("\n{}: {}\n", outcome.heuristic, breakdown::legend(by, lost));
                 text += &breakdown::table(by, rows, lost, size, args.top);
             }
+            if let Some(rows) = &rows.locks {
+                text += &format!("\n{}: {}\n{}", outcome.heuristic, locks::LEGEND, locks::table(rows, args.top));
+            }
+            if let (Some(by), Some(rows)) = (args.memory_by, &rows.memory) {
+                text += &format!("\n{}: memory accesses\n{}", outcome.heuristic, memory::table(by, rows, args.top));
+            }
         }
-        text
-    };
-    stdout().write_all(text.as_bytes())?;
-    Ok(stdout().flush()?)
+    }
+    text
 }

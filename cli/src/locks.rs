@@ -1,0 +1,107 @@
+//! What each lock cost: as a table for people, and as JSON.
+
+use replay::metrics::{Contention, LockUse};
+use replay::view::View;
+use serde_json::{Value, json};
+use trace_format::Pc;
+
+use crate::source::Source;
+use crate::table::{Align, aligned, grouped};
+
+/// A lock.
+pub(crate) struct Row {
+    /// What a user would call it.
+    name: String,
+    used: LockUse,
+    /// Where it was taken, as places and how often; the commonest first.
+    taken_at: Vec<(String, u64)>,
+}
+
+/// The locks of one outcome, those with the most waiting slots first.
+pub(crate) fn rows(contention: &Contention, view: &View, source: &mut Source) -> Vec<Row> {
+    let mut rows: Vec<Row> = contention
+        .locks
+        .iter()
+        .map(|(lock, used)| Row { name: view.lock_name(*lock), used: used.clone(), taken_at: taken_at(used, source) })
+        .collect();
+    let order = |row: &Row| (row.used.waiting_slots, row.used.acquisitions);
+    rows.sort_by(|a, b| order(b).cmp(&order(a)).then_with(|| a.name.cmp(&b.name)));
+    rows
+}
+
+fn taken_at(used: &LockUse, source: &mut Source) -> Vec<(String, u64)> {
+    let mut places: Vec<(String, u64)> = Vec::new();
+    for (pc, acquisitions) in &used.taken_at {
+        let place = pc.map_or_else(|| "(before the first instruction)".to_owned(), |pc| place(pc, source));
+        match places.iter_mut().find(|(known, _)| *known == place) {
+            Some((_, sum)) => *sum += acquisitions,
+            None => places.push((place, *acquisitions)),
+        }
+    }
+    places.sort_by(|a, b| (b.1, &a.0).cmp(&(a.1, &b.0)));
+    places
+}
+
+/// `worker (locks.c:12)`, or the place where the line is not known.
+fn place(pc: Pc, source: &mut Source) -> String {
+    match source.line(pc) {
+        Some(line) => format!("{} ({})", source.function(pc), line.short()),
+        None => source.place(pc),
+    }
+}
+
+/// The locks as JSON: the first `top` (all of them by default).
+pub(crate) fn to_json(rows: &[Row], top: Option<usize>) -> Value {
+    let list: Vec<Value> = rows.iter().take(top.unwrap_or(usize::MAX)).map(row_json).collect();
+    json!({ "by": "lock", "rows": list })
+}
+
+fn row_json(row: &Row) -> Value {
+    let taken_at: Vec<Value> =
+        row.taken_at.iter().map(|(place, n)| json!({ "place": place, "acquisitions": n })).collect();
+    json!({
+        "lock": row.name,
+        "acquisitions": row.used.acquisitions,
+        "waits": row.used.waits,
+        "lanes_that_waited": row.used.lanes_that_waited,
+        "fetches_held": row.used.fetches_held,
+        "fetches_serialised": row.used.fetches_serialised,
+        "waiting_slots": row.used.waiting_slots,
+        "taken_at": taken_at,
+    })
+}
+
+/// The first `top` locks (20 by default) as a table.
+pub(crate) fn table(rows: &[Row], top: Option<usize>) -> String {
+    let header =
+        ["acquired", "waits", "lanes waited", "fetches held", "serialised", "waiting slots", "lock", "taken at"];
+    let mut text: Vec<Vec<String>> = vec![header.map(str::to_owned).to_vec()];
+    let shown = top.unwrap_or(20).min(rows.len());
+    for row in &rows[..shown] {
+        let used = &row.used;
+        let numbers = [
+            used.acquisitions,
+            used.waits,
+            used.lanes_that_waited,
+            used.fetches_held,
+            used.fetches_serialised,
+            used.waiting_slots,
+        ];
+        let mut cells = numbers.map(grouped).to_vec();
+        let others =
+            if row.taken_at.len() > 1 { format!(" and {} more", row.taken_at.len() - 1) } else { String::new() };
+        let first = row.taken_at.first().map_or("", |(place, _)| place);
+        cells.extend([row.name.clone(), format!("{first}{others}")]);
+        text.push(cells);
+    }
+    let numbers = header.len() - 2;
+    let mut table = aligned(&text, |column| if column < numbers { Align::Right } else { Align::Left });
+    if shown < rows.len() {
+        table += &format!("({} more rows: --top N shows N)\n", rows.len() - shown);
+    }
+    table
+}
+
+/// What the columns are.
+pub(crate) const LEGEND: &str = "locks; waits: acquisitions for which a lane had to wait; fetches held: those of which an active lane holds the lock, serialised: those of them \
+     while others wait; waiting slots: lanes that wait, summed over fetches";
