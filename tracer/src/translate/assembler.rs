@@ -137,6 +137,12 @@ impl Assembler {
         self.store_record_half(offset + 4, register::RDX);
     }
 
+    /// `lea rcx, [rax - number]`
+    pub fn compare_rax(&mut self, number: i64) {
+        self.raw(&[0x48, 0x8d, 0x88]);
+        self.imm32((-(number as i32)).cast_unsigned());
+    }
+
     /// Fills up so that a 4-byte field after `opcode_len` more bytes does not cross a cache line.
     fn align_field(&mut self, opcode_len: u64) {
         while (self.here() + opcode_len) % 64 > 60 {

@@ -425,10 +425,10 @@ impl<'a, S: Source> Builder<'a, S> {
                 // rcx is free: the call would change it. The number in rax decides.
                 let mut ours = Vec::new();
                 for number in TAKEN_SYSCALLS {
-                    self.compare_rax(number);
+                    self.hot.compare_rax(number);
                     ours.push(self.hot.short_forward(JRCXZ));
                 }
-                self.compare_rax(libc::SYS_futex);
+                self.hot.compare_rax(libc::SYS_futex);
                 let futex = self.hot.short_forward(JRCXZ);
                 let others = self.hot.short_forward(JMP_SHORT);
                 for place in ours {
@@ -442,12 +442,6 @@ impl<'a, S: Source> Builder<'a, S> {
             }
         }
         self.out.next.push((next, false));
-    }
-
-    /// `lea rcx, [rax - number]`
-    fn compare_rax(&mut self, number: i64) {
-        self.hot.raw(&[0x48, 0x8d, 0x88]);
-        self.hot.raw(&(-(number as i32)).to_le_bytes());
     }
 
     fn native_syscall(&mut self, next: u64, futex: bool) {

@@ -1,7 +1,9 @@
 //! The pieces of code that are put between the program's own instructions. None of them changes the flags.
 
+use nix::libc;
+
 use super::assembler::{Assembler, JMP_SHORT, JRCXZ, register};
-use super::layout::{self, FIRST, MASK, RETURNS, ROUTINES, SECOND, SECOND_ENTRIES, record, slot};
+use super::layout::{self, CAREFUL, FIRST, MASK, RETURNS, ROUTINES, SECOND, SECOND_ENTRIES, record, slot};
 
 /// The instruction, and its length.
 pub const SYSCALL: [u8; 2] = [0x0f, 0x05];
@@ -165,23 +167,73 @@ fn record_futex(code: &mut Assembler) {
     code.load_slot(register::RAX, slot::RAX);
 }
 
+/// Calls that fill buffers of the program. When one fails half-way, what was to be received may be lost.
+const FILLING_CALLS: [i64; 8] = [
+    libc::SYS_read,
+    libc::SYS_pread64,
+    libc::SYS_readv,
+    libc::SYS_preadv,
+    libc::SYS_preadv2,
+    libc::SYS_recvfrom,
+    libc::SYS_recvmsg,
+    libc::SYS_recvmmsg,
+];
+
+/// Addresses of a place where system calls are made.
+#[derive(Clone, Copy, Debug)]
+pub struct LandingCode {
+    /// Where to jump to.
+    pub entry: u64,
+    /// The `syscall` instruction.
+    pub call: u64,
+    /// A trap before calls that fill buffers, where they are to be looked at.
+    pub looked_at: Option<u64>,
+    /// A trap for calls that end with `EFAULT`, behind which the thread goes on.
+    pub fault: u64,
+}
+
 /// System calls are made here, for all code of a cache: code may be thrown away while a thread waits in the kernel, this may not.
-/// r11 is the program's in between. Returns the address of the `syscall` instruction.
-pub fn landing(code: &mut Assembler, futex: bool) -> u64 {
-    let at = code.here();
+/// r11 is the program's in between.
+pub fn landing(code: &mut Assembler, lookup: &Lookup, futex: bool) -> LandingCode {
+    let entry = code.here();
+    let mut looked_at = None;
+    if !futex {
+        code.raw(&[0x48, 0x8b, 0x0c, 0x25]); // mov rcx, [CAREFUL]
+        code.raw(&lookup.address(CAREFUL).to_le_bytes());
+        let careless = code.short_forward(JRCXZ);
+        let filling = FILLING_CALLS.map(|number| {
+            code.compare_rax(number);
+            code.short_forward(JRCXZ)
+        });
+        let other = code.short_forward(JMP_SHORT);
+        for place in filling {
+            code.land(place);
+        }
+        looked_at = Some(code.trap());
+        code.land(careless);
+        code.land(other);
+    }
+    let call = code.here();
     code.raw(&SYSCALL);
     take_r11(code);
     if futex {
         record_futex(code);
     }
+    code.raw(&[0x48, 0x8d, 0x48, libc::EFAULT as u8]); // lea rcx, [rax + EFAULT]
+    let fault = code.short_forward(JRCXZ);
+    let done = code.short_forward(JMP_SHORT);
+    code.land(fault);
+    let trap = code.trap();
+    code.land(done);
     code.load_slot(register::RCX, slot::NEXT);
     code.raw(&[0x65, 0xff, 0x24, 0x25]); // jmp gs:[AFTER]
     code.raw(&slot::AFTER.to_le_bytes());
-    at
+    LandingCode { entry, call, looked_at, fault: trap }
 }
 
 /// Makes a system call at a landing, after which the program goes on at `next`, in code that follows.
 pub fn call_at(code: &mut Assembler, landing: u64, next: u64) {
+    code.store_slot(slot::NUMBER, register::RAX);
     code.load_constant(register::RCX, next);
     code.store_slot(slot::NEXT, register::RCX);
     code.raw(&[0x48, 0x8d, 0x0d, 14, 0, 0, 0]); // lea rcx, [rip + what follows]
@@ -261,7 +313,8 @@ mod tests {
         checked_entry(&mut code, 0x40_1000, 0x2000);
         record_leave(&mut code, 0x40_1000);
         record_enter(&mut code, &LOOKUP, 3, Some(register::RCX));
-        landing(&mut code, true);
+        landing(&mut code, &LOOKUP, true);
+        landing(&mut code, &LOOKUP, false);
         call_at(&mut code, 0x2000, 0x40_1000);
         LOOKUP.jump(&mut code);
         Lookup { bmi2: false, ..LOOKUP }.jump(&mut code);
@@ -299,8 +352,8 @@ mod tests {
         let mut code = Assembler::at(0x1000);
         call_at(&mut code, 0x2000, 0x40_1000);
         use Mnemonic::*;
-        assert_eq!(mnemonics(&code), [Mov, Mov, Lea, Mov, Jmp]);
-        let lea = Decoder::with_ip(64, &code.bytes, code.base, DecoderOptions::NONE).into_iter().nth(2).unwrap();
+        assert_eq!(mnemonics(&code), [Mov, Mov, Mov, Lea, Mov, Jmp]);
+        let lea = Decoder::with_ip(64, &code.bytes, code.base, DecoderOptions::NONE).into_iter().nth(3).unwrap();
         assert_eq!(lea.ip_rel_memory_address(), code.here());
     }
 

@@ -29,6 +29,8 @@ pub const RETURNS: u64 = SECOND + 16 * SECOND_ENTRIES;
 pub const ROUTINES: u64 = RETURNS + (1 << FIRST_BITS);
 /// The mask, as the memory operand of `pext`.
 pub const MASK: u64 = ROUTINES + (1 << FIRST_BITS);
+/// Whether calls that write into the program's memory have to be looked at before they are made: 0 or 1.
+pub const CAREFUL: u64 = MASK + 8;
 /// The length of the tables.
 pub const TABLES_LEN: u64 = MASK + PAGE;
 
@@ -65,6 +67,8 @@ pub mod slot {
     pub const NEXT: u32 = 72;
     /// The code that goes on there after a system call.
     pub const AFTER: u32 = 80;
+    /// The number of the system call that is made.
+    pub const NUMBER: u32 = 88;
     /// Room for arguments of system calls that we make.
     pub const SCRATCH: u32 = 1024;
 }

@@ -155,9 +155,8 @@ impl Session<'_> {
         let translator = self.translator.as_ref().ok_or(Lost::Gone)?;
         (registers.rip, registers.rcx) = (release.next, release.next);
         if release.own_memory {
-            let protection = (libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC) as u64;
-            for &page in &translator.code.protected {
-                let arguments = [page, super::layout::PAGE, protection, 0, 0, 0];
+            for (&page, protected) in &translator.code.protected {
+                let arguments = [page, super::layout::PAGE, protected.allowed, 0, 0, 0];
                 remote::call(tid, translator.space.syscall_at, libc::SYS_mprotect, arguments)?;
             }
         }

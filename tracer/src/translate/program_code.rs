@@ -16,6 +16,15 @@ use crate::sync_functions::{Argument, Role};
 /// The most pages of it that are kept: 4 MiB.
 const MOST_PAGES: usize = 1024;
 
+/// What is known of a page that we made read-only.
+#[derive(Clone, Debug, Default)]
+pub struct Protected {
+    /// What the program may do with it, as for `mprotect`.
+    pub allowed: u64,
+    /// The pages of code that change with it: itself, or others that show the same memory.
+    code: Vec<u64>,
+}
+
 /// What is known of a process's code.
 pub struct ProgramCode {
     /// A stopped thread through which memory is read.
@@ -26,8 +35,12 @@ pub struct ProgramCode {
     pub syscall_at: u64,
     /// Its modules.
     pub modules: ModuleMap,
-    /// Writable pages that we made read-only, since code was translated from them.
-    pub protected: FxHashSet<u64>,
+    /// Writable pages that we made read-only, since they show memory from which code was translated.
+    pub protected: FxHashMap<u64, Protected>,
+    /// Pages that were protected once: a thread may still report a write to one that no longer is.
+    pub protected_once: FxHashSet<u64>,
+    /// Pages from which code was read that another page may show too.
+    shared: FxHashSet<u64>,
     /// The places and roles of hooks, by number.
     pub roles: Vec<(u64, Role)>,
     /// Entries of the table of return addresses that are marked: functions may return to any address that shares one.
@@ -52,7 +65,9 @@ impl ProgramCode {
             process,
             syscall_at,
             modules: ModuleMap::default(),
-            protected: FxHashSet::default(),
+            protected: FxHashMap::default(),
+            protected_once: FxHashSet::default(),
+            shared: FxHashSet::default(),
             roles: Vec::new(),
             returns: FxHashSet::default(),
             lookup,
@@ -80,17 +95,45 @@ impl ProgramCode {
         self.regions_known = false;
     }
 
-    /// Forgets what is known of the pages in this memory.
-    pub fn forget(&mut self, start: u64, end: u64) {
+    /// Forgets what was read from a page. It stays protected.
+    pub fn forget_page(&mut self, page: u64) {
+        self.pages.remove(&page);
+        self.shared.remove(&page);
+    }
+
+    /// Forgets what is known of the pages in this memory, and returns the pages of code that change with it.
+    pub fn forget(&mut self, start: u64, end: u64) -> Vec<u64> {
+        let mut changed = Vec::new();
         if (end - start) / PAGE < (self.pages.len() + self.protected.len()) as u64 {
             for page in (start..end).step_by(PAGE as usize) {
                 self.pages.remove(&page);
-                self.protected.remove(&page);
+                self.shared.remove(&page);
+                changed.extend(self.protected.remove(&page).into_iter().flat_map(|protected| protected.code));
             }
         } else {
-            self.pages.retain(|page, _| !(start..end).contains(page));
-            self.protected.retain(|page| !(start..end).contains(page));
+            let within = |page: &u64| (start..end).contains(page);
+            self.pages.retain(|page, _| !within(page));
+            self.shared.retain(|page| !within(page));
+            for (_, protected) in self.protected.extract_if(|page, _| within(page)) {
+                changed.extend(protected.code);
+            }
         }
+        changed
+    }
+
+    /// The pages from which code was read that another page may show too.
+    #[must_use]
+    pub fn shared_pages(&self) -> Vec<u64> {
+        self.shared.iter().copied().collect()
+    }
+
+    /// The protected pages that lie in one of the pieces of memory.
+    #[must_use]
+    pub fn protected_in(&self, pieces: &[(u64, u64)]) -> Vec<u64> {
+        let touched = |page: u64| {
+            pieces.iter().any(|&(start, length)| start < page + PAGE && page < start.saturating_add(length))
+        };
+        self.protected.keys().copied().filter(|page| touched(*page)).collect()
     }
 
     /// Forgets all that was read, and which functions were found where.
@@ -162,18 +205,49 @@ impl ProgramCode {
     }
 
     fn read_page(&mut self, page: u64) -> Option<Box<[u8; PAGE as usize]>> {
-        let region = self.region(page).filter(|r| r.executable)?;
-        if region.writable && self.protected.insert(page) {
-            // A write to it will be reported to us, and the translations given up.
-            let protection = (libc::PROT_READ | libc::PROT_EXEC) as u64;
-            let arguments = [page, PAGE, protection, 0, 0, 0];
-            if remote::call(self.reader, self.syscall_at, libc::SYS_mprotect, arguments) != Ok(0) {
-                self.protected.remove(&page);
+        let region = self.region(page).filter(|r| r.executable)?.clone();
+        // Writes will be reported to us, and the translations given up.
+        if region.writable {
+            self.protect(page, &region, page);
+        }
+        if region.shared {
+            self.shared.insert(page);
+            for (other, region) in self.other_views(page, &region) {
+                self.protect(other, &region, page);
             }
-            self.map_changed();
         }
         let mut bytes = Box::new([0; PAGE as usize]);
         (ptrace::read_code(self.reader, Address(page), &mut bytes[..]) == bytes.len()).then_some(bytes)
+    }
+
+    /// Makes a page read-only that shows the memory of the page `code`.
+    fn protect(&mut self, page: u64, region: &Region, code: u64) {
+        if let Some(known) = self.protected.get_mut(&page) {
+            if !known.code.contains(&code) {
+                known.code.push(code);
+            }
+            return;
+        }
+        let kept = libc::PROT_READ | if region.executable { libc::PROT_EXEC } else { 0 };
+        let arguments = [page, PAGE, kept as u64, 0, 0, 0];
+        if remote::call(self.reader, self.syscall_at, libc::SYS_mprotect, arguments) == Ok(0) {
+            let allowed = (kept | libc::PROT_WRITE) as u64;
+            self.protected.insert(page, Protected { allowed, code: vec![code] });
+            self.protected_once.insert(page);
+        }
+        self.map_changed();
+    }
+
+    /// The other pages that show the memory of a page of a shared mapping, and can be written: JIT compilers map one file twice.
+    fn other_views(&mut self, page: u64, region: &Region) -> Vec<(u64, Region)> {
+        let place = region.offset + (page - region.start);
+        self.region(page);
+        let view = |other: &Region| {
+            let at = other.start + place.checked_sub(other.offset)?;
+            let shows = other.shared && other.file == region.file && other.contains(at) && at != page;
+            (shows && (other.writable || self.protected.contains_key(&at))).then(|| (at, other.clone()))
+        };
+        self.regions.iter().filter_map(view).collect()
     }
 }
 

@@ -6,11 +6,12 @@ use nix::libc;
 use super::assembler::Assembler;
 use super::expansions::{self, Lookup, SYSCALL_LEN};
 use super::layout::{
-    BUFFER_LEN, CACHE_LEN, COLD_START, FIRST, FIRST_BITS, FIRST_MASK, MASK, PAGE, RETURNS, ROUTINES, SECOND,
+    BUFFER_LEN, CACHE_LEN, CAREFUL, COLD_START, FIRST, FIRST_BITS, FIRST_MASK, MASK, PAGE, RETURNS, ROUTINES, SECOND,
     SECOND_ENTRIES, SLOT_BASES, SLOT_LEN, SLOTS, TABLE_BASES, TABLES_LEN, slot,
 };
 use super::plan::Landings;
 use super::remote::{self, Result};
+use super::superblock::Trap;
 use crate::ptrace::{self, Address, SharedMemory, Tid};
 
 /// Multiplying by it spreads addresses over the upper bits (2^64 divided by the golden ratio).
@@ -42,6 +43,8 @@ struct Cache {
     miss: u64,
     /// Where system calls are made.
     landings: Landings,
+    /// The addresses of their `syscall` instructions.
+    calls: [u64; 2],
 }
 
 /// Where a thread at a landing stands.
@@ -96,8 +99,8 @@ pub struct Space {
     free_slots: Vec<u32>,
     next_slot: u32,
     caches: Vec<Cache>,
-    /// The traps of the search stubs.
-    pub lookup_traps: Vec<u64>,
+    /// Traps that stay as long as there is the memory.
+    pub traps: Vec<(u64, Trap)>,
     second_used: u64,
     /// Where threads stand that are at rest.
     rest: u64,
@@ -141,7 +144,7 @@ impl Space {
             free_slots: Vec::new(),
             next_slot: 0,
             caches: Vec::new(),
-            lookup_traps: Vec::new(),
+            traps: Vec::new(),
             second_used: 0,
             rest: 0,
             known: Vec::new(),
@@ -165,26 +168,38 @@ impl Space {
         code.trap();
         if self.caches.is_empty() {
             self.rest = rest;
+            self.traps.push((rest, Trap::Rest));
         }
-        let landings =
-            Landings { futex: expansions::landing(&mut code, true), other: expansions::landing(&mut code, false) };
+        let [futex, other] = [true, false].map(|futex| {
+            let landing = expansions::landing(&mut code, &self.lookup, futex);
+            self.traps.push((landing.fault, Trap::Fault(landing.call)));
+            self.traps.extend(landing.looked_at.map(|at| (at, Trap::Filling)));
+            landing
+        });
+        let landings = Landings { futex: futex.entry, other: other.entry };
+        let calls = [futex.call, other.call];
         let (stub, trap) = expansions::miss_stub(code.here(), &self.lookup, HASH);
-        self.lookup_traps.push(trap);
+        self.traps.push((trap, Trap::Lookup));
         let miss = stub.base;
         code.raw(&stub.bytes);
         memory.write(0, &code.bytes);
         let hot = (code.bytes.len() as u64).next_multiple_of(64);
-        self.caches.push(Cache { memory, base, hot, cold: COLD_START, first: hot, miss, landings });
+        self.caches.push(Cache { memory, base, hot, cold: COLD_START, first: hot, miss, landings, calls });
     }
 
     /// Where a thread with this pc stands, if it makes a system call.
     #[must_use]
     pub fn landing(&self, pc: u64) -> Option<Landing> {
-        let Landings { futex, other } = self.caches[self.cache_with(pc)?].landings;
-        if pc == futex || pc == other {
+        let calls = self.caches[self.cache_with(pc)?].calls;
+        if calls.contains(&pc) {
             return Some(Landing::Before);
         }
-        (pc == futex + SYSCALL_LEN || pc == other + SYSCALL_LEN).then_some(Landing::After)
+        calls.contains(&(pc - SYSCALL_LEN)).then_some(Landing::After)
+    }
+
+    /// From now on calls that fill buffers are looked at before they are made.
+    pub fn be_careful(&self) {
+        self.tables.store(CAREFUL as usize, 1);
     }
 
     /// Where threads stand that are at rest.

@@ -39,13 +39,18 @@ fn convert(mut registers: Registers, thread: &mut Thread, translator: &mut Trans
         return Some(registers);
     }
     let value = |name| translator.space.value(thread.slot, name);
-    if let Some(trap) = translator.trap(at) {
+    if let Some(trap) = translator.trap(at).filter(|trap| *trap != Trap::Filling) {
         thread.pointer = registers.r11;
         registers.r11 = value(slot::R11);
         registers.rip = match trap {
+            Trap::Filling => unreachable!("it is looked at below"),
             Trap::Missing(pc) | Trap::Native(pc) | Trap::Hook(pc) => pc,
             Trap::Lookup => value(slot::TARGET),
             Trap::Rest => value(slot::NEXT),
+            Trap::Fault(_) => {
+                registers.rcx = value(slot::NEXT);
+                registers.rcx
+            }
             Trap::Syscall { next } => {
                 take_back_last(thread, translator, true);
                 next - SYSCALL_LEN
@@ -53,7 +58,8 @@ fn convert(mut registers: Registers, thread: &mut Thread, translator: &mut Trans
         };
         return Some(registers);
     }
-    if let Some(call) = translator.space.landing(at) {
+    let filling = translator.trap(at) == Some(Trap::Filling);
+    if let Some(call) = translator.space.landing(at).or(filling.then_some(Landing::Before)) {
         thread.pointer = value(slot::POINTER);
         registers.rip = value(slot::NEXT);
         registers.rcx = registers.rip;

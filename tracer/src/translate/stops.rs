@@ -3,8 +3,8 @@
 use nix::libc;
 
 use super::Session;
-use super::layout::{PAGE, slot};
-use super::remote::{self, Lost, Result};
+use super::layout::slot;
+use super::remote::{Lost, Result};
 use super::superblock::Trap;
 use crate::engine::Exit;
 use crate::ptrace::{self, ProcessHandle, Stop, Tid};
@@ -12,8 +12,6 @@ use crate::sync_functions::{Role, routine_role};
 
 /// `si_code` of a SIGTRAP that an instruction of the program raised.
 pub const RAISED_BY_KERNEL: i32 = 0x80;
-/// `si_code` of a SIGSEGV for memory that is mapped, but not for this use.
-const NOT_ALLOWED: i32 = 2;
 /// A group stop, or the first stop of a new thread.
 pub const EVENT_STOP: i32 = 128;
 
@@ -110,6 +108,8 @@ impl Session<'_> {
                 }
             }
             Trap::Syscall { next } => self.syscall(tid, &registers, next)?,
+            Trap::Filling => self.call_fills(tid)?,
+            Trap::Fault(call) => self.call_faulted(tid, call)?,
         }
         Ok(true)
     }
@@ -128,33 +128,5 @@ impl Session<'_> {
                 None => translator.space.mark_routine(routine),
             }
         }
-    }
-
-    /// A write to a page that we made read-only, since code was translated from it.
-    fn write_to_code(&mut self, tid: Tid) -> Result<bool> {
-        let info = ptrace::signal_info(tid)?;
-        let page = info.address() & !(PAGE - 1);
-        let Some(translator) = self.translator.as_mut() else { return Ok(false) };
-        if info.code() != NOT_ALLOWED {
-            return Ok(false);
-        }
-        if !translator.code.protected.contains(&page) {
-            // Another thread's write may have lifted the protection in the meantime.
-            translator.code.map_changed();
-            let writable = translator.code.region(page).is_some_and(|r| r.writable && r.executable);
-            if writable {
-                self.resume(tid, 0);
-            }
-            return Ok(writable);
-        }
-        let registers = self.settle(tid)?;
-        let Some(translator) = self.translator.as_mut() else { return Ok(false) };
-        let at = translator.space.syscall_at;
-        let protection = (libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC) as u64;
-        remote::call(tid, at, libc::SYS_mprotect, [page, PAGE, protection, 0, 0, 0])?;
-        translator.memory_changed(page, PAGE);
-        // The write itself is done outside of the cache: a superblock that writes to its own page would never get on.
-        self.run_natively(tid, &registers)?;
-        Ok(true)
     }
 }

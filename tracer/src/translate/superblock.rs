@@ -61,6 +61,10 @@ pub enum Trap {
         /// The address after it.
         next: u64,
     },
+    /// A system call that fills a buffer is about to be made, behind the trap.
+    Filling,
+    /// A system call, made at this address, has ended with `EFAULT`: perhaps since its buffer lies in memory that we made read-only.
+    Fault(u64),
     /// The instruction at this address has to run outside of the cache.
     Native(u64),
     /// A synchronisation function starts here whose caller or routine is not known yet.

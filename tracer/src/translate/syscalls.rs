@@ -49,6 +49,10 @@ impl Session<'_> {
             libc::SYS_rt_sigprocmask => self.change_mask(tid, arguments)?,
             libc::SYS_rt_sigaction => self.change_action(tid, arguments)?,
             libc::SYS_arch_prctl => self.arch_prctl(tid, arguments, &mut after)?,
+            libc::SYS_mremap => {
+                self.lift_within(tid, arguments[0], arguments[1].max(arguments[2]))?;
+                self.call(tid, number, arguments)?
+            }
             _ => self.call(tid, number, arguments)?,
         };
         self.memory_call(tid, number, arguments, result)?;
@@ -95,6 +99,13 @@ impl Session<'_> {
             return Ok(());
         }
         let result = result.cast_unsigned();
+        let writable = third & libc::PROT_WRITE as u64 != 0;
+        match number {
+            libc::SYS_mmap if writable && arguments[3] & libc::MAP_SHARED as u64 != 0 => self.new_view(),
+            libc::SYS_mremap | libc::SYS_shmat => self.new_view(),
+            libc::SYS_mprotect | libc::SYS_pkey_mprotect if writable => self.new_view_at(first),
+            _ => {}
+        }
         match number {
             libc::SYS_mmap => {
                 let code = third & libc::PROT_EXEC as u64 != 0;
@@ -113,6 +124,24 @@ impl Session<'_> {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Shared memory can be written at one more place.
+    fn new_view(&mut self) {
+        if let Some(translator) = &mut self.translator {
+            translator.shared_memory_changed();
+        }
+    }
+
+    /// The memory at this address can be written from now on.
+    fn new_view_at(&mut self, address: u64) {
+        let Some(translator) = &mut self.translator else { return };
+        if !translator.code.shared_pages().is_empty() {
+            translator.code.map_changed();
+            if translator.code.region(address).is_some_and(|region| region.shared) {
+                translator.shared_memory_changed();
+            }
+        }
     }
 
     /// This memory may hold other code than before, or code now.

@@ -78,8 +78,7 @@ impl Translator {
     /// Nothing is translated yet.
     #[must_use]
     pub fn new(code: ProgramCode, space: Space, memory: bool) -> Translator {
-        let lookups = space.lookup_traps.iter().map(|&at| (at, Trap::Lookup));
-        let traps = lookups.chain([(space.rest(), Trap::Rest)]).collect();
+        let traps = space.traps.iter().copied().collect();
         Translator {
             code,
             space,
@@ -123,8 +122,7 @@ impl Translator {
         self.paths = Vec::new();
         self.partial_paths = FxHashMap::default();
         self.by_head = FxHashMap::default();
-        let lookups = self.space.lookup_traps.iter().map(|&at| (at, Trap::Lookup));
-        self.traps = lookups.chain([(self.space.rest(), Trap::Rest)]).collect();
+        self.traps = self.space.traps.iter().copied().collect();
         self.incoming = FxHashMap::default();
         self.ranges = BTreeMap::new();
         self.page_superblocks = FxHashMap::default();
@@ -307,9 +305,7 @@ impl Translator {
 
     fn translate(&mut self, thread: Tid, pc: u64, looked_up: bool) -> Result<u32> {
         let room = self.space.room(thread, pc)?;
-        for &at in &self.space.lookup_traps {
-            self.traps.insert(at, Trap::Lookup);
-        }
+        self.traps.extend(self.space.traps.iter().copied());
         let checked = looked_up || self.looked_up.contains(&pc);
         let plan = Plan {
             head: pc,
@@ -324,6 +320,9 @@ impl Translator {
             memory: self.memory,
         };
         let built = Builder::build(plan, &mut self.code, &mut self.decoder, &mut self.factory);
+        if !self.code.protected.is_empty() {
+            self.space.be_careful();
+        }
         self.space.publish(&room, &built.hot, &built.cold);
         let number = self.superblocks.len() as u32;
         self.paths.extend(built.paths.iter().map(|&executed| Path { superblock: number, executed }));
@@ -411,18 +410,34 @@ impl Translator {
     pub fn memory_changed(&mut self, start: u64, length: u64) {
         let (start, end) = (start & !(PAGE - 1), start.saturating_add(length).next_multiple_of(PAGE));
         self.code.map_changed();
-        self.code.forget(start, end);
-        let translated: Vec<u64> = if (end - start) / PAGE < self.page_superblocks.len() as u64 {
+        // What was translated from pages that show the same memory goes too.
+        let elsewhere = self.code.forget(start, end);
+        let mut translated: Vec<u64> = if (end - start) / PAGE < self.page_superblocks.len() as u64 {
             (start..end).step_by(PAGE as usize).filter(|page| self.page_superblocks.contains_key(page)).collect()
         } else {
             self.page_superblocks.keys().copied().filter(|page| (start..end).contains(page)).collect()
         };
+        translated.extend(elsewhere.into_iter().filter(|page| !(start..end).contains(page)));
         for page in translated {
-            for number in self.page_superblocks.remove(&page).unwrap_or_default() {
-                let head = self.superblock(number).head;
-                if self.by_head.get(&head) == Some(&number) {
-                    self.give_up(head);
-                }
+            self.give_page_up(page);
+        }
+    }
+
+    /// Memory that several places of the program may show can be written at one more of them.
+    pub fn shared_memory_changed(&mut self) {
+        self.code.map_changed();
+        for page in self.code.shared_pages() {
+            self.give_page_up(page);
+        }
+    }
+
+    /// Gives up what was translated from a page.
+    fn give_page_up(&mut self, page: u64) {
+        self.code.forget_page(page);
+        for number in self.page_superblocks.remove(&page).unwrap_or_default() {
+            let head = self.superblock(number).head;
+            if self.by_head.get(&head) == Some(&number) {
+                self.give_up(head);
             }
         }
     }

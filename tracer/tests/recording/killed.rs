@@ -125,7 +125,7 @@ fn kill_programs(engine: &str) {
 
 #[test]
 fn a_killed_recorder_of_translate_leaves_a_readable_trace_and_nobody() {
-    assert!(kill_recorders("translate") > 10_000_000, "hardly anything was written");
+    assert!(kill_recorders("translate") > 0, "no trace had a whole chunk");
 }
 
 #[test]

@@ -124,6 +124,16 @@ fn a_program_that_generates_code() {
 }
 
 #[test]
+fn code_that_system_calls_write() {
+    assert_equal(&compile("code_by_calls.c", &[]), &[]);
+}
+
+#[test]
+fn code_that_is_written_through_another_view_of_its_memory() {
+    assert_equal(&compile("code_views.c", &[]), &[]);
+}
+
+#[test]
 fn a_program_that_is_killed_by_its_own_fault() {
     assert_equal(&compile("killed.c", &[]), &[]);
 }

@@ -1,0 +1,128 @@
+//! Writes to memory from which code was translated: by an instruction of the program, or by the kernel in a system call.
+//!
+//! Such pages, and other pages that show the same memory, are read-only while there are translations (`program_code`). The first write gives the
+//! translations up and lifts the protection, until code is translated from there again.
+//!
+//! Not seen are writes that go past the memory map: to the file that is mapped, by `write` or by another process, and to `/proc/self/mem`.
+
+use nix::libc;
+
+use super::Session;
+use super::layout::{PAGE, slot};
+use super::remote::{self, Lost, Result};
+use crate::ptrace::{self, Address, Registers, Tid};
+
+/// `si_code` of a SIGSEGV for memory that is mapped, but not for this use.
+const NOT_ALLOWED: i32 = 2;
+/// A buffer whose length no argument tells is taken to be no longer.
+const LONGEST_BUFFER: u64 = 64 << 10;
+/// Arguments above are no lengths.
+const LONGEST: u64 = 1 << 30;
+/// The most buffers of one call: `UIO_MAXIOV`.
+const MOST_BUFFERS: u64 = 1024;
+
+impl Session<'_> {
+    /// A fault of a write to a page that we made read-only, if it is one.
+    pub(super) fn write_to_code(&mut self, tid: Tid) -> Result<bool> {
+        let info = ptrace::signal_info(tid)?;
+        let page = info.address() & !(PAGE - 1);
+        let Some(translator) = self.translator.as_mut() else { return Ok(false) };
+        if info.code() != NOT_ALLOWED || !translator.code.protected_once.contains(&page) {
+            return Ok(false);
+        }
+        if !translator.code.protected.contains_key(&page) {
+            // Another thread's write may have lifted the protection in the meantime.
+            translator.code.map_changed();
+            let writable = translator.code.region(page).is_some_and(|r| r.writable);
+            if writable {
+                self.resume(tid, 0);
+            }
+            return Ok(writable);
+        }
+        let registers = self.settle(tid)?;
+        self.lift(tid, page)?;
+        // The write itself is done outside of the cache: a superblock that writes to its own page would never get on.
+        self.run_natively(tid, &registers)?;
+        Ok(true)
+    }
+
+    /// Gives up what was translated from the memory that a protected page shows, and lets the program write to it.
+    fn lift(&mut self, tid: Tid, page: u64) -> Result<()> {
+        let translator = self.translator.as_mut().ok_or(Lost::Gone)?;
+        let Some(protected) = translator.code.protected.get(&page) else { return Ok(()) };
+        let arguments = [page, PAGE, protected.allowed, 0, 0, 0];
+        remote::call(tid, translator.space.syscall_at, libc::SYS_mprotect, arguments)?;
+        translator.memory_changed(page, PAGE);
+        Ok(())
+    }
+
+    /// Lifts the protection of all of this memory: what is mapped elsewhere shall be mapped as the program knows it.
+    pub(super) fn lift_within(&mut self, tid: Tid, start: u64, length: u64) -> Result<()> {
+        let translator = self.translator.as_ref().ok_or(Lost::Gone)?;
+        for page in translator.code.protected_in(&[(start, length)]) {
+            self.lift(tid, page)?;
+        }
+        Ok(())
+    }
+
+    /// A system call that fills a buffer is about to be made.
+    pub(super) fn call_fills(&mut self, tid: Tid) -> Result<()> {
+        let registers = ptrace::registers(tid)?;
+        self.lift_for_call(tid, registers.rax, &registers)?;
+        self.resume(tid, 0);
+        Ok(())
+    }
+
+    /// A system call, made by the instruction at `call`, has ended with `EFAULT`. Where a buffer of it lies in protected pages, it is made again.
+    pub(super) fn call_faulted(&mut self, tid: Tid, call: u64) -> Result<()> {
+        let registers = ptrace::registers(tid)?;
+        let (Some(thread), Some(translator)) = (self.threads.get_mut(&tid), self.translator.as_ref()) else {
+            return Err(Lost::Gone);
+        };
+        let number = translator.space.value(thread.slot, slot::NUMBER);
+        let after = thread.pointer;
+        // What was recorded of the call is taken back.
+        thread.pointer = translator.space.value(thread.slot, slot::POINTER);
+        let before = thread.pointer;
+        if self.lift_for_call(tid, number, &registers)? {
+            ptrace::set_registers(tid, &Registers { rip: call, rax: number, r11: before, ..registers })?;
+        } else if let Some(thread) = self.threads.get_mut(&tid) {
+            thread.pointer = after;
+        }
+        self.resume(tid, 0);
+        Ok(())
+    }
+
+    /// Lifts the protection of the buffers of a system call. False when none was protected.
+    fn lift_for_call(&mut self, tid: Tid, number: u64, registers: &Registers) -> Result<bool> {
+        let translator = self.translator.as_ref().ok_or(Lost::Gone)?;
+        if translator.code.protected.is_empty() {
+            return Ok(false);
+        }
+        let arguments = [registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9];
+        let pages = translator.code.protected_in(&buffers(tid, number.cast_signed(), &arguments));
+        for &page in &pages {
+            self.lift(tid, page)?;
+        }
+        Ok(!pages.is_empty())
+    }
+}
+
+/// The memory that a system call with these arguments may write to: starts and lengths.
+fn buffers(tid: Tid, number: i64, arguments: &[u64; 6]) -> Vec<(u64, u64)> {
+    let word = |address: u64| ptrace::read_u64(tid, Address(address)).unwrap_or(0);
+    let list = |at: u64, count: u64| {
+        let entries = (0..count.min(MOST_BUFFERS)).map(move |entry| at.wrapping_add(16 * entry));
+        entries.map(|at| (word(at), word(at.wrapping_add(8)))).collect()
+    };
+    let [_, second, third, ..] = *arguments;
+    match number {
+        libc::SYS_read | libc::SYS_pread64 | libc::SYS_recvfrom => vec![(second, third)],
+        libc::SYS_readv | libc::SYS_preadv | libc::SYS_preadv2 | libc::SYS_process_vm_readv => list(second, third),
+        libc::SYS_recvmsg => list(word(second.wrapping_add(16)), word(second.wrapping_add(24))),
+        _ => {
+            let length = arguments.iter().copied().filter(|&n| n < LONGEST).max().unwrap_or(0).max(LONGEST_BUFFER);
+            arguments.iter().map(|&start| (start, length)).collect()
+        }
+    }
+}
