@@ -2,21 +2,33 @@
 
 /// Appends a varint of 1 to 10 bytes.
 #[inline]
-pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
+pub fn put_varint(out: &mut Vec<u8>, value: u64) {
+    let mut bytes = [0; MAX_VARINT];
+    let len = write_varint(&mut bytes, value);
+    out.extend_from_slice(&bytes[..len]);
+}
+
+/// The most bytes of a varint.
+pub const MAX_VARINT: usize = 10;
+
+/// Writes a varint to the start of `out`, which has [`MAX_VARINT`] bytes or more. Returns how many it takes; those behind may be changed too.
+#[inline]
+pub fn write_varint(out: &mut [u8], mut value: u64) -> usize {
     if value < 1 << 56 {
         // Most numbers: all eight bytes at once, of which those that count are kept.
         let bytes = (63 - (value | 1).leading_zeros()) / 7 + 1;
         let continued = 0x8080_8080_8080_8080 & !(u64::MAX << (8 * (bytes - 1)));
-        let len = out.len();
-        out.extend_from_slice(&(groups_of_seven(value) | continued).to_le_bytes());
-        out.truncate(len + bytes as usize);
-        return;
+        out[..8].copy_from_slice(&(groups_of_seven(value) | continued).to_le_bytes());
+        return bytes as usize;
     }
+    let mut len = 0;
     while value >= 0x80 {
-        out.push(value as u8 | 0x80);
+        out[len] = value as u8 | 0x80;
         value >>= 7;
+        len += 1;
     }
-    out.push(value as u8);
+    out[len] = value as u8;
+    len + 1
 }
 
 /// The lower 56 bits, seven to a byte.

@@ -10,7 +10,7 @@
 //! events          see event_codec
 //! ```
 
-use crate::bytes::{Cursor, put_delta};
+use crate::bytes::{Cursor, MAX_VARINT, put_delta, write_varint, zigzag};
 use crate::event_codec;
 use crate::layout::{ESCAPE, MAX_ITEMS, STREAM_HEAD_LEN, TARGET_RAW, VALUE_SLOTS};
 use crate::shape::{Shape, Shapes};
@@ -109,7 +109,14 @@ impl StreamBuffer {
     }
 
     /// Adds one execution of a block. The lengths fit the shape.
-    pub fn push_block(&mut self, block: BlockId, shape: &Shape, sps: &[u64], values: &[u64]) {
+    #[inline]
+    pub fn push_block(
+        &mut self,
+        block: BlockId,
+        shape: &Shape,
+        sps: &[u64],
+        values: impl ExactSizeIterator<Item = u64>,
+    ) {
         self.ids.push(block.0);
         self.instructions += shape.instructions;
         self.now.sp = sps.last().copied().unwrap_or(self.now.sp).wrapping_add(shape.sp_change as u64);
@@ -129,34 +136,39 @@ impl StreamBuffer {
         self.push_event(&Event::Partial { block, executed });
         self.instructions += executed;
         self.now.sp = sp;
-        self.push_recorded(sps, values, slot);
+        self.push_recorded(sps, values.iter().copied(), slot);
     }
 
-    fn push_recorded(&mut self, sps: &[u64], values: &[u64], slot: Option<u16>) {
+    #[inline]
+    fn push_recorded(&mut self, sps: &[u64], values: impl ExactSizeIterator<Item = u64>, slot: Option<u16>) {
         for &sp in sps {
             put_delta(&mut self.sps, self.last_sp, sp);
             self.last_sp = sp;
         }
+        self.address_count += values.len() as u32;
+        // Room for the longest that they can be; what is left over is cut off again.
+        let mut at = self.addresses.len();
+        self.addresses.resize(at + MAX_VARINT * values.len(), 0);
+        let mut put = |last: u64, value: u64| {
+            let difference = value.wrapping_sub(last).cast_signed();
+            at += write_varint(&mut self.addresses[at..], zigzag(difference));
+        };
         match slot {
-            Some(slot) if !values.is_empty() => {
+            Some(slot) if values.len() > 0 => {
                 let slots = self.slots.of_chunk(self.base.address);
-                self.addresses.reserve(10 * values.len());
-                for (place, &value) in (usize::from(slot)..).zip(values) {
-                    let last = &mut slots[place % VALUE_SLOTS];
-                    put_delta(&mut self.addresses, *last, value);
-                    *last = value;
-                }
-                self.now.address = values[values.len() - 1];
-            }
-            _ => {
-                for &value in values {
-                    put_delta(&mut self.addresses, self.now.address, value);
+                for (place, value) in (usize::from(slot)..).zip(values) {
+                    put(std::mem::replace(&mut slots[place % VALUE_SLOTS], value), value);
                     self.now.address = value;
                 }
             }
+            _ => {
+                for value in values {
+                    put(std::mem::replace(&mut self.now.address, value), value);
+                }
+            }
         }
+        self.addresses.truncate(at);
         self.sp_count += sps.len() as u32;
-        self.address_count += values.len() as u32;
     }
 
     /// Adds an event.

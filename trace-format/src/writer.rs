@@ -182,8 +182,23 @@ impl<W: Write> TraceWriter<W> {
     /// When the block is unknown, the lengths do not fit it, or the thread has not started.
     #[inline]
     pub fn block(&mut self, thread: ThreadId, block: BlockId, sps: &[u64], values: &[u64]) -> Result<()> {
+        self.block_with(thread, block, sps, values.iter().copied())
+    }
+
+    /// The same for values that come one by one.
+    ///
+    /// # Panics
+    /// Like [`TraceWriter::block`].
+    #[inline]
+    pub fn block_with(
+        &mut self,
+        thread: ThreadId,
+        block: BlockId,
+        sps: &[u64],
+        values: impl ExactSizeIterator<Item = u64>,
+    ) -> Result<()> {
         let shape = *self.shapes.get(block).expect("the block is in the table");
-        assert_lengths([shape.sps, shape.values], sps, values);
+        assert_lengths([shape.sps, shape.values], sps.len(), values.len());
         self.instructions += u64::from(shape.instructions);
         let stream = started(&mut self.streams, thread);
         if shape.sps + shape.values == 0 {
@@ -240,7 +255,7 @@ impl<W: Write> TraceWriter<W> {
             "a part of a block has 1 to its length minus 1 instructions"
         );
         let (sp_count, value_count) = self.shapes.partial(&shape, executed);
-        assert_lengths([sp_count, value_count], sps, values);
+        assert_lengths([sp_count, value_count], sps.len(), values.len());
         self.instructions += u64::from(executed);
         let mut recorded = sps.iter();
         let mut sp = started(&mut self.streams, thread).sp();
@@ -456,14 +471,14 @@ fn started(streams: &mut [Stream], thread: ThreadId) -> &mut StreamBuffer {
 }
 
 #[inline]
-fn assert_lengths(expected: [u32; 2], sps: &[u64], values: &[u64]) {
+fn assert_lengths(expected: [u32; 2], sps: usize, values: usize) {
     assert!(
-        sps.len() == expected[0] as usize && values.len() == expected[1] as usize,
+        sps == expected[0] as usize && values == expected[1] as usize,
         "the block takes {} stack pointers and {} values of addresses, but {} and {} are given",
         expected[0],
         expected[1],
-        sps.len(),
-        values.len()
+        sps,
+        values
     );
 }
 

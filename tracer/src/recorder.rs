@@ -104,8 +104,20 @@ impl Recorder {
     /// The thread ran a block; `sps` and `values` as in [`TraceWriter::block`].
     #[inline]
     pub fn run(&mut self, thread: ThreadId, block: BlockId, sps: &[u64], values: &[u64]) {
+        self.run_with(thread, block, sps, values.iter().copied());
+    }
+
+    /// The same for values that come one by one.
+    #[inline]
+    pub fn run_with(
+        &mut self,
+        thread: ThreadId,
+        block: BlockId,
+        sps: &[u64],
+        values: impl ExactSizeIterator<Item = u64>,
+    ) {
         if !self.failed() {
-            let result = self.writer.block(thread, block, sps, values);
+            let result = self.writer.block_with(thread, block, sps, values);
             self.check(result);
         }
     }

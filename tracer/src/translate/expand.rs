@@ -222,14 +222,15 @@ impl Expander {
         }
         let length = record::path_len(known.values) / 4;
         let pairs = words[1..length as usize].chunks_exact(2);
-        self.numbers.clear();
-        self.numbers.extend(pairs.map(|pair| u64::from(pair[0]) | u64::from(pair[1]) << 32));
+        let numbers = pairs.map(|pair| u64::from(pair[0]) | u64::from(pair[1]) << 32);
         match known.recipe {
             None => {
-                recorder.run(stream.id, known.block, &[], &self.numbers);
+                recorder.run_with(stream.id, known.block, &[], numbers);
                 stream.sp = stream.sp.wrapping_add_signed(known.added);
             }
             Some(recipe) => {
+                self.numbers.clear();
+                self.numbers.extend(numbers);
                 self.follow(recipe, stream);
                 recorder.run(stream.id, known.block, &self.sps, &self.values);
                 stream.sp = self.sps.last().copied().unwrap_or(stream.sp).wrapping_add_signed(known.added);
