@@ -34,6 +34,9 @@ pub struct TraceWriter<W: Write> {
     /// The first error of writing. Nothing is written after it: what follows would not be where the index says.
     failed: Option<Failure>,
     written: u64,
+    /// How many bytes of streams were written, before and after compression.
+    written_raw: u64,
+    written_streams: u64,
     /// None: they are not kept.
     blocks: Option<BlockTable>,
     shapes: Shapes,
@@ -95,6 +98,8 @@ impl<W: Write> TraceWriter<W> {
             encoder,
             failed: None,
             written: 0,
+            written_raw: 0,
+            written_streams: 0,
             blocks: Some(BlockTable::default()),
             shapes: Shapes::default(),
             modules: 0,
@@ -325,6 +330,14 @@ impl<W: Write> TraceWriter<W> {
         self.written
     }
 
+    /// About how many bytes the trace has: those written, and what waits in buffers as if it shrank like what was written before.
+    #[must_use]
+    pub fn bytes_expected(&self) -> u64 {
+        let waiting = self.buffered as f64;
+        let shrinks = if self.written_raw == 0 { 1.0 } else { self.written_streams as f64 / self.written_raw as f64 };
+        self.written + (waiting * shrinks.min(1.0)) as u64
+    }
+
     /// Makes chunks of all that waits in buffers and flushes the output.
     pub fn flush(&mut self) -> Result<()> {
         self.flush_table()?;
@@ -383,9 +396,13 @@ impl<W: Write> TraceWriter<W> {
     fn write_stream(&mut self, thread: usize) -> Result<()> {
         let stream = &mut self.streams[thread].buffer;
         self.buffered -= stream.len();
+        let before = self.written;
         let mostly_values = stream.is_mostly_values();
         let (payload, counts) = stream.take();
-        self.chunk(|encoder| encoder.stream(ThreadId(thread as u32), counts, &payload, mostly_values))
+        self.chunk(|encoder| encoder.stream(ThreadId(thread as u32), counts, &payload, mostly_values))?;
+        self.written_raw += payload.len() as u64;
+        self.written_streams += self.written - before;
+        Ok(())
     }
 
     /// Makes a table chunk where the next entry, of about `len` bytes, would make it too large.

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
-use tracer::{TraceOptions, engine_named, trace};
+use tracer::{Limit, TraceOptions, engine_named, trace};
 
 /// How often each is run.
 const RUNS: usize = 5;
@@ -57,7 +57,7 @@ fn recorded(how: &str, output: &Path, command: &[String]) {
 fn record(how: &str, output: &str, command: &[String]) -> ExitCode {
     let mut options = TraceOptions::new(command.iter().map(Into::into).collect(), output);
     options.engine = engine_named("translate").expect("the engine is in the registry");
-    options.limit = (how == "discarded").then_some(1);
+    options.limit = (how == "discarded").then_some(Limit::Instructions(1));
     options.memory = how == "memory";
     match trace(&options) {
         Ok(outcome) => {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
+use crate::limit::Limit;
 use crate::step::Step;
 use crate::translate::Translate;
 
@@ -48,8 +49,8 @@ pub struct TraceOptions {
     /// Whether processes that the program forks are recorded too; the recording ends when all of them have ended. Else
     /// they run on by themselves. Default: false.
     pub follow_forks: bool,
-    /// After how many instructions, over all threads, the recording stops; the program runs on to its end. Default: none.
-    pub limit: Option<u64>,
+    /// Where the recording stops; the program runs on to its end. Default: nowhere.
+    pub limit: Option<Limit>,
     /// Whether the addresses of memory operands are recorded. Default: false.
     pub memory: bool,
     /// Whether the kernel may place the program at random addresses; when it may not, the same run gives the same addresses.

@@ -12,6 +12,7 @@ mod elf;
 mod engine;
 mod error;
 mod interrupt;
+mod limit;
 mod modules;
 mod program;
 mod ptrace;
@@ -28,3 +29,4 @@ pub use engine::{
 };
 pub use error::{Error, Result};
 pub use interrupt::Interrupt;
+pub use limit::Limit;

@@ -11,6 +11,9 @@ use crate::elf::{Image, Source};
 use crate::ptrace::{self, Address, Tid};
 use crate::sync_functions::{self, Role};
 
+/// The path of what the engine `translate` maps into programs: it is no module of theirs.
+const OWN_MEMORY: &str = "/memfd:lockstep (deleted)";
+
 /// A line of `/proc/PID/maps`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Region {
@@ -207,7 +210,7 @@ fn find_modules(pid: Tid, regions: &[Region], images: &mut Images) -> Vec<Loaded
             groups.push(vec![region]);
             continue;
         }
-        if region.file.1 == 0 {
+        if region.file.1 == 0 || region.path == OWN_MEMORY {
             continue;
         }
         // A file mapped twice starts over at a lower offset; libraries never interleave.

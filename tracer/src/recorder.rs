@@ -15,6 +15,7 @@ use trace_format::{
 
 use crate::blocks::{Interner, PendingBlock};
 use crate::engine::{Progress, TraceOptions};
+use crate::limit::Limit;
 use crate::modules::ModuleMap;
 
 /// So many threads can do something at one time, and each gets a number of its own for it.
@@ -229,6 +230,22 @@ impl Recorder {
         let id = self.check(result)?;
         map.set_id(place, id);
         Some(id)
+    }
+
+    /// Whether the trace is as long as it may become.
+    pub fn has_reached(&self, limit: Limit) -> bool {
+        match limit {
+            Limit::Instructions(most) => self.writer.instructions() >= most,
+            Limit::Bytes(most) => self.writer.bytes_expected() >= most,
+        }
+    }
+
+    /// How many more instructions may be written.
+    pub fn instructions_left(&self, limit: Option<Limit>) -> u64 {
+        match limit {
+            Some(Limit::Instructions(most)) => most.saturating_sub(self.writer.instructions()),
+            Some(Limit::Bytes(_)) | None => u64::MAX,
+        }
     }
 
     /// How far the recording is.

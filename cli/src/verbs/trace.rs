@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use clap::builder::PossibleValuesParser;
 use indicatif::{ProgressBar, ProgressStyle};
-use tracer::{ENGINES, Exit, Interrupt, Outcome, Progress, TraceOptions};
+use tracer::{ENGINES, Exit, Interrupt, Limit, Outcome, Progress, TraceOptions};
 
 use crate::exit;
 use crate::table::grouped;
@@ -34,9 +34,10 @@ pub(crate) struct Args {
     #[arg(long)]
     follow_forks: bool,
 
-    /// Stop recording after so many instructions over all threads; the program runs on
-    #[arg(long, value_name = "INSTRUCTIONS", value_parser = clap::value_parser!(u64).range(1..))]
-    limit: Option<u64>,
+    /// Stop recording after so many instructions over all threads (5000, 100M, 2G), or when the trace has about so many bytes (500MB, 1GiB);
+    /// the program runs on
+    #[arg(long, value_name = "INSTRUCTIONS|BYTES")]
+    limit: Option<Limit>,
 
     /// Let the kernel place the program at random addresses; else the same run gives the same addresses
     #[arg(long)]

@@ -53,7 +53,7 @@ impl Session<'_> {
             self.control_transferred(tid);
         }
         if self.limit_reached() && self.recording {
-            self.stop_recording(format!("the limit of {} instructions was reached", self.retired));
+            self.stop_at_limit();
         }
     }
 

@@ -24,6 +24,7 @@ use crate::decode::InstructionDecoder;
 use crate::engine::{Engine, Exit, Outcome, TraceOptions, TranslationUse};
 use crate::error::{Error, Result};
 use crate::interrupt::Watch;
+use crate::limit::Limit;
 use crate::modules::Images;
 use crate::program::Program;
 use crate::ptrace::{self, ProcessHandle, Stop, Tid};
@@ -160,7 +161,7 @@ impl<'a> Session<'a> {
         self.processes.insert(self.main, Process::default());
         self.refresh_modules(self.main);
         if self.limit_reached() {
-            self.stop_recording("the limit of 0 instructions was reached".to_owned());
+            self.stop_at_limit();
         }
         self.go_on(self.main, 0);
     }
@@ -193,7 +194,17 @@ impl<'a> Session<'a> {
     }
 
     fn limit_reached(&self) -> bool {
-        self.options.limit.is_some_and(|limit| self.retired >= limit)
+        match self.options.limit {
+            Some(Limit::Instructions(most)) => self.retired >= most,
+            Some(limit) => self.recorder.has_reached(limit),
+            None => false,
+        }
+    }
+
+    fn stop_at_limit(&mut self) {
+        if let Some(limit) = self.options.limit {
+            self.stop_recording(format!("{limit} was reached"));
+        }
     }
 
     /// From now on the program runs without being recorded: every thread goes on freely from its next stop.

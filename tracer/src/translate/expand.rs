@@ -7,7 +7,7 @@ use trace_format::{Address, Block, BlockId, Source, SpEffect, ThreadId};
 
 use super::layout::record;
 use super::superblock::Superblock;
-use super::translator::Translator;
+use super::translator::{Path, Translator};
 use super::values::{Operand, OtherOperand};
 use crate::modules::regions;
 use crate::ptrace::{self, Registers, Tid};
@@ -19,6 +19,7 @@ use crate::sync_stack::SyncStack;
 #[derive(Clone, Copy)]
 struct Known {
     block: BlockId,
+    instructions: u16,
     /// How many values its record has.
     values: u16,
     /// Which of them are what in the trace: the number of a [`Recipe`]; none where all are values of the trace.
@@ -109,6 +110,8 @@ pub struct Expander {
     numbers: Vec<u64>,
     sps: Vec<u64>,
     values: Vec<u64>,
+    /// How many more instructions may be written: what comes after them is left out.
+    pub left: u64,
     /// The clock when the recording began.
     epoch: u64,
 }
@@ -130,6 +133,7 @@ impl Expander {
             numbers: Vec::new(),
             sps: Vec::new(),
             values: Vec::new(),
+            left: u64::MAX,
             epoch: ptrace::timestamp(),
         }
     }
@@ -154,7 +158,7 @@ impl Expander {
     /// Writes what the records say.
     pub fn expand(&mut self, words: &[u32], stream: &mut Stream, translator: &Translator, recorder: &mut Recorder) {
         let mut rest = words;
-        loop {
+        while self.left > 0 {
             rest = &rest[self.run_of_plain(rest, stream, recorder)..];
             let Some(&word) = rest.first() else { break };
             let used = match word {
@@ -190,7 +194,10 @@ impl Expander {
         let (mut sp, mut instructions, mut transferred) = (stream.sp, 0, stream.transferred);
         for &word in words.iter().take(RUN) {
             let path = self.plain.get(word as usize).copied().unwrap_or(NOT_PLAIN);
-            if path.block == NOT_PLAIN.block || sp > safe {
+            if path.block == NOT_PLAIN.block
+                || sp > safe
+                || u64::from(instructions) + u64::from(path.instructions) > self.left
+            {
                 break;
             }
             self.run.push(path.block);
@@ -198,6 +205,7 @@ impl Expander {
             sp = sp.wrapping_add_signed(path.added.into());
             transferred = path.transfers;
         }
+        self.left -= u64::from(instructions);
         if !self.run.is_empty() {
             recorder.run_plain(stream.id, &self.run, instructions, sp.wrapping_sub(stream.sp).cast_signed());
             (stream.sp, stream.transferred) = (sp, transferred);
@@ -221,8 +229,18 @@ impl Expander {
             leave(stream, known.start, stream.sp, 0, recorder);
         }
         let length = record::path_len(known.values) / 4;
-        let pairs = words[1..length as usize].chunks_exact(2);
+        let mut known = known;
+        if u64::from(known.instructions) > self.left {
+            // The last instructions that may be written.
+            let path = translator.path(path).map(|path| Path { executed: self.left as u16, ..path });
+            match path.and_then(|path| self.describe(path, translator, recorder)) {
+                Some(part) => known = part,
+                None => return length,
+            }
+        }
+        let pairs = words[1..(record::path_len(known.values) / 4) as usize].chunks_exact(2);
         let numbers = pairs.map(|pair| u64::from(pair[0]) | u64::from(pair[1]) << 32);
+        self.left -= u64::from(known.instructions);
         match known.recipe {
             None => {
                 recorder.run_with(stream.id, known.block, &[], numbers);
@@ -255,6 +273,23 @@ impl Expander {
 
     fn learn(&mut self, number: u32, translator: &Translator, recorder: &mut Recorder) -> Option<Known> {
         let path = translator.path(number).expect("records hold numbers of paths that were given out");
+        let known = self.describe(path, translator, recorder)?;
+        if self.known.len() <= number as usize {
+            self.known.resize(number as usize + 1, None);
+        }
+        self.known[number as usize] = Some(known);
+        let Known { block, instructions, values, recipe, transfers, added, .. } = known;
+        if let (0, None, Ok(added)) = (values, recipe, i32::try_from(added)) {
+            if self.plain.len() <= number as usize {
+                self.plain.resize(number as usize + 1, NOT_PLAIN);
+            }
+            self.plain[number as usize] = Plain { block: block.0, instructions, transfers, added };
+        }
+        Some(known)
+    }
+
+    /// Adds the block of a path to the trace, and says how executions of it are written.
+    fn describe(&mut self, path: Path, translator: &Translator, recorder: &mut Recorder) -> Option<Known> {
         let superblock = translator.superblock(path.superblock);
         let instructions = superblock.instructions[..usize::from(path.executed)].to_vec();
         let bytes: usize = instructions.iter().map(|i| usize::from(i.len)).sum();
@@ -275,18 +310,7 @@ impl Expander {
             self.recipes.push(recipe);
             self.recipes.len() as u32 - 1
         });
-        let known = Known { block, values, recipe, transfers, added, start };
-        if self.known.len() <= number as usize {
-            self.known.resize(number as usize + 1, None);
-        }
-        self.known[number as usize] = Some(known);
-        if let (0, None, Ok(added)) = (values, recipe, i32::try_from(added)) {
-            if self.plain.len() <= number as usize {
-                self.plain.resize(number as usize + 1, NOT_PLAIN);
-            }
-            self.plain[number as usize] = Plain { block: block.0, instructions: path.executed, transfers, added };
-        }
-        Some(known)
+        Some(Known { block, instructions: path.executed, values, recipe, transfers, added, start })
     }
 
     fn enter(&mut self, words: &[u32], stream: &mut Stream, translator: &Translator, recorder: &mut Recorder) {

@@ -5,16 +5,22 @@ use trace_format::{Event, ThreadExit};
 
 use super::Session;
 use super::expand::Stream;
+use super::layout::BUFFER_LEN;
 use super::program_code::ProgramCode;
 use super::remote::{self, Lost, Result};
 use super::space::{SetUpError, Space};
+use super::superblock::MAX_HOT_INSTRUCTIONS;
 use super::thread::{Birth, Release, Thread};
 use super::translator::Translator;
 use crate::engine::Exit;
+use crate::limit::Limit;
 use crate::ptrace::{self, Address, Registers, Stop, Tid};
 
 /// The code segment of 64-bit programs.
 const CODE_64: u64 = 0x33;
+/// The longest record fits into it: a path of [`MAX_HOT_INSTRUCTIONS`], of which few have more than one value, and none more than three.
+const LEAST_ROOM: u64 = 8 << 10;
+const _: () = assert!(MAX_HOT_INSTRUCTIONS as u64 * 3 * 8 < LEAST_ROOM);
 
 impl Session<'_> {
     /// The program stands at its exec event. An error is the reason why it cannot be recorded.
@@ -24,8 +30,8 @@ impl Session<'_> {
         let Ok(registers) = ptrace::registers(main) else { return Ok(()) };
         self.recorder.set_time(self.expander.now());
         self.recorder.start_thread(id, None, main.0, registers.rsp);
-        if self.options.limit == Some(0) {
-            self.stop_recording("the limit of 0 instructions was reached".to_owned());
+        if let Some(limit @ Limit::Instructions(0)) = self.options.limit {
+            self.stop_recording(format!("{limit} was reached"));
         }
         let stream = Stream::new(id, main, registers.rsp);
         match self.begin_image(main, stream) {
@@ -60,7 +66,8 @@ impl Session<'_> {
             let _ = ptrace::detach(tid);
             return Ok(());
         }
-        let space = Space::set_up(tid, registers.rip, registers.rsp)?;
+        let mut space = Space::set_up(tid, registers.rip, registers.rsp)?;
+        space.room = self.room();
         let code = ProgramCode::new(tid, space.syscall_at, space.lookup);
         let mut translator = Translator::new(code, space, self.options.memory);
         let slot = translator.space.take_slot(tid)?.ok_or(Lost::Gone)?;
@@ -111,6 +118,15 @@ impl Session<'_> {
                 let _ = ptrace::detach(tid);
                 Ok(())
             }
+        }
+    }
+
+    /// How much of a buffer is used: with a limit, little enough that one thread's records do not take all of it before those of the others
+    /// are looked at.
+    fn room(&self) -> u64 {
+        match self.options.limit {
+            Some(Limit::Instructions(most)) if self.recording => (most / 64).clamp(LEAST_ROOM, BUFFER_LEN),
+            _ => BUFFER_LEN,
         }
     }
 

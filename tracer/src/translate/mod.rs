@@ -222,6 +222,9 @@ impl<'a> Session<'a> {
     /// From now on the program runs without being recorded.
     fn stop_recording(&mut self, reason: String) {
         self.recording = false;
+        if let Some(translator) = &mut self.translator {
+            translator.space.room = layout::BUFFER_LEN;
+        }
         self.stopped_early.get_or_insert(reason);
         let mut tids: Vec<Tid> = self.threads.keys().copied().collect();
         tids.sort_by_key(|tid| self.threads[tid].stream.id);

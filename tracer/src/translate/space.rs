@@ -89,6 +89,10 @@ impl From<remote::Lost> for SetUpError {
 /// What we have mapped into one process.
 pub struct Space {
     process: Tid,
+    /// How many bytes of each buffer are used from its next start on: at most [`BUFFER_LEN`].
+    pub room: u64,
+    /// Where the records in the buffer of each slot start, from the slot's start on.
+    starts: Vec<u64>,
     /// Where a `syscall` instruction lies.
     pub syscall_at: u64,
     /// Where lookups look.
@@ -136,6 +140,8 @@ impl Space {
         tables.store(MASK as usize, FIRST_MASK);
         let mut space = Space {
             process,
+            room: BUFFER_LEN,
+            starts: Vec::new(),
             syscall_at: pc,
             lookup: Lookup { tables: base, bmi2 },
             tables,
@@ -396,8 +402,19 @@ impl Space {
         self.free_slots.push(slot);
     }
 
-    fn reset(&self, slot: u32) {
-        self.set_value(slot, slot::POINTER, self.buffer(slot));
+    fn reset(&mut self, slot: u32) {
+        let start = self.restart(slot);
+        self.set_value(slot, slot::POINTER, start);
+    }
+
+    /// The buffer was read: the next records start here.
+    pub fn restart(&mut self, slot: u32) -> u64 {
+        let index = slot as usize;
+        if self.starts.len() <= index {
+            self.starts.resize(index + 1, PAGE);
+        }
+        self.starts[index] = PAGE + BUFFER_LEN - self.room;
+        self.buffer(slot)
     }
 
     /// Where a slot lies in the program.
@@ -412,16 +429,22 @@ impl Space {
         (address.saturating_sub(self.slot_base) / SLOT_LEN).min(SLOTS - 1) as u32
     }
 
-    /// Where its buffer starts.
+    /// Where the records in its buffer start.
     #[must_use]
     pub fn buffer(&self, slot: u32) -> u64 {
-        self.slot_address(slot) + PAGE
+        self.slot_address(slot) + self.starts[slot as usize]
+    }
+
+    /// Where its buffer ends.
+    #[must_use]
+    pub fn buffer_end(&self, slot: u32) -> u64 {
+        self.slot_address(slot) + PAGE + BUFFER_LEN
     }
 
     /// Whether the address lies in the page behind its buffer.
     #[must_use]
     pub fn is_guard(&self, slot: u32, address: u64) -> bool {
-        let end = self.buffer(slot) + BUFFER_LEN;
+        let end = self.buffer_end(slot);
         (end..end + PAGE).contains(&address)
     }
 
@@ -449,8 +472,9 @@ impl Space {
     /// The records of a slot up to `pointer`.
     pub fn records(&self, slot: u32, pointer: u64, words: &mut Vec<u32>) {
         // What is written when a full buffer is left lies in the page behind it, which only the program may not touch.
-        let length = pointer.saturating_sub(self.buffer(slot)).min(SLOT_LEN - PAGE);
-        self.slots.read_words(self.place(slot, PAGE), words, (length / 4) as usize);
+        let start = self.starts[slot as usize];
+        let length = pointer.saturating_sub(self.buffer(slot)).min(SLOT_LEN - start);
+        self.slots.read_words(self.place(slot, start), words, (length / 4) as usize);
         if self.next_slot > SLOTS_IN_SIGHT && length > PAGE {
             self.slots.look_away(self.place(slot, PAGE), BUFFER_LEN as usize);
         }
@@ -487,7 +511,7 @@ impl Space {
 
     /// Moves the part of a record that was written when the buffer became full, from `pointer` on, to the start of the buffer.
     pub fn move_unfinished(&self, slot: u32, pointer: u64) {
-        let end = self.buffer(slot) + BUFFER_LEN;
+        let end = self.buffer_end(slot);
         let mut words = Vec::new();
         if pointer < end {
             let place = self.place(slot, pointer - self.slot_address(slot));

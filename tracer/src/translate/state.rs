@@ -166,7 +166,7 @@ impl Session<'_> {
         }
         // In a lookup, which comes behind the record of its path.
         let buffer = translator.space.buffer(thread.slot);
-        let in_r11 = (buffer..=buffer + super::layout::BUFFER_LEN + super::layout::PAGE).contains(&registers.r11);
+        let in_r11 = (buffer..=translator.space.buffer_end(thread.slot) + super::layout::PAGE).contains(&registers.r11);
         thread.pointer = if in_r11 { registers.r11 } else { translator.space.value(thread.slot, slot::POINTER) };
     }
 
@@ -219,13 +219,13 @@ impl Session<'_> {
         let (Some(thread), Some(translator)) = (self.threads.get_mut(&tid), self.translator.as_mut()) else { return };
         translator.space.records(thread.slot, thread.pointer, &mut self.words);
         if self.recording && thread.recording {
+            self.expander.left = self.recorder.instructions_left(self.options.limit);
             self.expander.expand(&self.words, &mut thread.stream, translator, &mut self.recorder);
         }
         translator.sample(&self.words);
-        thread.pointer = translator.space.buffer(thread.slot);
-        let limit = self.options.limit.unwrap_or(u64::MAX);
-        if self.recording && self.recorder.progress().instructions >= limit {
-            self.stop_recording(format!("the limit of {limit} instructions was reached"));
+        thread.pointer = translator.space.restart(thread.slot);
+        if let Some(limit) = self.options.limit.filter(|&limit| self.recording && self.recorder.has_reached(limit)) {
+            self.stop_recording(format!("{limit} was reached"));
         }
     }
 

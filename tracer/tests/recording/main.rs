@@ -4,6 +4,7 @@ mod full_disk;
 mod interrupts;
 mod killed;
 mod last_steps;
+mod limits;
 mod native;
 mod refusals;
 mod stream;
