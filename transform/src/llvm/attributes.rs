@@ -166,7 +166,21 @@ impl<'m> Instruction<'m> {
         }
     }
 
-    /// Leaves to this instruction only the promises (no overflow, exact, fast floating point) that the other, of the same opcode, makes too.
+    /// Whether both have the same floating point promises. LLVM's C interface can add such promises but not take them away, so that instructions
+    /// that differ in them cannot become one.
+    #[must_use]
+    pub fn is_as_fast_as(self, other: Instruction<'m>) -> bool {
+        let flags = |i: Instruction<'m>| {
+            // SAFETY: the flags are asked for where LLVM says that the instruction has them.
+            unsafe {
+                let has = LLVMCanValueUseFastMathFlags(i.raw()) != 0;
+                has.then(|| LLVMGetFastMathFlags(i.raw()))
+            }
+        };
+        flags(self) == flags(other)
+    }
+
+    /// Leaves to this instruction only the promises (no overflow, exact) that the other, of the same opcode, makes too.
     ///
     /// # Panics
     /// When the opcodes differ.
@@ -186,9 +200,6 @@ impl<'m> Instruction<'m> {
                 LLVMZExt | LLVMUIToFP => LLVMSetNNeg(a, LLVMGetNNeg(a) & LLVMGetNNeg(b)),
                 LLVMGetElementPtr => LLVMGEPSetNoWrapFlags(a, LLVMGEPGetNoWrapFlags(a) & LLVMGEPGetNoWrapFlags(b)),
                 _ => {}
-            }
-            if LLVMCanValueUseFastMathFlags(a) != 0 && LLVMCanValueUseFastMathFlags(b) != 0 {
-                LLVMSetFastMathFlags(a, LLVMGetFastMathFlags(a) & LLVMGetFastMathFlags(b));
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Instructions: what they are, what they use, where they stand.
 
+use std::ffi::CString;
 use std::hash::{Hash, Hasher};
 
 use llvm_sys::core::*;
@@ -174,18 +175,18 @@ impl<'m> Instruction<'m> {
     pub fn move_before(self, other: Instruction<'m>) {
         let block = other.block().expect("an instruction is moved before one that was erased");
         assert!(self != other, "an instruction is moved before itself");
-        self.unlink();
+        let name = self.unlink();
         let builder = self.module.builder_at(block.raw(), other.raw);
-        // SAFETY: it is in no block, and the builder stands in a live one.
-        unsafe { LLVMInsertIntoBuilder(builder, self.raw) };
+        // SAFETY: it is in no block, and the builder stands in a live one; the name is copied.
+        unsafe { LLVMInsertIntoBuilderWithName(builder, self.raw, name.as_ptr()) };
     }
 
     /// Takes it out of its block and puts it at the end of another.
     pub fn move_to_end_of(self, block: Block<'m>) {
-        self.unlink();
+        let name = self.unlink();
         let builder = self.module.builder_at(block.raw(), std::ptr::null_mut());
-        // SAFETY: it is in no block, and the builder stands in a live one.
-        unsafe { LLVMInsertIntoBuilder(builder, self.raw) };
+        // SAFETY: it is in no block, and the builder stands in a live one; the name is copied.
+        unsafe { LLVMInsertIntoBuilderWithName(builder, self.raw, name.as_ptr()) };
     }
 
     /// A copy of it, put before another instruction.
@@ -215,11 +216,14 @@ impl<'m> Instruction<'m> {
         }
     }
 
-    fn unlink(self) {
+    /// Takes it out of its block, if it is in one; its name, which putting it into another would take away.
+    fn unlink(self) -> CString {
+        let name = CString::new(self.as_value().name()).unwrap_or_default();
         if self.block().is_some() {
             // SAFETY: it is in a block.
             unsafe { LLVMInstructionRemoveFromParent(self.raw) };
         }
+        name
     }
 
     /// Takes it out of the program. What still uses it uses an undefined value from now on; it itself uses nothing any more.
@@ -308,7 +312,7 @@ impl<'m> Instruction<'m> {
         unsafe { LLVMSetTailCallKind(self.raw, LLVMTailCallKind::LLVMTailCallKindNone) };
     }
 
-    /// Whether both do the same to operands of the same types, flags aside; always false for kinds that passes never merge: atomics,
+    /// Whether both do the same to operands of the same types, promises about integers aside; always false for kinds that passes never merge: atomics,
     /// volatile accesses, calls, allocas, terminators, phis.
     #[must_use]
     pub fn does_the_same_as(self, other: Instruction<'m>) -> bool {
@@ -316,7 +320,7 @@ impl<'m> Instruction<'m> {
         let alike = self.opcode() == other.opcode() && self.type_of() == other.type_of();
         let (mine, others) = (self.operands(), other.operands());
         let typed = mine.len() == others.len() && mine.iter().zip(&others).all(|(a, b)| a.type_of() == b.type_of());
-        if !alike || !typed {
+        if !alike || !typed || !self.is_as_fast_as(other) {
             return false;
         }
         // SAFETY: each question is put to the kinds that it is defined for, since both are of that kind.

@@ -138,7 +138,7 @@ fn can_be_one<'m>(a: Instruction<'m>, b: Instruction<'m>) -> bool {
             let assembly = i.callee().is_some_and(Value::is_inline_assembly);
             !i.must_be_tail() && !i.has_bundles() && !marked && !assembly
         };
-        return alike && plain(a) && plain(b) && a.call_differs_from(b).is_none();
+        return alike && a.is_as_fast_as(b) && plain(a) && plain(b) && a.call_differs_from(b).is_none();
     }
     a.does_the_same_as(b)
 }

@@ -33,8 +33,8 @@
 //!
 //! # Why the meaning is kept
 //! After the fused call control goes where it came from: by the branch's own condition where each side is reached by one edge of the branch only, else by a
-//! phi that is true on one side. So each run takes the same instructions in the same order as before, plus jumps, phis and the guard. Attributes,
-//! flags and metadata of the fused call are those that both calls had; calls that pass values in different ways are left.
+//! phi that is true on one side. So each run takes the same instructions in the same order as before, plus jumps, phis and the guard. Attributes
+//! and metadata of the fused call are those that both calls had; calls that pass values in different ways are left.
 //!
 //! The fused call is marked `noduplicate`, or jump threading in a later optimiser run would undo the fusion.
 //!

@@ -208,6 +208,9 @@ fn alike(pair: &Pair<'_>) -> Result<(), String> {
     if one.calling_convention() != other.calling_convention() {
         return Err("the calls have different calling conventions".to_owned());
     }
+    if !one.is_as_fast_as(other) {
+        return Err("the calls promise different things about floating point".to_owned());
+    }
     match one.call_differs_from(other) {
         Some(name) => Err(format!("the calls differ in the attribute {name}")),
         None => Ok(()),

@@ -1,0 +1,46 @@
+; fcs taken: early: work at ? and ?: the callee costs about 42 instructions, the fusion 5; guarded by the branch's condition
+
+; Function Attrs: noinline
+define internal i32 @work(i32 %a, i32 %b) #0 {
+entry:
+  br label %loop
+
+loop:                                             ; preds = %loop, %entry
+  %i = phi i32 [ 0, %entry ], [ %next, %loop ]
+  %sum = phi i32 [ %a, %entry ], [ %more, %loop ]
+  %more = add i32 %sum, %b
+  %next = add i32 %i, 1
+  %done = icmp eq i32 %next, 20
+  br i1 %done, label %end, label %loop
+
+end:                                              ; preds = %loop
+  ret i32 %more
+}
+
+define i32 @early(i1 %c, i32 %x) {
+entry:
+  br i1 %c, label %before.call, label %before.call1
+
+before.call:                                      ; preds = %entry
+  br label %fused.work
+
+then:                                             ; preds = %fused.work
+  %s1 = add i32 %2, 4
+  ret i32 %s1
+
+before.call1:                                     ; preds = %entry
+  %y = mul i32 %x, 3
+  br label %fused.work
+
+fused.work:                                       ; preds = %before.call1, %before.call
+  %0 = phi i32 [ %x, %before.call ], [ %y, %before.call1 ]
+  %1 = phi i32 [ 1, %before.call ], [ 2, %before.call1 ]
+  %2 = call i32 @work(i32 %0, i32 %1) #1
+  br i1 %c, label %then, label %rest
+
+rest:                                             ; preds = %fused.work
+  ret i32 %2
+}
+
+attributes #0 = { noinline }
+attributes #1 = { noduplicate }
