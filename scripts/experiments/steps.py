@@ -187,6 +187,8 @@ def make_replay(matrix: Matrix, replay: Replay, folder: Path, made: Path) -> Non
         "width": replay.width,
         "repeat": run.repeat,
     }
+    # Charts name traces by this; threads and repeats have columns of their own.
+    trace = "-".join(filter(None, [run.build.name, run.input]))
     facts = {name: value for name, value in facts.items() if name not in key}
     with open(rows, newline="", encoding="utf-8") as file, open(made / "rows.csv", "w", newline="", encoding="utf-8") as out:
         read = csv.DictReader(file)
@@ -194,7 +196,7 @@ def make_replay(matrix: Matrix, replay: Replay, folder: Path, made: Path) -> Non
         facts = {name: value for name, value in facts.items() if name not in taken}
         write = csv.DictWriter(out, [*key, *(read.fieldnames or ()), *facts], lineterminator="\n")
         write.writeheader()
-        write.writerows(key | row | {"trace": run.name} | facts for row in read)
+        write.writerows(key | row | {"trace": trace} | facts for row in read)
     rows.unlink()
 
 
