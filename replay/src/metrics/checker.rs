@@ -124,3 +124,40 @@ impl Metric for Checker<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use heuristics::{LaneSet, Program, Seats};
+    use trace_format::{Instruction, Kind, SpEffect};
+
+    use super::*;
+    use crate::in_memory::{Does, InMemory};
+
+    const ONE: Instruction = Instruction { pc: Pc(1), len: 1, kind: Kind::Plain, sp: SpEffect::Add(0), memory: 0 };
+
+    /// What the checker says of one fetch of the instruction at 1, which both lanes run first, for these lanes.
+    fn judged(warps: &[&[usize]], lanes: LaneSet, instruction: Instruction) -> String {
+        let source = InMemory::new(&[vec![Does::Runs(ONE, Vec::new())], vec![Does::Runs(ONE, Vec::new())]]);
+        let taken: Vec<usize> = warps.iter().map(|w| w.len()).collect();
+        let (program, seats) = (Program::default(), Seats::new(2, &taken));
+        let nobody = (LaneSet::EMPTY, LaneSet::EMPTY);
+        let instructions = [instruction];
+        let step = Step::new(&instructions, lanes, LaneSet::first(2), nobody, (&[], &[], &[]), (&program, &seats));
+        Checker::new(&source, warps).step(&step).err().map_or_else(String::new, |e| e.to_string())
+    }
+
+    #[test]
+    fn two_lanes_of_one_home_are_refused() {
+        assert_eq!(judged(&[&[0, 1]], LaneSet::first(2), ONE), "");
+        let refused = judged(&[&[0], &[1]], LaneSet::first(2), ONE);
+        assert!(refused.contains("two have one home"), "{refused}");
+        assert_eq!(judged(&[&[0], &[1]], LaneSet::first(1), ONE), "");
+    }
+
+    #[test]
+    fn another_instruction_than_the_next_is_refused() {
+        let refused = judged(&[&[0, 1]], LaneSet::first(2), Instruction { pc: Pc(2), ..ONE });
+        assert!(refused.contains("its next instruction was at"), "{refused}");
+        assert!(judged(&[&[0, 1]], LaneSet::EMPTY, ONE).contains("no active lane"));
+    }
+}
