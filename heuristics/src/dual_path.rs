@@ -6,7 +6,8 @@
 //! the smaller pc does. A branch within one path hides the other until its own paths have joined; a branch with more than two targets is a
 //! chain of pairs.
 //!
-//! It reconverges where `ipdom` does, and needs as many fetches: what it gains is that two paths hide each other's latency. It fails
+//! It reconverges where `ipdom` does, and needs as many fetches: what it gains is that two paths hide each other's latency (`path_parallelism`
+//! counts the paths that could have been scheduled, per fetch). It fails
 //! where `ipdom` does, and deadlocks where lanes of both paths on top, or of the only one left, spin on a lock. Where both wait at a
 //! barrier, the paths below run, and where none of them can, the lanes in the innermost join go on without the missing.
 //!

@@ -18,7 +18,7 @@ use std::cmp::Reverse;
 
 use trace_format::Pc;
 
-use crate::{Choice, Entry, Extent, Group, Heuristic, Lane, LaneSet, Parameter, Ran, Values, WarpView};
+use crate::{Choice, Entry, Extent, Group, Heuristic, Lane, LaneSet, Parameter, Ran, Together, Values, WarpView};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "dwf",
@@ -97,6 +97,16 @@ impl Heuristic for Dwf {
     fn executed(&mut self, _warp: &WarpView, ran: &Ran) {
         self.time += 1;
         self.standing = self.standing - ran.lanes;
+    }
+
+    /// Every policy picks the only pc at which lanes stand.
+    fn stays_together(&self, warp: &WarpView) -> bool {
+        warp.seats().warps().len() == 1
+    }
+
+    fn ran_together(&mut self, run: &Together) {
+        self.time += 1;
+        self.standing = self.standing - run.lanes;
     }
 }
 

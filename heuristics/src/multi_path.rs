@@ -8,7 +8,7 @@
 //! `merge=yes`, splits at one pc that wait for the same join become one.
 //!
 //! It reconverges where `ipdom` does, and needs as many fetches, whatever the order: what it gains is that paths hide each other's
-//! latency. Merging finds the meeting places of unstructured control flow where the order is lucky. It fails where `ipdom` does,
+//! latency (`path_parallelism` counts those that could have been scheduled, per fetch). Merging finds the meeting places of unstructured control flow where the order is lucky. It fails where `ipdom` does,
 //! and deadlocks where lanes of one split want one lock: those that don't get it spin, and the lane that got it waits for them to leave the loop with it.
 //! Where all splits wait at a barrier, the lanes in the innermost join go on without them.
 //!

@@ -144,7 +144,7 @@ impl<'a> Replay<'a> {
     ) -> Result<(Counts, End)> {
         let by_instruction = heuristic.extent() == Extent::Instruction;
         let horizon = heuristic.horizon();
-        let each_step = by_instruction || !metrics.is_empty() || self.seats.warps().len() > 1;
+        let each_step = !metrics.is_empty() || self.seats.warps().len() > 1;
         while !self.live.is_empty() {
             self.tell_events(metrics);
             if self.groups.is_empty() {
@@ -264,8 +264,10 @@ impl<'a> Replay<'a> {
         })
     }
 
+    /// Whether all live lanes are ready at one pc, at the beginning of a segment.
     fn all_together(&self) -> bool {
-        self.groups.len() == 1 && self.groups[0].lanes == self.live
+        let one_group = self.groups.len() == 1 && self.groups[0].lanes == self.live;
+        one_group && self.live.iter().all(|lane| self.offsets[lane.index()] == 0)
     }
 
     /// Consumes the longest run of whole basic blocks that all live lanes have in common in their batches and after which another
