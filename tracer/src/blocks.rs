@@ -88,11 +88,16 @@ impl Interner {
     }
 
     fn digest(&mut self, block: &Block) -> Digest {
-        // What instructions do follows from their bytes; whether the addresses of their operands are recorded does not.
         self.bytes.clear();
         for instruction in &block.instructions {
             self.bytes.extend(instruction.pc.0.to_le_bytes());
-            self.bytes.extend([instruction.len, instruction.memory]);
+            // What an instruction does need not follow from its bytes: a system call that begins another program sets the stack pointer.
+            let (recorded, added) = match instruction.sp {
+                SpEffect::Add(added) => (0, added),
+                SpEffect::Recorded => (1, 0),
+            };
+            self.bytes.extend([instruction.len, instruction.kind as u8, instruction.memory, recorded]);
+            self.bytes.extend(added.to_le_bytes());
         }
         self.bytes.extend(&block.code);
         [1u8, 2].map(|seed| {
@@ -134,6 +139,16 @@ mod tests {
         }
         assert_eq!(interner.find(&one), Some(BlockId(0)));
         assert_eq!(interner.find(&two), Some(BlockId(1)));
+    }
+
+    #[test]
+    fn blocks_are_told_apart_by_what_the_stream_holds() {
+        let mut interner = Interner::default();
+        let block = pending(&[&[0x0f, 0x05]]).block;
+        let mut other = block.clone();
+        other.instructions[0].sp = SpEffect::Recorded;
+        interner.insert(&block, BlockId(0));
+        assert_eq!(interner.find(&other), None);
     }
 
     #[test]

@@ -67,9 +67,9 @@ pub struct TraceOptions {
 /// How much memory the engine `translate` takes for translated code. Beyond, all of it is thrown away and made anew where it is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TranslationLimits {
-    /// Bytes of translated code in the program. Default: 24 MiB.
+    /// Bytes of translated code in the program. Default: 40 MiB.
     pub code: u64,
-    /// Bytes of bookkeeping in this process. Default: 96 MiB.
+    /// Bytes of bookkeeping in this process. Default: 112 MiB.
     pub bookkeeping: u64,
     /// Throws it away at random moments as well, chosen by this number: for tests. Default: none.
     pub thrown_away_at_random: Option<u64>,
@@ -77,7 +77,7 @@ pub struct TranslationLimits {
 
 impl Default for TranslationLimits {
     fn default() -> TranslationLimits {
-        TranslationLimits { code: 24 << 20, bookkeeping: 96 << 20, thrown_away_at_random: None }
+        TranslationLimits { code: 40 << 20, bookkeeping: 112 << 20, thrown_away_at_random: None }
     }
 }
 

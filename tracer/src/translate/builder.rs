@@ -136,7 +136,7 @@ impl<'a, S: Source> Builder<'a, S> {
     }
 
     fn link(&mut self, site: u64, target: u64) {
-        self.out.links.push(Link { site, target });
+        self.out.links.push(Link { site, target, trap: 0 });
     }
 
     /// The end: goes on at `target`.
@@ -464,9 +464,10 @@ impl<'a, S: Source> Builder<'a, S> {
             self.cold.raw(&value.to_le_bytes());
         }
         // A link without a target yet leads to a trap of its own.
-        for link in self.out.links.clone() {
+        for (link, number) in self.out.links.iter_mut().zip(self.plan.first_link..) {
             let at = self.cold.trap();
-            self.out.traps.push((at, Trap::Missing(link.target)));
+            self.cold.raw(&number.to_le_bytes());
+            link.trap = at;
             let (code, place) = if link.site >= self.plan.cold && link.site < self.cold.here() {
                 (&mut self.cold.bytes, link.site - self.plan.cold)
             } else {
@@ -477,9 +478,6 @@ impl<'a, S: Source> Builder<'a, S> {
         }
         let superblock = &mut self.out.superblock;
         (superblock.values, superblock.operands) = (self.values.after, self.values.operands);
-        superblock.instructions.shrink_to_fit();
-        superblock.marks.shrink_to_fit();
-        superblock.code.shrink_to_fit();
         self.out.hot = self.hot.bytes;
         self.out.cold = self.cold.bytes;
         self.out

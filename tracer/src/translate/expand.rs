@@ -60,6 +60,9 @@ struct Plain {
 /// Marks numbers of paths that are not known yet, or not plain.
 const NOT_PLAIN: Plain = Plain { block: u32::MAX, instructions: 0, transfers: false, added: 0 };
 
+/// Marks numbers of paths that have not been met.
+const NOT_MET: u32 = u32::MAX;
+
 /// Plain paths are handed on in pieces of so many.
 const RUN: usize = 4096;
 
@@ -102,7 +105,9 @@ impl Stream {
 
 /// Expands records. Times of the processor's clock become numbers of events.
 pub struct Expander {
-    known: Vec<Option<Known>>,
+    /// The paths that have been met, and where each is among them by its number; [`NOT_MET`] for the others.
+    known: Vec<Known>,
+    places: Vec<u32>,
     plain: Vec<Plain>,
     recipes: Vec<Recipe>,
     run: Vec<u32>,
@@ -127,6 +132,7 @@ impl Expander {
     pub fn new() -> Expander {
         Expander {
             known: Vec::new(),
+            places: Vec::new(),
             plain: Vec::new(),
             recipes: Vec::new(),
             run: Vec::with_capacity(RUN),
@@ -140,8 +146,7 @@ impl Expander {
 
     /// Forgets all paths: another program runs now.
     pub fn clear(&mut self) {
-        self.known.clear();
-        self.plain.clear();
+        (self.known, self.places, self.plain) = (Vec::new(), Vec::new(), Vec::new());
         self.recipes.clear();
     }
 
@@ -216,8 +221,9 @@ impl Expander {
     /// Writes the path that the words begin with. Returns how many words its record has.
     fn path(&mut self, words: &[u32], stream: &mut Stream, translator: &Translator, recorder: &mut Recorder) -> u32 {
         let path = words[0];
-        let known = match self.known.get(path as usize) {
-            Some(Some(known)) => *known,
+        let place = self.places.get(path as usize).copied().unwrap_or(NOT_MET);
+        let known = match self.known.get(place as usize) {
+            Some(known) => *known,
             _ => match self.learn(path, translator, recorder) {
                 Some(known) => known,
                 // The trace cannot be written any more.
@@ -274,10 +280,11 @@ impl Expander {
     fn learn(&mut self, number: u32, translator: &Translator, recorder: &mut Recorder) -> Option<Known> {
         let path = translator.path(number).expect("records hold numbers of paths that were given out");
         let known = self.describe(path, translator, recorder)?;
-        if self.known.len() <= number as usize {
-            self.known.resize(number as usize + 1, None);
+        if self.places.len() <= number as usize {
+            self.places.resize(number as usize + 1, NOT_MET);
         }
-        self.known[number as usize] = Some(known);
+        self.places[number as usize] = self.known.len() as u32;
+        self.known.push(known);
         let Known { block, instructions, values, recipe, transfers, added, .. } = known;
         if let (0, None, Ok(added)) = (values, recipe, i32::try_from(added)) {
             if self.plain.len() <= number as usize {
@@ -291,7 +298,7 @@ impl Expander {
     /// Adds the block of a path to the trace, and says how executions of it are written.
     fn describe(&mut self, path: Path, translator: &Translator, recorder: &mut Recorder) -> Option<Known> {
         let superblock = translator.superblock(path.superblock);
-        let instructions = superblock.instructions[..usize::from(path.executed)].to_vec();
+        let instructions = superblock.instructions().take(path.executed.into()).collect::<Vec<_>>();
         let bytes: usize = instructions.iter().map(|i| usize::from(i.len)).sum();
         let added = instructions.iter().rev().map_while(|i| match i.sp {
             SpEffect::Add(bytes) => Some(i64::from(bytes)),
@@ -346,7 +353,7 @@ fn recipe(superblock: &Superblock, executed: u16) -> (Recipe, Vec<Address>) {
     let mut addresses = Vec::new();
     let mut numbers: FxHashMap<u32, u32> = FxHashMap::default();
     let mut operands = superblock.operands.iter();
-    for (i, instruction) in superblock.instructions[..usize::from(executed)].iter().enumerate() {
+    for (i, instruction) in superblock.instructions().take(executed.into()).enumerate() {
         for operand in operands.by_ref().take(instruction.memory.into()) {
             addresses.push(match operand {
                 Operand::Sum(sum) => {
@@ -369,7 +376,7 @@ fn recipe(superblock: &Superblock, executed: u16) -> (Recipe, Vec<Address>) {
         }
         if instruction.sp == SpEffect::Recorded {
             // It is the last value of its instruction.
-            recipe.sps.push(superblock.values[i] - 1);
+            recipe.sps.push(superblock.values_after(i + 1) - 1);
         }
     }
     (recipe, addresses)

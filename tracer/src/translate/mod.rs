@@ -6,7 +6,7 @@
 //! full (a page that may not be touched), for the few system calls that change what we have to know of, and for signals.
 //!
 //! - `layout`: what lies where; `assembler`, `expansions`, `rewrite`: the code that is put between the program's own.
-//! - `builder` translates one superblock, `translator` keeps all of them, `program_code` reads the program.
+//! - `builder` translates one superblock, `translator` keeps all of them (`packed`, in few bytes), `program_code` reads the program.
 //! - `remote` makes system calls in the program's place; `state` brings a stopped thread from the copy's registers to the program's.
 //! - `forward` does the rest of an expansion for a thread that was killed in it.
 //! - `stops`, `syscalls`, `signals`, `lifecycle`: what each stop means. `renewal`: all translations are thrown away when they take too
@@ -21,6 +21,7 @@ mod forward;
 mod layout;
 mod lifecycle;
 mod outside;
+mod packed;
 mod plan;
 mod program_code;
 mod remote;

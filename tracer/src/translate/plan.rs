@@ -3,7 +3,7 @@
 use nix::libc;
 
 use super::expansions::Lookup;
-use super::superblock::{Link, Superblock, Trap};
+use super::superblock::{Draft, Link, Trap};
 
 /// System calls that we make for the program, since they change what we have to know of.
 pub const TAKEN_SYSCALLS: [i64; 11] = [
@@ -65,6 +65,8 @@ pub struct Plan {
     pub lookup: Lookup,
     /// The number of its first path.
     pub first_path: u32,
+    /// The number of its first link.
+    pub first_link: u32,
     /// Whether lookups come here.
     pub checked: bool,
     /// The most instructions it may have.
@@ -77,7 +79,7 @@ pub struct Plan {
 #[derive(Debug, Default)]
 pub struct Translation {
     /// What it stands for.
-    pub superblock: Superblock,
+    pub superblock: Draft,
     /// Its code.
     pub hot: Vec<u8>,
     /// Its seldom executed code.

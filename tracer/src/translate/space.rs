@@ -323,6 +323,15 @@ impl Space {
         }
     }
 
+    /// The word at an address of ours.
+    #[must_use]
+    pub fn word(&self, address: u64) -> Option<u32> {
+        let c = &self.caches[self.cache_with(address)?];
+        let mut words = Vec::with_capacity(1);
+        c.memory.read_words((address - c.base) as usize, &mut words, 1);
+        words.first().copied()
+    }
+
     /// Puts a trap at an address of ours.
     pub fn trap_at(&self, address: u64) {
         if let Some(cache) = self.cache_with(address) {

@@ -3,6 +3,7 @@
 
 use trace_format::Instruction;
 
+use super::packed;
 use super::values::Operand;
 
 /// The most instructions of a superblock.
@@ -45,6 +46,8 @@ pub struct Link {
     pub site: u64,
     /// Where it goes in the program.
     pub target: u64,
+    /// The trap that it leads to before.
+    pub trap: u64,
 }
 
 /// Why translated code stopped at an `int3` of ours. The registers are the program's, with the record pointer in r11.
@@ -71,9 +74,9 @@ pub enum Trap {
     Hook(u64),
 }
 
-/// A superblock and its translation.
+/// A superblock as it is built.
 #[derive(Clone, Debug, Default)]
-pub struct Superblock {
+pub struct Draft {
     /// Where it starts in the program.
     pub head: u64,
     /// Where its code lies.
@@ -94,6 +97,52 @@ pub struct Superblock {
     pub operands: Vec<Operand>,
     /// Its marks, by address.
     pub marks: Vec<Mark>,
+}
+
+impl Draft {
+    /// The superblock.
+    #[must_use]
+    pub fn pack(self) -> Superblock {
+        let values = if self.values.last() == Some(&0) { Vec::new() } else { self.values };
+        Superblock {
+            head: self.head,
+            start: self.start,
+            body: self.body,
+            checked: self.checked,
+            landing: self.landing,
+            instructions: packed::instructions(self.head, &self.instructions),
+            code: self.code.into(),
+            values: values.into(),
+            operands: self.operands.into(),
+            marks: packed::marks(&self.marks),
+            dead: false,
+        }
+    }
+}
+
+/// A superblock and its translation.
+#[derive(Debug)]
+pub struct Superblock {
+    /// Where it starts in the program.
+    pub head: u64,
+    /// Where its code lies.
+    pub start: u64,
+    /// Where code jumps to run it.
+    pub body: u64,
+    /// The entry that checks whether it is what a lookup looked for; 0 when it has none.
+    pub checked: u64,
+    /// Where a successful lookup goes on; 0 when it has none.
+    pub landing: u64,
+    /// Its instructions, packed.
+    instructions: Box<[u8]>,
+    /// Their bytes.
+    pub code: Box<[u8]>,
+    /// As in [`Draft`]; empty when there are none at all.
+    values: Box<[u16]>,
+    /// As in [`Draft`].
+    pub operands: Box<[Operand]>,
+    /// Its marks, packed.
+    marks: Box<[u8]>,
     /// Whether it was given up: the code has changed.
     pub dead: bool,
 }
@@ -102,47 +151,62 @@ impl Superblock {
     /// About how many bytes of our memory it takes, with its entries in tables.
     #[must_use]
     pub fn size(&self) -> u64 {
-        let lists = size_of_val(&self.instructions[..])
-            + size_of_val(&self.code[..])
-            + size_of_val(&self.marks[..])
+        let lists = self.instructions.len()
+            + self.code.len()
+            + self.marks.len()
             + size_of_val(&self.values[..])
             // A sum has two terms on average, in a list of its own.
             + 2 * size_of_val(&self.operands[..]);
         (lists + 2 * size_of::<Superblock>()) as u64 + 100
     }
 
+    /// Its instructions.
+    #[must_use]
+    pub fn instructions(&self) -> packed::Instructions<'_> {
+        packed::Instructions::new(self.head, &self.instructions)
+    }
+
     /// Its first instructions, without a translation.
     #[must_use]
     pub fn first(&self, executed: usize) -> Superblock {
-        let instructions = self.instructions[..executed].to_vec();
+        let instructions: Vec<Instruction> = self.instructions().take(executed).collect();
         let bytes = instructions.iter().map(|i| usize::from(i.len)).sum();
-        let code = self.code[..bytes].to_vec();
-        let values = self.values[..executed].to_vec();
         let addresses: usize = instructions.iter().map(|i| usize::from(i.memory)).sum();
-        let operands = self.operands.iter().take(addresses).cloned().collect();
-        Superblock { head: self.head, instructions, code, values, operands, dead: true, ..Superblock::default() }
+        let draft = Draft {
+            head: self.head,
+            code: self.code[..bytes].to_vec(),
+            values: self.values.iter().copied().take(executed).collect(),
+            operands: self.operands.iter().take(addresses).cloned().collect(),
+            instructions,
+            ..Draft::default()
+        };
+        Superblock { dead: true, ..draft.pack() }
     }
 
     /// The mark at exactly this address: the last one, where instructions that need no code of their own come before.
     #[must_use]
-    pub fn mark_at(&self, address: u64) -> Option<&Mark> {
+    pub fn mark_at(&self, address: u64) -> Option<Mark> {
         let offset = u32::try_from(address.checked_sub(self.start)?).ok()?;
-        let after = self.marks.partition_point(|mark| mark.offset <= offset);
-        self.marks[..after].last().filter(|mark| mark.offset == offset)
+        packed::mark_at(&self.marks, offset)
     }
 
     /// How many values are recorded when so many of its instructions have run.
     #[must_use]
     pub fn values_after(&self, executed: usize) -> u16 {
-        executed.checked_sub(1).map_or(0, |last| self.values[last])
+        let last = executed.checked_sub(1).and_then(|last| self.values.get(last));
+        last.copied().unwrap_or(0)
     }
 
     /// The address in the program after so many of its instructions.
     #[must_use]
     pub fn pc_after(&self, executed: usize) -> u64 {
-        match self.instructions.get(executed) {
-            Some(instruction) => instruction.pc.0,
-            None => self.instructions.last().and_then(Instruction::next_pc).map_or(self.head, |pc| pc.0),
+        let mut last = None;
+        for (count, instruction) in self.instructions().enumerate() {
+            if count == executed {
+                return instruction.pc.0;
+            }
+            last = Some(instruction);
         }
+        last.and_then(|last| last.next_pc()).map_or(self.head, |pc| pc.0)
     }
 }

@@ -13,7 +13,7 @@ use super::plan::{Plan, Source};
 use super::program_code::ProgramCode;
 use super::remote::Result;
 use super::space::Space;
-use super::superblock::{Link, MAX_HOT_INSTRUCTIONS, MAX_INSTRUCTIONS, Mark, Superblock, Trap};
+use super::superblock::{Draft, Link, MAX_HOT_INSTRUCTIONS, MAX_INSTRUCTIONS, Mark, Superblock, Trap};
 use super::values::{Value, Values};
 use crate::decode::InstructionDecoder;
 use crate::engine::TranslationLimits;
@@ -28,9 +28,24 @@ const SAMPLE_STEP: usize = 61;
 const HOT_SAMPLES: u32 = 64;
 
 /// What a path, a partial one, and a jump with its trap take of our memory, in bytes: entries of tables, with what is free in them.
-const PATH_SIZE: u64 = 100;
-const PARTIAL_PATH_SIZE: u64 = 130;
-const LINK_SIZE: u64 = 120;
+const PATH_SIZE: u64 = 60;
+const PARTIAL_PATH_SIZE: u64 = 100;
+const LINK_SIZE: u64 = 80;
+
+/// A jump to code that is translated, or leads to a trap.
+#[derive(Clone, Copy)]
+struct Jump {
+    /// The address of its 4-byte distance.
+    site: u64,
+    /// Where it goes in the program.
+    target: u64,
+    /// Where it goes as long as that is not translated.
+    trap: u64,
+    /// The jump to the same target that was made before, or [`NO_JUMP`].
+    before: u32,
+}
+
+const NO_JUMP: u32 = u32::MAX;
 
 /// What a record stands for: the first instructions of a superblock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -54,8 +69,10 @@ pub struct Translator {
     partial_paths: FxHashMap<Path, u32>,
     by_head: FxHashMap<u64, u32>,
     traps: FxHashMap<u64, Trap>,
-    /// The jumps to code at an address, linked or not.
-    incoming: FxHashMap<u64, Vec<u64>>,
+    /// The last of the jumps to code at an address, linked or not.
+    incoming: FxHashMap<u64, u32>,
+    /// Those jumps, by number.
+    jumps: Vec<Jump>,
     /// Which superblock's code lies at an address: by start, with the end.
     ranges: BTreeMap<u64, (u64, u32)>,
     page_superblocks: FxHashMap<u64, Vec<u32>>,
@@ -89,6 +106,7 @@ impl Translator {
             by_head: FxHashMap::default(),
             traps,
             incoming: FxHashMap::default(),
+            jumps: Vec::new(),
             ranges: BTreeMap::new(),
             page_superblocks: FxHashMap::default(),
             looked_up: FxHashSet::default(),
@@ -124,6 +142,7 @@ impl Translator {
         self.by_head = FxHashMap::default();
         self.traps = self.space.traps.iter().copied().collect();
         self.incoming = FxHashMap::default();
+        self.jumps = Vec::new();
         self.ranges = BTreeMap::new();
         self.page_superblocks = FxHashMap::default();
         self.looked_up = FxHashSet::default();
@@ -136,7 +155,7 @@ impl Translator {
 
     /// Takes a path over that was translated before all was forgotten. Returns its number.
     pub fn adopt(&mut self, path: Superblock) -> u32 {
-        let executed = path.instructions.len() as u16;
+        let executed = path.instructions().count() as u16;
         let number = self.add_superblock(path);
         self.partial_path(Path { superblock: number, executed })
     }
@@ -150,7 +169,12 @@ impl Translator {
     /// The trap at this address.
     #[must_use]
     pub fn trap(&self, address: u64) -> Option<Trap> {
-        self.traps.get(&address).copied()
+        if let Some(&trap) = self.traps.get(&address) {
+            return Some(trap);
+        }
+        // Behind the trap of a jump lies the jump's number.
+        let jump = self.jumps.get(self.space.word(address + 1)? as usize)?;
+        (jump.trap == address).then_some(Trap::Missing(jump.target))
     }
 
     /// What a record stands for.
@@ -178,7 +202,7 @@ impl Translator {
         if address >= end {
             return None;
         }
-        self.superblock(number).mark_at(address).map(|mark| (number, *mark))
+        self.superblock(number).mark_at(address).map(|mark| (number, mark))
     }
 
     /// The record for the first instructions of a superblock.
@@ -213,17 +237,19 @@ impl Translator {
         let (recorded, code) = (values.recorded, &bytes[..instruction.len()]);
         // Instructions that run outside do so each time.
         let superblock = match self.singles.get(&pc) {
-            Some(&number) if self.superblock(number).code == code => number,
+            Some(&number) if self.superblock(number).code[..] == *code => number,
             _ => {
-                let number = self.add_superblock(Superblock {
+                let draft = Draft {
                     head: pc,
                     instructions: vec![described],
                     code: code.to_vec(),
                     values: values.after,
                     operands: values.operands,
-                    dead: true,
-                    ..Superblock::default()
-                });
+                    ..Draft::default()
+                };
+                let mut superblock = draft.pack();
+                superblock.dead = true;
+                let number = self.add_superblock(superblock);
                 self.singles.insert(pc, number);
                 number
             }
@@ -315,6 +341,7 @@ impl Translator {
             landings: room.landings,
             lookup: self.space.lookup,
             first_path: self.paths.len() as u32,
+            first_link: self.jumps.len() as u32,
             checked,
             limit: if self.hot.contains(&pc) { MAX_HOT_INSTRUCTIONS } else { MAX_INSTRUCTIONS },
             memory: self.memory,
@@ -334,10 +361,12 @@ impl Translator {
         let (head, body) = (built.superblock.head, built.superblock.body);
         let (entry, landing) = (built.superblock.checked, built.superblock.landing);
         self.held += PATH_SIZE * built.paths.len() as u64 + LINK_SIZE * built.links.len() as u64;
-        self.add_superblock(built.superblock);
+        self.add_superblock(built.superblock.pack());
         self.by_head.insert(head, number);
-        for Link { site, target } in built.links {
-            self.incoming.entry(target).or_default().push(site);
+        for Link { site, target, trap } in built.links {
+            let number = self.jumps.len() as u32;
+            let before = self.incoming.insert(target, number).unwrap_or(NO_JUMP);
+            self.jumps.push(Jump { site, target, trap, before });
             if let Some(&known) = self.by_head.get(&target)
                 && target != head
             {
@@ -345,10 +374,10 @@ impl Translator {
                 self.space.link(site, to);
             }
         }
-        if let Some(sites) = self.incoming.get(&head) {
-            for &site in sites {
-                self.space.link(site, body);
-            }
+        let mut next = self.incoming.get(&head).copied();
+        while let Some(jump) = next.and_then(|number| self.jumps.get(number as usize)) {
+            self.space.link(jump.site, body);
+            next = Some(jump.before);
         }
         if checked {
             self.looked_up.insert(head);
@@ -463,7 +492,7 @@ impl Translator {
             let page = pc & !(PAGE - 1);
             for number in self.page_superblocks.get(&page).cloned().unwrap_or_default() {
                 let superblock = self.superblock(number);
-                if !superblock.dead && superblock.instructions.iter().any(|i| i.pc.0 == pc) {
+                if !superblock.dead && superblock.instructions().any(|i| i.pc.0 == pc) {
                     let head = superblock.head;
                     self.give_up(head);
                 }

@@ -58,7 +58,7 @@ fn steps(trace: &Trace, thread: ThreadId) -> Vec<Step> {
 }
 
 /// Options for both engines: a cache as large as it is by default, and a small one that is thrown away at random moments too.
-const WHOLE: &str = "cache=25165824 throw=never";
+const WHOLE: &str = "cache=41943040 throw=never";
 const THROWN_AWAY: &str = "cache=65536    throw=31337";
 
 fn recorded_by(engine: &str, cache: &str, program: &Path, arguments: &[&str]) -> (Recorded, Vec<Vec<Step>>) {

@@ -35,6 +35,7 @@ fn translated(code: &[u8]) -> (Translation, Vec<Mnemonic>) {
         landings: Landings { futex: 0x30_0100, other: 0x30_0200 },
         lookup: Lookup { tables: 0x6000_0000, bmi2: true },
         first_path: 7,
+        first_link: 0,
         checked: false,
         limit: 64,
         memory: false,
