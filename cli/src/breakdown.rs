@@ -3,7 +3,7 @@
 //! Every slot is counted twice where a place is asked for: as *parted*, at the place where the lane left the active ones, and as *lost*,
 //! at the place that was fetched without it. Each of the two sums is the total.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
 
 use replay::metrics::{Cause, Causes, Issued, PathId};
@@ -86,6 +86,12 @@ impl Row {
         if is_line { self.label.rsplit('/').next().unwrap_or(&self.label) } else { &self.label }
     }
 
+    /// The file and number of a line.
+    pub(crate) fn line(&self) -> Option<(&str, u32)> {
+        let number = self.facts.get("line").and_then(Value::as_u64).and_then(|n| u32::try_from(n).ok())?;
+        Some((self.facts.get("file")?.as_str()?, number))
+    }
+
     /// The main causes of what is lost in its fetches, for people.
     pub(crate) fn lost_to(&self) -> String {
         most(&self.lost_by)
@@ -104,6 +110,8 @@ const NOWHERE: &str = "(no shared fetch)";
 /// The rows of one outcome, those that most is lost by first.
 pub(crate) fn rows(by: By, causes: &Causes, source: &mut Source) -> Vec<Row> {
     let mut rows = Rows { by, all: Vec::new(), labels: HashMap::new(), places: HashMap::new(), paths: HashMap::new() };
+    let paths = causes.issued.iter().map(|((_, path), _)| *path);
+    source.know_entries(paths.flat_map(|path| causes.paths.entries(path)).collect::<BTreeSet<Pc>>());
     for (charge, slots) in &causes.charges {
         let cause = charge.cause as usize;
         let parted = match by {

@@ -1,6 +1,7 @@
 //! The command line: what was typed, what was meant, and how results are shown. The parts that do the work are crates of their
 //! own.
 
+mod annotate;
 mod breakdown;
 mod exit;
 mod locks;
@@ -35,6 +36,7 @@ enum Verb {
     Check(verbs::check::Args),
     Report(verbs::report::Args),
     Compare(verbs::compare::Args),
+    Export(verbs::export::Args),
     Plot(verbs::plot::Args),
     Dump(verbs::dump::Args),
     Heuristics(verbs::heuristics::Args),
@@ -71,6 +73,7 @@ pub fn lockstep(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Check(args) => verbs::check::run(&args),
         Verb::Report(args) => verbs::report::run(&args),
         Verb::Compare(args) => verbs::compare::run(&args),
+        Verb::Export(args) => verbs::export::run(&args),
         Verb::Plot(args) => verbs::plot::run(&args),
         Verb::Dump(args) => verbs::dump::run(&args),
         Verb::Heuristics(args) => verbs::heuristics::run(&args),

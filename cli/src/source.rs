@@ -40,13 +40,34 @@ struct Lines {
 pub(crate) struct Source<'t> {
     trace: &'t Trace,
     modules: Vec<Lines>,
+    /// Where functions without a symbol begin, in order.
+    entries: Vec<Pc>,
     notes: Vec<String>,
 }
 
 impl<'t> Source<'t> {
     /// Of this trace; binaries are opened when they are asked for.
     pub(crate) fn new(trace: &'t Trace) -> Source<'t> {
-        Source { trace, modules: Vec::new(), notes: Vec::new() }
+        Source { trace, modules: Vec::new(), entries: Vec::new(), notes: Vec::new() }
+    }
+
+    /// Tells where functions were entered, so that those without a symbol can be named by the address at which they begin.
+    pub(crate) fn know_entries(&mut self, entries: impl IntoIterator<Item = Pc>) {
+        let nameless = entries.into_iter().filter(|pc| self.trace.symbol_of(*pc).is_none());
+        self.entries.extend(nameless);
+        self.entries.sort_unstable();
+        self.entries.dedup();
+        // Libraries mostly come without the symbols of what they don't export; that the program itself does needs to be said.
+        let modules = self.entries.iter().filter_map(|pc| self.trace.module_of(*pc));
+        for module in modules.filter(|m| m.role == ModuleRole::Main) {
+            let note = format!(
+                "{} has no symbols of some functions: they are named by the addresses at which they begin",
+                module.path
+            );
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+        }
     }
 
     /// Why lines are missing: a sentence per binary that cannot be used.
@@ -54,20 +75,28 @@ impl<'t> Source<'t> {
         &self.notes
     }
 
-    /// The function's name, demangled; without one the module's.
+    /// The function's name, demangled; without one the module's name and the function's first address there.
     pub(crate) fn function(&self, pc: Pc) -> String {
         if let Some(symbol) = self.trace.symbol_of(pc) {
             return demangled(&symbol.name);
         }
         match self.trace.module_of(pc) {
-            Some(module) => format!("({} without symbol)", module.name()),
+            Some(module) => match self.function_start(pc) {
+                Some(start) => format!("{}+{:#x}", module.name(), start.0.wrapping_sub(module.bias)),
+                None => format!("({} without symbol)", module.name()),
+            },
             None => "(generated code)".to_owned(),
         }
     }
 
     /// Where its function begins.
     pub(crate) fn function_start(&self, pc: Pc) -> Option<Pc> {
-        self.trace.symbol_of(pc).map(|symbol| symbol.pc)
+        if let Some(symbol) = self.trace.symbol_of(pc) {
+            return Some(symbol.pc);
+        }
+        let start = *self.entries[..self.entries.partition_point(|entry| *entry <= pc)].last()?;
+        let module = self.trace.module_of(pc)?;
+        module.contains(start).then_some(start)
     }
 
     /// `function+0x12`: the function and the offset from its beginning.

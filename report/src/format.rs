@@ -1,9 +1,12 @@
 //! The formats that a chart can be written in.
 
 use std::path::Path;
+use std::sync::Once;
 
-use plotters::prelude::SVGBackend;
+use plotters::prelude::{BitMapBackend, SVGBackend};
+use plotters::style::{FontStyle, register_font};
 
+use crate::text::FONTS;
 use crate::{Error, Picture, Result};
 
 /// A format of picture files.
@@ -14,11 +17,17 @@ pub struct Format {
     /// What it is, in a few words.
     pub about: &'static str,
     /// Makes the file's content.
-    pub render: fn(&Picture) -> String,
+    pub render: fn(&Picture) -> Vec<u8>,
 }
 
 /// Every format.
-pub const FORMATS: [Format; 1] = [Format { extension: "svg", about: "scalable vector graphics", render: svg }];
+pub const FORMATS: [Format; 2] = [
+    Format { extension: "svg", about: "scalable vector graphics", render: svg },
+    Format { extension: "png", about: "pixels, 300 to an inch", render: png },
+];
+
+/// Pixels to a point in a picture of pixels: 300 to an inch, as journals ask for.
+const PIXELS: f64 = 300.0 / 72.0;
 
 /// The format that a file's extension says.
 ///
@@ -38,7 +47,7 @@ pub(crate) fn of_path(path: &Path) -> Result<&'static Format> {
 }
 
 /// The picture as SVG. Its size is in points, and its own units are hundredths of one, since plotters' units are whole numbers.
-fn svg(picture: &Picture) -> String {
+fn svg(picture: &Picture) -> Vec<u8> {
     const UNITS: f64 = 100.0;
     let size = [picture.width, picture.height].map(|v| (v * UNITS).round() as u32);
     let mut text = String::new();
@@ -49,5 +58,39 @@ fn svg(picture: &Picture) -> String {
     drop(backend);
     let units = format!("width=\"{}\" height=\"{}\"", size[0], size[1]);
     let points = format!("width=\"{}pt\" height=\"{}pt\"", picture.width, f64::from(size[1]) / UNITS);
-    text.replacen(&units, &points, 1)
+    text.replacen(&units, &points, 1).into_bytes()
+}
+
+/// The picture as PNG, with letters of the font in `report/fonts`.
+fn png(picture: &Picture) -> Vec<u8> {
+    use_own_font();
+    let size = [picture.width, picture.height].map(|v| (v * PIXELS).round() as u32);
+    let mut pixels = vec![0; size[0] as usize * size[1] as usize * 3];
+    let mut backend = BitMapBackend::with_buffer(&mut pixels, (size[0], size[1]));
+    // The buffer has the size of the picture: there is nothing that could fail.
+    let painted = picture.paint(&mut backend, PIXELS);
+    debug_assert!(painted.is_ok(), "painting into memory cannot fail");
+    drop(backend);
+    let mut file = Vec::new();
+    let mut encoder = png::Encoder::new(&mut file, size[0], size[1]);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_pixel_dims(Some(png::PixelDimensions { xppu: 11811, yppu: 11811, unit: png::Unit::Meter }));
+    let written = encoder.write_header().and_then(|mut writer| writer.write_image_data(&pixels));
+    debug_assert!(written.is_ok(), "writing into memory cannot fail");
+    file
+}
+
+/// Registers the font once, under the name that pictures ask for.
+fn use_own_font() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let fonts: [(FontStyle, &[u8]); 2] = [
+            (FontStyle::Normal, include_bytes!("../fonts/LiberationSans-Regular.ttf")),
+            (FontStyle::Bold, include_bytes!("../fonts/LiberationSans-Bold.ttf")),
+        ];
+        for (style, bytes) in fonts {
+            let registered = register_font(FONTS, style, bytes);
+            debug_assert!(registered.is_ok(), "the font is one");
+        }
+    });
 }

@@ -10,6 +10,7 @@ mod charts;
 mod condition;
 mod error;
 mod format;
+mod lines;
 pub mod page;
 mod palette;
 mod picture;
@@ -108,5 +109,5 @@ pub fn draw(rows: &[Row], kind: Option<&str>, options: &PlotOptions) -> Result<P
 pub fn plot(rows: &[Row], kind: Option<&str>, options: &PlotOptions, out: &Path) -> Result<()> {
     let format = format::of_path(out)?;
     let picture = draw(rows, kind, options)?;
-    save::save(out, (format.render)(&picture).as_bytes())
+    save::save(out, &(format.render)(&picture))
 }

@@ -1,10 +1,12 @@
 // Two programs side by side: what became better and what worse.
 
-/** A change as text and class: fewer is better, but for efficiencies. */
+/** A change as text and class: fewer is better, but for efficiencies (true); null where neither is. */
 function change(before, after, moreIsBetter) {
   if (before === after) return el("span", { class: "faint" }, "same");
   const better = after > before === Boolean(moreIsBetter);
   const text = before === 0 ? "new" : `${after > before ? "+" : "−"}${Math.abs(((after - before) / before) * 100).toFixed(1)}%`;
+  // More or less work is neither.
+  if (moreIsBetter === null) return el("span", {}, text);
   return el("span", { class: better ? "better" : "worse" }, better ? "▲ " : "▼ ", text, el("span", { class: "sr" }, better ? " better" : " worse"));
 }
 
@@ -39,7 +41,7 @@ function lineChanges(before, after) {
 
 function comparison([before, after]) {
   const [old, now] = [before, after].map((p) => p.replayed.results[p.chosen]);
-  const fields = [["simt_efficiency", "SIMT efficiency", true], ["fetches", "fetches (warp instructions)"], ["thread_instructions", "thread instructions"], ["lost_slots", "lost lane-slots"], ["divergent_fetches", "divergent fetches"], ["lower_bound", "least fetches possible"]];
+  const fields = [["simt_efficiency", "SIMT efficiency", true], ["fetches", "fetches (warp instructions)"], ["lost_slots", "lost lane-slots"], ["divergent_fetches", "divergent fetches"], ["thread_instructions", "thread instructions", null], ["lower_bound", "least fetches possible", null]];
   const shown = (name, n) => (name === "simt_efficiency" ? percent(n) : grouped(n));
   const rows = fields.map(([name, title, more]) => el("tr", {}, el("th", { scope: "row" }, title), number(shown(name, old[name])), number(shown(name, now[name])), number(change(old[name], now[name], more))));
   const causes = page.causes.map((cause, i) => [cause, before.flame.lost_by[i], after.flame.lost_by[i]]).filter(([, a, b]) => a + b > 0);
@@ -47,9 +49,11 @@ function comparison([before, after]) {
   const speed = old.fetches / now.fetches;
   const sentence = speed > 1.005 ? `After, ${percent(1 - 1 / speed)} fewer fetches are needed: ${speed.toFixed(2)} times as fast, if each fetch takes as long.`
     : speed < 0.995 ? `After, ${percent(1 / speed - 1)} more fetches are needed.` : "Both need about as many fetches.";
+  const work = now.thread_instructions / old.thread_instructions - 1;
+  const caution = Math.abs(work) < 0.02 ? "" : ` But the two do not run as much: after runs ${percent(Math.abs(work))} ${work > 0 ? "more" : "fewer"} thread instructions.`;
   const models = before.replayed.results.map((b) => [b, after.replayed.results.find((a) => a.heuristic === b.heuristic)]).filter(([b, a]) => a && a.status === "ok" && b.status === "ok");
   return [
-    section("compared", now.fetches === old.fetches ? "Before and after alike" : now.fetches < old.fetches ? "After is better" : "After is worse", `${sentence} Both under ${old.heuristic}.`,
+    section("compared", now.fetches === old.fetches ? "Before and after alike" : now.fetches < old.fetches ? "After is better" : "After is worse", `${sentence}${caution} Both under ${old.heuristic}.`,
       el("p", {}, "Before: ", el("code", {}, `${commandOf(before)} (${before.replayed.trace})`), el("br"), "After: ", el("code", {}, `${commandOf(after)} (${after.replayed.trace})`)),
       table(null, [["number of"], ["before", true], ["after", true], ["change", true]], rows),
       el("h3", {}, "What lane-slots are lost to"),

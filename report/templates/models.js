@@ -85,5 +85,18 @@ function memory(program) {
     const n = sum(result[`memory_${name}`]);
     return el("tr", {}, td(name), td(el("div", { class: "meter", "aria-hidden": "true" }, el("i", { style: `width:${(n / Math.max(total, 1)) * 100}%;background:var(--accent)` }))), number(percent(n / Math.max(total, 1))), number(grouped(n)), el("td", { class: "faint" }, about));
   });
-  return section("memory", "Memory", "Memory operands of fetches, by how the addresses of the active lanes lie.", table(null, [["class"], [""], ["share", true], ["operands", true], [""]], rows));
+  const lines = program.lines.map((line, i) => [line, i]).filter(([line]) => line.memory.length > 0 && sum(line.memory) > 0);
+  lines.sort(([a], [b]) => b.memory[2] - a.memory[2] || sum(b.memory) - sum(a.memory));
+  const ofLine = lines.slice(0, 30).map(([line, i]) => el("tr", {}, td(lineLink(program, i)), el("td", {}, el("code", { class: "faint" }, sourceTextOf(program, line))), line.memory.map((n) => number(grouped(n)))));
+  return section("memory", "Memory", "Memory operands of fetches, by how the addresses of the active lanes lie.",
+    table(null, [["class"], [""], ["share", true], ["operands", true], [""]], rows),
+    el("h3", {}, "By line"), table(`The ${ofLine.length} lines with the most scattered operands, of ${lines.length} that access memory.`, [["line"], [""], ["uniform", true], ["affine", true], ["scattered", true]], ofLine));
+}
+
+function locks(program) {
+  if (!program.locks || program.locks.length === 0) return null;
+  const columns = Object.keys(program.locks[0]).filter((name) => typeof program.locks[0][name] === "number");
+  const row = (lock) => el("tr", {}, td(lock.lock ?? lock.name), columns.map((name) => number(grouped(lock[name]))));
+  return section("locks", "Locks", "What each lock costs a warp: how often it was taken, how often a lane had to wait, and the lane-slots that lanes waited for it.",
+    table(null, [["lock"], ...columns.map((name) => [name.replaceAll("_", " "), true])], program.locks.map(row)));
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use flowgraph::NodeId;
 use heuristics::{PlaceId, SegmentId};
 use replay::Outcome;
 use replay::metrics::{Cause, Causes};
@@ -9,6 +10,16 @@ use report::page::{Function, Line, Pcs};
 use trace_format::{Pc, Trace};
 
 use crate::source::Source;
+
+/// Where functions were entered.
+fn entries(program: &heuristics::Program) -> Vec<Pc> {
+    let Some(graph) = program.control_flow.graph() else { return Vec::new() };
+    let mut start = vec![Pc(0); program.segments.places()];
+    program.segments.iter().for_each(|(_, segment)| start[segment.place.0 as usize] = segment.start());
+    // The node after the last place leads to the entries.
+    let root = NodeId(start.len() as u32);
+    graph.successors(root).iter().map(|entry| start[entry.index()]).collect()
+}
 
 /// Functions, lines and instructions of one trace.
 pub(crate) struct Code<'t> {
@@ -42,6 +53,7 @@ impl<'t> Code<'t> {
             pcs: Pcs::default(),
             first_pc: HashMap::new(),
         };
+        code.source.know_entries(entries(program));
         for (_, segment) in program.segments.iter() {
             let function = code.function(segment.start());
             code.classes[segment.place.0 as usize] = function.min(usize::from(u16::MAX)) as u16;
@@ -58,6 +70,11 @@ impl<'t> Code<'t> {
         self.function_of.insert(name.clone(), self.functions.len());
         self.functions.push(Function { name, ..Function::default() });
         self.functions.len() - 1
+    }
+
+    /// Where its names come from.
+    pub(crate) fn source(&mut self) -> &mut Source<'t> {
+        &mut self.source
     }
 
     /// Its name.
@@ -142,6 +159,13 @@ impl<'t> Code<'t> {
             let active = &mut self.lines[line].active;
             active.resize(active.len().max(counts.len()), 0);
             active.iter_mut().zip(counts).for_each(|(sum, more)| *sum += more);
+        }
+        for (pc, accesses) in outcome.traffic.iter().flat_map(|t| &t.by_instruction) {
+            let line = self.line(*pc);
+            let memory = &mut self.lines[line].memory;
+            memory.resize(3, 0);
+            let classes = [accesses.classes.uniform, accesses.classes.affine, accesses.classes.scattered];
+            memory.iter_mut().zip(classes).for_each(|(sum, more)| *sum += more);
         }
         self.order_functions();
     }

@@ -11,13 +11,14 @@ use std::path::Path;
 
 use heuristics::Spec;
 use replay::metrics::{Cause, LaneMapPlan};
-use replay::view::View;
+use replay::view::{Locks, View};
 use replay::{Outcome, Prepared, ReplayOptions, Setting};
 use report::page::{CauseText, Page, Program};
 use serde_json::Value;
 use trace_format::Trace;
 
 use self::code::Code;
+use crate::locks;
 use crate::selection::{self, Selection};
 
 /// The warp sizes of the sweep.
@@ -80,13 +81,16 @@ pub(crate) fn program(path: &Path, request: &Request) -> anyhow::Result<Program>
     let widths = widths(&prepared, request)?;
     let mut code = Code::new(&trace, prepared.program());
     let (plan, mut notes) = plan(&outcomes[0], &code);
-    outcomes[0] = measured(&prepared, request, &trace, plan)?;
+    // Its rank is among all, which it was not replayed with this time.
+    outcomes[0] = Outcome { rank: outcomes[0].rank, ..measured(&prepared, request, &trace, plan)? };
     let Some(causes) = outcomes[0].causes.clone() else { return Ok(Program::default()) };
 
     code.count(&outcomes[0], &causes);
     let branches = branches::of(&outcomes[0], &causes, &mut code);
     let more_branches = branches.len().saturating_sub(branches::MOST);
     let maps = lane_maps::of(&outcomes[0], &trace, &view, &mut code);
+    let locks = outcomes[0].contention.as_ref().filter(|c| !c.locks.is_empty());
+    let locks = locks.map(|c| locks::to_json(&locks::rows(c, &view, code.source()), None)["rows"].take());
     let graphs = graphs::of(&outcomes[0], &mut code);
     let flame = flame::of(&causes, &mut code);
     notes.extend(code.notes());
@@ -100,6 +104,7 @@ pub(crate) fn program(path: &Path, request: &Request) -> anyhow::Result<Program>
         maps,
         flame,
         graphs,
+        locks: locks.unwrap_or_default(),
         more_branches,
         branches: branches.into_iter().take(branches::MOST).collect(),
         functions: code.functions().to_vec(),
@@ -154,6 +159,7 @@ fn measured(prepared: &Prepared, request: &Request, trace: &Trace, plan: LaneMap
         causes: true,
         profile: true,
         memory: trace.meta().memory,
+        contention: request.selection.locks.rules().contains(&Locks::Serialize),
         lane_map: Some(plan),
         ..request.selection.options()
     };

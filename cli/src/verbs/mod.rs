@@ -6,6 +6,7 @@ pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod diff;
 pub(crate) mod dump;
+pub(crate) mod export;
 pub(crate) mod heuristics;
 pub(crate) mod plot;
 pub(crate) mod replay;

@@ -1,6 +1,6 @@
 //! `lockstep replay`: re-runs the streams of a trace in lockstep.
 
-use std::io::{IsTerminal, Write, stderr, stdout};
+use std::io::{IsTerminal, Write, stderr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -16,7 +16,7 @@ use crate::memory::MemoryBy;
 use crate::output::Output;
 use crate::selection::Selection;
 use crate::source::Source;
-use crate::{breakdown, exit, locks, memory, selection, table};
+use crate::{annotate, breakdown, exit, locks, memory, selection, table};
 
 /// Re-run the threads of a trace in lockstep under one or more reconvergence heuristics
 #[derive(clap::Args)]
@@ -39,6 +39,10 @@ pub(crate) struct Args {
     /// Show memory accesses and their transactions (as --memory): the first rows by this, per heuristic
     #[arg(long, value_name = "WHAT", group = "rows")]
     memory_by: Option<MemoryBy>,
+
+    /// Show this source file with what each of its lines costs, per heuristic
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["by", "json"])]
+    annotate: Option<PathBuf>,
 
     /// Rows that --by and --memory-by show. Default: 20 in a table, all in JSON
     #[arg(long, value_name = "N", requires = "rows")]
@@ -183,7 +187,7 @@ fn replay_view(args: &Args, view: &View, specs: &[Spec]) -> anyhow::Result<Vec<O
         check: args.check,
         schedule_hash: args.schedule_hash,
         memory: wants_memory(args),
-        causes: args.by.is_some_and(|by| by != By::Lock),
+        causes: by(args).is_some_and(|by| by != By::Lock),
         contention: args.by == Some(By::Lock),
         divergence: args.divergence,
         fetch_units: args.fetch_units.map(usize::from),
@@ -230,12 +234,17 @@ fn setting(args: &Args, trace: &Trace, view: &View) -> Setting {
     }
 }
 
-/// The rows that `--by` and `--memory-by` ask for.
+/// What lost lane-slots are summed by.
+fn by(args: &Args) -> Option<By> {
+    args.by.or(args.annotate.is_some().then_some(By::Line))
+}
+
+/// The rows that `--by`, `--annotate` and `--memory-by` ask for.
 fn rows(args: &Args, outcome: &Outcome, view: &View, source: &mut Source) -> Rows {
     if !outcome.is_complete() {
         return Rows::default();
     }
-    let lost = args.by.zip(outcome.causes.as_ref());
+    let lost = by(args).zip(outcome.causes.as_ref());
     let memory = args.memory_by.zip(outcome.traffic.as_ref());
     let locks = outcome.contention.as_ref().filter(|c| !c.locks.is_empty());
     Rows {
@@ -255,10 +264,12 @@ fn show(args: &Args, all: &[Replayed]) -> anyhow::Result<()> {
     } else if is_stdout(&args.csv) || is_stdout(&args.schedule) {
         return Ok(());
     } else {
-        tables(args, all)
+        tables(args, all)?
     };
-    stdout().write_all(text.as_bytes())?;
-    Ok(stdout().flush()?)
+    // Takes the colours out where the output is no terminal, or the user wants none.
+    let mut out = anstream::stdout();
+    out.write_all(text.as_bytes())?;
+    Ok(out.flush()?)
 }
 
 fn write_csv(path: &Path, all: &[Replayed]) -> replay::Result<()> {
@@ -295,7 +306,7 @@ fn json(args: &Args, all: &[Replayed]) -> serde_json::Value {
     whole
 }
 
-fn tables(args: &Args, all: &[Replayed]) -> String {
+fn tables(args: &Args, all: &[Replayed]) -> replay::Result<String> {
     let mut text = String::new();
     for (replayed, rule) in all.iter().zip(args.selection.locks.rules()) {
         let outcomes = &replayed.outcomes;
@@ -312,6 +323,10 @@ fn tables(args: &Args, all: &[Replayed]) -> String {
                 text += &format!("\n{}: {}\n", outcome.heuristic, breakdown::legend(by, lost));
                 text += &breakdown::table(by, rows, lost, size, args.top);
             }
+            if let (Some(file), Some(rows)) = (&args.annotate, &rows.lost) {
+                let listing = annotate::listing(file, rows, outcome.warp_size)?;
+                text += &format!("\n{}:\n{listing}", outcome.heuristic);
+            }
             if let Some(rows) = &rows.locks {
                 text += &format!("\n{}: {}\n{}", outcome.heuristic, locks::LEGEND, locks::table(rows, args.top));
             }
@@ -320,5 +335,5 @@ fn tables(args: &Args, all: &[Replayed]) -> String {
             }
         }
     }
-    text
+    Ok(text)
 }

@@ -3,6 +3,8 @@
 mod causes;
 mod comparing;
 mod errors;
+mod exporting;
+mod lines;
 mod micro_programs;
 mod page;
 mod results;

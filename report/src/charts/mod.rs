@@ -6,6 +6,9 @@ mod efficiency;
 mod fetches;
 mod histogram;
 mod speedup;
+mod sweep;
+mod threads;
+mod width;
 
 use crate::{Picture, PlotOptions, Row};
 
@@ -22,5 +25,11 @@ pub trait Chart: Sync {
 }
 
 /// Every kind of chart; the first is the one drawn when none is named.
-pub static CHARTS: [&dyn Chart; 4] =
-    [&efficiency::Efficiency, &fetches::Fetches, &histogram::Histogram, &speedup::Speedup];
+pub static CHARTS: [&dyn Chart; 6] = [
+    &efficiency::Efficiency,
+    &fetches::Fetches,
+    &histogram::Histogram,
+    &speedup::Speedup,
+    &threads::Threads,
+    &width::Width,
+];

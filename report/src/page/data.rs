@@ -59,6 +59,8 @@ pub struct Program {
     pub branches: Vec<Branch>,
     /// How many more places there are.
     pub more_branches: usize,
+    /// Locks, as `replay --by lock --json` prints them; null where none was taken.
+    pub locks: Value,
     /// Control-flow graphs of the functions that lose most.
     pub graphs: Vec<Graph>,
 }

@@ -1,0 +1,56 @@
+//! `lockstep export`: results in the formats of other tools.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use heuristics::Spec;
+
+use crate::output::Output;
+use crate::page::{self, Request};
+use crate::selection::Selection;
+
+/// Write what a replay shows in the format of another tool: a flame graph, or a time line
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The trace
+    trace: PathBuf,
+
+    /// The format
+    #[arg(long, short = 'f', value_name = "FORMAT")]
+    format: Format,
+
+    /// The file (- for standard output)
+    #[arg(long, short = 'o', value_name = "FILE", default_value = "-")]
+    output: PathBuf,
+
+    /// The reconvergence heuristic
+    #[arg(long, short = 'H', visible_alias = "heuristic", value_name = "HEURISTIC", default_value = "minsp-pc", value_parser = Spec::parse)]
+    model: Spec,
+
+    #[command(flatten)]
+    selection: Selection,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// Lost lane-slots by call path, line and cause, as folded stacks (inferno, speedscope, flamegraph.pl)
+    Folded,
+    /// The lane map as a trace of events (Perfetto, Firefox Profiler, chrome://tracing); one fetch is one microsecond
+    Perfetto,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let request = Request { model: &args.model, models: &[], selection: &args.selection };
+    let program = page::program(&args.trace, &request)?;
+    program.notes.iter().for_each(|note| eprintln!("lockstep: {note}"));
+    let text = match args.format {
+        Format::Folded => report::page::folded(&program),
+        Format::Perfetto => report::page::time_line(&program),
+    };
+    let mut out = Output::create(&args.output)?;
+    let path = out.path();
+    out.write_all(text.as_bytes()).map_err(|source| replay::Error::Write { path, source })?;
+    out.finish()?;
+    Ok(ExitCode::SUCCESS)
+}

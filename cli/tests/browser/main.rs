@@ -1,0 +1,227 @@
+//! The page of `lockstep report` in a browser: it shows replay's numbers, its links lead from the verdict to a branch to its line, its lane map
+//! zooms to single fetches, it asks for nothing from the network and causes no error. Screenshots are kept in `target/tmp/report`.
+//!
+//! Needs Chromium (`scripts/setup` installs it); without it the tests say that they were skipped.
+
+mod chromium;
+#[path = "../commands/support.rs"]
+mod support;
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use chromium::Chromium;
+use support::{build, root, succeed};
+
+/// FFT, built and traced, with its page.
+struct Fft {
+    folder: tempfile::TempDir,
+}
+
+impl Fft {
+    /// With 16 threads, and one trace per number of points.
+    fn traced(sizes: &[&str]) -> Fft {
+        let fft = Fft { folder: tempfile::tempdir().unwrap() };
+        build(&root().join("workloads/fft/fft.c"), &fft.at("fft"), &[]);
+        for size in sizes {
+            let (trace, program) = (fft.at(&format!("{size}.bin")), fft.at("fft"));
+            let command = ["--engine", "translate", "-o", trace.to_str().unwrap(), program.to_str().unwrap()];
+            succeed("trace", &[&command[..], &["-p", "16", "-m", size]].concat());
+        }
+        fft
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn page_of(&self, traces: &[&str]) -> PathBuf {
+        let page = self.at("report.html");
+        let traces: Vec<String> = traces.iter().map(|t| self.at(t).to_str().unwrap().to_owned()).collect();
+        let mut arguments = vec!["report", "-o", page.to_str().unwrap()];
+        arguments.extend(traces.iter().map(String::as_str));
+        succeed("lockstep", &arguments);
+        page
+    }
+
+    fn replayed(&self, trace: &str) -> Value {
+        let trace = self.at(trace);
+        serde_json::from_str(&succeed("replay", &["--heuristic", "all", "--json", trace.to_str().unwrap()])).unwrap()
+    }
+}
+
+/// Where screenshots are kept.
+fn kept(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report");
+    std::fs::create_dir_all(&folder).unwrap();
+    folder.join(name)
+}
+
+/// A browser, or the words that there is none.
+fn browser() -> Option<Chromium> {
+    let browser = Chromium::start();
+    if browser.is_none() {
+        eprintln!("skipped: chromium is not installed (scripts/setup installs it)");
+    }
+    browser
+}
+
+fn grouped(number: &Value) -> String {
+    let digits = number.as_u64().unwrap().to_string();
+    let threes: Vec<&str> = digits.as_bytes().rchunks(3).rev().map(|t| std::str::from_utf8(t).unwrap()).collect();
+    threes.join(",")
+}
+
+fn percent(share: &Value) -> String {
+    format!("{:.1}%", share.as_f64().unwrap() * 100.0)
+}
+
+/// Nothing went wrong, and nothing but the page itself was asked for.
+fn assert_quiet(browser: &Chromium, page: &Path) {
+    assert_eq!(browser.errors(), Vec::<String>::new());
+    let asked = browser.requests();
+    let own = format!("file://{}", page.display());
+    assert!(!asked.is_empty() && asked.iter().all(|url| *url == own || url.starts_with("data:")), "{asked:?}");
+}
+
+#[test]
+fn the_page_of_fft_leads_from_the_verdict_to_a_branch_to_its_line() {
+    let Some(mut browser) = browser() else { return };
+    let fft = Fft::traced(&["10"]);
+    let page = fft.page_of(&["10.bin"]);
+    browser.screen(1280, 900, false);
+    println!("ready after {:?}", browser.open(&page));
+
+    let replayed = fft.replayed("10.bin");
+    let results = replayed["results"].as_array().unwrap();
+    let chosen = results.iter().find(|r| r["heuristic"] == "minsp-pc").unwrap();
+    let text = |browser: &mut Chromium, selector: &str| {
+        browser
+            .evaluate(&format!("document.querySelector({}).textContent", json!(selector)))
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    assert_eq!(text(&mut browser, "#efficiency"), percent(&chosen["simt_efficiency"]));
+    for name in ["fetches", "thread_instructions", "lost_slots"] {
+        assert_eq!(text(&mut browser, &format!("[data-number={name}]")), grouped(&chosen[name]), "{name}");
+    }
+    for result in results.iter().filter(|r| r["status"] == "ok") {
+        let row = text(&mut browser, &format!("#models tr[data-heuristic={}]", result["heuristic"]));
+        assert!(row.contains(&grouped(&result["fetches"])), "{row}");
+    }
+    browser.screenshot(&kept("verdict.png"));
+
+    browser.click("#worst-branch");
+    assert_eq!(browser.evaluate("location.hash"), "#branch-0");
+    let is_seen = "(() => { const b = document.querySelector(location.hash).getBoundingClientRect(); return b.top >= 0 && b.top < innerHeight; })()";
+    assert_eq!(browser.evaluate(is_seen), true);
+    browser.screenshot(&kept("branch.png"));
+    let line = text(&mut browser, "#branch-0 h3 a");
+    assert!(line.starts_with("fft.c:"), "{line}");
+    browser.click("#branch-0 h3 a");
+    assert_eq!(browser.evaluate("document.querySelector(location.hash).dataset.line"), json!(line));
+    assert_eq!(browser.evaluate(is_seen), true);
+    browser.screenshot(&kept("source.png"));
+    for (section, file) in [("#flame", "flame.png"), ("#graph", "graph.png")] {
+        browser.evaluate(&format!("document.querySelector('{section}').scrollIntoView({{ behavior: 'instant' }})"));
+        browser.screenshot(&kept(file));
+    }
+    assert_quiet(&browser, &page);
+}
+
+#[test]
+fn the_lane_map_zooms_from_the_whole_run_to_single_fetches() {
+    let Some(mut browser) = browser() else { return };
+    let fft = Fft::traced(&["10"]);
+    let page = fft.page_of(&["10.bin"]);
+    browser.screen(1280, 900, false);
+    browser.open(&page);
+    browser.evaluate("document.querySelector('#lanes').scrollIntoView({ behavior: 'instant' })");
+    browser.screenshot(&kept("lane-map.png"));
+    assert_eq!(browser.evaluate("document.querySelector('#map').dataset.detail"), "bins");
+    let width = "(({ start, end }) => end - start)(document.querySelector('#map').dataset)";
+    let mut shown = browser.evaluate(width).as_u64().unwrap();
+    assert_eq!(shown, fft.replayed("10.bin")["results"][1]["fetches"].as_u64().unwrap());
+    while browser.evaluate("document.querySelector('#map').dataset.detail") == "bins" {
+        browser.click("#map-in");
+        let now = browser.evaluate(width).as_u64().unwrap();
+        assert!(now < shown, "{now} fetches are not fewer than {shown}");
+        shown = now;
+    }
+    browser.click("#map-worst");
+    let at = browser.evaluate("(() => { const b = document.querySelector('#map').getBoundingClientRect(); return [b.left + b.width / 2, b.top + 4]; })()");
+    browser.point_at(at[0].as_f64().unwrap(), at[1].as_f64().unwrap());
+    let said = browser.evaluate("document.querySelector('#map-readout').textContent");
+    let said = said.as_str().unwrap();
+    assert!(said.contains("mask ") && said.contains("of 16 active") && said.contains("fft.c:"), "{said}");
+    assert_eq!(browser.evaluate("document.querySelector('#tip').hidden"), false);
+    browser.screenshot(&kept("lane-map-single-fetches.png"));
+    // The same with keys alone.
+    browser.evaluate("document.querySelector('#map').focus()");
+    browser.press("ArrowRight");
+    browser.press("ArrowDown");
+    let moved = browser.evaluate("document.querySelector('#map-readout').textContent");
+    assert!(moved.as_str().unwrap().contains("lane 1 "), "{moved}");
+    browser.press("Home");
+    assert_eq!(browser.evaluate("document.querySelector('#map').dataset.detail"), "bins");
+    assert_quiet(&browser, &page);
+}
+
+#[test]
+fn a_comparison_shows_what_changed_by_line_and_either_program_in_full() {
+    let Some(mut browser) = browser() else { return };
+    let fft = Fft::traced(&["8", "10"]);
+    let page = fft.page_of(&["10.bin", "8.bin"]);
+    browser.screen(1280, 900, false);
+    println!("ready after {:?}", browser.open(&page));
+    browser.screenshot(&kept("comparison.png"));
+    browser.evaluate("document.querySelector('#changes').scrollIntoView({ behavior: 'instant' })");
+    browser.screenshot(&kept("comparison-lines.png"));
+    let changes = browser.evaluate("[...document.querySelectorAll('#changes tr[data-line]')].map((r) => [r.dataset.line, Number(r.dataset.change)])");
+    assert!(
+        changes
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|c| c[0].as_str().unwrap().starts_with("fft.c:") && c[1].as_i64().unwrap() < 0),
+        "{changes}"
+    );
+    let all: i64 = changes.as_array().unwrap().iter().map(|c| c[1].as_i64().unwrap()).sum();
+    let lost = ["10.bin", "8.bin"].map(|t| {
+        let replayed = fft.replayed(t);
+        let results = replayed["results"].as_array().unwrap().iter();
+        results.clone().find(|r| r["heuristic"] == "minsp-pc").unwrap()["lost_slots"].as_i64().unwrap()
+    });
+    assert_eq!(all, lost[1] - lost[0]);
+    browser.click("#show-before");
+    assert_eq!(browser.evaluate("document.querySelector('#show-before').getAttribute('aria-pressed')"), "true");
+    assert_eq!(
+        browser.evaluate("document.querySelector('#program [data-number=lost_slots]').textContent"),
+        grouped(&json!(lost[0]))
+    );
+    assert_quiet(&browser, &page);
+}
+
+#[test]
+fn the_page_fits_a_phone_the_dark_and_paper() {
+    let Some(mut browser) = browser() else { return };
+    let fft = Fft::traced(&["8"]);
+    let page = fft.page_of(&["8.bin"]);
+    browser.screen(390, 844, true);
+    browser.open(&page);
+    assert_eq!(browser.evaluate("document.documentElement.scrollWidth"), 390);
+    let background =
+        |b: &mut Chromium| b.evaluate("getComputedStyle(document.body).backgroundColor").as_str().unwrap().to_owned();
+    assert_eq!(background(&mut browser), "rgb(15, 19, 24)");
+    browser.screenshot(&kept("phone-dark.png"));
+    browser.screen(1280, 900, false);
+    assert_eq!(background(&mut browser), "rgb(255, 255, 255)");
+    browser.print(&kept("printed.pdf"));
+    assert!(std::fs::read(kept("printed.pdf")).unwrap().starts_with(b"%PDF"));
+    let unnamed = "[...document.querySelectorAll('button, a[href], select, canvas, summary, [role=img]')].filter((e) => \
+        !(e.textContent.trim() || e.getAttribute('aria-label') || e.labels?.length)).map((e) => e.outerHTML.slice(0, 80))";
+    assert_eq!(browser.evaluate(unnamed), json!([]), "everything that can be used or looked at has a name");
+    assert_quiet(&browser, &page);
+}

@@ -1,0 +1,48 @@
+//! `lockstep export`: what other tools read is what replay says.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use crate::support::{root, succeed};
+use serde_json::Value;
+
+/// FFT with 16 threads, traced once for the benches.
+fn stored() -> PathBuf {
+    root().join("replay/benches/fft-p16-m12.trace.bin")
+}
+
+fn result() -> Value {
+    let text = succeed("replay", &["--json", "--by", "cause", stored().to_str().unwrap()]);
+    serde_json::from_str::<Value>(&text).unwrap()["results"][0].take()
+}
+
+#[test]
+fn folded_stacks_sum_up_to_the_lost_slots() {
+    let text = succeed("lockstep", &["export", "--format", "folded", stored().to_str().unwrap()]);
+    let mut all = 0;
+    for line in text.lines() {
+        let (stack, slots) = line.rsplit_once(' ').unwrap_or_else(|| panic!("{line:?} has no number"));
+        assert!(
+            stack.ends_with(']') && !stack.contains(' ') || stack.contains("[loop trip count]") || stack.contains('('),
+            "{line}"
+        );
+        all += slots.parse::<u64>().unwrap();
+    }
+    let lost = result()["lost_slots"].as_u64().unwrap();
+    // Less than a 2000th of it is left out at each of a few frames.
+    assert!(all <= lost && all > lost - lost / 100, "{all} of {lost}");
+    assert!(text.contains("transpose_patch;[loop trip count] "), "{text}");
+}
+
+#[test]
+fn the_time_line_has_every_thread_instruction_of_every_lane() {
+    let text = succeed("lockstep", &["export", "--format", "perfetto", stored().to_str().unwrap()]);
+    let shown: Value = serde_json::from_str(&text).unwrap();
+    let mut by_lane: HashMap<u64, u64> = HashMap::new();
+    for event in shown["traceEvents"].as_array().unwrap().iter().filter(|e| e["ph"] == "X") {
+        *by_lane.entry(event["tid"].as_u64().unwrap()).or_default() += event["dur"].as_u64().unwrap();
+    }
+    let expected = result()["lane_instructions"].clone();
+    let found: Vec<u64> = (0..16).map(|lane| by_lane[&lane]).collect();
+    assert_eq!(serde_json::json!(found), expected);
+}

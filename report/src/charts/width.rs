@@ -1,0 +1,30 @@
+//! `width`: how the efficiency falls as warps become wider.
+//!
+//! A point's height is the SIMT efficiency at a warp size; the black line is the best that any schedule could do there. Rows of one trace that were
+//! replayed with several `--warp-size` make one panel.
+
+use super::Chart;
+use super::sweep::{Sweep, sweep};
+use crate::{Picture, PlotOptions, Row};
+
+pub(super) struct Width;
+
+impl Chart for Width {
+    fn name(&self) -> &'static str {
+        "width"
+    }
+
+    fn about(&self) -> &'static str {
+        "SIMT efficiency of each heuristic by warp size, under the best that any schedule could do."
+    }
+
+    fn draw(&self, rows: &[Row], options: &PlotOptions) -> Picture {
+        let by = Sweep {
+            title: "SIMT efficiency by warp size",
+            across: "warp size (lanes)",
+            place: |row| row.warp_size.parse().ok(),
+            rest: |row| Row { warp_size: String::new(), warps: None, ..row.clone() },
+        };
+        sweep(rows, &by).draw(options)
+    }
+}

@@ -1,0 +1,163 @@
+//! What a page holds, in the formats of other tools.
+
+use serde_json::{Value, json};
+
+use super::{Frame, Map, Program};
+use crate::CAUSE_COLOURS;
+
+/// Lost lane-slots as folded stacks: a line for each call path, line and cause, `worker;transform;fft.c:75;[branch] 1200`.
+/// What is left out of [`Program::flame`] is left out here.
+#[must_use]
+pub fn folded(program: &Program) -> String {
+    let mut text = String::new();
+    for frame in &program.flame.children {
+        fold(frame, "", &mut text);
+    }
+    text
+}
+
+fn fold(frame: &Frame, above: &str, text: &mut String) {
+    // A semicolon would cut the name in two, a line break the stack.
+    let name = frame.name.replace([';', '\n'], ",");
+    let path = if above.is_empty() { name } else { format!("{above};{name}") };
+    for (cause, (name, _)) in CAUSE_COLOURS.iter().enumerate() {
+        let below: u64 = frame.children.iter().map(|c| c.lost_by[cause]).sum();
+        let own = frame.lost_by[cause] - below;
+        if own > 0 {
+            text.push_str(&format!("{path};[{name}] {own}\n"));
+        }
+    }
+    frame.children.iter().for_each(|child| fold(child, &path, text));
+}
+
+/// The lane maps as events of the Trace Event Format, which Perfetto, Firefox Profiler and chrome://tracing read: a process per warp, a thread per lane, an
+/// event for each stretch of fetches in which a lane is active in one function; a fetch takes a microsecond. A short run is shown fetch by
+/// fetch, a longer one in bins, each for as long as the lane was active in it.
+#[must_use]
+pub fn time_line(program: &Program) -> String {
+    let mut events: Vec<Value> = Vec::new();
+    for map in &program.maps {
+        let process = format!("warp {}", map.warp);
+        events.push(json!({ "ph": "M", "name": "process_name", "pid": map.warp, "args": { "name": process } }));
+        for (lane, name) in map.lanes.iter().enumerate() {
+            let name = format!("lane {lane} ({name})");
+            events.push(
+                json!({ "ph": "M", "name": "thread_name", "pid": map.warp, "tid": lane, "args": { "name": name } }),
+            );
+            for stretch in stretches(program, map, lane) {
+                events.push(json!({
+                    "ph": "X", "cat": "lane", "name": stretch.name, "pid": map.warp, "tid": lane, "ts": stretch.start, "dur": stretch.fetches,
+                }));
+            }
+        }
+    }
+    let what = json!({ "unit": "1 us is 1 fetch (warp instruction)", "command": program.command() });
+    json!({ "traceEvents": events, "displayTimeUnit": "ms", "otherData": what }).to_string()
+}
+
+/// A lane in one function, without a gap.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Stretch {
+    start: u64,
+    fetches: u64,
+    name: String,
+}
+
+fn stretches(program: &Program, map: &Map, lane: usize) -> Vec<Stretch> {
+    let function = |index: usize| program.functions.get(index).map_or("(others)", |f| f.name.as_str());
+    let mut all: Vec<Stretch> = Vec::new();
+    let mut add = |start: u64, fetches: u64, name: &str| match all.last_mut() {
+        Some(last) if last.name == name && last.start + last.fetches == start => last.fetches += fetches,
+        _ => all.push(Stretch { start, fetches, name: name.to_owned() }),
+    };
+    let whole = map.windows.iter().find(|w| w.kept == "whole");
+    if let Some(window) = whole {
+        let words = words(&super::bytes(&window.stretches));
+        let size = 2 + map.lanes.len().div_ceil(32).max(1);
+        let mut at = window.start;
+        for stretch in words.chunks_exact(size) {
+            let (pc, count) = (stretch[0] as usize, u64::from(stretch[1]));
+            if stretch[2 + lane / 32] >> (lane % 32) & 1 == 1 {
+                add(at, count, function(program.pcs.function.get(pc).copied().unwrap_or(usize::MAX)));
+            }
+            at += count;
+        }
+    } else if let Some(level) = map.levels.first() {
+        let cells = super::bytes(&level.cells);
+        for bin in 0..level.bins {
+            let cell = &cells[(bin * map.lanes.len() + lane) * 4..][..4];
+            let start = bin as u64 * level.bin;
+            let length = level.bin.min(map.fetches - start);
+            let active = (length * u64::from(cell[0])).div_ceil(255);
+            if active > 0 {
+                add(start, active, function(usize::from(cell[1])));
+            }
+        }
+    }
+    all
+}
+
+fn words(bytes: &[u8]) -> Vec<u32> {
+    bytes.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page::{Function, MapLevel, MapWindow, Pcs, base64};
+
+    fn program(map: Map) -> Program {
+        let function = |name: &str| Function { name: name.into(), ..Function::default() };
+        Program {
+            functions: vec![function("one"), function("two")],
+            pcs: Pcs { function: vec![0, 0, 1], offset: vec![0, 1, 0], line: vec![0; 3] },
+            maps: vec![map],
+            ..Program::default()
+        }
+    }
+
+    #[test]
+    fn stacks_end_in_their_cause_and_sum_up_to_what_is_lost() {
+        let frame = |name: &str, branch, lock, children| Frame {
+            name: name.into(),
+            line: None,
+            lost_by: vec![branch, 0, 0, lock, 0, 0, 0, 0],
+            children,
+        };
+        let root = frame("all", 10, 3, vec![frame("main", 10, 3, vec![frame("a;b", 7, 0, Vec::new())])]);
+        let text = folded(&Program { flame: root, ..Program::default() });
+        assert_eq!(text, "main;[branch] 3\nmain;[lock] 3\nmain;a,b;[branch] 7\n");
+    }
+
+    #[test]
+    fn a_lane_s_fetches_in_one_function_are_one_event() {
+        // Three stretches: pc 0 for both lanes (2 fetches), pc 2 for lane 0 (1), pc 2 for lane 1 (4).
+        let stretches: Vec<u8> = [0u32, 2, 0b11, 2, 1, 0b01, 2, 4, 0b10].iter().flat_map(|w| w.to_le_bytes()).collect();
+        let window = MapWindow { start: 0, fetches: 7, kept: "whole", lost: 5, stretches: base64(&stretches) };
+        let map = Map { lanes: vec!["a".into(), "b".into()], fetches: 7, windows: vec![window], ..Map::default() };
+        let shown: Value = serde_json::from_str(&time_line(&program(map))).unwrap();
+        let events = shown["traceEvents"].as_array().unwrap().iter().filter(|e| e["ph"] == "X");
+        let found: Vec<(u64, u64, u64, &str)> = events
+            .map(|e| {
+                (
+                    e["tid"].as_u64().unwrap(),
+                    e["ts"].as_u64().unwrap(),
+                    e["dur"].as_u64().unwrap(),
+                    e["name"].as_str().unwrap(),
+                )
+            })
+            .collect();
+        assert_eq!(found, [(0, 0, 2, "one"), (0, 2, 1, "two"), (1, 0, 2, "one"), (1, 3, 4, "two")]);
+    }
+
+    #[test]
+    fn of_a_long_run_a_bin_lasts_as_long_as_its_lane_was_active() {
+        let cells = [255, 0, 0, 0, 51, 1, 0, 0];
+        let level = MapLevel { bin: 100, bins: 2, cells: base64(&cells) };
+        let map = Map { lanes: vec!["a".into()], fetches: 200, levels: vec![level], ..Map::default() };
+        let program = program(map);
+        let found: Vec<(u64, u64)> =
+            stretches(&program, &program.maps[0], 0).iter().map(|s| (s.start, s.fetches)).collect();
+        assert_eq!(found, [(0, 100), (100, 20)]);
+    }
+}
