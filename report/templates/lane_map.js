@@ -52,7 +52,7 @@ class LaneMap {
   }
 
   /** The single fetch of this number, where it was kept. */
-  fetch(number) {
+  single(number) {
     const index = this.map.windows.findIndex((w) => w.start <= number && number < w.start + w.fetches);
     if (index < 0) return null;
     const stretches = this.window(index);

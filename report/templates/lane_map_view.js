@@ -239,7 +239,7 @@ class LaneMapView {
     const fetch = Math.max(0, Math.min(lanes.map.fetches - 1, Math.floor(number)));
     this.cursor = { fetch, lane };
     const perPixel = (this.end - this.start) / this.width;
-    const single = 1 / perPixel >= LEAST_PIXELS ? lanes.fetch(fetch) : null;
+    const single = 1 / perPixel >= LEAST_PIXELS ? lanes.single(fetch) : null;
     if (single) {
       const state = lanes.isActive(single.mask, lane) ? "active" : "not active";
       this.readout.textContent = `fetch ${grouped(fetch)}: ${lanes.place(single.pc)}   ${lanes.sourceText(single.pc)}\n` +

@@ -138,11 +138,11 @@ fn what_cannot_be_plotted_names_what_can() {
     let message = |rows: &[Row], kind, name: &str| {
         plot(rows, kind, &PlotOptions::default(), &folder.path().join(name)).unwrap_err().to_string()
     };
-    let png = message(&rows, None, "a.png");
-    assert!(png.contains("no chart can be written as .png: charts can be written as .svg"), "{png}");
+    let pdf = message(&rows, None, "a.pdf");
+    assert!(pdf.contains("no chart can be written as .pdf: charts can be written as .svg, .png"), "{pdf}");
     assert!(message(&rows, None, "a").contains("has no extension"));
     let pie = message(&rows, Some("pie"), "a.svg");
-    assert_eq!(pie, "there is no chart named \"pie\": choose one of efficiency, fetches, histogram");
+    assert_eq!(pie, "there is no chart named \"pie\": choose one of efficiency, fetches, histogram, speedup, threads, width");
     assert!(message(&[], None, "a.svg").contains("no rows to draw"));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }

@@ -3,7 +3,7 @@
 use crate::lines::{LineChart, Panel, Series};
 use crate::palette::INK;
 use crate::settings::settings;
-use crate::{Counts, Row, colour_of};
+use crate::{Counts, Outcome, Row, colour_of, text};
 
 /// What is swept.
 pub(super) struct Sweep {
@@ -19,9 +19,23 @@ pub(super) struct Sweep {
 
 /// The chart of these rows.
 pub(super) fn sweep(rows: &[Row], by: &Sweep) -> LineChart {
-    // Rows without a number still say which program failed, but a line has no place for words: they are left out.
+    // A line has no place for words: rows without numbers are left out. Where no row has any, the first says why.
     let counted: Vec<&Row> = rows.iter().filter(|row| row.counts().is_some_and(|c| c.fetches > 0)).collect();
     let rest: Vec<Row> = counted.iter().map(|row| (by.rest)(row)).collect();
+    if rest.is_empty() {
+        let why = rows.iter().find_map(|row| match &row.outcome {
+            Outcome::Failed(sentence) => Some(text::printable(sentence)),
+            Outcome::Counted(_) => None,
+        });
+        let subtitle = why.unwrap_or_else(|| "nothing was fetched".to_owned());
+        return LineChart {
+            title: by.title.to_owned(),
+            subtitle,
+            across: by.across,
+            upwards: "SIMT efficiency",
+            panels: Vec::new(),
+        };
+    }
     let settings = settings(&rest);
     let panel = |setting: &crate::settings::Setting| {
         // Settings hold references into `rest`, which stands in the order of `counted`.
