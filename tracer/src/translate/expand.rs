@@ -230,7 +230,8 @@ impl Expander {
                 None => return translator.path(path).map_or(1, |p| record::path_len(translator.values_of(p)) / 4),
             },
         };
-        if stream.transferred && !stream.sync.is_empty() {
+        // The clock takes as long as all else that is done with a path.
+        if stream.transferred && stream.sp > stream.sync.safe_up_to() {
             recorder.set_time(self.now());
             leave(stream, known.start, stream.sp, 0, recorder);
         }
