@@ -1,8 +1,9 @@
 //! What recording costs: CPU time of program and tracer together, over the program's own, for the engine `translate`.
 //!
 //! Each program runs natively and recorded in turn, five times; the table shows medians. "discarded" records and throws the records away,
-//! "written" compresses them into a file, "memory" does so with the addresses of memory operands. Sizes are chosen for a second of native run on a machine of 2020. The workloads are those of
-//! `make -C workloads`.
+//! "written" compresses them into a file, "memory" does so with the addresses of memory operands. "peak" is the most memory that the process took
+//! that wrote the trace. Sizes are chosen for a second of native run on a machine of 2020. The workloads are those of
+//! `make -C workloads`. With an argument, `cargo bench -p tracer --bench translate -- WORD`, only programs with this word in their name run.
 
 use std::fs;
 use std::path::Path;
@@ -13,13 +14,18 @@ use tracer::{Limit, TraceOptions, engine_named, trace};
 /// How often each is run.
 const RUNS: usize = 5;
 
-/// Name in the table and command, of which the first word is a path in `workloads` or a program in PATH.
-const PROGRAMS: &[(&str, &[&str])] = &[
-    ("FFT, 2^22 points, 4 threads", &["fft/fft", "-p", "4", "-m", "22"]),
-    ("radix sort, 32 million keys, 4 threads", &["radix/radix", "-p", "4", "-n", "32000000"]),
-    ("Mandelbrot, OpenMP, 4 threads", &["mandelbrot/mandelbrot", "-p", "4", "-n", "1000", "-i", "1000"]),
-    ("true", &["true"]),
+/// Name in the table, how often it runs for one measurement (the kernel counts time in hundredths of seconds), and command, of which the
+/// first word is a path in `workloads` or a program in PATH.
+const PROGRAMS: &[(&str, u32, &[&str])] = &[
+    ("FFT, 2^22 points, 4 threads", 1, &["fft/fft", "-p", "4", "-m", "22"]),
+    ("radix sort, 32 million keys, 4 threads", 1, &["radix/radix", "-p", "4", "-n", "32000000"]),
+    ("Mandelbrot, OpenMP, 4 threads", 1, &["mandelbrot/mandelbrot", "-p", "4", "-n", "1000", "-i", "1000"]),
+    ("Python, a loop", 1, &["python3", "-c", PYTHON]),
+    ("true", 10, &["true"]),
 ];
+
+/// Nothing but the interpreter at work.
+const PYTHON: &str = "x = 0\nfor i in range(9000000):\n    x += i * i % 7\nprint(x)";
 
 /// CPU seconds of this process and of its children that have ended, as the kernel counts them (in hundredths).
 fn cpu_time() -> f64 {
@@ -29,10 +35,20 @@ fn cpu_time() -> f64 {
     fields[11..15].iter().map(|ticks| ticks.parse::<f64>().expect("a number of ticks")).sum::<f64>() / 100.0
 }
 
-fn timed(run: impl FnOnce()) -> f64 {
+/// CPU seconds for one run.
+fn timed(repeats: u32, mut run: impl FnMut()) -> f64 {
     let before = cpu_time();
-    run();
-    cpu_time() - before
+    for _ in 0..repeats {
+        run();
+    }
+    (cpu_time() - before) / f64::from(repeats)
+}
+
+/// The most memory that this process has had, in MiB.
+fn peak() -> f64 {
+    let status = fs::read_to_string("/proc/self/status").expect("Linux has /proc");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("it tells the peak");
+    line.trim().trim_end_matches(" kB").parse::<f64>().expect("a number of KiB") / 1024.0
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
@@ -61,7 +77,8 @@ fn record(how: &str, output: &str, command: &[String]) -> ExitCode {
     options.memory = how == "memory";
     match trace(&options) {
         Ok(outcome) => {
-            fs::write(format!("{output}.count"), outcome.instructions.to_string()).expect("a file beside the trace");
+            let facts = format!("{} {}", outcome.instructions, peak());
+            fs::write(format!("{output}.facts"), facts).expect("a file beside the trace");
             ExitCode::SUCCESS
         }
         Err(error) => {
@@ -81,10 +98,14 @@ fn main() -> ExitCode {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let output = folder.path().join("trace.bin");
     println!(
-        "{:40} {:>9} {:>10} {:>9} {:>13} {:>12} {:>9} {:>12}",
-        "program", "native s", "discarded", "written", "instructions", "bytes each", "memory", "bytes each"
+        "{:40} {:>9} {:>10} {:>9} {:>9} {:>13} {:>12} {:>9} {:>12}",
+        "program", "native s", "discarded", "written", "peak MiB", "instructions", "bytes each", "memory", "bytes each"
     );
-    for (name, command) in PROGRAMS {
+    // Cargo adds words of its own.
+    let wanted = arguments.iter().find(|word| !word.starts_with('-'));
+    for &(name, repeats, command) in
+        PROGRAMS.iter().filter(|(name, ..)| wanted.is_none_or(|word| name.contains(word.as_str())))
+    {
         let mut command: Vec<String> = command.iter().map(|&word| word.to_owned()).collect();
         if command[0].contains('/') {
             command[0] = format!("{}/../workloads/{}", env!("CARGO_MANIFEST_DIR"), command[0]);
@@ -95,25 +116,27 @@ fn main() -> ExitCode {
         }
         let mut times = [Vec::new(), Vec::new(), Vec::new(), Vec::new()];
         let mut bytes = [f64::NAN; 2];
+        let mut facts = String::new();
         let size = || fs::metadata(&output).map_or(f64::NAN, |m| m.len() as f64);
         for _ in 0..RUNS {
-            times[0].push(timed(|| {
+            times[0].push(timed(repeats, || {
                 let native = Command::new(&command[0]).args(&command[1..]).stdout(Stdio::null()).status();
                 assert!(native.expect("the program can be started").success(), "{command:?}");
             }));
-            times[1].push(timed(|| recorded("discarded", &output, &command)));
-            times[2].push(timed(|| recorded("written", &output, &command)));
+            times[1].push(timed(repeats, || recorded("discarded", &output, &command)));
+            times[2].push(timed(repeats, || recorded("written", &output, &command)));
             bytes[0] = size();
-            times[3].push(timed(|| recorded("memory", &output, &command)));
+            facts = fs::read_to_string(folder.path().join("trace.bin.facts")).unwrap_or_default();
+            times[3].push(timed(repeats, || recorded("memory", &output, &command)));
             bytes[1] = size();
         }
-        let count = fs::read_to_string(folder.path().join("trace.bin.count")).unwrap_or_default();
-        let instructions: f64 = count.parse().unwrap_or(f64::NAN);
+        let mut facts = facts.split(' ').map(|fact| fact.parse().unwrap_or(f64::NAN));
+        let [instructions, peak] = [(); 2].map(|()| facts.next().unwrap_or(f64::NAN));
         let [native, discarded, written, memory] = times.map(median);
         let over =
-            |time: f64| if native > 0.0 { format!("{:.2}", time / native) } else { format!("{:.0} ms", time * 1e3) };
+            |time: f64| if native > 0.05 { format!("{:.2}", time / native) } else { format!("{:.0} ms", time * 1e3) };
         println!(
-            "{name:40} {native:9.2} {:>10} {:>9} {instructions:13.3e} {:12.5} {:>9} {:12.5}",
+            "{name:40} {native:9.2} {:>10} {:>9} {peak:9.0} {instructions:13.3e} {:12.5} {:>9} {:12.5}",
             over(discarded),
             over(written),
             bytes[0] / instructions,

@@ -53,12 +53,11 @@ struct Plain {
     /// Its block, or [`NOT_PLAIN`].
     block: u32,
     instructions: u16,
-    transfers: bool,
-    added: i32,
+    added: i16,
 }
 
 /// Marks numbers of paths that are not known yet, or not plain.
-const NOT_PLAIN: Plain = Plain { block: u32::MAX, instructions: 0, transfers: false, added: 0 };
+const NOT_PLAIN: Plain = Plain { block: u32::MAX, instructions: 0, added: 0 };
 
 /// Marks numbers of paths that have not been met.
 const NOT_MET: u32 = u32::MAX;
@@ -135,7 +134,7 @@ impl Expander {
             places: Vec::new(),
             plain: Vec::new(),
             recipes: Vec::new(),
-            run: Vec::with_capacity(RUN),
+            run: vec![0; RUN],
             numbers: Vec::new(),
             sps: Vec::new(),
             values: Vec::new(),
@@ -194,28 +193,42 @@ impl Expander {
 
     /// Takes plain paths from the start of the records, as many as there are up to [`RUN`], and returns how many.
     fn run_of_plain(&mut self, words: &[u32], stream: &mut Stream, recorder: &mut Recorder) -> usize {
-        self.run.clear();
+        let words = &words[..words.len().min(RUN)];
+        // Most threads are in no function that they could leave, and most runs have no limit: then nothing has to be watched for.
+        let free = stream.sync.is_empty() && self.left >= (RUN * usize::from(u16::MAX)) as u64;
+        let (count, instructions, change) =
+            if free { self.take_plain::<false>(words, stream) } else { self.take_plain::<true>(words, stream) };
+        if let Some(last) = count.checked_sub(1) {
+            self.left -= u64::from(instructions);
+            recorder.run_plain(stream.id, &self.run[..count], instructions, change);
+            stream.sp = stream.sp.wrapping_add_signed(change);
+            stream.transferred = self.known[self.places[words[last] as usize] as usize].transfers;
+        }
+        count
+    }
+
+    /// Puts the blocks of plain paths into `run`. Returns how many there are, how many instructions they run, and how far they move the stack
+    /// pointer. This is where records are read at the pace at which the program writes them.
+    fn take_plain<const WATCHED: bool>(&mut self, words: &[u32], stream: &Stream) -> (usize, u32, i64) {
         let safe = stream.sync.safe_up_to();
-        let (mut sp, mut instructions, mut transferred) = (stream.sp, 0, stream.transferred);
-        for &word in words.iter().take(RUN) {
-            let path = self.plain.get(word as usize).copied().unwrap_or(NOT_PLAIN);
-            if path.block == NOT_PLAIN.block
-                || sp > safe
-                || u64::from(instructions) + u64::from(path.instructions) > self.left
+        let (mut count, mut instructions, mut change) = (0, 0u32, 0i64);
+        for (&word, block) in words.iter().zip(&mut self.run) {
+            let Some(&path) = self.plain.get(word as usize) else { break };
+            if path.block == NOT_PLAIN.block {
+                break;
+            }
+            if WATCHED
+                && (stream.sp.wrapping_add_signed(change) > safe
+                    || u64::from(instructions) + u64::from(path.instructions) > self.left)
             {
                 break;
             }
-            self.run.push(path.block);
+            *block = path.block;
             instructions += u32::from(path.instructions);
-            sp = sp.wrapping_add_signed(path.added.into());
-            transferred = path.transfers;
+            change += i64::from(path.added);
+            count += 1;
         }
-        self.left -= u64::from(instructions);
-        if !self.run.is_empty() {
-            recorder.run_plain(stream.id, &self.run, instructions, sp.wrapping_sub(stream.sp).cast_signed());
-            (stream.sp, stream.transferred) = (sp, transferred);
-        }
-        self.run.len()
+        (count, instructions, change)
     }
 
     /// Writes the path that the words begin with. Returns how many words its record has.
@@ -286,12 +299,12 @@ impl Expander {
         }
         self.places[number as usize] = self.known.len() as u32;
         self.known.push(known);
-        let Known { block, instructions, values, recipe, transfers, added, .. } = known;
-        if let (0, None, Ok(added)) = (values, recipe, i32::try_from(added)) {
+        let Known { block, instructions, values, recipe, added, .. } = known;
+        if let (0, None, Ok(added)) = (values, recipe, i16::try_from(added)) {
             if self.plain.len() <= number as usize {
                 self.plain.resize(number as usize + 1, NOT_PLAIN);
             }
-            self.plain[number as usize] = Plain { block: block.0, instructions, transfers, added };
+            self.plain[number as usize] = Plain { block: block.0, instructions, added };
         }
         Some(known)
     }
