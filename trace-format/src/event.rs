@@ -196,7 +196,8 @@ pub enum Event {
     Leave {
         /// The function.
         function: SyncFunction,
-        /// What it returned, as the 64 bits of `rax`: 0 is success for the pthread functions.
+        /// What it returned, as the 64 bits of `rax`: 0 is success for the pthread functions. Without meaning where it was unwound, by
+        /// `longjmp` or an exception.
         result: u64,
         /// When.
         seq: Seq,

@@ -1,7 +1,7 @@
 //! Runs a program and records every thread's instruction stream.
 //!
-//! An [`Engine`] runs the program and sees each instruction; there is one now, [`step`](engine_named), and a faster one can
-//! stand beside it in [`ENGINES`]. What does not depend on how instructions are seen is apart from the engines: finding and
+//! An [`Engine`] runs the program and sees each instruction. [`ENGINES`] has two: `translate`, close to native speed, and `step`, slow and
+//! simple, which judges it. What does not depend on how instructions are seen is apart from the engines: finding and
 //! starting the program (`program`), its modules and symbols (`modules`, `elf`, `symbols`), what instructions mean to the
 //! trace (`decode`, `blocks`), the synchronisation functions (`sync_functions`, `sync_stack`) and writing (`recorder`).
 //! The kernel's interface, and with it all `unsafe`, is in the folder `ptrace`.

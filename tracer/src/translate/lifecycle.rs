@@ -247,6 +247,7 @@ impl Session<'_> {
         self.drain(tid);
         let status = ptrace::event_message(tid).unwrap_or(0) as i32;
         let exit = match status & 0x7f {
+            0 if status == 0 && self.is_replaced(tid) => ThreadExit::Replaced,
             0 => ThreadExit::Exited(status >> 8 & 0xff),
             signal => ThreadExit::Killed(signal),
         };
@@ -255,6 +256,17 @@ impl Session<'_> {
             thread.ended = true;
         }
         self.resume(tid, 0);
+    }
+
+    /// Whether a thread that ends with status 0 was removed by another thread's `execve`: somebody makes that call, and nobody one that ends threads.
+    fn is_replaced(&self, tid: Tid) -> bool {
+        let Some(translator) = &self.translator else { return false };
+        let number = |thread: &Thread| translator.space.value(thread.slot, super::layout::slot::NUMBER).cast_signed();
+        let leaves = self.threads.get(&tid).is_some_and(|thread| number(thread) == libc::SYS_exit);
+        let others = || self.threads.values().filter(|thread| !thread.ended).map(number);
+        !leaves
+            && others().any(|call| call == libc::SYS_execve || call == libc::SYS_execveat)
+            && !others().any(|call| call == libc::SYS_exit_group)
     }
 
     /// Writes a thread's end. Nothing when that was done before.

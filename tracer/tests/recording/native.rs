@@ -70,7 +70,7 @@ fn children_run_by_themselves() {
 
 #[test]
 fn forks_are_followed_when_asked() {
-    let recorded = record("follow-forks", &compile("fork_exec.c", &["-static"]), &[]);
+    let recorded = record("engine=step follow-forks", &compile("fork_exec.c", &["-static"]), &[]);
     assert_eq!(recorded.output.status.code(), Some(7));
     assert!(recorded.stdout().ends_with("7\n"), "{}", recorded.stdout());
     let trace = recorded.trace();

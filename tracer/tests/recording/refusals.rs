@@ -27,6 +27,14 @@ fn a_missing_loader_is_named() {
 }
 
 #[test]
+fn what_only_the_other_engine_does_is_refused_with_its_name() {
+    let recorded = record("engine=translate follow-forks", &compile("fork_exec.c", &["-static"]), &[]);
+    assert_eq!(recorded.output.status.code(), Some(125));
+    assert!(recorded.stdout().is_empty(), "the program ran");
+    assert!(recorded.stderr().contains("--engine step"), "{}", recorded.stderr());
+}
+
+#[test]
 fn a_trace_that_cannot_be_made_keeps_the_program_from_running() {
     let program = compile("hello.c", &["-static"]);
     let output = record_command("", Path::new("/no/such/folder/trace.bin"), &program, &[]).output().unwrap();
@@ -41,7 +49,7 @@ fn a_trace_that_can_be_written_no_further_lets_the_program_end() {
     // A pipe whose reader leaves stands for a disk that fills up.
     let (pipe, outcome) = (place("pipe"), place("outcome"));
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    let mut command = record_command("", &pipe, &compile("long_loop.S", &[]), &[]);
+    let mut command = record_command("engine=step", &pipe, &compile("long_loop.S", &[]), &[]);
     let mut child = command.env("RECORD_OUTCOME", &outcome).stdout(Stdio::piped()).spawn().unwrap();
     let reader = File::open(&pipe).unwrap();
     child.stdout.as_mut().unwrap().read_exact(&mut [0; 6]).unwrap();

@@ -1,6 +1,6 @@
 //! What is recorded is what ran, instruction by instruction.
 
-use crate::support::{assert_like_native, compile, events, record};
+use crate::support::{assert_like_native, assert_step_like_native, compile, events, record};
 use trace_format::{Event, Item, ModuleRole, Pc, ThreadExit, ThreadId, Trace};
 
 /// The pcs of a thread's instructions, in order.
@@ -27,7 +27,7 @@ fn every_instruction_is_counted_once_and_rep_is_one() {
 
 #[test]
 fn long_runs_are_cut_into_blocks() {
-    let trace = assert_like_native(&compile("long_block.S", &[]), &[]).trace();
+    let trace = assert_step_like_native(&compile("long_block.S", &[]), &[]).trace();
     assert_eq!(trace.instructions(), 203);
     assert_eq!(trace.blocks().len(), 4);
 }
@@ -58,14 +58,14 @@ fn modules_and_symbols_explain_the_addresses() {
     assert!(role(ModuleRole::Main).contains(main.pc) && main.size > 0);
     assert!(pcs(&trace, 0).contains(&main.pc));
     assert!(trace.symbols().iter().any(|s| s.name == "puts" || s.name == "printf"));
-    assert_eq!(trace.meta().engine, "step");
+    assert_eq!(trace.meta().engine, tracer::ENGINES[0].name());
     assert!(trace.meta().command[0].ends_with("hello"));
     assert!(trace.meta().started > 1_600_000_000);
 }
 
 #[test]
 fn code_that_changes_is_recorded_as_it_was_when_it_ran() {
-    let trace = assert_like_native(&compile("generated.c", &["-static"]), &[]).trace();
+    let trace = assert_step_like_native(&compile("generated.c", &["-static"]), &[]).trace();
     // mov eax, N; ret
     let mut numbers: Vec<u8> = trace
         .blocks()
@@ -118,7 +118,7 @@ fn memory_addresses_are_recorded_on_request() {
 #[test]
 fn a_limit_ends_the_recording_but_not_the_program() {
     let program = compile("threads64.c", &["-static"]);
-    let recorded = record("limit=5000", &program, &[]);
+    let recorded = record("engine=step limit=5000", &program, &[]);
     assert_eq!((recorded.stdout().as_str(), recorded.output.status.code()), ("85344\n", Some(64)));
     let trace = recorded.trace();
     assert_eq!(trace.instructions(), 5000);
@@ -130,10 +130,10 @@ fn a_limit_ends_the_recording_but_not_the_program() {
 #[test]
 fn a_limit_within_many_threads_lets_all_of_them_go() {
     let program = compile("threads64.c", &["-static"]);
-    let whole = record("", &program, &[]).trace().instructions();
+    let whole = record("engine=step", &program, &[]).trace().instructions();
     for part in [3, 4] {
         let limit = whole * part / 5;
-        let recorded = record(&format!("limit={limit}"), &program, &[]);
+        let recorded = record(&format!("engine=step limit={limit}"), &program, &[]);
         assert_eq!((recorded.stdout().as_str(), recorded.output.status.code()), ("85344\n", Some(64)), "{limit}");
         assert_eq!(recorded.trace().instructions(), limit);
     }

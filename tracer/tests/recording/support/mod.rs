@@ -86,11 +86,23 @@ pub fn record(options: &str, program: &Path, arguments: &[&str]) -> Recorded {
     Recorded { output, outcome, path }
 }
 
-/// Records a program and asserts that its outputs and its exit status are what they are without.
+/// Records a program with each engine and asserts that its outputs and its exit status are what they are without, and that the traces
+/// hang together. Returns what came of `translate`.
 pub fn assert_like_native(program: &Path, arguments: &[&str]) -> Recorded {
-    use std::os::unix::process::ExitStatusExt;
     let native = Command::new(program).args(arguments).output().unwrap();
-    let recorded = record("", program, arguments);
+    recorded_like(&native, "engine=step", program, arguments).trace();
+    recorded_like(&native, "engine=translate", program, arguments)
+}
+
+/// The same with the engine `step` alone, for what only that one does so.
+pub fn assert_step_like_native(program: &Path, arguments: &[&str]) -> Recorded {
+    let native = Command::new(program).args(arguments).output().unwrap();
+    recorded_like(&native, "engine=step", program, arguments)
+}
+
+fn recorded_like(native: &Output, options: &str, program: &Path, arguments: &[&str]) -> Recorded {
+    use std::os::unix::process::ExitStatusExt;
+    let recorded = record(options, program, arguments);
     assert_eq!(recorded.stdout(), String::from_utf8_lossy(&native.stdout), "stdout; stderr: {}", recorded.stderr());
     assert_eq!(recorded.stderr(), String::from_utf8_lossy(&native.stderr), "stderr");
     let status = native.status.code().or_else(|| native.status.signal().map(|n| 128 + n));
