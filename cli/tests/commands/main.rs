@@ -5,6 +5,7 @@ mod comparing;
 mod errors;
 mod exporting;
 mod lines;
+mod measures;
 mod micro_programs;
 mod page;
 mod results;

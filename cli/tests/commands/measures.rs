@@ -1,0 +1,152 @@
+//! What `replay` measures beside fetches: memory transactions by place, locks, divergence, cycles; and locks counted in several ways.
+
+use std::path::PathBuf;
+
+use crate::support::{build, root, run, succeed};
+use serde_json::Value;
+
+/// A program traced in a folder of its own.
+struct Traced {
+    folder: tempfile::TempDir,
+    source: PathBuf,
+}
+
+impl Traced {
+    fn new(source: &str, traced_with: &[&str], arguments: &[&str]) -> Traced {
+        let folder = tempfile::tempdir().unwrap();
+        let traced = Traced { folder, source: root().join("workloads").join(source) };
+        let program = traced.folder.path().join("program");
+        build(&traced.source, &program, &[]);
+        let command = ["--engine", "translate", "-o", &traced.path(), program.to_str().unwrap()];
+        succeed("trace", &[traced_with, &command, arguments].concat());
+        traced
+    }
+
+    fn path(&self) -> String {
+        self.folder.path().join("trace.bin").to_str().unwrap().to_owned()
+    }
+
+    fn json(&self, arguments: &[&str]) -> Value {
+        let path = self.path();
+        serde_json::from_str(&succeed("replay", &[&["--json", &path], arguments].concat())).unwrap()
+    }
+
+    /// The number of the first line of the source that holds this text.
+    fn line_with(&self, text: &str) -> u64 {
+        let source = std::fs::read_to_string(&self.source).unwrap();
+        source.lines().position(|line| line.contains(text)).unwrap() as u64 + 1
+    }
+}
+
+fn rows<'a>(result: &'a Value, name: &str) -> &'a [Value] {
+    result[name]["rows"].as_array().unwrap()
+}
+
+fn sum(rows: &[Value], number: impl Fn(&Value) -> &Value) -> u64 {
+    rows.iter().map(|row| number(row).as_u64().unwrap()).sum()
+}
+
+#[test]
+fn memory_rows_add_up_to_the_columns_however_they_are_made() {
+    let fft = Traced::new("fft/fft.c", &["--memory"], &["-p", "4", "-m", "6"]);
+    for by in ["instruction", "line", "function"] {
+        let all = fft.json(&["--memory-by", by]);
+        let result = &all["results"][0];
+        let rows = rows(result, "memory_by");
+        assert!(rows.len() > 1, "{by}");
+        for size in ["32", "64", "128"] {
+            for space in ["heap", "stack"] {
+                let column = result[format!("{space}_transactions_{size}")].as_u64().unwrap();
+                assert_eq!(sum(rows, |row| &row[space]["transactions"][size]), column, "{by} {space} {size}");
+            }
+            let column = result[format!("interleaved_transactions_{size}")].as_u64().unwrap();
+            assert_eq!(sum(rows, |row| &row["interleaved_stack_transactions"][size]), column);
+        }
+        for class in ["uniform", "affine", "scattered"] {
+            let column = result[format!("memory_{class}")].as_array().unwrap();
+            assert_eq!(sum(rows, |row| &row[class]), sum(column, |n| n), "{by} {class}");
+        }
+        let stack = |name: &str| result[name].as_u64().unwrap();
+        assert!(stack("stack_accesses") > 0 && stack("heap_accesses") > 0, "{result}");
+        // Threads' stacks lie apart: pushes of four lanes take four transactions, and one when the stacks are interleaved.
+        assert!(stack("interleaved_transactions_128") < stack("stack_transactions_128"), "{result}");
+    }
+}
+
+#[test]
+fn a_trace_without_addresses_is_refused_for_memory_rows() {
+    let path = root().join("replay/benches/fft-p16-m12.trace.bin");
+    let output = run("replay", &["--memory-by", "line", path.to_str().unwrap()]);
+    assert!(!output.status.success());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("trace --memory"));
+}
+
+#[test]
+fn a_lock_is_named_with_the_line_that_takes_it() {
+    let traced = Traced::new("micro/lock_contention.c", &[], &["-p", "4"]);
+    let result = traced.json(&["--by", "lock"])["results"][0].take();
+    let [lock] = rows(&result, "by") else { panic!("one lock: {result}") };
+    assert!(lock["lock"].as_str().unwrap().ends_with("(lock)"), "{lock}");
+    // Four lanes take it eight times each.
+    assert_eq!(lock["acquisitions"], 32);
+    let of = |name: &str| lock[name].as_u64().unwrap();
+    assert!((1..=32).contains(&of("waits")) && (1..=4).contains(&of("lanes_that_waited")), "{lock}");
+    assert!(of("fetches_serialised") > 0 && of("fetches_serialised") <= of("fetches_held"), "{lock}");
+    assert!(of("waiting_slots") >= of("fetches_serialised"), "{lock}");
+    let line = traced.line_with("pthread_mutex_lock(&lock)");
+    assert_eq!(lock["taken_at"][0]["place"], format!("kernel (lock_contention.c:{line})"));
+    let table = succeed("replay", &["--by", "lock", &traced.path()]);
+    assert!(table.contains("(lock)") && table.contains("waiting slots"), "{table}");
+    let refused = run("replay", &["--by", "lock", "--locks", "drop", &traced.path()]);
+    assert_eq!(refused.status.code(), Some(2), "{}", String::from_utf8_lossy(&refused.stderr));
+}
+
+#[test]
+fn locks_counted_in_all_ways_make_a_row_per_model_and_way() {
+    let traced = Traced::new("micro/lock_contention.c", &[], &["-p", "4"]);
+    let csv = succeed("replay", &["--locks", "all", "--heuristic", "minpc,minsp-pc", "--csv", "-", &traced.path()]);
+    let mut reader = csv::Reader::from_reader(csv.as_bytes());
+    let at = |name: &str, headers: &csv::StringRecord| headers.iter().position(|h| h == name).unwrap();
+    let headers = reader.headers().unwrap().clone();
+    let (locks, model) = (at("locks", &headers), at("heuristic", &headers));
+    let found: Vec<(String, String)> =
+        reader.records().map(|r| r.unwrap()).map(|r| (r[locks].to_owned(), r[model].to_owned())).collect();
+    let ways = ["serialize", "drop", "ignore"];
+    let expected: Vec<(String, String)> =
+        ways.iter().flat_map(|way| ["minpc", "minsp-pc"].map(|m| ((*way).to_owned(), m.to_owned()))).collect();
+    assert_eq!(found, expected);
+    // Each is what it is alone.
+    let all = traced.json(&["--locks", "drop,ignore"]);
+    assert_eq!(all["locks"], "drop,ignore");
+    for (i, way) in ["drop", "ignore"].iter().enumerate() {
+        let alone = traced.json(&["--locks", way])["results"][0].take();
+        assert_eq!((&all["results"][i]["locks"], &all["results"][i]["fetches"]), (&alone["locks"], &alone["fetches"]));
+    }
+    let table = succeed("replay", &["--locks", "all", &traced.path()]);
+    assert!(ways.iter().all(|way| table.contains(&format!("locks: {way}\n"))), "{table}");
+}
+
+#[test]
+fn divergence_and_cycles_are_measured_where_they_are_asked_for() {
+    let path = root().join("heuristics/conformance/case-03.trace.gz");
+    let path = path.to_str().unwrap();
+    let of = |arguments: &[&str]| -> Value {
+        let json = succeed("replay", &[&["--json", "--heuristic", "minpc", path], arguments].concat());
+        serde_json::from_str::<Value>(&json).unwrap()["results"][0].take()
+    };
+    let plain = of(&[]);
+    assert!(plain["divergences"].is_null() && plain["cycles"].is_null());
+    let measured = of(&["--divergence", "--fetch-units", "1"]);
+    assert_eq!(measured["cycles"], plain["fetches"]);
+    assert!(
+        measured["divergence_depth"].as_f64() > Some(1.0) && measured["divergence_imbalance"].as_f64() >= Some(1.0)
+    );
+    let lengths = measured["divergence_lengths"].as_array().unwrap();
+    assert_eq!(sum(lengths, |n| n), measured["divergences"].as_u64().unwrap());
+    assert_eq!(measured["lone_fetches"], plain["active_histogram"][0]);
+    let cycles = ["1", "2", "4"].map(|units| of(&["--fetch-units", units])["cycles"].as_u64().unwrap());
+    assert!(cycles[0] > cycles[1] && cycles[1] >= cycles[2], "{cycles:?}");
+    let table = succeed("replay", &["--divergence", "--fetch-units", "2", path]);
+    assert!(table.contains("lone lanes") && table.contains("on 2 fetch units"), "{table}");
+    assert_eq!(run("replay", &["--fetch-units", "0", path]).status.code(), Some(2));
+}
