@@ -1,9 +1,9 @@
 //! What each lock cost: as a table for people, and as JSON.
 
-use replay::metrics::{Contention, LockUse};
+use replay::LockId;
+use replay::metrics::{Contention, LockSite, LockUse};
 use replay::view::View;
 use serde_json::{Value, json};
-use trace_format::Pc;
 
 use crate::source::Source;
 use crate::table::{Align, aligned, grouped};
@@ -22,17 +22,28 @@ pub(crate) fn rows(contention: &Contention, view: &View, source: &mut Source) ->
     let mut rows: Vec<Row> = contention
         .locks
         .iter()
-        .map(|(lock, used)| Row { name: view.lock_name(*lock), used: used.clone(), taken_at: taken_at(used, source) })
+        .map(|(lock, used)| Row {
+            name: name(*lock, view, source),
+            used: used.clone(),
+            taken_at: taken_at(used, source),
+        })
         .collect();
     let order = |row: &Row| (row.used.waiting_slots, row.used.acquisitions);
     rows.sort_by(|a, b| order(b).cmp(&order(a)).then_with(|| a.name.cmp(&b.name)));
     rows
 }
 
+/// As the view names it, with the variable's name from the binary where the trace has none.
+fn name(lock: LockId, view: &View, source: &mut Source) -> String {
+    let name = view.lock_name(lock);
+    let variable = if name.contains('(') { None } else { view.lock_address(lock).and_then(|at| source.symbol(at)) };
+    variable.map_or_else(|| name.clone(), |variable| format!("{name} ({variable})"))
+}
+
 fn taken_at(used: &LockUse, source: &mut Source) -> Vec<(String, u64)> {
     let mut places: Vec<(String, u64)> = Vec::new();
-    for (pc, acquisitions) in &used.taken_at {
-        let place = pc.map_or_else(|| "(before the first instruction)".to_owned(), |pc| place(pc, source));
+    for (site, acquisitions) in &used.taken_at {
+        let place = place(*site, source);
         match places.iter_mut().find(|(known, _)| *known == place) {
             Some((_, sum)) => *sum += acquisitions,
             None => places.push((place, *acquisitions)),
@@ -43,11 +54,15 @@ fn taken_at(used: &LockUse, source: &mut Source) -> Vec<(String, u64)> {
 }
 
 /// `worker (locks.c:12)`, or the place where the line is not known.
-fn place(pc: Pc, source: &mut Source) -> String {
-    match source.line(pc) {
-        Some(line) => format!("{} ({})", source.function(pc), line.short()),
-        None => source.place(pc),
+fn place(site: LockSite, source: &mut Source) -> String {
+    // The jump of a linkage table has no line; the call that led there has.
+    for pc in [site.last, site.call].into_iter().flatten() {
+        if let Some(line) = source.line(pc) {
+            return format!("{} ({})", source.function(pc), line.short());
+        }
     }
+    let place = site.call.or(site.last).map(|pc| source.place(pc));
+    place.unwrap_or_else(|| "(before the first instruction)".to_owned())
 }
 
 /// The locks as JSON: the first `top` (all of them by default).

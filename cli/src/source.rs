@@ -122,8 +122,30 @@ impl<'t> Source<'t> {
 
     /// The source line, where it is known.
     pub(crate) fn line(&mut self, pc: Pc) -> Option<Line> {
+        let module = self.trace.module_of(pc)?;
+        let (lines, address) = self.in_binary(module, pc)?;
+        line_in(lines, address)
+    }
+
+    /// The binary's name for the variable or function at this address: `lock`, or `locks+0x28` inside of one.
+    pub(crate) fn symbol(&mut self, address: u64) -> Option<String> {
+        let pc = Pc(address);
+        let holding = self.trace.module_of(pc);
+        // Variables that begin as zeros lie behind the mappings of their binary's file, and the heap may lie behind them.
+        let end = |module: &Module| module.mappings.iter().map(|m| m.end).max();
+        let before = || self.trace.modules().iter().filter(|m| end(m) <= Some(pc)).max_by_key(|m| end(m));
+        let (binary, address) = self.in_binary(holding.or_else(before)?, pc)?;
+        let symbol = binary.find_symbol_info(address)?;
+        let name = demangled(symbol.name());
+        match address - symbol.address() {
+            0 => Some(name),
+            offset => holding.map(|_| format!("{name}+{offset:#x}")),
+        }
+    }
+
+    /// The module's binary, where it can be had, and the address in it.
+    fn in_binary(&mut self, module: &Module, pc: Pc) -> Option<(&Loader, u64)> {
         let trace = self.trace;
-        let module = trace.module_of(pc)?;
         let known = self.modules.iter().position(|m| (m.path.as_str(), m.bias) == (module.path.as_str(), module.bias));
         let at = known.unwrap_or_else(|| {
             let loader = load(module, trace).unwrap_or_else(|why| {
@@ -133,7 +155,7 @@ impl<'t> Source<'t> {
             self.modules.push(Lines { path: module.path.clone(), bias: module.bias, loader });
             self.modules.len() - 1
         });
-        line_in(self.modules[at].loader.as_ref()?, pc.0.wrapping_sub(module.bias))
+        Some((self.modules[at].loader.as_ref()?, pc.0.wrapping_sub(module.bias)))
     }
 }
 

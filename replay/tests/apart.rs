@@ -2,7 +2,7 @@
 
 use heuristics::Spec;
 use replay::in_memory::{Does, InMemory};
-use replay::metrics::{Divergence, LockUse};
+use replay::metrics::{Divergence, LockSite, LockUse};
 use replay::{Control, LockId, MeetingId, Outcome, ReplayOptions, replay};
 use trace_format::{Instruction, Kind, Pc, SpEffect};
 
@@ -164,7 +164,7 @@ fn the_worked_number_of_contention() {
         fetches_held: 4,
         fetches_serialised: 2,
         waiting_slots: 2,
-        taken_at: [(Some(Pc(10)), 2)].into(),
+        taken_at: [(LockSite { last: Some(Pc(10)), call: None }, 2)].into(),
     };
     assert_eq!(locks.into_iter().collect::<Vec<_>>(), [(lock, used)]);
 }
@@ -177,5 +177,5 @@ fn readers_share_a_lock_and_a_writer_waits_for_them() {
     let locks = replayed(&[reader(), reader(), writer], "minpc", 1).contention.unwrap().locks;
     let used = &locks[&lock];
     assert_eq!((used.acquisitions, used.waits, used.fetches_held, used.fetches_serialised), (3, 1, 3, 2));
-    assert_eq!(used.taken_at, [(None, 3)].into());
+    assert_eq!(used.taken_at, [(LockSite::default(), 3)].into());
 }

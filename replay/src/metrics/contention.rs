@@ -30,8 +30,17 @@ pub struct LockUse {
     pub fetches_serialised: u64,
     /// Lanes that waited for it, summed over fetches.
     pub waiting_slots: u64,
-    /// Acquisitions by the instruction that the lane ran before: the call. None where it had run nothing yet.
-    pub taken_at: BTreeMap<Option<Pc>, u64>,
+    /// Acquisitions by place.
+    pub taken_at: BTreeMap<LockSite, u64>,
+}
+
+/// Where a lane took a lock. The functions that take locks are not replayed, so it is what the lane ran before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct LockSite {
+    /// The instruction that it ran last: the call, or a jump of the linkage table (PLT) to which the call led. None where it had run nothing yet.
+    pub last: Option<Pc>,
+    /// The last call that it ran.
+    pub call: Option<Pc>,
 }
 
 impl LockUse {
@@ -78,13 +87,13 @@ pub struct ContentionMeter {
     locks: BTreeMap<LockId, Now>,
     /// The locks that are held or waited for.
     busy: Vec<LockId>,
-    /// By lane: the instruction that it ran last.
-    last: Vec<Option<Pc>>,
+    /// By lane: what it ran last.
+    sites: Vec<LockSite>,
 }
 
 impl Default for ContentionMeter {
     fn default() -> ContentionMeter {
-        ContentionMeter { locks: BTreeMap::new(), busy: Vec::new(), last: vec![None; MAX_LANES] }
+        ContentionMeter { locks: BTreeMap::new(), busy: Vec::new(), sites: vec![LockSite::default(); MAX_LANES] }
     }
 }
 
@@ -115,9 +124,12 @@ impl Metric for ContentionMeter {
             }
             now.used.waiting_slots += fetches * now.waiting.len() as u64;
         }
-        let last = step.instructions.last().map(|i| i.pc);
+        let last = step.instructions.last();
+        let call = last.filter(|i| i.kind.is_call());
         for lane in step.lanes {
-            self.last[lane.index()] = last;
+            let site = &mut self.sites[lane.index()];
+            site.last = last.map(|i| i.pc);
+            site.call = call.map(|i| i.pc).or(site.call);
         }
         Ok(())
     }
@@ -131,7 +143,7 @@ impl Metric for ContentionMeter {
                 now.used.waits += 1;
             }
             SyncEvent::Takes { lane, lock, .. } => {
-                let at = self.last[lane.index()];
+                let at = self.sites[lane.index()];
                 let now = self.busy(lock);
                 now.waiting.remove(lane);
                 now.holders.insert(lane);

@@ -23,7 +23,7 @@ pub use active_lanes::{ActiveCounter, ActiveLanes};
 pub use call_paths::{CallPaths, PathId};
 pub use causes::{Cause, Causes, Charge, Issued, LostSlots};
 pub use checker::Checker;
-pub use contention::{Contention, ContentionMeter, LockUse};
+pub use contention::{Contention, ContentionMeter, LockSite, LockUse};
 pub use divergence::{Divergence, DivergenceMeter};
 pub use edges::{Crossed, Edge, EdgeCounter, Edges};
 pub use fetch_units::{FetchUnits, MOST_FETCH_UNITS};

@@ -67,6 +67,11 @@ impl LockTable {
         self.locks.binary_search_by_key(&object, |l| l.0).ok().map(|i| LockId(i as u32))
     }
 
+    /// The address of the lock; none where it has none.
+    pub fn address(&self, id: LockId) -> Option<u64> {
+        self.locks.get(id.0 as usize).map(|(object, _)| *object).filter(|object| *object != 0)
+    }
+
     /// What a user would call the lock.
     pub fn name(&self, id: LockId, trace: &Trace) -> String {
         let Some((object, kind)) = self.locks.get(id.0 as usize).copied() else {

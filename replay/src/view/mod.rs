@@ -113,6 +113,12 @@ impl View {
         self.plan.locks.name(lock, &self.trace)
     }
 
+    /// The address of a lock in the program; none for what has no address, as an unnamed critical section.
+    #[must_use]
+    pub fn lock_address(&self, lock: LockId) -> Option<u64> {
+        self.plan.locks.address(lock)
+    }
+
     /// Whether memory addresses were recorded.
     #[must_use]
     pub fn has_memory(&self) -> bool {
