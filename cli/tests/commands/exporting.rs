@@ -22,16 +22,14 @@ fn folded_stacks_sum_up_to_the_lost_slots() {
     let mut all = 0;
     for line in text.lines() {
         let (stack, slots) = line.rsplit_once(' ').unwrap_or_else(|| panic!("{line:?} has no number"));
-        assert!(
-            stack.ends_with(']') && !stack.contains(' ') || stack.contains("[loop trip count]") || stack.contains('('),
-            "{line}"
-        );
+        assert!(stack.ends_with(']') && stack.contains(";["), "{line} ends in a cause");
         all += slots.parse::<u64>().unwrap();
     }
     let lost = result()["lost_slots"].as_u64().unwrap();
     // Less than a 2000th of it is left out at each of a few frames.
     assert!(all <= lost && all > lost - lost / 100, "{all} of {lost}");
-    assert!(text.contains("transpose_patch;[loop trip count] "), "{text}");
+    // The binary is not there: instructions stand for lines.
+    assert!(text.contains("worker;transform;transpose_rows;transpose_patch;transpose_patch+0x"), "{text}");
 }
 
 #[test]

@@ -96,7 +96,8 @@ fn assert_lines_are_right(compiler: &str) {
     let odd =
         lines.iter().find(|r| r["line"] == number_of("the odd arm")).unwrap_or_else(|| panic!("{compiler}: {lines:?}"));
     assert!(odd["file"].as_str().unwrap().ends_with("table.cpp"), "{compiler}: {odd}");
-    assert_eq!(odd["function"], "pick(int, int)", "{compiler}");
+    // gcc writes no linkage name, and so no parameters, of a function that it inlined everywhere.
+    assert!(["pick", "pick(int, int)"].contains(&odd["function"].as_str().unwrap()), "{compiler}: {odd}");
     assert_eq!(odd["inlined_into"][0], "Table<int>::sum(int) const", "{compiler}");
     assert!(odd["lost_slots"].as_u64().unwrap() > 0, "{compiler}: even threads are lost in the odd arm");
     let functions = rows(&trace, "function");
