@@ -11,6 +11,7 @@ mod contents;
 mod error;
 mod event;
 mod event_codec;
+mod failure;
 mod ids;
 pub mod layout;
 mod module;

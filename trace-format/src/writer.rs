@@ -1,9 +1,10 @@
 //! Writes a trace: items gather per thread and become chunks, the index comes last.
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::chunk::ChunkEncoder;
+use crate::failure::{Failure, note};
 use crate::layout::{ChunkHeader, ChunkKind, MAX_INDEX_ENTRIES, MAX_RAW, MAX_THREADS, TARGET_RAW};
 use crate::layout::{encode_footer, encode_header};
 use crate::shape::{Shape, Shapes};
@@ -61,23 +62,6 @@ struct Index {
     entries: Vec<u8>,
     /// Where the last index chunk is; 0 when there is none.
     previous: u64,
-}
-
-struct Failure {
-    action: &'static str,
-    code: Option<i32>,
-    kind: io::ErrorKind,
-    text: String,
-}
-
-impl Failure {
-    fn error(&self, name: &Path) -> Error {
-        let source = match self.code {
-            Some(code) => io::Error::from_raw_os_error(code),
-            None => io::Error::new(self.kind, self.text.clone()),
-        };
-        Error::Io { path: name.to_owned(), action: self.action, source }
-    }
 }
 
 impl<W: Write> TraceWriter<W> {
@@ -472,13 +456,6 @@ impl<W: Write> TraceWriter<W> {
     fn note(&mut self, action: &'static str, done: io::Result<()>) -> Result<()> {
         note(&mut self.failed, &self.name, action, done)
     }
-}
-
-/// Remembers the first error, and gives it.
-fn note(failed: &mut Option<Failure>, name: &Path, action: &'static str, done: io::Result<()>) -> Result<()> {
-    let Err(e) = done else { return Ok(()) };
-    let failure = Failure { action, code: e.raw_os_error(), kind: e.kind(), text: e.to_string() };
-    Err(failed.get_or_insert(failure).error(name))
 }
 
 #[inline]

@@ -24,7 +24,7 @@ pub trait Engine: Sync {
 }
 
 /// Every engine; the first is the default.
-pub const ENGINES: &[&dyn Engine] = &[&Step, &Translate];
+pub const ENGINES: &[&dyn Engine] = &[&Translate, &Step];
 
 /// The engine of that name.
 pub fn engine_named(name: &str) -> Result<&'static dyn Engine> {

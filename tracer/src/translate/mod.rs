@@ -20,6 +20,7 @@ mod expansions;
 mod forward;
 mod layout;
 mod lifecycle;
+mod mapper;
 mod outside;
 mod packed;
 mod plan;

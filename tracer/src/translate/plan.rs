@@ -95,3 +95,18 @@ pub struct Translation {
     /// The pages it was read from.
     pub pages: Vec<u64>,
 }
+
+/// A place for a new superblock.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    /// The cache.
+    pub cache: usize,
+    /// Where its code goes.
+    pub hot: u64,
+    /// Where its seldom executed code goes.
+    pub cold: u64,
+    /// Where lookups go on.
+    pub miss: u64,
+    /// Where system calls are made.
+    pub landings: Landings,
+}

@@ -210,3 +210,19 @@ impl Superblock {
         last.and_then(|last| last.next_pc()).map_or(self.head, |pc| pc.0)
     }
 }
+
+/// A jump to code that is translated, or leads to a trap.
+#[derive(Clone, Copy)]
+pub struct Jump {
+    /// The address of its 4-byte distance.
+    pub site: u64,
+    /// Where it goes in the program.
+    pub target: u64,
+    /// Where it goes as long as that is not translated.
+    pub trap: u64,
+    /// The jump to the same target that was made before, or [`NO_JUMP`].
+    pub before: u32,
+}
+
+/// No jump: see [`Jump::before`].
+pub const NO_JUMP: u32 = u32::MAX;

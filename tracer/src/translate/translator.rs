@@ -13,7 +13,7 @@ use super::plan::{Plan, Source};
 use super::program_code::ProgramCode;
 use super::remote::Result;
 use super::space::Space;
-use super::superblock::{Draft, Link, MAX_HOT_INSTRUCTIONS, MAX_INSTRUCTIONS, Mark, Superblock, Trap};
+use super::superblock::{Draft, Jump, Link, MAX_HOT_INSTRUCTIONS, MAX_INSTRUCTIONS, Mark, NO_JUMP, Superblock, Trap};
 use super::values::{Value, Values};
 use crate::decode::InstructionDecoder;
 use crate::engine::TranslationLimits;
@@ -31,21 +31,6 @@ const HOT_SAMPLES: u32 = 64;
 const PATH_SIZE: u64 = 60;
 const PARTIAL_PATH_SIZE: u64 = 100;
 const LINK_SIZE: u64 = 80;
-
-/// A jump to code that is translated, or leads to a trap.
-#[derive(Clone, Copy)]
-struct Jump {
-    /// The address of its 4-byte distance.
-    site: u64,
-    /// Where it goes in the program.
-    target: u64,
-    /// Where it goes as long as that is not translated.
-    trap: u64,
-    /// The jump to the same target that was made before, or [`NO_JUMP`].
-    before: u32,
-}
-
-const NO_JUMP: u32 = u32::MAX;
 
 /// What a record stands for: the first instructions of a superblock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
