@@ -142,7 +142,10 @@ fn what_cannot_be_plotted_names_what_can() {
     assert!(pdf.contains("no chart can be written as .pdf: charts can be written as .svg, .png"), "{pdf}");
     assert!(message(&rows, None, "a").contains("has no extension"));
     let pie = message(&rows, Some("pie"), "a.svg");
-    assert_eq!(pie, "there is no chart named \"pie\": choose one of efficiency, fetches, histogram, speedup, threads, width");
+    assert_eq!(
+        pie,
+        "there is no chart named \"pie\": choose one of efficiency, fetches, histogram, speedup, threads, width"
+    );
     assert!(message(&[], None, "a.svg").contains("no rows to draw"));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }

@@ -207,7 +207,10 @@ impl Metric for TrafficMeter {
         for (at, instruction) in (first..).zip(step.instructions) {
             for _ in 0..instruction.memory {
                 let TrafficMeter { all, heap, stack, interleaved: laid_out, .. } = self;
-                (all.clear(), heap.clear(), stack.clear(), laid_out.clear());
+                all.clear();
+                heap.clear();
+                stack.clear();
+                laid_out.clear();
                 for (home, addresses, own) in &lanes {
                     let address = addresses[operand];
                     all.push((Lane(*home as u8), address));
