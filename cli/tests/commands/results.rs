@@ -52,6 +52,9 @@ fn csv_and_json_say_the_same() {
             let shown = match value {
                 Value::Null => String::new(),
                 Value::String(text) => text.clone(),
+                Value::Object(counts) => {
+                    counts.iter().map(|(key, count)| format!("{key}:{count}")).collect::<Vec<_>>().join(" ")
+                }
                 Value::Array(items) => items.iter().map(Value::to_string).collect::<Vec<_>>().join(" "),
                 value => value.to_string(),
             };
