@@ -2,7 +2,7 @@
 
 use std::io::Read;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
@@ -15,7 +15,11 @@ use crate::support::{Recorded, compile, place, record_command};
 /// Starts the program in a process group of its own, as a shell does, and waits until it is in its loop.
 fn start(mode: &str) -> (Child, Recorded) {
     let path = place("trace.bin");
-    let mut command = record_command("", &path, &compile("endless.c", &["-static"]), &[mode]);
+    let recorder = record_command("", &path, &compile("endless.c", &["-static"]), &[mode]);
+    // Who runs these tests in the background may have SIGINT ignored, which a recorder and its program would inherit.
+    let mut command = Command::new("env");
+    command.arg("--default-signal").arg(recorder.get_program()).args(recorder.get_args());
+    command.envs(recorder.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let mut child = command.process_group(0).stdout(Stdio::piped()).spawn().unwrap();
     child.stdout.as_mut().unwrap().read_exact(&mut [0; 6]).unwrap();
     std::thread::sleep(Duration::from_millis(300));
