@@ -150,12 +150,18 @@ impl Session<'_> {
 
     /// The same for a thread that is about to end and cannot be moved: what it has run is recorded as far as that can be told.
     pub(super) fn settle_at_end(&mut self, tid: Tid) {
-        let Ok(mut registers) = ptrace::registers(tid) else { return };
-        let (Some(thread), Some(translator)) = (self.threads.get_mut(&tid), self.translator.as_mut()) else { return };
-        if thread.held {
-            // It was killed while we worked on it: its place for records is up to date, and its registers may not be.
-            return;
+        // A thread that was killed while we worked on it: its place for records is up to date, and its registers may not be.
+        let held = |thread: &Thread| thread.held;
+        if let Ok(registers) = ptrace::registers(tid)
+            && !self.threads.get(&tid).is_some_and(held)
+        {
+            self.carry_forward(tid, registers);
         }
+    }
+
+    /// Carries out what is left of the expansion that these registers of a thread stand in, as far as it makes records.
+    fn carry_forward(&mut self, tid: Tid, mut registers: Registers) {
+        let (Some(thread), Some(translator)) = (self.threads.get_mut(&tid), self.translator.as_mut()) else { return };
         for _ in 0..MOST_STEPS {
             if convert(registers, thread, translator).is_some() {
                 return;
@@ -209,7 +215,11 @@ impl Session<'_> {
         };
         translator.space.move_unfinished(thread.slot, unfinished);
         registers.r11 = thread.pointer;
-        ptrace::set_registers(tid, &registers)?;
+        if let Err(gone) = ptrace::set_registers(tid, &registers) {
+            // It was killed meanwhile, before it could write the record for which there is room now.
+            self.carry_forward(tid, registers);
+            return Err(gone.into());
+        }
         self.hold(tid, false);
         Ok(true)
     }
