@@ -2,8 +2,10 @@
 //!
 //! Each program runs natively and recorded in turn, five times; the table shows medians. "discarded" records and throws the records away,
 //! "written" compresses them into a file, "memory" does so with the addresses of memory operands. "peak" is the most memory that the process took
-//! that wrote the trace. Sizes are chosen for a second of native run on a machine of 2020. The workloads are those of
-//! `make -C workloads`. With an argument, `cargo bench -p tracer --bench translate -- WORD`, only programs with this word in their name run.
+//! that wrote the trace. Sizes are chosen for two seconds of native CPU time on a machine of 2020, beside which the start of the tracer (the row `true`)
+//! counts little; the largest takes 1.1 GB of memory and some GB of disk. With the argument `small`, the programs run for half a second instead. The
+//! workloads are those of `make -C workloads`. With a word, `cargo bench -p tracer --bench translate -- [small] WORD`, only programs with this word
+//! in their name run.
 
 use std::fs;
 use std::path::Path;
@@ -14,18 +16,31 @@ use tracer::{Limit, TraceOptions, engine_named, trace};
 /// How often each is run.
 const RUNS: usize = 5;
 
+/// A program that keeps nothing but the interpreter at work.
+macro_rules! python {
+    ($steps:literal) => {
+        concat!("x = 0\nfor i in range(", $steps, "):\n    x += i * i % 7\nprint(x)")
+    };
+}
+
 /// Name in the table, how often it runs for one measurement (the kernel counts time in hundredths of seconds), and command, of which the
 /// first word is a path in `workloads` or a program in PATH.
 const PROGRAMS: &[(&str, u32, &[&str])] = &[
-    ("FFT, 2^22 points, 4 threads", 1, &["fft/fft", "-p", "4", "-m", "22"]),
-    ("radix sort, 32 million keys, 4 threads", 1, &["radix/radix", "-p", "4", "-n", "32000000"]),
-    ("Mandelbrot, OpenMP, 4 threads", 1, &["mandelbrot/mandelbrot", "-p", "4", "-n", "1000", "-i", "1000"]),
-    ("Python, a loop", 1, &["python3", "-c", PYTHON]),
+    ("FFT, 2^24 points, 4 threads", 1, &["fft/fft", "-p", "4", "-m", "24"]),
+    ("radix sort, 128 million keys, 4 threads", 1, &["radix/radix", "-p", "4", "-n", "128000000"]),
+    ("Mandelbrot, 2000 x 2000, 4 threads", 1, &["mandelbrot/mandelbrot", "-p", "4", "-n", "2000", "-i", "1000"]),
+    ("Python, a loop of 20 million", 1, &["python3", "-c", python!("20000000")]),
     ("true", 10, &["true"]),
 ];
 
-/// Nothing but the interpreter at work.
-const PYTHON: &str = "x = 0\nfor i in range(9000000):\n    x += i * i % 7\nprint(x)";
+/// The same, smaller.
+const SMALL: &[(&str, u32, &[&str])] = &[
+    ("FFT, 2^22 points, 4 threads", 1, &["fft/fft", "-p", "4", "-m", "22"]),
+    ("radix sort, 32 million keys, 4 threads", 1, &["radix/radix", "-p", "4", "-n", "32000000"]),
+    ("Mandelbrot, 1000 x 1000, 4 threads", 1, &["mandelbrot/mandelbrot", "-p", "4", "-n", "1000", "-i", "1000"]),
+    ("Python, a loop of 5 million", 1, &["python3", "-c", python!("5000000")]),
+    ("true", 10, &["true"]),
+];
 
 /// CPU seconds of this process and of its children that have ended, as the kernel counts them (in hundredths).
 fn cpu_time() -> f64 {
@@ -102,9 +117,11 @@ fn main() -> ExitCode {
         "program", "native s", "discarded", "written", "peak MiB", "instructions", "bytes each", "memory", "bytes each"
     );
     // Cargo adds words of its own.
-    let wanted = arguments.iter().find(|word| !word.starts_with('-'));
+    let mut words = arguments.iter().filter(|word| !word.starts_with('-')).peekable();
+    let programs = if words.next_if(|word| *word == "small").is_some() { SMALL } else { PROGRAMS };
+    let wanted = words.next();
     for &(name, repeats, command) in
-        PROGRAMS.iter().filter(|(name, ..)| wanted.is_none_or(|word| name.contains(word.as_str())))
+        programs.iter().filter(|(name, ..)| wanted.is_none_or(|word| name.contains(word.as_str())))
     {
         let mut command: Vec<String> = command.iter().map(|&word| word.to_owned()).collect();
         if command[0].contains('/') {
