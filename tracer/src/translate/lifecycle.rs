@@ -302,6 +302,9 @@ impl Session<'_> {
             Exit::Exited(status) => ThreadExit::Exited(status),
             Exit::Signalled(signal) => ThreadExit::Killed(signal),
         };
+        if self.threads.get(&tid).is_some_and(|thread| !thread.ended) {
+            self.settle_unseen_end(tid);
+        }
         self.end_thread(tid, thread_exit);
         self.stillborn(tid, thread_exit);
         self.births.remove(&tid);

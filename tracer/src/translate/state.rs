@@ -220,7 +220,9 @@ impl Session<'_> {
             self.carry_forward(tid, registers);
             return Err(gone.into());
         }
-        self.hold(tid, false);
+        if let Some(thread) = self.threads.get_mut(&tid) {
+            thread.held = false;
+        }
         Ok(true)
     }
 
@@ -280,15 +282,21 @@ impl Session<'_> {
         Ok(())
     }
 
-    fn hold(&mut self, tid: Tid, held: bool) {
-        if let Some(thread) = self.threads.get_mut(&tid) {
-            thread.held = held;
+    /// A thread is gone that has not been seen to end: it was killed while it was stopped, went on to the stop at its end, and that was the stop
+    /// which it was told to go on from. So it has run nothing since the stop before.
+    pub(super) fn settle_unseen_end(&mut self, tid: Tid) {
+        if let Some(registers) = self.threads.get_mut(&tid).and_then(|thread| thread.let_go_with.take()) {
+            self.carry_forward(tid, registers);
         }
+        self.drain(tid);
     }
 
     /// Lets a thread go on.
     pub(super) fn resume(&mut self, tid: Tid, signal: i32) {
-        self.hold(tid, false);
+        if let Some(thread) = self.threads.get_mut(&tid) {
+            let held = std::mem::replace(&mut thread.held, false);
+            thread.let_go_with = if held { None } else { ptrace::registers(tid).ok() };
+        }
         // Fails only when the thread has been killed; its end will be reported.
         let _ = ptrace::resume(tid, signal);
     }

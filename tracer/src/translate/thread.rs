@@ -3,7 +3,7 @@
 use trace_format::ThreadId;
 
 use super::expand::Stream;
-use crate::ptrace::SignalInfo;
+use crate::ptrace::{Registers, SignalInfo};
 
 /// A thread of the program.
 pub struct Thread {
@@ -13,6 +13,8 @@ pub struct Thread {
     pub pointer: u64,
     /// Whether we hold its registers: its own are out of date, or are not those of translated code. While it runs it is false.
     pub held: bool,
+    /// The registers with which it was let go last, when they were those of translated code and its place for records follows from them.
+    pub let_go_with: Option<Registers>,
     /// Those of the vital signals that the program believes blocked.
     pub hidden_mask: u64,
     /// Signals that came while the program believed them blocked.
@@ -37,6 +39,7 @@ impl Thread {
             slot,
             pointer,
             held: true,
+            let_go_with: None,
             hidden_mask,
             deferred: Vec::new(),
             gs_base: 0,
