@@ -9,6 +9,7 @@ use nix::libc;
 
 use super::Session;
 use super::layout::{PAGE, slot};
+use super::processes::running;
 use super::remote::{self, Lost, Result};
 use crate::ptrace::{self, Address, Registers, Tid};
 
@@ -26,7 +27,7 @@ impl Session<'_> {
     pub(super) fn write_to_code(&mut self, tid: Tid) -> Result<bool> {
         let info = ptrace::signal_info(tid)?;
         let page = info.address() & !(PAGE - 1);
-        let Some(translator) = self.translator.as_mut() else { return Ok(false) };
+        let Ok(translator) = self.translator_mut(tid) else { return Ok(false) };
         if info.code() != NOT_ALLOWED || !translator.code.protected_once.contains(&page) {
             return Ok(false);
         }
@@ -48,7 +49,7 @@ impl Session<'_> {
 
     /// Gives up what was translated from the memory that a protected page shows, and lets the program write to it.
     fn lift(&mut self, tid: Tid, page: u64) -> Result<()> {
-        let translator = self.translator.as_mut().ok_or(Lost::Gone)?;
+        let translator = self.translator_mut(tid)?;
         let Some(protected) = translator.code.protected.get(&page) else { return Ok(()) };
         let arguments = [page, PAGE, protected.allowed, 0, 0, 0];
         remote::call(tid, translator.space.syscall_at, libc::SYS_mprotect, arguments)?;
@@ -58,7 +59,7 @@ impl Session<'_> {
 
     /// Lifts the protection of all of this memory: what is mapped elsewhere shall be mapped as the program knows it.
     pub(super) fn lift_within(&mut self, tid: Tid, start: u64, length: u64) -> Result<()> {
-        let translator = self.translator.as_ref().ok_or(Lost::Gone)?;
+        let translator = self.translator(tid)?;
         for page in translator.code.protected_in(&[(start, length)]) {
             self.lift(tid, page)?;
         }
@@ -76,7 +77,7 @@ impl Session<'_> {
     /// A system call, made by the instruction at `call`, has ended with `EFAULT`. Where a buffer of it lies in protected pages, it is made again.
     pub(super) fn call_faulted(&mut self, tid: Tid, call: u64) -> Result<()> {
         let registers = ptrace::registers(tid)?;
-        let (Some(thread), Some(translator)) = (self.threads.get_mut(&tid), self.translator.as_ref()) else {
+        let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid) else {
             return Err(Lost::Gone);
         };
         let number = translator.space.value(thread.slot, slot::NUMBER);
@@ -95,7 +96,7 @@ impl Session<'_> {
 
     /// Lifts the protection of the buffers of a system call. False when none was protected.
     fn lift_for_call(&mut self, tid: Tid, number: u64, registers: &Registers) -> Result<bool> {
-        let translator = self.translator.as_ref().ok_or(Lost::Gone)?;
+        let translator = self.translator(tid)?;
         if translator.code.protected.is_empty() {
             return Ok(false);
         }

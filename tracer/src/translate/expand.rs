@@ -70,7 +70,7 @@ pub struct Stream {
     /// Its number in the trace.
     pub id: ThreadId,
     /// Its process.
-    process: Tid,
+    pub process: Tid,
     /// The stack pointer here.
     pub sp: u64,
     /// The bases of fs and gs.
@@ -116,8 +116,31 @@ pub struct Expander {
     values: Vec<u64>,
     /// How many more instructions may be written: what comes after them is left out.
     pub left: u64,
-    /// The clock when the recording began.
+    clock: Clock,
+}
+
+/// The processor's clock, from the start of the recording on.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
     epoch: u64,
+}
+
+impl Clock {
+    /// The recording begins now.
+    #[must_use]
+    pub fn start() -> Clock {
+        Clock { epoch: ptrace::timestamp() }
+    }
+
+    /// The time now, as a number of events.
+    #[must_use]
+    pub fn now(self) -> u64 {
+        self.time(ptrace::timestamp())
+    }
+
+    fn time(self, clock: u64) -> u64 {
+        clock.saturating_sub(self.epoch)
+    }
 }
 
 fn wide(words: &[u32], byte: u32) -> u64 {
@@ -126,9 +149,9 @@ fn wide(words: &[u32], byte: u32) -> u64 {
 }
 
 impl Expander {
-    /// The recording begins now.
+    /// No path has been met.
     #[must_use]
-    pub fn new() -> Expander {
+    pub fn new(clock: Clock) -> Expander {
         Expander {
             known: Vec::new(),
             places: Vec::new(),
@@ -139,7 +162,7 @@ impl Expander {
             sps: Vec::new(),
             values: Vec::new(),
             left: u64::MAX,
-            epoch: ptrace::timestamp(),
+            clock,
         }
     }
 
@@ -147,16 +170,6 @@ impl Expander {
     pub fn clear(&mut self) {
         (self.known, self.places, self.plain) = (Vec::new(), Vec::new(), Vec::new());
         self.recipes.clear();
-    }
-
-    /// The time now, as a number of events.
-    #[must_use]
-    pub fn now(&self) -> u64 {
-        self.time(ptrace::timestamp())
-    }
-
-    fn time(&self, clock: u64) -> u64 {
-        clock.saturating_sub(self.epoch)
     }
 
     /// Writes what the records say.
@@ -171,7 +184,7 @@ impl Expander {
                     record::ENTER_LEN / 4
                 }
                 record::LEAVE => {
-                    recorder.set_time(self.time(wide(rest, 8)));
+                    recorder.set_time(self.clock.time(wide(rest, 8)));
                     if stream.transferred {
                         leave(stream, wide(rest, 32), wide(rest, 16), wide(rest, 24), recorder);
                     }
@@ -180,7 +193,7 @@ impl Expander {
                 record::FUTEX => {
                     let waited = wide(rest, 24).cast_signed() != -11;
                     if super::syscalls::is_futex_wait(rest[1]) && waited {
-                        recorder.set_time(self.time(wide(rest, 8)));
+                        recorder.set_time(self.clock.time(wide(rest, 8)));
                         recorder.futex_wait(stream.id, wide(rest, 16));
                     }
                     record::FUTEX_LEN / 4
@@ -245,7 +258,7 @@ impl Expander {
         };
         // The clock takes as long as all else that is done with a path.
         if stream.transferred && stream.sp > stream.sync.safe_up_to() {
-            recorder.set_time(self.now());
+            recorder.set_time(self.clock.now());
             leave(stream, known.start, stream.sp, 0, recorder);
         }
         let length = record::path_len(known.values) / 4;
@@ -343,7 +356,7 @@ impl Expander {
         if !stream.transferred {
             return;
         }
-        recorder.set_time(self.time(wide(words, 8)));
+        recorder.set_time(self.clock.time(wide(words, 8)));
         leave(stream, pc, sp, 0, recorder);
         match role {
             Role::SetsTeamSize(size) => stream.team_size = size.value(&registers, 0),

@@ -7,6 +7,7 @@ use super::Session;
 use super::expand::Stream;
 use super::layout::BUFFER_LEN;
 use super::mapper::SetUpError;
+use super::processes::running;
 use super::program_code::ProgramCode;
 use super::remote::{self, Lost, Result};
 use super::space::Space;
@@ -29,7 +30,7 @@ impl Session<'_> {
         let main = self.main;
         let id = self.recorder.reserve_thread();
         let Ok(registers) = ptrace::registers(main) else { return Ok(()) };
-        self.recorder.set_time(self.expander.now());
+        self.recorder.set_time(self.clock.now());
         self.recorder.start_thread(id, None, main.0, registers.rsp);
         if let Some(limit @ Limit::Instructions(0)) = self.options.limit {
             self.stop_recording(format!("{limit} was reached"));
@@ -73,10 +74,10 @@ impl Session<'_> {
         let mut translator = Translator::new(code, space, self.options.memory);
         let slot = translator.space.take_slot(tid)?.ok_or(Lost::Gone)?;
         let pointer = translator.space.buffer(slot);
-        self.translator = Some(translator);
+        let space = self.processes.begin(tid, translator, self.clock);
         stream.sp = registers.rsp;
         stream.segments = [registers.fs_base, 0];
-        let thread = Thread::new(slot, pointer, 0, stream, self.recording);
+        let thread = Thread { recording: self.recording, ..Thread::new(space, slot, pointer, stream) };
         self.threads.insert(tid, thread);
         self.beginning.remove(&tid);
         self.refresh_modules(tid);
@@ -88,17 +89,15 @@ impl Session<'_> {
     /// The process has become another program; `tid` is the only thread left, with the number of the process.
     pub(super) fn exec(&mut self, tid: Tid) -> Result<()> {
         let former = ptrace::event_message(tid).map_or(tid, |message| Tid(message as i32));
-        if let Some(thread) = self.threads.get_mut(&former)
-            && let Some(translator) = &self.translator
-        {
+        if let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, former) {
             thread.pointer = translator.space.value(thread.slot, super::layout::slot::POINTER);
             self.drain(former);
         }
-        let Some(thread) = self.threads.remove(&former) else { return Ok(()) };
-        let others: Vec<Tid> = self.threads.keys().copied().collect();
+        let Some(thread) = self.forget_thread(former) else { return Ok(()) };
+        let others: Vec<Tid> = self.threads.iter().filter(|(_, other)| other.process == tid).map(|(t, _)| *t).collect();
         for other in others {
             self.end_thread(other, ThreadExit::Replaced);
-            self.threads.remove(&other);
+            self.forget_thread(other);
         }
         let Ok(registers) = ptrace::registers(tid) else { return Ok(()) };
         let mut stream = Stream::new(thread.stream.id, tid, registers.rsp);
@@ -107,10 +106,7 @@ impl Session<'_> {
             self.recorder.event(stream.id, Event::Exec);
             self.recorder.event(stream.id, Event::SetSp(registers.rsp));
         }
-        self.translator = None;
-        self.expander.clear();
-        self.actions.clear();
-        self.exec_thread = None;
+        self.processes.end(tid);
         match self.begin_image(tid, stream) {
             Ok(()) => Ok(()),
             Err(SetUpError::Lost(lost)) => Err(lost),
@@ -141,9 +137,9 @@ impl Session<'_> {
             return Ok(());
         };
         let mut registers = ptrace::registers(tid)?;
-        let mut stream = Stream::new(birth.id, self.main, registers.rsp);
+        let mut stream = Stream::new(birth.id, birth.process, registers.rsp);
         stream.segments = [registers.fs_base, 0];
-        let translator = self.translator.as_mut().ok_or(Lost::Gone)?;
+        let translator = &mut self.processes.space_mut(birth.space).ok_or(Lost::Gone)?.translator;
         let Some(slot) = translator.space.take_slot(tid)? else {
             // There is no way on for a thread without a slot.
             self.stop_recording("the program has more than 16384 threads: use --engine step".to_owned());
@@ -153,12 +149,15 @@ impl Session<'_> {
         let pointer = translator.space.buffer(slot);
         // Until here the thread may be lost, and its birth then is all that is known of it.
         self.births.remove(&tid);
-        let (hidden_mask, recording) = (birth.hidden_mask, self.recording && !birth.ended);
-        if recording {
-            self.recorder.set_time(self.expander.now());
+        let thread = Thread {
+            hidden_mask: birth.hidden_mask,
+            recording: self.recording && !birth.ended,
+            ..Thread::new(birth.space, slot, pointer, stream)
+        };
+        if thread.recording {
+            self.recorder.set_time(self.clock.now());
             self.recorder.start_thread(birth.id, Some(birth.parent), tid.0, registers.rsp);
         }
-        let thread = Thread::new(slot, pointer, hidden_mask, stream, recording);
         self.threads.insert(tid, thread);
         (registers.rip, registers.rcx) = (birth.next, birth.next);
         self.run_at(tid, &registers)?;
@@ -169,7 +168,7 @@ impl Session<'_> {
     /// A process that is not recorded goes on by itself, with the program's own code and registers.
     fn let_go(&mut self, tid: Tid, release: Release) -> Result<()> {
         let mut registers = ptrace::registers(tid)?;
-        let translator = self.translator.as_ref().ok_or(Lost::Gone)?;
+        let translator = self.translator_in(release.space)?;
         (registers.rip, registers.rcx) = (release.next, release.next);
         if release.own_memory {
             for (&page, protected) in &translator.code.protected {
@@ -190,11 +189,12 @@ impl Session<'_> {
     /// Processes whose maker was killed before it could announce them go on by themselves.
     fn let_orphans_go(&mut self) {
         for tid in std::mem::take(&mut self.early) {
-            let (Ok(registers), Some(translator)) = (ptrace::registers(tid), &self.translator) else { continue };
+            let Ok(registers) = ptrace::registers(tid) else { continue };
+            let Some((space, translator)) = self.processes.last() else { continue };
             // It still has the slot of the thread that made it.
             let slot = translator.space.slot_at(registers.gs_base);
             let next = translator.space.value(slot, super::layout::slot::NEXT);
-            self.release.insert(tid, Release { hidden_mask: 0, own_memory: true, gs_base: 0, next });
+            self.release.insert(tid, Release { space, hidden_mask: 0, own_memory: true, gs_base: 0, next });
             self.stopped(tid, Stop::Event { event: super::stops::EVENT_STOP, signal: libc::SIGTRAP });
         }
     }
@@ -207,20 +207,18 @@ impl Session<'_> {
         }
         let child = Tid(ptrace::event_message(tid)? as i32);
         let flags = clone_flags(tid, &ptrace::registers(tid)?);
-        let thread = self.threads.get_mut(&tid).ok_or(Lost::Gone)?;
-        let hidden_mask = thread.hidden_mask;
-        let translator = self.translator.as_ref().ok_or(Lost::Gone)?;
+        let (thread, translator) = running(&mut self.threads, &mut self.processes, tid).ok_or(Lost::Gone)?;
+        let Thread { process, space, hidden_mask, .. } = *thread;
         let next = translator.space.value(thread.slot, super::layout::slot::NEXT);
         if flags & libc::CLONE_THREAD as u64 != 0 {
             let id = self.recorder.reserve_thread();
-            self.births.insert(child, Birth { id, parent: thread.stream.id, hidden_mask, next, ended: false });
+            let parent = thread.stream.id;
+            self.births.insert(child, Birth { process, space, id, parent, hidden_mask, next, ended: false });
         } else {
             let own_memory = flags & libc::CLONE_VM as u64 == 0;
             let gs_base = thread.gs_base;
-            self.release.insert(child, Release { hidden_mask, own_memory, gs_base, next });
-            if let Some(translator) = &self.translator {
-                thread.pointer = translator.space.value(thread.slot, super::layout::slot::POINTER);
-            }
+            self.release.insert(child, Release { space, hidden_mask, own_memory, gs_base, next });
+            thread.pointer = translator.space.value(thread.slot, super::layout::slot::POINTER);
             let id = thread.stream.id;
             self.drain(tid);
             self.store_pointer(tid);
@@ -237,7 +235,7 @@ impl Session<'_> {
 
     /// A thread in a system call takes its record pointer from its slot afterwards.
     fn store_pointer(&mut self, tid: Tid) {
-        if let (Some(thread), Some(translator)) = (self.threads.get(&tid), &self.translator) {
+        if let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid) {
             translator.space.set_value(thread.slot, super::layout::slot::POINTER, thread.pointer);
         }
     }
@@ -259,13 +257,22 @@ impl Session<'_> {
         self.resume(tid, 0);
     }
 
+    /// A thread is gone, or has become another program: its slot is free.
+    fn forget_thread(&mut self, tid: Tid) -> Option<Thread> {
+        let thread = self.threads.remove(&tid)?;
+        if let Some(space) = self.processes.space_mut(thread.space) {
+            space.translator.space.give_slot_back(thread.slot);
+        }
+        Some(thread)
+    }
+
     /// Whether a thread that ends with status 0 was removed by another thread's `execve`: somebody makes that call, and nobody one that ends threads.
     fn is_replaced(&self, tid: Tid) -> bool {
-        let Some(translator) = &self.translator else { return false };
+        let (Some(thread), Ok(translator)) = (self.threads.get(&tid), self.translator(tid)) else { return false };
         let number = |thread: &Thread| translator.space.value(thread.slot, super::layout::slot::NUMBER).cast_signed();
-        let leaves = self.threads.get(&tid).is_some_and(|thread| number(thread) == libc::SYS_exit);
-        let others = || self.threads.values().filter(|thread| !thread.ended).map(number);
-        !leaves
+        let of_process = |other: &&Thread| !other.ended && other.process == thread.process;
+        let others = || self.threads.values().filter(of_process).map(number);
+        number(thread) != libc::SYS_exit
             && others().any(|call| call == libc::SYS_execve || call == libc::SYS_execveat)
             && !others().any(|call| call == libc::SYS_exit_group)
     }
@@ -273,13 +280,13 @@ impl Session<'_> {
     /// Writes a thread's end. Nothing when that was done before.
     pub(super) fn end_thread(&mut self, tid: Tid, exit: ThreadExit) {
         if let Some(id) = self.beginning.remove(&tid) {
-            self.recorder.set_time(self.expander.now());
+            self.recorder.set_time(self.clock.now());
             self.recorder.end_thread(id, exit);
         }
         if let Some(thread) = self.threads.get_mut(&tid)
             && std::mem::take(&mut thread.recording)
         {
-            self.recorder.set_time(self.expander.now());
+            self.recorder.set_time(self.clock.now());
             self.recorder.end_thread(thread.stream.id, exit);
         }
     }
@@ -290,7 +297,7 @@ impl Session<'_> {
             && !std::mem::replace(&mut birth.ended, true)
         {
             let birth = *birth;
-            self.recorder.set_time(self.expander.now());
+            self.recorder.set_time(self.clock.now());
             self.recorder.start_thread(birth.id, Some(birth.parent), tid.0, 0);
             self.recorder.end_thread(birth.id, exit);
         }
@@ -308,10 +315,9 @@ impl Session<'_> {
         self.end_thread(tid, thread_exit);
         self.stillborn(tid, thread_exit);
         self.births.remove(&tid);
-        if let Some(thread) = self.threads.remove(&tid)
-            && let Some(translator) = &mut self.translator
-        {
-            translator.space.give_slot_back(thread.slot);
+        self.forget_thread(tid);
+        if !self.threads.is_empty() {
+            self.processes.end(tid);
         }
         self.early.remove(&tid);
         self.release.remove(&tid);

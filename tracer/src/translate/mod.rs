@@ -24,6 +24,7 @@ mod mapper;
 mod outside;
 mod packed;
 mod plan;
+mod processes;
 mod program_code;
 mod remote;
 mod renewal;
@@ -51,9 +52,10 @@ use crate::modules::Images;
 use crate::program::Program;
 use crate::ptrace::{self, ProcessHandle, Stop, Tid};
 use crate::recorder::Recorder;
-use expand::Expander;
+use expand::Clock;
+use processes::{Processes, SpaceId, running};
+use remote::Lost;
 use renewal::Moments;
-use signals::Action;
 use thread::{Birth, Release, Thread};
 use translator::Translator;
 
@@ -135,14 +137,12 @@ fn abandon(main: Tid, handle: Option<&ProcessHandle>) {
 struct Session<'a> {
     options: &'a TraceOptions,
     recorder: Recorder,
-    expander: Expander,
+    clock: Clock,
     images: Images,
     main: Tid,
     threads: FxHashMap<Tid, Thread>,
-    /// Translations of the program; none before it begins, and between two programs.
-    translator: Option<Translator>,
-    /// What the program does at signals.
-    actions: FxHashMap<i32, Action>,
+    /// Their processes, with the translations of each; none before a program begins.
+    processes: Processes,
     /// Threads whose start is written, and in which a program begins: they are not among `threads` yet.
     beginning: FxHashMap<Tid, ThreadId>,
     /// Announced, not yet stopped.
@@ -155,7 +155,6 @@ struct Session<'a> {
     met: VecDeque<(Tid, Stop)>,
     /// Whether instructions are still recorded.
     recording: bool,
-    exec_thread: Option<Tid>,
     exit: Option<Exit>,
     stopped_early: Option<String>,
     warnings: Vec<String>,
@@ -163,8 +162,6 @@ struct Session<'a> {
     words: Vec<u32>,
     /// When translations are thrown away without need.
     moments: Moments,
-    /// How many stops were handled since translations were thrown away.
-    stops_since: usize,
     translation: TranslationUse,
 }
 
@@ -173,27 +170,40 @@ impl<'a> Session<'a> {
         Session {
             options,
             recorder,
-            expander: Expander::new(),
+            clock: Clock::start(),
             images: Images::default(),
             main,
             threads: FxHashMap::default(),
-            translator: None,
-            actions: FxHashMap::default(),
+            processes: Processes::default(),
             beginning: FxHashMap::default(),
             births: FxHashMap::default(),
             early: FxHashSet::default(),
             release: FxHashMap::default(),
             met: VecDeque::new(),
             recording: true,
-            exec_thread: None,
             exit: None,
             stopped_early: None,
             warnings: Vec::new(),
             words: Vec::new(),
             moments: Moments::new(options.translation.thrown_away_at_random),
-            stops_since: 0,
             translation: TranslationUse::default(),
         }
+    }
+
+    /// The translations that a thread runs.
+    fn translator(&self, tid: Tid) -> remote::Result<&Translator> {
+        let thread = self.threads.get(&tid).ok_or(Lost::Gone)?;
+        self.translator_in(thread.space)
+    }
+
+    /// The same, to be changed.
+    fn translator_mut(&mut self, tid: Tid) -> remote::Result<&mut Translator> {
+        running(&mut self.threads, &mut self.processes, tid).map(|(_, translator)| translator).ok_or(Lost::Gone)
+    }
+
+    /// The translations of an address space.
+    fn translator_in(&self, space: SpaceId) -> remote::Result<&Translator> {
+        self.processes.space(space).map(|space| &space.translator).ok_or(Lost::Gone)
     }
 
     /// Handles stops until nobody is left.
@@ -224,8 +234,8 @@ impl<'a> Session<'a> {
     /// From now on the program runs without being recorded.
     fn stop_recording(&mut self, reason: String) {
         self.recording = false;
-        if let Some(translator) = &mut self.translator {
-            translator.space.room = layout::BUFFER_LEN;
+        for space in self.processes.spaces_mut() {
+            space.translator.space.room = layout::BUFFER_LEN;
         }
         self.stopped_early.get_or_insert(reason);
         let mut tids: Vec<Tid> = self.threads.keys().copied().collect();

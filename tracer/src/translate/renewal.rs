@@ -1,6 +1,6 @@
-//! Throwing all translations away, when they have taken as much memory as they may.
+//! Throwing all translations of an address space away, when they have taken as much memory as they may.
 //!
-//! Every thread is brought *to rest*: to a place between two instructions of the program, with all that it has recorded written to the
+//! Every thread in it is brought *to rest*: to a place between two instructions of the program, with all that it has recorded written to the
 //! trace, at a trap that stays. A thread that waits in the kernel is left there: the instruction behind its call stays too, and is told to go to that
 //! trap. Then nothing refers to a translation any more, and the program starts anew with what each thread comes to next.
 
@@ -13,12 +13,14 @@ use nix::libc;
 use super::Session;
 use super::expansions::SYSCALL_LEN;
 use super::layout::slot;
+use super::processes::{SpaceId, running};
 use super::remote::{Lost, Result, VITAL};
 use super::signals::is_fault;
 use super::space::Landing;
 use super::state::last_path;
 use super::stops::EVENT_STOP;
 use super::superblock::Superblock;
+use super::thread::Thread;
 use crate::ptrace::{self, ProcessHandle, Registers, Stop, Tid};
 
 /// So many stops of each thread are handled at least before all is thrown away again: a thread that needs more code for its next few
@@ -78,25 +80,28 @@ struct HeldBack {
 impl Session<'_> {
     /// Throws all translations away when it is time to. Stops that are to be handled are in `met`.
     pub(super) fn renew_when_full(&mut self, next: (Tid, Stop)) -> Option<(Tid, Stop)> {
-        let Some(translator) = &self.translator else { return Some(next) };
+        let Some(id) = self.threads.get(&next.0).map(|thread| thread.space) else { return Some(next) };
+        let Some(space) = self.processes.space_mut(id) else { return Some(next) };
         let used = &mut self.translation;
-        used.most_code = used.most_code.max(translator.space.code_len());
-        used.most_bookkeeping = used.most_bookkeeping.max(translator.held());
-        self.stops_since += 1;
-        let full = translator.is_full(self.options.translation) && self.stops_since > STOPS_EACH * self.threads.len();
+        used.most_code = used.most_code.max(space.translator.space.code_len());
+        used.most_bookkeeping = used.most_bookkeeping.max(space.translator.held());
+        space.stops_since += 1;
+        let threads = || self.threads.values().filter(|thread| thread.space == id).count();
+        let full = space.translator.is_full(self.options.translation) && space.stops_since > STOPS_EACH * threads();
         if !full && !self.moments.now() {
             return Some(next);
         }
-        self.stops_since = 0;
+        space.stops_since = 0;
         used.renewals += 1;
         self.met.push_front(next);
-        self.renew();
+        self.renew(id);
         self.met.pop_front()
     }
 
-    fn renew(&mut self) {
-        let Some(away) = self.stop_all() else { return };
-        let mut tids: Vec<Tid> = self.threads.iter().filter(|(_, t)| !t.ended).map(|(&tid, _)| tid).collect();
+    fn renew(&mut self, space: SpaceId) {
+        let Some(away) = self.stop_all(space) else { return };
+        let in_space = |thread: &Thread| !thread.ended && thread.space == space;
+        let mut tids: Vec<Tid> = self.threads.iter().filter(|(_, t)| in_space(t)).map(|(&tid, _)| tid).collect();
         tids.sort_unstable();
         let (mut resumable, mut calls) = (Vec::new(), Vec::new());
         for tid in tids {
@@ -112,10 +117,10 @@ impl Session<'_> {
                 }
                 Err(Lost::Gone) => {}
                 Err(Lost::Stopped(Stop::Event { event: libc::PTRACE_EVENT_EXIT, .. })) => self.exiting(tid),
-                Err(Lost::Stopped(_) | Lost::NoRoom) => return self.give_program_up(),
+                Err(Lost::Stopped(_) | Lost::NoRoom) => return self.give_program_up(tid),
             }
         }
-        self.forget_translations();
+        self.forget_translations(space);
         for (tid, held) in calls {
             self.record_again(tid, held);
         }
@@ -125,23 +130,29 @@ impl Session<'_> {
     }
 
     /// A thread cannot be brought out of code that is to be thrown away.
-    fn give_program_up(&mut self) {
+    fn give_program_up(&mut self, tid: Tid) {
         self.stop_recording("a thread could not be brought out of its translation: use --engine step".to_owned());
-        if let Ok(process) = ProcessHandle::open(self.main) {
+        self.kill_process_of(tid);
+    }
+
+    /// Ends the process of a thread that has no way on.
+    pub(super) fn kill_process_of(&mut self, tid: Tid) {
+        let process = self.threads.get(&tid).map_or(tid, |thread| thread.process);
+        if let Ok(process) = ProcessHandle::open(process) {
             let _ = process.send(libc::SIGKILL);
         }
     }
 
-    fn forget_translations(&mut self) {
-        if let Some(translator) = &mut self.translator {
-            translator.forget_all();
+    fn forget_translations(&mut self, space: SpaceId) {
+        if let Some(space) = self.processes.space_mut(space) {
+            space.translator.forget_all();
+            space.expander.clear();
         }
-        self.expander.clear();
     }
 
-    /// Stops every thread that is not stopped yet, and returns those that are in the kernel and will stop before they come back. None when the
-    /// program has become another in the meantime.
-    fn stop_all(&mut self) -> Option<Vec<Tid>> {
+    /// Stops every thread of an address space that is not stopped yet, and returns those that are in the kernel and will stop before they come
+    /// back. None when the program has become another in the meantime.
+    fn stop_all(&mut self, space: SpaceId) -> Option<Vec<Tid>> {
         while let Ok(Some(stop)) = ptrace::wait_any(false) {
             self.met.push_back(stop);
         }
@@ -151,7 +162,7 @@ impl Session<'_> {
         let stopped: Vec<Tid> = self.met.iter().map(|(tid, _)| *tid).collect();
         let mut waited_for = Vec::new();
         for (&tid, thread) in &mut self.threads {
-            if !thread.ended && !stopped.contains(&tid) && ptrace::interrupt(tid).is_ok() {
+            if thread.space == space && !thread.ended && !stopped.contains(&tid) && ptrace::interrupt(tid).is_ok() {
                 thread.interrupted = true;
                 waited_for.push(tid);
             }
@@ -219,12 +230,13 @@ impl Session<'_> {
     /// Where a thread is that does not stop though it was asked to.
     fn whereabouts(&self, tid: Tid) -> Whereabouts {
         // "running", or the call's number, six arguments, stack pointer and pc.
-        let Ok(text) = fs::read_to_string(format!("/proc/{}/task/{tid}/syscall", self.main)) else {
+        let Some(thread) = self.threads.get(&tid) else { return Whereabouts::Gone };
+        let Ok(text) = fs::read_to_string(format!("/proc/{}/task/{tid}/syscall", thread.process)) else {
             return Whereabouts::Gone;
         };
         let words: Vec<&str> = text.split_whitespace().collect();
         let pc = words.last().and_then(|pc| u64::from_str_radix(pc.trim_start_matches("0x"), 16).ok());
-        let landing = |pc| self.translator.as_ref()?.space.landing(pc);
+        let landing = |pc| self.translator(tid).ok()?.space.landing(pc);
         match pc.and_then(landing) {
             Some(Landing::After) if words.len() == 9 => Whereabouts::InCall,
             _ => Whereabouts::Unknown,
@@ -234,7 +246,7 @@ impl Session<'_> {
     /// Brings a stopped thread to rest.
     fn put_to_rest(&mut self, tid: Tid) -> Result<Resting> {
         let registers = ptrace::registers(tid)?;
-        let translator = self.translator.as_ref().ok_or(Lost::Gone)?;
+        let translator = self.translator(tid)?;
         if translator.space.landing(registers.rip) == Some(Landing::After) {
             // A signal that it stopped for has ended the call as well.
             if !self.is_met(tid) {
@@ -242,10 +254,11 @@ impl Session<'_> {
             }
             return self.rest_in_call(tid);
         }
+        let at_trap = translator.trap(registers.rip.wrapping_sub(1)).is_some();
         let mut group_stopped = false;
         match take(&mut self.met, tid) {
             // The instruction that raised it runs again.
-            Some(Stop::Signal(libc::SIGTRAP)) if translator.trap(registers.rip.wrapping_sub(1)).is_some() => {
+            Some(Stop::Signal(libc::SIGTRAP)) if at_trap => {
                 ptrace::set_registers(tid, &Registers { rip: registers.rip - 1, ..registers })?;
             }
             Some(Stop::Signal(libc::SIGSEGV)) if self.guard_hit(tid)? => {}
@@ -261,7 +274,7 @@ impl Session<'_> {
         }
         let mut registers = self.settle(tid)?;
         self.drain(tid);
-        let (Some(thread), Some(translator)) = (self.threads.get(&tid), self.translator.as_ref()) else {
+        let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid) else {
             return Err(Lost::Gone);
         };
         let space = &translator.space;
@@ -280,7 +293,7 @@ impl Session<'_> {
     }
 
     fn rest_in_call(&mut self, tid: Tid) -> Result<Resting> {
-        let (Some(thread), Some(translator)) = (self.threads.get_mut(&tid), self.translator.as_ref()) else {
+        let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid) else {
             return Err(Lost::Gone);
         };
         let space = &translator.space;
@@ -299,7 +312,7 @@ impl Session<'_> {
 
     /// Records again what was held back.
     fn record_again(&mut self, tid: Tid, held: Option<HeldBack>) {
-        let (Some(thread), Some(translator)) = (self.threads.get_mut(&tid), self.translator.as_mut()) else { return };
+        let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid) else { return };
         if let Some(HeldBack { path, mut words }) = held {
             words[0] = translator.adopt(path);
             let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -311,7 +324,7 @@ impl Session<'_> {
 
     /// Makes a system call again that has ended only because we stopped its thread.
     pub(super) fn retry_call(&mut self, tid: Tid) -> Result<()> {
-        let (Some(thread), Some(translator)) = (self.threads.get_mut(&tid), self.translator.as_ref()) else {
+        let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid) else {
             return Ok(());
         };
         if !std::mem::take(&mut thread.interrupted) {

@@ -8,6 +8,7 @@ use nix::libc;
 use trace_format::{Event, Pc};
 
 use super::Session;
+use super::processes::running;
 use super::remote::{self, Lost, Result, VITAL};
 use super::syscalls::SA_NODEFER;
 use crate::ptrace::{self, Address, Registers, SignalInfo, Stop, Tid};
@@ -77,7 +78,8 @@ pub fn is_fault(signal: i32, info: &SignalInfo) -> bool {
 impl Session<'_> {
     /// A signal comes to a thread that is stopped for it, or for a trap.
     pub(super) fn deliver(&mut self, tid: Tid, signal: i32, mut info: SignalInfo) -> Result<()> {
-        let action = self.actions.get(&signal).copied();
+        let process = self.threads.get(&tid).ok_or(Lost::Gone)?.process;
+        let action = self.processes.action(process, signal);
         let fault = is_fault(signal, &info);
         if action.is_some_and(|action| action.handler == libc::SIG_IGN as u64)
             && VITAL & 1 << (signal - 1) != 0
@@ -119,7 +121,7 @@ impl Session<'_> {
         let now = ptrace::registers(tid)?;
         let back_to = ptrace::read_u64(tid, Address(now.rsp).plus(FRAME_PC));
         if back_to != Some(registers.rip)
-            && let (Some(thread), Some(translator)) = (self.threads.get_mut(&tid), self.translator.as_mut())
+            && let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid)
         {
             // The kernel will start an interrupted system call again: it has not run yet.
             super::state::take_back_last(thread, translator, true);
@@ -133,7 +135,7 @@ impl Session<'_> {
     fn reset_action(&mut self, tid: Tid, signal: i32) -> Result<()> {
         let saved = self.settle(tid)?;
         let slot = self.threads.get(&tid).ok_or(Lost::Gone)?.slot;
-        let translator = self.translator.as_ref().ok_or(Lost::Gone)?;
+        let translator = self.translator(tid)?;
         let action = translator.space.scratch(slot, &[0; Action::LEN]);
         let at = translator.space.syscall_at;
         ptrace::set_registers(tid, &saved)?;
@@ -156,7 +158,7 @@ impl Session<'_> {
             ptrace::set_signal_mask(tid, mask & !VITAL)?;
         }
         if action.flags & libc::SA_RESETHAND as u32 as u64 != 0 {
-            self.actions.remove(&signal);
+            self.processes.set_action(thread.process, signal, None);
         }
         let interrupted_sp = word(FRAME_SP).unwrap_or(now.rsp);
         let alternate = match (word(FRAME_STACK), word(FRAME_STACK + 16)) {
@@ -187,7 +189,7 @@ impl Session<'_> {
         };
         // No other signal shall come between the call and us: the mask is set afterwards.
         ptrace::write(tid, mask_at, &(!VITAL).to_le_bytes());
-        let at = self.translator.as_ref().ok_or(Lost::Gone)?.space.syscall_at;
+        let at = self.translator(tid)?.space.syscall_at;
         let call = Registers { rip: at, orig_rax: u64::MAX, ..*registers };
         ptrace::set_registers(tid, &call)?;
         remote::step_quietly(tid)?;

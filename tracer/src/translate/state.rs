@@ -6,6 +6,7 @@ use super::Session;
 use super::expansions::SYSCALL_LEN;
 use super::forward;
 use super::layout::{record, slot};
+use super::processes::{AddressSpace, running};
 use super::remote::{self, Lost, Result};
 use super::space::Landing;
 use super::superblock::{Borrowed, Trap};
@@ -133,7 +134,7 @@ impl Session<'_> {
     pub(super) fn settle(&mut self, tid: Tid) -> Result<Registers> {
         for _ in 0..MOST_STEPS {
             let registers = ptrace::registers(tid)?;
-            let (Some(thread), Some(translator)) = (self.threads.get_mut(&tid), self.translator.as_mut()) else {
+            let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid) else {
                 return Err(Lost::Gone);
             };
             if let Some(registers) = convert(registers, thread, translator) {
@@ -161,7 +162,7 @@ impl Session<'_> {
 
     /// Carries out what is left of the expansion that these registers of a thread stand in, as far as it makes records.
     fn carry_forward(&mut self, tid: Tid, mut registers: Registers) {
-        let (Some(thread), Some(translator)) = (self.threads.get_mut(&tid), self.translator.as_mut()) else { return };
+        let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid) else { return };
         for _ in 0..MOST_STEPS {
             if convert(registers, thread, translator).is_some() {
                 return;
@@ -183,7 +184,7 @@ impl Session<'_> {
 
     /// The same; `looked_up` tells whether a lookup has led here.
     pub(super) fn run_from(&mut self, tid: Tid, registers: &Registers, looked_up: bool) -> Result<()> {
-        let (Some(thread), Some(translator)) = (self.threads.get_mut(&tid), self.translator.as_mut()) else {
+        let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid) else {
             return Err(Lost::Gone);
         };
         let mut registers = *registers;
@@ -199,7 +200,7 @@ impl Session<'_> {
     /// on where it is.
     pub(super) fn guard_hit(&mut self, tid: Tid) -> Result<bool> {
         let address = ptrace::signal_info(tid)?.address();
-        let (Some(thread), Some(translator)) = (self.threads.get_mut(&tid), self.translator.as_ref()) else {
+        let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid) else {
             return Ok(false);
         };
         let mut registers = ptrace::registers(tid)?;
@@ -210,7 +211,7 @@ impl Session<'_> {
         let unfinished = thread.pointer;
         thread.held = true;
         self.drain(tid);
-        let (Some(thread), Some(translator)) = (self.threads.get(&tid), self.translator.as_ref()) else {
+        let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid) else {
             return Ok(false);
         };
         translator.space.move_unfinished(thread.slot, unfinished);
@@ -228,11 +229,12 @@ impl Session<'_> {
 
     /// Writes the thread's records to the trace. Its pointer must be up to date.
     pub(super) fn drain(&mut self, tid: Tid) {
-        let (Some(thread), Some(translator)) = (self.threads.get_mut(&tid), self.translator.as_mut()) else { return };
+        let Some(thread) = self.threads.get_mut(&tid) else { return };
+        let Some(AddressSpace { translator, expander, .. }) = self.processes.space_mut(thread.space) else { return };
         translator.space.records(thread.slot, thread.pointer, &mut self.words);
         if self.recording && thread.recording {
-            self.expander.left = self.recorder.instructions_left(self.options.limit);
-            self.expander.expand(&self.words, &mut thread.stream, translator, &mut self.recorder);
+            expander.left = self.recorder.instructions_left(self.options.limit);
+            expander.expand(&self.words, &mut thread.stream, translator, &mut self.recorder);
         }
         translator.sample(&self.words);
         thread.pointer = translator.space.restart(thread.slot);
@@ -249,7 +251,7 @@ impl Session<'_> {
         remote::step_quietly(tid)?;
         let after = ptrace::registers(tid)?;
         let own_trap = ptrace::signal_info(tid)?.code() == super::stops::RAISED_BY_KERNEL;
-        let (Some(thread), Some(translator)) = (self.threads.get_mut(&tid), self.translator.as_mut()) else {
+        let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid) else {
             return Err(Lost::Gone);
         };
         translator.code.reader = tid;

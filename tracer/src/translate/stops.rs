@@ -4,10 +4,11 @@ use nix::libc;
 
 use super::Session;
 use super::layout::slot;
+use super::processes::running;
 use super::remote::{Lost, Result};
 use super::superblock::Trap;
 use crate::engine::Exit;
-use crate::ptrace::{self, ProcessHandle, Stop, Tid};
+use crate::ptrace::{self, Stop, Tid};
 use crate::sync_functions::{Role, routine_role};
 
 /// `si_code` of a SIGTRAP that an instruction of the program raised.
@@ -27,9 +28,7 @@ impl Session<'_> {
                     "there is no memory left in the program for its translation, so it was ended: use --engine step"
                         .to_owned(),
                 );
-                if let Ok(process) = ProcessHandle::open(self.main) {
-                    let _ = process.send(libc::SIGKILL);
-                }
+                self.kill_process_of(tid);
             }
         }
     }
@@ -66,7 +65,7 @@ impl Session<'_> {
     fn our_trap(&mut self, tid: Tid) -> Result<bool> {
         let mut registers = ptrace::registers(tid)?;
         let at = registers.rip.wrapping_sub(1);
-        let (Some(thread), Some(translator)) = (self.threads.get_mut(&tid), self.translator.as_mut()) else {
+        let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid) else {
             return Ok(false);
         };
         let Some(trap) = translator.trap(at) else { return Ok(false) };
@@ -116,7 +115,7 @@ impl Session<'_> {
 
     /// A hooked function is entered from a place, or with a routine, that is not known yet.
     fn learn_hook(&mut self, tid: Tid, pc: u64, registers: &ptrace::Registers) {
-        let Some(translator) = self.translator.as_mut() else { return };
+        let Ok(translator) = self.translator_mut(tid) else { return };
         let role = translator.code.look_up_hook(pc).map(|hook| translator.code.roles[hook.number as usize].1);
         if let Some(return_address) = ptrace::read_u64(tid, ptrace::Address(registers.rsp)) {
             translator.add_return(return_address);

@@ -3,8 +3,10 @@
 use nix::libc;
 
 use super::Session;
+use super::processes::running;
 use super::remote::{self, Lost, Result, VITAL};
 use super::signals::Action;
+use super::thread::Thread;
 use crate::ptrace::{self, Address, Registers, Tid};
 
 /// `arch_prctl` codes: the `libc` crate does not have them.
@@ -64,7 +66,7 @@ impl Session<'_> {
     }
 
     fn call(&mut self, tid: Tid, number: i64, arguments: [u64; 6]) -> Result<i64> {
-        let at = self.translator.as_ref().ok_or(Lost::Gone)?.space.syscall_at;
+        let at = self.translator(tid)?.space.syscall_at;
         remote::call(tid, at, number, arguments)
     }
 
@@ -101,9 +103,9 @@ impl Session<'_> {
         let result = result.cast_unsigned();
         let writable = third & libc::PROT_WRITE as u64 != 0;
         match number {
-            libc::SYS_mmap if writable && arguments[3] & libc::MAP_SHARED as u64 != 0 => self.new_view(),
-            libc::SYS_mremap | libc::SYS_shmat => self.new_view(),
-            libc::SYS_mprotect | libc::SYS_pkey_mprotect if writable => self.new_view_at(first),
+            libc::SYS_mmap if writable && arguments[3] & libc::MAP_SHARED as u64 != 0 => self.new_view(tid),
+            libc::SYS_mremap | libc::SYS_shmat => self.new_view(tid),
+            libc::SYS_mprotect | libc::SYS_pkey_mprotect if writable => self.new_view_at(tid, first),
             _ => {}
         }
         match number {
@@ -127,15 +129,15 @@ impl Session<'_> {
     }
 
     /// Shared memory can be written at one more place.
-    fn new_view(&mut self) {
-        if let Some(translator) = &mut self.translator {
+    fn new_view(&mut self, tid: Tid) {
+        if let Ok(translator) = self.translator_mut(tid) {
             translator.shared_memory_changed();
         }
     }
 
     /// The memory at this address can be written from now on.
-    fn new_view_at(&mut self, address: u64) {
-        let Some(translator) = &mut self.translator else { return };
+    fn new_view_at(&mut self, tid: Tid, address: u64) {
+        let Ok(translator) = self.translator_mut(tid) else { return };
         if !translator.code.shared_pages().is_empty() {
             translator.code.map_changed();
             if translator.code.region(address).is_some_and(|region| region.shared) {
@@ -146,7 +148,7 @@ impl Session<'_> {
 
     /// This memory may hold other code than before, or code now.
     fn memory_changed(&mut self, tid: Tid, start: u64, length: u64, code: bool) {
-        let Some(translator) = self.translator.as_mut() else { return };
+        let Ok(translator) = self.translator_mut(tid) else { return };
         let had_code = translator.code.modules.has_code_in(start, length);
         translator.memory_changed(start, length);
         if code || had_code {
@@ -157,7 +159,7 @@ impl Session<'_> {
     /// Looks at the memory map, and writes which modules came and went.
     pub(super) fn refresh_modules(&mut self, tid: Tid) {
         self.drain(tid);
-        let (Some(translator), Some(thread)) = (self.translator.as_mut(), self.threads.get(&tid)) else { return };
+        let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid) else { return };
         let changes = translator.code.modules.refresh(translator.code.process, &mut self.images);
         translator.code.modules_changed();
         if self.recording {
@@ -202,7 +204,8 @@ impl Session<'_> {
     fn change_action(&mut self, tid: Tid, arguments: [u64; 6]) -> Result<i64> {
         let [signal, new, old, size, ..] = arguments;
         let number = signal as i32;
-        let before = self.actions.get(&number).copied();
+        let Thread { slot, process, .. } = *self.threads.get(&tid).ok_or(Lost::Gone)?;
+        let before = self.processes.action(process, number);
         let mut wanted = None;
         let mut given = new;
         if new != 0 && size == 8 {
@@ -212,8 +215,7 @@ impl Session<'_> {
             }
             let action = Action::from_bytes(&bytes);
             wanted = Some(action);
-            let slot = self.threads.get(&tid).ok_or(Lost::Gone)?.slot;
-            let translator = self.translator.as_ref().ok_or(Lost::Gone)?;
+            let translator = self.translator(tid)?;
             given = translator.space.scratch(slot, &action.for_kernel(number).to_bytes());
         }
         let result = self.call(tid, libc::SYS_rt_sigaction, [signal, given, old, size, 0, 0])?;
@@ -224,7 +226,7 @@ impl Session<'_> {
                 ptrace::write(tid, Address(old), &before.to_bytes());
             }
             if let Some(action) = wanted {
-                self.actions.insert(number, action);
+                self.processes.set_action(process, number, Some(action));
             }
         }
         Ok(result)

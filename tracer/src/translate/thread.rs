@@ -3,11 +3,16 @@
 use trace_format::ThreadId;
 
 use super::expand::Stream;
-use crate::ptrace::{Registers, SignalInfo};
+use super::processes::SpaceId;
+use crate::ptrace::{Registers, SignalInfo, Tid};
 
 /// A thread of the program.
 pub struct Thread {
-    /// Its slot.
+    /// Its process.
+    pub process: Tid,
+    /// The memory it runs in.
+    pub space: SpaceId,
+    /// Its slot there.
     pub slot: u32,
     /// Where its next record goes. Up to date while the thread is stopped and its registers are the program's.
     pub pointer: u64,
@@ -34,17 +39,19 @@ pub struct Thread {
 impl Thread {
     /// A thread that begins, with a slot whose records start at `pointer`.
     #[must_use]
-    pub fn new(slot: u32, pointer: u64, hidden_mask: u64, stream: Stream, recording: bool) -> Thread {
+    pub fn new(space: SpaceId, slot: u32, pointer: u64, stream: Stream) -> Thread {
         Thread {
+            process: stream.process,
+            space,
             slot,
             pointer,
             held: true,
             let_go_with: None,
-            hidden_mask,
+            hidden_mask: 0,
             deferred: Vec::new(),
             gs_base: 0,
             stream,
-            recording,
+            recording: true,
             interrupted: false,
             ended: false,
         }
@@ -54,6 +61,10 @@ impl Thread {
 /// A thread that the kernel has announced, but that has not come to its first stop.
 #[derive(Clone, Copy)]
 pub struct Birth {
+    /// Its process.
+    pub process: Tid,
+    /// The memory it runs in.
+    pub space: SpaceId,
     /// Its number in the trace.
     pub id: ThreadId,
     /// Who made it.
@@ -69,6 +80,8 @@ pub struct Birth {
 /// A process that is to be let go.
 #[derive(Clone, Copy)]
 pub struct Release {
+    /// Whose memory it has, or has a copy of.
+    pub space: SpaceId,
     /// What it inherits.
     pub hidden_mask: u64,
     /// Whether it has memory of its own.
