@@ -165,6 +165,12 @@ pub struct TranslationUse {
     pub most_code: u64,
     /// The same for bookkeeping in this process.
     pub most_bookkeeping: u64,
+    /// How often a thread stopped for this process.
+    pub stops: u64,
+    /// How many superblocks were translated.
+    pub superblocks: u64,
+    /// How many instructions they have.
+    pub instructions: u64,
 }
 
 /// Runs the program to its end and records it with the engine of the options.

@@ -80,9 +80,13 @@ struct HeldBack {
 impl Session<'_> {
     /// Throws all translations away when it is time to. Stops that are to be handled are in `met`.
     pub(super) fn renew_when_full(&mut self, next: (Tid, Stop)) -> Option<(Tid, Stop)> {
+        let used = &mut self.translation;
+        used.stops += 1;
         let Some(id) = self.threads.get(&next.0).map(|thread| thread.space) else { return Some(next) };
         let Some(space) = self.processes.space_mut(id) else { return Some(next) };
-        let used = &mut self.translation;
+        let [superblocks, instructions] = std::mem::take(&mut space.translator.made);
+        used.superblocks += superblocks;
+        used.instructions += instructions;
         used.most_code = used.most_code.max(space.translator.space.code_len());
         used.most_bookkeeping = used.most_bookkeeping.max(space.translator.held());
         space.stops_since += 1;

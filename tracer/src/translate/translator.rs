@@ -72,6 +72,8 @@ pub struct Translator {
     singles: FxHashMap<u64, u32>,
     /// About how many bytes of our own memory the translations take.
     held: u64,
+    /// How many superblocks, and instructions in them, were translated since this was last looked at.
+    pub made: [u64; 2],
     decoder: InstructionDecoder,
     factory: InstructionInfoFactory,
 }
@@ -100,6 +102,7 @@ impl Translator {
             hot: FxHashSet::default(),
             singles: FxHashMap::default(),
             held: 0,
+            made: [0; 2],
             decoder: InstructionDecoder::new(false),
             factory: InstructionInfoFactory::new(),
         }
@@ -336,6 +339,8 @@ impl Translator {
             self.space.be_careful();
         }
         self.space.publish(&room, &built.hot, &built.cold);
+        self.made[0] += 1;
+        self.made[1] += built.superblock.instructions.len() as u64;
         let number = self.superblocks.len() as u32;
         self.paths.extend(built.paths.iter().map(|&executed| Path { superblock: number, executed }));
         self.traps.extend(built.traps);
