@@ -70,7 +70,7 @@ impl Session<'_> {
         }
         let mut space = Space::set_up(tid, registers.rip, registers.rsp)?;
         space.room = self.room();
-        let code = ProgramCode::new(tid, space.syscall_at, space.lookup);
+        let code = ProgramCode::new(tid, space.syscall_at, space.tables.lookup);
         let mut translator = Translator::new(code, space, self.options.memory);
         let slot = translator.space.take_slot(tid)?.ok_or(Lost::Gone)?;
         let pointer = translator.space.buffer(slot);
@@ -81,6 +81,10 @@ impl Session<'_> {
         self.threads.insert(tid, thread);
         self.beginning.remove(&tid);
         self.refresh_modules(tid);
+        let translator = self.translator_mut(tid)?;
+        if translator.code.region(0).is_some() {
+            translator.space.tables.fill_all();
+        }
         self.run_at(tid, &registers)?;
         self.resume(tid, 0);
         Ok(())

@@ -5,7 +5,7 @@
 //! the program itself, and a thread stops for us only at code that it has not come to before (an `int3`), when its buffer is
 //! full (a page that may not be touched), for the few system calls that change what we have to know of, and for signals.
 //!
-//! - `layout`: what lies where; `assembler`, `expansions`, `rewrite`: the code that is put between the program's own.
+//! - `layout`: what lies where; `tables`: how code is found at run time; `assembler`, `expansions`, `rewrite`: the code that is put between the program's own.
 //! - `builder` translates one superblock, `translator` keeps all of them (`packed`, in few bytes), `program_code` reads the program.
 //! - `remote` makes system calls in the program's place; `state` brings a stopped thread from the copy's registers to the program's.
 //! - `forward` does the rest of an expansion for a thread that was killed in it.
@@ -35,6 +35,7 @@ mod state;
 mod stops;
 mod superblock;
 mod syscalls;
+mod tables;
 mod thread;
 mod translator;
 mod values;

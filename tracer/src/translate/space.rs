@@ -6,19 +6,15 @@ use nix::libc;
 use super::assembler::Assembler;
 use super::expansions::{self, Lookup, SYSCALL_LEN};
 use super::layout::{
-    BUFFER_LEN, CACHE_LEN, CAREFUL, COLD_START, FIRST, FIRST_BITS, FIRST_MASK, MASK, PAGE, RETURNS, ROUTINES, SECOND,
-    SECOND_ENTRIES, SLOT_BASES, SLOT_LEN, SLOTS, TABLE_BASES, TABLES_LEN, slot,
+    BUFFER_LEN, CACHE_LEN, COLD_START, PAGE, SLOT_BASES, SLOT_LEN, SLOTS, TABLE_BASES, TABLES_LEN, slot,
 };
 use super::mapper::{Mapper, SetUpError, far, near};
 use super::plan::{Landings, Room};
 use super::remote::{self, Result};
 use super::superblock::Trap;
-use crate::ptrace::{self, Address, SharedMemory, Tid};
+use super::tables::{HASH, Tables};
+use crate::ptrace::{self, Address, Registers, SharedMemory, Tid};
 
-/// Multiplying by it spreads addresses over the upper bits (2^64 divided by the golden ratio).
-const HASH: u64 = 0x9e37_79b9_7f4a_7c15;
-/// How full the second table may get: beyond, searches in it take long.
-const SECOND_LIMIT: u64 = SECOND_ENTRIES / 4 * 3;
 /// So many buffers may stay mapped into this process once they have been read; where a program has more threads at once, none does.
 const SLOTS_IN_SIGHT: u32 = 128;
 /// Room that a cache must have for one more superblock with all that belongs to it.
@@ -63,8 +59,7 @@ pub struct Space {
     /// Where a `syscall` instruction lies.
     pub syscall_at: u64,
     /// Where lookups look.
-    pub lookup: Lookup,
-    tables: SharedMemory,
+    pub tables: Tables,
     slots: SharedMemory,
     slot_base: u64,
     free_slots: Vec<u32>,
@@ -72,11 +67,8 @@ pub struct Space {
     caches: Vec<Cache>,
     /// Traps that stay as long as there is the memory.
     pub traps: Vec<(u64, Trap)>,
-    second_used: u64,
     /// Where threads stand that are at rest.
     rest: u64,
-    /// The entries of the lookup tables that were set, as offsets.
-    known: Vec<u64>,
 }
 
 impl Space {
@@ -96,30 +88,25 @@ impl Space {
         let bmi2 = std::arch::is_x86_feature_detected!("bmi2");
         let (tables, base) = mapper.map(&TABLE_BASES, TABLES_LEN, libc::PROT_READ)?;
         let (slots, slot_base) = mapper.map(&SLOT_BASES, SLOTS * SLOT_LEN, libc::PROT_NONE)?;
-        tables.store(MASK as usize, FIRST_MASK);
         let mut space = Space {
             process,
             room: BUFFER_LEN,
             starts: Vec::new(),
             syscall_at: pc,
-            lookup: Lookup { tables: base, bmi2 },
-            tables,
+            tables: Tables::new(tables, Lookup { tables: base, bmi2 }),
             slots,
             slot_base,
             free_slots: Vec::new(),
             next_slot: 0,
             caches: Vec::new(),
             traps: Vec::new(),
-            second_used: 0,
             rest: 0,
-            known: Vec::new(),
         };
         let places: Vec<u64> = near(pc).into_iter().chain(far()).collect();
         let cache = mapper.map(&places, CACHE_LEN, libc::PROT_READ | libc::PROT_EXEC)?;
         space.add_cache(cache.0, cache.1);
         space.syscall_at = space.caches[0].base;
-        let empty = space.caches[0].miss.to_le_bytes().repeat(1 << FIRST_BITS);
-        space.tables.write(FIRST as usize, &empty);
+        space.tables.set_miss(space.caches[0].miss);
         ptrace::poke(process, pc, before).map_err(|_| remote::Lost::Gone)?;
         Ok(space)
     }
@@ -136,14 +123,14 @@ impl Space {
             self.traps.push((rest, Trap::Rest));
         }
         let [futex, other] = [true, false].map(|futex| {
-            let landing = expansions::landing(&mut code, &self.lookup, futex);
+            let landing = expansions::landing(&mut code, &self.tables.lookup, futex);
             self.traps.push((landing.fault, Trap::Fault(landing.call)));
             self.traps.extend(landing.looked_at.map(|at| (at, Trap::Filling)));
             landing
         });
         let landings = Landings { futex: futex.entry, other: other.entry };
         let calls = [futex.call, other.call];
-        let (stub, trap) = expansions::miss_stub(code.here(), &self.lookup, HASH);
+        let (stub, trap) = expansions::miss_stub(code.here(), &self.tables.lookup, HASH);
         self.traps.push((trap, Trap::Lookup));
         let miss = stub.base;
         code.raw(&stub.bytes);
@@ -162,11 +149,6 @@ impl Space {
         calls.contains(&(pc - SYSCALL_LEN)).then_some(Landing::After)
     }
 
-    /// From now on calls that fill buffers are looked at before they are made.
-    pub fn be_careful(&self) {
-        self.tables.store(CAREFUL as usize, 1);
-    }
-
     /// Where threads stand that are at rest.
     #[must_use]
     pub fn rest(&self) -> u64 {
@@ -179,12 +161,6 @@ impl Space {
         self.caches.iter().map(|c| c.hot - c.first + c.cold - COLD_START).sum()
     }
 
-    /// Whether the second lookup table takes no more.
-    #[must_use]
-    pub fn is_full(&self) -> bool {
-        self.second_used >= SECOND_LIMIT
-    }
-
     /// Throws all code away but what stands at the start of each cache, and lets lookups find nothing. No thread may be in that code.
     pub fn clear(&mut self) {
         for c in &mut self.caches {
@@ -192,11 +168,7 @@ impl Space {
             c.memory.give_back(COLD_START as usize, (c.cold - COLD_START) as usize);
             (c.hot, c.cold) = (c.first, COLD_START);
         }
-        for place in self.known.drain(..) {
-            let empty = if place < SECOND { self.caches[0].miss } else { 0 };
-            self.tables.store(place as usize, empty);
-        }
-        self.second_used = 0;
+        self.tables.clear();
     }
 
     fn cache_with(&self, address: u64) -> Option<usize> {
@@ -299,51 +271,6 @@ impl Space {
         }
     }
 
-    /// Lets lookups of `pc` find code: `checked` by way of the first table, `landing` by way of the second.
-    pub fn make_known(&mut self, pc: u64, checked: u64, landing: u64) {
-        let place = FIRST + 8 * self.lookup.index(pc);
-        if self.tables.load(place as usize) == self.caches[0].miss {
-            self.known.push(place);
-        }
-        self.tables.store(place as usize, checked);
-        let mut entry = pc.wrapping_mul(HASH) >> (64 - SECOND_ENTRIES.trailing_zeros());
-        loop {
-            let place = (SECOND + 16 * entry) as usize;
-            match self.tables.load(place) {
-                0 if self.second_used >= SECOND_LIMIT => return,
-                found if found == pc || found == 0 => {
-                    if found == 0 {
-                        self.second_used += 1;
-                        self.known.push(place as u64);
-                    }
-                    // The value first: who sees the address takes the value.
-                    self.tables.store(place + 8, landing);
-                    self.tables.store(place, pc);
-                    return;
-                }
-                _ => entry = (entry + 1) % SECOND_ENTRIES,
-            }
-        }
-    }
-
-    /// Lets lookups of the first table that would come to `checked` search on.
-    pub fn make_unknown(&self, pc: u64, checked: u64) {
-        let place = (FIRST + 8 * self.lookup.index(pc)) as usize;
-        if self.tables.load(place) == checked {
-            self.tables.store(place, self.caches[0].miss);
-        }
-    }
-
-    /// Notes that functions return to `pc`.
-    pub fn mark_return(&self, pc: u64) {
-        self.tables.patch_byte((RETURNS + self.lookup.index(pc)) as usize, 1);
-    }
-
-    /// Notes that the routine `pc` is known.
-    pub fn mark_routine(&self, pc: u64) {
-        self.tables.patch_byte((ROUTINES + self.lookup.index(pc)) as usize, 1);
-    }
-
     /// A slot for a new thread. None when all are taken.
     pub fn take_slot(&mut self, thread: Tid) -> Result<Option<u32>> {
         if let Some(slot) = self.free_slots.pop() {
@@ -383,6 +310,20 @@ impl Space {
         }
         self.starts[index] = PAGE + BUFFER_LEN - self.room;
         self.buffer(slot)
+    }
+
+    /// The registers of the program for the thread of this slot, if it has come to 0 by way of an entry of the first lookup table that
+    /// holds nothing (see `tables`). What it looks for comes next.
+    #[must_use]
+    pub fn after_empty_entry(&self, slot: u32, registers: &Registers) -> Option<Registers> {
+        let by_lookup = registers.rip == 0 && registers.gs_base == self.slot_address(slot);
+        by_lookup.then(|| Registers {
+            rip: registers.rcx,
+            rcx: self.value(slot, slot::RCX),
+            rax: self.value(slot, slot::RAX),
+            r11: self.value(slot, slot::R11),
+            ..*registers
+        })
     }
 
     /// Where a slot lies in the program.

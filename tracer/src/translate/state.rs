@@ -35,6 +35,10 @@ fn set_register(registers: &mut Registers, number: u8, value: u64) {
 /// records what it has run. None where it stands in the middle of an expansion.
 fn convert(mut registers: Registers, thread: &mut Thread, translator: &mut Translator) -> Option<Registers> {
     let at = registers.rip;
+    if let Some(found) = translator.space.after_empty_entry(thread.slot, &registers) {
+        thread.pointer = registers.r11;
+        return Some(Registers { gs_base: thread.gs_base, ..found });
+    }
     registers.gs_base = thread.gs_base;
     if !translator.space.is_ours(at) {
         return Some(registers);

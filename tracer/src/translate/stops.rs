@@ -51,6 +51,7 @@ impl Session<'_> {
             Stop::Event { event: libc::PTRACE_EVENT_EXIT, .. } => self.exiting(tid),
             Stop::Event { event, .. } => self.child_made(tid, event)?,
             Stop::Signal(libc::SIGTRAP) if self.our_trap(tid)? => {}
+            Stop::Signal(libc::SIGSEGV) if self.empty_entry(tid)? => {}
             Stop::Signal(libc::SIGSEGV) if self.guard_hit(tid)? => self.resume(tid, 0),
             Stop::Signal(libc::SIGSEGV) if self.write_to_code(tid)? => {}
             Stop::Signal(signal) => {
@@ -113,6 +114,21 @@ impl Session<'_> {
         Ok(true)
     }
 
+    /// A jump to 0 by way of an entry of the lookup table that holds nothing, if it is one.
+    fn empty_entry(&mut self, tid: Tid) -> Result<bool> {
+        let before = ptrace::registers(tid)?;
+        let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid) else {
+            return Ok(false);
+        };
+        let Some(registers) = translator.space.after_empty_entry(thread.slot, &before) else { return Ok(false) };
+        thread.pointer = before.r11;
+        thread.held = true;
+        let registers = ptrace::Registers { gs_base: thread.gs_base, ..registers };
+        self.run_from(tid, &registers, true)?;
+        self.resume(tid, 0);
+        Ok(true)
+    }
+
     /// A hooked function is entered from a place, or with a routine, that is not known yet.
     fn learn_hook(&mut self, tid: Tid, pc: u64, registers: &ptrace::Registers) {
         let Ok(translator) = self.translator_mut(tid) else { return };
@@ -124,7 +140,7 @@ impl Session<'_> {
             let routine = object.value(registers, 0);
             match routine_role(function, routine) {
                 Some(role) => translator.add_routine(routine, role),
-                None => translator.space.mark_routine(routine),
+                None => translator.space.tables.mark_routine(routine),
             }
         }
     }

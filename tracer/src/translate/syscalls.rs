@@ -3,6 +3,7 @@
 use nix::libc;
 
 use super::Session;
+use super::layout::PAGE;
 use super::processes::running;
 use super::remote::{self, Lost, Result, VITAL};
 use super::signals::Action;
@@ -149,6 +150,9 @@ impl Session<'_> {
     /// This memory may hold other code than before, or code now.
     fn memory_changed(&mut self, tid: Tid, start: u64, length: u64, code: bool) {
         let Ok(translator) = self.translator_mut(tid) else { return };
+        if start < PAGE {
+            translator.space.tables.fill_all();
+        }
         let had_code = translator.code.modules.has_code_in(start, length);
         translator.memory_changed(start, length);
         if code || had_code {

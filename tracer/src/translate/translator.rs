@@ -111,7 +111,7 @@ impl Translator {
     /// Whether there is as much as there may be.
     #[must_use]
     pub fn is_full(&self, limits: TranslationLimits) -> bool {
-        self.space.code_len() >= limits.code || self.held >= limits.bookkeeping || self.space.is_full()
+        self.space.code_len() >= limits.code || self.held >= limits.bookkeeping || self.space.tables.is_full()
     }
 
     /// About how many bytes of our own memory the translations take.
@@ -327,7 +327,7 @@ impl Translator {
             cold: room.cold,
             miss: room.miss,
             landings: room.landings,
-            lookup: self.space.lookup,
+            lookup: self.space.tables.lookup,
             first_path: self.paths.len() as u32,
             first_link: self.jumps.len() as u32,
             checked,
@@ -336,7 +336,7 @@ impl Translator {
         };
         let built = Builder::build(plan, &mut self.code, &mut self.decoder, &mut self.factory);
         if !self.code.protected.is_empty() {
-            self.space.be_careful();
+            self.space.tables.be_careful();
         }
         self.space.publish(&room, &built.hot, &built.cold);
         self.made[0] += 1;
@@ -371,7 +371,7 @@ impl Translator {
         }
         if checked {
             self.looked_up.insert(head);
-            self.space.make_known(head, entry, landing);
+            self.space.tables.make_known(head, entry, landing);
         }
         self.ahead.extend(built.next);
         Ok(number)
@@ -401,7 +401,7 @@ impl Translator {
             (superblock.checked, superblock.landing) = (entry, landing);
         }
         if entry != 0 {
-            self.space.make_known(head, entry, landing);
+            self.space.tables.make_known(head, entry, landing);
         }
     }
 
@@ -415,7 +415,7 @@ impl Translator {
             self.space.trap_at(body);
             self.traps.insert(body, Trap::Missing(pc));
             if checked != 0 {
-                self.space.make_unknown(pc, checked);
+                self.space.tables.make_unknown(pc);
                 let landing = self.superblock(number).landing;
                 if landing != body {
                     self.space.trap_at(landing);
@@ -464,16 +464,16 @@ impl Translator {
     /// Synchronisation functions return to `pc`. What shares its entry of the table is recorded as such too: whoever reads the records
     /// tells by the stack pointer.
     pub fn add_return(&mut self, pc: u64) {
-        let index = self.space.lookup.index(pc);
+        let index = self.space.tables.lookup.index(pc);
         self.looked_up.insert(pc);
         if self.code.returns.insert(index) {
             let heads: Vec<u64> =
-                self.by_head.keys().copied().filter(|&head| self.space.lookup.index(head) == index).collect();
+                self.by_head.keys().copied().filter(|&head| self.space.tables.lookup.index(head) == index).collect();
             for head in heads {
                 self.give_up(head);
             }
         }
-        self.space.mark_return(pc);
+        self.space.tables.mark_return(pc);
     }
 
     /// A routine that was handed to a function gets a role: all that runs into it is translated anew.
@@ -488,6 +488,6 @@ impl Translator {
                 }
             }
         }
-        self.space.mark_routine(pc);
+        self.space.tables.mark_routine(pc);
     }
 }

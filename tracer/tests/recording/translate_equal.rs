@@ -139,6 +139,11 @@ fn a_program_that_is_killed_by_its_own_fault() {
 }
 
 #[test]
+fn calls_of_null_where_nothing_lies_and_where_code_does() {
+    assert_equal(&compile("calls_null.c", &[]), &[]);
+}
+
+#[test]
 fn a_program_that_loads_a_library() {
     assert_equal(&compile("loads.c", &[]), &[]);
 }

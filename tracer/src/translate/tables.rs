@@ -1,0 +1,219 @@
+//! The lookup tables: where the code of an address lies, for jumps whose target is known only when they are made.
+//!
+//! The first table is indexed by bits of the address. What does not find itself there searches the second, where an address comes only when
+//! another one has taken its entry of the first. Most pages of the first table are never used: they take no memory until an address in them gets
+//! known. Until then they hold zeros, and whoever jumps to 0 by way of them looks for something that is not known.
+
+use rustc_hash::FxHashMap;
+
+use super::expansions::Lookup;
+use super::layout::{CAREFUL, FIRST, FIRST_MASK, MASK, PAGE, RETURNS, ROUTINES, SECOND, SECOND_ENTRIES};
+use crate::ptrace::SharedMemory;
+
+/// Multiplying by it spreads addresses over the upper bits (2^64 divided by the golden ratio).
+pub const HASH: u64 = 0x9e37_79b9_7f4a_7c15;
+/// How full the second table may get: beyond, searches in it take long.
+const SECOND_LIMIT: u64 = SECOND_ENTRIES / 4 * 3;
+
+/// The tables of one process.
+pub struct Tables {
+    /// Where they lie in the program.
+    pub lookup: Lookup,
+    memory: SharedMemory,
+    /// Where lookups go on that did not find what they looked for.
+    miss: u64,
+    /// What the entries of the first table find that are set, by index.
+    first: FxHashMap<u64, Found>,
+    /// Which pages of the first table have been filled.
+    filled: Vec<bool>,
+    /// The entries of the second table that are set, as offsets.
+    second: Vec<usize>,
+}
+
+/// What an entry finds.
+#[derive(Clone, Copy)]
+struct Found {
+    pc: u64,
+    /// Where lookups by the second table go on.
+    landing: u64,
+}
+
+impl Tables {
+    /// Tables in this memory, in which nothing is known.
+    #[must_use]
+    pub fn new(memory: SharedMemory, lookup: Lookup) -> Tables {
+        memory.store(MASK as usize, FIRST_MASK);
+        let filled = vec![false; ((SECOND - FIRST) / PAGE) as usize];
+        Tables { lookup, memory, miss: 0, first: FxHashMap::default(), filled, second: Vec::new() }
+    }
+
+    /// Lookups that do not find what they look for in the first table go on there from now on.
+    pub fn set_miss(&mut self, miss: u64) {
+        self.miss = miss;
+    }
+
+    /// From now on calls that fill buffers are looked at before they are made.
+    pub fn be_careful(&self) {
+        self.memory.store(CAREFUL as usize, 1);
+    }
+
+    /// Whether the second table takes no more.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.second.len() as u64 >= SECOND_LIMIT
+    }
+
+    /// Lets lookups find nothing.
+    pub fn clear(&mut self) {
+        for (index, _) in self.first.drain() {
+            self.memory.store(entry_of_first(index), self.miss);
+        }
+        for place in self.second.drain(..) {
+            self.memory.store(place, 0);
+        }
+    }
+
+    /// Lets lookups of `pc` find code: `checked` by way of the first table, `landing` by way of the second.
+    pub fn make_known(&mut self, pc: u64, checked: u64, landing: u64) {
+        let index = self.lookup.index(pc);
+        self.fill(entry_of_first(index));
+        if let Some(before) = self.first.insert(index, Found { pc, landing })
+            && before.pc != pc
+        {
+            self.move_to_second(before);
+        }
+        self.memory.store(entry_of_first(index), checked);
+    }
+
+    fn move_to_second(&mut self, found: Found) {
+        let mut entry = found.pc.wrapping_mul(HASH) >> (64 - SECOND_ENTRIES.trailing_zeros());
+        loop {
+            let place = (SECOND + 16 * entry) as usize;
+            match self.memory.load(place) {
+                0 if self.is_full() => return,
+                pc if pc == found.pc || pc == 0 => {
+                    if pc == 0 {
+                        self.second.push(place);
+                    }
+                    // The value first: who sees the address takes the value.
+                    self.memory.store(place + 8, found.landing);
+                    self.memory.store(place, found.pc);
+                    return;
+                }
+                _ => entry = (entry + 1) % SECOND_ENTRIES,
+            }
+        }
+    }
+
+    /// Lets lookups of the first table that would find `pc` search on.
+    pub fn make_unknown(&mut self, pc: u64) {
+        let index = self.lookup.index(pc);
+        if self.first.get(&index).is_some_and(|found| found.pc == pc) {
+            self.first.remove(&index);
+            self.memory.store(entry_of_first(index), self.miss);
+        }
+    }
+
+    /// Fills all of the first table: jumps to 0 would go to the program's own code there.
+    pub fn fill_all(&mut self) {
+        for page in 0..self.filled.len() {
+            self.fill((FIRST + page as u64 * PAGE) as usize);
+        }
+    }
+
+    /// Lets lookups search on from every entry of this page of the first table.
+    fn fill(&mut self, place: usize) {
+        let page = (place - FIRST as usize) / PAGE as usize;
+        if !std::mem::replace(&mut self.filled[page], true) {
+            let start = FIRST as usize + page * PAGE as usize;
+            for place in (start..start + PAGE as usize).step_by(8) {
+                self.memory.store(place, self.miss);
+            }
+        }
+    }
+
+    /// Notes that functions return to `pc`.
+    pub fn mark_return(&self, pc: u64) {
+        self.memory.patch_byte((RETURNS + self.lookup.index(pc)) as usize, 1);
+    }
+
+    /// Notes that the routine `pc` is known.
+    pub fn mark_routine(&self, pc: u64) {
+        self.memory.patch_byte((ROUTINES + self.lookup.index(pc)) as usize, 1);
+    }
+}
+
+fn entry_of_first(index: u64) -> usize {
+    (FIRST + 8 * index) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsRawFd;
+
+    use super::super::layout::TABLES_LEN;
+    use super::*;
+    use crate::ptrace::Tid;
+
+    const MISS: u64 = 0x77;
+
+    fn tables() -> Tables {
+        let file = nix::sys::memfd::memfd_create(c"test", nix::sys::memfd::MFdFlags::empty()).unwrap();
+        let me = Tid(std::process::id().cast_signed());
+        let memory = SharedMemory::take(me, file.as_raw_fd(), TABLES_LEN as usize).unwrap();
+        let mut tables = Tables::new(memory, Lookup { tables: 0x6000_0000, bmi2: true });
+        tables.set_miss(MISS);
+        tables
+    }
+
+    /// What code finds that looks an address up as it does in the program: the first table, then the second. Zero: nothing.
+    fn find(tables: &Tables, pc: u64, checks: &[(u64, u64)]) -> u64 {
+        let first = tables.memory.load(entry_of_first(tables.lookup.index(pc)));
+        match checks.iter().find(|(checked, _)| *checked == first) {
+            Some((checked, head)) if *head == pc => return *checked,
+            None if first == 0 => return 0,
+            None => assert_eq!(first, MISS),
+            Some(_) => {}
+        }
+        let mut entry = pc.wrapping_mul(HASH) >> (64 - SECOND_ENTRIES.trailing_zeros());
+        loop {
+            match tables.memory.load((SECOND + 16 * entry) as usize) {
+                0 => return 0,
+                found if found == pc => return tables.memory.load((SECOND + 16 * entry + 8) as usize),
+                _ => entry = (entry + 1) % SECOND_ENTRIES,
+            }
+        }
+    }
+
+    #[test]
+    fn an_address_is_found_also_when_another_has_taken_its_entry() {
+        let mut tables = tables();
+        let (one, two) = (0x40_1000, 0x40_1000 + (1 << 30));
+        let checks = [(0x10, one), (0x20, two)];
+        assert_eq!(find(&tables, one, &checks), 0);
+        tables.make_known(one, 0x10, 0x18);
+        assert_eq!((find(&tables, one, &checks), find(&tables, two, &checks)), (0x10, 0));
+        tables.make_known(two, 0x20, 0x28);
+        assert_eq!((find(&tables, one, &checks), find(&tables, two, &checks)), (0x18, 0x20));
+        tables.make_known(one, 0x10, 0x18);
+        assert_eq!((find(&tables, one, &checks), find(&tables, two, &checks)), (0x10, 0x28));
+        tables.make_unknown(two);
+        assert_eq!(find(&tables, one, &checks), 0x10, "the entry is not that of the one that goes");
+        tables.make_unknown(one);
+        assert_eq!(find(&tables, two, &checks), 0x28);
+        tables.clear();
+        assert_eq!((find(&tables, one, &checks), find(&tables, two, &checks)), (0, 0));
+    }
+
+    #[test]
+    fn pages_are_filled_when_an_address_in_them_gets_known() {
+        let mut tables = tables();
+        tables.make_known(0x40_1000, 0x10, 0x18);
+        let index = tables.lookup.index(0x40_1000);
+        assert_eq!(tables.memory.load(entry_of_first(index + 1)), MISS);
+        assert_eq!(tables.memory.load(entry_of_first(index + 512)), 0);
+        tables.fill_all();
+        assert_eq!(tables.memory.load(entry_of_first(index + 512)), MISS);
+        assert_eq!(tables.memory.load(entry_of_first(index)), 0x10);
+    }
+}
