@@ -1,24 +1,28 @@
 //! Records a program: the smallest user of this crate. `record TRACE PROGRAM [ARGUMENTS…]`
 //!
 //! Ends with the program's own exit status, 128+n for signal n. `RECORD_OPTIONS` may hold words: `memory`, `follow-forks`,
-//! `aslr`, `limit=N`, `engine=NAME`, `cache=BYTES` and `throw=SEED` (see `TranslationLimits`). With `RECORD_OUTCOME=FILE` the outcome is written there.
+//! `aslr`, `limit=N`, `start=FUNCTION`, `stop=FUNCTION`, `markers`, `engine=NAME`, `cache=BYTES` and `throw=SEED` (see `TranslationLimits`). With `RECORD_OUTCOME=FILE` the outcome is written there.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use tracer::{Exit, Interrupt, TraceOptions, engine_named, trace};
+use tracer::{Exit, Interrupt, TraceOptions, Window, engine_named, trace};
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
     let output = arguments.next().unwrap_or_default();
     let mut options = TraceOptions::new(arguments.collect::<Vec<OsString>>(), output);
     options.interrupt = Interrupt::on_signals();
+    let (mut start, mut stop) = (None, None);
     for word in std::env::var("RECORD_OPTIONS").unwrap_or_default().split_whitespace() {
         match word.split_once('=').unwrap_or((word, "")) {
             ("memory", _) => options.memory = true,
             ("follow-forks", _) => options.follow_forks = true,
             ("aslr", _) => options.aslr = true,
             ("limit", n) => options.limit = n.parse().ok(),
+            ("start", name) => start = Some(name.to_owned()),
+            ("stop", name) => stop = Some(name.to_owned()),
+            ("markers", _) => options.window = Window::Markers,
             ("cache", bytes) => options.translation.code = bytes.parse().unwrap_or(0),
             ("throw", seed) => options.translation.thrown_away_at_random = seed.parse().ok(),
             ("engine", name) => match engine_named(name) {
@@ -27,6 +31,9 @@ fn main() -> ExitCode {
             },
             _ => return fail(&format!("unknown option {word}")),
         }
+    }
+    if start.is_some() || stop.is_some() {
+        options.window = Window::of(start, stop);
     }
     let outcome = match trace(&options) {
         Ok(outcome) => outcome,

@@ -10,6 +10,7 @@ use crate::interrupt::Interrupt;
 use crate::limit::Limit;
 use crate::step::Step;
 use crate::translate::Translate;
+use crate::window::Window;
 
 /// A way to run a program and see each of its instructions.
 pub trait Engine: Sync {
@@ -51,6 +52,8 @@ pub struct TraceOptions {
     pub follow_forks: bool,
     /// Where the recording stops; the program runs on to its end. Default: nowhere.
     pub limit: Option<Limit>,
+    /// Which part of the run is recorded. Default: all of it.
+    pub window: Window,
     /// Whether the addresses of memory operands are recorded. Default: false.
     pub memory: bool,
     /// Whether the kernel may place the program at random addresses; when it may not, the same run gives the same addresses.
@@ -91,6 +94,7 @@ impl TraceOptions {
             output: output.into(),
             follow_forks: false,
             limit: None,
+            window: Window::default(),
             memory: false,
             aslr: false,
             interrupt: Interrupt::default(),
@@ -108,6 +112,7 @@ impl fmt::Debug for TraceOptions {
             .field("output", &self.output)
             .field("follow_forks", &self.follow_forks)
             .field("limit", &self.limit)
+            .field("window", &self.window)
             .field("memory", &self.memory)
             .field("aslr", &self.aslr)
             .field("translation", &self.translation)
@@ -148,7 +153,8 @@ pub struct Outcome {
     pub bytes: u64,
     /// Why the recording ended before the program did, if so.
     pub stopped_early: Option<String>,
-    /// Why the trace is incomplete, when it could not be written (a full disk). The program ran to its end all the same.
+    /// Why the trace is incomplete, when it could not be written (a full disk), or empty, when the program never came to its window. The
+    /// program ran to its end all the same.
     pub failure: Option<Error>,
     /// What translated code took, where there was any.
     pub translation: TranslationUse,

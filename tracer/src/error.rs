@@ -53,6 +53,13 @@ pub enum Error {
     /// first, and the error is in [`Outcome::failure`](crate::Outcome::failure).
     #[error(transparent)]
     Trace(#[from] trace_format::Error),
+    /// The program never came to the part of its run that was to be recorded. Found at its end, and given in
+    /// [`Outcome::failure`](crate::Outcome::failure).
+    #[error("nothing was recorded: {reason}")]
+    NeverBegan {
+        /// Why not, with similar names where it is a name that was not found.
+        reason: String,
+    },
     /// No engine has that name.
     #[error("no engine is called {name}: there is {known}")]
     UnknownEngine {

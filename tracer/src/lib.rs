@@ -3,7 +3,7 @@
 //! An [`Engine`] runs the program and sees each instruction. [`ENGINES`] has two: `translate`, close to native speed, and `step`, slow and
 //! simple, which judges it. What does not depend on how instructions are seen is apart from the engines: finding and
 //! starting the program (`program`), its modules and symbols (`modules`, `elf`, `symbols`), what instructions mean to the
-//! trace (`decode`, `blocks`), the synchronisation functions (`sync_functions`, `sync_stack`) and writing (`recorder`).
+//! trace (`decode`, `blocks`), the synchronisation functions (`sync_functions`, `sync_stack`), which part of the run is recorded (`window`, `switch`) and writing (`recorder`).
 //! The kernel's interface, and with it all `unsafe`, is in the folder `ptrace`.
 
 mod blocks;
@@ -14,14 +14,17 @@ mod error;
 mod interrupt;
 mod limit;
 mod modules;
+mod names;
 mod program;
 mod ptrace;
 mod recorder;
 mod step;
+mod switch;
 mod symbols;
 mod sync_functions;
 mod sync_stack;
 mod translate;
+mod window;
 
 pub use engine::{
     ENGINES, Engine, Exit, Outcome, Progress, ProgressCallback, TraceOptions, TranslationLimits, TranslationUse,
@@ -30,3 +33,4 @@ pub use engine::{
 pub use error::{Error, Result};
 pub use interrupt::Interrupt;
 pub use limit::Limit;
+pub use window::Window;

@@ -8,8 +8,10 @@ use rustc_hash::FxHashMap;
 use trace_format::{Mapping, Module, ModuleId, ModuleRole, Pc, Symbol};
 
 use crate::elf::{Image, Source};
+use crate::names;
 use crate::ptrace::{self, Address, Tid};
 use crate::sync_functions::{self, Role};
+use crate::window::{Gate, Window};
 
 /// The path of what the engine `translate` maps into programs: it is no module of theirs.
 const OWN_MEMORY: &str = "/memfd:lockstep (deleted)";
@@ -79,29 +81,60 @@ fn parse(line: &str) -> Option<Region> {
 struct Known {
     image: Image,
     roles: FxHashMap<u64, Role>,
+    /// Where the window may begin or end.
+    gates: Vec<(u64, Gate)>,
 }
 
 impl Known {
-    fn new(image: Image) -> Known {
+    fn new(image: Image, window: &Window) -> Known {
         let functions = image.symbols.iter().filter(|s| s.function && !s.resolver);
         let roles = functions.filter_map(|s| Some((s.address, sync_functions::by_name(&s.name)?))).collect();
-        Known { image, roles }
+        let mut gates = Vec::new();
+        for (name, gate) in window.functions() {
+            let called = image.symbols.iter().filter(|s| !s.resolver && names::is_called(&s.name, name));
+            gates.extend(called.map(|s| (s.address, gate)));
+        }
+        Known { image, roles, gates }
     }
 }
 
 /// The images read so far, so that each file is read once per run. A file is told by device, inode and time of change.
 #[derive(Debug, Default)]
 pub struct Images {
+    window: Window,
     known: FxHashMap<(u64, u64, i64, i64), Option<Rc<Known>>>,
 }
 
 impl Images {
+    /// Images in which the places of this window are looked for.
+    #[must_use]
+    pub fn for_window(window: &Window) -> Images {
+        Images { window: window.clone(), known: FxHashMap::default() }
+    }
+
+    /// The names of all functions of the images, as their files have them.
+    #[must_use]
+    pub fn function_names(&self) -> Vec<&str> {
+        let images = self.known.values().flatten();
+        images.flat_map(|known| known.image.symbols.iter().filter(|s| !s.resolver).map(|s| s.name.as_str())).collect()
+    }
+
+    /// Whether there is a function that is called so.
+    #[must_use]
+    pub fn has_function(&self, name: &str) -> bool {
+        self.function_names().into_iter().any(|symbol| names::is_called(symbol, name))
+    }
+
+    fn read(window: &Window, source: &Source<'_>) -> Option<Rc<Known>> {
+        Image::read(source).map(|image| Rc::new(Known::new(image, window)))
+    }
+
     fn of_file(&mut self, path: &str) -> Option<Rc<Known>> {
         let file = File::open(path).ok()?;
         let metadata = file.metadata().ok().filter(fs::Metadata::is_file)?;
         let key = (metadata.dev(), metadata.ino(), metadata.mtime(), metadata.mtime_nsec());
-        let read = || Image::read(&Source::File(&file)).map(Known::new).map(Rc::new);
-        self.known.entry(key).or_insert_with(read).clone()
+        let window = &self.window;
+        self.known.entry(key).or_insert_with(|| Images::read(window, &Source::File(&file))).clone()
     }
 }
 
@@ -193,6 +226,17 @@ impl ModuleMap {
         Some(Symbol { pc: Pc(found.address.wrapping_add(bias)), size: found.size, name: found.name.clone() })
     }
 
+    /// The places of functions at which the window may begin or end.
+    #[must_use]
+    pub fn gates(&self) -> Vec<(u64, Gate)> {
+        let of = |loaded: &Loaded| {
+            let bias = loaded.module.bias;
+            let gates = loaded.known.iter().flat_map(|known| &known.gates);
+            gates.map(|(address, gate)| (address.wrapping_add(bias), *gate)).collect::<Vec<_>>()
+        };
+        self.modules.iter().flat_map(of).collect()
+    }
+
     /// The synchronisation function that starts at this address.
     #[must_use]
     pub fn role(&self, pc: u64) -> Option<Role> {
@@ -242,7 +286,7 @@ fn load(pid: Tid, group: &[&Region], program: Option<u64>, images: &mut Images) 
     let known = if kernel {
         let mut bytes = vec![0; (first.end - first.start) as usize];
         let read = ptrace::read(pid, Address(first.start), &mut bytes);
-        Image::read(&Source::Bytes(&bytes[..read])).map(Known::new).map(Rc::new)
+        Images::read(&images.window, &Source::Bytes(&bytes[..read]))
     } else {
         images.of_file(&first.path)
     };

@@ -30,6 +30,8 @@ pub struct Recorder {
     /// Whether events are numbered by time.
     timed: bool,
     threads: u32,
+    /// Whether the program is outside of its window: what it runs is left out.
+    paused: bool,
     failure: Option<trace_format::Error>,
 }
 
@@ -59,6 +61,7 @@ impl Recorder {
             next_seq: 0,
             timed: false,
             threads: 0,
+            paused: !options.window.is_open_at_first(),
             failure: None,
         })
     }
@@ -66,6 +69,28 @@ impl Recorder {
     /// Whether the trace can no longer be written.
     pub fn failed(&self) -> bool {
         self.failure.is_some()
+    }
+
+    /// Whether what is run is left out, since the program is outside of its window. Events are written all the same: a lock may be taken outside and
+    /// given back inside, and a barrier's size is told before its first wait.
+    pub fn is_paused(&self) -> bool {
+        self.paused
+    }
+
+    /// Nothing that the program runs is recorded from here on. `threads` are those whose streams are open.
+    pub fn pause(&mut self, threads: &[ThreadId]) {
+        self.paused = true;
+        for &thread in threads {
+            self.event(thread, Event::Gap);
+        }
+    }
+
+    /// What the program runs is recorded from here on. `threads` are those whose streams are open, and their stack pointers.
+    pub fn go_on(&mut self, threads: &[(ThreadId, u64)]) {
+        self.paused = false;
+        for &(thread, sp) in threads {
+            self.event(thread, Event::SetSp(sp));
+        }
     }
 
     fn check<T>(&mut self, result: trace_format::Result<T>) -> Option<T> {
@@ -85,10 +110,13 @@ impl Recorder {
         self.timed = true;
     }
 
-    /// The number of a block, which is added when the trace does not have it.
+    /// The number of a block, which is added when the trace does not have it. While nothing is recorded it is any.
     pub fn intern(&mut self, block: &Block, modules: &ModuleMap) -> Option<BlockId> {
         if self.failed() {
             return None;
+        }
+        if self.paused {
+            return Some(BlockId(0));
         }
         let result = self.find_or_add(block, modules);
         self.check(result)
@@ -96,7 +124,7 @@ impl Recorder {
 
     /// The thread ran blocks without recorded stack pointers, as in [`TraceWriter::plain_blocks`].
     pub fn run_plain(&mut self, thread: ThreadId, blocks: &[u32], instructions: u32, sp_change: i64) {
-        if !self.failed() {
+        if !self.failed() && !self.paused {
             let result = self.writer.plain_blocks(thread, blocks, instructions, sp_change);
             self.check(result);
         }
@@ -117,7 +145,7 @@ impl Recorder {
         sps: &[u64],
         values: impl ExactSizeIterator<Item = u64>,
     ) {
-        if !self.failed() {
+        if !self.failed() && !self.paused {
             let result = self.writer.block_with(thread, block, sps, values);
             self.check(result);
         }
@@ -140,6 +168,9 @@ impl Recorder {
     pub fn start_thread(&mut self, thread: ThreadId, parent: Option<ThreadId>, os_tid: i32, sp: u64) {
         let seq = self.seq(thread);
         self.event(thread, Event::ThreadStart { parent, os_tid: os_tid.cast_unsigned(), sp, seq });
+        if self.paused {
+            self.event(thread, Event::Gap);
+        }
     }
 
     /// The thread ends.
@@ -162,8 +193,20 @@ impl Recorder {
 
     /// The thread waited at a futex.
     pub fn futex_wait(&mut self, thread: ThreadId, address: u64) {
-        let seq = self.seq(thread);
-        self.event(thread, Event::FutexWait { address, seq });
+        if !self.paused {
+            let seq = self.seq(thread);
+            self.event(thread, Event::FutexWait { address, seq });
+        }
+    }
+
+    /// A signal handler begins, at this stack pointer; the code that it interrupted had the other one.
+    pub fn signal(&mut self, thread: ThreadId, number: i32, handler: Pc, sp: u64, interrupted_sp: u64) {
+        if self.paused {
+            // It does not follow from what was recorded.
+            self.event(thread, Event::SetSp(interrupted_sp));
+        }
+        self.event(thread, Event::Signal { number, handler });
+        self.event(thread, Event::SetSp(sp));
     }
 
     /// An event without a number.
@@ -176,7 +219,7 @@ impl Recorder {
 
     /// The thread ran these instructions. The pending block is empty afterwards.
     pub fn block(&mut self, thread: ThreadId, pending: &mut PendingBlock, modules: &ModuleMap) {
-        if !pending.is_empty() && !self.failed() {
+        if !pending.is_empty() && !self.failed() && !self.paused {
             let result = self.try_block(thread, pending, modules);
             self.check(result);
         }
@@ -243,8 +286,8 @@ impl Recorder {
     /// How many more instructions may be written.
     pub fn instructions_left(&self, limit: Option<Limit>) -> u64 {
         match limit {
-            Some(Limit::Instructions(most)) => most.saturating_sub(self.writer.instructions()),
-            Some(Limit::Bytes(_)) | None => u64::MAX,
+            Some(Limit::Instructions(most)) if !self.paused => most.saturating_sub(self.writer.instructions()),
+            Some(_) | None => u64::MAX,
         }
     }
 

@@ -10,6 +10,7 @@ use super::thread::{Code, Thread};
 use crate::decode::{Class, Decoded, MAX_LENGTH};
 use crate::ptrace::{self, Address, Registers, Tid};
 use crate::sync_functions::{self, Role};
+use crate::window::Gate;
 
 /// The processor's single-step flag is bit 8 of the flags, so bit 0 of their second byte.
 const STEP_FLAG: u64 = 0x100;
@@ -29,9 +30,12 @@ impl Session<'_> {
         let sp_before = thread.registers.rsp;
         let before = thread.repeating.take().unwrap_or(thread.registers);
         thread.pending.push(decoded, &before, now.rsp);
+        if thread.passed == Some((thread.registers.rip, sp_before)) {
+            thread.passed = None;
+        }
         thread.registers = *now;
         thread.restarting = false;
-        self.retired += 1;
+        self.retired += u64::from(!self.recorder.is_paused());
         let expected_sp = match decoded.instruction.sp {
             SpEffect::Add(change) => sp_before.wrapping_add_signed(change.into()),
             SpEffect::Recorded => now.rsp,
@@ -45,20 +49,25 @@ impl Session<'_> {
             Class::PushFlags if before.eflags & STEP_FLAG == 0 => hide_step_flag(tid, now.rsp),
             _ => {}
         }
-        if surprise {
+        if surprise && !self.recorder.is_paused() {
             let id = self.thread(tid).id;
             self.recorder.event(id, Event::SetSp(now.rsp));
         }
-        if decoded.instruction.kind.transfers_control() {
-            self.control_transferred(tid);
+        let transferred = decoded.instruction.kind.transfers_control();
+        if transferred {
+            self.functions_left(tid);
+        }
+        self.come_to_gate(tid);
+        if transferred {
+            self.function_entered(tid);
         }
         if self.limit_reached() && self.recording {
             self.stop_at_limit();
         }
     }
 
-    /// Functions that this transfer leaves, and the one it enters.
-    fn control_transferred(&mut self, tid: Tid) {
+    /// Functions that this transfer leaves.
+    fn functions_left(&mut self, tid: Tid) {
         let thread = self.threads.get_mut(&tid).expect("callers have seen the thread in the map");
         let Thread { id, process, registers, sync, other_stack, .. } = thread;
         while !sync.is_empty() {
@@ -66,6 +75,10 @@ impl Session<'_> {
             let Some(function) = sync.leave(registers.rip, registers.rsp, same_stack) else { break };
             self.recorder.leave(*id, function, registers.rax);
         }
+    }
+
+    /// The function that this transfer enters.
+    fn function_entered(&mut self, tid: Tid) {
         let code = self.code_at(tid);
         if let Some(role) = code.role {
             self.entered(tid, role);
@@ -108,7 +121,7 @@ impl Session<'_> {
     }
 
     /// The instruction that the thread stands at.
-    fn code_at(&mut self, tid: Tid) -> Rc<Code> {
+    pub(super) fn code_at(&mut self, tid: Tid) -> Rc<Code> {
         let thread = &self.threads[&tid];
         let (pc, pid) = (thread.registers.rip, thread.process);
         let process = self.processes.entry(pid).or_default();
@@ -125,8 +138,10 @@ impl Session<'_> {
         let mut bytes = [0; MAX_LENGTH];
         let length = ptrace::read_code(tid, Address(pc), &mut bytes);
         let region = process.modules.code_at(pc);
+        let marker = Gate::marker(&bytes[..length]).filter(|_| self.switch.has_markers());
         let code = Rc::new(Code {
             decoded: self.decoder.decode(Pc(pc), &bytes[..length]),
+            gate: process.gates.get(&pc).copied().or(marker),
             role: process.modules.role(pc).or_else(|| process.routines.get(&pc).copied()),
             volatile: region.is_none_or(crate::modules::Region::is_volatile),
         });
@@ -151,6 +166,7 @@ impl Session<'_> {
         let thread = &self.threads[&tid];
         let process = self.processes.entry(thread.process).or_default();
         let changes = process.modules.refresh(thread.process, &mut self.images);
+        process.gates = process.modules.gates().into_iter().collect();
         self.recorder.modules(thread.id, &mut process.modules, &changes);
     }
 }

@@ -9,6 +9,7 @@
 //! stop inside of one makes the kernel start it again, for ever.
 
 mod execution;
+mod gates;
 mod signals;
 mod stops;
 mod syscalls;
@@ -29,6 +30,7 @@ use crate::modules::Images;
 use crate::program::Program;
 use crate::ptrace::{self, ProcessHandle, Stop, Tid};
 use crate::recorder::Recorder;
+use crate::switch::Switch;
 use thread::{Process, Thread, TrapSignal};
 
 /// The progress is told once in so many rounds: a few times a second.
@@ -113,7 +115,9 @@ struct Session<'a> {
     release: FxHashSet<Tid>,
     /// Whether instructions are still recorded. After that, the program runs on at full speed.
     recording: bool,
-    /// Instructions run so far.
+    /// Whether the program is in its window.
+    switch: Switch,
+    /// Instructions recorded so far.
     retired: u64,
     exit: Option<Exit>,
     stopped_early: Option<String>,
@@ -126,7 +130,7 @@ impl<'a> Session<'a> {
             options,
             recorder,
             decoder: InstructionDecoder::new(options.memory),
-            images: Images::default(),
+            images: Images::for_window(&options.window),
             main,
             threads: FxHashMap::default(),
             processes: FxHashMap::default(),
@@ -134,6 +138,7 @@ impl<'a> Session<'a> {
             early: FxHashSet::default(),
             release: FxHashSet::default(),
             recording: true,
+            switch: Switch::new(&options.window),
             retired: 0,
             exit: None,
             stopped_early: None,
@@ -163,6 +168,7 @@ impl<'a> Session<'a> {
         if self.limit_reached() {
             self.stop_at_limit();
         }
+        self.come_to_gate(self.main);
         self.go_on(self.main, 0);
     }
 
@@ -239,15 +245,17 @@ impl<'a> Session<'a> {
             Exit::Exited(status) => (Some(status), None),
             Exit::Signalled(signal) => (None, Some(signal)),
         };
-        let (progress, failure) =
-            self.recorder.finish(&Finish { exit_status, signal, stopped_early: self.stopped_early.clone() });
+        let never_began = self.switch.never_began(&self.images);
+        self.warnings.extend(self.switch.never_ended(&self.images));
+        let stopped_early = never_began.as_ref().or(self.stopped_early.as_ref()).cloned();
+        let (progress, failure) = self.recorder.finish(&Finish { exit_status, signal, stopped_early });
         Outcome {
             exit,
             instructions: progress.instructions,
             threads: progress.threads,
             bytes: progress.bytes,
             stopped_early: self.stopped_early,
-            failure: failure.map(Error::from),
+            failure: failure.map(Error::from).or(never_began.map(|reason| Error::NeverBegan { reason })),
             translation: TranslationUse::default(),
             warnings: self.warnings,
         }

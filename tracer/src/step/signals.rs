@@ -5,7 +5,7 @@
 //! blocked: it is taken out of every mask on its way to the kernel, and put back on its way to the program.
 
 use nix::libc;
-use trace_format::{Event, Pc};
+use trace_format::Pc;
 
 use super::Session;
 use super::thread::{Syscall, Thread, set_syscall_argument};
@@ -54,11 +54,11 @@ impl Session<'_> {
         thread.sync.signal(interrupted_sp, alternate);
         thread.repeating = None;
         thread.syscall = None;
-        thread.registers = *registers;
+        let sp_before = std::mem::replace(&mut thread.registers, *registers).rsp;
         show_trap_in_frame(tid, frame, &mut thread.trap.blocked);
         let (id, number) = (thread.id, thread.injected);
-        self.recorder.event(id, Event::Signal { number, handler: Pc(registers.rip) });
-        self.recorder.event(id, Event::SetSp(registers.rsp));
+        self.recorder.signal(id, number, Pc(registers.rip), registers.rsp, sp_before);
+        self.come_to_gate(tid);
         self.prepare(tid);
     }
 

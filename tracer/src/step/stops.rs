@@ -176,6 +176,7 @@ impl Session<'_> {
         let mut thread = Thread::new(birth.id, birth.process, registers);
         thread.trap = birth.trap;
         self.threads.insert(tid, thread);
+        self.come_to_gate(tid);
         self.prepare(tid);
         self.go_on(tid, 0);
     }
@@ -252,6 +253,7 @@ impl Session<'_> {
             thread.recording = false;
             let id = thread.id;
             self.recorder.end_thread(id, exit);
+            self.calls_are_gone(id);
         }
     }
 
@@ -306,7 +308,7 @@ impl Session<'_> {
         let before = thread.registers;
         if next.decoded.class == Class::Syscall {
             thread.pending.push(&next.decoded, &before, before.rsp);
-            self.retired += 1;
+            self.retired += u64::from(!self.recorder.is_paused());
         }
         self.flush(tid);
         let thread = self.thread(tid);
@@ -319,10 +321,12 @@ impl Session<'_> {
         thread.registers = *registers;
         self.recorder.event(id, Event::Exec);
         self.recorder.event(id, Event::SetSp(registers.rsp));
+        self.calls_are_gone(id);
         let trap_ignored = self.processes.get(&tid).is_some_and(|process| process.trap_ignored);
         self.processes.insert(tid, Process { trap_ignored, ..Process::default() });
         if registers.cs == CODE_64 {
             self.refresh_modules(tid);
+            self.come_to_gate(tid);
             self.prepare(tid);
         } else {
             self.stop_recording("the program started a 32-bit program, which cannot be recorded".to_owned());

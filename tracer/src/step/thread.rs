@@ -12,6 +12,7 @@ use crate::modules::{ModuleMap, regions};
 use crate::ptrace::{Registers, SignalInfo, Tid};
 use crate::sync_functions::Role;
 use crate::sync_stack::SyncStack;
+use crate::window::Gate;
 
 /// An instruction of a process, decoded once.
 #[derive(Debug)]
@@ -20,6 +21,8 @@ pub struct Code {
     pub decoded: Decoded,
     /// The synchronisation function that starts here.
     pub role: Option<Role>,
+    /// The place at which the window may begin or end.
+    pub gate: Option<Gate>,
     /// Whether its bytes have to be looked at each time, since they can change unseen.
     pub volatile: bool,
 }
@@ -31,6 +34,8 @@ pub struct Process {
     pub modules: ModuleMap,
     /// The instructions seen, by address.
     pub code: FxHashMap<u64, Rc<Code>>,
+    /// The places of functions at which the window may begin or end.
+    pub gates: FxHashMap<u64, Gate>,
     /// Routines that were handed to a function that runs them.
     pub routines: FxHashMap<u64, Role>,
     /// Whether the program ignores SIGTRAP (the kernel no longer does, see `signals`).
@@ -46,8 +51,7 @@ impl Process {
         if let Some(code) = self.code.get_mut(&address)
             && code.role.is_none()
         {
-            let (decoded, volatile) = (code.decoded.clone(), code.volatile);
-            *code = Rc::new(Code { decoded, role: Some(role), volatile });
+            *code = Rc::new(Code { decoded: code.decoded.clone(), role: Some(role), ..**code });
         }
     }
 
@@ -118,6 +122,8 @@ pub struct Thread {
     pub team_size: u64,
     /// Memory that holds a stack other than that of the functions it is in.
     pub other_stack: Option<Range<u64>>,
+    /// The gate that it has come to, with its stack pointer there, while it has not run the instruction behind it.
+    pub passed: Option<(u64, u64)>,
     /// Whether its end has not been written yet.
     pub recording: bool,
     /// Whether it was last resumed for one step.
@@ -132,7 +138,7 @@ impl Thread {
             id,
             process,
             registers,
-            next: Rc::new(Code { decoded, role: None, volatile: true }),
+            next: Rc::new(Code { decoded, role: None, gate: None, volatile: true }),
             pending: PendingBlock::default(),
             sync: SyncStack::default(),
             syscall: None,
@@ -142,6 +148,7 @@ impl Thread {
             trap: TrapSignal::default(),
             team_size: 0,
             other_stack: None,
+            passed: None,
             recording: true,
             stepping: false,
         }

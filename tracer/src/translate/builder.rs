@@ -80,6 +80,10 @@ impl<'a, S: Source> Builder<'a, S> {
             }
         }
         self.out.superblock.body = self.hot.here();
+        if self.source.gate(head) == Some(true) {
+            self.trap(Trap::Gate(head));
+            self.mark_for(0, Borrowed::Nothing);
+        }
         if let Some(hook) = self.source.hook(head) {
             let trap = expansions::record_enter(&mut self.hot, &self.plan.lookup, hook.number, hook.routine);
             self.out.traps.push((trap, Trap::Hook(head)));
@@ -169,7 +173,7 @@ impl<'a, S: Source> Builder<'a, S> {
         loop {
             let first = self.executed() == 0;
             let full = self.executed() >= self.plan.limit || self.hot.bytes.len() > MAX_BYTES_EACH * self.plan.limit;
-            if full || transferred && self.source.hook(pc).is_some() {
+            if full || transferred && self.source.hook(pc).is_some() || !first && self.source.gate(pc).is_some() {
                 return self.leave_to(pc, true);
             }
             let mut bytes = [0; 16];

@@ -109,6 +109,8 @@ pub struct Expander {
     places: Vec<u32>,
     plain: Vec<Plain>,
     recipes: Vec<Recipe>,
+    /// The same four for the other state of the recording: under way, or paused.
+    aside: (Vec<Known>, Vec<u32>, Vec<Plain>, Vec<Recipe>),
     run: Vec<u32>,
     /// Room for the numbers of one record, and for those of them that go to the trace.
     numbers: Vec<u64>,
@@ -157,6 +159,7 @@ impl Expander {
             places: Vec::new(),
             plain: Vec::new(),
             recipes: Vec::new(),
+            aside: Default::default(),
             run: vec![0; RUN],
             numbers: Vec::new(),
             sps: Vec::new(),
@@ -170,6 +173,17 @@ impl Expander {
     pub fn clear(&mut self) {
         (self.known, self.places, self.plain) = (Vec::new(), Vec::new(), Vec::new());
         self.recipes.clear();
+        self.aside = Default::default();
+    }
+
+    /// What is known of paths is put aside for what was known before the last such change: the trace has no blocks for what runs while nothing is
+    /// recorded.
+    pub fn change_tables(&mut self) {
+        let Expander { known, places, plain, recipes, aside, .. } = self;
+        std::mem::swap(known, &mut aside.0);
+        std::mem::swap(places, &mut aside.1);
+        std::mem::swap(plain, &mut aside.2);
+        std::mem::swap(recipes, &mut aside.3);
     }
 
     /// Writes what the records say.

@@ -72,6 +72,7 @@ impl Session<'_> {
         space.room = self.room();
         let code = ProgramCode::new(tid, space.syscall_at, space.tables.lookup);
         let mut translator = Translator::new(code, space, self.options.memory);
+        translator.code.gates.follow(&self.switch);
         let slot = translator.space.take_slot(tid)?.ok_or(Lost::Gone)?;
         let pointer = translator.space.buffer(slot);
         let space = self.processes.begin(tid, translator, self.clock);
@@ -106,6 +107,7 @@ impl Session<'_> {
         let Ok(registers) = ptrace::registers(tid) else { return Ok(()) };
         let mut stream = Stream::new(thread.stream.id, tid, registers.rsp);
         stream.transferred = true;
+        self.switch.calls_are_gone(stream.id);
         if self.recording {
             self.recorder.event(stream.id, Event::Exec);
             self.recorder.event(stream.id, Event::SetSp(registers.rsp));
@@ -292,6 +294,7 @@ impl Session<'_> {
         {
             self.recorder.set_time(self.clock.now());
             self.recorder.end_thread(thread.stream.id, exit);
+            self.switch.calls_are_gone(thread.stream.id);
         }
     }
 

@@ -10,7 +10,7 @@
 //! - `remote` makes system calls in the program's place; `state` brings a stopped thread from the copy's registers to the program's.
 //! - `forward` does the rest of an expansion for a thread that was killed in it.
 //! - `stops`, `syscalls`, `signals`, `lifecycle`: what each stop means. `renewal`: all translations are thrown away when they take too
-//!   much memory. `values`: what is recorded beside the path, for memory addresses. `expand`: from records to the trace.
+//!   much memory. `gates`: recording begins and ends. `values`: what is recorded beside the path, for memory addresses. `expand`: from records to the trace.
 
 mod assembler;
 mod builder;
@@ -18,6 +18,7 @@ mod code_writes;
 mod expand;
 mod expansions;
 mod forward;
+mod gates;
 mod layout;
 mod lifecycle;
 mod mapper;
@@ -53,6 +54,7 @@ use crate::modules::Images;
 use crate::program::Program;
 use crate::ptrace::{self, ProcessHandle, Stop, Tid};
 use crate::recorder::Recorder;
+use crate::switch::Switch;
 use expand::Clock;
 use processes::{Processes, SpaceId, running};
 use remote::Lost;
@@ -156,6 +158,8 @@ struct Session<'a> {
     met: VecDeque<(Tid, Stop)>,
     /// Whether instructions are still recorded.
     recording: bool,
+    /// Whether the program is in its window.
+    switch: Switch,
     exit: Option<Exit>,
     stopped_early: Option<String>,
     warnings: Vec<String>,
@@ -172,7 +176,7 @@ impl<'a> Session<'a> {
             options,
             recorder,
             clock: Clock::start(),
-            images: Images::default(),
+            images: Images::for_window(&options.window),
             main,
             threads: FxHashMap::default(),
             processes: Processes::default(),
@@ -182,6 +186,7 @@ impl<'a> Session<'a> {
             release: FxHashMap::default(),
             met: VecDeque::new(),
             recording: true,
+            switch: Switch::new(&options.window),
             exit: None,
             stopped_early: None,
             warnings: Vec::new(),
@@ -220,6 +225,7 @@ impl<'a> Session<'a> {
             };
             let Some((tid, stop)) = self.renew_when_full(next) else { continue };
             self.stopped(tid, stop);
+            self.follow_switch();
             if self.recording && self.recorder.failed() {
                 self.stop_recording("the trace could not be written".to_owned());
             }
@@ -263,15 +269,17 @@ impl<'a> Session<'a> {
             Exit::Exited(status) => (Some(status), None),
             Exit::Signalled(signal) => (None, Some(signal)),
         };
-        let (progress, failure) =
-            self.recorder.finish(&Finish { exit_status, signal, stopped_early: self.stopped_early.clone() });
+        let never_began = self.switch.never_began(&self.images);
+        self.warnings.extend(self.switch.never_ended(&self.images));
+        let stopped_early = never_began.as_ref().or(self.stopped_early.as_ref()).cloned();
+        let (progress, failure) = self.recorder.finish(&Finish { exit_status, signal, stopped_early });
         Outcome {
             exit,
             instructions: progress.instructions,
             threads: progress.threads,
             bytes: progress.bytes,
             stopped_early: self.stopped_early,
-            failure: failure.map(Error::from),
+            failure: failure.map(Error::from).or(never_began.map(|reason| Error::NeverBegan { reason })),
             translation: self.translation,
             warnings: self.warnings,
         }

@@ -26,6 +26,8 @@ pub trait Source {
     fn fetch(&mut self, pc: u64, bytes: &mut [u8; 16]) -> usize;
     /// The hook of the function that starts here.
     fn hook(&mut self, pc: u64) -> Option<Hook>;
+    /// Whether the recording may begin or end before the instruction at this address, and if so, whether it does so the next time.
+    fn gate(&mut self, pc: u64) -> Option<bool>;
     /// Whether synchronisation functions return to this address.
     fn returns_here(&self, pc: u64) -> bool;
 }

@@ -74,6 +74,11 @@ impl Processes {
         self.spaces.get_mut(&id)
     }
 
+    /// The numbers of all address spaces.
+    pub fn spaces(&self) -> impl Iterator<Item = SpaceId> {
+        self.spaces.keys().copied()
+    }
+
     /// All address spaces.
     pub fn spaces_mut(&mut self) -> impl Iterator<Item = &mut AddressSpace> {
         self.spaces.values_mut()

@@ -4,8 +4,8 @@ use nix::libc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::assembler::register;
-
 use super::expansions::Lookup;
+use super::gates::Gates;
 use super::layout::PAGE;
 use super::plan::{Hook, Source};
 use super::remote;
@@ -50,6 +50,8 @@ pub struct ProgramCode {
     /// Routines that were handed to a function that runs them.
     routines: FxHashMap<u64, Role>,
     hooks: FxHashMap<u64, Hook>,
+    /// Where the window may begin or end.
+    pub gates: Gates,
     looked_up: FxHashSet<u64>,
     pages: FxHashMap<u64, Option<Box<[u8; PAGE as usize]>>>,
     regions: Vec<Region>,
@@ -73,6 +75,7 @@ impl ProgramCode {
             lookup,
             routines: FxHashMap::default(),
             hooks: FxHashMap::default(),
+            gates: Gates::default(),
             looked_up: FxHashSet::default(),
             pages: FxHashMap::default(),
             regions: Vec::new(),
@@ -274,6 +277,17 @@ impl Source for ProgramCode {
 
     fn hook(&mut self, pc: u64) -> Option<Hook> {
         self.look_up_hook(pc)
+    }
+
+    fn gate(&mut self, pc: u64) -> Option<bool> {
+        if self.gates.are_none() {
+            return None;
+        }
+        let mut bytes = [0; 16];
+        if self.gates.with_markers {
+            self.fetch(pc, &mut bytes);
+        }
+        self.gates.at(pc, &bytes).map(|gate| self.gates.heeded(gate))
     }
 
     fn returns_here(&self, pc: u64) -> bool {

@@ -2,7 +2,8 @@
 //!
 //! Every thread in it is brought *to rest*: to a place between two instructions of the program, with all that it has recorded written to the
 //! trace, at a trap that stays. A thread that waits in the kernel is left there: the instruction behind its call stays too, and is told to go to that
-//! trap. Then nothing refers to a translation any more, and the program starts anew with what each thread comes to next.
+//! trap. Then nothing refers to a translation any more, and the program starts anew with what each thread comes to next. `gates` brings threads to
+//! rest as well.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -17,7 +18,7 @@ use super::processes::{SpaceId, running};
 use super::remote::{Lost, Result, VITAL};
 use super::signals::is_fault;
 use super::space::Landing;
-use super::state::last_path;
+use super::state::{last_path, take_back_last};
 use super::stops::EVENT_STOP;
 use super::superblock::Superblock;
 use super::thread::Thread;
@@ -67,14 +68,16 @@ impl Moments {
 enum Resting {
     /// It stands at the trap, and goes on when it is resumed.
     AtTrap,
-    /// It is in a system call or right behind it. The record of the path that ends with the call is held back: the call may be begun anew.
-    InCall(Option<HeldBack>),
+    /// It is in a system call or right behind it. The record of the call is held back: the call may be begun anew.
+    InCall(Option<Superblock>),
 }
 
-/// A record, and what it is of.
-struct HeldBack {
-    path: Superblock,
-    words: Vec<u32>,
+/// The threads of an address space, all at rest.
+pub struct Rested {
+    /// Those that go on when they are resumed.
+    resumable: Vec<Tid>,
+    /// Those in system calls, with what was held back.
+    calls: Vec<(Tid, Option<Superblock>)>,
 }
 
 impl Session<'_> {
@@ -103,7 +106,15 @@ impl Session<'_> {
     }
 
     fn renew(&mut self, space: SpaceId) {
-        let Some(away) = self.stop_all(space) else { return };
+        let Some(rested) = self.bring_to_rest(space) else { return };
+        self.forget_translations(space);
+        self.let_go_on(rested);
+    }
+
+    /// Brings every thread of an address space to rest. None where that cannot be done, since the program becomes another or a thread cannot be
+    /// brought out of its translation.
+    pub(super) fn bring_to_rest(&mut self, space: SpaceId) -> Option<Rested> {
+        let away = self.stop_all(space)?;
         let in_space = |thread: &Thread| !thread.ended && thread.space == space;
         let mut tids: Vec<Tid> = self.threads.iter().filter(|(_, t)| in_space(t)).map(|(&tid, _)| tid).collect();
         tids.sort_unstable();
@@ -121,10 +132,17 @@ impl Session<'_> {
                 }
                 Err(Lost::Gone) => {}
                 Err(Lost::Stopped(Stop::Event { event: libc::PTRACE_EVENT_EXIT, .. })) => self.exiting(tid),
-                Err(Lost::Stopped(_) | Lost::NoRoom) => return self.give_program_up(tid),
+                Err(Lost::Stopped(_) | Lost::NoRoom) => {
+                    self.give_program_up(tid);
+                    return None;
+                }
             }
         }
-        self.forget_translations(space);
+        Some(Rested { resumable, calls })
+    }
+
+    /// Lets threads go on that are at rest.
+    pub(super) fn let_go_on(&mut self, Rested { resumable, calls }: Rested) {
         for (tid, held) in calls {
             self.record_again(tid, held);
         }
@@ -305,21 +323,21 @@ impl Session<'_> {
         thread.pointer = space.value(thread.slot, slot::POINTER);
         let mut words = Vec::new();
         space.records(thread.slot, thread.pointer, &mut words);
-        let held = last_path(&words, translator).map(|(path, length)| HeldBack {
-            path: translator.superblock(path.superblock).first(path.executed.into()),
-            words: words.split_off(words.len() - length as usize / 4),
+        // The path that ends with the call.
+        let held = last_path(&words, translator).map(|(path, _)| {
+            let call = translator.superblock(path.superblock).only(usize::from(path.executed) - 1);
+            take_back_last(thread, translator, true);
+            call
         });
-        thread.pointer -= 4 * held.as_ref().map_or(0, |held| held.words.len() as u64);
         self.drain(tid);
         Ok(Resting::InCall(held))
     }
 
     /// Records again what was held back.
-    fn record_again(&mut self, tid: Tid, held: Option<HeldBack>) {
+    fn record_again(&mut self, tid: Tid, held: Option<Superblock>) {
         let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid) else { return };
-        if let Some(HeldBack { path, mut words }) = held {
-            words[0] = translator.adopt(path);
-            let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        if let Some(call) = held {
+            let bytes = translator.adopt(call).to_le_bytes();
             translator.space.write_record(thread.slot, thread.pointer, &bytes);
             thread.pointer += bytes.len() as u64;
         }

@@ -169,12 +169,11 @@ impl Session<'_> {
         };
         let stream = &mut thread.stream;
         stream.sync.signal(interrupted_sp, alternate);
-        stream.sp = now.rsp;
+        let sp_before = std::mem::replace(&mut stream.sp, now.rsp);
         stream.transferred = false;
         let id = stream.id;
         if self.recording {
-            self.recorder.event(id, Event::Signal { number: signal, handler: Pc(now.rip) });
-            self.recorder.event(id, Event::SetSp(now.rsp));
+            self.recorder.signal(id, signal, Pc(now.rip), now.rsp, sp_before);
         }
         Ok(())
     }

@@ -49,7 +49,7 @@ fn convert(mut registers: Registers, thread: &mut Thread, translator: &mut Trans
         registers.r11 = value(slot::R11);
         registers.rip = match trap {
             Trap::Filling => unreachable!("it is looked at below"),
-            Trap::Missing(pc) | Trap::Native(pc) | Trap::Hook(pc) => pc,
+            Trap::Missing(pc) | Trap::Native(pc) | Trap::Hook(pc) | Trap::Gate(pc) => pc,
             Trap::Lookup => value(slot::TARGET),
             Trap::Rest => value(slot::NEXT),
             Trap::Fault(_) => {
@@ -92,6 +92,10 @@ fn convert(mut registers: Registers, thread: &mut Thread, translator: &mut Trans
             take_back_last(thread, translator, false);
         }
         Borrowed::AfterSyscall => return Some(registers),
+    }
+    if executed == 0 && translator.is_gated(number) {
+        // It stands behind the trap.
+        thread.passed = Some((registers.rip, registers.rsp));
     }
     if executed > 0 {
         record_part(thread, translator, Path { superblock: number, executed });
@@ -192,7 +196,11 @@ impl Session<'_> {
             return Err(Lost::Gone);
         };
         let mut registers = *registers;
-        registers.rip = translator.enter(tid, registers.rip, looked_up)?;
+        let pc = registers.rip;
+        registers.rip = translator.enter(tid, pc, looked_up)?;
+        if thread.passed.is_some_and(|(gate, _)| gate == pc) && !translator.has_gate(pc) {
+            thread.passed = None;
+        }
         translator.space.set_value(thread.slot, slot::R11, registers.r11);
         registers.r11 = thread.pointer;
         registers.gs_base = translator.space.slot_address(thread.slot);

@@ -97,6 +97,10 @@ impl Session<'_> {
                 self.run_at(tid, &registers)?;
                 self.resume(tid, 0);
             }
+            Trap::Gate(pc) => {
+                registers.rip = pc;
+                self.come_to_gate(tid, &registers)?;
+            }
             Trap::Native(pc) => {
                 registers.rip = pc;
                 translator.code.reader = tid;

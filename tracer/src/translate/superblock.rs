@@ -70,6 +70,8 @@ pub enum Trap {
     Fault(u64),
     /// The instruction at this address has to run outside of the cache.
     Native(u64),
+    /// The recording may begin or end before the instruction at this address, with which the superblock starts.
+    Gate(u64),
     /// A synchronisation function starts here whose caller or routine is not known yet.
     Hook(u64),
 }
@@ -166,17 +168,16 @@ impl Superblock {
         packed::Instructions::new(self.head, &self.instructions)
     }
 
-    /// Its first instructions, without a translation.
+    /// One of its instructions alone, without a translation; it must have no memory operands.
     #[must_use]
-    pub fn first(&self, executed: usize) -> Superblock {
-        let instructions: Vec<Instruction> = self.instructions().take(executed).collect();
-        let bytes = instructions.iter().map(|i| usize::from(i.len)).sum();
-        let addresses: usize = instructions.iter().map(|i| usize::from(i.memory)).sum();
+    pub fn only(&self, number: usize) -> Superblock {
+        let before: usize = self.instructions().take(number).map(|i| usize::from(i.len)).sum();
+        let instructions: Vec<Instruction> = self.instructions().skip(number).take(1).collect();
+        let bytes: usize = instructions.iter().map(|i| usize::from(i.len)).sum();
         let draft = Draft {
-            head: self.head,
-            code: self.code[..bytes].to_vec(),
-            values: self.values.iter().copied().take(executed).collect(),
-            operands: self.operands.iter().take(addresses).cloned().collect(),
+            head: self.pc_after(number),
+            code: self.code[before..before + bytes].to_vec(),
+            values: vec![0],
             instructions,
             ..Draft::default()
         };

@@ -166,6 +166,7 @@ impl Session<'_> {
         let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid) else { return };
         let changes = translator.code.modules.refresh(translator.code.process, &mut self.images);
         translator.code.modules_changed();
+        translator.code.gates.modules_changed(&translator.code.modules);
         if self.recording {
             self.recorder.modules(thread.stream.id, &mut translator.code.modules, &changes);
         }

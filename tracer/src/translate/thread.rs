@@ -28,6 +28,8 @@ pub struct Thread {
     pub gs_base: u64,
     /// What is written of it.
     pub stream: Stream,
+    /// The gate that it has come to, with its stack pointer there, while it has not run the instruction behind it.
+    pub passed: Option<(u64, u64)>,
     /// Whether its end has not been written yet.
     pub recording: bool,
     /// Whether it was asked to stop, and the stop has not been seen.
@@ -51,6 +53,7 @@ impl Thread {
             deferred: Vec::new(),
             gs_base: 0,
             stream,
+            passed: None,
             recording: true,
             interrupted: false,
             ended: false,

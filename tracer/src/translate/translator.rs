@@ -68,7 +68,7 @@ pub struct Translator {
     samples: Vec<u32>,
     /// Heads of superblocks that run often.
     hot: FxHashSet<u64>,
-    /// Instructions that ran outside of the cache, by address.
+    /// Superblocks of one instruction that is in no translation, by address.
     singles: FxHashMap<u64, u32>,
     /// About how many bytes of our own memory the translations take.
     held: u64,
@@ -141,11 +141,19 @@ impl Translator {
         self.held = 0;
     }
 
-    /// Takes a path over that was translated before all was forgotten. Returns its number.
-    pub fn adopt(&mut self, path: Superblock) -> u32 {
-        let executed = path.instructions().count() as u16;
-        let number = self.add_superblock(path);
-        self.partial_path(Path { superblock: number, executed })
+    /// Takes a superblock of one instruction over, which ran before all was forgotten or outside of the cache. Returns the number of its path.
+    pub fn adopt(&mut self, single: Superblock) -> u32 {
+        let pc = single.head;
+        // Instructions that run outside do so each time.
+        let superblock = match self.singles.get(&pc) {
+            Some(&number) if self.superblock(number).code == single.code => number,
+            _ => {
+                let number = self.add_superblock(single);
+                self.singles.insert(pc, number);
+                number
+            }
+        };
+        self.partial_path(Path { superblock, executed: 1 })
     }
 
     fn add_superblock(&mut self, superblock: Superblock) -> u32 {
@@ -222,27 +230,18 @@ impl Translator {
             values.record_stack_pointer();
         }
         values.ran();
-        let (recorded, code) = (values.recorded, &bytes[..instruction.len()]);
-        // Instructions that run outside do so each time.
-        let superblock = match self.singles.get(&pc) {
-            Some(&number) if self.superblock(number).code[..] == *code => number,
-            _ => {
-                let draft = Draft {
-                    head: pc,
-                    instructions: vec![described],
-                    code: code.to_vec(),
-                    values: values.after,
-                    operands: values.operands,
-                    ..Draft::default()
-                };
-                let mut superblock = draft.pack();
-                superblock.dead = true;
-                let number = self.add_superblock(superblock);
-                self.singles.insert(pc, number);
-                number
-            }
+        let recorded = values.recorded;
+        let draft = Draft {
+            head: pc,
+            instructions: vec![described],
+            code: bytes[..instruction.len()].to_vec(),
+            values: values.after,
+            operands: values.operands,
+            ..Draft::default()
         };
-        Some((self.partial_path(Path { superblock, executed: 1 }), recorded))
+        let mut superblock = draft.pack();
+        superblock.dead = true;
+        Some((self.adopt(superblock), recorded))
     }
 
     /// Looks at some of the records, for superblocks that run often and were ended for their length: they are translated anew, longer.
@@ -425,6 +424,18 @@ impl Translator {
         }
     }
 
+    /// Gives up all superblocks that run the instruction at `pc`.
+    pub fn give_up_all_with(&mut self, pc: u64) {
+        let page = pc & !(PAGE - 1);
+        for number in self.page_superblocks.get(&page).cloned().unwrap_or_default() {
+            let superblock = self.superblock(number);
+            if !superblock.dead && superblock.instructions().any(|i| i.pc.0 == pc) {
+                let head = superblock.head;
+                self.give_up(head);
+            }
+        }
+    }
+
     /// Code in this memory may have changed.
     pub fn memory_changed(&mut self, start: u64, length: u64) {
         let (start, end) = (start & !(PAGE - 1), start.saturating_add(length).next_multiple_of(PAGE));
@@ -479,14 +490,7 @@ impl Translator {
     /// A routine that was handed to a function gets a role: all that runs into it is translated anew.
     pub fn add_routine(&mut self, pc: u64, role: crate::sync_functions::Role) {
         if !self.code.knows_routine(pc) && self.code.add_routine(pc, role) {
-            let page = pc & !(PAGE - 1);
-            for number in self.page_superblocks.get(&page).cloned().unwrap_or_default() {
-                let superblock = self.superblock(number);
-                if !superblock.dead && superblock.instructions().any(|i| i.pc.0 == pc) {
-                    let head = superblock.head;
-                    self.give_up(head);
-                }
-            }
+            self.give_up_all_with(pc);
         }
         self.space.tables.mark_routine(pc);
     }

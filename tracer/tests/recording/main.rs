@@ -13,3 +13,4 @@ mod sync;
 mod translate_equal;
 mod translate_renewed;
 mod translate_threads;
+mod windows;

@@ -6,8 +6,8 @@ use super::*;
 use crate::translate::expansions::Lookup;
 use crate::translate::plan::{Hook, Landings};
 
-/// Code at 0x1000.
-struct Code(Vec<u8>);
+/// Code at 0x1000, and a gate in it.
+struct Code(Vec<u8>, Option<u64>);
 
 impl Source for Code {
     fn fetch(&mut self, pc: u64, bytes: &mut [u8; 16]) -> usize {
@@ -21,12 +21,20 @@ impl Source for Code {
         None
     }
 
+    fn gate(&mut self, pc: u64) -> Option<bool> {
+        (self.1 == Some(pc)).then_some(true)
+    }
+
     fn returns_here(&self, _: u64) -> bool {
         false
     }
 }
 
 fn translated(code: &[u8]) -> (Translation, Vec<Mnemonic>) {
+    translated_with(code, None)
+}
+
+fn translated_with(code: &[u8], gate: Option<u64>) -> (Translation, Vec<Mnemonic>) {
     let plan = Plan {
         head: 0x1000,
         hot: 0x10_0000,
@@ -41,7 +49,7 @@ fn translated(code: &[u8]) -> (Translation, Vec<Mnemonic>) {
         memory: false,
     };
     let (mut decoder, mut factory) = (InstructionDecoder::new(false), InstructionInfoFactory::new());
-    let built = Builder::build(plan, &mut Code(code.to_vec()), &mut decoder, &mut factory);
+    let built = Builder::build(plan, &mut Code(code.to_vec(), gate), &mut decoder, &mut factory);
     let mut hot = Decoder::with_ip(64, &built.hot, plan.hot, DecoderOptions::NONE);
     let mnemonics = hot.iter().map(|i| i.mnemonic()).filter(|m| *m != Nop).collect();
     (built, mnemonics)
@@ -97,4 +105,22 @@ fn a_changed_stack_pointer_is_recorded_where_it_does_not_follow() {
     let (built, hot) = translated(&[0xc9, 0xc3]);
     assert_eq!(hot[..2], [Leave, Mov]);
     assert_eq!(built.superblock.values, [1, 1]);
+}
+
+#[test]
+fn a_superblock_ends_before_a_gate() {
+    // inc eax; dec eax; ret
+    let code = [0xff, 0xc0, 0xff, 0xc8, 0xc3];
+    let (built, hot) = translated_with(&code, Some(0x1002));
+    assert_eq!(hot[..2], [Inc, Mov]);
+    assert_eq!(built.superblock.instructions.len(), 1);
+}
+
+#[test]
+fn at_a_gate_a_trap_comes_first() {
+    // inc eax; ret
+    let (built, hot) = translated_with(&[0xff, 0xc0, 0xc3], Some(0x1000));
+    assert_eq!(hot[..2], [Int3, Inc]);
+    assert!(built.traps.contains(&(built.superblock.body, Trap::Gate(0x1000))));
+    assert_eq!(built.superblock.marks[0].offset, 1, "behind the trap the program stands before the first instruction");
 }

@@ -22,6 +22,10 @@ struct Walk<'a> {
     calls: Vec<Call>,
     /// What the handlers that run now interrupted.
     interrupted: Vec<(Next, usize)>,
+    /// Whether nothing has run since something was left out, and whether the stack pointer is known all the same.
+    in_gap: bool,
+    sp_known: bool,
+    had_gap: bool,
     trace: &'a Trace,
     instructions: u64,
 }
@@ -45,6 +49,9 @@ fn walk(trace: &Trace, whole: bool) {
             sp: 0,
             calls: Vec::new(),
             interrupted: Vec::new(),
+            in_gap: false,
+            sp_known: true,
+            had_gap: false,
             trace,
             instructions: 0,
         };
@@ -99,6 +106,8 @@ fn target(block: &Block, index: usize) -> Option<Pc> {
 
 impl Walk<'_> {
     fn block(&mut self, block: &Block, executed: usize, sps: &[u64]) {
+        self.in_gap = false;
+        assert!(self.sp_known, "{}: no stack pointer behind a gap", self.name);
         let mut sps = sps.iter();
         for (index, instruction) in block.instructions[..executed].iter().enumerate() {
             self.arrive(instruction.pc);
@@ -125,7 +134,7 @@ impl Walk<'_> {
             Next::Return => {
                 let Some(depth) = self.calls.iter().rposition(|(back, _)| *back == pc) else {
                     assert!(
-                        self.calls.is_empty() || self.returns_elsewhere(pc),
+                        self.calls.is_empty() || self.was_called_unseen() || self.returns_elsewhere(pc),
                         "{}: returned to {}, where no call was made, after {} instructions",
                         self.name,
                         self.describe(pc),
@@ -138,6 +147,11 @@ impl Walk<'_> {
                 self.calls.truncate(depth);
             }
         }
+    }
+
+    /// The function that returns was called where nothing was recorded: it lies further out than all calls that were.
+    fn was_called_unseen(&self) -> bool {
+        self.had_gap && self.calls.iter().all(|(_, sp)| *sp < self.sp)
     }
 
     /// A handler returns to the C library's call of `sigreturn`; contexts are changed, and exceptions land, by a return to
@@ -170,9 +184,14 @@ impl Walk<'_> {
     fn event(&mut self, event: Event) {
         match event {
             Event::ThreadStart { sp, .. } => self.sp = sp,
-            Event::SetSp(sp) => self.sp = sp,
+            Event::SetSp(sp) => {
+                self.sp = sp;
+                self.sp_known = true;
+            }
             Event::Signal { handler, .. } => {
-                let before = std::mem::replace(&mut self.next, Next::OneOf(vec![handler]));
+                // The handler's first instructions may have been left out.
+                let next = if self.in_gap { Next::Anywhere } else { Next::OneOf(vec![handler]) };
+                let before = std::mem::replace(&mut self.next, next);
                 self.interrupted.push((before, self.calls.len()));
             }
             Event::SignalReturn => {
@@ -185,7 +204,15 @@ impl Walk<'_> {
                 self.calls.clear();
                 self.interrupted.clear();
             }
-            Event::Gap => self.next = Next::Anywhere,
+            Event::Gap => {
+                // Calls may have returned in it, and others may have been made.
+                (self.in_gap, self.had_gap, self.sp_known) = (true, true, false);
+                self.next = Next::Anywhere;
+                self.calls.clear();
+                for (next, calls) in &mut self.interrupted {
+                    (*next, *calls) = (Next::Anywhere, 0);
+                }
+            }
             _ => {}
         }
     }

@@ -10,6 +10,7 @@ use tempfile::TempDir;
 use trace_format::{Event, Item, SyncFunction, ThreadId, Trace};
 
 pub mod chain;
+pub mod steps;
 
 static FOLDER: LazyLock<TempDir> = LazyLock::new(|| tempfile::tempdir().unwrap());
 

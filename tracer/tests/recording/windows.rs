@@ -1,0 +1,306 @@
+//! Recordings of a part of the run: what is recorded is that part of what a whole recording holds, instruction for instruction.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::support::steps::{Step, steps};
+use crate::support::{Recorded, compile, place, record, record_command};
+use trace_format::{Event, ThreadId, Trace};
+
+const INCLUDE: &str = concat!("-I", env!("CARGO_MANIFEST_DIR"), "/../include");
+const WORKLOADS: &str = concat!("-I", env!("CARGO_MANIFEST_DIR"), "/../workloads/include");
+
+/// Options for the engines; `translate` also with translations that are thrown away at random moments.
+const ENGINES: [&str; 3] =
+    ["engine=step      throw=never", "engine=translate throw=never", "engine=translate cache=65536 throw=777"];
+
+fn window_program() -> PathBuf {
+    compile("window.c", &[INCLUDE])
+}
+
+/// Records with these options, and asserts that the program does what it does natively and that the trace hangs together. The length of
+/// the environment moves the program's stack: it is always the same.
+fn recorded(options: &str, program: &Path, arguments: &[&str]) -> (Recorded, Trace) {
+    let native = Command::new(program).args(arguments).output().unwrap();
+    let (path, file) = (place("trace.bin"), place("outcome"));
+    let mut command = record_command(&format!("{options:<100}"), &path, program, arguments);
+    let output = command.env("RECORD_OUTCOME", &file).output().unwrap();
+    let outcome = std::fs::read_to_string(file).unwrap_or_default();
+    let recorded = Recorded { output, outcome, path };
+    assert_eq!(recorded.stdout(), String::from_utf8_lossy(&native.stdout), "{options}: {}", recorded.stderr());
+    assert_eq!(recorded.output.status.code(), native.status.code(), "{options}: {}", recorded.outcome);
+    let trace = recorded.trace();
+    (recorded, trace)
+}
+
+fn address(trace: &Trace, function: &str) -> u64 {
+    trace.symbols().iter().find(|symbol| symbol.name == function).expect("the function ran").pc.0
+}
+
+fn instructions(steps: &[Step]) -> Vec<&Step> {
+    steps.iter().filter(|step| matches!(step, Step::Instruction { .. })).collect()
+}
+
+/// The instructions of a whole recording that `inside` says are in the window: it is asked before each, with its pc and stack pointer.
+fn part(whole: &[Step], mut inside: impl FnMut(u64, u64) -> bool) -> Vec<&Step> {
+    let asked = |step: &&Step| matches!(step, Step::Instruction { pc, sp, .. } if inside(pc.0, *sp));
+    whole.iter().filter(asked).collect()
+}
+
+/// Asserts that the one thread of the program has the same stream by each engine under this window, and that its instructions are those
+/// expected of the whole recording. Returns the events of the stream.
+fn assert_part(program: &Path, window: &str, expected: impl Fn(&Trace, &[Step]) -> Vec<Step>) -> Vec<Step> {
+    let (_, whole) = recorded("engine=step memory", program, &[]);
+    let expected = expected(&whole, &steps(&whole, ThreadId(0)));
+    assert!(expected.len() > 20 && (expected.len() as u64) < whole.instructions(), "{window}: a part");
+    let mut judge: Option<Vec<Step>> = None;
+    for engine in ENGINES {
+        let (_, trace) = recorded(&format!("{engine} memory {window}"), program, &[]);
+        assert_eq!(trace.instructions(), expected.len() as u64, "{engine} {window}");
+        let found = steps(&trace, ThreadId(0));
+        if let Some(at) = instructions(&found).iter().zip(&expected).position(|(a, b)| *a != b) {
+            panic!(
+                "{engine} {window}: instruction {at}: {:x?} instead of {:x?}",
+                instructions(&found)[at],
+                expected[at]
+            );
+        }
+        let judge = judge.get_or_insert_with(|| found.clone());
+        if let Some(at) = found.iter().zip(&*judge).position(|(a, b)| a != b) {
+            panic!(
+                "{engine} {window}: step {at}: {:x?} instead of {:x?}",
+                &found[at.saturating_sub(4)..=at],
+                judge[at]
+            );
+        }
+        assert_eq!(found.len(), judge.len(), "{engine} {window}");
+    }
+    judge.unwrap().into_iter().filter(|step| matches!(step, Step::Event(_))).collect()
+}
+
+fn count(events: &[Step], what: &str) -> usize {
+    events.iter().filter(|step| matches!(step, Step::Event(event) if event.starts_with(what))).count()
+}
+
+#[test]
+fn from_each_start_to_each_stop() {
+    let events = assert_part(&window_program(), "start=enter stop=leave", |trace, whole| {
+        let (enter, leave) = (address(trace, "enter"), address(trace, "leave"));
+        let mut open = false;
+        let inside = |pc, _| {
+            open = pc == enter || open && pc != leave;
+            open
+        };
+        part(whole, inside).into_iter().cloned().collect()
+    });
+    // At the start, then at the end of each window: one ends in the handler and begins anew there.
+    assert_eq!(count(&events, "Gap"), 5);
+    assert_eq!(count(&events, "enter MutexLock"), count(&events, "enter MutexUnlock"), "outside too");
+    assert_eq!((count(&events, "Signal {"), count(&events, "SignalReturn")), (1, 1));
+}
+
+#[test]
+fn with_a_start_alone_to_the_end() {
+    let events = assert_part(&window_program(), "start=leave", |trace, whole| {
+        let leave = address(trace, "leave");
+        let mut open = false;
+        let inside = |pc, _| {
+            open |= pc == leave;
+            open
+        };
+        part(whole, inside).into_iter().cloned().collect()
+    });
+    assert_eq!(count(&events, "Gap"), 1);
+}
+
+#[test]
+fn with_a_stop_alone_from_the_beginning() {
+    let events = assert_part(&window_program(), "stop=leave", |trace, whole| {
+        let leave = address(trace, "leave");
+        let mut open = true;
+        let inside = |pc, _| {
+            open &= pc != leave;
+            open
+        };
+        part(whole, inside).into_iter().cloned().collect()
+    });
+    assert_eq!(count(&events, "Gap"), 1);
+}
+
+/// The instructions in calls of a function, from its entry up to its return, where the stack pointer is above what it was.
+fn in_calls(trace: &Trace, whole: &[Step], function: &str) -> Vec<Step> {
+    let entry = address(trace, function);
+    let mut call: Option<u64> = None;
+    let inside = |pc, sp| {
+        if call.is_some_and(|entered| sp > entered) {
+            call = None;
+        }
+        if pc == entry {
+            call.get_or_insert(sp);
+        }
+        call.is_some()
+    };
+    part(whole, inside).into_iter().cloned().collect()
+}
+
+#[test]
+fn a_function_that_is_start_and_stop_is_recorded_from_entry_to_return() {
+    let events = assert_part(&window_program(), "start=deep stop=deep", |trace, whole| in_calls(trace, whole, "deep"));
+    assert_eq!(count(&events, "Gap"), 4, "a call of itself neither begins nor ends a window");
+    assert_part(&window_program(), "start=work stop=work", |trace, whole| in_calls(trace, whole, "work"));
+}
+
+#[test]
+fn markers_begin_and_end_a_window_and_nest() {
+    let program = window_program();
+    let (_, whole) = recorded("engine=step markers", &program, &[]);
+    assert!(whole.instructions() > 100);
+    // The pcs of markers, by their code.
+    let code = |nth: u8| [0x0f, 0x1f, 0x84, 0x00, 0x4c, 0x6b, 0x53, nth];
+    let events = assert_part(&program, "markers", |trace, whole| {
+        let mut markers = Vec::new();
+        for (_, block) in trace.blocks().iter() {
+            for (at, instruction) in block.instructions.iter().enumerate() {
+                let bytes = &block.code[block.code_range(at)];
+                if bytes[..] == code(1) || bytes[..] == code(2) {
+                    markers.push((instruction.pc.0, bytes[7] == 1));
+                }
+            }
+        }
+        let mut open = 0u32;
+        let inside = |pc, _| {
+            match markers.iter().find(|(marker, _)| *marker == pc) {
+                Some((_, true)) => open += 1,
+                Some((_, false)) => open = open.saturating_sub(1),
+                None => {}
+            }
+            open > 0
+        };
+        part(whole, inside).into_iter().cloned().collect()
+    });
+    // Three rounds, one handler, and before.
+    assert_eq!(count(&events, "Gap"), 5);
+}
+
+#[test]
+fn a_call_that_is_jumped_out_of_counts_until_its_function_has_returned() {
+    let program = window_program();
+    for engine in ENGINES {
+        let (_, trace) = recorded(&format!("{engine} start=jumps stop=jumps"), &program, &[]);
+        assert!(trace.instructions() > 100, "{engine}");
+    }
+}
+
+#[test]
+fn nothing_is_recorded_of_a_program_that_never_comes_to_the_start() {
+    let program = window_program();
+    for engine in ENGINES {
+        for (start, why) in [("lease", "similar names: leave"), ("never", "the function never was not entered")] {
+            let (recorded, trace) = recorded(&format!("{engine} start={start}"), &program, &[]);
+            assert_eq!((trace.instructions(), trace.blocks().len()), (0, 0), "{engine}");
+            let told = trace.finish().unwrap().stopped_early.clone().unwrap_or_default();
+            assert!(told.contains(why), "{engine}: {told}");
+            assert!(recorded.outcome.contains("NeverBegan"), "{engine}: {}", recorded.outcome);
+        }
+        let (recorded, _) = recorded(&format!("{engine} stop=lease"), &program, &[]);
+        assert!(recorded.outcome.contains("there is no function lease"), "{engine}: {}", recorded.outcome);
+        assert!(recorded.outcome.contains("failure: None"), "{engine}: {}", recorded.outcome);
+    }
+}
+
+#[test]
+fn a_library_that_is_loaded_later_has_the_start() {
+    let program = compile("loads.c", &[]);
+    let library = compile("plugin.c", &["-shared", "-fPIC"]);
+    let library = library.to_str().unwrap();
+    let mut counts = Vec::new();
+    for engine in ENGINES {
+        let (_, trace) = recorded(&format!("{engine} start=answer stop=answer"), &program, &[library]);
+        counts.push(trace.instructions());
+    }
+    let [first, ..] = counts[..] else { unreachable!() };
+    assert!(first >= 4, "two calls of a function of two instructions or more: {counts:?}");
+    assert!(counts.iter().all(|count| *count == first), "{counts:?}");
+}
+
+#[test]
+fn a_static_program_has_windows_too() {
+    let program = compile("window.c", &[INCLUDE, "-static"]);
+    assert_part(&program, "start=enter stop=leave", |trace, whole| {
+        let (enter, leave) = (address(trace, "enter"), address(trace, "leave"));
+        let mut open = false;
+        let inside = |pc, _| {
+            open = pc == enter || open && pc != leave;
+            open
+        };
+        part(whole, inside).into_iter().cloned().collect()
+    });
+}
+
+#[test]
+fn the_limit_counts_what_is_recorded() {
+    let program = window_program();
+    for engine in ENGINES {
+        let (_, trace) = recorded(&format!("{engine} start=work stop=work limit=300"), &program, &[]);
+        assert_eq!(trace.instructions(), 300, "{engine}");
+        assert!(trace.finish().unwrap().stopped_early.as_ref().is_some_and(|why| why.contains("300")));
+    }
+}
+
+/// A run of FFT's first thread, from its first to its last instruction in a window.
+fn fft(options: &str) -> (Recorded, Trace) {
+    let program = compile("../../../workloads/fft/fft.c", &[WORKLOADS, "-lm"]);
+    recorded(options, &program, &["-p", "4", "-m", "10"])
+}
+
+#[test]
+fn threads_of_a_transform_are_recorded_in_the_window_only() {
+    let whole = fft("engine=translate").1;
+    for engine in &ENGINES[1..] {
+        let (recorded, trace) = fft(&format!("{engine} start=transform stop=transform"));
+        assert!(trace.instructions() > 1000, "{engine}: {}", recorded.outcome);
+        assert!(trace.instructions() < whole.instructions(), "{engine}");
+        assert_eq!(trace.threads().len(), whole.threads().len(), "each thread begins and ends, recorded or not");
+    }
+}
+
+#[test]
+fn what_begins_in_the_window_is_recorded_whole() {
+    // What each thread runs in its own routine does not depend on the others.
+    let program = compile("threads64.c", &["-static"]);
+    let counted = |options: &str| -> Vec<u64> {
+        let (_, trace) = recorded(options, &program, &[]);
+        let main = trace.modules().first().map(|module| module.path.clone());
+        assert!(main.is_some());
+        trace.threads().iter().skip(1).map(|thread| thread.instructions).collect()
+    };
+    let mut whole = counted("engine=translate");
+    whole.sort_unstable();
+    for engine in &ENGINES[1..] {
+        let mut part = counted(&format!("{engine} start=main"));
+        part.sort_unstable();
+        assert_eq!(part.len(), whole.len());
+        assert!(part.iter().zip(&whole).all(|(a, b)| a.abs_diff(*b) < 200), "{engine}: {part:?} {whole:?}");
+    }
+}
+
+#[test]
+fn threads_may_pass_gates_all_the_time() {
+    let program = compile("window_threads.c", &[INCLUDE]);
+    for engine in ENGINES {
+        for window in ["markers", "start=step stop=step", "start=step stop=done"] {
+            let (recorded, trace) = recorded(&format!("{engine} aslr {window}"), &program, &["3", "40"]);
+            assert!(trace.instructions() > 100, "{engine} {window}: {}", recorded.outcome);
+            assert_eq!(trace.threads().len(), 4);
+        }
+    }
+}
+
+#[test]
+fn events_outside_say_what_is_held_inside() {
+    let recorded = record("engine=translate start=leave", &window_program(), &[]);
+    let events = crate::support::events(&recorded.trace(), 0);
+    let gap = events.iter().position(|event| *event == Event::Gap).unwrap();
+    assert_eq!(gap, 1, "behind the start of the thread");
+    assert!(events.iter().any(|event| matches!(event, Event::Enter { .. })));
+}
