@@ -169,7 +169,7 @@ impl Translator {
             return Some(trap);
         }
         // Behind the trap of a jump lies the jump's number.
-        let jump = self.jumps.get(self.space.word(address + 1)? as usize)?;
+        let jump = self.jumps.get(self.space.word(address.wrapping_add(1))? as usize)?;
         (jump.trap == address).then_some(Trap::Missing(jump.target))
     }
 
