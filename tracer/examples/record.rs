@@ -1,7 +1,7 @@
 //! Records a program: the smallest user of this crate. `record TRACE PROGRAM [ARGUMENTS…]`
 //!
 //! Ends with the program's own exit status, 128+n for signal n. `RECORD_OPTIONS` may hold words: `memory`, `follow-forks`,
-//! `aslr`, `limit=N`, `start=FUNCTION`, `stop=FUNCTION`, `markers`, `engine=NAME`, `cache=BYTES` and `throw=SEED` (see `TranslationLimits`). With `RECORD_OUTCOME=FILE` the outcome is written there.
+//! `aslr`, `limit=N`, `start=FUNCTION`, `stop=FUNCTION`, `markers`, `engine=NAME`, `cache=BYTES`, `throw=SEED` and `routes=soon` (see `TranslationLimits`). With `RECORD_OUTCOME=FILE` the outcome is written there.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -25,6 +25,7 @@ fn main() -> ExitCode {
             ("markers", _) => options.window = Window::Markers,
             ("cache", bytes) => options.translation.code = bytes.parse().unwrap_or(0),
             ("throw", seed) => options.translation.thrown_away_at_random = seed.parse().ok(),
+            ("routes", when) => options.translation.routes_at_once = when == "soon",
             ("engine", name) => match engine_named(name) {
                 Ok(engine) => options.engine = engine,
                 Err(error) => return fail(&error.to_string()),

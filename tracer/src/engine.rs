@@ -76,11 +76,13 @@ pub struct TranslationLimits {
     pub bookkeeping: u64,
     /// Throws it away at random moments as well, chosen by this number: for tests. Default: none.
     pub thrown_away_at_random: Option<u64>,
+    /// Follows the ways that the records show after the first looks, not only where code runs often: for tests. Default: no.
+    pub routes_at_once: bool,
 }
 
 impl Default for TranslationLimits {
     fn default() -> TranslationLimits {
-        TranslationLimits { code: 40 << 20, bookkeeping: 112 << 20, thrown_away_at_random: None }
+        TranslationLimits { code: 40 << 20, bookkeeping: 112 << 20, thrown_away_at_random: None, routes_at_once: false }
     }
 }
 

@@ -22,7 +22,7 @@ const MAX_BYTES_EACH: usize = 100;
 
 /// A translation under construction.
 pub struct Builder<'a, S: Source> {
-    plan: Plan,
+    plan: Plan<'a>,
     source: &'a mut S,
     decoder: &'a mut InstructionDecoder,
     factory: &'a mut InstructionInfoFactory,
@@ -42,7 +42,7 @@ pub struct Builder<'a, S: Source> {
 impl<'a, S: Source> Builder<'a, S> {
     /// Translates according to the plan.
     pub fn build(
-        plan: Plan,
+        plan: Plan<'a>,
         source: &'a mut S,
         decoder: &'a mut InstructionDecoder,
         factory: &'a mut InstructionInfoFactory,
@@ -173,7 +173,10 @@ impl<'a, S: Source> Builder<'a, S> {
         loop {
             let first = self.executed() == 0;
             let full = self.executed() >= self.plan.limit || self.hot.bytes.len() > MAX_BYTES_EACH * self.plan.limit;
-            if full || transferred && self.source.hook(pc).is_some() || !first && self.source.gate(pc).is_some() {
+            // What was seen to run here may be gone.
+            let strayed = self.expected_next().is_some_and(|expected| expected != pc);
+            let gate = !first && self.source.gate(pc).is_some();
+            if full || strayed || gate || transferred && self.source.hook(pc).is_some() {
                 return self.leave_to(pc, true);
             }
             let mut bytes = [0; 16];
@@ -267,10 +270,7 @@ impl<'a, S: Source> Builder<'a, S> {
                 self.out.next.push((next, true));
                 Some(instruction.near_branch_target())
             }
-            FlowControl::IndirectBranch | FlowControl::IndirectCall => {
-                self.indirect(instruction, offsets, code);
-                None
-            }
+            FlowControl::IndirectBranch | FlowControl::IndirectCall => self.indirect(instruction, offsets, code),
             FlowControl::Return => {
                 self.mark(Borrowed::Nothing);
                 self.hot.store_slot(slot::RCX, register::RCX);
@@ -280,8 +280,7 @@ impl<'a, S: Source> Builder<'a, S> {
                     self.hot.raw(&[0x48, 0x8d, 0xa4, 0x24]); // lea rsp, [rsp + n]
                     self.hot.raw(&u32::from(instruction.immediate16()).to_le_bytes());
                 }
-                self.look_up();
-                None
+                self.go_on_at_target()
             }
             FlowControl::XbeginXabortXend if instruction.mnemonic() == Mnemonic::Xbegin => {
                 // A transaction could not go through our stops: it is aborted as it begins, which programs must be ready for.
@@ -356,7 +355,12 @@ impl<'a, S: Source> Builder<'a, S> {
         self.hot.load_slot(free, slot::BORROWED);
     }
 
-    /// A conditional branch: the superblock goes on along a jump back, and past a jump forward.
+    /// Where the program was seen to go from here, if there is a route.
+    fn expected_next(&self) -> Option<u64> {
+        self.plan.route?.pc(self.executed())
+    }
+
+    /// A conditional branch: the superblock goes on along its route, else along a jump back, and past a jump forward.
     fn branch(&mut self, instruction: &iced_x86::Instruction, code: &mut [u8]) -> u64 {
         let (pc, next, target) = (instruction.ip(), instruction.next_ip(), instruction.near_branch_target());
         self.mark(Borrowed::Nothing);
@@ -372,14 +376,14 @@ impl<'a, S: Source> Builder<'a, S> {
             return next;
         }
         let condition = instruction.condition_code() as u8 - 1;
-        let (condition, exit, on) =
-            if target <= pc { (condition ^ 1, next, target) } else { (condition, target, next) };
+        let taken = self.expected_next().map_or(target <= pc, |expected| expected == target && target != next);
+        let (condition, exit, on) = if taken { (condition ^ 1, next, target) } else { (condition, target, next) };
         let exit = self.side_exit(exit);
         self.hot.jump_if(condition, exit);
         on
     }
 
-    fn indirect(&mut self, instruction: &iced_x86::Instruction, offsets: &ConstantOffsets, code: &[u8]) {
+    fn indirect(&mut self, instruction: &iced_x86::Instruction, offsets: &ConstantOffsets, code: &[u8]) -> Option<u64> {
         if rewrite::names_r11(instruction) {
             self.give_r11_back();
         }
@@ -406,7 +410,38 @@ impl<'a, S: Source> Builder<'a, S> {
             self.push_return(instruction.next_ip());
             self.out.next.push((instruction.next_ip(), true));
         }
-        self.look_up();
+        self.go_on_at_target()
+    }
+
+    /// Goes on at the address in rcx: in this superblock, where the route says which it will be. The program's rcx is in the slot.
+    fn go_on_at_target(&mut self) -> Option<u64> {
+        match self.expected_next() {
+            // Where functions may have returned to is for lookups to find, and hooks are at heads.
+            Some(target) if !self.source.returns_here(target) && self.source.hook(target).is_none() => {
+                self.check_target(target);
+                Some(target)
+            }
+            _ => {
+                self.look_up();
+                None
+            }
+        }
+    }
+
+    /// Leaves the superblock, by a lookup, when rcx is not `target`.
+    fn check_target(&mut self, target: u64) {
+        let check = expansions::check_target(&mut self.hot, target);
+        let exit = self.cold.here();
+        self.hot.jump(exit);
+        check.land(&mut self.hot);
+        check.undo(&mut self.cold);
+        if !self.pointer_in_r11 {
+            expansions::take_r11(&mut self.cold);
+        }
+        let path = self.path();
+        self.cold.record_path(path, self.values.count());
+        self.plan.lookup.jump(&mut self.cold);
+        self.out.expected.push(target);
     }
 
     /// The end: goes on at the address in rcx. The program's rcx is in the slot.

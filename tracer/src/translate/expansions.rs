@@ -94,6 +94,57 @@ pub fn checked_entry(code: &mut Assembler, head: u64, miss: u64) -> u64 {
     code.here()
 }
 
+/// A comparison of rcx with an address; see [`check_target`].
+pub struct TargetCheck {
+    target: u64,
+    /// Whether rax is in the slot.
+    rax_in_slot: bool,
+    /// The jump that is taken when they are equal.
+    found: usize,
+}
+
+/// Goes on behind what follows, up to [`TargetCheck::land`], when rcx is `target`. What follows leads to [`TargetCheck::undo`]. The program's rcx
+/// is in the slot.
+pub fn check_target(code: &mut Assembler, target: u64) -> TargetCheck {
+    let rax_in_slot = match i32::try_from(target.wrapping_neg().cast_signed()) {
+        Ok(near) => {
+            code.raw(&[0x48, 0x8d, 0x89]); // lea rcx, [rcx - target]
+            code.raw(&near.to_le_bytes());
+            false
+        }
+        Err(_) => {
+            code.store_slot(slot::RAX, register::RAX);
+            code.load_constant(register::RAX, target.wrapping_neg());
+            code.raw(&[0x48, 0x8d, 0x0c, 0x01]); // lea rcx, [rcx + rax]
+            true
+        }
+    };
+    TargetCheck { target, rax_in_slot, found: code.short_forward(JRCXZ) }
+}
+
+impl TargetCheck {
+    /// They are equal, and the registers are the program's here.
+    pub fn land(&self, code: &mut Assembler) {
+        code.land(self.found);
+        code.load_slot(register::RCX, slot::RCX);
+        if self.rax_in_slot {
+            code.load_slot(register::RAX, slot::RAX);
+        }
+    }
+
+    /// They are not: rcx gets its address again, and the program's rax is in the slot, as lookups want it.
+    pub fn undo(&self, code: &mut Assembler) {
+        if self.rax_in_slot {
+            code.raw(&[0x48, 0xf7, 0xd0]); // not rax
+            code.raw(&[0x48, 0x8d, 0x4c, 0x01, 0x01]); // lea rcx, [rcx + rax + 1]
+        } else {
+            code.raw(&[0x48, 0x8d, 0x89]); // lea rcx, [rcx + target]
+            code.raw(&(self.target as u32).to_le_bytes());
+            code.store_slot(slot::RAX, register::RAX);
+        }
+    }
+}
+
 /// The record that a function may have returned to `head`.
 pub fn record_leave(code: &mut Assembler, head: u64) {
     code.store_slot(slot::RAX, register::RAX);

@@ -25,14 +25,29 @@ pub fn step(registers: &mut Registers, slot: u32, space: &Space) -> bool {
             return true;
         }
         Mnemonic::Mov => copy(&instruction, registers, slot, space),
-        Mnemonic::Lea if instruction.memory_base() == Register::R11 && instruction.op0_register() == Register::R11 => {
-            registers.r11 = registers.r11.wrapping_add(instruction.memory_displacement64());
-            true
+        Mnemonic::Lea => add(&instruction, registers),
+        Mnemonic::Not => register(registers, instruction.op0_register()).map(|value| *value = !*value).is_some(),
+        Mnemonic::Jrcxz if registers.rcx == 0 => {
+            registers.rip = instruction.near_branch_target();
+            return true;
         }
+        Mnemonic::Jrcxz => true,
         _ => false,
     };
     registers.rip = next;
     done
+}
+
+/// `lea` without a scale.
+fn add(instruction: &Instruction, registers: &mut Registers) -> bool {
+    let mut sum = instruction.memory_displacement64();
+    for name in [instruction.memory_base(), instruction.memory_index()] {
+        if name != Register::None {
+            let Some(value) = register(registers, name) else { return false };
+            sum = sum.wrapping_add(*value);
+        }
+    }
+    register(registers, instruction.op0_register()).map(|value| *value = sum).is_some()
 }
 
 fn copy(instruction: &Instruction, registers: &mut Registers, slot: u32, space: &Space) -> bool {

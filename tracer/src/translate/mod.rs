@@ -30,6 +30,7 @@ mod program_code;
 mod remote;
 mod renewal;
 mod rewrite;
+mod route;
 mod signals;
 mod space;
 mod state;

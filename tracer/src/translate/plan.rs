@@ -3,6 +3,7 @@
 use nix::libc;
 
 use super::expansions::Lookup;
+use super::route::Route;
 use super::superblock::{Draft, Link, Trap};
 
 /// System calls that we make for the program, since they change what we have to know of.
@@ -52,7 +53,7 @@ pub struct Landings {
 
 /// Where a translation goes, and what it may use.
 #[derive(Clone, Copy, Debug)]
-pub struct Plan {
+pub struct Plan<'a> {
     /// Where it starts in the program.
     pub head: u64,
     /// Where its code goes.
@@ -73,6 +74,8 @@ pub struct Plan {
     pub checked: bool,
     /// The most instructions it may have.
     pub limit: usize,
+    /// The way that was seen to be taken from its head, if it is to follow one.
+    pub route: Option<&'a Route>,
     /// Whether memory addresses are recorded.
     pub memory: bool,
 }
@@ -96,6 +99,8 @@ pub struct Translation {
     pub next: Vec<(u64, bool)>,
     /// The pages it was read from.
     pub pages: Vec<u64>,
+    /// Where indirect jumps, indirect calls and returns in the midst of it are expected to go.
+    pub expected: Vec<u64>,
 }
 
 /// A place for a new superblock.

@@ -12,8 +12,9 @@ use super::layout::PAGE;
 use super::plan::{Plan, Source};
 use super::program_code::ProgramCode;
 use super::remote::Result;
+use super::route::Routes;
 use super::space::Space;
-use super::superblock::{Draft, Jump, Link, MAX_HOT_INSTRUCTIONS, MAX_INSTRUCTIONS, Mark, NO_JUMP, Superblock, Trap};
+use super::superblock::{Draft, Jump, Link, MAX_INSTRUCTIONS, Mark, NO_JUMP, Superblock, Trap};
 use super::values::{Value, Values};
 use crate::decode::InstructionDecoder;
 use crate::engine::TranslationLimits;
@@ -21,11 +22,6 @@ use crate::ptrace::{self, Address, Tid};
 
 /// How many successors are translated ahead of time: fewer stops, little code that never runs.
 const AHEAD: usize = 12;
-
-/// One in so many records is looked at: a prime number, so that loops do not hide between.
-const SAMPLE_STEP: usize = 61;
-/// A superblock met so often runs often: it has run about four thousand times.
-const HOT_SAMPLES: u32 = 64;
 
 /// What a path, a partial one, and a jump with its trap take of our memory, in bytes: entries of tables, with what is free in them.
 const PATH_SIZE: u64 = 60;
@@ -64,10 +60,10 @@ pub struct Translator {
     /// Heads that lookups have come to.
     looked_up: FxHashSet<u64>,
     ahead: VecDeque<(u64, bool)>,
-    /// How often superblocks were met among the records looked at.
-    samples: Vec<u32>,
-    /// Heads of superblocks that run often.
-    hot: FxHashSet<u64>,
+    /// What is known of superblocks that run often.
+    pub routes: Routes,
+    /// Superblocks that expect to be entered anew by a return or an indirect jump, by the place of the address in the lookup tables.
+    expecting: FxHashMap<u64, Vec<u32>>,
     /// Superblocks of one instruction that is in no translation, by address.
     singles: FxHashMap<u64, u32>,
     /// About how many bytes of our own memory the translations take.
@@ -98,8 +94,8 @@ impl Translator {
             page_superblocks: FxHashMap::default(),
             looked_up: FxHashSet::default(),
             ahead: VecDeque::new(),
-            samples: Vec::new(),
-            hot: FxHashSet::default(),
+            routes: Routes::default(),
+            expecting: FxHashMap::default(),
             singles: FxHashMap::default(),
             held: 0,
             made: [0; 2],
@@ -111,13 +107,13 @@ impl Translator {
     /// Whether there is as much as there may be.
     #[must_use]
     pub fn is_full(&self, limits: TranslationLimits) -> bool {
-        self.space.code_len() >= limits.code || self.held >= limits.bookkeeping || self.space.tables.is_full()
+        self.space.code_len() >= limits.code || self.held() >= limits.bookkeeping || self.space.tables.is_full()
     }
 
     /// About how many bytes of our own memory the translations take.
     #[must_use]
     pub fn held(&self) -> u64 {
-        self.held
+        self.held + self.routes.held()
     }
 
     /// Forgets all that was translated. No thread may be in the code.
@@ -135,8 +131,8 @@ impl Translator {
         self.page_superblocks = FxHashMap::default();
         self.looked_up = FxHashSet::default();
         self.ahead.clear();
-        self.samples = Vec::new();
-        self.hot = FxHashSet::default();
+        self.routes = Routes::default();
+        self.expecting = FxHashMap::default();
         self.singles = FxHashMap::default();
         self.held = 0;
     }
@@ -244,29 +240,6 @@ impl Translator {
         Some((self.adopt(superblock), recorded))
     }
 
-    /// Looks at some of the records, for superblocks that run often and were ended for their length: they are translated anew, longer.
-    pub fn sample(&mut self, words: &[u32]) {
-        for &word in words.iter().step_by(SAMPLE_STEP) {
-            // Some of the words are no path numbers, and count for a superblock that has not run: it is longer for nothing.
-            let Some(path) = self.path(word) else { continue };
-            if usize::from(path.executed) != MAX_INSTRUCTIONS {
-                continue;
-            }
-            if self.samples.len() < self.superblocks.len() {
-                self.samples.resize(self.superblocks.len(), 0);
-            }
-            let count = &mut self.samples[path.superblock as usize];
-            *count += 1;
-            if *count == HOT_SAMPLES {
-                let superblock = self.superblock(path.superblock);
-                let head = superblock.head;
-                if !superblock.dead && self.hot.insert(head) {
-                    self.give_up(head);
-                }
-            }
-        }
-    }
-
     /// Whether code that could not be translated before can be now (it was mapped in the meantime). If so, it will be.
     pub fn can_run_now(&mut self, pc: u64) -> bool {
         self.code.map_changed();
@@ -320,6 +293,7 @@ impl Translator {
         let room = self.space.room(thread, pc)?;
         self.traps.extend(self.space.traps.iter().copied());
         let checked = looked_up || self.looked_up.contains(&pc);
+        let route = self.routes.from(pc);
         let plan = Plan {
             head: pc,
             hot: room.hot,
@@ -330,7 +304,8 @@ impl Translator {
             first_path: self.paths.len() as u32,
             first_link: self.jumps.len() as u32,
             checked,
-            limit: if self.hot.contains(&pc) { MAX_HOT_INSTRUCTIONS } else { MAX_INSTRUCTIONS },
+            limit: route.as_ref().map_or(MAX_INSTRUCTIONS, |route| route.len()),
+            route: route.as_deref(),
             memory: self.memory,
         };
         let built = Builder::build(plan, &mut self.code, &mut self.decoder, &mut self.factory);
@@ -344,6 +319,9 @@ impl Translator {
         self.paths.extend(built.paths.iter().map(|&executed| Path { superblock: number, executed }));
         self.traps.extend(built.traps);
         self.ranges.insert(room.hot, (room.hot + built.hot.len() as u64, number));
+        for target in built.expected {
+            self.expecting.entry(self.space.tables.lookup.index(target)).or_default().push(number);
+        }
         for page in built.pages {
             self.page_superblocks.entry(page).or_default().push(number);
         }
@@ -482,6 +460,12 @@ impl Translator {
                 self.by_head.keys().copied().filter(|&head| self.space.tables.lookup.index(head) == index).collect();
             for head in heads {
                 self.give_up(head);
+            }
+            for number in self.expecting.remove(&index).unwrap_or_default() {
+                let head = self.superblock(number).head;
+                if self.by_head.get(&head) == Some(&number) {
+                    self.give_up(head);
+                }
             }
         }
         self.space.tables.mark_return(pc);

@@ -5,9 +5,11 @@ use std::path::Path;
 use crate::support::steps::{Step, steps};
 use crate::support::{Recorded, compile, place, record_command};
 
-/// Options for both engines: a cache as large as it is by default, and a small one that is thrown away at random moments too.
+/// Options for both engines: a cache as large as it is by default, a small one that is thrown away at random moments too, and routes that are
+/// followed from the start.
 const WHOLE: &str = "cache=41943040 throw=never";
 const THROWN_AWAY: &str = "cache=65536    throw=31337";
+const ROUTES: &str = "cache=41943040 routes=soon";
 
 fn recorded_by(engine: &str, cache: &str, program: &Path, arguments: &[&str]) -> (Recorded, Vec<Vec<Step>>) {
     // The program inherits the options, and the length of the environment moves its stack.
@@ -24,7 +26,7 @@ fn recorded_by(engine: &str, cache: &str, program: &Path, arguments: &[&str]) ->
 /// Records the program by both engines and asserts that the streams are the same, also when translations are thrown away all the time.
 fn assert_equal(program: &Path, arguments: &[&str]) -> usize {
     let (judge, expected) = recorded_by("step", WHOLE, program, arguments);
-    for cache in [WHOLE, THROWN_AWAY] {
+    for cache in [WHOLE, THROWN_AWAY, ROUTES] {
         let (fast, found) = recorded_by("translate", cache, program, arguments);
         assert_eq!(fast.output.status.code(), judge.output.status.code(), "exit status, {cache}");
         assert_eq!(fast.stdout(), judge.stdout(), "stdout, {cache}");

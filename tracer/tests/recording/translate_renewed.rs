@@ -34,6 +34,12 @@ fn a_transform_of_four_threads() {
     for seed in 1..=3 {
         renewed(&program, &["-p", "4", "-m", "14"], seed);
     }
+    let native = Command::new(&program).args(["-p", "4", "-m", "14"]).output().unwrap();
+    for options in ["routes=soon", "routes=soon cache=1000000 throw=9", "routes=soon memory throw=5"] {
+        let recorded = record(&format!("engine=translate aslr {options}"), &program, &["-p", "4", "-m", "14"]);
+        assert_eq!(recorded.stdout(), String::from_utf8_lossy(&native.stdout), "{options}: {}", recorded.stderr());
+        recorded.trace();
+    }
 }
 
 #[test]

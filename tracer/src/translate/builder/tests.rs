@@ -46,6 +46,7 @@ fn translated_with(code: &[u8], gate: Option<u64>) -> (Translation, Vec<Mnemonic
         first_link: 0,
         checked: false,
         limit: 64,
+        route: None,
         memory: false,
     };
     let (mut decoder, mut factory) = (InstructionDecoder::new(false), InstructionInfoFactory::new());
