@@ -4,14 +4,13 @@
 use iced_x86::{
     Code, ConstantOffsets, Decoder, DecoderOptions, FlowControl, InstructionInfoFactory, Mnemonic, OpAccess, Register,
 };
-use nix::libc;
 use trace_format::SpEffect;
 
-use super::assembler::{Assembler, JMP_SHORT, JRCXZ, register};
+use super::assembler::{Assembler, register};
 use super::expansions;
 use super::layout::slot;
 use super::outside::runs_outside;
-use super::plan::{Plan, Source, TAKEN_SYSCALLS, Translation};
+use super::plan::{Plan, Source, Translation};
 use super::rewrite;
 use super::superblock::{Borrowed, Link, Mark, Trap};
 use super::values::{Value, Values};
@@ -355,144 +354,6 @@ impl<'a, S: Source> Builder<'a, S> {
         self.hot.load_slot(free, slot::BORROWED);
     }
 
-    /// Where the program was seen to go from here, if there is a route.
-    fn expected_next(&self) -> Option<u64> {
-        self.plan.route?.pc(self.executed())
-    }
-
-    /// A conditional branch: the superblock goes on along its route, else along a jump back, and past a jump forward.
-    fn branch(&mut self, instruction: &iced_x86::Instruction, code: &mut [u8]) -> u64 {
-        let (pc, next, target) = (instruction.ip(), instruction.next_ip(), instruction.near_branch_target());
-        self.mark(Borrowed::Nothing);
-        if !instruction.is_jcc_short_or_near() {
-            // `loop` and `jrcxz` exist in the short form only.
-            let last = code.len() - 1;
-            code[last] = 2;
-            self.hot.raw(code);
-            let over = self.hot.short_forward(JMP_SHORT);
-            let exit = self.side_exit(target);
-            self.hot.jump(exit);
-            self.hot.land(over);
-            return next;
-        }
-        let condition = instruction.condition_code() as u8 - 1;
-        let taken = self.expected_next().map_or(target <= pc, |expected| expected == target && target != next);
-        let (condition, exit, on) = if taken { (condition ^ 1, next, target) } else { (condition, target, next) };
-        let exit = self.side_exit(exit);
-        self.hot.jump_if(condition, exit);
-        on
-    }
-
-    fn indirect(&mut self, instruction: &iced_x86::Instruction, offsets: &ConstantOffsets, code: &[u8]) -> Option<u64> {
-        if rewrite::names_r11(instruction) {
-            self.give_r11_back();
-        }
-        self.mark(Borrowed::Nothing);
-        self.hot.store_slot(slot::RCX, register::RCX);
-        self.mark(Borrowed::Rcx);
-        let mut load = rewrite::load_of_target(code).expect("far jumps run outside");
-        if instruction.is_ip_rel_memory_operand() {
-            let operand = instruction.ip_rel_memory_address();
-            let distance = operand.wrapping_sub(self.hot.here() + load.len() as u64).cast_signed();
-            if let Ok(distance) = i32::try_from(distance) {
-                let field = load.len() - 4;
-                load[field..].copy_from_slice(&distance.to_le_bytes());
-                debug_assert_eq!(offsets.displacement_offset() + 4, code.len());
-            } else {
-                self.hot.load_constant(register::RCX, operand);
-                self.mark(Borrowed::Rcx);
-                load = vec![0x48, 0x8b, 0x09]; // mov rcx, [rcx]
-            }
-        }
-        self.hot.raw(&load);
-        if instruction.flow_control() == FlowControl::IndirectCall {
-            self.mark(Borrowed::Rcx);
-            self.push_return(instruction.next_ip());
-            self.out.next.push((instruction.next_ip(), true));
-        }
-        self.go_on_at_target()
-    }
-
-    /// Goes on at the address in rcx: in this superblock, where the route says which it will be. The program's rcx is in the slot.
-    fn go_on_at_target(&mut self) -> Option<u64> {
-        match self.expected_next() {
-            // Where functions may have returned to is for lookups to find, and hooks are at heads.
-            Some(target) if !self.source.returns_here(target) && self.source.hook(target).is_none() => {
-                self.check_target(target);
-                Some(target)
-            }
-            _ => {
-                self.look_up();
-                None
-            }
-        }
-    }
-
-    /// Leaves the superblock, by a lookup, when rcx is not `target`.
-    fn check_target(&mut self, target: u64) {
-        let check = expansions::check_target(&mut self.hot, target);
-        let exit = self.cold.here();
-        self.hot.jump(exit);
-        check.land(&mut self.hot);
-        check.undo(&mut self.cold);
-        if !self.pointer_in_r11 {
-            expansions::take_r11(&mut self.cold);
-        }
-        let path = self.path();
-        self.cold.record_path(path, self.values.count());
-        self.plan.lookup.jump(&mut self.cold);
-        self.out.expected.push(target);
-    }
-
-    /// The end: goes on at the address in rcx. The program's rcx is in the slot.
-    fn look_up(&mut self) {
-        self.take_r11();
-        self.hot.store_slot(slot::RAX, register::RAX);
-        self.record();
-        self.plan.lookup.jump(&mut self.hot);
-    }
-
-    /// The end: a system call, made by the program itself wherever possible.
-    fn syscall(&mut self, next: u64) {
-        self.mark(Borrowed::Nothing);
-        self.record();
-        let taken = |n: u64| TAKEN_SYSCALLS.contains(&n.cast_signed());
-        match self.rax {
-            Some(number) if taken(number) => self.trap(Trap::Syscall { next }),
-            Some(number) => self.native_syscall(next, number.cast_signed() == libc::SYS_futex),
-            None => {
-                // rcx is free: the call would change it. The number in rax decides.
-                let mut ours = Vec::new();
-                for number in TAKEN_SYSCALLS {
-                    self.hot.compare_rax(number);
-                    ours.push(self.hot.short_forward(JRCXZ));
-                }
-                self.hot.compare_rax(libc::SYS_futex);
-                let futex = self.hot.short_forward(JRCXZ);
-                let others = self.hot.short_forward(JMP_SHORT);
-                for place in ours {
-                    self.hot.land(place);
-                }
-                self.trap(Trap::Syscall { next });
-                self.hot.land(futex);
-                self.native_syscall(next, true);
-                self.hot.land(others);
-                self.native_syscall(next, false);
-            }
-        }
-        self.out.next.push((next, false));
-    }
-
-    fn native_syscall(&mut self, next: u64, futex: bool) {
-        self.hot.store_slot(slot::POINTER, register::R11);
-        self.mark(Borrowed::BeforeSyscall);
-        let landings = self.plan.landings;
-        expansions::call_at(&mut self.hot, if futex { landings.futex } else { landings.other }, next);
-        self.mark_for(self.executed(), Borrowed::AfterSyscall);
-        let site = self.hot.jump_site();
-        self.link(site, next);
-    }
-
     fn finish(mut self) -> Translation {
         while !self.cold.here().is_multiple_of(8) {
             self.cold.raw(&[0xcc]);
@@ -522,6 +383,8 @@ impl<'a, S: Source> Builder<'a, S> {
         self.out
     }
 }
+
+mod transfers;
 
 #[cfg(test)]
 mod tests;

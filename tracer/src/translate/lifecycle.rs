@@ -71,7 +71,7 @@ impl Session<'_> {
         let mut space = Space::set_up(tid, registers.rip, registers.rsp)?;
         space.room = self.room();
         let code = ProgramCode::new(tid, space.syscall_at, space.tables.lookup);
-        let mut translator = Translator::new(code, space, self.options.memory);
+        let mut translator = Translator::new(code, space, self.options);
         translator.code.gates.follow(&self.switch);
         let slot = translator.space.take_slot(tid)?.ok_or(Lost::Gone)?;
         let pointer = translator.space.buffer(slot);
@@ -128,6 +128,7 @@ impl Session<'_> {
     /// are looked at.
     fn room(&self) -> u64 {
         match self.options.limit {
+            _ if self.options.translation.routes_at_once => LEAST_ROOM,
             Some(Limit::Instructions(most)) if self.recording => (most / 64).clamp(LEAST_ROOM, BUFFER_LEN),
             _ => BUFFER_LEN,
         }

@@ -27,6 +27,12 @@ const LONG_ENOUGH: usize = 32;
 pub struct Route(Vec<u64>);
 
 impl Route {
+    /// A way through these instructions, to the last address.
+    #[cfg(test)]
+    pub fn through(pcs: &[u64]) -> Route {
+        Route(pcs.to_vec())
+    }
+
     /// The address of an instruction; that of the one behind the last is where the route ends.
     #[must_use]
     pub fn pc(&self, instruction: usize) -> Option<u64> {
@@ -52,8 +58,11 @@ enum Sight {
 }
 
 /// The routes of a process.
-#[derive(Default)]
 pub struct Routes {
+    /// One in so many records is looked at.
+    step: usize,
+    /// A superblock that was met so often runs often.
+    hot: u32,
     by_head: FxHashMap<u64, Rc<Route>>,
     /// How often superblocks were met among the records looked at.
     samples: Vec<u32>,
@@ -62,6 +71,18 @@ pub struct Routes {
 }
 
 impl Routes {
+    /// None yet. With `at_once` there will be some after the first looks.
+    #[must_use]
+    pub fn new(at_once: bool) -> Routes {
+        let (step, hot) = if at_once { (3, 1) } else { (SAMPLE_STEP, HOT_SAMPLES) };
+        Routes { step, hot, by_head: FxHashMap::default(), samples: Vec::new(), held: 0 }
+    }
+
+    /// Forgets all routes.
+    pub fn forget_all(&mut self) {
+        (self.by_head, self.samples, self.held) = (FxHashMap::default(), Vec::new(), 0);
+    }
+
     /// The route from this address on.
     #[must_use]
     pub fn from(&self, head: u64) -> Option<Rc<Route>> {
@@ -89,7 +110,7 @@ impl Routes {
         if *count != SETTLED {
             *count += 1;
         }
-        *count >= HOT_SAMPLES && *count != SETTLED
+        *count >= self.hot && *count != SETTLED
     }
 
     fn settle(&mut self, superblock: u32) {
@@ -100,7 +121,7 @@ impl Routes {
 impl Translator {
     /// Looks at some of the records, for superblocks that run often: they are translated anew, along the way that is taken from them.
     pub fn sample(&mut self, words: &[u32]) {
-        for at in (0..words.len()).step_by(SAMPLE_STEP) {
+        for at in (0..words.len()).step_by(self.routes.step) {
             // Some of the words are no path numbers, and count for a superblock that has not run: what comes of it is right, but of no use.
             let Some(path) = self.path(words[at]) else { continue };
             if !self.routes.is_hot(path.superblock) {
@@ -111,7 +132,8 @@ impl Translator {
                 self.routes.settle(path.superblock);
                 continue;
             }
-            match self.route_of(&words[at..]) {
+            let seen = route_of(&words[at..], |word| self.run_by(word), |pc| self.routes.by_head.contains_key(&pc));
+            match seen {
                 Sight::Route(route) => {
                     self.routes.settle(path.superblock);
                     self.routes.add(head, route);
@@ -123,33 +145,95 @@ impl Translator {
         }
     }
 
-    /// The route that the records begin with.
-    fn route_of(&self, records: &[u32]) -> Sight {
-        let mut pcs: Vec<u64> = Vec::with_capacity(MAX_HOT_INSTRUCTIONS + 1);
-        let (mut rest, mut alone) = (records, 0);
-        let mut goes_on = true;
-        while goes_on && pcs.len() <= MAX_HOT_INSTRUCTIONS {
-            let Some(&word) = rest.first() else { return Sight::Unseen };
-            let Some(path) = self.path(word) else { break };
-            let superblock = self.superblock(path.superblock);
-            if pcs.len() >= LONG_ENOUGH && self.routes.by_head.contains_key(&superblock.head) {
-                pcs.push(superblock.head);
-                break;
-            }
-            let left = MAX_HOT_INSTRUCTIONS + 1 - pcs.len();
-            for instruction in superblock.instructions().take(usize::from(path.executed).min(left)) {
-                pcs.push(instruction.pc.0);
-                goes_on = instruction.kind != Kind::Syscall;
-            }
-            if alone == 0 {
-                alone = usize::from(path.executed);
-            }
-            rest = rest.get((record::path_len(self.values_of(path)) / 4) as usize..).unwrap_or_default();
+    /// What a record says that was run.
+    fn run_by(&self, word: u32) -> Option<Ran> {
+        let path = self.path(word)?;
+        let superblock = self.superblock(path.superblock);
+        let instructions = superblock.instructions().take(path.executed.into()).map(|i| (i.pc.0, i.kind)).collect();
+        Some(Ran { instructions, words: (record::path_len(self.values_of(path)) / 4) as usize })
+    }
+}
+
+/// A path that was run.
+struct Ran {
+    instructions: Vec<(u64, Kind)>,
+    /// How many words its record has.
+    words: usize,
+}
+
+/// The route that the records begin with. `run_by` says what a record stands for, `has_route` at which addresses other routes begin.
+fn route_of(records: &[u32], run_by: impl Fn(u32) -> Option<Ran>, has_route: impl Fn(u64) -> bool) -> Sight {
+    let mut pcs: Vec<u64> = Vec::with_capacity(MAX_HOT_INSTRUCTIONS + 1);
+    let (mut rest, mut alone, mut goes_on) = (records, 0, true);
+    while goes_on && pcs.len() <= MAX_HOT_INSTRUCTIONS {
+        let Some(&word) = rest.first() else { return Sight::Unseen };
+        let Some(ran) = run_by(word) else { break };
+        let Some(&(head, _)) = ran.instructions.first() else { break };
+        if pcs.len() >= LONG_ENOUGH && has_route(head) {
+            pcs.push(head);
+            break;
         }
-        // A loop is left where it begins anew.
-        if let Some(last) = pcs.iter().rposition(|pc| *pc == pcs[0]).filter(|&last| last > 0) {
-            pcs.truncate(last + 1);
+        let left = MAX_HOT_INSTRUCTIONS + 1 - pcs.len();
+        for &(pc, kind) in ran.instructions.iter().take(left) {
+            pcs.push(pc);
+            goes_on = kind != Kind::Syscall;
         }
-        if pcs.len() - 1 > alone { Sight::Route(Route(pcs)) } else { Sight::Pointless }
+        if alone == 0 {
+            alone = ran.instructions.len();
+        }
+        rest = rest.get(ran.words..).unwrap_or_default();
+    }
+    // A loop is left where it begins anew.
+    if let Some(last) = pcs.iter().rposition(|pc| *pc == pcs[0]).filter(|&last| last > 0) {
+        pcs.truncate(last + 1);
+    }
+    if pcs.len() > alone + 1 { Sight::Route(Route(pcs)) } else { Sight::Pointless }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Record n is of four instructions at 0x1000 * n; a record of more than 9 is no path.
+    fn four(word: u32) -> Option<Ran> {
+        let kind = if word == 9 { Kind::Syscall } else { Kind::Plain };
+        let instructions = (0..4).map(|i| (0x1000 * u64::from(word) + i, kind)).collect();
+        (word <= 9).then_some(Ran { instructions, words: 1 })
+    }
+
+    fn seen(records: &[u32]) -> Sight {
+        route_of(records, four, |head| head == 0x8000)
+    }
+
+    #[test]
+    fn a_loop_goes_round_as_often_as_there_is_room() {
+        let Sight::Route(route) = seen(&[1, 2, 3].repeat(40)) else { panic!("there is a loop") };
+        assert_eq!((route.len(), route.pc(route.len())), (MAX_HOT_INSTRUCTIONS / 12 * 12, Some(0x1000)));
+        assert_eq!((route.pc(4), route.pc(12), route.pc(route.len() + 1)), (Some(0x2000), Some(0x1000), None));
+    }
+
+    #[test]
+    fn where_records_end_too_early_it_is_looked_for_again() {
+        assert_eq!(seen(&[1, 2, 3]), Sight::Unseen);
+    }
+
+    #[test]
+    fn a_long_route_ends_where_another_begins() {
+        let Sight::Route(route) = seen(&[1, 8, 2, 3, 4, 5, 6, 7, 8, 1]) else { panic!("there is a way") };
+        assert_eq!((route.len(), route.pc(route.len())), (32, Some(0x8000)));
+    }
+
+    #[test]
+    fn what_is_no_path_ends_it() {
+        let Sight::Route(route) = seen(&[1, 2, 77, 3]) else { panic!("there are two paths") };
+        assert_eq!((route.len(), route.pc(7)), (7, Some(0x2003)));
+        assert_eq!(seen(&[1, 77, 3]), Sight::Pointless);
+        assert_eq!(seen(&[77, 1]), Sight::Pointless);
+    }
+
+    #[test]
+    fn system_calls_are_not_gone_through() {
+        let Sight::Route(route) = seen(&[1, 9, 1, 2]) else { panic!("there are two paths") };
+        assert_eq!(route.pc(route.len()), Some(0x9003));
     }
 }

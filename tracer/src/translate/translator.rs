@@ -17,7 +17,7 @@ use super::space::Space;
 use super::superblock::{Draft, Jump, Link, MAX_INSTRUCTIONS, Mark, NO_JUMP, Superblock, Trap};
 use super::values::{Value, Values};
 use crate::decode::InstructionDecoder;
-use crate::engine::TranslationLimits;
+use crate::engine::{TraceOptions, TranslationLimits};
 use crate::ptrace::{self, Address, Tid};
 
 /// How many successors are translated ahead of time: fewer stops, little code that never runs.
@@ -77,12 +77,12 @@ pub struct Translator {
 impl Translator {
     /// Nothing is translated yet.
     #[must_use]
-    pub fn new(code: ProgramCode, space: Space, memory: bool) -> Translator {
+    pub fn new(code: ProgramCode, space: Space, options: &TraceOptions) -> Translator {
         let traps = space.traps.iter().copied().collect();
         Translator {
             code,
             space,
-            memory,
+            memory: options.memory,
             superblocks: Vec::new(),
             paths: Vec::new(),
             partial_paths: FxHashMap::default(),
@@ -94,7 +94,7 @@ impl Translator {
             page_superblocks: FxHashMap::default(),
             looked_up: FxHashSet::default(),
             ahead: VecDeque::new(),
-            routes: Routes::default(),
+            routes: Routes::new(options.translation.routes_at_once),
             expecting: FxHashMap::default(),
             singles: FxHashMap::default(),
             held: 0,
@@ -131,7 +131,7 @@ impl Translator {
         self.page_superblocks = FxHashMap::default();
         self.looked_up = FxHashSet::default();
         self.ahead.clear();
-        self.routes = Routes::default();
+        self.routes.forget_all();
         self.expecting = FxHashMap::default();
         self.singles = FxHashMap::default();
         self.held = 0;

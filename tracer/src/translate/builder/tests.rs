@@ -5,6 +5,7 @@ use iced_x86::Mnemonic::{self, *};
 use super::*;
 use crate::translate::expansions::Lookup;
 use crate::translate::plan::{Hook, Landings};
+use crate::translate::route::Route;
 
 /// Code at 0x1000, and a gate in it.
 struct Code(Vec<u8>, Option<u64>);
@@ -31,10 +32,14 @@ impl Source for Code {
 }
 
 fn translated(code: &[u8]) -> (Translation, Vec<Mnemonic>) {
-    translated_with(code, None)
+    translated_with(code, None, None)
 }
 
-fn translated_with(code: &[u8], gate: Option<u64>) -> (Translation, Vec<Mnemonic>) {
+fn translated_along(code: &[u8], route: &Route) -> (Translation, Vec<Mnemonic>) {
+    translated_with(code, None, Some(route))
+}
+
+fn translated_with(code: &[u8], gate: Option<u64>, route: Option<&Route>) -> (Translation, Vec<Mnemonic>) {
     let plan = Plan {
         head: 0x1000,
         hot: 0x10_0000,
@@ -45,8 +50,8 @@ fn translated_with(code: &[u8], gate: Option<u64>) -> (Translation, Vec<Mnemonic
         first_path: 7,
         first_link: 0,
         checked: false,
-        limit: 64,
-        route: None,
+        limit: route.map_or(64, Route::len),
+        route,
         memory: false,
     };
     let (mut decoder, mut factory) = (InstructionDecoder::new(false), InstructionInfoFactory::new());
@@ -112,7 +117,7 @@ fn a_changed_stack_pointer_is_recorded_where_it_does_not_follow() {
 fn a_superblock_ends_before_a_gate() {
     // inc eax; dec eax; ret
     let code = [0xff, 0xc0, 0xff, 0xc8, 0xc3];
-    let (built, hot) = translated_with(&code, Some(0x1002));
+    let (built, hot) = translated_with(&code, Some(0x1002), None);
     assert_eq!(hot[..2], [Inc, Mov]);
     assert_eq!(built.superblock.instructions.len(), 1);
 }
@@ -120,8 +125,36 @@ fn a_superblock_ends_before_a_gate() {
 #[test]
 fn at_a_gate_a_trap_comes_first() {
     // inc eax; ret
-    let (built, hot) = translated_with(&[0xff, 0xc0, 0xc3], Some(0x1000));
+    let (built, hot) = translated_with(&[0xff, 0xc0, 0xc3], Some(0x1000), None);
     assert_eq!(hot[..2], [Int3, Inc]);
     assert!(built.traps.contains(&(built.superblock.body, Trap::Gate(0x1000))));
     assert_eq!(built.superblock.marks[0].offset, 1, "behind the trap the program stands before the first instruction");
+}
+
+#[test]
+fn a_route_goes_through_a_return_and_leaves_where_the_program_goes_elsewhere() {
+    // ret; inc eax
+    let (built, hot) = translated_along(&[0xc3, 0xff, 0xc0], &Route::through(&[0x1000, 0x1001, 0x1003]));
+    assert_eq!(hot, [Mov, Pop, Lea, Jrcxz, Jmp, Mov, Inc, Mov, Lea, Jmp]);
+    assert_eq!((built.paths, built.expected), (vec![1, 2], vec![0x1001]));
+    let mut cold = Decoder::with_ip(64, &built.cold, 0x20_0000, DecoderOptions::NONE);
+    let cold: Vec<Mnemonic> = cold.iter().map(|i| i.mnemonic()).take(6).collect();
+    assert_eq!(cold, [Lea, Mov, Mov, Lea, Pext, Jmp]);
+}
+
+#[test]
+fn a_route_tells_which_side_of_a_branch_is_likely() {
+    // je +2; inc eax; dec eax
+    let code = [0x74, 0x02, 0xff, 0xc0, 0xff, 0xc8];
+    let (built, hot) = translated_along(&code, &Route::through(&[0x1000, 0x1004, 0x1006]));
+    assert_eq!(hot[..2], [Jne, Dec]);
+    assert_eq!(built.superblock.instructions.len(), 2);
+}
+
+#[test]
+fn a_route_through_code_that_has_changed_is_left() {
+    // inc eax; dec eax; ret
+    let code = [0xff, 0xc0, 0xff, 0xc8, 0xc3];
+    let (built, _) = translated_along(&code, &Route::through(&[0x1000, 0x1003, 0x1004, 0x1005]));
+    assert_eq!((built.paths, built.links[0].target), (vec![1], 0x1002));
 }
