@@ -1,9 +1,13 @@
 //! From the records in a thread's buffer to its stream in the trace.
 
+mod pieces;
+
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 use trace_format::{Address, Block, BlockId, Source, SpEffect, ThreadId};
+
+use pieces::Door;
 
 use super::layout::record;
 use super::superblock::Superblock;
@@ -24,6 +28,8 @@ struct Known {
     values: u16,
     /// Which of them are what in the trace: the number of a [`Recipe`]; none where all are values of the trace.
     recipe: Option<u32>,
+    /// The places in its midst that returns and indirect jumps lead to, if there are any.
+    doors: Option<u32>,
     /// Whether its last instruction transfers control.
     transfers: bool,
     /// What is added to the stack pointer after the last recorded one, or altogether.
@@ -102,15 +108,24 @@ impl Stream {
     }
 }
 
-/// Expands records. Times of the processor's clock become numbers of events.
-pub struct Expander {
+/// What is known of paths.
+#[derive(Default)]
+struct Tables {
     /// The paths that have been met, and where each is among them by its number; [`NOT_MET`] for the others.
     known: Vec<Known>,
     places: Vec<u32>,
     plain: Vec<Plain>,
+    /// The most that is added to the stack pointer at a door of a plain path.
+    peaks: Vec<i64>,
     recipes: Vec<Recipe>,
-    /// The same four for the other state of the recording: under way, or paused.
-    aside: (Vec<Known>, Vec<u32>, Vec<Plain>, Vec<Recipe>),
+    doors: Vec<Vec<Door>>,
+}
+
+/// Expands records. Times of the processor's clock become numbers of events.
+pub struct Expander {
+    tables: Tables,
+    /// The same for the other state of the recording: under way, or paused.
+    aside: Tables,
     run: Vec<u32>,
     /// Room for the numbers of one record, and for those of them that go to the trace.
     numbers: Vec<u64>,
@@ -155,11 +170,8 @@ impl Expander {
     #[must_use]
     pub fn new(clock: Clock) -> Expander {
         Expander {
-            known: Vec::new(),
-            places: Vec::new(),
-            plain: Vec::new(),
-            recipes: Vec::new(),
-            aside: Default::default(),
+            tables: Tables::default(),
+            aside: Tables::default(),
             run: vec![0; RUN],
             numbers: Vec::new(),
             sps: Vec::new(),
@@ -171,19 +183,13 @@ impl Expander {
 
     /// Forgets all paths: another program runs now.
     pub fn clear(&mut self) {
-        (self.known, self.places, self.plain) = (Vec::new(), Vec::new(), Vec::new());
-        self.recipes.clear();
-        self.aside = Default::default();
+        (self.tables, self.aside) = (Tables::default(), Tables::default());
     }
 
     /// What is known of paths is put aside for what was known before the last such change: the trace has no blocks for what runs while nothing is
     /// recorded.
     pub fn change_tables(&mut self) {
-        let Expander { known, places, plain, recipes, aside, .. } = self;
-        std::mem::swap(known, &mut aside.0);
-        std::mem::swap(places, &mut aside.1);
-        std::mem::swap(plain, &mut aside.2);
-        std::mem::swap(recipes, &mut aside.3);
+        std::mem::swap(&mut self.tables, &mut self.aside);
     }
 
     /// Writes what the records say.
@@ -229,7 +235,7 @@ impl Expander {
             self.left -= u64::from(instructions);
             recorder.run_plain(stream.id, &self.run[..count], instructions, change);
             stream.sp = stream.sp.wrapping_add_signed(change);
-            stream.transferred = self.known[self.places[words[last] as usize] as usize].transfers;
+            stream.transferred = self.tables.known[self.tables.places[words[last] as usize] as usize].transfers;
         }
         count
     }
@@ -240,12 +246,14 @@ impl Expander {
         let safe = stream.sync.safe_up_to();
         let (mut count, mut instructions, mut change) = (0, 0u32, 0i64);
         for (&word, block) in words.iter().zip(&mut self.run) {
-            let Some(&path) = self.plain.get(word as usize) else { break };
+            let Some(&path) = self.tables.plain.get(word as usize) else { break };
             if path.block == NOT_PLAIN.block {
                 break;
             }
+            let sp = stream.sp.wrapping_add_signed(change);
             if WATCHED
-                && (stream.sp.wrapping_add_signed(change) > safe
+                && (sp > safe
+                    || sp.saturating_add_signed(self.tables.peaks[word as usize]) > safe
                     || u64::from(instructions) + u64::from(path.instructions) > self.left)
             {
                 break;
@@ -261,8 +269,8 @@ impl Expander {
     /// Writes the path that the words begin with. Returns how many words its record has.
     fn path(&mut self, words: &[u32], stream: &mut Stream, translator: &Translator, recorder: &mut Recorder) -> u32 {
         let path = words[0];
-        let place = self.places.get(path as usize).copied().unwrap_or(NOT_MET);
-        let known = match self.known.get(place as usize) {
+        let place = self.tables.places.get(path as usize).copied().unwrap_or(NOT_MET);
+        let known = match self.tables.known.get(place as usize) {
             Some(known) => *known,
             _ => match self.learn(path, translator, recorder) {
                 Some(known) => known,
@@ -276,7 +284,7 @@ impl Expander {
             leave(stream, known.start, stream.sp, 0, recorder);
         }
         let length = record::path_len(known.values) / 4;
-        let mut known = known;
+        let (mut known, whole) = (known, known.instructions);
         if u64::from(known.instructions) > self.left {
             // The last instructions that may be written.
             let path = translator.path(path).map(|path| Path { executed: self.left as u16, ..path });
@@ -285,9 +293,26 @@ impl Expander {
                 None => return length,
             }
         }
+        let is_whole = known.instructions == whole;
         let pairs = words[1..(record::path_len(known.values) / 4) as usize].chunks_exact(2);
         let numbers = pairs.map(|pair| u64::from(pair[0]) | u64::from(pair[1]) << 32);
         self.left -= u64::from(known.instructions);
+        if let Some(doors) = known.doors.filter(|_| is_whole && !stream.sync.is_empty())
+            && let Some(path) = translator.path(path)
+        {
+            self.numbers.clear();
+            self.numbers.extend(numbers.clone());
+            self.sps.clear();
+            if let Some(recipe) = known.recipe {
+                self.follow(recipe, stream);
+            }
+            if self.may_leave_inside(doors, stream) {
+                self.in_pieces(path, doors, stream, translator, recorder);
+                stream.sp = self.sps.last().copied().unwrap_or(stream.sp).wrapping_add_signed(known.added);
+                stream.transferred = known.transfers;
+                return length;
+            }
+        }
         match known.recipe {
             None => {
                 recorder.run_with(stream.id, known.block, &[], numbers);
@@ -307,7 +332,7 @@ impl Expander {
 
     /// Takes the stack pointers and the values for the trace from the numbers of a record.
     fn follow(&mut self, recipe: u32, stream: &Stream) {
-        let recipe = &self.recipes[recipe as usize];
+        let recipe = &self.tables.recipes[recipe as usize];
         self.sps.clear();
         self.sps.extend(recipe.sps.iter().map(|&place| self.numbers[usize::from(place)]));
         self.values.clear();
@@ -321,17 +346,21 @@ impl Expander {
     fn learn(&mut self, number: u32, translator: &Translator, recorder: &mut Recorder) -> Option<Known> {
         let path = translator.path(number).expect("records hold numbers of paths that were given out");
         let known = self.describe(path, translator, recorder)?;
-        if self.places.len() <= number as usize {
-            self.places.resize(number as usize + 1, NOT_MET);
+        if self.tables.places.len() <= number as usize {
+            self.tables.places.resize(number as usize + 1, NOT_MET);
         }
-        self.places[number as usize] = self.known.len() as u32;
-        self.known.push(known);
-        let Known { block, instructions, values, recipe, added, .. } = known;
+        self.tables.places[number as usize] = self.tables.known.len() as u32;
+        self.tables.known.push(known);
+        let Known { block, instructions, values, recipe, added, doors, .. } = known;
         if let (0, None, Ok(added)) = (values, recipe, i16::try_from(added)) {
-            if self.plain.len() <= number as usize {
-                self.plain.resize(number as usize + 1, NOT_PLAIN);
+            if self.tables.plain.len() <= number as usize {
+                self.tables.plain.resize(number as usize + 1, NOT_PLAIN);
             }
-            self.plain[number as usize] = Plain { block: block.0, instructions, added };
+            self.tables.peaks.resize(self.tables.plain.len(), i64::MIN / 2);
+            if let Some(doors) = doors {
+                self.tables.peaks[number as usize] = pieces::peak(&self.tables.doors[doors as usize]);
+            }
+            self.tables.plain[number as usize] = Plain { block: block.0, instructions, added };
         }
         Some(known)
     }
@@ -348,6 +377,7 @@ impl Expander {
         let (added, transfers) = (added.sum(), instructions.last()?.kind.transfers_control());
         let values = translator.values_of(path);
         let (recipe, addresses) = recipe(superblock, path.executed);
+        let doors = pieces::doors(&instructions);
         let block = Block { instructions, code: superblock.code[..bytes].to_vec(), addresses };
         let start = block.start().0;
         let block = recorder.intern(&block, &translator.code.modules)?;
@@ -355,10 +385,14 @@ impl Expander {
             && recipe.values.len() == usize::from(values)
             && recipe.values.iter().zip(0..).all(|(taken, i)| matches!(taken, Taken::Value(place) if *place == i));
         let recipe = (!all_are_values).then(|| {
-            self.recipes.push(recipe);
-            self.recipes.len() as u32 - 1
+            self.tables.recipes.push(recipe);
+            self.tables.recipes.len() as u32 - 1
         });
-        Some(Known { block, instructions: path.executed, values, recipe, transfers, added, start })
+        let doors = (!doors.is_empty()).then(|| {
+            self.tables.doors.push(doors);
+            self.tables.doors.len() as u32 - 1
+        });
+        Some(Known { block, instructions: path.executed, values, recipe, doors, transfers, added, start })
     }
 
     fn enter(&mut self, words: &[u32], stream: &mut Stream, translator: &Translator, recorder: &mut Recorder) {
