@@ -1,6 +1,8 @@
 //! What is mapped where in a process: its modules and its other executable memory.
 
+use std::cell::Cell;
 use std::fs::{self, File};
+use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::rc::Rc;
 
@@ -154,6 +156,25 @@ impl Loaded {
     }
 }
 
+/// A function where it lies.
+#[derive(Clone, Copy, Debug)]
+pub struct Function<'a> {
+    /// Its first address.
+    pub start: Pc,
+    /// Its size in bytes, 0 when the file does not tell.
+    pub size: u64,
+    /// Its name, as the file has it.
+    pub name: &'a str,
+}
+
+impl Function<'_> {
+    /// What the trace holds of it.
+    #[must_use]
+    pub fn symbol(self) -> Symbol {
+        Symbol { pc: self.start, size: self.size, name: self.name.to_owned() }
+    }
+}
+
 /// What changed between two looks at the map.
 #[derive(Debug, Default)]
 pub struct Changes {
@@ -168,6 +189,8 @@ pub struct Changes {
 pub struct ModuleMap {
     code: Vec<Region>,
     modules: Vec<Loaded>,
+    /// The addresses for which [`ModuleMap::function_entered`] gives what it gave last.
+    entered: Cell<(u64, u64)>,
 }
 
 impl ModuleMap {
@@ -184,6 +207,7 @@ impl ModuleMap {
         }
         changes.loaded = (0..now.len()).filter(|&i| now[i].id.is_none()).collect();
         self.modules = now;
+        self.entered.set((0, 0));
         self.code = regions.into_iter().filter(|r| r.executable).collect();
         changes
     }
@@ -217,13 +241,29 @@ impl ModuleMap {
         self.modules.iter().find(|m| m.module.contains(Pc(pc)))
     }
 
-    /// The symbol of the function that contains this address.
+    /// The function that contains this address. None too when it was told last time.
     #[must_use]
-    pub fn symbol(&self, pc: u64) -> Option<Symbol> {
+    pub fn function_entered(&self, pc: u64) -> Option<Function<'_>> {
+        let (start, end) = self.entered.get();
+        if (start..end).contains(&pc) {
+            return None;
+        }
+        let (function, range) = self.function(pc)?;
+        self.entered.set((range.start, range.end));
+        Some(function)
+    }
+
+    /// The function that contains this address, and the addresses around it for which the answer is the same.
+    fn function(&self, pc: u64) -> Option<(Function<'_>, Range<u64>)> {
         let loaded = self.loaded_at(pc)?;
         let bias = loaded.module.bias;
-        let found = loaded.known.as_ref()?.image.symbols.containing(pc.wrapping_sub(bias))?;
-        Some(Symbol { pc: Pc(found.address.wrapping_add(bias)), size: found.size, name: found.name.clone() })
+        let (found, range) = loaded.known.as_ref()?.image.symbols.containing(pc.wrapping_sub(bias))?;
+        let function = Function { start: Pc(found.address.wrapping_add(bias)), size: found.size, name: &found.name };
+        // Where the map ends, or another module lies in the midst of this one, the answer may change before the range ends.
+        let mapping = loaded.module.mappings.iter().find(|m| m.start.0 <= pc && pc < m.end.0)?;
+        let start = range.start.wrapping_add(bias).clamp(mapping.start.0, pc);
+        let end = pc.wrapping_add(range.end - pc.wrapping_sub(bias)).clamp(pc, mapping.end.0);
+        Some((function, start..end))
     }
 
     /// The places of functions at which the window may begin or end.
@@ -352,7 +392,9 @@ mod tests {
         let libc = map.modules.iter().find(|m| m.module.name() == "libc.so.6").unwrap();
         let address = libc.known.as_ref().unwrap().image.symbols.named("pthread_mutex_lock").unwrap().address;
         let pc = address + libc.module.bias;
-        assert!(map.symbol(pc + 4).unwrap().name.contains("pthread_mutex_lock"));
+        assert!(map.function_entered(pc + 4).unwrap().name.contains("pthread_mutex_lock"));
+        assert!(map.function_entered(pc + 5).is_none(), "it was told");
+        assert!(map.function_entered(0x10).is_none() && map.function_entered(pc + 5).is_none());
         let lock = sync_functions::by_name("pthread_mutex_lock");
         assert_eq!(map.role(pc), lock);
         assert!(map.role(pc + 4).is_none());

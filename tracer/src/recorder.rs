@@ -3,8 +3,8 @@
 //! When the trace cannot be written, the recorder keeps the error and takes everything that follows without a word: the
 //! program must not suffer for it. The engine asks [`Recorder::failed`] and stops stepping.
 
+use std::borrow::Cow;
 use std::fs::{self, File};
-use std::ops::Range;
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -111,14 +111,14 @@ impl Recorder {
     }
 
     /// The number of a block, which is added when the trace does not have it. While nothing is recorded it is any.
-    pub fn intern(&mut self, block: &Block, modules: &ModuleMap) -> Option<BlockId> {
+    pub fn intern(&mut self, block: Block, modules: &ModuleMap) -> Option<BlockId> {
         if self.failed() {
             return None;
         }
         if self.paused {
             return Some(BlockId(0));
         }
-        let result = self.find_or_add(block, modules);
+        let result = self.find_or_add(Cow::Owned(block), modules);
         self.check(result)
     }
 
@@ -227,29 +227,25 @@ impl Recorder {
     }
 
     fn try_block(&mut self, thread: ThreadId, pending: &PendingBlock, modules: &ModuleMap) -> trace_format::Result<()> {
-        let id = self.find_or_add(&pending.block, modules)?;
+        let id = self.find_or_add(Cow::Borrowed(&pending.block), modules)?;
         self.writer.block(thread, id, &pending.sps, &pending.memory)
     }
 
-    fn find_or_add(&mut self, block: &Block, modules: &ModuleMap) -> trace_format::Result<BlockId> {
-        if let Some(id) = self.blocks.find(block) {
-            return Ok(id);
-        }
+    fn find_or_add(&mut self, block: Cow<'_, Block>, modules: &ModuleMap) -> trace_format::Result<BlockId> {
+        let digest = match self.blocks.find(&block) {
+            Ok(id) => return Ok(id),
+            Err(digest) => digest,
+        };
         // A block may go through several functions, where it follows calls.
-        let mut known: Option<Range<u64>> = None;
         for instruction in &block.instructions {
-            let pc = instruction.pc.0;
-            if known.as_ref().is_some_and(|range| range.contains(&pc)) {
-                continue;
-            }
-            let Some(symbol) = modules.symbol(pc) else { continue };
-            known = Some(symbol.pc.0..symbol.pc.0 + symbol.size.max(1));
-            if self.symbols.insert(symbol.pc) {
-                self.writer.add_symbol(&symbol)?;
+            if let Some(function) = modules.function_entered(instruction.pc.0)
+                && self.symbols.insert(function.start)
+            {
+                self.writer.add_symbol(&function.symbol())?;
             }
         }
-        let id = self.writer.add_block(block.clone())?;
-        self.blocks.insert(block, id);
+        let id = self.writer.add_block(block.into_owned())?;
+        self.blocks.insert(digest, id);
         Ok(id)
     }
 

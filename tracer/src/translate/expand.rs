@@ -380,7 +380,7 @@ impl Expander {
         let doors = pieces::doors(&instructions);
         let block = Block { instructions, code: superblock.code[..bytes].to_vec(), addresses };
         let start = block.start().0;
-        let block = recorder.intern(&block, &translator.code.modules)?;
+        let block = recorder.intern(block, &translator.code.modules)?;
         let all_are_values = recipe.sps.is_empty()
             && recipe.values.len() == usize::from(values)
             && recipe.values.iter().zip(0..).all(|(taken, i)| matches!(taken, Taken::Value(place) if *place == i));

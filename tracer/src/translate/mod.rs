@@ -14,6 +14,7 @@
 
 mod assembler;
 mod builder;
+mod code_pages;
 mod code_writes;
 mod expand;
 mod expansions;

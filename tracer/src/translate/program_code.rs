@@ -1,9 +1,12 @@
 //! The program's code as the translator reads it: pages, what may be executed, which functions are hooked.
 
+use std::rc::Rc;
+
 use nix::libc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::assembler::register;
+use super::code_pages::{CodePages, Page};
 use super::expansions::Lookup;
 use super::gates::Gates;
 use super::layout::PAGE;
@@ -12,9 +15,6 @@ use super::remote;
 use crate::modules::{ModuleMap, Region, regions};
 use crate::ptrace::{self, Address, Tid};
 use crate::sync_functions::{Argument, Role};
-
-/// The most pages of it that are kept: 4 MiB.
-const MOST_PAGES: usize = 1024;
 
 /// What is known of a page that we made read-only.
 #[derive(Clone, Debug, Default)]
@@ -53,7 +53,7 @@ pub struct ProgramCode {
     /// Where the window may begin or end.
     pub gates: Gates,
     looked_up: FxHashSet<u64>,
-    pages: FxHashMap<u64, Option<Box<[u8; PAGE as usize]>>>,
+    pages: CodePages,
     regions: Vec<Region>,
     regions_known: bool,
 }
@@ -77,7 +77,7 @@ impl ProgramCode {
             hooks: FxHashMap::default(),
             gates: Gates::default(),
             looked_up: FxHashSet::default(),
-            pages: FxHashMap::default(),
+            pages: CodePages::default(),
             regions: Vec::new(),
             regions_known: false,
         }
@@ -100,7 +100,7 @@ impl ProgramCode {
 
     /// Forgets what was read from a page. It stays protected.
     pub fn forget_page(&mut self, page: u64) {
-        self.pages.remove(&page);
+        self.pages.forget(page);
         self.shared.remove(&page);
     }
 
@@ -109,13 +109,13 @@ impl ProgramCode {
         let mut changed = Vec::new();
         if (end - start) / PAGE < (self.pages.len() + self.protected.len()) as u64 {
             for page in (start..end).step_by(PAGE as usize) {
-                self.pages.remove(&page);
+                self.pages.forget(page);
                 self.shared.remove(&page);
                 changed.extend(self.protected.remove(&page).into_iter().flat_map(|protected| protected.code));
             }
         } else {
             let within = |page: &u64| (start..end).contains(page);
-            self.pages.retain(|page, _| !within(page));
+            self.pages.forget_within(start, end);
             self.shared.retain(|page| !within(page));
             for (_, protected) in self.protected.extract_if(|page, _| within(page)) {
                 changed.extend(protected.code);
@@ -141,7 +141,7 @@ impl ProgramCode {
 
     /// Forgets all that was read, and which functions were found where.
     pub fn forget_all(&mut self) {
-        self.pages = FxHashMap::default();
+        self.pages.clear();
         self.roles = Vec::new();
         self.modules_changed();
     }
@@ -192,22 +192,16 @@ impl ProgramCode {
         self.hooks.get(&pc).copied()
     }
 
-    fn page(&mut self, page: u64) -> Option<&[u8; PAGE as usize]> {
-        if !self.pages.contains_key(&page) {
-            if self.pages.len() >= MOST_PAGES {
-                self.pages.clear();
-            }
-            let read = self.read_page(page);
+    fn page(&mut self, page: u64) -> Option<&Page> {
+        // What cannot be read now may be mapped later.
+        if self.pages.get(page).is_none() {
+            let read = self.read_page(page)?;
             self.pages.insert(page, read);
         }
-        // What cannot be read now may be mapped later.
-        if self.pages[&page].is_none() {
-            self.pages.remove(&page);
-        }
-        self.pages.get(&page)?.as_deref()
+        self.pages.get(page)
     }
 
-    fn read_page(&mut self, page: u64) -> Option<Box<[u8; PAGE as usize]>> {
+    fn read_page(&mut self, page: u64) -> Option<Rc<Page>> {
         let region = self.region(page).filter(|r| r.executable)?.clone();
         // Writes will be reported to us, and the translations given up.
         if region.writable {
@@ -219,8 +213,8 @@ impl ProgramCode {
                 self.protect(other, &region, page);
             }
         }
-        let mut bytes = Box::new([0; PAGE as usize]);
-        (ptrace::read_code(self.reader, Address(page), &mut bytes[..]) == bytes.len()).then_some(bytes)
+        let mut bytes = [0; PAGE as usize];
+        (ptrace::read_code(self.reader, Address(page), &mut bytes) == bytes.len()).then(|| Rc::new(bytes))
     }
 
     /// Makes a page read-only that shows the memory of the page `code`.
