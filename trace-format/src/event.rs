@@ -181,7 +181,7 @@ pub enum Event {
         /// How many of its instructions ran.
         executed: u32,
     },
-    /// The next instruction is the first of this function.
+    /// The next instruction is the first of this function, unless that was not recorded (see [`Event::Gap`]).
     Enter {
         /// The function.
         function: SyncFunction,
@@ -233,6 +233,8 @@ pub enum Event {
     },
     /// The process became another program: a new module map begins.
     Exec,
-    /// Instructions that ran here were not recorded (outside `--start`/`--stop`, or past a limit).
+    /// From here on the program runs outside of its window, up to the thread's next instruction in the trace: what it runs is not recorded. All
+    /// other events are but waits at futexes: functions are entered and left, signals handled, stacks set. The last event before that
+    /// next instruction that sets the stack pointer says what it is there.
     Gap,
 }

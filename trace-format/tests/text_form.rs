@@ -206,6 +206,21 @@ fn a_signal_handler_s_own_return_bears_no_flag() {
 }
 
 #[test]
+fn what_comes_behind_a_gap_begins_a_block_and_a_call_into_one_is_no_call() {
+    let items = [
+        ("", one(1, Kind::Call)),
+        ("", one(2, Kind::Call)),
+        ("", one(9, Kind::Plain)),
+        ("", one(10, Kind::Plain)),
+        ("", one(11, Kind::Return)),
+    ];
+    let back = Event::SetSp(0x7000_0000 - 8);
+    let text = to_text(&recorded(&items, &[(2, Event::Gap), (2, back), (3, Event::Gap), (3, back)]));
+    assert_eq!(body(&text), "thread 0\n1 0 C\n2 -8 B\n9 -8 B\na -8 B\nb -8 R\n");
+    Trace::from_bytes(text.into_bytes(), "written.trace").unwrap();
+}
+
+#[test]
 fn functions_left_by_a_longjmp_are_not_open_any_more() {
     let mut back = one(4, Kind::IndirectJump);
     back[0].sp = SpEffect::Add(16);

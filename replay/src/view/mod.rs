@@ -57,6 +57,9 @@ impl View {
     /// what to do.
     pub fn new(trace: &Trace, options: &ViewOptions) -> Result<View> {
         let verbatim = trace.meta().engine == "text";
+        if trace.instructions() == 0 {
+            return Err(nothing_recorded(trace));
+        }
         let threads = survey::survey(trace)?;
         let choice = region::choose(&options.region, trace, &threads, verbatim)?;
         let table = cut_segments(trace, &threads, &choice);
@@ -184,11 +187,14 @@ fn take_lanes(
     (lanes, summary)
 }
 
+fn nothing_recorded(trace: &Trace) -> Error {
+    let why = trace.finish().and_then(|finish| finish.stopped_early.as_deref());
+    let why = why.unwrap_or("was the recording stopped before it began?");
+    Error::Request(format!("the trace holds no instructions: {why}"))
+}
+
 /// Why there is no lane, and the way out.
 fn nothing_left(options: &ViewOptions, summary: &Summary) -> Error {
-    if summary.instructions == 0 {
-        return Error::Request("the trace holds no instructions: was the recording stopped before it began?".into());
-    }
     let dropped: Vec<String> = summary.dropped().into_iter().map(|(reason, n)| format!("{n} {reason}")).collect();
     let mut ways_out = vec!["`--region all`"];
     if options.code == CodeFilter::Main {

@@ -62,6 +62,15 @@ fn whole() -> Choice {
     Choice { rule, words: "whole threads".into(), ..Choice::default() }
 }
 
+/// As the end of a sentence, where not all of the run was to be recorded.
+fn recorded_part(trace: &Trace) -> String {
+    trace
+        .meta()
+        .window
+        .as_ref()
+        .map_or_else(String::new, |window| format!(" (recorded was a part of the run: {window})"))
+}
+
 /// The function of that name.
 fn function(name: &str, trace: &Trace) -> Result<Choice> {
     let entries: Vec<Pc> = trace.symbols().iter().filter(|s| s.name == name).map(|s| s.pc).collect();
@@ -81,7 +90,8 @@ fn function(name: &str, trace: &Trace) -> Result<Choice> {
         _ => format!("; similar names: {}", similar.join(", ")),
     };
     Err(Error::Request(format!(
-        "no function named `{name}` ran{similar} (only functions that ran are known, by their names in the symbol table: C++ names are mangled)"
+        "no function named `{name}` ran{similar} (only functions that ran are known, by their names in the symbol table: C++ names are mangled){}",
+        recorded_part(trace)
     )))
 }
 
@@ -148,7 +158,8 @@ fn automatic(trace: &Trace, threads: &[ThreadSurvey]) -> Result<Choice> {
         }
         _ => Err(Error::Request(format!(
             "the program started no threads and ran no OpenMP parallel regions while it was traced, so `--region auto` \
-             finds nothing to replay: {WAYS_OUT}"
+             finds nothing to replay: {WAYS_OUT}{}",
+            recorded_part(trace)
         ))),
     }
 }

@@ -2,6 +2,7 @@
 
 mod barriers;
 mod code;
+mod gaps;
 mod locking;
 mod recording;
 mod regions;

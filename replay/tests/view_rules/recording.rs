@@ -79,13 +79,17 @@ impl Recording {
     }
 
     fn of_modules(modules: &[(&str, ModuleRole, u64, u64)]) -> Recording {
-        let meta = Meta { engine: "step".into(), memory: true, ..Meta::default() };
-        let writer = TraceWriter::new(Vec::new(), "made by hand", &meta).unwrap();
-        let mut made = Recording { writer, blocks: HashMap::new(), seq: 0, executed: 0 };
+        let mut made = Recording::of_run(&Meta { engine: "step".into(), memory: true, ..Meta::default() });
         for (path, role, start, end) in modules {
             made.module(path, *role, *start, *end);
         }
         made
+    }
+
+    /// Without modules, of a run of which this is known.
+    pub fn of_run(meta: &Meta) -> Recording {
+        let writer = TraceWriter::new(Vec::new(), "made by hand", meta).unwrap();
+        Recording { writer, blocks: HashMap::new(), seq: 0, executed: 0 }
     }
 
     fn module(&mut self, path: &str, role: ModuleRole, start: u64, end: u64) {

@@ -8,7 +8,8 @@ use crate::{Block, BlockId, BlockTable, Error, Event, Item, Kind, Result, SpEffe
 ///
 /// `B` stands after every instruction that transfers control, `C` at calls, `R` at returns but for one that would leave
 /// the function in which the thread began, `W` where the thread had waited at a barrier. What the text form does not
-/// know (modules, symbols, other events) is left out.
+/// know (modules, symbols, other events) is left out. Behind a gap stands a `B`, and a call right before one has no `C`: the function called is
+/// not in the text.
 ///
 /// # Errors
 /// Damage of the trace, or a failure of `out`, which is named "text output".
@@ -36,6 +37,7 @@ fn write_thread(
         base: None,
         starts_block: false,
         waited: false,
+        call: None,
         open,
         interrupted: Vec::new(),
     };
@@ -49,10 +51,10 @@ fn write_thread(
             Item::Partial { block, executed, sps, memory } => {
                 state.run(block, executed as usize, sps, memory, out).map_err(io)?;
             }
-            Item::Event(event) => state.event(&event),
+            Item::Event(event) => state.event(&event, out).map_err(io)?,
         }
     }
-    Ok(())
+    state.write_call(true, out).map_err(io)
 }
 
 /// Where a thread is.
@@ -65,6 +67,8 @@ struct State<'a> {
     starts_block: bool,
     /// Whether the thread waited at a barrier since the last instruction.
     waited: bool,
+    /// The line of a call, whose flags wait for what comes next: what stands before them, the flags but `C`, what stands behind them.
+    call: Option<(String, String, String)>,
     /// The stack pointer at the start of each called function that has not returned; none where returns are taken as
     /// they are.
     open: Option<Vec<u64>>,
@@ -73,7 +77,7 @@ struct State<'a> {
 }
 
 impl State<'_> {
-    fn event(&mut self, event: &Event) {
+    fn event(&mut self, event: &Event, out: &mut impl Write) -> io::Result<()> {
         match *event {
             Event::ThreadStart { sp, .. } | Event::SetSp(sp) => self.sp = sp,
             Event::WarpBarrier => self.waited = true,
@@ -88,8 +92,29 @@ impl State<'_> {
                 self.open = self.open.take().map(|_| Vec::new());
                 self.interrupted.clear();
             }
+            Event::Gap => {
+                if self.call.is_some()
+                    && let Some(open) = &mut self.open
+                {
+                    open.pop();
+                }
+                self.write_call(false, out)?;
+                self.starts_block = true;
+            }
             _ => {}
         }
+        Ok(())
+    }
+
+    /// Writes the line of a call that waits; `into` tells whether the function called is in the text.
+    fn write_call(&mut self, into: bool, out: &mut impl Write) -> io::Result<()> {
+        let Some((before, mut flags, behind)) = self.call.take() else { return Ok(()) };
+        if into {
+            flags.push('C');
+        } else if flags.is_empty() {
+            flags.push('-');
+        }
+        writeln!(out, "{before}{flags}{behind}")
     }
 
     fn run(
@@ -102,15 +127,22 @@ impl State<'_> {
     ) -> io::Result<()> {
         let block: &Block = &self.blocks[block];
         for instruction in &block.instructions[..executed] {
+            self.write_call(true, out)?;
             let base = *self.base.get_or_insert(self.sp);
-            write!(out, "{:x} {} ", instruction.pc.0, self.sp.wrapping_sub(base) as i64)?;
-            self.write_flags(instruction.kind, out)?;
+            let (pc, sp) = (instruction.pc.0, self.sp.wrapping_sub(base) as i64);
+            let flags = self.flags(instruction.kind);
             let (addresses, rest) = memory.split_at(usize::from(instruction.memory));
             memory = rest;
-            for address in addresses {
-                write!(out, " {address:x}")?;
+            if instruction.kind.is_call() {
+                let behind = addresses.iter().map(|address| format!(" {address:x}")).collect();
+                self.call = Some((format!("{pc:x} {sp} "), flags, behind));
+            } else {
+                write!(out, "{pc:x} {sp} {}", if flags.is_empty() { "-" } else { &flags })?;
+                for address in addresses {
+                    write!(out, " {address:x}")?;
+                }
+                out.write_all(b"\n")?;
             }
-            out.write_all(b"\n")?;
             self.sp = match (instruction.sp, sps) {
                 (SpEffect::Add(change), _) => self.sp.wrapping_add(i64::from(change) as u64),
                 (SpEffect::Recorded, [sp, rest @ ..]) => {
@@ -136,17 +168,12 @@ impl State<'_> {
         open.pop_if(|start| *start == self.sp).is_some()
     }
 
-    fn write_flags(&mut self, kind: Kind, out: &mut impl Write) -> io::Result<()> {
+    /// The flags of an instruction, but `C`.
+    fn flags(&mut self, kind: Kind) -> String {
         let returns = kind == Kind::Return && self.leaves_called();
-        let flags = [(self.starts_block, "B"), (self.waited, "W"), (kind.is_call(), "C"), (returns, "R")];
+        let flags = [(self.starts_block, 'B'), (self.waited, 'W'), (returns, 'R')];
         self.starts_block = kind.transfers_control();
         self.waited = false;
-        if flags.iter().all(|(set, _)| !set) {
-            return out.write_all(b"-");
-        }
-        for (_, flag) in flags.iter().filter(|(set, _)| *set) {
-            out.write_all(flag.as_bytes())?;
-        }
-        Ok(())
+        flags.iter().filter(|(set, _)| *set).map(|(_, flag)| *flag).collect()
     }
 }

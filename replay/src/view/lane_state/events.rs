@@ -94,7 +94,12 @@ impl LaneState<'_> {
                 self.pending = Pending::Nothing;
                 self.begin_whole(batch);
             }
-            Event::Gap => self.resolve(false, batch),
+            Event::Gap => {
+                self.resolve(false, batch);
+                // What comes behind it may look like another pass of the same loop, and was none.
+                self.spin.forget();
+                self.yielded = false;
+            }
             Event::FutexWait { seq, .. } => self.now = seq,
             Event::Partial { .. } | Event::ModuleLoaded(_) | Event::ModuleUnloaded(_) | Event::Fork { .. } => {}
         }
