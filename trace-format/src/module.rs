@@ -98,6 +98,9 @@ pub struct Meta {
     pub cpu: String,
     /// Whether memory addresses were recorded.
     pub memory: bool,
+    /// Which part of the run was to be recorded, in words; none for all of it.
+    #[serde(default)]
+    pub window: Option<String>,
 }
 
 /// What is known of a run at its end.

@@ -51,6 +51,7 @@ impl Recorder {
             started: SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_secs()),
             cpu: processor(),
             memory: options.memory,
+            window: options.window.words(),
         };
         let mut writer = TraceWriter::new(file, path, &meta)?;
         writer.forget_blocks();
@@ -180,7 +181,12 @@ impl Recorder {
     }
 
     /// The thread entered a function.
-    pub fn enter(&mut self, thread: ThreadId, function: SyncFunction, object: u64, argument: u64) {
+    pub fn enter(&mut self, thread: ThreadId, function: SyncFunction, object: u64, argument: u64, modules: &ModuleMap) {
+        if self.paused && !self.failed() && matches!(function, SyncFunction::ThreadBody | SyncFunction::ParallelBody) {
+            // What the thread was started for has a name, though it was not recorded from its first instruction on.
+            let added = self.name_function(object, modules);
+            self.check(added);
+        }
         let seq = self.seq(thread);
         self.event(thread, Event::Enter { function, object, argument, seq });
     }
@@ -238,15 +244,21 @@ impl Recorder {
         };
         // A block may go through several functions, where it follows calls.
         for instruction in &block.instructions {
-            if let Some(function) = modules.function_entered(instruction.pc.0)
-                && self.symbols.insert(function.start)
-            {
-                self.writer.add_symbol(&function.symbol())?;
-            }
+            self.name_function(instruction.pc.0, modules)?;
         }
         let id = self.writer.add_block(block.into_owned())?;
         self.blocks.insert(digest, id);
         Ok(id)
+    }
+
+    /// Adds the name of the function with this address.
+    fn name_function(&mut self, pc: u64, modules: &ModuleMap) -> trace_format::Result<()> {
+        if let Some(function) = modules.function_entered(pc)
+            && self.symbols.insert(function.start)
+        {
+            self.writer.add_symbol(&function.symbol())?;
+        }
+        Ok(())
     }
 
     /// Looks for modules that came and went, and writes them, in the stream of the thread that saw it.

@@ -31,6 +31,19 @@ impl Window {
         }
     }
 
+    /// What it is, for people; none where it is all of the run.
+    #[must_use]
+    pub fn words(&self) -> Option<String> {
+        Some(match self {
+            Window::Whole | Window::Between { start: None, stop: None } => return None,
+            Window::Between { start: Some(start), stop: Some(stop) } => format!("from {start} to {stop}"),
+            Window::Between { start: Some(start), stop: None } => format!("from {start} on"),
+            Window::Between { start: None, stop: Some(stop) } => format!("up to {stop}"),
+            Window::Calls(function) => format!("calls of {function}"),
+            Window::Markers => "between markers".to_owned(),
+        })
+    }
+
     /// Whether the program begins in it.
     #[must_use]
     pub(crate) fn is_open_at_first(&self) -> bool {

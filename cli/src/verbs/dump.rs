@@ -63,6 +63,9 @@ fn summary(trace: &Trace, out: &mut impl Write) -> std::io::Result<()> {
         }
         None => writeln!(out, "end          not known: the recording was broken off")?,
     }
+    if let Some(window) = &meta.window {
+        writeln!(out, "window       {window}")?;
+    }
     let memory = if meta.memory { "recorded" } else { "not recorded" };
     writeln!(out, "addresses    {memory}")?;
     writeln!(out, "blocks       {}", grouped(trace.blocks().len() as u64))?;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use clap::builder::PossibleValuesParser;
 use indicatif::{ProgressBar, ProgressStyle};
-use tracer::{ENGINES, Exit, Interrupt, Limit, Outcome, Progress, TraceOptions};
+use tracer::{ENGINES, Exit, Interrupt, Limit, Outcome, Progress, TraceOptions, Window};
 
 use crate::exit;
 use crate::table::grouped;
@@ -34,7 +34,22 @@ pub(crate) struct Args {
     #[arg(long)]
     follow_forks: bool,
 
-    /// Stop recording after so many instructions over all threads (5000, 100M, 2G), or when the trace has about so many bytes (500MB, 1GiB);
+    /// Record from each entry of this function on, up to the next entry of the one of `--stop`, or to the end. Give a symbol of the program or of
+    /// any of its libraries, mangled or as in the source (`tree::insert`). All threads are recorded when one comes to it; what runs outside is
+    /// translated, but left out. With the same function for both, its calls are recorded, from entry to return
+    #[arg(long, value_name = "SYMBOL")]
+    start: Option<String>,
+
+    /// Pause the recording at each entry of this function; without `--start` it is under way from the beginning
+    #[arg(long, value_name = "SYMBOL")]
+    stop: Option<String>,
+
+    /// Record between `LOCKSTEP_BEGIN` and `LOCKSTEP_END`, which the program has from lockstep.h. Pairs may be nested, and all threads are
+    /// recorded while one is open
+    #[arg(long, conflicts_with_all = ["start", "stop"])]
+    markers: bool,
+
+    /// Stop recording after so many recorded instructions over all threads (5000, 100M, 2G), or when the trace has about so many bytes (500MB, 1GiB);
     /// the program runs on
     #[arg(long, value_name = "INSTRUCTIONS|BYTES")]
     limit: Option<Limit>,
@@ -60,6 +75,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     options.memory = args.memory;
     options.follow_forks = args.follow_forks;
     options.limit = args.limit;
+    options.window = if args.markers { Window::Markers } else { Window::of(args.start.clone(), args.stop.clone()) };
     options.aslr = args.aslr;
     options.interrupt = Interrupt::on_signals();
     let bar = progress_bar();
@@ -75,7 +91,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         say(args, &outcome);
     }
     if let Some(failure) = outcome.failure {
-        eprintln!("lockstep: {failure}: the program ran to its end, but its trace is incomplete");
+        let left = if matches!(failure, tracer::Error::NeverBegan { .. }) { "empty" } else { "incomplete" };
+        eprintln!("lockstep: {failure}: the program ran to its end, but its trace is {left}");
         return Ok(ExitCode::from(exit::TRACING));
     }
     Ok(ExitCode::from(match outcome.exit {

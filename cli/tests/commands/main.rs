@@ -10,3 +10,4 @@ mod micro_programs;
 mod page;
 mod results;
 mod support;
+mod windows;

@@ -14,6 +14,8 @@ pub(crate) fn build(source: &Path, to: &Path, flags: &[&str]) {
         .args(["-std=gnu11", "-O2", "-g", "-pthread"])
         .arg("-I")
         .arg(root().join("workloads/include"))
+        .arg("-I")
+        .arg(root().join("include"))
         .arg("-o")
         .args([to, source])
         .args(flags)

@@ -97,7 +97,8 @@ impl Session<'_> {
                 }
                 let object = object.value(registers, 0);
                 let argument = argument.value(registers, thread.team_size);
-                self.recorder.enter(thread.id, function, object, argument);
+                let modules = &self.processes[&thread.process].modules;
+                self.recorder.enter(thread.id, function, object, argument, modules);
                 if let Some(role) = sync_functions::routine_role(function, object) {
                     thread.team_size = 0;
                     self.processes.entry(thread.process).or_default().add_routine(object, role);

@@ -413,7 +413,8 @@ impl Expander {
                     return;
                 }
                 let object = object.value(&registers, 0);
-                recorder.enter(stream.id, function, object, argument.value(&registers, stream.team_size));
+                let argument = argument.value(&registers, stream.team_size);
+                recorder.enter(stream.id, function, object, argument, &translator.code.modules);
                 if crate::sync_functions::routine_role(function, object).is_some() {
                     stream.team_size = 0;
                 }

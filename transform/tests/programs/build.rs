@@ -23,8 +23,9 @@ pub(crate) fn output<A: AsRef<OsStr>>(program: impl AsRef<OsStr>, arguments: imp
 
 /// The optimised bitcode of a C source.
 pub(crate) fn to_bitcode(source: &Path, to: &Path, flags: &[&str]) {
-    let include = format!("-I{}", root().join("workloads/include").display());
-    let common = ["-std=gnu11", "-gline-tables-only", "-emit-llvm", "-c", "-mllvm", "-unswitch-threshold=0", &include];
+    let [shared, own] = ["workloads/include", "include"].map(|folder| format!("-I{}", root().join(folder).display()));
+    let common =
+        ["-std=gnu11", "-gline-tables-only", "-emit-llvm", "-c", "-mllvm", "-unswitch-threshold=0", &shared, &own];
     let files = [source.as_os_str(), OsStr::new("-o"), to.as_os_str()];
     let words = common.iter().chain(flags).map(OsStr::new).chain(files);
     output("clang-19", words);
