@@ -19,6 +19,8 @@ const PAGE: usize = 4096;
 pub struct SharedMemory {
     base: NonNull<u8>,
     len: usize,
+    /// The number of the memory file, as memory maps show it.
+    pub inode: u64,
 }
 
 // SAFETY: the mapping belongs to the whole process and is unmapped by its only owner.
@@ -34,6 +36,7 @@ impl SharedMemory {
             let file = Errno::result(libc::syscall(libc::SYS_pidfd_getfd, pidfd.as_raw_fd(), descriptor, 0))?;
             OwnedFd::from_raw_fd(file as i32)
         };
+        let inode = nix::sys::stat::fstat(&file)?.st_ino;
         // SAFETY: a new shared mapping at a place of the kernel's choice; the pointer is checked before use. The file's length is
         // set first, and nobody shortens it: the program's side closes its descriptor.
         unsafe {
@@ -45,7 +48,7 @@ impl SharedMemory {
                 return Err(Errno::last());
             }
             let base = NonNull::new(base.cast()).ok_or(Errno::ENOMEM)?;
-            Ok(SharedMemory { base, len })
+            Ok(SharedMemory { base, len, inode })
         }
     }
 
@@ -78,6 +81,16 @@ impl SharedMemory {
         self.check(offset, bytes.len());
         // SAFETY: the range was checked, and `bytes` is memory of ours, so they do not overlap.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.base.as_ptr().add(offset), bytes.len()) }
+    }
+
+    /// Copies bytes from other shared memory, from and to the same place.
+    pub fn copy_from(&self, other: &SharedMemory, offset: usize, len: usize) {
+        self.check(offset, len);
+        other.check(offset, len);
+        // SAFETY: both ranges were checked; two mappings of ours do not overlap.
+        unsafe {
+            std::ptr::copy_nonoverlapping(other.base.as_ptr().add(offset), self.base.as_ptr().add(offset), len);
+        }
     }
 
     fn word(&self, offset: usize) -> &AtomicU64 {
@@ -187,6 +200,16 @@ mod tests {
         let mut words = Vec::new();
         memory.read_words(4096, &mut words, 2);
         assert_eq!(words, [1, 2]);
+    }
+
+    #[test]
+    fn a_copy_is_memory_of_its_own() {
+        let (from, to) = (memory(), memory());
+        from.store(64, 7);
+        to.copy_from(&from, 64, 8);
+        from.store(64, 8);
+        assert_eq!((to.load(56), to.load(64)), (0, 7));
+        assert_ne!(from.inode, to.inode);
     }
 
     #[test]

@@ -13,7 +13,7 @@ pub type Page = [u8; PAGE as usize];
 const MOST: usize = 1024;
 
 /// Pages by address.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct CodePages {
     pages: FxHashMap<u64, Rc<Page>>,
     /// The one that was asked for last: code is read instruction by instruction.

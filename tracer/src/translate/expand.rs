@@ -39,6 +39,7 @@ struct Known {
 }
 
 /// How the stack pointers and the values of an execution in the trace follow from its record.
+#[derive(Clone)]
 struct Recipe {
     /// The places of the stack pointers in the record.
     sps: Vec<u16>,
@@ -46,6 +47,7 @@ struct Recipe {
 }
 
 /// Where a value of the trace comes from.
+#[derive(Clone)]
 enum Taken {
     /// From this place of the record.
     Value(u16),
@@ -109,7 +111,7 @@ impl Stream {
 }
 
 /// What is known of paths.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Tables {
     /// The paths that have been met, and where each is among them by its number; [`NOT_MET`] for the others.
     known: Vec<Known>,
@@ -122,6 +124,7 @@ struct Tables {
 }
 
 /// Expands records. Times of the processor's clock become numbers of events.
+#[derive(Clone)]
 pub struct Expander {
     tables: Tables,
     /// The same for the other state of the recording: under way, or paused.

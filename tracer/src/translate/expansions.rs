@@ -3,7 +3,7 @@
 use nix::libc;
 
 use super::assembler::{Assembler, JMP_SHORT, JRCXZ, register};
-use super::layout::{self, CAREFUL, FIRST, MASK, RETURNS, ROUTINES, SECOND, SECOND_ENTRIES, record, slot};
+use super::layout::{self, CALLS, CAREFUL, FIRST, MASK, RETURNS, ROUTINES, SECOND, SECOND_ENTRIES, call, record, slot};
 
 /// The instruction, and its length.
 pub const SYSCALL: [u8; 2] = [0x0f, 0x05];
@@ -282,6 +282,18 @@ pub fn landing(code: &mut Assembler, lookup: &Lookup, futex: bool) -> LandingCod
     LandingCode { entry, call, looked_at, fault: trap }
 }
 
+/// How the call with the number in rax is made, as in the table: two jumps, for calls that the program makes by itself, and for calls that are
+/// taken. What comes next is for futex calls. rcx is free.
+pub fn tell_calls_apart(code: &mut Assembler, lookup: &Lookup) -> (usize, usize) {
+    code.raw(&[0x0f, 0xb7, 0xc8]); // movzx ecx, ax
+    code.raw(&[0x0f, 0xb6, 0x89]); // movzx ecx, byte [rcx + CALLS]
+    code.raw(&lookup.address(CALLS).to_le_bytes());
+    let native = code.short_forward(JRCXZ);
+    code.raw(&[0x48, 0x8d, 0x49, call::TAKEN.wrapping_neg()]); // lea rcx, [rcx - TAKEN]
+    let taken = code.short_forward(JRCXZ);
+    (native, taken)
+}
+
 /// Makes a system call at a landing, after which the program goes on at `next`, in code that follows.
 pub fn call_at(code: &mut Assembler, landing: u64, next: u64) {
     code.store_slot(slot::NUMBER, register::RAX);
@@ -367,6 +379,9 @@ mod tests {
         landing(&mut code, &LOOKUP, true);
         landing(&mut code, &LOOKUP, false);
         call_at(&mut code, 0x2000, 0x40_1000);
+        let (native, taken) = tell_calls_apart(&mut code, &LOOKUP);
+        code.land(native);
+        code.land(taken);
         LOOKUP.jump(&mut code);
         Lookup { bmi2: false, ..LOOKUP }.jump(&mut code);
         assert!(!mnemonics(&code).contains(&Mnemonic::INVALID));

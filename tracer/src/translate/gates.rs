@@ -21,7 +21,7 @@ use crate::switch::{Arrival, Switch};
 use crate::window::Gate;
 
 /// The gates of a process, as its code is translated.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Gates {
     /// Whether there can be any.
     any: bool,

@@ -31,8 +31,18 @@ pub const ROUTINES: u64 = RETURNS + (1 << FIRST_BITS);
 pub const MASK: u64 = ROUTINES + (1 << FIRST_BITS);
 /// Whether calls that write into the program's memory have to be looked at before they are made: 0 or 1.
 pub const CAREFUL: u64 = MASK + 8;
+/// One byte for each number of a system call, by its lowest 16 bits: how it is made, see [`call`].
+pub const CALLS: u64 = MASK + PAGE;
 /// The length of the tables.
-pub const TABLES_LEN: u64 = MASK + PAGE;
+pub const TABLES_LEN: u64 = CALLS + (1 << 16);
+
+/// How system calls are made that the program does not make by itself, which is 0.
+pub mod call {
+    /// We look at it first, and perhaps make it in its place.
+    pub const TAKEN: u8 = 1;
+    /// By the program itself, and recorded when it is done: it may wait for others.
+    pub const FUTEX: u8 = 2;
+}
 
 /// Where the slots may lie.
 pub const SLOT_BASES: [u64; 3] = [0x1000_0000_0000, 0x0f00_0000_0000, 0x2f00_0000_0000];

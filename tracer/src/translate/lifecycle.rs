@@ -1,5 +1,7 @@
 //! Threads and processes that begin and end.
 
+use std::fs;
+
 use nix::libc;
 use trace_format::{Event, ThreadExit};
 
@@ -12,11 +14,11 @@ use super::program_code::ProgramCode;
 use super::remote::{self, Lost, Result};
 use super::space::Space;
 use super::superblock::MAX_HOT_INSTRUCTIONS;
-use super::thread::{Birth, Release, Thread};
+use super::thread::Thread;
 use super::translator::Translator;
 use crate::engine::Exit;
 use crate::limit::Limit;
-use crate::ptrace::{self, Address, Registers, Stop, Tid};
+use crate::ptrace::{self, Tid};
 
 /// The code segment of 64-bit programs.
 const CODE_64: u64 = 0x33;
@@ -54,14 +56,7 @@ impl Session<'_> {
             self.beginning.insert(tid, stream.id);
         }
         // The system call ends first.
-        ptrace::step(tid, 0).map_err(Lost::from)?;
-        match ptrace::wait_for(tid).map_err(Lost::from)? {
-            Stop::Signal(libc::SIGTRAP) => {}
-            stop => {
-                self.met.push_back((tid, stop));
-                return Err(Lost::Gone.into());
-            }
-        }
+        remote::step_quietly(tid)?;
         let registers = ptrace::registers(tid).map_err(Lost::from)?;
         if registers.cs != CODE_64 {
             self.stop_recording("the program started a 32-bit program, which cannot be recorded".to_owned());
@@ -93,11 +88,7 @@ impl Session<'_> {
 
     /// The process has become another program; `tid` is the only thread left, with the number of the process.
     pub(super) fn exec(&mut self, tid: Tid) -> Result<()> {
-        let former = ptrace::event_message(tid).map_or(tid, |message| Tid(message as i32));
-        if let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, former) {
-            thread.pointer = translator.space.value(thread.slot, super::layout::slot::POINTER);
-            self.drain(former);
-        }
+        let former = self.leave_for_exec(tid);
         let Some(thread) = self.forget_thread(former) else { return Ok(()) };
         let others: Vec<Tid> = self.threads.iter().filter(|(_, other)| other.process == tid).map(|(t, _)| *t).collect();
         for other in others {
@@ -124,6 +115,18 @@ impl Session<'_> {
         }
     }
 
+    /// The process has become another program, and the thread that it was is done with its code. Returns the number that the thread had before.
+    pub(super) fn leave_for_exec(&mut self, tid: Tid) -> Tid {
+        let former = ptrace::event_message(tid).map_or(tid, |message| Tid(message as i32));
+        if let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, former)
+            && !std::mem::replace(&mut thread.ended, true)
+        {
+            thread.pointer = translator.space.value(thread.slot, super::layout::slot::POINTER);
+            self.drain(former);
+        }
+        former
+    }
+
     /// How much of a buffer is used: with a limit, little enough that one thread's records do not take all of it before those of the others
     /// are looked at.
     fn room(&self) -> u64 {
@@ -136,16 +139,16 @@ impl Session<'_> {
 
     /// The first stop of a thread that is not known yet.
     pub(super) fn first_stop(&mut self, tid: Tid) -> Result<()> {
-        if let Some(&release) = self.release.get(&tid) {
-            return self.let_go(tid, release);
-        }
         let Some(&birth) = self.births.get(&tid) else {
+            if is_process(tid) {
+                return self.let_orphan_go(tid);
+            }
             self.early.insert(tid);
             return Ok(());
         };
         let mut registers = ptrace::registers(tid)?;
         let mut stream = Stream::new(birth.id, birth.process, registers.rsp);
-        stream.segments = [registers.fs_base, 0];
+        stream.segments = [registers.fs_base, birth.gs_base];
         let translator = &mut self.processes.space_mut(birth.space).ok_or(Lost::Gone)?.translator;
         let Some(slot) = translator.space.take_slot(tid)? else {
             // There is no way on for a thread without a slot.
@@ -158,6 +161,7 @@ impl Session<'_> {
         self.births.remove(&tid);
         let thread = Thread {
             hidden_mask: birth.hidden_mask,
+            gs_base: birth.gs_base,
             recording: self.recording && !birth.ended,
             ..Thread::new(birth.space, slot, pointer, stream)
         };
@@ -170,81 +174,6 @@ impl Session<'_> {
         self.run_at(tid, &registers)?;
         self.resume(tid, 0);
         Ok(())
-    }
-
-    /// A process that is not recorded goes on by itself, with the program's own code and registers.
-    fn let_go(&mut self, tid: Tid, release: Release) -> Result<()> {
-        let mut registers = ptrace::registers(tid)?;
-        let translator = self.translator_in(release.space)?;
-        (registers.rip, registers.rcx) = (release.next, release.next);
-        if release.own_memory {
-            for (&page, protected) in &translator.code.protected {
-                let arguments = [page, super::layout::PAGE, protected.allowed, 0, 0, 0];
-                remote::call(tid, translator.space.syscall_at, libc::SYS_mprotect, arguments)?;
-            }
-        }
-        registers.gs_base = release.gs_base;
-        registers.orig_rax = u64::MAX;
-        ptrace::set_registers(tid, &registers)?;
-        let mask = ptrace::signal_mask(tid)?;
-        ptrace::set_signal_mask(tid, mask | release.hidden_mask)?;
-        ptrace::detach(tid)?;
-        self.release.remove(&tid);
-        Ok(())
-    }
-
-    /// Processes whose maker was killed before it could announce them go on by themselves.
-    fn let_orphans_go(&mut self) {
-        for tid in std::mem::take(&mut self.early) {
-            let Ok(registers) = ptrace::registers(tid) else { continue };
-            let Some((space, translator)) = self.processes.last() else { continue };
-            // It still has the slot of the thread that made it.
-            let slot = translator.space.slot_at(registers.gs_base);
-            let next = translator.space.value(slot, super::layout::slot::NEXT);
-            self.release.insert(tid, Release { space, hidden_mask: 0, own_memory: true, gs_base: 0, next });
-            self.stopped(tid, Stop::Event { event: super::stops::EVENT_STOP, signal: libc::SIGTRAP });
-        }
-    }
-
-    /// A thread or process was made.
-    pub(super) fn child_made(&mut self, tid: Tid, event: i32) -> Result<()> {
-        if !matches!(event, libc::PTRACE_EVENT_CLONE | libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK) {
-            self.resume(tid, 0);
-            return Ok(());
-        }
-        let child = Tid(ptrace::event_message(tid)? as i32);
-        let flags = clone_flags(tid, &ptrace::registers(tid)?);
-        let (thread, translator) = running(&mut self.threads, &mut self.processes, tid).ok_or(Lost::Gone)?;
-        let Thread { process, space, hidden_mask, .. } = *thread;
-        let next = translator.space.value(thread.slot, super::layout::slot::NEXT);
-        if flags & libc::CLONE_THREAD as u64 != 0 {
-            let id = self.recorder.reserve_thread();
-            let parent = thread.stream.id;
-            self.births.insert(child, Birth { process, space, id, parent, hidden_mask, next, ended: false });
-        } else {
-            let own_memory = flags & libc::CLONE_VM as u64 == 0;
-            let gs_base = thread.gs_base;
-            self.release.insert(child, Release { space, hidden_mask, own_memory, gs_base, next });
-            thread.pointer = translator.space.value(thread.slot, super::layout::slot::POINTER);
-            let id = thread.stream.id;
-            self.drain(tid);
-            self.store_pointer(tid);
-            if self.recording {
-                self.recorder.event(id, Event::Fork { child: child.0.cast_unsigned(), thread: None });
-            }
-        }
-        if self.early.remove(&child) {
-            self.stopped(child, Stop::Event { event: super::stops::EVENT_STOP, signal: libc::SIGTRAP });
-        }
-        self.resume(tid, 0);
-        Ok(())
-    }
-
-    /// A thread in a system call takes its record pointer from its slot afterwards.
-    fn store_pointer(&mut self, tid: Tid) {
-        if let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid) {
-            translator.space.set_value(thread.slot, super::layout::slot::POINTER, thread.pointer);
-        }
     }
 
     /// The thread is about to end; its registers can still be read.
@@ -324,26 +253,17 @@ impl Session<'_> {
         self.stillborn(tid, thread_exit);
         self.births.remove(&tid);
         self.forget_thread(tid);
-        if !self.threads.is_empty() {
-            self.processes.end(tid);
-        }
+        self.processes.end(tid);
         self.early.remove(&tid);
-        self.release.remove(&tid);
         if tid == self.main {
             self.exit = Some(exit);
-        }
-        if self.threads.is_empty() && self.births.is_empty() {
-            self.let_orphans_go();
         }
     }
 }
 
-/// The flags of the call by which a thread has just made another, in the form of `clone`.
-fn clone_flags(tid: Tid, registers: &Registers) -> u64 {
-    match registers.orig_rax.cast_signed() {
-        libc::SYS_clone => registers.rdi,
-        libc::SYS_clone3 => ptrace::read_u64(tid, Address(registers.rdi)).unwrap_or(0),
-        libc::SYS_vfork => (libc::CLONE_VM | libc::CLONE_VFORK) as u64,
-        _ => 0,
-    }
+/// Whether this is the number of a process, and not of another thread of one.
+fn is_process(tid: Tid) -> bool {
+    let status = fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
+    let group = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
+    group.is_some_and(|number| number.trim() == tid.to_string())
 }

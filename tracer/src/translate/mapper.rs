@@ -4,30 +4,30 @@ use nix::errno::Errno;
 use nix::libc;
 
 use super::layout::CACHE_LEN;
-use super::remote::{self, Result};
+use super::remote::{self, Lost};
 use crate::ptrace::{SharedMemory, Tid};
 
 /// Returned by `mmap` and its kin: everything from here on is an error.
 const FIRST_ERROR: u64 = (-4095i64).cast_unsigned();
 /// `MAP_FIXED_NOREPLACE`: at this place or not at all.
-const FIXED: u64 = libc::MAP_SHARED as u64 | 0x10_0000;
+const IF_FREE: u64 = libc::MAP_SHARED as u64 | 0x10_0000;
 
 /// Why no memory could be had in the program.
 #[derive(Debug)]
 pub enum SetUpError {
     /// The thread was lost.
-    Lost(remote::Lost),
+    Lost(Lost),
     /// The kernel refused.
     Refused(&'static str, Errno),
 }
 
-impl From<remote::Lost> for SetUpError {
-    fn from(lost: remote::Lost) -> SetUpError {
+impl From<Lost> for SetUpError {
+    fn from(lost: Lost) -> SetUpError {
         SetUpError::Lost(lost)
     }
 }
 
-fn kernel<T>(what: &'static str, result: i64, value: impl FnOnce(u64) -> T) -> std::result::Result<T, SetUpError> {
+fn kernel<T>(what: &'static str, result: i64, value: impl FnOnce(u64) -> T) -> Result<T, SetUpError> {
     let result = result.cast_unsigned();
     if result >= FIRST_ERROR {
         return Err(SetUpError::Refused(what, Errno::from_raw((result as i32).wrapping_neg())));
@@ -67,17 +67,12 @@ pub struct Mapper {
 }
 
 impl Mapper {
-    fn call(&self, number: i64, arguments: [u64; 6]) -> Result<i64> {
+    fn call(&self, number: i64, arguments: [u64; 6]) -> Result<i64, Lost> {
         remote::call(self.process, self.syscall_at, number, arguments)
     }
 
     /// Maps new memory of the process that makes the calls.
-    pub fn map(
-        &self,
-        places: &[u64],
-        len: u64,
-        protection: i32,
-    ) -> std::result::Result<(SharedMemory, u64), SetUpError> {
+    pub fn map(&self, places: &[u64], len: u64, protection: i32) -> Result<(SharedMemory, u64), SetUpError> {
         self.map_of(self.process, places, len, protection)
     }
 
@@ -88,12 +83,9 @@ impl Mapper {
         places: &[u64],
         len: u64,
         protection: i32,
-    ) -> std::result::Result<(SharedMemory, u64), SetUpError> {
-        let made = self.call(libc::SYS_memfd_create, [self.name, u64::from(libc::MFD_CLOEXEC), 0, 0, 0, 0])?;
-        let file = kernel("cannot make a memory file", made, |f| f)?;
-        let memory = SharedMemory::take(process, file as i32, len as usize)
-            .map_err(|errno| SetUpError::Refused("cannot share memory", errno))?;
-        let flags = FIXED | libc::MAP_NORESERVE as u64;
+    ) -> Result<(SharedMemory, u64), SetUpError> {
+        let (file, memory) = self.memory_of(process, len)?;
+        let flags = IF_FREE | libc::MAP_NORESERVE as u64;
         let mut result = Err(SetUpError::Refused("no room for our memory", Errno::ENOMEM));
         for &place in places {
             let mapped = self.call(libc::SYS_mmap, [place, len, protection as u64, flags, file, 0])?;
@@ -104,5 +96,34 @@ impl Mapper {
         }
         self.call(libc::SYS_close, [file, 0, 0, 0, 0, 0])?;
         result.map(|place| (memory, place))
+    }
+
+    /// Maps new memory where there is memory of ours already, after it got its contents.
+    pub fn replace(
+        &self,
+        place: u64,
+        len: u64,
+        protection: i32,
+        fill: impl FnOnce(&SharedMemory),
+    ) -> Result<SharedMemory, SetUpError> {
+        let (file, memory) = self.memory_of(self.process, len)?;
+        fill(&memory);
+        let flags = (libc::MAP_SHARED | libc::MAP_FIXED | libc::MAP_NORESERVE) as u64;
+        let mapped = self.call(libc::SYS_mmap, [place, len, protection as u64, flags, file, 0])?;
+        self.call(libc::SYS_close, [file, 0, 0, 0, 0, 0])?;
+        kernel("cannot map our memory", mapped, |_| memory)
+    }
+
+    /// A new memory file, open in the program under this number.
+    fn memory_of(&self, process: Tid, len: u64) -> Result<(u64, SharedMemory), SetUpError> {
+        let made = self.call(libc::SYS_memfd_create, [self.name, u64::from(libc::MFD_CLOEXEC), 0, 0, 0, 0])?;
+        let file = kernel("cannot make a memory file", made, |f| f)?;
+        match SharedMemory::take(process, file as i32, len as usize) {
+            Ok(memory) => Ok((file, memory)),
+            Err(errno) => {
+                self.call(libc::SYS_close, [file, 0, 0, 0, 0, 0])?;
+                Err(SetUpError::Refused("cannot share memory", errno))
+            }
+        }
     }
 }

@@ -9,6 +9,7 @@
 //! - `builder` translates one superblock, `translator` keeps all of them (`packed`, in few bytes), `program_code` reads the program.
 //! - `remote` makes system calls in the program's place; `state` brings a stopped thread from the copy's registers to the program's.
 //! - `forward` does the rest of an expansion for a thread that was killed in it.
+//! - `processes`: the memory of each process with its translations. `forks`: processes that the program makes.
 //! - `stops`, `syscalls`, `signals`, `lifecycle`: what each stop means. `renewal`: all translations are thrown away when they take too
 //!   much memory. `gates`: recording begins and ends. `values`: what is recorded beside the path, for memory addresses. `expand`: from records to the trace.
 
@@ -18,6 +19,7 @@ mod code_pages;
 mod code_writes;
 mod expand;
 mod expansions;
+mod forks;
 mod forward;
 mod gates;
 mod layout;
@@ -61,7 +63,7 @@ use expand::Clock;
 use processes::{Processes, SpaceId, running};
 use remote::Lost;
 use renewal::Moments;
-use thread::{Birth, Release, Thread};
+use thread::{Birth, Thread};
 use translator::Translator;
 
 /// The progress is told once in so many stops.
@@ -81,7 +83,6 @@ impl Engine for Translate {
 
     fn run(&self, options: &TraceOptions) -> Result<Outcome> {
         let program = Program::find(&options.command)?;
-        refuse_what_is_missing(options)?;
         let main = program.launch(options.aslr, ptrace_options())?;
         let handle = ProcessHandle::open(main).ok();
         let recorder = match Recorder::create(options) {
@@ -102,18 +103,6 @@ impl Engine for Translate {
         session.run_to_end();
         Ok(session.finish(&watch))
     }
-}
-
-/// What only the other engine can do.
-fn refuse_what_is_missing(options: &TraceOptions) -> Result<()> {
-    let reason = match () {
-        () if options.follow_forks => "processes that it forks",
-        () => return Ok(()),
-    };
-    Err(Error::Unsupported {
-        path: options.command[0].clone().into(),
-        reason: format!("the engine translate does not record {reason}: use --engine step"),
-    })
 }
 
 fn ptrace_options() -> i32 {
@@ -154,8 +143,6 @@ struct Session<'a> {
     births: FxHashMap<Tid, Birth>,
     /// Stopped, not yet announced.
     early: FxHashSet<Tid>,
-    /// To be let go at their first stop.
-    release: FxHashMap<Tid, Release>,
     /// Stops that were met while something else was waited for.
     met: VecDeque<(Tid, Stop)>,
     /// Whether instructions are still recorded.
@@ -185,7 +172,6 @@ impl<'a> Session<'a> {
             beginning: FxHashMap::default(),
             births: FxHashMap::default(),
             early: FxHashSet::default(),
-            release: FxHashMap::default(),
             met: VecDeque::new(),
             recording: true,
             switch: Switch::new(&options.window),

@@ -6,8 +6,8 @@ use super::expansions::Lookup;
 use super::route::Route;
 use super::superblock::{Draft, Link, Trap};
 
-/// System calls that we make for the program, since they change what we have to know of.
-pub const TAKEN_SYSCALLS: [i64; 11] = [
+/// System calls that we look at before they are made, or make for the program, since they change what we have to know of.
+pub const TAKEN_SYSCALLS: [i64; 15] = [
     libc::SYS_mmap,
     libc::SYS_mprotect,
     libc::SYS_munmap,
@@ -19,6 +19,10 @@ pub const TAKEN_SYSCALLS: [i64; 11] = [
     libc::SYS_rseq,
     libc::SYS_pkey_mprotect,
     libc::SYS_shmat,
+    libc::SYS_fork,
+    libc::SYS_vfork,
+    libc::SYS_clone,
+    libc::SYS_clone3,
 ];
 
 /// What the translator asks about the program.

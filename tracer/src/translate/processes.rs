@@ -1,5 +1,8 @@
 //! The processes that are recorded, and the memory they run in.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use rustc_hash::FxHashMap;
 
 use super::expand::{Clock, Expander};
@@ -27,8 +30,8 @@ pub struct AddressSpace {
 /// A process: threads that the kernel stops, ends and sends signals to together.
 struct Process {
     space: SpaceId,
-    /// What it does at signals.
-    actions: FxHashMap<i32, Action>,
+    /// What it does at signals: also for those that share it.
+    actions: Rc<RefCell<FxHashMap<i32, Action>>>,
 }
 
 /// All of them.
@@ -44,12 +47,60 @@ impl Processes {
     /// A program begins in a process, in memory of its own.
     pub fn begin(&mut self, process: Tid, translator: Translator, clock: Clock) -> SpaceId {
         self.end(process);
+        let id = self.add(translator, Expander::new(clock));
+        self.processes.insert(process, Process { space: id, actions: Rc::default() });
+        id
+    }
+
+    fn add(&mut self, translator: Translator, expander: Expander) -> SpaceId {
         let id = SpaceId(self.made);
         self.made += 1;
-        let space = AddressSpace { translator, expander: Expander::new(clock), stops_since: 0, users: 1 };
-        self.spaces.insert(id, space);
-        self.processes.insert(process, Process { space: id, actions: FxHashMap::default() });
+        self.spaces.insert(id, AddressSpace { translator, expander, stops_since: 0, users: 1 });
         id
+    }
+
+    /// A process has made another, with a copy of its memory and its translations, or with the same where there is no copy. `same_actions`
+    /// tells whether one also says for the other what to do at signals. None when the maker is gone.
+    pub fn fork(&mut self, maker: Tid, child: Tid, copy: Option<Translator>, same_actions: bool) -> Option<SpaceId> {
+        let Process { space, actions } = self.processes.get(&maker)?;
+        let (space, mut actions) = (*space, actions.clone());
+        if !same_actions {
+            let copied = actions.borrow().clone();
+            actions = Rc::new(RefCell::new(copied));
+        }
+        let theirs = self.spaces.get_mut(&space)?;
+        let space = match copy {
+            Some(translator) => {
+                let expander = theirs.expander.clone();
+                self.add(translator, expander)
+            }
+            None => {
+                theirs.users += 1;
+                space
+            }
+        };
+        self.processes.insert(child, Process { space, actions });
+        Some(space)
+    }
+
+    /// Whether this process runs in an address space, and no other does.
+    #[must_use]
+    pub fn is_only_user(&self, process: Tid, space: SpaceId) -> bool {
+        let runs_in_it = self.processes.get(&process).is_some_and(|process| process.space == space);
+        runs_in_it && self.space(space).is_some_and(|space| space.users == 1)
+    }
+
+    /// Keeps an address space, whatever becomes of its processes.
+    pub fn keep(&mut self, space: SpaceId) {
+        if let Some(space) = self.spaces.get_mut(&space) {
+            space.users += 1;
+        }
+    }
+
+    /// The address space whose slots are the memory file of that number.
+    #[must_use]
+    pub fn space_with(&self, inode: u64) -> Option<SpaceId> {
+        self.spaces.iter().find(|(_, space)| space.translator.space.inode() == inode).map(|(&id, _)| id)
     }
 
     /// A process is gone, or becomes another program. Memory that nobody else runs in goes with it.
@@ -84,24 +135,19 @@ impl Processes {
         self.spaces.values_mut()
     }
 
-    /// The memory of one of the processes that there are.
-    #[must_use]
-    pub fn last(&self) -> Option<(SpaceId, &Translator)> {
-        self.spaces.iter().next().map(|(&id, space)| (id, &space.translator))
-    }
-
     /// What the process does at a signal, where it has said so.
     #[must_use]
     pub fn action(&self, process: Tid, signal: i32) -> Option<Action> {
-        self.processes.get(&process)?.actions.get(&signal).copied()
+        self.processes.get(&process)?.actions.borrow().get(&signal).copied()
     }
 
     /// The process says what it does at a signal from now on; `None`: what the kernel does by default.
     pub fn set_action(&mut self, process: Tid, signal: i32, action: Option<Action>) {
-        let Some(process) = self.processes.get_mut(&process) else { return };
+        let Some(process) = self.processes.get(&process) else { return };
+        let mut actions = process.actions.borrow_mut();
         match action {
-            Some(action) => process.actions.insert(signal, action),
-            None => process.actions.remove(&signal),
+            Some(action) => actions.insert(signal, action),
+            None => actions.remove(&signal),
         };
     }
 }

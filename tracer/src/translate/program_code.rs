@@ -26,6 +26,7 @@ pub struct Protected {
 }
 
 /// What is known of a process's code.
+#[derive(Clone)]
 pub struct ProgramCode {
     /// A stopped thread through which memory is read.
     pub reader: Tid,

@@ -179,7 +179,7 @@ impl Session<'_> {
             self.met.push_back(stop);
         }
         for (tid, stop) in std::mem::take(&mut self.met) {
-            self.met_while_stopping(tid, stop);
+            self.met_while_stopping(tid, stop, space);
         }
         let stopped: Vec<Tid> = self.met.iter().map(|(tid, _)| *tid).collect();
         let mut waited_for = Vec::new();
@@ -190,7 +190,7 @@ impl Session<'_> {
             }
         }
         let (mut away, mut looks) = (Vec::new(), 0u32);
-        while !waited_for.is_empty() && !self.becomes_another() {
+        while !waited_for.is_empty() && !self.becomes_another(space) {
             match ptrace::wait_any(false) {
                 Ok(Some((tid, stop))) => {
                     let asked_for = waited_for.iter().position(|other| *other == tid);
@@ -204,7 +204,8 @@ impl Session<'_> {
                         waited_for.swap_remove(at);
                     }
                     if !plain || asked_for.is_none() {
-                        self.met_while_stopping(tid, stop);
+                        self.met_while_stopping(tid, stop, space);
+                        waited_for.retain(|tid| self.threads.get(tid).is_some_and(|thread| !thread.ended));
                     }
                 }
                 Ok(None) => {
@@ -224,7 +225,7 @@ impl Session<'_> {
                 Err(_) => break,
             }
         }
-        (!self.becomes_another()).then_some(away)
+        (!self.becomes_another(space)).then_some(away)
     }
 
     /// Whether a stop of this thread is still to be handled.
@@ -232,18 +233,26 @@ impl Session<'_> {
         self.met.iter().any(|(other, _)| *other == tid)
     }
 
-    fn becomes_another(&self) -> bool {
-        self.met.front().is_some_and(|(_, stop)| is_exec(*stop))
+    /// Whether the only process in this memory has become another program.
+    fn becomes_another(&self, space: SpaceId) -> bool {
+        let exec = self.met.front().filter(|(_, stop)| is_exec(*stop));
+        exec.is_some_and(|&(tid, _)| self.processes.is_only_user(tid, space))
     }
 
     /// A stop that nobody asked for is handled later, but for the end of a thread, whose last records are read with the translations there are.
-    fn met_while_stopping(&mut self, tid: Tid, stop: Stop) {
+    fn met_while_stopping(&mut self, tid: Tid, stop: Stop, space: SpaceId) {
         if matches!(stop, Stop::Event { event: libc::PTRACE_EVENT_EXIT, .. }) && self.threads.contains_key(&tid) {
             self.exiting(tid);
         } else if is_exec(stop) {
             // What the first thread stopped for before does not matter any more.
             self.met.retain(|(other, _)| *other != tid);
-            self.met.push_front((tid, stop));
+            if self.processes.is_only_user(tid, space) {
+                self.met.push_front((tid, stop));
+            } else {
+                // It leaves the memory to others, and its last records are read with the translations there are.
+                self.leave_for_exec(tid);
+                self.met.push_back((tid, stop));
+            }
         } else {
             self.met.push_back((tid, stop));
         }

@@ -58,6 +58,7 @@ enum Sight {
 }
 
 /// The routes of a process.
+#[derive(Clone)]
 pub struct Routes {
     /// One in so many records is looked at.
     step: usize,

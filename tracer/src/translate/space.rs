@@ -1,26 +1,28 @@
 //! The memory that we share with one process: tables, slots and code caches, and where they lie in it.
 
+mod copy;
+mod slots;
+
 use nix::errno::Errno;
 use nix::libc;
 
 use super::assembler::Assembler;
 use super::expansions::{self, Lookup, SYSCALL_LEN};
-use super::layout::{
-    BUFFER_LEN, CACHE_LEN, COLD_START, PAGE, SLOT_BASES, SLOT_LEN, SLOTS, TABLE_BASES, TABLES_LEN, slot,
-};
+use super::layout::{BUFFER_LEN, CACHE_LEN, COLD_START, SLOT_BASES, SLOT_LEN, SLOTS, TABLE_BASES, TABLES_LEN};
 use super::mapper::{Mapper, SetUpError, far, near};
 use super::plan::{Landings, Room};
 use super::remote::{self, Result};
 use super::superblock::Trap;
 use super::tables::{HASH, Tables};
-use crate::ptrace::{self, Address, Registers, SharedMemory, Tid};
+use crate::ptrace::{self, Address, SharedMemory, Tid};
 
-/// So many buffers may stay mapped into this process once they have been read; where a program has more threads at once, none does.
-const SLOTS_IN_SIGHT: u32 = 128;
 /// Room that a cache must have for one more superblock with all that belongs to it.
 const RESERVE: u64 = 64 << 10;
 /// How far a jump reaches, less the length of a cache.
 const REACH: u64 = (1 << 31) - 2 * CACHE_LEN;
+
+/// Where in the slots the name of memory files is written, when one is made.
+const NAME_AT: u64 = 2048;
 
 /// A code cache.
 struct Cache {
@@ -51,7 +53,8 @@ pub enum Landing {
 
 /// What we have mapped into one process.
 pub struct Space {
-    process: Tid,
+    /// A process that it is mapped in.
+    pub process: Tid,
     /// How many bytes of each buffer are used from its next start on: at most [`BUFFER_LEN`].
     pub room: u64,
     /// Where the records in the buffer of each slot start, from the slot's start on.
@@ -149,6 +152,18 @@ impl Space {
         calls.contains(&(pc - SYSCALL_LEN)).then_some(Landing::After)
     }
 
+    /// Where a thread stands before a system call that it makes.
+    #[must_use]
+    pub fn call(&self) -> u64 {
+        self.caches[0].calls[1]
+    }
+
+    /// The number of the memory file of the slots.
+    #[must_use]
+    pub fn inode(&self) -> u64 {
+        self.slots.inode
+    }
+
     /// Where threads stand that are at rest.
     #[must_use]
     pub fn rest(&self) -> u64 {
@@ -187,9 +202,9 @@ impl Space {
         let near_pc = |c: &Cache| c.base.abs_diff(pc) < REACH;
         let mut found = self.caches.iter().position(|c| fits(c) && near_pc(c));
         if found.is_none() {
-            let mapper =
-                Mapper { process: self.process, syscall_at: self.syscall_at, name: self.slot_address(0) + 2048 };
-            self.slots.write(2048, b"lockstep\0");
+            let name = self.slot_base + NAME_AT;
+            let mapper = Mapper { process: self.process, syscall_at: self.syscall_at, name };
+            self.slots.write(NAME_AT as usize, b"lockstep\0");
             let mapper = Mapper { process: thread, ..mapper };
             for places in [near(pc), far()] {
                 let mapped = mapper.map_of(self.process, &places, CACHE_LEN, libc::PROT_READ | libc::PROT_EXEC);
@@ -271,140 +286,6 @@ impl Space {
         }
     }
 
-    /// A slot for a new thread. None when all are taken.
-    pub fn take_slot(&mut self, thread: Tid) -> Result<Option<u32>> {
-        if let Some(slot) = self.free_slots.pop() {
-            self.reset(slot);
-            return Ok(Some(slot));
-        }
-        if u64::from(self.next_slot) == SLOTS {
-            return Ok(None);
-        }
-        let slot = self.next_slot;
-        let protection = (libc::PROT_READ | libc::PROT_WRITE) as u64;
-        let arguments = [self.slot_address(slot), PAGE + BUFFER_LEN, protection, 0, 0, 0];
-        if remote::call(thread, self.syscall_at, libc::SYS_mprotect, arguments)? != 0 {
-            return Ok(None);
-        }
-        self.next_slot += 1;
-        self.reset(slot);
-        Ok(Some(slot))
-    }
-
-    /// The thread of this slot is gone.
-    pub fn give_slot_back(&mut self, slot: u32) {
-        self.slots.give_back(self.place(slot, PAGE), BUFFER_LEN as usize);
-        self.free_slots.push(slot);
-    }
-
-    fn reset(&mut self, slot: u32) {
-        let start = self.restart(slot);
-        self.set_value(slot, slot::POINTER, start);
-    }
-
-    /// The buffer was read: the next records start here.
-    pub fn restart(&mut self, slot: u32) -> u64 {
-        let index = slot as usize;
-        if self.starts.len() <= index {
-            self.starts.resize(index + 1, PAGE);
-        }
-        self.starts[index] = PAGE + BUFFER_LEN - self.room;
-        self.buffer(slot)
-    }
-
-    /// The registers of the program for the thread of this slot, if it has come to 0 by way of an entry of the first lookup table that
-    /// holds nothing (see `tables`). What it looks for comes next.
-    #[must_use]
-    pub fn after_empty_entry(&self, slot: u32, registers: &Registers) -> Option<Registers> {
-        let by_lookup = registers.rip == 0 && registers.gs_base == self.slot_address(slot);
-        by_lookup.then(|| Registers {
-            rip: registers.rcx,
-            rcx: self.value(slot, slot::RCX),
-            rax: self.value(slot, slot::RAX),
-            r11: self.value(slot, slot::R11),
-            ..*registers
-        })
-    }
-
-    /// Where a slot lies in the program.
-    #[must_use]
-    pub fn slot_address(&self, slot: u32) -> u64 {
-        self.slot_base + u64::from(slot) * SLOT_LEN
-    }
-
-    /// The slot that lies at an address.
-    #[must_use]
-    pub fn slot_at(&self, address: u64) -> u32 {
-        (address.saturating_sub(self.slot_base) / SLOT_LEN).min(SLOTS - 1) as u32
-    }
-
-    /// Where the records in its buffer start.
-    #[must_use]
-    pub fn buffer(&self, slot: u32) -> u64 {
-        self.slot_address(slot) + self.starts[slot as usize]
-    }
-
-    /// Where its buffer ends.
-    #[must_use]
-    pub fn buffer_end(&self, slot: u32) -> u64 {
-        self.slot_address(slot) + PAGE + BUFFER_LEN
-    }
-
-    /// Whether the address lies in the page behind its buffer.
-    #[must_use]
-    pub fn is_guard(&self, slot: u32, address: u64) -> bool {
-        let end = self.buffer_end(slot);
-        (end..end + PAGE).contains(&address)
-    }
-
-    fn place(&self, slot: u32, offset: u64) -> usize {
-        (u64::from(slot) * SLOT_LEN + offset) as usize
-    }
-
-    /// A value of a slot.
-    #[must_use]
-    pub fn value(&self, slot: u32, name: u32) -> u64 {
-        self.slots.load(self.place(slot, name.into()))
-    }
-
-    /// Sets a value of a slot.
-    pub fn set_value(&self, slot: u32, name: u32, value: u64) {
-        self.slots.store(self.place(slot, name.into()), value);
-    }
-
-    /// Puts bytes into the scratch room of a slot and returns where they lie in the program.
-    pub fn scratch(&self, slot: u32, bytes: &[u8]) -> u64 {
-        self.slots.write(self.place(slot, slot::SCRATCH.into()), bytes);
-        self.slot_address(slot) + u64::from(slot::SCRATCH)
-    }
-
-    /// The records of a slot up to `pointer`.
-    pub fn records(&self, slot: u32, pointer: u64, words: &mut Vec<u32>) {
-        // What is written when a full buffer is left lies in the page behind it, which only the program may not touch.
-        let start = self.starts[slot as usize];
-        let length = pointer.saturating_sub(self.buffer(slot)).min(SLOT_LEN - start);
-        self.slots.read_words(self.place(slot, start), words, (length / 4) as usize);
-        if self.next_slot > SLOTS_IN_SIGHT && length > PAGE {
-            self.slots.look_away(self.place(slot, PAGE), BUFFER_LEN as usize);
-        }
-    }
-
-    /// Writes bytes of records at this address. The page behind the buffer takes them too.
-    pub fn write_record(&self, slot: u32, at: u64, bytes: &[u8]) {
-        let offset = at - self.slot_address(slot);
-        assert!(offset + bytes.len() as u64 <= SLOT_LEN, "a record lies in its slot");
-        self.slots.write(self.place(slot, offset), bytes);
-    }
-
-    /// The same where it is not sure that they belong there: says whether they do.
-    pub fn try_write_record(&self, slot: u32, at: u64, bytes: &[u8]) -> bool {
-        let fits = at >= self.buffer(slot) && at + bytes.len() as u64 <= self.slot_address(slot) + SLOT_LEN;
-        if fits {
-            self.write_record(slot, at, bytes);
-        }
-        fits
-    }
-
     /// The bytes of our code at an address; zeros where there is none of ours.
     #[must_use]
     pub fn code_at(&self, address: u64) -> [u8; 16] {
@@ -416,17 +297,5 @@ impl Space {
             c.memory.read(offset, &mut bytes[..end]);
         }
         bytes
-    }
-
-    /// Moves the part of a record that was written when the buffer became full, from `pointer` on, to the start of the buffer.
-    pub fn move_unfinished(&self, slot: u32, pointer: u64) {
-        let end = self.buffer_end(slot);
-        let mut words = Vec::new();
-        if pointer < end {
-            let place = self.place(slot, pointer - self.slot_address(slot));
-            self.slots.read_words(place, &mut words, ((end - pointer) / 4) as usize);
-            let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-            self.write_record(slot, self.buffer(slot), &bytes);
-        }
     }
 }

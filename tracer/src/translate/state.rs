@@ -208,6 +208,27 @@ impl Session<'_> {
         Ok(ptrace::set_registers(tid, &registers)?)
     }
 
+    /// Puts a thread with these registers of the program before a system call that it makes by itself, and behind which it goes on at `next`.
+    /// The path that ends with the call is recorded.
+    pub(super) fn stand_before_call(&mut self, tid: Tid, registers: &Registers, next: u64) -> Result<()> {
+        let (thread, translator) = running(&mut self.threads, &mut self.processes, tid).ok_or(Lost::Gone)?;
+        let after = translator.enter(tid, next, false)?;
+        let space = &translator.space;
+        for (place, value) in [
+            (slot::POINTER, thread.pointer),
+            (slot::R11, registers.r11),
+            (slot::NUMBER, registers.rax),
+            (slot::NEXT, next),
+            (slot::AFTER, after),
+        ] {
+            space.set_value(thread.slot, place, value);
+        }
+        let (rip, gs_base) = (space.call(), space.slot_address(thread.slot));
+        ptrace::set_registers(tid, &Registers { rip, gs_base, orig_rax: u64::MAX, ..*registers })?;
+        thread.held = false;
+        Ok(())
+    }
+
     /// Whether the fault that a thread is stopped for comes from its full buffer. If so, the buffer has been emptied, and the thread can go
     /// on where it is.
     pub(super) fn guard_hit(&mut self, tid: Tid) -> Result<bool> {

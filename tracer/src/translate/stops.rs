@@ -19,6 +19,7 @@ pub const EVENT_STOP: i32 = 128;
 impl Session<'_> {
     /// Handles one stop, and lets the thread go on.
     pub(super) fn stopped(&mut self, tid: Tid, stop: Stop) {
+        self.works_in_its_memory(tid);
         match self.handle(tid, stop) {
             Ok(()) | Err(Lost::Gone) => {}
             Err(Lost::Stopped(stop)) => self.met.push_back((tid, stop)),
@@ -30,6 +31,15 @@ impl Session<'_> {
                 );
                 self.kill_process_of(tid);
             }
+        }
+    }
+
+    /// The process of this thread is there, which others that have the same memory need not be.
+    fn works_in_its_memory(&mut self, tid: Tid) {
+        if let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid) {
+            translator.space.process = thread.process;
+            translator.code.process = thread.process;
+            translator.code.reader = tid;
         }
     }
 
@@ -49,7 +59,8 @@ impl Session<'_> {
                 self.resume(tid, 0);
             }
             Stop::Event { event: libc::PTRACE_EVENT_EXIT, .. } => self.exiting(tid),
-            Stop::Event { event, .. } => self.child_made(tid, event)?,
+            Stop::Event { event: libc::PTRACE_EVENT_CLONE, .. } => self.thread_made(tid)?,
+            Stop::Event { .. } => self.resume(tid, 0),
             Stop::Signal(libc::SIGTRAP) if self.our_trap(tid)? => {}
             Stop::Signal(libc::SIGSEGV) if self.empty_entry(tid)? => {}
             Stop::Signal(libc::SIGSEGV) if self.guard_hit(tid)? => self.resume(tid, 0),

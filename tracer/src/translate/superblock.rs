@@ -123,7 +123,7 @@ impl Draft {
 }
 
 /// A superblock and its translation.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Superblock {
     /// Where it starts in the program.
     pub head: u64,

@@ -43,6 +43,9 @@ impl Session<'_> {
         if number == libc::SYS_rt_sigreturn {
             return self.signal_return(tid, registers);
         }
+        if [libc::SYS_fork, libc::SYS_vfork, libc::SYS_clone, libc::SYS_clone3].contains(&number) {
+            return self.make_child(tid, registers, next);
+        }
         let arguments = [registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9];
         let mut after = *registers;
         after.rip = next;

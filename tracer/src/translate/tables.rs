@@ -4,10 +4,12 @@
 //! another one has taken its entry of the first. Most pages of the first table are never used: they take no memory until an address in them gets
 //! known. Until then they hold zeros, and whoever jumps to 0 by way of them looks for something that is not known.
 
+use nix::libc;
 use rustc_hash::FxHashMap;
 
 use super::expansions::Lookup;
-use super::layout::{CAREFUL, FIRST, FIRST_MASK, MASK, PAGE, RETURNS, ROUTINES, SECOND, SECOND_ENTRIES};
+use super::layout::{CALLS, CAREFUL, FIRST, FIRST_MASK, MASK, PAGE, RETURNS, ROUTINES, SECOND, SECOND_ENTRIES, call};
+use super::plan::TAKEN_SYSCALLS;
 use crate::ptrace::SharedMemory;
 
 /// Multiplying by it spreads addresses over the upper bits (2^64 divided by the golden ratio).
@@ -42,7 +44,7 @@ impl Tables {
     /// Tables in this memory, in which nothing is known.
     #[must_use]
     pub fn new(memory: SharedMemory, lookup: Lookup) -> Tables {
-        memory.store(MASK as usize, FIRST_MASK);
+        set_constants(&memory);
         let filled = vec![false; ((SECOND - FIRST) / PAGE) as usize];
         Tables { lookup, memory, miss: 0, first: FxHashMap::default(), filled, second: Vec::new() }
     }
@@ -121,6 +123,24 @@ impl Tables {
         }
     }
 
+    /// Gives new memory the same contents, but for the marks in the tables of bytes.
+    pub fn copy_to(&self, memory: &SharedMemory) {
+        set_constants(memory);
+        for page in (0..self.filled.len()).filter(|&page| self.filled[page]) {
+            memory.copy_from(&self.memory, FIRST as usize + page * PAGE as usize, PAGE as usize);
+        }
+        for &place in &self.second {
+            memory.copy_from(&self.memory, place, 16);
+        }
+    }
+
+    /// The same tables in memory that was filled by `copy_to`.
+    #[must_use]
+    pub fn in_copy(&self, memory: SharedMemory) -> Tables {
+        let (first, filled, second) = (self.first.clone(), self.filled.clone(), self.second.clone());
+        Tables { lookup: self.lookup, memory, miss: self.miss, first, filled, second }
+    }
+
     /// Lets lookups search on from every entry of this page of the first table.
     fn fill(&mut self, place: usize) {
         let page = (place - FIRST as usize) / PAGE as usize;
@@ -134,13 +154,28 @@ impl Tables {
 
     /// Notes that functions return to `pc`.
     pub fn mark_return(&self, pc: u64) {
-        self.memory.patch_byte((RETURNS + self.lookup.index(pc)) as usize, 1);
+        self.mark_return_at(self.lookup.index(pc));
+    }
+
+    /// The same for all addresses with this entry.
+    pub fn mark_return_at(&self, index: u64) {
+        self.memory.patch_byte((RETURNS + index) as usize, 1);
     }
 
     /// Notes that the routine `pc` is known.
     pub fn mark_routine(&self, pc: u64) {
         self.memory.patch_byte((ROUTINES + self.lookup.index(pc)) as usize, 1);
     }
+}
+
+/// The parts of the tables that never change.
+fn set_constants(memory: &SharedMemory) {
+    memory.store(MASK as usize, FIRST_MASK);
+    let how = |number: i64, how: u8| memory.patch_byte(CALLS as usize + number as usize, how);
+    for number in TAKEN_SYSCALLS {
+        how(number, call::TAKEN);
+    }
+    how(libc::SYS_futex, call::FUTEX);
 }
 
 fn entry_of_first(index: u64) -> usize {
@@ -157,11 +192,15 @@ mod tests {
 
     const MISS: u64 = 0x77;
 
-    fn tables() -> Tables {
+    fn empty() -> Tables {
         let file = nix::sys::memfd::memfd_create(c"test", nix::sys::memfd::MFdFlags::empty()).unwrap();
         let me = Tid(std::process::id().cast_signed());
         let memory = SharedMemory::take(me, file.as_raw_fd(), TABLES_LEN as usize).unwrap();
-        let mut tables = Tables::new(memory, Lookup { tables: 0x6000_0000, bmi2: true });
+        Tables::new(memory, Lookup { tables: 0x6000_0000, bmi2: true })
+    }
+
+    fn tables() -> Tables {
+        let mut tables = empty();
         tables.set_miss(MISS);
         tables
     }
@@ -203,6 +242,21 @@ mod tests {
         assert_eq!(find(&tables, two, &checks), 0x28);
         tables.clear();
         assert_eq!((find(&tables, one, &checks), find(&tables, two, &checks)), (0, 0));
+    }
+
+    #[test]
+    fn a_copy_finds_the_same_and_changes_by_itself() {
+        let mut tables = tables();
+        let (one, two) = (0x40_1000, 0x40_1000 + (1 << 30));
+        let checks = [(0x10, one), (0x20, two)];
+        tables.make_known(one, 0x10, 0x18);
+        tables.make_known(two, 0x20, 0x28);
+        let mut copy = empty();
+        tables.copy_to(&copy.memory);
+        copy = tables.in_copy(copy.memory);
+        assert_eq!((find(&copy, one, &checks), find(&copy, two, &checks)), (0x18, 0x20));
+        copy.clear();
+        assert_eq!((find(&copy, one, &checks), find(&tables, one, &checks)), (0, 0x18));
     }
 
     #[test]

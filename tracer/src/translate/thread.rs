@@ -74,23 +74,10 @@ pub struct Birth {
     pub parent: ThreadId,
     /// What it inherits.
     pub hidden_mask: u64,
-    /// Where it goes on in the program.
-    pub next: u64,
-    /// Whether its start and end have been written already: it is not recorded.
-    pub ended: bool,
-}
-
-/// A process that is to be let go.
-#[derive(Clone, Copy)]
-pub struct Release {
-    /// Whose memory it has, or has a copy of.
-    pub space: SpaceId,
-    /// What it inherits.
-    pub hidden_mask: u64,
-    /// Whether it has memory of its own.
-    pub own_memory: bool,
     /// The base of gs.
     pub gs_base: u64,
     /// Where it goes on in the program.
     pub next: u64,
+    /// Whether its start and end have been written already: it is not recorded.
+    pub ended: bool,
 }

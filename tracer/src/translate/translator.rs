@@ -1,5 +1,7 @@
 //! All translations of one process: made, found, linked and given up.
 
+mod copy;
+
 use std::collections::{BTreeMap, VecDeque};
 
 use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory};

@@ -1,5 +1,6 @@
 //! Programs recorded for real, beside their native runs, and the engines beside each other.
 
+mod forks;
 mod full_disk;
 mod interrupts;
 mod killed;

@@ -27,14 +27,6 @@ fn a_missing_loader_is_named() {
 }
 
 #[test]
-fn what_only_the_other_engine_does_is_refused_with_its_name() {
-    let recorded = record("engine=translate follow-forks", &compile("fork_exec.c", &["-static"]), &[]);
-    assert_eq!(recorded.output.status.code(), Some(125));
-    assert!(recorded.stdout().is_empty(), "the program ran");
-    assert!(recorded.stderr().contains("--engine step"), "{}", recorded.stderr());
-}
-
-#[test]
 fn a_trace_that_cannot_be_made_keeps_the_program_from_running() {
     let program = compile("hello.c", &["-static"]);
     let output = record_command("", Path::new("/no/such/folder/trace.bin"), &program, &[]).output().unwrap();

@@ -11,9 +11,9 @@ const WHOLE: &str = "cache=41943040 throw=never";
 const THROWN_AWAY: &str = "cache=65536    throw=31337";
 const ROUTES: &str = "cache=41943040 routes=soon";
 
-fn recorded_by(engine: &str, cache: &str, program: &Path, arguments: &[&str]) -> (Recorded, Vec<Vec<Step>>) {
+fn recorded_by(engine: &str, words: &str, program: &Path, arguments: &[&str]) -> (Recorded, Vec<Vec<Step>>) {
     // The program inherits the options, and the length of the environment moves its stack.
-    let options = format!("memory engine={engine:<9} {cache}");
+    let options = format!("memory engine={engine:<9} {words}");
     let path = place("trace.bin");
     let output = record_command(&options, &path, program, arguments).output().unwrap();
     let recorded = Recorded { output, outcome: String::new(), path };
@@ -25,9 +25,14 @@ fn recorded_by(engine: &str, cache: &str, program: &Path, arguments: &[&str]) ->
 
 /// Records the program by both engines and asserts that the streams are the same, also when translations are thrown away all the time.
 fn assert_equal(program: &Path, arguments: &[&str]) -> usize {
-    let (judge, expected) = recorded_by("step", WHOLE, program, arguments);
+    assert_equal_with("", program, arguments)
+}
+
+/// The same with more options.
+pub fn assert_equal_with(more: &str, program: &Path, arguments: &[&str]) -> usize {
+    let (judge, expected) = recorded_by("step", &format!("{WHOLE} {more}"), program, arguments);
     for cache in [WHOLE, THROWN_AWAY, ROUTES] {
-        let (fast, found) = recorded_by("translate", cache, program, arguments);
+        let (fast, found) = recorded_by("translate", &format!("{cache} {more}"), program, arguments);
         assert_eq!(fast.output.status.code(), judge.output.status.code(), "exit status, {cache}");
         assert_eq!(fast.stdout(), judge.stdout(), "stdout, {cache}");
         assert_eq!(found.len(), expected.len(), "threads, {cache}");

@@ -4,7 +4,7 @@ use iced_x86::{ConstantOffsets, FlowControl};
 use nix::libc;
 
 use super::{Builder, Source};
-use crate::translate::assembler::{JMP_SHORT, JRCXZ, register};
+use crate::translate::assembler::{JMP_SHORT, register};
 use crate::translate::expansions;
 use crate::translate::layout::slot;
 use crate::translate::plan::TAKEN_SYSCALLS;
@@ -124,21 +124,11 @@ impl<S: Source> Builder<'_, S> {
             Some(number) => self.native_syscall(next, number.cast_signed() == libc::SYS_futex),
             None => {
                 // rcx is free: the call would change it. The number in rax decides.
-                let mut ours = Vec::new();
-                for number in TAKEN_SYSCALLS {
-                    self.hot.compare_rax(number);
-                    ours.push(self.hot.short_forward(JRCXZ));
-                }
-                self.hot.compare_rax(libc::SYS_futex);
-                let futex = self.hot.short_forward(JRCXZ);
-                let others = self.hot.short_forward(JMP_SHORT);
-                for place in ours {
-                    self.hot.land(place);
-                }
-                self.trap(Trap::Syscall { next });
-                self.hot.land(futex);
+                let (native, taken) = expansions::tell_calls_apart(&mut self.hot, &self.plan.lookup);
                 self.native_syscall(next, true);
-                self.hot.land(others);
+                self.hot.land(taken);
+                self.trap(Trap::Syscall { next });
+                self.hot.land(native);
                 self.native_syscall(next, false);
             }
         }

@@ -1,0 +1,153 @@
+//! The slots of the threads: values that translated code saves, and the buffers of records.
+
+use nix::libc;
+
+use super::Space;
+use crate::ptrace::{Registers, Tid};
+use crate::translate::layout::{BUFFER_LEN, PAGE, SLOT_LEN, SLOTS, slot};
+use crate::translate::remote::{self, Result};
+
+/// So many buffers may stay mapped into this process once they have been read; where a program has more threads at once, none does.
+const SLOTS_IN_SIGHT: u32 = 128;
+
+impl Space {
+    /// A slot for a new thread. None when all are taken.
+    pub fn take_slot(&mut self, thread: Tid) -> Result<Option<u32>> {
+        if let Some(slot) = self.free_slots.pop() {
+            self.reset(slot);
+            return Ok(Some(slot));
+        }
+        if u64::from(self.next_slot) == SLOTS {
+            return Ok(None);
+        }
+        let slot = self.next_slot;
+        let protection = (libc::PROT_READ | libc::PROT_WRITE) as u64;
+        let arguments = [self.slot_address(slot), PAGE + BUFFER_LEN, protection, 0, 0, 0];
+        if remote::call(thread, self.syscall_at, libc::SYS_mprotect, arguments)? != 0 {
+            return Ok(None);
+        }
+        self.next_slot += 1;
+        self.reset(slot);
+        Ok(Some(slot))
+    }
+
+    /// The thread of this slot is gone.
+    pub fn give_slot_back(&mut self, slot: u32) {
+        self.slots.give_back(self.place(slot, PAGE), BUFFER_LEN as usize);
+        self.free_slots.push(slot);
+    }
+
+    fn reset(&mut self, slot: u32) {
+        let start = self.restart(slot);
+        self.set_value(slot, slot::POINTER, start);
+    }
+
+    /// The buffer was read: the next records start here.
+    pub fn restart(&mut self, slot: u32) -> u64 {
+        let index = slot as usize;
+        if self.starts.len() <= index {
+            self.starts.resize(index + 1, PAGE);
+        }
+        self.starts[index] = PAGE + BUFFER_LEN - self.room;
+        self.buffer(slot)
+    }
+
+    /// The registers of the program for the thread of this slot, if it has come to 0 by way of an entry of the first lookup table that
+    /// holds nothing (see `tables`). What it looks for comes next.
+    #[must_use]
+    pub fn after_empty_entry(&self, slot: u32, registers: &Registers) -> Option<Registers> {
+        let by_lookup = registers.rip == 0 && registers.gs_base == self.slot_address(slot);
+        by_lookup.then(|| Registers {
+            rip: registers.rcx,
+            rcx: self.value(slot, slot::RCX),
+            rax: self.value(slot, slot::RAX),
+            r11: self.value(slot, slot::R11),
+            ..*registers
+        })
+    }
+
+    /// Where a slot lies in the program.
+    #[must_use]
+    pub fn slot_address(&self, slot: u32) -> u64 {
+        self.slot_base + u64::from(slot) * SLOT_LEN
+    }
+
+    /// Where the records in its buffer start.
+    #[must_use]
+    pub fn buffer(&self, slot: u32) -> u64 {
+        self.slot_address(slot) + self.starts[slot as usize]
+    }
+
+    /// Where its buffer ends.
+    #[must_use]
+    pub fn buffer_end(&self, slot: u32) -> u64 {
+        self.slot_address(slot) + PAGE + BUFFER_LEN
+    }
+
+    /// Whether the address lies in the page behind its buffer.
+    #[must_use]
+    pub fn is_guard(&self, slot: u32, address: u64) -> bool {
+        let end = self.buffer_end(slot);
+        (end..end + PAGE).contains(&address)
+    }
+
+    fn place(&self, slot: u32, offset: u64) -> usize {
+        (u64::from(slot) * SLOT_LEN + offset) as usize
+    }
+
+    /// A value of a slot.
+    #[must_use]
+    pub fn value(&self, slot: u32, name: u32) -> u64 {
+        self.slots.load(self.place(slot, name.into()))
+    }
+
+    /// Sets a value of a slot.
+    pub fn set_value(&self, slot: u32, name: u32, value: u64) {
+        self.slots.store(self.place(slot, name.into()), value);
+    }
+
+    /// Puts bytes into the scratch room of a slot and returns where they lie in the program.
+    pub fn scratch(&self, slot: u32, bytes: &[u8]) -> u64 {
+        self.slots.write(self.place(slot, slot::SCRATCH.into()), bytes);
+        self.slot_address(slot) + u64::from(slot::SCRATCH)
+    }
+
+    /// The records of a slot up to `pointer`.
+    pub fn records(&self, slot: u32, pointer: u64, words: &mut Vec<u32>) {
+        // What is written when a full buffer is left lies in the page behind it, which only the program may not touch.
+        let start = self.starts[slot as usize];
+        let length = pointer.saturating_sub(self.buffer(slot)).min(SLOT_LEN - start);
+        self.slots.read_words(self.place(slot, start), words, (length / 4) as usize);
+        if self.next_slot > SLOTS_IN_SIGHT && length > PAGE {
+            self.slots.look_away(self.place(slot, PAGE), BUFFER_LEN as usize);
+        }
+    }
+
+    /// Writes bytes of records at this address. The page behind the buffer takes them too.
+    pub fn write_record(&self, slot: u32, at: u64, bytes: &[u8]) {
+        let offset = at - self.slot_address(slot);
+        assert!(offset + bytes.len() as u64 <= SLOT_LEN, "a record lies in its slot");
+        self.slots.write(self.place(slot, offset), bytes);
+    }
+
+    /// The same where it is not sure that they belong there: says whether they do.
+    pub fn try_write_record(&self, slot: u32, at: u64, bytes: &[u8]) -> bool {
+        let fits = at >= self.buffer(slot) && at + bytes.len() as u64 <= self.slot_address(slot) + SLOT_LEN;
+        if fits {
+            self.write_record(slot, at, bytes);
+        }
+        fits
+    }
+
+    /// Moves the part of a record that was written when the buffer became full, from `pointer` on, to the start of the buffer.
+    pub fn move_unfinished(&self, slot: u32, pointer: u64) {
+        let end = self.buffer_end(slot);
+        let mut words = Vec::new();
+        if pointer < end {
+            let place = self.place(slot, pointer - self.slot_address(slot));
+            self.slots.read_words(place, &mut words, ((end - pointer) / 4) as usize);
+            let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            self.write_record(slot, self.buffer(slot), &bytes);
+        }
+    }
+}
