@@ -6,7 +6,7 @@
 
 use nix::libc;
 use rustc_hash::{FxHashMap, FxHashSet};
-use trace_format::ThreadId;
+use trace_format::{Event, ThreadId};
 
 use super::Session;
 use super::plan::Source;
@@ -127,6 +127,17 @@ impl Session<'_> {
         // Behind the trap.
         self.resume(tid, 0);
         Ok(())
+    }
+
+    /// The program of a thread has become another one, which has not begun: none of its calls will return.
+    pub(super) fn calls_are_replaced(&mut self, thread: ThreadId) {
+        let was_paused = self.recorder.is_paused();
+        self.switch.calls_are_gone(thread);
+        self.follow_switch();
+        if self.recording && self.recorder.is_paused() && !was_paused {
+            // It is among no threads now.
+            self.recorder.event(thread, Event::Gap);
+        }
     }
 
     fn switch_is_due(&self) -> bool {

@@ -98,12 +98,12 @@ impl Session<'_> {
         let Ok(registers) = ptrace::registers(tid) else { return Ok(()) };
         let mut stream = Stream::new(thread.stream.id, tid, registers.rsp);
         stream.transferred = true;
-        self.switch.calls_are_gone(stream.id);
         if self.recording {
             self.recorder.event(stream.id, Event::Exec);
             self.recorder.event(stream.id, Event::SetSp(registers.rsp));
         }
         self.processes.end(tid);
+        self.calls_are_replaced(stream.id);
         match self.begin_image(tid, stream) {
             Ok(()) => Ok(()),
             Err(SetUpError::Lost(lost)) => Err(lost),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::support::steps::{Step, steps};
-use crate::support::{Recorded, compile, place, record, record_command};
+use crate::support::{Recorded, compile, compile_with, place, record, record_command};
 use trace_format::{Event, ThreadId, Trace};
 
 const INCLUDE: &str = concat!("-I", env!("CARGO_MANIFEST_DIR"), "/../include");
@@ -303,4 +303,60 @@ fn events_outside_say_what_is_held_inside() {
     let gap = events.iter().position(|event| *event == Event::Gap).unwrap();
     assert_eq!(gap, 1, "behind the start of the thread");
     assert!(events.iter().any(|event| matches!(event, Event::Enter { .. })));
+}
+
+#[test]
+fn every_compiler_makes_the_same_of_the_markers() {
+    let mut compilers = vec![("gcc", "-O0"), ("gcc", "-O3"), ("gcc", "-std=c99"), ("g++", "-O2")];
+    let has_clang = Command::new("clang-19").arg("--version").output().is_ok_and(|output| output.status.success());
+    if has_clang {
+        compilers.extend([("clang-19", "-O2"), ("clang++-19", "-O0")]);
+    } else {
+        eprintln!("clang-19 is missing: not tested");
+    }
+    for (compiler, level) in compilers {
+        let language = if compiler == "clang++-19" { "-Wno-deprecated" } else { "-Wall" };
+        let program = compile_with(compiler, "window.c", &[INCLUDE, level, language]);
+        let (_, trace) = recorded("engine=translate markers", &program, &[]);
+        let gaps = crate::support::events(&trace, 0).iter().filter(|event| **event == Event::Gap).count();
+        assert_eq!(gaps, 5, "{compiler} {level}");
+        assert!(trace.instructions() > 100, "{compiler} {level}");
+    }
+}
+
+#[test]
+fn functions_of_cpp_are_named_as_in_the_source() {
+    let program = compile("exception.cpp", &[]);
+    for name in ["attempt", "attempt()", "_ZL7attemptv"] {
+        let (_, trace) = recorded(&format!("engine=translate start={name} stop={name}"), &program, &[]);
+        assert!(trace.symbols().iter().any(|symbol| symbol.name == "_ZL7attemptv"), "{name}");
+    }
+}
+
+/// The streams of all threads, as each engine records them.
+fn assert_engines_agree(program: &Path, window: &str) -> Vec<Vec<Step>> {
+    let mut judge: Option<Vec<Vec<Step>>> = None;
+    for engine in ENGINES {
+        let (_, trace) = recorded(&format!("{engine} {window}"), program, &[]);
+        let found: Vec<Vec<Step>> = trace.threads().iter().map(|thread| steps(&trace, thread.id)).collect();
+        let judge = judge.get_or_insert_with(|| found.clone());
+        for (thread, (found, judge)) in found.iter().zip(&*judge).enumerate() {
+            let at = found.iter().zip(judge).position(|(a, b)| a != b);
+            assert_eq!(at.map(|at| (&found[at], &judge[at])), None, "{engine} {window}: thread {thread}");
+            assert_eq!(found.len(), judge.len(), "{engine} {window}: thread {thread}");
+        }
+    }
+    judge.unwrap()
+}
+
+#[test]
+fn calls_end_where_the_program_becomes_another() {
+    let program = compile("exec.c", &[]);
+    let threads = assert_engines_agree(&program, "start=main stop=main");
+    assert_eq!(count(&threads[0], "Exec"), 1);
+    assert_eq!(count(&threads[0], "Gap"), 2, "before main, and from the other program on");
+    let last = threads[0].iter().rposition(|step| matches!(step, Step::Instruction { .. })).unwrap();
+    assert!(count(&threads[0][last..], "Exec") == 1, "nothing of the other program is recorded");
+    let threads = assert_engines_agree(&program, "start=main");
+    assert_eq!(count(&threads[0], "Gap"), 1, "the window stays open");
 }
