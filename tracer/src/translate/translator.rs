@@ -52,6 +52,8 @@ pub struct Translator {
     partial_paths: FxHashMap<Path, u32>,
     by_head: FxHashMap<u64, u32>,
     traps: FxHashMap<u64, Trap>,
+    /// How many traps of the space, which last, are among them.
+    lasting_traps: usize,
     /// The last of the jumps to code at an address, linked or not.
     incoming: FxHashMap<u64, u32>,
     /// Those jumps, by number.
@@ -89,6 +91,7 @@ impl Translator {
             paths: Vec::new(),
             partial_paths: FxHashMap::default(),
             by_head: FxHashMap::default(),
+            lasting_traps: 0,
             traps,
             incoming: FxHashMap::default(),
             jumps: Vec::new(),
@@ -293,7 +296,10 @@ impl Translator {
 
     fn translate(&mut self, thread: Tid, pc: u64, looked_up: bool) -> Result<u32> {
         let room = self.space.room(thread, pc)?;
-        self.traps.extend(self.space.traps.iter().copied());
+        if self.space.traps.len() != self.lasting_traps {
+            self.lasting_traps = self.space.traps.len();
+            self.traps.extend(self.space.traps.iter().copied());
+        }
         let checked = looked_up || self.looked_up.contains(&pc);
         let route = self.routes.from(pc);
         let plan = Plan {

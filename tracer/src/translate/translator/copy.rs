@@ -31,6 +31,7 @@ impl Translator {
             paths: self.paths.clone(),
             partial_paths: self.partial_paths.clone(),
             by_head: self.by_head.clone(),
+            lasting_traps: self.lasting_traps,
             traps: self.traps.clone(),
             incoming: self.incoming.clone(),
             jumps: self.jumps.clone(),
