@@ -12,7 +12,7 @@ pub const STATUSES: &[(u8, &str)] = &[
     (DEADLOCK, "every heuristic that was asked for deadlocks"),
     (BELOW, "check: the SIMT efficiency is below the least that was asked for"),
     (BUG, "a bug in lockstep"),
-    (TRACING, "trace: the program could not be recorded"),
+    (TRACING, "trace: the program could not be recorded, or never came to the part that was to be"),
     (NOT_EXECUTABLE, "trace: the program cannot be executed"),
     (NOT_FOUND, "trace: there is no such program"),
 ];

@@ -93,9 +93,8 @@ impl Switch {
         self.returns.contains(&pc)
     }
 
-    /// A thread comes to a gate. Where it enters a function whose return was not known of, returns where that goes.
-    pub fn arrive(&mut self, gate: Gate, at: Arrival) -> Option<u64> {
-        let mut learned = None;
+    /// A thread comes to a gate.
+    pub fn arrive(&mut self, gate: Gate, at: Arrival) {
         match gate {
             Gate::Start => (self.open, self.has_started) = (true, true),
             Gate::Stop => (self.open, self.has_stopped) = (false, true),
@@ -106,7 +105,7 @@ impl Switch {
                 if let Some(same) = calls.iter().rposition(|call| call.sp == at.sp) {
                     calls.truncate(same);
                 }
-                learned = self.returns.insert(at.top).then_some(at.top);
+                self.returns.insert(at.top);
                 calls.push(Call { sp: at.sp, return_address: at.top });
                 self.open = true;
             }
@@ -128,7 +127,6 @@ impl Switch {
                 (self.open, self.has_stopped) = (self.begun > 0, true);
             }
         }
-        learned
     }
 
     /// A thread has ended, or runs another program now: none of its calls will return.
@@ -209,9 +207,11 @@ mod tests {
     #[test]
     fn a_call_is_open_until_the_outermost_of_each_thread_returns() {
         let mut switch = Switch::new(&Window::Calls("f".into()));
-        assert_eq!(switch.arrive(Gate::Function, at(1, 0x10, 0x8000, 0x40)), Some(0x40));
-        assert_eq!(switch.arrive(Gate::Function, at(1, 0x10, 0x7000, 0x18)), Some(0x18), "it calls itself");
-        assert_eq!(switch.arrive(Gate::Function, at(2, 0x10, 0x9000, 0x40)), None);
+        switch.arrive(Gate::Function, at(1, 0x10, 0x8000, 0x40));
+        // It calls itself.
+        switch.arrive(Gate::Function, at(1, 0x10, 0x7000, 0x18));
+        switch.arrive(Gate::Function, at(2, 0x10, 0x9000, 0x40));
+        assert!(switch.is_return(0x40) && switch.is_return(0x18) && !switch.is_return(0x10));
         switch.arrive(Gate::Return, at(1, 0x18, 0x7008, 0));
         switch.arrive(Gate::Return, at(1, 0x40, 0x8010, 0));
         assert!(switch.is_open(), "that was the return of something else");

@@ -108,14 +108,23 @@ impl Session<'_> {
             return Err(Lost::Gone);
         };
         let (pc, sp) = (registers.rip, registers.rsp);
+        if !self.recording {
+            // Nothing will be recorded any more: no gate stops the program again.
+            translator.code.gates = Gates::default();
+            translator.give_up(pc);
+            self.run_at(tid, registers)?;
+            self.resume(tid, 0);
+            return Ok(());
+        }
         let known = thread.passed.take() == Some((pc, sp));
         let mut code = [0; 16];
         let length = ptrace::read_code(tid, Address(pc), &mut code);
-        if let Some(gate) = translator.code.gates.at(pc, &code[..length]).filter(|_| self.recording && !known) {
+        if let Some(gate) = translator.code.gates.at(pc, &code[..length]).filter(|_| !known) {
             let top = ptrace::read_u64(tid, Address(sp)).unwrap_or(0);
             let arrival = Arrival { thread: thread.stream.id, pc, sp, top };
-            if let Some(return_address) = self.switch.arrive(gate, arrival) {
-                translator.add_gate(return_address);
+            self.switch.arrive(gate, arrival);
+            if gate == Gate::Function {
+                translator.add_gate(top);
             }
             if self.switch.is_open() == self.recorder.is_paused() {
                 // It comes to the trap once more, after it was at rest like the others.

@@ -241,10 +241,20 @@ fn a_static_program_has_windows_too() {
 fn the_limit_counts_what_is_recorded() {
     let program = window_program();
     for engine in ENGINES {
-        let (_, trace) = recorded(&format!("{engine} start=work stop=work limit=300"), &program, &[]);
-        assert_eq!(trace.instructions(), 300, "{engine}");
-        assert!(trace.finish().unwrap().stopped_early.as_ref().is_some_and(|why| why.contains("300")));
+        for window in ["start=work stop=work", "start=work", "markers"] {
+            let (_, trace) = recorded(&format!("{engine} {window} limit=90"), &program, &[]);
+            assert_eq!(trace.instructions(), 90, "{engine} {window}");
+            assert!(trace.finish().unwrap().stopped_early.as_ref().is_some_and(|why| why.contains("90")));
+        }
     }
+    let stops = |options: &str| {
+        let (recorded, _) =
+            recorded(&format!("engine=translate {options}"), &compile("window_threads.c", &[INCLUDE]), &["1", "3000"]);
+        let (_, rest) = recorded.outcome.split_once("stops: ").unwrap();
+        rest.split(',').next().unwrap().parse::<u64>().unwrap()
+    };
+    let (limited, all) = (stops("markers limit=90"), stops("markers"));
+    assert!(limited + 5000 < all, "behind the limit markers stop nobody: {limited} and {all}");
 }
 
 /// A run of FFT's first thread, from its first to its last instruction in a window.
@@ -359,4 +369,28 @@ fn calls_end_where_the_program_becomes_another() {
     assert!(count(&threads[0][last..], "Exec") == 1, "nothing of the other program is recorded");
     let threads = assert_engines_agree(&program, "start=main");
     assert_eq!(count(&threads[0], "Gap"), 1, "the window stays open");
+}
+
+#[test]
+fn each_process_has_its_calls() {
+    let program = compile("window_processes.c", &[]);
+    // What was recorded of the function, and of all else.
+    let recorded_of = |options: &str| {
+        let (_, trace) = recorded(options, &program, &[]);
+        let step = trace.symbols().iter().find(|symbol| symbol.name == "step").unwrap().clone();
+        let inside = |pc: u64| step.pc.0 <= pc && pc < step.pc.0 + step.size;
+        let all = trace.threads().iter().flat_map(|thread| steps(&trace, thread.id)).filter_map(|step| match step {
+            Step::Instruction { pc, .. } => Some(pc.0),
+            Step::Event(_) => None,
+        });
+        let (inside, outside): (Vec<u64>, Vec<u64>) = all.partition(|pc| inside(*pc));
+        (trace.threads().len(), inside.len(), outside.len())
+    };
+    let whole = recorded_of("engine=step      throw=never follow-forks");
+    for engine in ENGINES {
+        let part = recorded_of(&format!("{engine} follow-forks start=step stop=step"));
+        assert_eq!((part.0, part.1), (3, whole.1), "{engine}: {part:?} of {whole:?}");
+        // Of the process that waits, at most what it does on its way.
+        assert!(part.2 < whole.2 / 20, "{engine}: {part:?} of {whole:?}");
+    }
 }
