@@ -43,25 +43,29 @@ pub struct Builder<'a, S: Source> {
 }
 
 impl<'a, S: Source> Builder<'a, S> {
-    /// Translates according to the plan.
+    /// Translates according to the plan. `out` is empty; it may have room.
     pub fn build(
         plan: Plan<'a>,
         source: &'a mut S,
         decoder: &'a mut InstructionDecoder,
         factory: &'a mut InstructionInfoFactory,
+        mut out: Translation,
     ) -> Translation {
+        let (hot, cold) = (std::mem::take(&mut out.hot), std::mem::take(&mut out.cold));
+        let mut values = Values::new(plan.memory);
+        values.after = std::mem::take(&mut out.superblock.values);
         let mut builder = Builder {
             plan,
             source,
             decoder,
             factory,
-            hot: Assembler { base: plan.hot, bytes: Vec::with_capacity(512) },
-            cold: Assembler { base: plan.cold, bytes: Vec::with_capacity(256) },
+            hot: Assembler { base: plan.hot, bytes: hot },
+            cold: Assembler { base: plan.cold, bytes: cold },
             pointer_in_r11: true,
-            values: Values::new(plan.memory),
+            values,
             rax: None,
             constants: Vec::new(),
-            out: Translation::default(),
+            out,
         };
         builder.entry();
         builder.follow();
@@ -71,9 +75,6 @@ impl<'a, S: Source> Builder<'a, S> {
     fn entry(&mut self) {
         let head = self.plan.head;
         let superblock = &mut self.out.superblock;
-        superblock.instructions.reserve(32);
-        superblock.marks.reserve(32);
-        superblock.code.reserve(128);
         (superblock.head, superblock.start) = (head, self.plan.hot);
         if self.plan.checked {
             superblock.checked = self.hot.here();

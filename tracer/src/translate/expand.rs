@@ -381,7 +381,7 @@ impl Expander {
         let values = translator.values_of(path);
         let (recipe, addresses) = recipe(superblock, path.executed);
         let doors = pieces::doors(&instructions);
-        let block = Block { instructions, code: superblock.code[..bytes].to_vec(), addresses };
+        let block = Block { instructions, code: superblock.code()[..bytes].to_vec(), addresses };
         let start = block.start().0;
         let block = recorder.intern(block, &translator.code.modules)?;
         let all_are_values = recipe.sps.is_empty()

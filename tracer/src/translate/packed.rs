@@ -19,10 +19,8 @@ const IN_R11: u8 = 8;
 const JUMP: u8 = 3;
 const WIDE: u8 = 64;
 
-/// Packs the instructions of a superblock that starts at `head`.
-#[must_use]
-pub fn instructions(head: u64, list: &[Instruction]) -> Box<[u8]> {
-    let mut bytes = Vec::with_capacity(list.len() * 3);
+/// Packs the instructions of a superblock that starts at `head`, behind what there is.
+pub fn pack_instructions(head: u64, list: &[Instruction], bytes: &mut Vec<u8>) {
     let mut expected = head;
     for i in list {
         let sp = match i.sp {
@@ -45,10 +43,9 @@ pub fn instructions(head: u64, list: &[Instruction]) -> Box<[u8]> {
         }
         expected = i.pc.0.wrapping_add(i.len.into());
     }
-    bytes.into()
 }
 
-/// Reads what [`instructions`] has packed.
+/// Reads what [`pack_instructions`] has packed.
 pub struct Instructions<'a> {
     bytes: &'a [u8],
     expected: u64,
@@ -91,10 +88,8 @@ impl Iterator for Instructions<'_> {
     }
 }
 
-/// Packs marks, which are in order of their offsets.
-#[must_use]
-pub fn marks(list: &[Mark]) -> Box<[u8]> {
-    let mut bytes = Vec::with_capacity(list.len() * 3);
+/// Packs marks, which are in order of their offsets, behind what there is.
+pub fn pack_marks(list: &[Mark], bytes: &mut Vec<u8>) {
     let (mut offset, mut executed) = (0, 0);
     for mark in list {
         let borrowed = match mark.borrowed {
@@ -121,7 +116,6 @@ pub fn marks(list: &[Mark]) -> Box<[u8]> {
         }
         (offset, executed) = (mark.offset, mark.executed);
     }
-    bytes.into()
 }
 
 /// The last mark at exactly this offset.
@@ -169,7 +163,8 @@ mod tests {
             at(0x7fff_0000_0000, 1, Kind::Plain, SpEffect::Recorded, 0),
             at(0x7fff_0000_0001, 3, Kind::Return, SpEffect::Add(24), 14),
         ];
-        let packed = instructions(0x1000, &list);
+        let mut packed = Vec::new();
+        pack_instructions(0x1000, &list, &mut packed);
         assert_eq!(Instructions::new(0x1000, &packed).collect::<Vec<_>>(), list);
     }
 
@@ -184,7 +179,8 @@ mod tests {
             at(301, 6, Borrowed::BeforeSyscall, true),
             at(700, 300, Borrowed::Rcx, true),
         ];
-        let packed = marks(&list);
+        let mut packed = Vec::new();
+        pack_marks(&list, &mut packed);
         for mark in &list[1..] {
             assert_eq!(mark_at(&packed, mark.offset), Some(*mark));
         }

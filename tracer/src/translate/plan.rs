@@ -107,6 +107,22 @@ pub struct Translation {
     pub expected: Vec<u64>,
 }
 
+impl Translation {
+    /// Makes it empty, and keeps its room.
+    pub fn clear(&mut self) {
+        let Translation { superblock, hot, cold, links, traps, paths, next, pages, expected } = self;
+        superblock.clear();
+        hot.clear();
+        cold.clear();
+        links.clear();
+        traps.clear();
+        paths.clear();
+        next.clear();
+        pages.clear();
+        expected.clear();
+    }
+}
+
 /// A place for a new superblock.
 #[derive(Clone, Copy, Debug)]
 pub struct Room {

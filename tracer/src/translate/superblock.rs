@@ -99,26 +99,45 @@ pub struct Draft {
     pub operands: Vec<Operand>,
     /// Its marks, by address.
     pub marks: Vec<Mark>,
+    /// Room for what is packed.
+    pub packed: Vec<u8>,
 }
 
 impl Draft {
-    /// The superblock.
+    /// The superblock. The draft can be used for another one after [`Draft::clear`].
     #[must_use]
-    pub fn pack(self) -> Superblock {
-        let values = if self.values.last() == Some(&0) { Vec::new() } else { self.values };
+    pub fn pack(&mut self) -> Superblock {
+        self.packed.clear();
+        packed::pack_instructions(self.head, &self.instructions, &mut self.packed);
+        let code_at = self.packed.len() as u32;
+        self.packed.extend_from_slice(&self.code);
+        let marks_at = self.packed.len() as u32;
+        packed::pack_marks(&self.marks, &mut self.packed);
         Superblock {
             head: self.head,
             start: self.start,
             body: self.body,
             checked: self.checked,
             landing: self.landing,
-            instructions: packed::instructions(self.head, &self.instructions),
-            code: self.code.into(),
-            values: values.into(),
-            operands: self.operands.into(),
-            marks: packed::marks(&self.marks),
+            lists: self.packed[..].into(),
+            code_at,
+            marks_at,
+            values: if self.values.last() == Some(&0) { Box::default() } else { self.values[..].into() },
+            operands: std::mem::take(&mut self.operands).into(),
             dead: false,
         }
+    }
+
+    /// Makes it empty, and keeps its room.
+    pub fn clear(&mut self) {
+        let Draft { head, start, body, checked, landing, instructions, code, values, operands, marks, packed } = self;
+        (*head, *start, *body, *checked, *landing) = (0, 0, 0, 0, 0);
+        instructions.clear();
+        code.clear();
+        values.clear();
+        operands.clear();
+        marks.clear();
+        packed.clear();
     }
 }
 
@@ -135,16 +154,14 @@ pub struct Superblock {
     pub checked: u64,
     /// Where a successful lookup goes on; 0 when it has none.
     pub landing: u64,
-    /// Its instructions, packed.
-    instructions: Box<[u8]>,
-    /// Their bytes.
-    pub code: Box<[u8]>,
+    /// Its instructions, packed; their bytes, from `code_at` on; and its marks, packed, from `marks_at` on.
+    lists: Box<[u8]>,
+    code_at: u32,
+    marks_at: u32,
     /// As in [`Draft`]; empty when there are none at all.
     values: Box<[u16]>,
     /// As in [`Draft`].
     pub operands: Box<[Operand]>,
-    /// Its marks, packed.
-    marks: Box<[u8]>,
     /// Whether it was given up: the code has changed.
     pub dead: bool,
 }
@@ -153,9 +170,7 @@ impl Superblock {
     /// About how many bytes of our memory it takes, with its entries in tables.
     #[must_use]
     pub fn size(&self) -> u64 {
-        let lists = self.instructions.len()
-            + self.code.len()
-            + self.marks.len()
+        let lists = self.lists.len()
             + size_of_val(&self.values[..])
             // A sum has two terms on average, in a list of its own.
             + 2 * size_of_val(&self.operands[..]);
@@ -165,7 +180,13 @@ impl Superblock {
     /// Its instructions.
     #[must_use]
     pub fn instructions(&self) -> packed::Instructions<'_> {
-        packed::Instructions::new(self.head, &self.instructions)
+        packed::Instructions::new(self.head, &self.lists[..self.code_at as usize])
+    }
+
+    /// The bytes of its instructions.
+    #[must_use]
+    pub fn code(&self) -> &[u8] {
+        &self.lists[self.code_at as usize..self.marks_at as usize]
     }
 
     /// One of its instructions alone, without a translation; it must have no memory operands.
@@ -174,9 +195,9 @@ impl Superblock {
         let before: usize = self.instructions().take(number).map(|i| usize::from(i.len)).sum();
         let instructions: Vec<Instruction> = self.instructions().skip(number).take(1).collect();
         let bytes: usize = instructions.iter().map(|i| usize::from(i.len)).sum();
-        let draft = Draft {
+        let mut draft = Draft {
             head: self.pc_after(number),
-            code: self.code[before..before + bytes].to_vec(),
+            code: self.code()[before..before + bytes].to_vec(),
             values: vec![0],
             instructions,
             ..Draft::default()
@@ -188,7 +209,7 @@ impl Superblock {
     #[must_use]
     pub fn mark_at(&self, address: u64) -> Option<Mark> {
         let offset = u32::try_from(address.checked_sub(self.start)?).ok()?;
-        packed::mark_at(&self.marks, offset)
+        packed::mark_at(&self.lists[self.marks_at as usize..], offset)
     }
 
     /// How many values are recorded when so many of its instructions have run.

@@ -11,7 +11,7 @@ use trace_format::SpEffect;
 use super::builder::Builder;
 use super::expansions;
 use super::layout::PAGE;
-use super::plan::{Plan, Source};
+use super::plan::{Plan, Source, Translation};
 use super::program_code::ProgramCode;
 use super::remote::Result;
 use super::route::Routes;
@@ -76,6 +76,8 @@ pub struct Translator {
     pub made: [u64; 2],
     decoder: InstructionDecoder,
     factory: InstructionInfoFactory,
+    /// Room for the next translation.
+    translation: Translation,
 }
 
 impl Translator {
@@ -106,6 +108,7 @@ impl Translator {
             made: [0; 2],
             decoder: InstructionDecoder::new(false),
             factory: InstructionInfoFactory::new(),
+            translation: Translation::default(),
         }
     }
 
@@ -147,7 +150,7 @@ impl Translator {
         let pc = single.head;
         // Instructions that run outside do so each time.
         let superblock = match self.singles.get(&pc) {
-            Some(&number) if self.superblock(number).code == single.code => number,
+            Some(&number) if self.superblock(number).code() == single.code() => number,
             _ => {
                 let number = self.add_superblock(single);
                 self.singles.insert(pc, number);
@@ -232,7 +235,7 @@ impl Translator {
         }
         values.ran();
         let recorded = values.recorded;
-        let draft = Draft {
+        let mut draft = Draft {
             head: pc,
             instructions: vec![described],
             code: bytes[..instruction.len()].to_vec(),
@@ -316,7 +319,8 @@ impl Translator {
             route: route.as_deref(),
             memory: self.memory,
         };
-        let built = Builder::build(plan, &mut self.code, &mut self.decoder, &mut self.factory);
+        let empty = std::mem::take(&mut self.translation);
+        let mut built = Builder::build(plan, &mut self.code, &mut self.decoder, &mut self.factory, empty);
         if !self.code.protected.is_empty() {
             self.space.tables.be_careful();
         }
@@ -325,12 +329,12 @@ impl Translator {
         self.made[1] += built.superblock.instructions.len() as u64;
         let number = self.superblocks.len() as u32;
         self.paths.extend(built.paths.iter().map(|&executed| Path { superblock: number, executed }));
-        self.traps.extend(built.traps);
+        self.traps.extend(built.traps.drain(..));
         self.ranges.insert(room.hot, (room.hot + built.hot.len() as u64, number));
-        for target in built.expected {
+        for &target in &built.expected {
             self.expecting.entry(self.space.tables.lookup.index(target)).or_default().push(number);
         }
-        for page in built.pages {
+        for &page in &built.pages {
             self.page_superblocks.entry(page).or_default().push(number);
         }
         let (head, body) = (built.superblock.head, built.superblock.body);
@@ -338,7 +342,7 @@ impl Translator {
         self.held += PATH_SIZE * built.paths.len() as u64 + LINK_SIZE * built.links.len() as u64;
         self.add_superblock(built.superblock.pack());
         self.by_head.insert(head, number);
-        for Link { site, target, trap } in built.links {
+        for &Link { site, target, trap } in &built.links {
             let number = self.jumps.len() as u32;
             let before = self.incoming.insert(target, number).unwrap_or(NO_JUMP);
             self.jumps.push(Jump { site, target, trap, before });
@@ -358,7 +362,9 @@ impl Translator {
             self.looked_up.insert(head);
             self.space.tables.make_known(head, entry, landing);
         }
-        self.ahead.extend(built.next);
+        self.ahead.extend(built.next.drain(..));
+        built.clear();
+        self.translation = built;
         Ok(number)
     }
 

@@ -73,7 +73,7 @@ impl Expander {
             Operand::Other(operand) => operand.address(stream.segments, start, &self.sps, &self.numbers),
         });
         let addresses: Vec<u64> = addresses.collect();
-        let (mut code, mut addresses, mut sps) = (&superblock.code[..], &addresses[..], &self.sps[..]);
+        let (mut code, mut addresses, mut sps) = (superblock.code(), &addresses[..], &self.sps[..]);
         let ends = self.tables.doors[doors as usize].iter().map(|door| (usize::from(door.executed), Some(*door)));
         let mut from = 0;
         for (to, door) in ends.chain([(instructions.len(), None)]) {

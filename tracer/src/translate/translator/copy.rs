@@ -8,6 +8,7 @@ use super::Translator;
 use crate::decode::InstructionDecoder;
 use crate::ptrace::Tid;
 use crate::translate::mapper::SetUpError;
+use crate::translate::plan::Translation;
 
 impl Translator {
     /// A copy for `child`, a copy of the process, with memory of its own for it. The child must be stopped since it was made, and nothing
@@ -46,6 +47,7 @@ impl Translator {
             made: [0; 2],
             decoder: InstructionDecoder::new(false),
             factory: InstructionInfoFactory::new(),
+            translation: Translation::default(),
         })
     }
 }
