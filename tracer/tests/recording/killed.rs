@@ -13,6 +13,10 @@ use crate::support::{chain, compile, place, record_command};
 
 /// How often each is killed.
 const TIMES: u32 = 50;
+/// The same where each time takes long: init has many processes to bury.
+const FEWER_TIMES: u32 = 15;
+/// Options for programs with their children.
+const FOLLOWED: &str = "engine=translate follow-forks";
 /// The latest moment, in microseconds after the start: by then the threads count.
 const LATEST: u64 = 200_000;
 
@@ -52,8 +56,8 @@ fn assert_nobody_left(group: Pid) {
     assert!(within_ten_seconds(|| kill(group, None).is_err()), "processes of group {group} stayed behind");
 }
 
-fn start(engine: &str, program: &Path, trace: &Path) -> (Child, Pid) {
-    let mut command = record_command(&format!("engine={engine}"), trace, program, &[]);
+fn start(options: &str, program: &Path, trace: &Path) -> (Child, Pid) {
+    let mut command = record_command(options, trace, program, &[]);
     let child = command.process_group(0).spawn().unwrap();
     let group = Pid::from_raw(-(child.id() as i32));
     (child, group)
@@ -66,13 +70,13 @@ fn child_of(process: u32) -> Option<Pid> {
 }
 
 /// Kills the recorder; returns how many instructions the traces hold.
-fn kill_recorders(engine: &str) -> u64 {
-    let program = compile("busy.c", &[]);
-    let mut moments = Moments::new(&format!("recorder, {engine}"));
+fn kill_recorders(options: &str, source: &str, times: u32) -> u64 {
+    let program = compile(source, &[]);
+    let mut moments = Moments::new(&format!("recorder, {options}"));
     let mut instructions = 0;
-    for _ in 0..TIMES {
+    for _ in 0..times {
         let path = place("trace.bin");
-        let (mut child, group) = start(engine, &program, &path);
+        let (mut child, group) = start(options, &program, &path);
         std::thread::sleep(moments.next());
         child.kill().unwrap();
         child.wait().unwrap();
@@ -90,12 +94,12 @@ fn kill_recorders(engine: &str) -> u64 {
 }
 
 /// Kills the program; the recorder ends by itself, with a whole trace.
-fn kill_programs(engine: &str) {
-    let program = compile("busy.c", &[]);
-    let mut moments = Moments::new(&format!("program, {engine}"));
-    for _ in 0..TIMES {
+fn kill_programs(options: &str, source: &str, times: u32) {
+    let program = compile(source, &[]);
+    let mut moments = Moments::new(&format!("program, {options}"));
+    for _ in 0..times {
         let path = place("trace.bin");
-        let (mut child, group) = start(engine, &program, &path);
+        let (mut child, group) = start(options, &program, &path);
         let mut process = None;
         assert!(within_ten_seconds(|| {
             process = child_of(child.id());
@@ -125,20 +129,35 @@ fn kill_programs(engine: &str) {
 
 #[test]
 fn a_killed_recorder_of_translate_leaves_a_readable_trace_and_nobody() {
-    assert!(kill_recorders("translate") > 0, "no trace had a whole chunk");
+    assert!(kill_recorders("engine=translate", "busy.c", TIMES) > 0, "no trace had a whole chunk");
 }
 
 #[test]
 fn a_killed_recorder_of_step_leaves_a_readable_trace_and_nobody() {
-    kill_recorders("step");
+    kill_recorders("engine=step", "busy.c", TIMES);
 }
 
 #[test]
 fn a_killed_program_under_translate_ends_its_trace() {
-    kill_programs("translate");
+    kill_programs("engine=translate", "busy.c", TIMES);
 }
 
 #[test]
 fn a_killed_program_under_step_ends_its_trace() {
-    kill_programs("step");
+    kill_programs("engine=step", "busy.c", TIMES);
+}
+
+#[test]
+fn a_killed_recorder_of_many_processes_leaves_a_readable_trace_and_nobody() {
+    assert!(kill_recorders(FOLLOWED, "busy_forks.c", FEWER_TIMES) > 0, "no trace had a whole chunk");
+}
+
+#[test]
+fn a_killed_program_with_recorded_children_ends_its_trace() {
+    kill_programs(FOLLOWED, "busy_forks.c", FEWER_TIMES);
+}
+
+#[test]
+fn a_killed_program_with_children_that_are_let_go_ends_its_trace() {
+    kill_programs("engine=translate", "busy_forks.c", FEWER_TIMES);
 }
