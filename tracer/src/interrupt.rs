@@ -2,18 +2,19 @@
 //!
 //! The first request is passed on to the program as the signal that came, unless the terminal has sent it that already; a
 //! program that handles the signal ends when it sees fit. A program that ignores the signal, or gets a second
-//! request, is killed. Either way the trace stays whole, since it is not this process that dies.
+//! request, is killed, with all processes that are recorded with it. Either way the trace stays whole, since it is not this process that dies.
 //!
 //! A thread watches for requests, since the thread that traces may be waiting in the kernel for a program that waits itself.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use nix::libc;
 
-use crate::ptrace::{self, ProcessHandle, Received};
+use crate::ptrace::{self, ProcessHandle, Received, Tid};
 
 /// How often the watching thread looks. Short for a person, and next to no work.
 const INTERVAL: Duration = Duration::from_millis(20);
@@ -41,6 +42,29 @@ impl Interrupt {
     }
 }
 
+/// The processes that are recorded beside the first one. Clones are the same.
+#[derive(Clone, Debug, Default)]
+pub struct Others(Arc<Mutex<BTreeSet<Tid>>>);
+
+impl Others {
+    /// A process was made, or is gone.
+    pub fn set(&self, process: Tid, is_there: bool) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if is_there {
+            all.insert(process);
+        } else {
+            all.remove(&process);
+        }
+    }
+
+    fn send(&self, signal: i32) {
+        for &process in self.0.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            // It fails when the process is gone.
+            let _ = ProcessHandle::open(process).and_then(|process| process.send(signal));
+        }
+    }
+}
+
 /// The thread that watches for requests while a program runs.
 pub struct Watch {
     done: Arc<AtomicBool>,
@@ -50,13 +74,13 @@ pub struct Watch {
 
 impl Watch {
     /// Watches over this process. A handle of none (the process is gone already) watches nothing.
-    pub fn start(interrupt: &Interrupt, process: Option<ProcessHandle>) -> Watch {
+    pub fn start(interrupt: &Interrupt, process: Option<ProcessHandle>, others: &Others) -> Watch {
         let done = Arc::new(AtomicBool::new(false));
         let killed = Arc::new(AtomicBool::new(false));
         let interrupt = interrupt.clone();
-        let (d, k) = (done.clone(), killed.clone());
+        let (d, k, others) = (done.clone(), killed.clone(), others.clone());
         let thread = process.and_then(|process| {
-            let watch = move || watch(&interrupt, &process, &d, &k);
+            let watch = move || watch(&interrupt, &process, &others, &d, &k);
             std::thread::Builder::new().name("interrupt".to_owned()).spawn(watch).ok()
         });
         Watch { done, killed, thread }
@@ -79,7 +103,7 @@ impl Drop for Watch {
     }
 }
 
-fn watch(interrupt: &Interrupt, process: &ProcessHandle, done: &AtomicBool, killed: &AtomicBool) {
+fn watch(interrupt: &Interrupt, process: &ProcessHandle, others: &Others, done: &AtomicBool, killed: &AtomicBool) {
     let mut seen = interrupt.signals_before.unwrap_or(0);
     let mut seen_requests = 0;
     let mut passed_on = 0;
@@ -100,8 +124,10 @@ fn watch(interrupt: &Interrupt, process: &ProcessHandle, done: &AtomicBool, kill
             if passed_on > 1 || is_ignored(process, last.signal) {
                 killed.store(true, Ordering::Release);
                 let _ = process.send(libc::SIGKILL);
-            } else if !last.from_terminal {
-                let _ = process.send(last.signal);
+                others.send(libc::SIGKILL);
+            } else if !last.from_terminal && process.send(last.signal).is_err() {
+                // The program itself has ended.
+                others.send(last.signal);
             }
         }
         std::thread::park_timeout(INTERVAL);

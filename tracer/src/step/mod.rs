@@ -24,7 +24,7 @@ use trace_format::{Finish, ThreadExit, ThreadId};
 use crate::decode::InstructionDecoder;
 use crate::engine::{Engine, Exit, Outcome, TraceOptions, TranslationUse};
 use crate::error::{Error, Result};
-use crate::interrupt::Watch;
+use crate::interrupt::{Others, Watch};
 use crate::limit::Limit;
 use crate::modules::Images;
 use crate::program::Program;
@@ -59,8 +59,8 @@ impl Engine for Step {
                 return Err(error.into());
             }
         };
-        let watch = Watch::start(&options.interrupt, handle);
         let mut session = Session::new(options, main, recorder);
+        let watch = Watch::start(&options.interrupt, handle, &session.others);
         session.note_warnings();
         session.begin_program();
         session.run_to_end();
@@ -119,6 +119,8 @@ struct Session<'a> {
     switch: Switch,
     /// Instructions recorded so far.
     retired: u64,
+    /// The processes beside the first one.
+    others: Others,
     exit: Option<Exit>,
     stopped_early: Option<String>,
     warnings: Vec<String>,
@@ -140,6 +142,7 @@ impl<'a> Session<'a> {
             recording: true,
             switch: Switch::new(&options.window),
             retired: 0,
+            others: Others::default(),
             exit: None,
             stopped_early: None,
             warnings: Vec::new(),

@@ -206,6 +206,7 @@ impl Session<'_> {
             } else {
                 let copy = self.processes[&process].clone();
                 self.processes.insert(child, copy);
+                self.others.set(child, true);
                 child
             };
             self.births.insert(child, Birth { id, parent, process, trap });
@@ -267,6 +268,7 @@ impl Session<'_> {
         self.stillborn(tid, thread_exit);
         self.threads.remove(&tid);
         self.processes.remove(&tid);
+        self.others.set(tid, false);
         self.early.remove(&tid);
         self.release.remove(&tid);
         if tid == self.main {

@@ -163,6 +163,7 @@ impl Session<'_> {
             Some(Ok(space)) => {
                 let birth = self.birth_of(tid, child, space, inherited)?;
                 self.births.insert(child, birth);
+                self.others.set(child, true);
                 let result = self.first_stop(child);
                 self.lost(child, result);
                 return Some(birth.id);

@@ -254,6 +254,7 @@ impl Session<'_> {
         self.births.remove(&tid);
         self.forget_thread(tid);
         self.processes.end(tid);
+        self.others.set(tid, false);
         self.early.remove(&tid);
         if tid == self.main {
             self.exit = Some(exit);

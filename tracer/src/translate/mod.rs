@@ -53,7 +53,7 @@ use trace_format::{Finish, ThreadExit, ThreadId};
 
 use crate::engine::{Engine, Exit, Outcome, TraceOptions, TranslationUse};
 use crate::error::{Error, Result};
-use crate::interrupt::Watch;
+use crate::interrupt::{Others, Watch};
 use crate::modules::Images;
 use crate::program::Program;
 use crate::ptrace::{self, ProcessHandle, Stop, Tid};
@@ -92,8 +92,8 @@ impl Engine for Translate {
                 return Err(error.into());
             }
         };
-        let watch = Watch::start(&options.interrupt, handle);
         let mut session = Session::new(options, main, recorder);
+        let watch = Watch::start(&options.interrupt, handle, &session.others);
         if let Err(reason) = session.begin_program() {
             let handle = ProcessHandle::open(main).ok();
             drop(watch);
@@ -149,6 +149,8 @@ struct Session<'a> {
     recording: bool,
     /// Whether the program is in its window.
     switch: Switch,
+    /// The processes beside the first one.
+    others: Others,
     exit: Option<Exit>,
     stopped_early: Option<String>,
     warnings: Vec<String>,
@@ -175,6 +177,7 @@ impl<'a> Session<'a> {
             met: VecDeque::new(),
             recording: true,
             switch: Switch::new(&options.window),
+            others: Others::default(),
             exit: None,
             stopped_early: None,
             warnings: Vec::new(),

@@ -14,8 +14,12 @@ use crate::support::{Recorded, compile, place, record_command};
 
 /// Starts the program in a process group of its own, as a shell does, and waits until it is in its loop.
 fn start(mode: &str) -> (Child, Recorded) {
+    start_with("", mode)
+}
+
+fn start_with(options: &str, mode: &str) -> (Child, Recorded) {
     let path = place("trace.bin");
-    let recorder = record_command("", &path, &compile("endless.c", &["-static"]), &[mode]);
+    let recorder = record_command(options, &path, &compile("endless.c", &["-static"]), &[mode]);
     // Who runs these tests in the background may have SIGINT ignored, which a recorder and its program would inherit.
     let mut command = Command::new("env");
     command.arg("--default-signal").arg(recorder.get_program()).args(recorder.get_args());
@@ -75,6 +79,23 @@ fn a_program_that_ignores_the_interrupt_is_killed() {
     kill(process(&child), Signal::SIGINT).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(137));
     assert!(finish(&recorded).stopped_early.as_ref().unwrap().contains("interrupted"));
+}
+
+#[test]
+fn a_second_interrupt_ends_recorded_children_that_outlive_the_program() {
+    for engine in ["engine=translate follow-forks", "engine=step follow-forks"] {
+        let (mut child, recorded) = start_with(engine, "leave");
+        kill(process(&child), Signal::SIGINT).unwrap();
+        std::thread::sleep(Duration::from_millis(300));
+        assert!(child.try_wait().unwrap().is_none(), "the child that was left ignores it");
+        kill(process(&child), Signal::SIGINT).unwrap();
+        let ended = (0..500).any(|_| {
+            std::thread::sleep(Duration::from_millis(10));
+            child.try_wait().unwrap().is_some()
+        });
+        assert!(ended, "the recorder waits for ever");
+        assert_eq!(finish(&recorded).exit_status, Some(0), "{engine}");
+    }
 }
 
 #[test]
