@@ -62,10 +62,12 @@ struct Plain {
     block: u32,
     instructions: u16,
     added: i16,
+    /// The most that is added to the stack pointer at a door.
+    peak: u16,
 }
 
 /// Marks numbers of paths that are not known yet, or not plain.
-const NOT_PLAIN: Plain = Plain { block: u32::MAX, instructions: 0, added: 0 };
+const NOT_PLAIN: Plain = Plain { block: u32::MAX, instructions: 0, added: 0, peak: 0 };
 
 /// Marks numbers of paths that have not been met.
 const NOT_MET: u32 = u32::MAX;
@@ -117,8 +119,6 @@ struct Tables {
     known: Vec<Known>,
     places: Vec<u32>,
     plain: Vec<Plain>,
-    /// The most that is added to the stack pointer at a door of a plain path.
-    peaks: Vec<i64>,
     recipes: Vec<Recipe>,
     doors: Vec<Vec<Door>>,
 }
@@ -246,17 +246,16 @@ impl Expander {
     /// Puts the blocks of plain paths into `run`. Returns how many there are, how many instructions they run, and how far they move the stack
     /// pointer. This is where records are read at the pace at which the program writes them.
     fn take_plain<const WATCHED: bool>(&mut self, words: &[u32], stream: &Stream) -> (usize, u32, i64) {
-        let safe = stream.sync.safe_up_to();
+        let below = |sp: u64| i64::try_from(sp).unwrap_or(i64::MAX);
+        let (safe, sp) = (below(stream.sync.safe_up_to()), below(stream.sp));
         let (mut count, mut instructions, mut change) = (0, 0u32, 0i64);
         for (&word, block) in words.iter().zip(&mut self.run) {
             let Some(&path) = self.tables.plain.get(word as usize) else { break };
             if path.block == NOT_PLAIN.block {
                 break;
             }
-            let sp = stream.sp.wrapping_add_signed(change);
             if WATCHED
-                && (sp > safe
-                    || sp.saturating_add_signed(self.tables.peaks[word as usize]) > safe
+                && (sp.saturating_add(change + i64::from(path.peak)) > safe
                     || u64::from(instructions) + u64::from(path.instructions) > self.left)
             {
                 break;
@@ -355,15 +354,12 @@ impl Expander {
         self.tables.places[number as usize] = self.tables.known.len() as u32;
         self.tables.known.push(known);
         let Known { block, instructions, values, recipe, added, doors, .. } = known;
-        if let (0, None, Ok(added)) = (values, recipe, i16::try_from(added)) {
+        let peak = doors.map_or(0, |doors| pieces::peak(&self.tables.doors[doors as usize]));
+        if let (0, None, Ok(added), Ok(peak)) = (values, recipe, i16::try_from(added), u16::try_from(peak)) {
             if self.tables.plain.len() <= number as usize {
                 self.tables.plain.resize(number as usize + 1, NOT_PLAIN);
             }
-            self.tables.peaks.resize(self.tables.plain.len(), i64::MIN / 2);
-            if let Some(doors) = doors {
-                self.tables.peaks[number as usize] = pieces::peak(&self.tables.doors[doors as usize]);
-            }
-            self.tables.plain[number as usize] = Plain { block: block.0, instructions, added };
+            self.tables.plain[number as usize] = Plain { block: block.0, instructions, added, peak };
         }
         Some(known)
     }

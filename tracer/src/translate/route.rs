@@ -19,8 +19,8 @@ const SAMPLE_STEP: usize = 61;
 const HOT_SAMPLES: u32 = 64;
 /// Counts for superblocks that need not be counted any more.
 const SETTLED: u32 = u32::MAX;
-/// Routes that have become so long end where another one begins.
-const LONG_ENOUGH: usize = 32;
+/// A route is what most of so many looks agree on, as long as two do.
+const LOOKS: usize = 4;
 
 /// A way through the program's code: the addresses of its instructions, and where it ends.
 #[derive(Debug, PartialEq, Eq)]
@@ -46,15 +46,13 @@ impl Route {
     }
 }
 
-/// What came of looking for a route.
-#[derive(Debug, PartialEq, Eq)]
-enum Sight {
-    /// There is one.
-    Route(Route),
-    /// What follows is not among these records.
-    Unseen,
-    /// The superblock is as good as its route would be.
-    Pointless,
+/// What the records show from the head of a superblock on.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Sight {
+    /// The instructions that were run, and the one that came then.
+    pcs: Vec<u64>,
+    /// How many of them the first record stands for.
+    alone: usize,
 }
 
 /// The routes of a process.
@@ -67,6 +65,8 @@ pub struct Routes {
     by_head: FxHashMap<u64, Rc<Route>>,
     /// How often superblocks were met among the records looked at.
     samples: Vec<u32>,
+    /// What was seen so far from heads that have no route yet.
+    sights: FxHashMap<u64, Vec<Sight>>,
     /// About how many bytes of our memory they take.
     held: u64,
 }
@@ -76,12 +76,12 @@ impl Routes {
     #[must_use]
     pub fn new(at_once: bool) -> Routes {
         let (step, hot) = if at_once { (3, 1) } else { (SAMPLE_STEP, HOT_SAMPLES) };
-        Routes { step, hot, by_head: FxHashMap::default(), samples: Vec::new(), held: 0 }
+        Routes { step, hot, by_head: FxHashMap::default(), samples: Vec::new(), sights: FxHashMap::default(), held: 0 }
     }
 
     /// Forgets all routes.
     pub fn forget_all(&mut self) {
-        (self.by_head, self.samples, self.held) = (FxHashMap::default(), Vec::new(), 0);
+        *self = Routes { step: self.step, hot: self.hot, ..Routes::new(false) };
     }
 
     /// The route from this address on.
@@ -133,15 +133,17 @@ impl Translator {
                 self.routes.settle(path.superblock);
                 continue;
             }
-            let seen = route_of(&words[at..], |word| self.run_by(word), |pc| self.routes.by_head.contains_key(&pc));
-            match seen {
-                Sight::Route(route) => {
-                    self.routes.settle(path.superblock);
-                    self.routes.add(head, route);
-                    self.give_up(head);
-                }
-                Sight::Pointless => self.routes.settle(path.superblock),
-                Sight::Unseen => {}
+            let sight = look_along(&words[at..], |word| self.run_by(word));
+            let sights = self.routes.sights.entry(head).or_default();
+            sights.extend(sight);
+            if sights.len() < LOOKS {
+                continue;
+            }
+            self.routes.settle(path.superblock);
+            let sights = self.routes.sights.remove(&head).unwrap_or_default();
+            if let Some(route) = agreed(&sights) {
+                self.routes.add(head, route);
+                self.give_up(head);
             }
         }
     }
@@ -162,33 +164,46 @@ struct Ran {
     words: usize,
 }
 
-/// The route that the records begin with. `run_by` says what a record stands for, `has_route` at which addresses other routes begin.
-fn route_of(records: &[u32], run_by: impl Fn(u32) -> Option<Ran>, has_route: impl Fn(u64) -> bool) -> Sight {
-    let mut pcs: Vec<u64> = Vec::with_capacity(MAX_HOT_INSTRUCTIONS + 1);
-    let (mut rest, mut alone, mut goes_on) = (records, 0, true);
+/// What the records show from the first on; none when they end too early. `run_by` says what a record stands for.
+fn look_along(records: &[u32], run_by: impl Fn(u32) -> Option<Ran>) -> Option<Sight> {
+    let mut sight = Sight { pcs: Vec::with_capacity(MAX_HOT_INSTRUCTIONS + 1), alone: 0 };
+    let pcs = &mut sight.pcs;
+    let (mut rest, mut goes_on) = (records, true);
     while goes_on && pcs.len() <= MAX_HOT_INSTRUCTIONS {
-        let Some(&word) = rest.first() else { return Sight::Unseen };
-        let Some(ran) = run_by(word) else { break };
-        let Some(&(head, _)) = ran.instructions.first() else { break };
-        if pcs.len() >= LONG_ENOUGH && has_route(head) {
-            pcs.push(head);
-            break;
+        let Some(ran) = run_by(*rest.first()?) else { break };
+        if pcs.is_empty() {
+            sight.alone = ran.instructions.len();
         }
         let left = MAX_HOT_INSTRUCTIONS + 1 - pcs.len();
         for &(pc, kind) in ran.instructions.iter().take(left) {
             pcs.push(pc);
             goes_on = kind != Kind::Syscall;
         }
-        if alone == 0 {
-            alone = ran.instructions.len();
-        }
         rest = rest.get(ran.words..).unwrap_or_default();
+    }
+    Some(sight)
+}
+
+/// The way that most were seen to take, up to where no two take the same, if it is longer than what one record stands for now.
+fn agreed(sights: &[Sight]) -> Option<Route> {
+    let mut together: Vec<&Sight> = sights.iter().filter(|sight| !sight.pcs.is_empty()).collect();
+    let alone = together.iter().map(|sight| sight.alone).max()?;
+    let mut pcs = Vec::with_capacity(MAX_HOT_INSTRUCTIONS + 1);
+    loop {
+        let next = |sight: &Sight| sight.pcs.get(pcs.len()).copied();
+        let voters = |pc: u64| together.iter().filter(|sight| next(sight) == Some(pc)).count();
+        let Some(most) = together.iter().filter_map(|sight| next(sight)).max_by_key(|pc| voters(*pc)) else { break };
+        if voters(most) < 2 {
+            break;
+        }
+        together.retain(|sight| next(sight) == Some(most));
+        pcs.push(most);
     }
     // A loop is left where it begins anew.
     if let Some(last) = pcs.iter().rposition(|pc| *pc == pcs[0]).filter(|&last| last > 0) {
         pcs.truncate(last + 1);
     }
-    if pcs.len() > alone + 1 { Sight::Route(Route(pcs)) } else { Sight::Pointless }
+    (pcs.len() > alone + 1).then_some(Route(pcs))
 }
 
 #[cfg(test)]
@@ -202,39 +217,46 @@ mod tests {
         (word <= 9).then_some(Ran { instructions, words: 1 })
     }
 
-    fn seen(records: &[u32]) -> Sight {
-        route_of(records, four, |head| head == 0x8000)
+    fn look(records: &[u32]) -> Option<Sight> {
+        look_along(records, four)
+    }
+
+    /// The route when each look shows the same.
+    fn seen(records: &[u32]) -> Option<Route> {
+        agreed(&[look(records)?, look(records)?])
     }
 
     #[test]
     fn a_loop_goes_round_as_often_as_there_is_room() {
-        let Sight::Route(route) = seen(&[1, 2, 3].repeat(40)) else { panic!("there is a loop") };
+        let route = seen(&[1, 2, 3].repeat(40)).unwrap();
         assert_eq!((route.len(), route.pc(route.len())), (MAX_HOT_INSTRUCTIONS / 12 * 12, Some(0x1000)));
         assert_eq!((route.pc(4), route.pc(12), route.pc(route.len() + 1)), (Some(0x2000), Some(0x1000), None));
     }
 
     #[test]
-    fn where_records_end_too_early_it_is_looked_for_again() {
-        assert_eq!(seen(&[1, 2, 3]), Sight::Unseen);
-    }
-
-    #[test]
-    fn a_long_route_ends_where_another_begins() {
-        let Sight::Route(route) = seen(&[1, 8, 2, 3, 4, 5, 6, 7, 8, 1]) else { panic!("there is a way") };
-        assert_eq!((route.len(), route.pc(route.len())), (32, Some(0x8000)));
+    fn where_records_end_too_early_nothing_is_seen() {
+        assert_eq!(look(&[1, 2, 3]), None);
     }
 
     #[test]
     fn what_is_no_path_ends_it() {
-        let Sight::Route(route) = seen(&[1, 2, 77, 3]) else { panic!("there are two paths") };
+        let route = seen(&[1, 2, 77, 3]).unwrap();
         assert_eq!((route.len(), route.pc(7)), (7, Some(0x2003)));
-        assert_eq!(seen(&[1, 77, 3]), Sight::Pointless);
-        assert_eq!(seen(&[77, 1]), Sight::Pointless);
+        assert_eq!(seen(&[1, 77, 3]), None);
+        assert_eq!(seen(&[77, 1]), None);
     }
 
     #[test]
     fn system_calls_are_not_gone_through() {
-        let Sight::Route(route) = seen(&[1, 9, 1, 2]) else { panic!("there are two paths") };
+        let route = seen(&[1, 9, 1, 2]).unwrap();
         assert_eq!(route.pc(route.len()), Some(0x9003));
+    }
+
+    #[test]
+    fn most_say_where_it_goes_and_it_ends_where_no_two_agree() {
+        let sights = [[1, 2, 3, 4, 77], [1, 5, 3, 4, 77], [1, 2, 3, 6, 77], [1, 2, 7, 4, 77]];
+        let route = agreed(&sights.map(|records| look(&records).unwrap())).unwrap();
+        let ends: Vec<u64> = (0..).map_while(|i| route.pc(i)).collect();
+        assert_eq!((ends.len(), ends[4], ends[11]), (12, 0x2000, 0x3003));
     }
 }

@@ -43,9 +43,9 @@ pub fn doors(instructions: &[Instruction]) -> Vec<Door> {
     doors
 }
 
-/// The most that the doors of a path without recorded stack pointers add to the stack pointer.
+/// The most that is added to the stack pointer at a door of a path without recorded stack pointers.
 pub fn peak(doors: &[Door]) -> i64 {
-    doors.iter().map(|door| door.added).max().unwrap_or(i64::MIN / 2)
+    doors.iter().map(|door| door.added).max().unwrap_or(0).max(0)
 }
 
 impl Expander {
