@@ -47,7 +47,7 @@ impl Route {
 }
 
 /// What the records show from the head of a superblock on.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Sight {
     /// The instructions that were run, and the one that came then.
     pcs: Vec<u64>,

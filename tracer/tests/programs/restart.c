@@ -28,13 +28,15 @@ int main(void) {
     ssize_t n = read(ends[0], &c, 1);
     timer(0, 0, 0);
     printf("read %zd %c after %d\n", n, c, (int)count);
-    timer(0, 200, 0);
+    timer(0, 200, 200); /* again and again: on a busy machine one may come before the read */
     n = read(ends[0], &c, 1);
+    timer(0, 0, 0);
     printf("read %zd %s\n", n, strerror(errno));
     timer(0, 200, 0);
     printf("left to sleep: %s\n", sleep(20) > 15 ? "most" : "little");
     sigset_t all_but;
     sigfillset(&all_but);
+    sigprocmask(SIG_BLOCK, &all_but, 0);
     sigdelset(&all_but, SIGALRM);
     timer(0, 200, 0);
     sigsuspend(&all_but);
