@@ -171,17 +171,21 @@ fn check(path: &Path, depth: u32) -> Result<()> {
         Class::OtherMachine => return Err(unsupported("it is a program for another processor: build it for x86-64")),
         Class::NotElf => return Err(unsupported("it is neither an ELF program nor a script with a #! line")),
     }
-    let gains = metadata.permissions().mode();
-    let root = nix::unistd::geteuid().is_root();
-    let changes_user = gains & libc::S_ISUID != 0 && metadata.uid() != nix::unistd::geteuid().as_raw();
-    let changes_group = gains & libc::S_ISGID != 0 && metadata.gid() != nix::unistd::getegid().as_raw();
-    if !root && (changes_user || changes_group) {
+    if !nix::unistd::geteuid().is_root() && changes_user(&metadata) {
         return Err(unsupported(
             "it is a set-user-id program, which the kernel runs without its privileges when traced: run as root, or use a \
              copy without that permission bit",
         ));
     }
     Ok(())
+}
+
+/// Whether who runs this file gets another user or group.
+pub fn changes_user(metadata: &fs::Metadata) -> bool {
+    let gains = metadata.permissions().mode();
+    let user = gains & libc::S_ISUID != 0 && metadata.uid() != nix::unistd::geteuid().as_raw();
+    let group = gains & libc::S_ISGID != 0 && metadata.gid() != nix::unistd::getegid().as_raw();
+    user || group
 }
 
 fn script_interpreter(start: &[u8]) -> Option<PathBuf> {

@@ -21,7 +21,7 @@ use crate::limit::Limit;
 use crate::ptrace::{self, Tid};
 
 /// The code segment of 64-bit programs.
-const CODE_64: u64 = 0x33;
+pub const CODE_64: u64 = 0x33;
 /// The longest record fits into it: a path of [`MAX_HOT_INSTRUCTIONS`], of which few have more than one value, and none more than three.
 const LEAST_ROOM: u64 = 8 << 10;
 const _: () = assert!(MAX_HOT_INSTRUCTIONS as u64 * 3 * 8 < LEAST_ROOM);
@@ -194,7 +194,7 @@ impl Session<'_> {
     }
 
     /// A thread is gone, or has become another program: its slot is free.
-    fn forget_thread(&mut self, tid: Tid) -> Option<Thread> {
+    pub(super) fn forget_thread(&mut self, tid: Tid) -> Option<Thread> {
         let thread = self.threads.remove(&tid)?;
         if let Some(space) = self.processes.space_mut(thread.space) {
             space.translator.space.give_slot_back(thread.slot);

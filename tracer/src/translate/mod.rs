@@ -11,7 +11,7 @@
 //! - `forward` does the rest of an expansion for a thread that was killed in it.
 //! - `processes`: the memory of each process with its translations. `forks`: processes that the program makes.
 //! - `stops`, `syscalls`, `signals`, `lifecycle`: what each stop means. `renewal`: all translations are thrown away when they take too
-//!   much memory. `gates`: recording begins and ends. `values`: what is recorded beside the path, for memory addresses. `expand`: from records to the trace.
+//!   much memory. `gates`: recording begins and ends. `untraceable`: a process goes on by itself. `values`: what is recorded beside the path, for memory addresses. `expand`: from records to the trace.
 
 mod assembler;
 mod builder;
@@ -43,6 +43,7 @@ mod syscalls;
 mod tables;
 mod thread;
 mod translator;
+mod untraceable;
 mod values;
 
 use std::collections::VecDeque;

@@ -7,7 +7,7 @@ use super::route::Route;
 use super::superblock::{Draft, Link, Trap};
 
 /// System calls that we look at before they are made, or make for the program, since they change what we have to know of.
-pub const TAKEN_SYSCALLS: [i64; 15] = [
+pub const TAKEN_SYSCALLS: [i64; 20] = [
     libc::SYS_mmap,
     libc::SYS_mprotect,
     libc::SYS_munmap,
@@ -23,6 +23,11 @@ pub const TAKEN_SYSCALLS: [i64; 15] = [
     libc::SYS_vfork,
     libc::SYS_clone,
     libc::SYS_clone3,
+    libc::SYS_execve,
+    libc::SYS_execveat,
+    libc::SYS_prctl,
+    libc::SYS_seccomp,
+    libc::SYS_ptrace,
 ];
 
 /// What the translator asks about the program.

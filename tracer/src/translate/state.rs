@@ -6,6 +6,7 @@ use super::Session;
 use super::expansions::SYSCALL_LEN;
 use super::forward;
 use super::layout::{record, slot};
+use super::lifecycle::CODE_64;
 use super::processes::{AddressSpace, running};
 use super::remote::{self, Lost, Result};
 use super::space::Landing;
@@ -284,6 +285,11 @@ impl Session<'_> {
         remote::step_quietly(tid)?;
         let after = ptrace::registers(tid)?;
         let own_trap = ptrace::signal_info(tid)?.code() == super::stops::RAISED_BY_KERNEL;
+        if after.cs != CODE_64 {
+            // It makes that jump again, by itself.
+            ptrace::set_registers(tid, registers)?;
+            return self.go_on_untraced(tid, registers, "it runs 32-bit code");
+        }
         let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid) else {
             return Err(Lost::Gone);
         };

@@ -118,7 +118,7 @@ impl Session<'_> {
                 if translator.can_run_now(pc) {
                     self.run_at(tid, &registers)?;
                     self.resume(tid, 0);
-                } else {
+                } else if !self.is_old_call(tid, &registers)? {
                     self.run_natively(tid, &registers)?;
                 }
             }

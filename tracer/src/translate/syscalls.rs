@@ -14,6 +14,8 @@ use crate::ptrace::{self, Address, Registers, Tid};
 const ARCH_SET_GS: u64 = 0x1001;
 const ARCH_SET_FS: u64 = 0x1002;
 const ARCH_GET_GS: u64 = 0x1004;
+const ARCH_SHSTK_FIRST: u64 = 0x5001;
+const ARCH_SHSTK_LAST: u64 = 0x5005;
 
 /// The flag of actions: the signal is not blocked while its handler runs.
 pub const SA_NODEFER: u64 = 0x4000_0000;
@@ -40,11 +42,15 @@ impl Session<'_> {
     /// The thread stands behind a recorded `syscall` instruction that has not been executed. `registers` are the program's.
     pub(super) fn syscall(&mut self, tid: Tid, registers: &Registers, next: u64) -> Result<()> {
         let number = registers.rax.cast_signed();
-        if number == libc::SYS_rt_sigreturn {
-            return self.signal_return(tid, registers);
-        }
-        if [libc::SYS_fork, libc::SYS_vfork, libc::SYS_clone, libc::SYS_clone3].contains(&number) {
-            return self.make_child(tid, registers, next);
+        match number {
+            libc::SYS_rt_sigreturn => return self.signal_return(tid, registers),
+            libc::SYS_fork | libc::SYS_vfork | libc::SYS_clone | libc::SYS_clone3 => {
+                return self.make_child(tid, registers, next);
+            }
+            libc::SYS_execve | libc::SYS_execveat | libc::SYS_prctl | libc::SYS_seccomp => {
+                return self.call_if_traceable(tid, registers, next);
+            }
+            _ => {}
         }
         let arguments = [registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9];
         let mut after = *registers;
@@ -61,6 +67,9 @@ impl Session<'_> {
             }
             _ => self.call(tid, number, arguments)?,
         };
+        if number == libc::SYS_ptrace {
+            self.has_traced(arguments[0], result);
+        }
         self.memory_call(tid, number, arguments, result)?;
         after.rax = result.cast_unsigned();
         after.rcx = next;
@@ -93,6 +102,8 @@ impl Session<'_> {
                     return Ok(error(libc::EFAULT));
                 }
             }
+            // Shadow stacks are none of ours: as on processors that do not have them.
+            ARCH_SHSTK_FIRST..=ARCH_SHSTK_LAST => return Ok(error(libc::EINVAL)),
             _ => return self.call(tid, libc::SYS_arch_prctl, arguments),
         }
         Ok(0)

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::support::{compile, place, record, record_command};
+use crate::support::{Recorded, compile, place, record, record_command};
 
 fn refusal(program: &Path) -> String {
     let recorded = record("", program, &[]);
@@ -65,4 +65,103 @@ fn a_recorder_that_is_traced_itself_still_records_or_says_why_not() {
     let text = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(125), "{text}");
     assert!(text.contains("being traced"), "{text}");
+}
+
+/// Records a program that cannot be recorded to its end: it does what it does natively, and the outcome says why there is no more.
+fn goes_on_by_itself(program: &Path, arguments: &[&str], reason: &str) -> Recorded {
+    let native = Command::new(program).args(arguments).output().unwrap();
+    let recorded = record("engine=translate", program, arguments);
+    assert_eq!(recorded.output.status.code(), native.status.code(), "{}", recorded.outcome);
+    assert_eq!(recorded.stdout(), String::from_utf8_lossy(&native.stdout));
+    assert!(recorded.outcome.contains(reason), "{}", recorded.outcome);
+    recorded.trace();
+    recorded
+}
+
+#[test]
+fn a_program_that_restricts_its_system_calls_goes_on_by_itself() {
+    let program = compile("seccomp.c", &[]);
+    for mode in ["filter", "strict"] {
+        goes_on_by_itself(&program, &[mode], "seccomp): it goes on by itself");
+    }
+    let asked = goes_on_by_itself(&program, &["ask"], "stopped_early: None");
+    assert_eq!(asked.output.status.code(), Some(11));
+}
+
+#[test]
+fn a_program_of_several_threads_that_restricts_its_system_calls_is_ended() {
+    let recorded = record("engine=translate", &compile("seccomp.c", &[]), &["threads"]);
+    assert_eq!(recorded.output.status.code(), Some(137), "{}", recorded.outcome);
+    assert!(recorded.outcome.contains("seccomp), which a program of several threads cannot"), "{}", recorded.outcome);
+    assert!(recorded.outcome.contains("--engine step"));
+    recorded.trace();
+}
+
+#[test]
+fn a_child_that_restricts_its_system_calls_goes_on_by_itself_while_its_maker_is_recorded() {
+    let program = compile("seccomp.c", &[]);
+    let script = format!("{} filter; echo $?", program.display());
+    let recorded = record("engine=translate follow-forks", Path::new("sh"), &["-c", &script]);
+    assert_eq!(recorded.stdout(), "filtered\n45\n", "{}", recorded.outcome);
+    assert!(recorded.outcome.contains("recorded no further: it restricts"), "{}", recorded.outcome);
+    assert!(recorded.outcome.contains("stopped_early: None"), "{}", recorded.outcome);
+    recorded.trace();
+}
+
+#[test]
+fn a_program_that_runs_32_bit_code_goes_on_by_itself() {
+    let program = compile("code32.S", &["-no-pie"]);
+    if Command::new(&program).arg("old").status().unwrap().code() != Some(42) {
+        eprintln!("this kernel has no 32-bit system calls: not tested");
+        return;
+    }
+    goes_on_by_itself(&program, &[], "it runs 32-bit code: it goes on by itself");
+    goes_on_by_itself(&program, &["old"], "it makes a 32-bit system call: it goes on by itself");
+}
+
+#[test]
+fn a_program_may_trace_its_children_unless_they_are_recorded() {
+    let program = compile("tracer.c", &[]);
+    goes_on_by_itself(&program, &[], "warnings: []");
+    let recorded = record("engine=translate follow-forks", &program, &[]);
+    assert_eq!(recorded.stdout(), "0 stops, status 77\n");
+    assert!(recorded.outcome.contains("record without --follow-forks"), "{}", recorded.outcome);
+    recorded.trace();
+}
+
+#[test]
+fn a_program_that_becomes_a_set_user_id_program_keeps_its_privileges() {
+    use std::os::unix::fs::PermissionsExt;
+    if !nix::unistd::geteuid().is_root() || Command::new("setpriv").arg("--version").output().is_err() {
+        eprintln!("only root can make set-user-id programs of others: not tested");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let within = |name: &str| folder.path().join(name);
+    let everybody = |path: &Path, mode| std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+    std::fs::copy(compile("privileged.c", &[]), within("plain")).unwrap();
+    std::fs::copy(within("plain"), within("root")).unwrap();
+    std::fs::copy(crate::support::recorder(), within("record")).unwrap();
+    everybody(folder.path(), 0o777);
+    everybody(&within("root"), 0o4755);
+    let run = |words: &[&str], outcome: &str| {
+        let user = ["--reuid=65534", "--regid=65534", "--clear-groups", "--"];
+        let mut command = Command::new("setpriv");
+        command.args(user).args(words).current_dir(&folder).env("RECORD_OUTCOME", within(outcome));
+        command.env("RECORD_OPTIONS", "engine=translate follow-forks");
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    };
+    let privileged = "user 0, for 65534\n";
+    if run(&["./plain", "./root"], "none") != privileged {
+        eprintln!("set-user-id programs get no privileges here: not tested");
+        return;
+    }
+    for (words, reason) in [
+        (&["./record", "trace", "./plain", "./root"][..], "set-user-id program, which the kernel runs without"),
+        (&["./record", "trace", "./plain", "./root", "child"], "recorded no further: it starts a set-user-id"),
+    ] {
+        assert_eq!(run(words, "outcome"), privileged);
+        let outcome = std::fs::read_to_string(within("outcome")).unwrap();
+        assert!(outcome.contains(reason), "{outcome}");
+    }
 }

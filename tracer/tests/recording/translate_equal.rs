@@ -135,6 +135,11 @@ fn a_program_that_becomes_another() {
 }
 
 #[test]
+fn a_program_that_sets_the_base_of_gs() {
+    assert_equal_with("follow-forks", &compile("segments.c", &[]), &[]);
+}
+
+#[test]
 fn a_program_that_forks() {
     assert_equal(&compile("fork_exec.c", &[]), &[]);
 }
