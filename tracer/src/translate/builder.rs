@@ -14,7 +14,7 @@ use super::plan::{Plan, Source, Translation};
 use super::rewrite;
 use super::superblock::{Borrowed, Link, Mark, Trap};
 use super::values::{Value, Values};
-use crate::decode::InstructionDecoder;
+use crate::decode::{InstructionDecoder, MAX_LENGTH};
 
 /// Superblocks with more bytes of code for each instruction allowed than this are ended.
 const MAX_BYTES_EACH: usize = 100;
@@ -22,6 +22,9 @@ const MAX_BYTES_EACH: usize = 100;
 /// Superblocks that follow no route end behind so many branches: what comes then runs seldom, and is translated from the sides of the
 /// branches as well. Of what is translated until `true` ends, this leaves 42% of the instructions, in as many superblocks.
 const MOST_BRANCHES: usize = 3;
+
+/// So many bytes of code are read at once.
+const ROW: usize = 128;
 
 /// A translation under construction.
 pub struct Builder<'a, S: Source> {
@@ -172,33 +175,45 @@ impl<'a, S: Source> Builder<'a, S> {
     }
 
     fn follow(&mut self) {
-        let mut pc = self.plan.head;
-        let mut transferred = false;
-        loop {
-            let first = self.executed() == 0;
-            let full = self.executed() >= self.plan.limit
-                || self.hot.bytes.len() > MAX_BYTES_EACH * self.plan.limit
-                || self.plan.route.is_none() && self.out.paths.len() >= MOST_BRANCHES;
-            // What was seen to run here may be gone.
-            let strayed = self.expected_next().is_some_and(|expected| expected != pc);
-            let gate = !first && self.source.gate(pc).is_some();
-            if full || strayed || gate || transferred && self.source.hook(pc).is_some() {
+        let mut next = Some((self.plan.head, false));
+        while let Some((pc, transferred)) = next {
+            if self.ends_before(pc, transferred) {
                 return self.leave_to(pc, true);
             }
-            let mut bytes = [0; 16];
-            let available = self.source.fetch(pc, &mut bytes);
-            let mut decoder = Decoder::with_ip(64, &bytes[..available], pc, DecoderOptions::NONE);
+            next = self.follow_row(pc);
+        }
+    }
+
+    /// Whether the superblock ends before the instruction at `pc`.
+    fn ends_before(&mut self, pc: u64, transferred: bool) -> bool {
+        let full = self.executed() >= self.plan.limit
+            || self.hot.bytes.len() > MAX_BYTES_EACH * self.plan.limit
+            || self.plan.route.is_none() && self.out.paths.len() >= MOST_BRANCHES;
+        // What was seen to run here may be gone.
+        let strayed = self.expected_next().is_some_and(|expected| expected != pc);
+        let gate = self.executed() > 0 && self.source.gate(pc).is_some();
+        full || strayed || gate || transferred && self.source.hook(pc).is_some()
+    }
+
+    /// Translates instructions that lie in a row, as many as are read at once. Returns where the superblock goes on, if it does, and whether control
+    /// is transferred there.
+    fn follow_row(&mut self, mut pc: u64) -> Option<(u64, bool)> {
+        let mut row = [0; ROW];
+        let available = self.source.fetch(pc, &mut row);
+        let mut decoder = Decoder::with_ip(64, &row[..available], pc, DecoderOptions::NONE);
+        loop {
+            let start = decoder.position();
             let instruction = decoder.decode();
             if available == 0 || runs_outside(&instruction) {
-                if !first {
-                    return self.leave_to(pc, false);
-                }
-                self.note_page(pc);
-                self.mark_for(0, Borrowed::Nothing);
-                return self.trap(Trap::Native(pc));
+                self.end_before_outside(pc);
+                return None;
             }
-            let offsets = decoder.get_constant_offsets(&instruction);
-            let length = instruction.len();
+            let relative = instruction.is_ip_rel_memory_operand();
+            let offsets =
+                if relative { decoder.get_constant_offsets(&instruction) } else { ConstantOffsets::default() };
+            let mut code = [0; MAX_LENGTH];
+            let code = &mut code[..instruction.len()];
+            code.copy_from_slice(&row[start..decoder.position()]);
             self.note_page(pc);
             self.note_page(instruction.next_ip() - 1);
             let mut described = self.decoder.describe(&instruction);
@@ -206,20 +221,34 @@ impl<'a, S: Source> Builder<'a, S> {
                 described.memory = self.record_operands(&instruction, described.sp);
             }
             self.out.superblock.instructions.push(described);
-            self.out.superblock.code.extend_from_slice(&bytes[..length]);
-            transferred = described.kind.transfers_control();
-            let next = self.translate(&instruction, &offsets, &mut bytes[..length]);
+            self.out.superblock.code.extend_from_slice(code);
+            let transferred = described.kind.transfers_control();
+            let next = self.translate(&instruction, &offsets, code);
             if described.sp == SpEffect::Recorded {
                 self.take_r11();
                 let number = self.values.record_stack_pointer();
                 self.hot.record_value(number, register::RSP);
             }
             self.values.ran();
-            match next {
-                Some(next) => pc = next,
-                None => return,
+            pc = next?;
+            if pc != decoder.ip() || decoder.position() + MAX_LENGTH > available {
+                return Some((pc, transferred));
+            }
+            if self.ends_before(pc, transferred) {
+                self.leave_to(pc, true);
+                return None;
             }
         }
+    }
+
+    /// The end: the instruction at `pc` does not run in the cache.
+    fn end_before_outside(&mut self, pc: u64) {
+        if self.executed() > 0 {
+            return self.leave_to(pc, false);
+        }
+        self.note_page(pc);
+        self.mark_for(0, Borrowed::Nothing);
+        self.trap(Trap::Native(pc));
     }
 
     /// Records what the addresses of the instruction's memory operands follow from. Returns how many addresses it has.

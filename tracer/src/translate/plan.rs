@@ -32,8 +32,8 @@ pub const TAKEN_SYSCALLS: [i64; 20] = [
 
 /// What the translator asks about the program.
 pub trait Source {
-    /// The bytes at this address: 15 or more, or as many as can be executed.
-    fn fetch(&mut self, pc: u64, bytes: &mut [u8; 16]) -> usize;
+    /// The bytes at this address: 15 or more, or as many as can be executed. No more pages are read than that takes.
+    fn fetch(&mut self, pc: u64, bytes: &mut [u8]) -> usize;
     /// The hook of the function that starts here.
     fn hook(&mut self, pc: u64) -> Option<Hook>;
     /// Whether the recording may begin or end before the instruction at this address, and if so, whether it does so the next time.

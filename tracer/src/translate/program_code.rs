@@ -12,6 +12,7 @@ use super::gates::Gates;
 use super::layout::PAGE;
 use super::plan::{Hook, Source};
 use super::remote;
+use crate::decode::MAX_LENGTH;
 use crate::modules::{ModuleMap, Region, regions};
 use crate::ptrace::{self, Address, Tid};
 use crate::sync_functions::{Argument, Role};
@@ -250,21 +251,21 @@ impl ProgramCode {
 }
 
 impl Source for ProgramCode {
-    fn fetch(&mut self, pc: u64, bytes: &mut [u8; 16]) -> usize {
+    fn fetch(&mut self, pc: u64, bytes: &mut [u8]) -> usize {
         let (page, offset) = (pc & !(PAGE - 1), (pc & (PAGE - 1)) as usize);
         let first = bytes.len().min(PAGE as usize - offset);
         match self.page(page) {
             Some(contents) => bytes[..first].copy_from_slice(&contents[offset..offset + first]),
             None => return 0,
         }
-        if first == bytes.len() {
+        let wanted = bytes.len().min(MAX_LENGTH);
+        if first >= wanted {
             return first;
         }
         match self.page(page.wrapping_add(PAGE)) {
             Some(contents) => {
-                let rest = bytes.len() - first;
-                bytes[first..].copy_from_slice(&contents[..rest]);
-                bytes.len()
+                bytes[first..wanted].copy_from_slice(&contents[..wanted - first]);
+                wanted
             }
             None => first,
         }

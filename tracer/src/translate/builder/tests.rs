@@ -11,9 +11,9 @@ use crate::translate::route::Route;
 struct Code(Vec<u8>, Option<u64>);
 
 impl Source for Code {
-    fn fetch(&mut self, pc: u64, bytes: &mut [u8; 16]) -> usize {
+    fn fetch(&mut self, pc: u64, bytes: &mut [u8]) -> usize {
         let Some(rest) = self.0.get((pc - 0x1000) as usize..) else { return 0 };
-        let length = rest.len().min(16);
+        let length = rest.len().min(bytes.len());
         bytes[..length].copy_from_slice(&rest[..length]);
         length
     }
@@ -158,4 +158,16 @@ fn a_route_through_code_that_has_changed_is_left() {
     let code = [0xff, 0xc0, 0xff, 0xc8, 0xc3];
     let (built, _) = translated_along(&code, &Route::through(&[0x1000, 0x1003, 0x1004, 0x1005]));
     assert_eq!((built.paths, built.links[0].target), (vec![1], 0x1002));
+}
+
+#[test]
+fn code_is_longer_than_what_is_read_at_once() {
+    // add eax, n, 60 times; ret
+    let mut code: Vec<u8> = (0..60).flat_map(|n| [0x83, 0xc0, n]).collect();
+    code.push(0xc3);
+    assert!(code.len() > ROW);
+    let (built, hot) = translated(&code);
+    assert_eq!(hot[..60], [Add; 60]);
+    assert_eq!(built.superblock.code, code);
+    assert!(built.superblock.instructions.iter().zip(0..60).all(|(i, n)| i.pc.0 == 0x1000 + 3 * n));
 }
