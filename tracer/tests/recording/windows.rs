@@ -50,12 +50,21 @@ fn part(whole: &[Step], mut inside: impl FnMut(u64, u64) -> bool) -> Vec<&Step> 
 /// Asserts that the one thread of the program has the same stream by each engine under this window, and that its instructions are those
 /// expected of the whole recording. Returns the events of the stream.
 fn assert_part(program: &Path, window: &str, expected: impl Fn(&Trace, &[Step]) -> Vec<Step>) -> Vec<Step> {
-    let (_, whole) = recorded("engine=step memory", program, &[]);
+    assert_part_with(program, &[], window, expected)
+}
+
+fn assert_part_with(
+    program: &Path,
+    arguments: &[&str],
+    window: &str,
+    expected: impl Fn(&Trace, &[Step]) -> Vec<Step>,
+) -> Vec<Step> {
+    let (_, whole) = recorded("engine=step memory", program, arguments);
     let expected = expected(&whole, &steps(&whole, ThreadId(0)));
     assert!(expected.len() > 20 && (expected.len() as u64) < whole.instructions(), "{window}: a part");
     let mut judge: Option<Vec<Step>> = None;
     for engine in ENGINES {
-        let (_, trace) = recorded(&format!("{engine} memory {window}"), program, &[]);
+        let (_, trace) = recorded(&format!("{engine} memory {window}"), program, arguments);
         assert_eq!(trace.instructions(), expected.len() as u64, "{engine} {window}");
         let found = steps(&trace, ThreadId(0));
         if let Some(at) = instructions(&found).iter().zip(&expected).position(|(a, b)| *a != b) {
@@ -257,10 +266,27 @@ fn the_limit_counts_what_is_recorded() {
     assert!(limited + 5000 < all, "behind the limit markers stop nobody: {limited} and {all}");
 }
 
-/// A run of FFT's first thread, from its first to its last instruction in a window.
+fn fft_program() -> PathBuf {
+    compile("../../../workloads/fft/fft.c", &[WORKLOADS, "-lm"])
+}
+
 fn fft(options: &str) -> (Recorded, Trace) {
-    let program = compile("../../../workloads/fft/fft.c", &[WORKLOADS, "-lm"]);
-    recorded(options, &program, &["-p", "4", "-m", "10"])
+    recorded(options, &fft_program(), &["-p", "4", "-m", "10"])
+}
+
+#[test]
+fn the_middle_of_a_transform_is_that_part_of_the_whole() {
+    let events =
+        assert_part_with(&fft_program(), &["-p", "1", "-m", "6"], "start=transform stop=transform", |trace, whole| {
+            in_calls(trace, whole, "transform")
+        });
+    assert_eq!(count(&events, "Gap"), 2, "before its call, and behind");
+    assert_part_with(
+        &fft_program(),
+        &["-p", "1", "-m", "6"],
+        "start=transform_row stop=transform_row",
+        |trace, whole| in_calls(trace, whole, "transform_row"),
+    );
 }
 
 #[test]
