@@ -25,16 +25,15 @@ mod sync_stack;
 use heuristics::SegmentTable;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
-use trace_format::{Pc, Seq, Trace};
+use trace_format::{Pc, Trace};
 
 use self::blocks::BlockFacts;
 use self::code_filter::Classifier;
-use self::lane_state::Counts;
 use self::locks::LockTable;
 use self::meetings::Meetings;
 use self::plan::Plan;
 use self::region::Choice;
-use self::stream::ThreadReader;
+use self::stream::{Counted, ThreadReader};
 use self::survey::ThreadSurvey;
 use crate::{Error, LaneOrigin, LaneStream, LockId, Result};
 
@@ -76,7 +75,8 @@ impl View {
             has_memory: trace.meta().memory,
         };
         let counted = count(trace, &plan)?;
-        let (lanes, summary) = take_lanes(trace, &choice, &counted, verbatim);
+        let (lanes, mut summary) = take_lanes(trace, &choice, &counted, verbatim);
+        summary.beginnings = beginnings(trace, &plan, &counted);
         if lanes.is_empty() {
             return Err(nothing_left(options, &summary));
         }
@@ -147,21 +147,25 @@ fn lock_table(threads: &[ThreadSurvey]) -> LockTable {
     LockTable::new(found)
 }
 
-/// Per thread: what becomes of its instructions, and when it came to the region.
-fn count(trace: &Trace, plan: &Plan) -> Result<Vec<(Counts, Option<Seq>)>> {
+/// What becomes of each thread.
+fn count(trace: &Trace, plan: &Plan) -> Result<Vec<Counted>> {
     trace.threads().par_iter().map(|t| ThreadReader::new(trace, plan, t.id).count()).collect()
 }
 
+/// At how many places the lanes of a recorded part begin. All lanes of a whole recording begin where their region does, or differ since their threads do.
+fn beginnings(trace: &Trace, plan: &Plan, counted: &[Counted]) -> usize {
+    if trace.meta().window.is_none() {
+        return 0;
+    }
+    let first = counted.iter().filter_map(|thread| Some(plan.table[thread.begins_with?].start()));
+    first.collect::<FxHashSet<Pc>>().len()
+}
+
 /// The threads that something is kept of are the lanes.
-fn take_lanes(
-    trace: &Trace,
-    choice: &Choice,
-    counted: &[(Counts, Option<Seq>)],
-    verbatim: bool,
-) -> (Vec<LaneOrigin>, Summary) {
+fn take_lanes(trace: &Trace, choice: &Choice, counted: &[Counted], verbatim: bool) -> (Vec<LaneOrigin>, Summary) {
     let mut lanes = Vec::new();
     let mut summary = Summary { threads: trace.threads().len(), region: choice.words.clone(), ..Summary::default() };
-    for (i, (thread, (counts, first))) in trace.threads().iter().zip(counted).enumerate() {
+    for (i, (thread, Counted { counts, first, .. })) in trace.threads().iter().zip(counted).enumerate() {
         summary.instructions += thread.instructions;
         summary.kept += counts.kept;
         summary.outside_region += counts.outside_region;

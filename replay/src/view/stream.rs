@@ -1,6 +1,7 @@
 //! A lane's stream, made from its thread's stream as it is read.
 
-use trace_format::{Item, ThreadId, ThreadStream, Trace};
+use heuristics::SegmentId;
+use trace_format::{Item, Seq, ThreadId, ThreadStream, Trace};
 
 use super::lane_state::{Counts, LaneState};
 use super::plan::Plan;
@@ -9,6 +10,16 @@ use crate::{Batch, LaneStream, Result};
 /// A batch ends with the first block after this many codes where it may: large enough that starting a batch costs
 /// nothing beside filling it, small enough (64 KiB of codes) that the batches of a warp stay in the caches.
 const BATCH_CODES: usize = 16 << 10;
+
+/// What becomes of a thread.
+pub(super) struct Counted {
+    /// Of its instructions.
+    pub counts: Counts,
+    /// When it came to the region; none: never.
+    pub first: Option<Seq>,
+    /// The first segment that is kept of it.
+    pub begins_with: Option<SegmentId>,
+}
 
 /// Reads a thread as a lane.
 pub(super) struct ThreadReader<'a> {
@@ -22,11 +33,12 @@ impl<'a> ThreadReader<'a> {
         ThreadReader { source: trace.stream(thread), state: LaneState::new(plan, thread.index()), ended: false }
     }
 
-    /// Reads to the end, for the counts and the moment when the thread came to the region (none: never).
-    pub fn count(mut self) -> Result<(Counts, Option<trace_format::Seq>)> {
+    /// Reads to the end, to see what becomes of the thread.
+    pub fn count(mut self) -> Result<Counted> {
         let mut batch = Batch::default();
         while self.next_batch(&mut batch)? {}
-        Ok((self.state.counts(), self.state.first()))
+        let state = self.state;
+        Ok(Counted { counts: state.counts(), first: state.first(), begins_with: state.begins_with() })
     }
 }
 

@@ -37,6 +37,8 @@ pub struct Summary {
     pub critical: u64,
     /// Instructions of spin-waiting.
     pub spin: u64,
+    /// At how many places in the code the lanes begin, where only a part of the run was recorded; else 0.
+    pub beginnings: usize,
     /// The threads that are no lanes.
     pub left_out: Vec<LeftOut>,
 }
@@ -69,6 +71,9 @@ impl fmt::Display for Summary {
             f.write_str(if i == 0 { "; left out: " } else { ", " })?;
             let s = if left.threads.len() == 1 { "" } else { "s" };
             write!(f, "thread{s} {} ({})", ranges(&left.threads), left.reason)?;
+        }
+        if self.beginnings > 1 {
+            write!(f, "; lanes begin at {} places, where the recording found them", self.beginnings)?;
         }
         Ok(())
     }

@@ -34,6 +34,21 @@ fn a_recording_that_begins_inside_the_start_routine_has_its_lanes() {
 }
 
 #[test]
+fn lanes_that_the_recording_found_at_different_places_are_told_of() {
+    let line = |begins: [u64; 2]| {
+        let mut made = Recording::of_run(&Meta { window: Some("calls of f".into()), ..Meta::default() });
+        for (thread, at) in (0..2).zip(begins) {
+            made.start(thread);
+            gap(&mut made, thread).enter(thread, ThreadBody, SLAVE);
+            go_on(&mut made, thread, 0).run(thread, &[plain(SLAVE + at), branch(SLAVE + at + 1)]).end(thread);
+        }
+        made.view(&options("auto", "all", "serialize")).unwrap().summary().to_string()
+    };
+    assert!(line([0, 8]).ends_with("; lanes begin at 2 places, where the recording found them"), "{}", line([0, 8]));
+    assert!(line([8, 8]).ends_with("kept"), "{}", line([8, 8]));
+}
+
+#[test]
 fn a_lock_that_was_taken_outside_is_held_inside() {
     let mut made = Recording::new();
     made.start(0);

@@ -112,6 +112,8 @@ pub(super) struct LaneState<'a> {
     counts: Counts,
     now: Seq,
     first: Option<Seq>,
+    /// The first segment that was kept.
+    begins_with: Option<SegmentId>,
 }
 
 impl<'a> LaneState<'a> {
@@ -140,6 +142,7 @@ impl<'a> LaneState<'a> {
             counts: Counts::default(),
             now: Seq(0),
             first: None,
+            begins_with: None,
         }
     }
 
@@ -151,6 +154,11 @@ impl<'a> LaneState<'a> {
     /// When the thread came to the region first; none while it has not.
     pub fn first(&self) -> Option<Seq> {
         self.first
+    }
+
+    /// The first segment that was kept; none while none was.
+    pub fn begins_with(&self) -> Option<SegmentId> {
+        self.begins_with
     }
 
     /// Whether a batch may end here: no control waits for its segment, and nothing in the batch can still change.
@@ -288,7 +296,7 @@ impl<'a> LaneState<'a> {
         match self.reason(id) {
             None => {
                 if self.fresh {
-                    self.begin_stream(batch);
+                    self.begin_stream(id, batch);
                 }
                 self.resolve(true, batch);
                 self.correct(batch);
@@ -342,8 +350,9 @@ impl<'a> LaneState<'a> {
     }
 
     /// The first instruction of an extent is kept: it is at level 1 and its stack pointer counts as 0.
-    fn begin_stream(&mut self, batch: &mut Batch) {
+    fn begin_stream(&mut self, first: SegmentId, batch: &mut Batch) {
         self.fresh = false;
+        self.begins_with.get_or_insert(first);
         self.pending = Pending::Nothing;
         self.frames.restart();
         let expected = self.expected_sp.wrapping_sub(self.base);
@@ -441,11 +450,9 @@ impl<'a> LaneState<'a> {
         }
         self.settle_after_jump(batch);
         let first = self.plan.blocks.codes(facts)[0].as_segment();
-        if first.is_none_or(|id| self.reason(id).is_some()) {
-            return;
-        }
+        let Some(first) = first.filter(|id| self.reason(*id).is_none()) else { return };
         if self.fresh {
-            self.begin_stream(batch);
+            self.begin_stream(first, batch);
         }
         self.yielded = false;
         self.resolve(true, batch);
