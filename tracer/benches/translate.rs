@@ -24,7 +24,7 @@ macro_rules! python {
 }
 
 /// Name in the table, how often it runs for one measurement (the kernel counts time in hundredths of seconds), and command, of which the
-/// first word is a path in `workloads` or a program in PATH.
+/// first word is a path in `workloads` or a program in PATH. Python is the interpreter itself, not a script in PATH that looks for it.
 const PROGRAMS: &[(&str, u32, &[&str])] = &[
     ("FFT, 2^24 points, 4 threads", 1, &["fft/fft", "-p", "4", "-m", "24"]),
     ("radix sort, 128 million keys, 4 threads", 1, &["radix/radix", "-p", "4", "-n", "128000000"]),
@@ -41,6 +41,13 @@ const SMALL: &[(&str, u32, &[&str])] = &[
     ("Python, a loop of 5 million", 1, &["python3", "-c", python!("5000000")]),
     ("true", 10, &["true"]),
 ];
+
+/// The path of the Python interpreter.
+fn python() -> String {
+    let output = Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output();
+    let output = output.expect("python3 is in PATH");
+    String::from_utf8(output.stdout).expect("a path in UTF-8").trim().to_owned()
+}
 
 /// CPU seconds of this process and of its children that have ended, as the kernel counts them (in hundredths).
 fn cpu_time() -> f64 {
@@ -124,7 +131,10 @@ fn main() -> ExitCode {
         programs.iter().filter(|(name, ..)| wanted.is_none_or(|word| name.contains(word.as_str())))
     {
         let mut command: Vec<String> = command.iter().map(|&word| word.to_owned()).collect();
-        if command[0].contains('/') {
+        if command[0] == "python3" {
+            command[0] = python();
+        }
+        if command[0].contains('/') && !command[0].starts_with('/') {
             command[0] = format!("{}/../workloads/{}", env!("CARGO_MANIFEST_DIR"), command[0]);
             if !Path::new(&command[0]).exists() {
                 eprintln!("{name}: not built: run make -C workloads first");
