@@ -288,7 +288,7 @@ impl Session<'_> {
         if after.cs != CODE_64 {
             // It makes that jump again, by itself.
             ptrace::set_registers(tid, registers)?;
-            return self.go_on_untraced(tid, registers, "it runs 32-bit code");
+            return self.go_on_untraced(tid, registers, super::untraceable::NARROW_CODE);
         }
         let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid) else {
             return Err(Lost::Gone);

@@ -31,23 +31,37 @@ const PATH_MAX: usize = 4096;
 /// `int 0x80`.
 const OLD_SYSCALL: [u8; 2] = [0xcd, 0x80];
 
+/// Why a process cannot be recorded any further.
+#[derive(Clone, Copy)]
+pub struct Obstacle {
+    what: &'static str,
+    /// The way out, if there is one, in brackets.
+    way_out: &'static str,
+}
+
+const FILTER: Obstacle =
+    Obstacle { what: "it restricts its system calls (seccomp)", way_out: " (use --engine step to record it)" };
+const PRIVILEGES: Obstacle = Obstacle {
+    what: "it starts a set-user-id program, which the kernel runs without its privileges when traced",
+    way_out: " (run trace as root, or use a copy of that program without the permission bit, to record it)",
+};
+const OLD_CALL: Obstacle = Obstacle { what: "it makes a 32-bit system call", way_out: "" };
+/// A jump into it has been made.
+pub const NARROW_CODE: Obstacle = Obstacle { what: "it runs 32-bit code", way_out: "" };
+
 impl Session<'_> {
     /// A thread stands before a call that it makes by itself, if it can be made in translated code. `registers` are the program's.
     pub(super) fn call_if_traceable(&mut self, tid: Tid, registers: &Registers, next: u64) -> Result<()> {
-        let reason = match registers.rax.cast_signed() {
-            libc::SYS_seccomp | libc::SYS_prctl if installs_filter(registers) => {
-                "it restricts its system calls (seccomp)"
-            }
-            libc::SYS_execve | libc::SYS_execveat if becomes_privileged(tid, registers) => {
-                "it starts a set-user-id program, which the kernel runs without its privileges when traced"
-            }
+        let obstacle = match registers.rax.cast_signed() {
+            libc::SYS_seccomp | libc::SYS_prctl if installs_filter(registers) => FILTER,
+            libc::SYS_execve | libc::SYS_execveat if becomes_privileged(tid, registers) => PRIVILEGES,
             _ => {
                 self.stand_before_call(tid, registers, next)?;
                 self.resume(tid, 0);
                 return Ok(());
             }
         };
-        self.go_on_untraced(tid, &Registers { rip: next - SYSCALL_LEN, ..*registers }, reason)
+        self.go_on_untraced(tid, &Registers { rip: next - SYSCALL_LEN, ..*registers }, obstacle)
     }
 
     /// `ptrace(request, …)` has returned this.
@@ -68,27 +82,30 @@ impl Session<'_> {
         let mut code = [0; 2];
         let found = ptrace::read_code(tid, Address(registers.rip), &mut code) == code.len() && code == OLD_SYSCALL;
         if found {
-            self.go_on_untraced(tid, registers, "it makes a 32-bit system call")?;
+            self.go_on_untraced(tid, registers, OLD_CALL)?;
         }
         Ok(found)
     }
 
     /// The process of a thread goes on by itself from these registers, or is ended when it has other threads.
-    pub(super) fn go_on_untraced(&mut self, tid: Tid, registers: &Registers, reason: &str) -> Result<()> {
+    pub(super) fn go_on_untraced(&mut self, tid: Tid, registers: &Registers, obstacle: Obstacle) -> Result<()> {
+        let Obstacle { what, way_out } = obstacle;
         let process = self.threads.get(&tid).ok_or(Lost::Gone)?.process;
         let is_alone = !self.threads.iter().any(|(other, t)| *other != tid && t.process == process && !t.ended)
             && !self.births.values().any(|birth| birth.process == process);
         self.drain(tid);
         if !is_alone {
-            self.stop_recording(format!("{reason}, which a program of several threads cannot while it is recorded, so it was ended: use --engine step"));
+            self.say_and_stop(format!(
+                "{what}, and has several threads, which cannot go on by themselves: it was ended{way_out}"
+            ));
             self.kill_process_of(tid);
             return Ok(());
         }
         self.take_hands_off(tid, process, registers)?;
         if process == self.main {
-            self.stop_recording(format!("{reason}: it goes on by itself from there; --engine step may record it"));
+            self.say_and_stop(format!("{what}: it goes on by itself from there{way_out}"));
         } else {
-            self.warnings.push(format!("process {process} is recorded no further: {reason}"));
+            self.warnings.push(format!("process {process} is recorded no further: {what}{way_out}"));
         }
         self.end_thread(tid, ThreadExit::StillRunning);
         self.forget_thread(tid);
@@ -96,6 +113,11 @@ impl Session<'_> {
         self.others.set(process, false);
         ptrace::detach(tid)?;
         Ok(())
+    }
+
+    fn say_and_stop(&mut self, reason: String) {
+        self.warnings.push(format!("the recording stopped early: {reason}"));
+        self.stop_recording(reason);
     }
 
     /// Gives the only thread of a process its own code, registers, signals and memory back.
