@@ -127,7 +127,7 @@ impl Image {
                 _ => {}
             }
         }
-        image.symbols = SymbolTable::new(read_symbols(source, &header, context).unwrap_or_default());
+        image.symbols = read_symbols(source, &header, context).unwrap_or_default();
         Some(image)
     }
 
@@ -162,14 +162,14 @@ fn name_at(names: &[u8], at: usize) -> Option<&str> {
     std::str::from_utf8(&names[at..end]).ok()
 }
 
-fn read_symbols(source: &Source<'_>, header: &Header, context: Ctx) -> Option<Vec<FileSymbol>> {
+fn read_symbols(source: &Source<'_>, header: &Header, context: Ctx) -> Option<SymbolTable> {
     let size = u64::from(header.e_shnum) * u64::from(header.e_shentsize);
     if header.e_shnum == 0 {
         return None;
     }
     let table = source.read(header.e_shoff, size)?;
     let sections = SectionHeader::parse_from(&table, 0, usize::from(header.e_shnum), context).ok()?;
-    let mut symbols = Vec::new();
+    let mut symbols = SymbolTable::default();
     for section in sections.iter().filter(|s| matches!(s.sh_type, SHT_SYMTAB | SHT_DYNSYM)) {
         let Some(names) = sections.get(section.sh_link as usize) else { continue };
         let Some(entries) = source.read(section.sh_offset, section.sh_size) else { continue };
@@ -185,17 +185,18 @@ fn read_symbols(source: &Source<'_>, header: &Header, context: Ctx) -> Option<Ve
             if !in_code || name.is_empty() {
                 continue;
             }
-            symbols.push(FileSymbol {
+            symbols.add(&FileSymbol {
                 address: entry.st_value,
                 size: entry.st_size,
                 // `name@VERSION` stands in the full table for versioned symbols.
-                name: name.split('@').next().unwrap_or(name).to_owned(),
+                name: name.split('@').next().unwrap_or(name),
                 function: kind == STT_FUNC,
                 resolver: kind == STT_GNU_IFUNC,
                 local: entry.st_bind() == STB_LOCAL,
             });
         }
     }
+    symbols.sort();
     Some(symbols)
 }
 

@@ -90,10 +90,10 @@ struct Known {
 impl Known {
     fn new(image: Image, window: &Window) -> Known {
         let functions = image.symbols.iter().filter(|s| s.function && !s.resolver);
-        let roles = functions.filter_map(|s| Some((s.address, sync_functions::by_name(&s.name)?))).collect();
+        let roles = functions.filter_map(|s| Some((s.address, sync_functions::by_name(s.name)?))).collect();
         let mut gates = Vec::new();
         for (name, gate) in window.functions() {
-            let called = image.symbols.iter().filter(|s| !s.resolver && names::is_called(&s.name, name));
+            let called = image.symbols.iter().filter(|s| !s.resolver && names::is_called(s.name, name));
             gates.extend(called.map(|s| (s.address, gate)));
         }
         Known { image, roles, gates }
@@ -118,7 +118,7 @@ impl Images {
     #[must_use]
     pub fn function_names(&self) -> Vec<&str> {
         let images = self.known.values().flatten();
-        images.flat_map(|known| known.image.symbols.iter().filter(|s| !s.resolver).map(|s| s.name.as_str())).collect()
+        images.flat_map(|known| known.image.symbols.iter().filter(|s| !s.resolver).map(|s| s.name)).collect()
     }
 
     /// Whether there is a function that is called so.
@@ -248,22 +248,27 @@ impl ModuleMap {
         if (start..end).contains(&pc) {
             return None;
         }
-        let (function, range) = self.function(pc)?;
+        let (function, range) = self.function(pc);
         self.entered.set((range.start, range.end));
-        Some(function)
+        function
     }
 
-    /// The function that contains this address, and the addresses around it for which the answer is the same.
-    fn function(&self, pc: u64) -> Option<(Function<'_>, Range<u64>)> {
-        let loaded = self.loaded_at(pc)?;
+    /// The function that contains this address, if there is one, and the addresses around it for which the answer is the same.
+    fn function(&self, pc: u64) -> (Option<Function<'_>>, Range<u64>) {
+        let Some(loaded) = self.loaded_at(pc) else {
+            let borders = || self.modules.iter().flat_map(|m| &m.module.mappings).flat_map(|m| [m.start.0, m.end.0]);
+            let start = borders().filter(|&border| border <= pc).max().unwrap_or(0);
+            return (None, start..borders().filter(|&border| border > pc).min().unwrap_or(u64::MAX));
+        };
+        let mapping = loaded.module.mappings.iter().find(|m| m.start.0 <= pc && pc < m.end.0);
+        let (start, end) = mapping.map_or((pc, pc + 1), |m| (m.start.0, m.end.0));
+        let Some(known) = &loaded.known else { return (None, start..end) };
         let bias = loaded.module.bias;
-        let (found, range) = loaded.known.as_ref()?.image.symbols.containing(pc.wrapping_sub(bias))?;
-        let function = Function { start: Pc(found.address.wrapping_add(bias)), size: found.size, name: &found.name };
-        // Where the map ends, or another module lies in the midst of this one, the answer may change before the range ends.
-        let mapping = loaded.module.mappings.iter().find(|m| m.start.0 <= pc && pc < m.end.0)?;
-        let start = range.start.wrapping_add(bias).clamp(mapping.start.0, pc);
-        let end = pc.wrapping_add(range.end - pc.wrapping_sub(bias)).clamp(pc, mapping.end.0);
-        Some((function, start..end))
+        let (found, range) = known.image.symbols.containing(pc.wrapping_sub(bias));
+        let function = found.map(|s| Function { start: Pc(s.address.wrapping_add(bias)), size: s.size, name: s.name });
+        let before = pc.wrapping_sub(bias) - range.start;
+        let behind = range.end - pc.wrapping_sub(bias);
+        (function, pc.saturating_sub(before).max(start)..pc.saturating_add(behind).min(end))
     }
 
     /// The places of functions at which the window may begin or end.
@@ -394,7 +399,8 @@ mod tests {
         let pc = address + libc.module.bias;
         assert!(map.function_entered(pc + 4).unwrap().name.contains("pthread_mutex_lock"));
         assert!(map.function_entered(pc + 5).is_none(), "it was told");
-        assert!(map.function_entered(0x10).is_none() && map.function_entered(pc + 5).is_none());
+        assert!(map.function_entered(0x10).is_none(), "there is none");
+        assert!(map.function_entered(pc + 5).is_some(), "something else was asked for in between");
         let lock = sync_functions::by_name("pthread_mutex_lock");
         assert_eq!(map.role(pc), lock);
         assert!(map.role(pc + 4).is_none());

@@ -3,14 +3,14 @@
 use std::ops::Range;
 
 /// A symbol as the file has it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FileSymbol {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileSymbol<'a> {
     /// Its address in the file (without bias).
     pub address: u64,
     /// Its size in bytes, 0 when the file does not tell.
     pub size: u64,
     /// Its name (mangled), without a version.
-    pub name: String,
+    pub name: &'a str,
     /// Whether it is declared to be a function; a plain label of hand-written code is not.
     pub function: bool,
     /// Whether it is the resolver of an indirect function, which bears the function's name but does not do its work.
@@ -19,55 +19,90 @@ pub struct FileSymbol {
     pub local: bool,
 }
 
+/// A symbol in few bytes: programs have hundreds of thousands.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    address: u64,
+    size: u64,
+    /// Where its name lies among all names, and how long it is.
+    name_at: u32,
+    name_len: u32,
+    function: bool,
+    resolver: bool,
+    local: bool,
+}
+
+impl Entry {
+    fn symbol<'a>(&self, names: &'a str) -> FileSymbol<'a> {
+        let &Entry { address, size, function, resolver, local, .. } = self;
+        let name = &names[self.name_at as usize..][..self.name_len as usize];
+        FileSymbol { address, size, name, function, resolver, local }
+    }
+}
+
 /// All functions of a file, sorted by address.
 #[derive(Debug, Default)]
 pub struct SymbolTable {
-    symbols: Vec<FileSymbol>,
+    names: String,
+    entries: Vec<Entry>,
+    /// The address of each, close together for searches.
+    addresses: Vec<u64>,
 }
 
 impl SymbolTable {
-    /// Sorts the symbols. Of several at one address the one that says most comes first: a function before a label, with
-    /// a size before without, global before local, a plain name before one with underscores in front.
-    #[must_use]
-    pub fn new(mut symbols: Vec<FileSymbol>) -> SymbolTable {
-        fn rank(s: &FileSymbol) -> (u64, bool, bool, bool, usize, &str) {
-            let underscores = s.name.len() - s.name.trim_start_matches('_').len();
-            (s.address, !s.function, s.size == 0, s.local, underscores, &s.name)
-        }
-        symbols.sort_by(|a, b| rank(a).cmp(&rank(b)));
-        symbols.dedup();
-        SymbolTable { symbols }
+    /// Adds a symbol. [`SymbolTable::sort`] comes after the last one.
+    pub fn add(&mut self, symbol: &FileSymbol<'_>) {
+        let &FileSymbol { address, size, name, function, resolver, local } = symbol;
+        let (Ok(name_at), Ok(name_len)) = (u32::try_from(self.names.len()), u32::try_from(name.len())) else { return };
+        self.names.push_str(name);
+        self.entries.push(Entry { address, size, name_at, name_len, function, resolver, local });
     }
 
-    /// The function that contains the address, and the addresses around it for which the answer is the same.
+    /// Sorts the symbols. Of several at one address the one that says most comes first: a function before a label, with
+    /// a size before without, global before local, a plain name before one with underscores in front.
+    pub fn sort(&mut self) {
+        let SymbolTable { names, entries, addresses } = self;
+        let rank = |entry: &Entry| {
+            let s = entry.symbol(names);
+            let underscores = s.name.len() - s.name.trim_start_matches('_').len();
+            (!s.function, s.size == 0, s.local, underscores, s.name, s.size, s.resolver)
+        };
+        entries.sort_unstable_by(|a, b| a.address.cmp(&b.address).then_with(|| rank(a).cmp(&rank(b))));
+        entries.dedup_by(|a, b| a.symbol(names) == b.symbol(names));
+        *addresses = entries.iter().map(|entry| entry.address).collect();
+    }
+
+    /// The function that contains the address, if there is one, and the addresses around it for which the answer is the same.
     #[must_use]
-    pub fn containing(&self, address: u64) -> Option<(&FileSymbol, Range<u64>)> {
+    pub fn containing(&self, address: u64) -> (Option<FileSymbol<'_>>, Range<u64>) {
         // Functions can lie inside others (hand-written code with local entry points), so the nearest below that reaches
         // the address is wanted. Few steps back suffice: symbols at one address, and inner ones that have ended.
-        let after = self.symbols.partition_point(|s| s.address <= address);
-        let nearest = self.symbols[..after].last()?.address;
-        let reaches = |s: &FileSymbol| {
+        let after = self.addresses.partition_point(|&start| start <= address);
+        let next = self.addresses.get(after).copied().unwrap_or(u64::MAX);
+        let Some(&nearest) = self.addresses[..after].last() else { return (None, 0..next) };
+        let reaches = |s: &Entry| {
             if s.size == 0 { s.address == nearest } else { address - s.address < s.size }
         };
-        let best = self.symbols[..after].iter().rev().take(64).find(|s| reaches(s))?.address;
-        let first = self.symbols[..after].iter().rposition(|s| s.address < best).map_or(0, |before| before + 1);
-        let found = self.symbols[first..after].iter().find(|s| reaches(s))?;
+        let Some(best) = self.entries[..after].iter().rev().take(64).find(|s| reaches(s)) else {
+            return (None, address..next);
+        };
+        let first = self.addresses[..after].iter().rposition(|&a| a < best.address).map_or(0, |before| before + 1);
+        let found = self.entries[first..after].iter().find(|s| reaches(s)).unwrap_or(best);
         // Behind the address the answer may change where another function begins or this one ends; before it, where one that lies inside ended.
-        let next = self.symbols.get(after).map_or(u64::MAX, |s| s.address);
         let end = if found.size == 0 { next } else { next.min(found.address.saturating_add(found.size)) };
         let start = if found.address == nearest { nearest } else { address };
-        Some((found, start..end))
+        (Some(found.symbol(&self.names)), start..end)
     }
 
     /// A function of that name.
     #[cfg(test)]
-    pub fn named(&self, name: &str) -> Option<&FileSymbol> {
-        self.symbols.iter().find(|s| s.name == name)
+    pub fn named(&self, name: &str) -> Option<FileSymbol<'_>> {
+        self.iter().find(|s| s.name == name)
     }
 
     /// All symbols by address.
-    pub fn iter(&self) -> impl Iterator<Item = &FileSymbol> {
-        self.symbols.iter()
+    pub fn iter(&self) -> impl Iterator<Item = FileSymbol<'_>> {
+        self.entries.iter().map(|entry| entry.symbol(&self.names))
     }
 }
 
@@ -76,45 +111,52 @@ mod tests {
     use super::*;
 
     fn name(table: &SymbolTable, address: u64) -> Option<&str> {
-        table.containing(address).map(|(symbol, _)| &*symbol.name)
+        table.containing(address).0.map(|symbol| symbol.name)
     }
 
-    fn symbol(address: u64, size: u64, name: &str) -> FileSymbol {
-        FileSymbol { address, size, name: name.to_owned(), function: true, resolver: false, local: false }
+    fn symbol(address: u64, size: u64, name: &str) -> FileSymbol<'_> {
+        FileSymbol { address, size, name, function: true, resolver: false, local: false }
+    }
+
+    fn table(symbols: &[FileSymbol<'_>]) -> SymbolTable {
+        let mut table = SymbolTable::default();
+        symbols.iter().for_each(|symbol| table.add(symbol));
+        table.sort();
+        table
     }
 
     #[test]
     fn the_plain_name_wins_over_its_aliases() {
-        let table = SymbolTable::new(vec![symbol(16, 8, "__lock"), symbol(16, 8, "lock"), symbol(16, 8, "_lock")]);
+        let table = table(&[symbol(16, 8, "__lock"), symbol(16, 8, "lock"), symbol(16, 8, "_lock")]);
         assert_eq!(name(&table, 20), Some("lock"));
         assert_eq!(table.iter().count(), 3);
     }
 
     #[test]
     fn a_gap_between_functions_belongs_to_none() {
-        let table = SymbolTable::new(vec![symbol(16, 8, "a"), symbol(32, 8, "b")]);
-        assert!(table.containing(15).is_none());
-        assert!(table.containing(24).is_none());
+        let table = table(&[symbol(16, 8, "a"), symbol(32, 8, "b")]);
+        assert_eq!(name(&table, 15), None);
+        assert_eq!(name(&table, 24), None);
         assert_eq!(name(&table, 39), Some("b"));
     }
 
     #[test]
     fn behind_an_inner_function_the_outer_goes_on() {
-        let table = SymbolTable::new(vec![symbol(16, 64, "outer"), symbol(32, 8, "inner")]);
+        let table = table(&[symbol(16, 64, "outer"), symbol(32, 8, "inner")]);
         assert_eq!(name(&table, 35), Some("inner"));
         assert_eq!(name(&table, 45), Some("outer"));
     }
 
     #[test]
     fn a_symbol_without_size_reaches_to_the_next() {
-        let table = SymbolTable::new(vec![symbol(16, 0, "_start"), symbol(32, 8, "main")]);
+        let table = table(&[symbol(16, 0, "_start"), symbol(32, 8, "main")]);
         assert_eq!(name(&table, 31), Some("_start"));
-        assert!(table.containing(40).is_none());
+        assert_eq!(name(&table, 40), None);
     }
 
     #[test]
     fn the_answer_is_the_same_in_all_of_the_range_and_not_behind_it() {
-        let table = SymbolTable::new(vec![
+        let table = table(&[
             symbol(16, 64, "outer"),
             symbol(32, 8, "inner"),
             symbol(90, 0, "label"),
@@ -122,12 +164,13 @@ mod tests {
             symbol(100, 6, "alias"),
         ]);
         for address in 0..120 {
-            let Some((symbol, range)) = table.containing(address) else { continue };
+            let (symbol, range) = table.containing(address);
             assert!(range.contains(&address));
-            assert!(range.clone().all(|other| name(&table, other) == Some(&*symbol.name)), "{address} in {range:?}");
+            let mut same = range.clone().take(200).map(|other| name(&table, other) == symbol.map(|symbol| symbol.name));
+            assert!(same.all(|same| same), "{address} in {range:?}");
         }
-        assert_eq!(table.containing(20).map(|(_, range)| range), Some(16..32));
-        assert_eq!(table.containing(50).map(|(_, range)| range), Some(50..80));
-        assert_eq!(table.containing(91).map(|(_, range)| range), Some(90..100));
+        assert_eq!(table.containing(20).1, 16..32);
+        assert_eq!(table.containing(50).1, 50..80);
+        assert_eq!(table.containing(91).1, 90..100);
     }
 }
