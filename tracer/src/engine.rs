@@ -67,7 +67,7 @@ pub struct TraceOptions {
     pub translation: TranslationLimits,
 }
 
-/// How much memory the engine `translate` takes for translated code. Beyond, all of it is thrown away and made anew where it is needed.
+/// How much memory the engine `translate` takes for translated code, of all processes together. Beyond, all of it is thrown away and made anew where it is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TranslationLimits {
     /// Bytes of translated code in the program. Default: 40 MiB.

@@ -200,7 +200,12 @@ impl Session<'_> {
             false => None,
         };
         let same_actions = flags & libc::CLONE_SIGHAND as u64 != 0;
-        self.processes.fork(maker, child, copy, same_actions).ok_or(SetUpError::Lost(Lost::Gone))
+        let space = self.processes.fork(maker, child, copy, same_actions).ok_or(Lost::Gone)?;
+        if inherited.own_memory && self.processes.takes_too_much(space, self.options.translation) {
+            // Processes that sleep would keep theirs.
+            self.forget_translations(space);
+        }
+        Ok(space)
     }
 
     /// What a process came to while it was worked on is handled later.

@@ -9,6 +9,7 @@ use super::expand::{Clock, Expander};
 use super::signals::Action;
 use super::thread::Thread;
 use super::translator::Translator;
+use crate::engine::TranslationLimits;
 use crate::ptrace::Tid;
 
 /// The number of an address space, given anew for each program that begins.
@@ -88,6 +89,22 @@ impl Processes {
     pub fn is_only_user(&self, process: Tid, space: SpaceId) -> bool {
         let runs_in_it = self.processes.get(&process).is_some_and(|process| process.space == space);
         runs_in_it && self.space(space).is_some_and(|space| space.users == 1)
+    }
+
+    /// Bytes of translated code, and of bookkeeping, in all address spaces together.
+    #[must_use]
+    pub fn held(&self) -> [u64; 2] {
+        let each = self.spaces.values().map(|space| space.translator.takes());
+        each.fold([0; 2], |sum, each| [sum[0] + each[0], sum[1] + each[1]])
+    }
+
+    /// Whether this address space takes its part of more than all may take.
+    #[must_use]
+    pub fn takes_too_much(&self, id: SpaceId, limits: TranslationLimits) -> bool {
+        let Some(space) = self.space(id) else { return false };
+        let (own, all, count) = (space.translator.takes(), self.held(), self.spaces.len() as u64);
+        let limits = [limits.code, limits.bookkeeping];
+        (0..2).any(|kind| all[kind] >= limits[kind] && own[kind] >= limits[kind] / count)
     }
 
     /// Keeps an address space, whatever becomes of its processes.

@@ -90,15 +90,20 @@ impl Session<'_> {
         let [superblocks, instructions] = std::mem::take(&mut space.translator.made);
         used.superblocks += superblocks;
         used.instructions += instructions;
-        used.most_code = used.most_code.max(space.translator.space.code_len());
-        used.most_bookkeeping = used.most_bookkeeping.max(space.translator.held());
         space.stops_since += 1;
+        let (stops, no_room) = (space.stops_since, space.translator.space.tables.is_full());
+        let [code, bookkeeping] = self.processes.held();
+        used.most_code = used.most_code.max(code);
+        used.most_bookkeeping = used.most_bookkeeping.max(bookkeeping);
         let threads = || self.threads.values().filter(|thread| thread.space == id).count();
-        let full = space.translator.is_full(self.options.translation) && space.stops_since > STOPS_EACH * threads();
-        if !full && !self.moments.now() {
+        let full = no_room || self.processes.takes_too_much(id, self.options.translation);
+        let due = full && stops > STOPS_EACH * threads();
+        if !due && !self.moments.now() {
             return Some(next);
         }
-        space.stops_since = 0;
+        if let Some(space) = self.processes.space_mut(id) {
+            space.stops_since = 0;
+        }
         used.renewals += 1;
         self.met.push_front(next);
         self.renew(id);
@@ -165,7 +170,8 @@ impl Session<'_> {
         }
     }
 
-    fn forget_translations(&mut self, space: SpaceId) {
+    /// Forgets the translations of an address space. No thread may be in them.
+    pub(super) fn forget_translations(&mut self, space: SpaceId) {
         if let Some(space) = self.processes.space_mut(space) {
             space.translator.forget_all();
             space.expander.clear();

@@ -19,7 +19,7 @@ use super::space::Space;
 use super::superblock::{Draft, Jump, Link, MAX_INSTRUCTIONS, Mark, NO_JUMP, Superblock, Trap};
 use super::values::{Value, Values};
 use crate::decode::InstructionDecoder;
-use crate::engine::{TraceOptions, TranslationLimits};
+use crate::engine::TraceOptions;
 use crate::ptrace::{self, Address, Tid};
 
 /// How many successors are translated ahead of time: fewer stops, little code that never runs.
@@ -112,10 +112,10 @@ impl Translator {
         }
     }
 
-    /// Whether there is as much as there may be.
+    /// How many bytes of code there are, and about how many bytes of our own memory the translations take.
     #[must_use]
-    pub fn is_full(&self, limits: TranslationLimits) -> bool {
-        self.space.code_len() >= limits.code || self.held() >= limits.bookkeeping || self.space.tables.is_full()
+    pub fn takes(&self) -> [u64; 2] {
+        [self.space.code_len(), self.held()]
     }
 
     /// About how many bytes of our own memory the translations take.

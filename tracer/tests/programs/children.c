@@ -195,13 +195,33 @@ static int many(void) {
     return sum;
 }
 
+/* Many at once, which all wait for the last one. */
+static int crowd(void) {
+    int ends[2], sum = 0;
+    pid_t pids[30];
+    if (pipe(ends) != 0)
+        return -1;
+    for (int i = 0; i < 30; i++) {
+        pids[i] = fork();
+        if (pids[i] == 0) {
+            char byte;
+            close(ends[1]);
+            _exit(read(ends[0], &byte, 1) + work(100) % 7);
+        }
+    }
+    close(ends[1]);
+    for (int i = 0; i < 30; i++)
+        sum += wait_for(pids[i]);
+    return sum;
+}
+
 int main(int count, char **arguments) {
     static const struct {
         const char *name;
         int (*run)(void);
     } ways[] = {{"forked", forked},   {"handlers", with_handlers}, {"executed", executed}, {"spawned", spawned},
                 {"cloned", cloned},   {"untraced", untraced}, {"killed", killed},          {"generating", generating},
-                {"threaded", threaded}, {"many", many}};
+                {"threaded", threaded}, {"many", many},         {"crowd", crowd}};
     setvbuf(stdout, 0, _IONBF, 0);
     for (unsigned i = 0; i < sizeof ways / sizeof *ways; i++)
         if (count > 1 && strcmp(arguments[1], ways[i].name) == 0)

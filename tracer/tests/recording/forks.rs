@@ -162,6 +162,19 @@ fn a_subprocess_of_python() {
 }
 
 #[test]
+fn translations_of_many_processes_at_once_take_bounded_memory() {
+    let program = compile("children.c", &[]);
+    let native = Command::new(&program).arg("crowd").output().unwrap();
+    let recorded = record("engine=translate follow-forks aslr cache=600000", &program, &["crowd"]);
+    assert_like(&native, &recorded, "crowd");
+    assert_eq!(recorded.trace().threads().len(), 31);
+    let (_, rest) = recorded.outcome.split_once("most_code: ").unwrap();
+    let most: u64 = rest.split(',').next().unwrap().parse().unwrap();
+    // Each takes about 300 kB; a stop may translate a few dozen superblocks beyond the limit.
+    assert!((300_000..1_200_000).contains(&most), "{most} bytes");
+}
+
+#[test]
 fn processes_that_end_give_their_memory_back() {
     let program = compile("children.c", &[]);
     // As much address space as a few processes at once take of ours, and far less than two hundred.
