@@ -11,7 +11,8 @@ use trace_format::Trace;
 /// The part of a trace that is replayed, and its warps.
 #[derive(clap::Args)]
 pub(crate) struct Selection {
-    /// The part of the run to replay: auto (what the threads or parallel regions run), all, or a function's name
+    /// The part of the run to replay: auto (what the threads or parallel regions run), all, markers (what each thread runs between its
+    /// `LOCKSTEP_BEGIN` and `LOCKSTEP_END`), or a function's name
     #[arg(long, value_name = "REGION", default_value = "auto")]
     pub(crate) region: Region,
 

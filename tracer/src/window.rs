@@ -1,5 +1,7 @@
 //! Which part of a program's run is recorded, and the places in its code at which that part may begin or end.
 
+use trace_format::Marker;
+
 /// Which part of a program's run is recorded: its *window*. It may be come to and left as often as the program does so. It is one for the whole
 /// program: when one thread comes to it, all threads are recorded from there on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -80,19 +82,14 @@ pub(crate) enum Gate {
     End,
 }
 
-/// The markers of `lockstep.h`: an instruction that does nothing, `nopl N(%rax,%rax,1)`. No compiler or assembler pads code with it, since
-/// padding has no displacement other than 0.
-const MARKER: [u8; 7] = [0x0f, 0x1f, 0x84, 0x00, b'L', b'k', b'S'];
-
 impl Gate {
     /// The marker that these bytes of code start with.
     #[must_use]
     pub fn marker(code: &[u8]) -> Option<Gate> {
-        match code.strip_prefix(&MARKER)?.first()? {
-            1 => Some(Gate::Begin),
-            2 => Some(Gate::End),
-            _ => None,
-        }
+        Some(match Marker::in_code(code)? {
+            Marker::Begin => Gate::Begin,
+            Marker::End => Gate::End,
+        })
     }
 }
 
@@ -107,13 +104,5 @@ mod tests {
         assert_eq!(Window::of(name("f"), name("f")), Window::Calls("f".to_owned()));
         assert_eq!(Window::of(name("f"), None), Window::Between { start: name("f"), stop: None });
         assert!(Window::of(None, name("g")).is_open_at_first() && !Window::of(name("f"), name("g")).is_open_at_first());
-    }
-
-    #[test]
-    fn padding_is_no_marker() {
-        assert_eq!(Gate::marker(&[0x0f, 0x1f, 0x84, 0x00, b'L', b'k', b'S', 1, 0x90]), Some(Gate::Begin));
-        assert_eq!(Gate::marker(&[0x0f, 0x1f, 0x84, 0x00, b'L', b'k', b'S', 2]), Some(Gate::End));
-        assert_eq!(Gate::marker(&[0x0f, 0x1f, 0x84, 0x00, 0, 0, 0, 0]), None);
-        assert_eq!(Gate::marker(&[0x0f, 0x1f, 0x84, 0x00, b'L', b'k', b'S']), None, "cut off");
     }
 }

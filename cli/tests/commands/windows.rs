@@ -94,6 +94,9 @@ fn markers_choose_the_part() {
         assert!(part > 3 * 3 * 512 && part < whole, "{engine}: {part} of {whole}");
         let told = replayed(&["--check", "--heuristic", "minsp-pc", &trace]);
         assert!(told.contains("3 lanes"), "{engine}: {told}");
+        // Of each lane its own part alone: they part and meet at each element.
+        let told = replayed(&["--check", "--heuristic", "ipdom", "--region", "markers", &trace]);
+        assert!(told.contains("3 lanes") && told.contains("between markers"), "{engine}: {told}");
     }
     let text = succeed("lockstep", &["dump", "--text", &divided.place("trace.bin")]);
     std::fs::write(divided.place("text.trace"), text).unwrap();

@@ -1,9 +1,10 @@
 //! What is the same for each execution of a block, worked out once: its codes, and whether it can be taken whole.
 
 use heuristics::{SegmentId, SegmentTable};
-use trace_format::{BlockId, BlockTable, Kind, Pc, SpEffect};
+use trace_format::{BlockId, BlockTable, Kind, SpEffect};
 
 use super::code_filter::{Class, Classifier};
+use super::region::RegionRule;
 use crate::Code;
 
 /// Of a block, what its execution needs. `Flags` tell whether the short way is open to it.
@@ -42,6 +43,8 @@ impl Flags {
     pub const FILTERED: u8 = 32;
     /// The region's function begins in it.
     pub const ENTRY: u8 = 64;
+    /// A marker stands in it, in a region of markers.
+    pub const MARKER: u8 = 128;
 
     /// Whether one of these bits is set.
     #[inline]
@@ -57,21 +60,24 @@ pub(super) struct BlockFacts {
     codes: Vec<Code>,
     classes: Vec<Class>,
     entries: Vec<bool>,
+    exits: Vec<bool>,
+    marked: bool,
 }
 
 impl BlockFacts {
-    /// Works the facts out; `entries` are the first instructions of the region's function. Without a classifier
-    /// all code is kept.
+    /// Works the facts out, for a region. Without a classifier all code is kept.
     pub fn new(
         blocks: &BlockTable,
         table: &SegmentTable,
         classifier: Option<&Classifier>,
-        entries: &[Pc],
+        region: &RegionRule,
     ) -> BlockFacts {
         let class = |pc| classifier.map_or(Class::Keep, |c| c.class(pc));
         let mut all = BlockFacts {
             classes: table.iter().map(|(_, s)| class(s.start())).collect(),
-            entries: table.iter().map(|(_, s)| entries.contains(&s.start())).collect(),
+            entries: table.iter().map(|(_, s)| region.entries.contains(&s.start())).collect(),
+            exits: table.iter().map(|(_, s)| region.exits.iter().flatten().any(|exit| *exit == s.start())).collect(),
+            marked: region.exits.is_some(),
             ..BlockFacts::default()
         };
         for (id, _) in blocks.iter() {
@@ -120,6 +126,9 @@ impl BlockFacts {
             if self.entries[id.0 as usize] {
                 flags |= Flags::ENTRY;
             }
+            if self.marked && (self.is_entry(*id) || self.is_exit(*id)) {
+                flags |= Flags::MARKER;
+            }
             if segment.instructions.iter().any(|i| i.kind == Kind::Pause) {
                 flags |= Flags::PAUSE;
             }
@@ -148,7 +157,12 @@ impl BlockFacts {
         self.classes[segment.0 as usize]
     }
 
-    /// Whether the region's function begins with this segment.
+    /// Whether the segment begins with a marker that ends the region.
+    pub fn is_exit(&self, segment: SegmentId) -> bool {
+        self.exits[segment.0 as usize]
+    }
+
+    /// Whether the region's function begins with this segment, or a marker does that begins the region.
     pub fn is_entry(&self, segment: SegmentId) -> bool {
         self.entries[segment.0 as usize]
     }

@@ -63,7 +63,7 @@ impl View {
         let choice = region::choose(&options.region, trace, &threads, verbatim)?;
         let table = cut_segments(trace, &threads, &choice);
         let classifier = (!verbatim).then(|| Classifier::new(trace, options.code));
-        let blocks = BlockFacts::new(trace.blocks(), &table, classifier.as_ref(), &choice.rule.entries);
+        let blocks = BlockFacts::new(trace.blocks(), &table, classifier.as_ref(), &choice.rule);
         let plan = Plan {
             table,
             blocks,
@@ -131,7 +131,8 @@ impl View {
 
 /// The segments: cut also where blocks were left half-way, and where the region's function begins.
 fn cut_segments(trace: &Trace, threads: &[ThreadSurvey], choice: &Choice) -> SegmentTable {
-    let mut cuts: FxHashSet<Pc> = choice.rule.entries.iter().copied().collect();
+    let mut cuts: FxHashSet<Pc> =
+        choice.rule.entries.iter().chain(choice.rule.exits.iter().flatten()).copied().collect();
     cuts.extend(threads.iter().flat_map(|t| &t.cuts));
     let mut cuts: Vec<Pc> = cuts.into_iter().collect();
     cuts.sort_unstable();

@@ -13,6 +13,8 @@ pub enum Region {
     Auto,
     /// Whole threads.
     All,
+    /// What each thread runs between `LOCKSTEP_BEGIN` and `LOCKSTEP_END` of its own.
+    Markers,
     /// Each outermost execution of the function of this name (as in the symbol table), on any thread.
     Symbol(String),
 }
@@ -55,6 +57,7 @@ impl fmt::Display for Region {
         f.write_str(match self {
             Region::Auto => "auto",
             Region::All => "all",
+            Region::Markers => "markers",
             Region::Symbol(name) => name,
         })
     }
@@ -65,9 +68,10 @@ impl FromStr for Region {
 
     fn from_str(text: &str) -> Result<Region> {
         match text {
-            "" => Err(Error::Request("a region is `auto`, `all` or a function's name, not nothing".into())),
+            "" => Err(Error::Request("a region is `auto`, `all`, `markers` or a function's name, not nothing".into())),
             "auto" => Ok(Region::Auto),
             "all" => Ok(Region::All),
+            "markers" => Ok(Region::Markers),
             name => Ok(Region::Symbol(name.to_owned())),
         }
     }
@@ -146,7 +150,7 @@ mod tests {
         for locks in Locks::ALL {
             assert_eq!(locks.to_string().parse::<Locks>().unwrap(), locks);
         }
-        for region in [Region::Auto, Region::All, Region::Symbol("slave".into())] {
+        for region in [Region::Auto, Region::All, Region::Markers, Region::Symbol("slave".into())] {
             assert_eq!(region.to_string().parse::<Region>().unwrap(), region);
         }
     }

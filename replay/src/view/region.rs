@@ -1,7 +1,7 @@
 //! Which part of each thread is replayed.
 
 use rustc_hash::FxHashMap;
-use trace_format::{Pc, SyncFunction, Trace};
+use trace_format::{Marker, Pc, SyncFunction, Trace};
 
 use super::Region;
 use super::code_filter::{Class, Classifier};
@@ -16,6 +16,8 @@ pub(super) struct RegionRule {
     on_enter: Option<(SyncFunction, Option<u64>)>,
     /// It begins at these instructions, and lasts until the function that they begin has returned.
     pub entries: Vec<Pc>,
+    /// Where these are given, it lasts until as many of them were come to as of the entries.
+    pub exits: Option<Vec<Pc>>,
 }
 
 impl RegionRule {
@@ -50,6 +52,11 @@ pub(super) fn choose(region: &Region, trace: &Trace, threads: &[ThreadSurvey], v
         Region::Symbol(_) if verbatim => Err(Error::Request(
             "a trace read from text has no function names: only `--region auto` or `all` can be had of it".into(),
         )),
+        Region::Markers if verbatim => Err(Error::Request(
+            "a trace read from text has no code, and so no markers: only `--region auto` or `all` can be had of it"
+                .into(),
+        )),
+        Region::Markers => markers(trace),
         Region::Auto if verbatim => Ok(whole()),
         Region::All => Ok(whole()),
         Region::Symbol(name) => function(name, trace),
@@ -60,6 +67,28 @@ pub(super) fn choose(region: &Region, trace: &Trace, threads: &[ThreadSurvey], v
 fn whole() -> Choice {
     let rule = RegionRule { whole: true, ..RegionRule::default() };
     Choice { rule, words: "whole threads".into(), ..Choice::default() }
+}
+
+/// What lies between the markers of `lockstep.h`.
+fn markers(trace: &Trace) -> Result<Choice> {
+    let (mut entries, mut exits) = (Vec::new(), Vec::new());
+    for (_, block) in trace.blocks().iter().filter(|(_, block)| !block.code.is_empty()) {
+        for (at, instruction) in block.instructions.iter().enumerate() {
+            match Marker::in_code(&block.code[block.code_range(at)]) {
+                Some(Marker::Begin) => entries.push(instruction.pc),
+                Some(Marker::End) => exits.push(instruction.pc),
+                None => {}
+            }
+        }
+    }
+    if entries.is_empty() {
+        return Err(Error::Request(format!(
+            "the program came to no LOCKSTEP_BEGIN of lockstep.h, so `--region markers` finds nothing to replay: {WAYS_OUT}{}",
+            recorded_part(trace)
+        )));
+    }
+    let rule = RegionRule { entries, exits: Some(exits), ..RegionRule::default() };
+    Ok(Choice { rule, words: "between markers".into(), ..Choice::default() })
 }
 
 /// As the end of a sentence, where not all of the run was to be recorded.
@@ -194,6 +223,7 @@ fn start_routine(main: Routine, trace: &Trace, threads: &[ThreadSurvey], routine
         whole: false,
         on_enter: Some((SyncFunction::ThreadBody, Some(main.object))),
         entries: vec![Pc(main.object)],
+        exits: None,
     };
     let words = format!("start routine {}", name_of(main.object, trace));
     Choice { rule, words, others: other_routines(trace, threads, routines, Some(main.object)) }

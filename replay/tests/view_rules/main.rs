@@ -4,6 +4,7 @@ mod barriers;
 mod code;
 mod gaps;
 mod locking;
+mod markers;
 mod recording;
 mod regions;
 mod spinning;

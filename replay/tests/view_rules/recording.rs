@@ -170,6 +170,17 @@ impl Recording {
         self
     }
 
+    /// A marker of `lockstep.h` and one plain instruction in front of it and behind it: `number` is 1 where it begins a part, 2 where it ends one.
+    pub fn run_marker(&mut self, thread: u32, pc: u64, number: u8) -> &mut Recording {
+        let marker = Instruction { len: 8, ..plain(pc + 1) };
+        let code = [&[0x90, 0x0f, 0x1f, 0x84, 0x00, 0x4c, 0x6b, 0x53, number][..], &[0x90]].concat();
+        let instructions = vec![plain(pc), marker, plain(pc + 9)];
+        self.executed += instructions.len() as u64;
+        let block = self.writer.add_block(Block { instructions, code, ..Block::default() }).unwrap();
+        self.writer.block(ThreadId(thread), block, &[], &[]).unwrap();
+        self
+    }
+
     /// The first instructions of a block.
     pub fn run_part(&mut self, thread: u32, instructions: &[Instruction], executed: u32) -> &mut Recording {
         let block = self.intern(instructions);

@@ -1,5 +1,6 @@
 //! What happens to a thread beside running blocks: the region begins and ends, functions are entered and left, signals come.
 
+use heuristics::SegmentId;
 use trace_format::{Event, SyncFunction};
 
 use super::super::Locks;
@@ -39,6 +40,19 @@ impl LaneState<'_> {
         self.spin.forget();
         self.yielded = false;
         self.update();
+    }
+
+    /// The thread comes to a segment of a region of markers.
+    pub(super) fn come_to_marker(&mut self, id: SegmentId, batch: &mut Batch) {
+        let open = if let Some(Extent::Marked { open }) = self.extent { open } else { 0 };
+        let blocks = &self.plan.blocks;
+        match open {
+            0 if blocks.is_entry(id) => self.begin(Extent::Marked { open: 1 }, batch),
+            _ if blocks.is_entry(id) => self.extent = Some(Extent::Marked { open: open + 1 }),
+            1 if blocks.is_exit(id) => self.end_extent(batch),
+            2.. if blocks.is_exit(id) => self.extent = Some(Extent::Marked { open: open - 1 }),
+            _ => {}
+        }
     }
 
     /// Something happened beside running blocks.
@@ -99,6 +113,10 @@ impl LaneState<'_> {
                 // What comes behind it may look like another pass of the same loop, and was none.
                 self.spin.forget();
                 self.yielded = false;
+                if matches!(self.extent, Some(Extent::Marked { .. })) {
+                    // Recording pauses at the marker that ends it.
+                    self.end_extent(batch);
+                }
             }
             Event::FutexWait { seq, .. } => self.now = seq,
             Event::Partial { .. } | Event::ModuleLoaded(_) | Event::ModuleUnloaded(_) | Event::Fork { .. } => {}

@@ -61,6 +61,8 @@ enum Extent {
     Function { height: usize },
     /// When the stack pointer rises above this one; not while more signal handlers than these are running.
     Frame { entry: u64, handlers: usize },
+    /// When so many more markers that end it were come to than markers that begin one.
+    Marked { open: u32 },
 }
 
 /// What the last instruction leaves open.
@@ -173,7 +175,7 @@ impl<'a> LaneState<'a> {
     #[inline]
     pub fn block(&mut self, block: BlockId, sps: &[u64], memory: &[u64], batch: &mut Batch) {
         let facts = self.plan.blocks.of(block);
-        const LONG_WAY: u8 = Flags::PAUSE | Flags::RECORDED | Flags::INNER | Flags::FILTERED;
+        const LONG_WAY: u8 = Flags::PAUSE | Flags::RECORDED | Flags::INNER | Flags::FILTERED | Flags::MARKER;
         if self.quiet && !facts.flags.has(LONG_WAY) {
             if self.pending != Pending::Nothing {
                 self.resolve(true, batch);
@@ -288,7 +290,9 @@ impl<'a> LaneState<'a> {
     /// The thread runs a segment; `after` is the stack pointer after it.
     fn segment(&mut self, id: SegmentId, after: u64, addresses: &[u64], batch: &mut Batch) {
         self.settle_after_jump(batch);
-        if self.extent.is_none() && self.plan.blocks.is_entry(id) {
+        if self.plan.region.exits.is_some() {
+            self.come_to_marker(id, batch);
+        } else if self.extent.is_none() && self.plan.blocks.is_entry(id) {
             self.begin(Extent::Frame { entry: self.sp, handlers: self.frames.handlers() }, batch);
         }
         let segment = &self.plan.table[id];
