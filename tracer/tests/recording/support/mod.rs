@@ -14,10 +14,11 @@ pub mod steps;
 
 static FOLDER: LazyLock<TempDir> = LazyLock::new(|| tempfile::tempdir().unwrap());
 
-/// A name of its own in the folder of this test process.
+/// A name of its own in the folder of this test process. All are of one length, since programs inherit some in their environment, whose length moves
+/// their stacks.
 pub fn place(name: &str) -> PathBuf {
     static COUNT: AtomicU32 = AtomicU32::new(0);
-    let folder = FOLDER.path().join(COUNT.fetch_add(1, Ordering::Relaxed).to_string());
+    let folder = FOLDER.path().join(format!("{:06}", COUNT.fetch_add(1, Ordering::Relaxed)));
     fs::create_dir(&folder).unwrap();
     folder.join(name)
 }
