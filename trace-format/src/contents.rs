@@ -26,8 +26,8 @@ pub struct Contents {
     pub recovered: Option<String>,
 }
 
-/// Checks the header of the file.
-pub fn check_header(source: &Source) -> Result<()> {
+/// Checks the header of the file, and returns the version it has.
+pub fn check_header(source: &Source) -> Result<Version> {
     let mut header = [0; HEADER_LEN];
     let len = source.len();
     if len < HEADER_LEN as u64 {
@@ -39,7 +39,7 @@ pub fn check_header(source: &Source) -> Result<()> {
     }
     let word = |i: usize| u32::from_le_bytes([header[i], header[i + 1], header[i + 2], header[i + 3]]);
     let version = word(8);
-    if Version::from_number(version).is_none() {
+    let Some(known) = Version::from_number(version) else {
         let supported = Version::NEWEST as u32;
         let way_out = if version > supported {
             "read it with a newer lockstep, or record the program again with this one"
@@ -47,11 +47,11 @@ pub fn check_header(source: &Source) -> Result<()> {
             "record the program again with this lockstep"
         };
         return Err(Error::Version { path: source.path().to_owned(), found: version, supported, way_out });
-    }
+    };
     if word(12) != 0 {
         return Err(source.damaged(12, format!("the file has flags {:#x}, unknown to this version", word(12))));
     }
-    Ok(())
+    Ok(known)
 }
 
 /// Finds the chunks.

@@ -55,16 +55,18 @@ pub enum Version {
     V1 = 1,
     /// Memory addresses may be sums of fewer values: the bit [`SUMS`] of an instruction's kind.
     V2 = 2,
+    /// The values of such sums are told beforehand where they can be: rows.
+    V3 = 3,
 }
 
 impl Version {
     /// The version that this program writes, the newest that it reads.
-    pub const NEWEST: Version = Version::V2;
+    pub const NEWEST: Version = Version::V3;
 
     /// The version with this number, if this program knows it.
     #[must_use]
     pub fn from_number(number: u32) -> Option<Version> {
-        [Version::V1, Version::V2].into_iter().find(|&version| version as u32 == number)
+        [Version::V1, Version::V2, Version::V3].into_iter().find(|&version| version as u32 == number)
     }
 }
 
@@ -114,9 +116,6 @@ pub const STREAM_HEAD_LEN: usize = 48;
 pub const RECORDED_SP: u8 = 0x80;
 /// The bit of an instruction's kind in a table chunk that says that each of its memory addresses is given as a sum.
 pub const SUMS: u8 = 0x40;
-
-/// How many former values a stream chunk's column of values takes differences to: a power of two.
-pub const VALUE_SLOTS: usize = 1024;
 
 /// The chunk's payload is a zstd frame; without it the payload stands as it is.
 pub const FLAG_COMPRESSED: u8 = 1;

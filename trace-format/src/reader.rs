@@ -9,7 +9,7 @@ use flate2::bufread::MultiGzDecoder;
 
 use crate::chunk::ChunkDecoder;
 use crate::contents::{self, Place};
-use crate::layout::{ChunkKind, HEADER_LEN, MAGIC};
+use crate::layout::{ChunkKind, HEADER_LEN, MAGIC, Version};
 use crate::shape::Shapes;
 use crate::source::Source;
 use crate::{
@@ -88,7 +88,7 @@ impl Trace {
     }
 
     fn load(source: Source) -> Result<Trace> {
-        contents::check_header(&source)?;
+        let version = contents::check_header(&source)?;
         let contents = contents::contents(&source)?;
         let mut inner = Inner {
             source,
@@ -106,6 +106,14 @@ impl Trace {
             instructions: 0,
         };
         inner.load_chunks(&contents.chunks)?;
+        if version == Version::V2 && inner.shapes.have_rows() {
+            return Err(Error::Version {
+                path: inner.source.path().to_owned(),
+                found: version as u32,
+                supported: Version::NEWEST as u32,
+                way_out: "the memory addresses of version 2 are written otherwise now; record the program again with this lockstep",
+            });
+        }
         inner.sort_symbols();
         Ok(Trace(Arc::new(inner)))
     }

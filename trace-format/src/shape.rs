@@ -1,6 +1,7 @@
 //! What the codec of streams needs to know of a block: how much of the stream one execution takes.
 
-use crate::layout::VALUE_SLOTS;
+use std::collections::HashMap;
+
 use crate::{Block, BlockId, Pc, SpEffect};
 
 /// The shape of a block.
@@ -16,15 +17,10 @@ pub struct Shape {
     pub memory: u32,
     /// Where the counts per instruction start in [`Shapes::running`]; unused when both counts are 0.
     running: u32,
-    /// With sums: the slot of the first value, see [`VALUE_SLOTS`].
-    pub slot: Option<u16>,
+    /// With sums of values: the number of the block's start among those of such blocks. Its whole executions are rows.
+    pub start: Option<u32>,
     /// The sum of the constant stack-pointer changes after the last recorded stack pointer (of all, if there is none).
     pub sp_change: i64,
-}
-
-/// The slot of the first value of blocks that start here: the upper bits of the address times 2^64 divided by the golden ratio.
-fn slot(start: Pc) -> u16 {
-    (start.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - VALUE_SLOTS.trailing_zeros())) as u16
 }
 
 /// The shapes of all blocks.
@@ -34,6 +30,8 @@ pub struct Shapes {
     /// For each block that has stack pointers or values in the stream: how many its first instruction has, its first
     /// two, and so on. A partial block is looked up, since counting anew would let a small file cost hours.
     running: Vec<(u32, u32)>,
+    /// Where blocks with sums of values start.
+    starts: HashMap<Pc, u32>,
 }
 
 impl Shapes {
@@ -46,7 +44,7 @@ impl Shapes {
             values: values.last().copied().unwrap_or(0),
             memory: block.recorded_addresses(block.instructions.len()) as u32,
             running: 0,
-            slot: (!block.addresses.is_empty()).then(|| slot(block.start())),
+            start: None,
             sp_change: 0,
         };
         for instruction in &block.instructions {
@@ -54,6 +52,10 @@ impl Shapes {
                 SpEffect::Add(change) => shape.sp_change += i64::from(change),
                 SpEffect::Recorded => shape.sp_change = 0,
             }
+        }
+        if !block.addresses.is_empty() && shape.values > 0 {
+            let next = self.starts.len() as u32;
+            shape.start = Some(*self.starts.entry(block.start()).or_insert(next));
         }
         if shape.sps + shape.values > 0 {
             shape.running =
@@ -71,6 +73,11 @@ impl Shapes {
     /// How many shapes there are.
     pub fn len(&self) -> usize {
         self.shapes.len()
+    }
+
+    /// Whether values of some block are rows.
+    pub fn have_rows(&self) -> bool {
+        !self.starts.is_empty()
     }
 
     /// The shape of a block, if there is such a block.

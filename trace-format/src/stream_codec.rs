@@ -6,13 +6,15 @@
 //! sp bytes u32 | address bytes u32 | event bytes u32
 //! block numbers   items x u32; ESCAPE: the next event stands here
 //! stack pointers  zigzag varint differences, the first to `sp`
-//! addresses       the values that they follow from: zigzag varint differences, see `ValueSlots`
+//! addresses       addresses, and the values that those of partial blocks follow from: zigzag varint differences
 //! events          see event_codec
+//! rows            where there are some: the values of whole executions of blocks with sums, see rows
 //! ```
 
-use crate::bytes::{Cursor, MAX_VARINT, put_delta, write_varint, zigzag};
+use crate::bytes::{Cursor, put_delta};
 use crate::event_codec;
-use crate::layout::{ESCAPE, MAX_ITEMS, STREAM_HEAD_LEN, TARGET_RAW, VALUE_SLOTS};
+use crate::layout::{ESCAPE, MAX_ITEMS, STREAM_HEAD_LEN, TARGET_RAW};
+use crate::rows::{Plans, RowDecoder, RowEncoder, Wide};
 use crate::shape::{Shape, Shapes};
 use crate::{Block, BlockId, Event, SpEffect};
 
@@ -33,22 +35,10 @@ pub struct StreamBuffer {
     now: Base,
     /// The last stack pointer in the column (of this chunk; the base's to start with).
     last_sp: u64,
-    /// Empty until the first value of a block with sums.
-    slots: ValueSlots,
-}
-
-/// What the values of blocks with sums are taken differences to: the value with the same number of the last block that started at the same
-/// address, so that a register that advances by a constant from one execution to the next gives one difference, over and over. Addresses that
-/// share a slot disturb each other, which costs bytes and nothing else. At a chunk's start, all slots hold its base.
-#[derive(Debug, Default)]
-struct ValueSlots(Option<Box<[u64; VALUE_SLOTS]>>);
-
-impl ValueSlots {
-    /// The slots of a chunk with this base.
-    #[inline]
-    fn of_chunk(&mut self, base: u64) -> &mut [u64; VALUE_SLOTS] {
-        self.0.get_or_insert_with(|| Box::new([base; VALUE_SLOTS]))
-    }
+    /// The values of blocks with sums.
+    pub rows: RowEncoder,
+    /// The number of this chunk among all that are written; 0 when it has none.
+    pub number: u64,
 }
 
 /// What the differences of a chunk are taken to.
@@ -76,16 +66,22 @@ impl StreamBuffer {
         self.ids.is_empty()
     }
 
-    /// The bytes it holds.
+    /// The bytes of its payload, but for the sizes of its columns.
     #[inline]
     pub fn len(&self) -> usize {
-        self.ids.len() * 4 + self.sps.len() + self.addresses.len() + self.events.len()
+        self.ids.len() * 4 + self.sps.len() + self.addresses.len() + self.events.len() + self.rows.len()
+    }
+
+    /// The bytes of memory that it holds.
+    #[inline]
+    pub fn held(&self) -> usize {
+        self.len() + self.rows.held()
     }
 
     /// Whether it is time to make it a chunk.
     #[inline]
     pub fn is_full(&self) -> bool {
-        self.ids.len() >= MAX_ITEMS || self.len() >= TARGET_RAW
+        self.ids.len() >= MAX_ITEMS || self.len() >= TARGET_RAW || self.rows.is_full()
     }
 
     /// How many more items a chunk can take.
@@ -101,6 +97,25 @@ impl StreamBuffer {
         self.now.sp = self.now.sp.wrapping_add(shape.sp_change as u64);
     }
 
+    /// Adds the number of a block whose values are added elsewhere.
+    #[inline]
+    pub fn push_id(&mut self, block: BlockId) {
+        self.ids.push(block.0);
+    }
+
+    /// Blocks that were added by number ran so many instructions, and moved the stack pointer so far.
+    #[inline]
+    pub fn ran(&mut self, instructions: u32, sp_change: i64) {
+        self.instructions += instructions;
+        self.now.sp = self.now.sp.wrapping_add_signed(sp_change);
+    }
+
+    /// Whether the rows or the items are so many that it is time to make it a chunk. The other columns count in [`StreamBuffer::is_full`] only.
+    #[inline]
+    pub fn has_many(&self) -> bool {
+        self.ids.len() >= MAX_ITEMS || self.rows.is_full()
+    }
+
     /// Adds executions of blocks as in [`StreamBuffer::push_plain`], which run so many instructions and move the stack pointer so far.
     pub fn push_run(&mut self, blocks: &[u32], instructions: u32, sp_change: i64) {
         self.ids.extend_from_slice(blocks);
@@ -110,65 +125,44 @@ impl StreamBuffer {
 
     /// Adds one execution of a block. The lengths fit the shape.
     #[inline]
-    pub fn push_block(
-        &mut self,
-        block: BlockId,
-        shape: &Shape,
-        sps: &[u64],
-        values: impl ExactSizeIterator<Item = u64>,
-    ) {
+    pub fn push_block<V: Wide>(&mut self, block: BlockId, shape: &Shape, sps: &[u64], values: &[V], plans: &Plans) {
         self.ids.push(block.0);
         self.instructions += shape.instructions;
         self.now.sp = sps.last().copied().unwrap_or(self.now.sp).wrapping_add(shape.sp_change as u64);
-        self.push_recorded(sps, values, shape.slot);
+        match shape.start {
+            Some(_) => {
+                if !sps.is_empty() {
+                    self.push_sps(sps);
+                }
+                self.rows.push(block, shape, values, plans);
+            }
+            None => self.push_recorded(sps, values),
+        }
     }
 
     /// Adds one execution of the first `executed` instructions of a block, after which the stack pointer is `sp`.
-    pub fn push_partial(
-        &mut self,
-        block: BlockId,
-        slot: Option<u16>,
-        executed: u32,
-        sp: u64,
-        sps: &[u64],
-        values: &[u64],
-    ) {
+    pub fn push_partial(&mut self, block: BlockId, executed: u32, sp: u64, sps: &[u64], values: &[u64]) {
         self.push_event(&Event::Partial { block, executed });
         self.instructions += executed;
         self.now.sp = sp;
-        self.push_recorded(sps, values.iter().copied(), slot);
+        self.push_recorded(sps, values);
     }
 
-    #[inline]
-    fn push_recorded(&mut self, sps: &[u64], values: impl ExactSizeIterator<Item = u64>, slot: Option<u16>) {
+    fn push_sps(&mut self, sps: &[u64]) {
         for &sp in sps {
             put_delta(&mut self.sps, self.last_sp, sp);
             self.last_sp = sp;
         }
-        self.address_count += values.len() as u32;
-        // Room for the longest that they can be; what is left over is cut off again.
-        let mut at = self.addresses.len();
-        self.addresses.resize(at + MAX_VARINT * values.len(), 0);
-        let mut put = |last: u64, value: u64| {
-            let difference = value.wrapping_sub(last).cast_signed();
-            at += write_varint(&mut self.addresses[at..], zigzag(difference));
-        };
-        match slot {
-            Some(slot) if values.len() > 0 => {
-                let slots = self.slots.of_chunk(self.base.address);
-                for (place, value) in (usize::from(slot)..).zip(values) {
-                    put(std::mem::replace(&mut slots[place % VALUE_SLOTS], value), value);
-                    self.now.address = value;
-                }
-            }
-            _ => {
-                for value in values {
-                    put(std::mem::replace(&mut self.now.address, value), value);
-                }
-            }
-        }
-        self.addresses.truncate(at);
         self.sp_count += sps.len() as u32;
+    }
+
+    fn push_recorded<V: Wide>(&mut self, sps: &[u64], values: &[V]) {
+        self.push_sps(sps);
+        self.address_count += values.len() as u32;
+        for value in values {
+            let last = std::mem::replace(&mut self.now.address, value.wide());
+            put_delta(&mut self.addresses, last, value.wide());
+        }
     }
 
     /// Adds an event.
@@ -183,7 +177,7 @@ impl StreamBuffer {
 
     /// Whether more than half of its bytes are values of memory addresses.
     pub fn is_mostly_values(&self) -> bool {
-        self.addresses.len() > self.len() / 2
+        self.addresses.len() + self.rows.value_bytes() > self.len() / 2
     }
 
     /// The stack pointer after the last item.
@@ -192,8 +186,8 @@ impl StreamBuffer {
     }
 
     /// The payload of the items and what the chunk's header says of them. The buffer is empty afterwards and its
-    /// memory is given back, so that a thread that has ended holds none.
-    pub fn take(&mut self) -> (Vec<u8>, Counts) {
+    /// memory is given back, so that a thread that has ended holds none. The plans learn from it.
+    pub fn take(&mut self, plans: &mut Plans) -> (Vec<u8>, Counts) {
         let taken = std::mem::take(self);
         self.base = taken.now;
         self.now = taken.now;
@@ -210,6 +204,7 @@ impl StreamBuffer {
         payload.extend(&taken.sps);
         payload.extend(&taken.addresses);
         payload.extend(&taken.events);
+        taken.rows.take(&mut payload, plans);
         let counts = Counts {
             blocks: taken.ids.len() as u32 - taken.event_count,
             events: taken.event_count,
@@ -234,8 +229,12 @@ pub struct StreamChunk {
     /// The stack pointer before the next item, kept up to date where items are recorded.
     sp: u64,
     sps: Column,
-    /// The values that addresses follow from.
+    /// Addresses, and the values that those of partial blocks follow from.
     addresses: Column,
+    /// The values of whole executions of blocks with sums.
+    rows: RowDecoder,
+    /// Whether the current item has a row.
+    in_row: bool,
     /// The addresses of the current item, where they are sums.
     sums: Vec<u64>,
 }
@@ -259,9 +258,6 @@ struct Column {
     position: usize,
     end: usize,
     last: u64,
-    /// What it was before the first.
-    base: u64,
-    slots: ValueSlots,
     /// The values of the current item.
     values: Vec<u64>,
 }
@@ -272,24 +268,6 @@ impl Column {
         let mut cursor = Cursor::new(&payload[self.position..self.end]);
         for _ in 0..count {
             self.last = cursor.delta(self.last)?;
-            self.values.push(self.last);
-        }
-        self.position += cursor.position();
-        Ok(())
-    }
-
-    /// The same for the values of a block with sums.
-    fn decode_in_slots(&mut self, payload: &[u8], count: u32, slot: u16) -> Result<(), String> {
-        self.values.clear();
-        if count == 0 {
-            return Ok(());
-        }
-        let slots = self.slots.of_chunk(self.base);
-        let mut cursor = Cursor::new(&payload[self.position..self.end]);
-        for place in (usize::from(slot)..).take(count as usize) {
-            let last = &mut slots[place % VALUE_SLOTS];
-            *last = cursor.delta(*last)?;
-            self.last = *last;
             self.values.push(self.last);
         }
         self.position += cursor.position();
@@ -330,23 +308,25 @@ impl StreamChunk {
         self.sps = column(&mut cursor, "stack pointers", sps, sp_len, sp, &mut self.sps)?;
         self.addresses = column(&mut cursor, "values of addresses", values, address_len, address, &mut self.addresses)?;
         let mut events = Cursor::new(cursor.take(event_len)?);
-        cursor.end()?;
+        let rows = self.rows.load(payload, cursor.position(), |block| shapes.get(block)?.start)?;
         for _ in 0..counts.events {
             self.events.push(event_codec::event(&mut events, &mut seq, modules)?);
         }
         events.end()?;
-        self.check(counts, [sps, values], shapes, first)
+        self.check(counts, [sps, values, rows], shapes, first)
     }
 
     /// Checks that the columns fit each other and the block table.
-    fn check(&mut self, counts: Counts, recorded: [u32; 2], shapes: &Shapes, first: bool) -> Result<(), String> {
+    fn check(&mut self, counts: Counts, recorded: [u32; 3], shapes: &Shapes, first: bool) -> Result<(), String> {
         let (mut instructions, mut sps, mut values, mut escapes) = (0u64, 0u64, 0u64, 0u32);
-        let mut addresses = false;
+        let (mut addresses, mut rows, mut row_values) = (false, 0, 0u64);
         for &id in &self.ids {
             if let Some(shape) = shapes.get(BlockId(id)) {
                 instructions += u64::from(shape.instructions);
                 sps += u64::from(shape.sps);
-                values += u64::from(shape.values);
+                let in_row = shape.start.is_some();
+                rows += u32::from(in_row);
+                *(if in_row { &mut row_values } else { &mut values }) += u64::from(shape.values);
                 addresses |= shape.memory > 0;
             } else if id == ESCAPE {
                 escapes += 1;
@@ -392,8 +372,11 @@ impl StreamChunk {
                 needed[0], needed[1], needed[2], given[0], given[1], given[2]
             ));
         }
+        if row_values != u64::from(recorded[2]) {
+            return Err(format!("the items' rows have {row_values} values, but the chunk counts {}", recorded[2]));
+        }
         self.recorded = sps > 0 || addresses;
-        Ok(())
+        self.rows.expect(rows)
     }
 
     /// The next item. There must be one.
@@ -445,13 +428,16 @@ impl StreamChunk {
         executed: usize,
     ) -> Result<(), String> {
         self.sps.decode(payload, sps)?;
-        match shape.slot {
-            Some(slot) => self.addresses.decode_in_slots(payload, values, slot)?,
+        let start = shape.start.filter(|_| executed == block.instructions.len());
+        match start {
+            Some(start) => self.rows.next(payload, start, values as usize)?,
             None => self.addresses.decode(payload, values)?,
         }
+        self.in_row = start.is_some();
         self.sums.clear();
         let count = if block.addresses.is_empty() { 0 } else { block.recorded_addresses(executed) };
-        let (sp, sps, values) = (self.sp, &self.sps.values, &self.addresses.values);
+        let (sp, sps, values) =
+            (self.sp, &self.sps.values, if self.in_row { self.rows.values() } else { &self.addresses.values });
         self.sums.extend(block.addresses[..count].iter().map(|sum| sum.evaluate(sp, sps, values)));
         if executed == block.instructions.len() {
             self.sp = sps.last().copied().unwrap_or(sp).wrapping_add_signed(shape.sp_change);
@@ -492,5 +478,5 @@ fn column(
         return Err(format!("the column of {name} holds {ends} whole numbers; there should be {count}"));
     }
     let values = std::mem::take(&mut before.values);
-    Ok(Column { position, end: position + len, last: base, base, slots: ValueSlots::default(), values })
+    Ok(Column { position, end: position + len, last: base, values })
 }

@@ -1,12 +1,17 @@
 //! Writes a trace: items gather per thread and become chunks, the index comes last.
 
+mod executions;
+
 use std::io::{self, Write};
 use std::path::PathBuf;
+
+pub use executions::{Execution, KnownBlock};
 
 use crate::chunk::ChunkEncoder;
 use crate::failure::{Failure, note};
 use crate::layout::{ChunkHeader, ChunkKind, MAX_INDEX_ENTRIES, MAX_RAW, MAX_THREADS, TARGET_RAW};
 use crate::layout::{encode_footer, encode_header};
+use crate::rows::Plans;
 use crate::shape::{Shape, Shapes};
 use crate::stream_codec::StreamBuffer;
 use crate::table_codec::TableBuffer;
@@ -41,6 +46,9 @@ pub struct TraceWriter<W: Write> {
     /// None: they are not kept.
     blocks: Option<BlockTable>,
     shapes: Shapes,
+    plans: Plans,
+    /// How many chunks have a number.
+    numbered: u64,
     modules: u32,
     table: TableBuffer,
     streams: Vec<Stream>,
@@ -86,6 +94,8 @@ impl<W: Write> TraceWriter<W> {
             written_streams: 0,
             blocks: Some(BlockTable::default()),
             shapes: Shapes::default(),
+            plans: Plans::default(),
+            numbered: 0,
             modules: 0,
             table: TableBuffer::default(),
             streams: Vec::new(),
@@ -171,21 +181,6 @@ impl<W: Write> TraceWriter<W> {
     /// When the block is unknown, the lengths do not fit it, or the thread has not started.
     #[inline]
     pub fn block(&mut self, thread: ThreadId, block: BlockId, sps: &[u64], values: &[u64]) -> Result<()> {
-        self.block_with(thread, block, sps, values.iter().copied())
-    }
-
-    /// The same for values that come one by one.
-    ///
-    /// # Panics
-    /// Like [`TraceWriter::block`].
-    #[inline]
-    pub fn block_with(
-        &mut self,
-        thread: ThreadId,
-        block: BlockId,
-        sps: &[u64],
-        values: impl ExactSizeIterator<Item = u64>,
-    ) -> Result<()> {
         let shape = *self.shapes.get(block).expect("the block is in the table");
         assert_lengths([shape.sps, shape.values], sps.len(), values.len());
         self.instructions += u64::from(shape.instructions);
@@ -194,9 +189,9 @@ impl<W: Write> TraceWriter<W> {
             stream.push_plain(block, &shape);
             self.buffered += 4;
         } else {
-            let before = stream.len();
-            stream.push_block(block, &shape, sps, values);
-            self.buffered += stream.len() - before;
+            let before = stream.held();
+            stream.push_block(block, &shape, sps, values, &self.plans);
+            self.buffered += stream.held() - before;
         }
         if stream.is_full() || self.buffered > MAX_BUFFERED {
             return self.relieve(thread);
@@ -255,9 +250,9 @@ impl<W: Write> TraceWriter<W> {
             };
         }
         let stream = started(&mut self.streams, thread);
-        let before = stream.len();
-        stream.push_partial(block, shape.slot, executed, sp, sps, values);
-        self.buffered += stream.len() - before;
+        let before = stream.held();
+        stream.push_partial(block, executed, sp, sps, values);
+        self.buffered += stream.held() - before;
         if stream.is_full() || self.buffered > MAX_BUFFERED {
             return self.relieve(thread);
         }
@@ -279,9 +274,9 @@ impl<W: Write> TraceWriter<W> {
             _ => {}
         }
         let stream = started(&mut self.streams, thread);
-        let before = stream.len();
+        let before = stream.held();
         stream.push_event(&event);
-        self.buffered += stream.len() - before;
+        self.buffered += stream.held() - before;
         if stream.is_full() || self.buffered > MAX_BUFFERED {
             return self.relieve(thread);
         }
@@ -350,13 +345,14 @@ impl<W: Write> TraceWriter<W> {
     /// Makes chunks where a buffer is full.
     #[cold]
     fn relieve(&mut self, thread: ThreadId) -> Result<()> {
-        if self.streams[thread.index()].buffer.is_full() {
+        let buffer = &self.streams[thread.index()].buffer;
+        if buffer.is_full() || buffer.has_many() {
             self.flush_stream(thread.index())?;
         }
         if self.buffered > MAX_BUFFERED {
             // Half of the memory at once: with many threads, the search for the biggest would be made at every item.
             let mut by_size: Vec<usize> = (0..self.streams.len()).collect();
-            by_size.sort_by_key(|&thread| std::cmp::Reverse(self.streams[thread].buffer.len()));
+            by_size.sort_by_key(|&thread| std::cmp::Reverse(self.streams[thread].buffer.held()));
             for thread in by_size {
                 if self.buffered <= MAX_BUFFERED / 2 || self.streams[thread].buffer.is_empty() {
                     break;
@@ -379,10 +375,10 @@ impl<W: Write> TraceWriter<W> {
 
     fn write_stream(&mut self, thread: usize) -> Result<()> {
         let stream = &mut self.streams[thread].buffer;
-        self.buffered -= stream.len();
+        self.buffered -= stream.held();
         let before = self.written;
         let mostly_values = stream.is_mostly_values();
-        let (payload, counts) = stream.take();
+        let (payload, counts) = stream.take(&mut self.plans);
         self.chunk(|encoder| encoder.stream(ThreadId(thread as u32), counts, &payload, mostly_values))?;
         self.written_raw += payload.len() as u64;
         self.written_streams += self.written - before;

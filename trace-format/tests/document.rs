@@ -2,8 +2,8 @@
 
 use trace_format::layout::{self, ChunkHeader, ChunkKind, Version};
 use trace_format::{
-    Block, COMPRESSION_LEVEL, EVENT_CODES, EXIT_CODES, Kind, MAX_BUFFERED, ModuleRole, SyncFunction,
-    VALUES_COMPRESSION_LEVEL, read_text,
+    Block, COMPRESSION_LEVEL, CONTEXTS, EVENT_CODES, EXIT_CODES, Kind, MAX_BUFFERED, MAX_COLUMNS, MAX_ROW_VALUES,
+    ModuleRole, SyncFunction, VALUES_COMPRESSION_LEVEL, read_text,
 };
 
 const DOCUMENT: &str = include_str!("../../docs/trace-format.md");
@@ -53,7 +53,9 @@ fn the_constants_are_those_of_the_code() {
         ("FLAG_SKIPPABLE", layout::FLAG_SKIPPABLE.to_string()),
         ("RECORDED_SP", layout::RECORDED_SP.to_string()),
         ("SUMS", layout::SUMS.to_string()),
-        ("VALUE_SLOTS", layout::VALUE_SLOTS.to_string()),
+        ("CONTEXTS", CONTEXTS.to_string()),
+        ("MAX_COLUMNS", MAX_COLUMNS.to_string()),
+        ("MAX_ROW_VALUES", MAX_ROW_VALUES.to_string()),
         ("COMPRESSION_LEVEL", COMPRESSION_LEVEL.to_string()),
         ("VALUES_COMPRESSION_LEVEL", VALUES_COMPRESSION_LEVEL.to_string()),
         ("MAX_BUFFERED", MAX_BUFFERED.to_string()),

@@ -10,7 +10,7 @@ use std::time::SystemTime;
 
 use rustc_hash::FxHashSet;
 use trace_format::{
-    Block, BlockId, Event, Finish, Meta, ModuleId, Pc, Seq, SyncFunction, ThreadExit, ThreadId, TraceWriter,
+    Block, BlockId, Event, Execution, Finish, Meta, ModuleId, Pc, Seq, SyncFunction, ThreadExit, ThreadId, TraceWriter,
 };
 
 use crate::blocks::{Interner, PendingBlock};
@@ -132,24 +132,22 @@ impl Recorder {
     }
 
     /// The thread ran a block; `sps` and `values` as in [`TraceWriter::block`].
-    #[inline]
     pub fn run(&mut self, thread: ThreadId, block: BlockId, sps: &[u64], values: &[u64]) {
-        self.run_with(thread, block, sps, values.iter().copied());
-    }
-
-    /// The same for values that come one by one.
-    #[inline]
-    pub fn run_with(
-        &mut self,
-        thread: ThreadId,
-        block: BlockId,
-        sps: &[u64],
-        values: impl ExactSizeIterator<Item = u64>,
-    ) {
         if !self.failed() && !self.paused {
-            let result = self.writer.block_with(thread, block, sps, values);
+            let result = self.writer.block(thread, block, sps, values);
             self.check(result);
         }
+    }
+
+    /// The thread ran blocks without recorded stack pointers, as in [`TraceWriter::executions`].
+    #[inline]
+    pub fn run_many<'v>(&mut self, thread: ThreadId, mut next: impl FnMut() -> Option<Execution<'v>>) {
+        if self.failed() || self.paused {
+            while next().is_some() {}
+            return;
+        }
+        let result = self.writer.executions(thread, next);
+        self.check(result);
     }
 
     /// The number of the thread's next event.

@@ -3,7 +3,7 @@
 use trace_format::layout::{ChunkHeader, ChunkKind, FLAG_SKIPPABLE};
 use trace_format::{BlockId, ThreadId};
 
-use crate::made_chunks::{ESC, START, TABLE, chunk, columns, global, made, stream};
+use crate::made_chunks::{ESC, ROW_TABLE, START, TABLE, chunk, columns, global, made, rows, stream};
 use crate::random_trace::{OwnItem, items};
 use crate::{fault, open};
 
@@ -156,6 +156,56 @@ fn each_fault_inside_a_chunk_is_told() {
         };
         assert!(told.contains(expected), "{expected:?} is expected, and told is {told:?}");
     }
+}
+
+#[test]
+fn each_fault_of_rows_is_told() {
+    let items_of = |blocks: usize| columns(&[&[ESC][..], &vec![0; blocks]].concat(), (0, &[]), (0, &[]), START);
+    let offset = |bits: u8| [&[0, 1, 0, bits, 3][..], &[0; 8]].concat();
+    let cases: Vec<(&str, u32, Vec<u8>)> = vec![
+        ("the items' rows have 2 values, but the chunk counts 0", 1, Vec::new()),
+        ("the items' rows have 2 values, but the chunk counts 3", 1, rows(3, &[], &[], &[])),
+        ("the items' rows have 0 values, but the chunk counts 2", 0, rows(2, &[], &[], &[])),
+        ("4194305 values in rows; the most is 4194304", 1, rows((1 << 22) + 1, &[], &[], &[])),
+        ("2 bytes wanted, 1 left", 1, rows(2, &[], &[1, 1], &[])[..17].to_vec()),
+        ("bytes too many", 1, [rows(2, &[], &[], &[]), vec![0]].concat()),
+        ("block 7 has no rows", 1, rows(2, &[7, 0], &[], &[])),
+        ("given twice", 1, rows(2, &[0, 0, 0, 0], &[], &[])),
+        ("cannot be of kind 0", 1, rows(2, &[0, 1, 0, 0], &[], &[])),
+        ("cannot be of kind 33", 1, rows(2, &offset(33), &[], &[])),
+        ("is shifted by 64", 1, rows(2, &[0, 1, 0, 1, 64], &[], &[])),
+        ("column 131072 of the rows of block 0", 1, rows(2, &[0, 1, 0x80, 0x80, 8, 1], &[], &[])),
+        ("the column of offsets is too short", 1, rows(2, &offset(9), &[], &[1])),
+        ("there are fewer rows than values for them", 1, rows(2, &offset(7), &[], &[1, 1])),
+        ("there are fewer rows than values for them", 1, rows(2, &[], &[1, 1, 0, 2], &[])),
+        ("there are fewer rows than values for them", 0, rows(0, &[], &[0], &[])),
+        ("0 values of a row of 2 are not as expected", 1, rows(2, &[], &[0, 0], &[])),
+        ("3 values of a row of 2 are not as expected", 1, rows(2, &[], &[0, 3], &[])),
+        ("a row of 2 values has no column 2", 1, rows(2, &[], &[0, 1, 2, 2], &[])),
+        ("1 bytes wanted, 0 left", 1, rows(2, &[], &[0, 2, 0, 2], &[])),
+    ];
+    for (expected, blocks, rows) in cases {
+        let payload = [items_of(blocks as usize), rows].concat();
+        let bytes = made(&[chunk(global(ChunkKind::Table), ROW_TABLE), chunk(stream(0, blocks, 1, blocks), &payload)]);
+        let told = fault(&bytes);
+        assert!(told.contains(expected), "{expected:?} is expected, and told is {told:?}");
+    }
+}
+
+#[test]
+fn rows_made_by_hand_are_read_as_described() {
+    // Column 0 is an offset of 7 bits in units of 8 from 0x1000; column 1 steps. Column 1 is 5 more
+    // than was expected twice: a jump of 5, then one of 10, which is the step when it comes again.
+    let plan = [&[0, 1, 0, 7, 3][..], &0x1000u64.to_le_bytes()].concat();
+    let rows = rows(8, &plan, &[0, 1, 1, 10, 0, 1, 1, 0x0a], &[0b1000_0001, 0b0000_0001, 0, 0]);
+    let payload = [columns(&[ESC, 0, 0, 0, 0], (0, &[]), (0, &[]), START), rows].concat();
+    let trace =
+        open(&made(&[chunk(global(ChunkKind::Table), ROW_TABLE), chunk(stream(0, 4, 1, 4), &payload)])).unwrap();
+    let read: Vec<Vec<u64>> = items(&trace, ThreadId(0))
+        .into_iter()
+        .filter_map(|item| if let OwnItem::Block(_, _, memory) = item { Some(memory) } else { None })
+        .collect();
+    assert_eq!(read, [[0x1008, 5], [0x1018, 15], [0x1000, 25], [0x1000, 35]]);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use trace_format::layout::{ChunkHeader, ChunkKind};
 
-use crate::made_chunks::{ESC, START, TABLE, chunk, columns, global, made, stream};
+use crate::made_chunks::{ESC, ROW_TABLE, START, TABLE, chunk, columns, global, made, rows, stream};
 use crate::open;
 use crate::reader_check::{check, chunks, reseal};
 
@@ -52,7 +52,11 @@ fn hostile() -> Vec<Vec<u8>> {
     let first = compressed(stream(0, 65535, 1, 131_070), &full);
     let mut counts = vec![0, 0, 0xff, 0xff, 0xff, 0xff, 0x0f];
     counts.resize(2000, 1);
+    // As many values as a chunk may have, of none of which a byte stands in the file.
+    let told = [columns(&all, (0, &[]), (0, &[]), START), rows(131_070, &[], &[], &[])].concat();
+    let told = compressed(stream(0, 65535, 1, 65535), &told);
     vec![
+        reseal(&made(&[chunk(global(ChunkKind::Table), ROW_TABLE), told])),
         reseal(&made(&[table.clone(), first])),
         reseal(&made(&[table.clone(), compressed(stream(0, 0, 1, 0), &large)])),
         reseal(&made(&[table.clone(), compressed(stream(0, 0, 65536, 65535), &parts)])),

@@ -73,6 +73,17 @@ pub fn columns(ids: &[u32], sps: (u32, &[u8]), addresses: (u32, &[u8]), events: 
     [&payload[..], sps.1, addresses.1, events].concat()
 }
 
+/// What a stream chunk ends with: how many values its rows have, the plans, the misses and the offsets.
+pub fn rows(values: u32, plans: &[u8], misses: &[u8], offsets: &[u8]) -> Vec<u8> {
+    let mut bytes = values.to_le_bytes().to_vec();
+    for part in [plans, misses, offsets] {
+        bytes.extend((part.len() as u32).to_le_bytes());
+    }
+    [&bytes[..], plans, misses, offsets].concat()
+}
+
+/// No modules, no symbols, one block of one instruction at 1 with two addresses: value 0 and value 1.
+pub const ROW_TABLE: &[u8] = &[0, 0, 1, 1, 2, 1, 0x40, 2, 0, 1, 0, 0, 2, 1, 0, 2, 2, 0];
 /// No modules, no symbols, one block of two instructions: the first with a recorded stack pointer and an address.
 pub const TABLE: &[u8] = &[0, 0, 1, 2, 2, 1, 0x80, 1, 0, 1, 0, 0, 0, 0];
 /// "The next event stands here."

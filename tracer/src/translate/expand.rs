@@ -1,6 +1,7 @@
 //! From the records in a thread's buffer to its stream in the trace.
 
 mod pieces;
+mod straight;
 
 use std::ops::Range;
 
@@ -8,6 +9,7 @@ use rustc_hash::FxHashMap;
 use trace_format::{Address, Block, BlockId, Source, SpEffect, ThreadId};
 
 use pieces::Door;
+use straight::Straight;
 
 use super::layout::record;
 use super::superblock::Superblock;
@@ -121,6 +123,7 @@ struct Tables {
     plain: Vec<Plain>,
     recipes: Vec<Recipe>,
     doors: Vec<Vec<Door>>,
+    straight: Vec<Straight>,
 }
 
 /// Expands records. Times of the processor's clock become numbers of events.
@@ -200,6 +203,7 @@ impl Expander {
         let mut rest = words;
         while self.left > 0 {
             rest = &rest[self.run_of_plain(rest, stream, recorder)..];
+            rest = self.run_of_straight(rest, stream, recorder);
             let Some(&word) = rest.first() else { break };
             let used = match word {
                 record::ENTER => {
@@ -297,13 +301,12 @@ impl Expander {
         }
         let is_whole = known.instructions == whole;
         let pairs = words[1..(record::path_len(known.values) / 4) as usize].chunks_exact(2);
-        let numbers = pairs.map(|pair| u64::from(pair[0]) | u64::from(pair[1]) << 32);
+        self.numbers.clear();
+        self.numbers.extend(pairs.map(|pair| u64::from(pair[0]) | u64::from(pair[1]) << 32));
         self.left -= u64::from(known.instructions);
         if let Some(doors) = known.doors.filter(|_| is_whole && !stream.sync.is_empty())
             && let Some(path) = translator.path(path)
         {
-            self.numbers.clear();
-            self.numbers.extend(numbers.clone());
             self.sps.clear();
             if let Some(recipe) = known.recipe {
                 self.follow(recipe, stream);
@@ -317,12 +320,10 @@ impl Expander {
         }
         match known.recipe {
             None => {
-                recorder.run_with(stream.id, known.block, &[], numbers);
+                recorder.run(stream.id, known.block, &[], &self.numbers);
                 stream.sp = stream.sp.wrapping_add_signed(known.added);
             }
             Some(recipe) => {
-                self.numbers.clear();
-                self.numbers.extend(numbers);
                 self.follow(recipe, stream);
                 recorder.run(stream.id, known.block, &self.sps, &self.values);
                 stream.sp = self.sps.last().copied().unwrap_or(stream.sp).wrapping_add_signed(known.added);
@@ -361,6 +362,7 @@ impl Expander {
             }
             self.tables.plain[number as usize] = Plain { block: block.0, instructions, added, peak };
         }
+        self.learn_straight(number, known);
         Some(known)
     }
 

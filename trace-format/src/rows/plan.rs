@@ -1,0 +1,154 @@
+//! Which columns are not stepping: decided by what was seen in the chunks before, and written into each chunk.
+
+use super::{Kind, MAX_COLUMNS, Special, low};
+use crate::BlockId;
+use crate::bytes::{Cursor, put_varint};
+
+/// A track with fewer rows in a chunk tells nothing.
+const LEAST_ROWS: u32 = 256;
+/// So many chunks of a start pass until its columns are all tried as stepping ones again.
+const TRIED_AGAIN: u32 = 64;
+/// Offsets of as many bits or more are those of no table that fits into a cache: the value before may tell.
+const TABLE_BITS: u32 = 17;
+
+/// What is known of a column's values that were not as expected.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ColumnUse {
+    missed: u32,
+    first: u64,
+    low: u64,
+    high: u64,
+    /// The bits in which they differ from the first.
+    differing: u64,
+}
+
+impl ColumnUse {
+    /// Another one.
+    #[inline]
+    pub fn note(&mut self, value: u64) {
+        if self.missed == 0 {
+            (self.first, self.low, self.high) = (value, value, value);
+        }
+        self.missed += 1;
+        self.low = self.low.min(value);
+        self.high = self.high.max(value);
+        self.differing |= value ^ self.first;
+    }
+}
+
+#[derive(Debug, Default)]
+struct Plan {
+    specials: Vec<Special>,
+    /// Columns that the one before does not tell.
+    without_context: Vec<u32>,
+    chunks: u32,
+}
+
+/// What is planned for the next chunks, by number of the start.
+#[derive(Debug, Default)]
+pub struct Plans(Vec<Option<Box<Plan>>>);
+
+impl Plans {
+    /// The columns that are not stepping, in their order.
+    pub(super) fn specials(&self, start: u32) -> &[Special] {
+        self.0.get(start as usize).and_then(Option::as_ref).map_or(&[], |plan| &plan.specials)
+    }
+
+    /// Learns from a chunk in which blocks of this start had so many rows.
+    pub(super) fn learn(&mut self, start: u32, rows: u32, columns: &[ColumnUse]) {
+        let place = start as usize;
+        let known = self.0.get(place).is_some_and(Option::is_some);
+        if rows < LEAST_ROWS || !known && columns.iter().all(|column| column.missed <= rows / 4 * 3) {
+            return;
+        }
+        if self.0.len() <= place {
+            self.0.resize_with(place + 1, || None);
+        }
+        self.0[place].get_or_insert_default().learn(rows, columns);
+    }
+}
+
+impl Plan {
+    fn learn(&mut self, rows: u32, columns: &[ColumnUse]) {
+        self.chunks += 1;
+        if self.chunks.is_multiple_of(TRIED_AGAIN) {
+            self.specials.clear();
+            self.without_context.clear();
+            return;
+        }
+        let mut before = std::mem::take(&mut self.specials).into_iter().peekable();
+        for (number, column) in (0..).zip(columns) {
+            let was = before.next_if(|special| special.column == number).map(|special| special.kind);
+            let kind = match was {
+                None if column.missed > rows / 4 * 3 => self.choose(number, column),
+                None => None,
+                Some(Kind::Context) if column.missed > rows / 2 => {
+                    self.without_context.push(number);
+                    self.choose(number, column)
+                }
+                Some(Kind::Offset { base, shift, bits }) if column.missed > 0 => {
+                    let mut wider = *column;
+                    wider.note(base);
+                    wider.note(base.wrapping_add(low(bits) << shift));
+                    self.choose(number, &wider)
+                }
+                kept => kept,
+            };
+            self.specials.extend(kind.map(|kind| Special { column: number, kind }));
+        }
+        self.specials.extend(before);
+    }
+
+    /// What is best for a column of such values.
+    fn choose(&self, number: u32, column: &ColumnUse) -> Option<Kind> {
+        let shift = column.differing.trailing_zeros().min(16) as u8;
+        let bits = u64::BITS - ((column.high - column.low) >> shift | 1).leading_zeros();
+        match bits {
+            TABLE_BITS.. if number > 0 && !self.without_context.contains(&number) => Some(Kind::Context),
+            1..=32 => Some(Kind::Offset { base: column.low, shift, bits: bits as u8 }),
+            _ => None,
+        }
+    }
+}
+
+/// Writes the plan of a track, of which this is a block.
+pub(super) fn put(out: &mut Vec<u8>, block: BlockId, specials: &[Special]) {
+    put_varint(out, block.0.into());
+    put_varint(out, specials.len() as u64);
+    let mut next = 0;
+    for special in specials {
+        put_varint(out, u64::from(special.column - next));
+        next = special.column + 1;
+        match special.kind {
+            Kind::Context => out.push(0),
+            Kind::Offset { base, shift, bits } => {
+                out.extend([bits, shift]);
+                out.extend(base.to_le_bytes());
+            }
+        }
+    }
+}
+
+/// Reads what [`put`] has written: the block, and its columns that are not stepping.
+pub(super) fn get(cursor: &mut Cursor) -> Result<(BlockId, Vec<Special>), String> {
+    let block = BlockId(cursor.varint32()?);
+    let count = cursor.count(2)?;
+    let (mut specials, mut next) = (Vec::with_capacity(count), 0u64);
+    for _ in 0..count {
+        let column = next.saturating_add(cursor.varint()?);
+        next = column + 1;
+        if column >= MAX_COLUMNS as u64 {
+            return Err(format!("column {column} of the rows of block {}; there are at most {MAX_COLUMNS}", block.0));
+        }
+        let kind = match cursor.byte()? {
+            0 if column > 0 => Kind::Context,
+            bits @ 1..=32 => match cursor.byte()? {
+                shift @ 0..64 => Kind::Offset { base: cursor.long()?, shift, bits },
+                shift => return Err(format!("column {column} of the rows of block {} is shifted by {shift}", block.0)),
+            },
+            kind => return Err(format!("column {column} of the rows of block {} cannot be of kind {kind}", block.0)),
+        };
+        specials.push(Special { column: column as u32, kind });
+    }
+    Ok((block, specials))
+}

@@ -1,0 +1,85 @@
+//! Paths whose records go to the trace as they are: most of those with values.
+
+use std::cell::Cell;
+
+use trace_format::{BlockId, Execution, KnownBlock};
+
+use super::{Expander, Known, Stream};
+use crate::recorder::Recorder;
+
+/// A path all of whose values are those of its block, and that has no recorded stack pointers.
+#[derive(Clone)]
+pub(super) struct Straight {
+    /// Its block, or [`NOT_STRAIGHT`].
+    block: u32,
+    instructions: u16,
+    values: u16,
+    added: i32,
+    /// Whether there are places in its midst that returns lead to: then it matters in which functions the thread is.
+    doors: bool,
+    known: Cell<KnownBlock>,
+}
+
+/// Marks numbers of paths that are not known yet, or not straight.
+const NOT_STRAIGHT: u32 = u32::MAX;
+
+/// After so many plain paths in a row it is worth while to look for a run of them.
+const PLAIN_IN_A_ROW: u32 = 16;
+
+impl Expander {
+    /// Writes the straight paths that the records begin with, and returns the records behind them.
+    pub(super) fn run_of_straight<'w>(
+        &mut self,
+        words: &'w [u32],
+        stream: &mut Stream,
+        recorder: &mut Recorder,
+    ) -> &'w [u32] {
+        let (safe, watched) = (stream.sync.safe_up_to(), !stream.sync.is_empty());
+        let (mut rest, mut sp, mut left, mut plain, mut last) = (words, stream.sp, self.left, 0, None);
+        let straight = &self.tables.straight;
+        recorder.run_many(stream.id, || {
+            let (&number, behind) = rest.split_first()?;
+            let path = straight.get(number as usize).filter(|path| path.block != NOT_STRAIGHT)?;
+            plain = if path.values == 0 { plain + 1 } else { 0 };
+            if sp > safe || path.doors && watched || u64::from(path.instructions) > left || plain > PLAIN_IN_A_ROW {
+                return None;
+            }
+            let (values, behind) = behind.split_at_checked(2 * usize::from(path.values))?;
+            left -= u64::from(path.instructions);
+            sp = sp.wrapping_add_signed(path.added.into());
+            (rest, last) = (behind, Some(number));
+            Some(Execution { block: BlockId(path.block), values: values.as_chunks().0, known: &path.known })
+        });
+        (stream.sp, self.left) = (sp, left);
+        if let Some(last) = last {
+            stream.transferred = self.tables.known[self.tables.places[last as usize] as usize].transfers;
+        }
+        rest
+    }
+
+    /// Notes whether the path with this number is such a one.
+    pub(super) fn learn_straight(&mut self, number: u32, known: Known) {
+        let Known { block, instructions, values, recipe, added, doors, .. } = known;
+        if let (None, Ok(added)) = (recipe, i32::try_from(added)) {
+            if self.tables.straight.len() <= number as usize {
+                let unknown = Straight {
+                    block: NOT_STRAIGHT,
+                    instructions: 0,
+                    values: 0,
+                    added: 0,
+                    doors: false,
+                    known: Cell::default(),
+                };
+                self.tables.straight.resize(number as usize + 1, unknown);
+            }
+            self.tables.straight[number as usize] = Straight {
+                block: block.0,
+                instructions,
+                values,
+                added,
+                doors: doors.is_some(),
+                known: Cell::default(),
+            };
+        }
+    }
+}
