@@ -199,11 +199,20 @@ fn agreed(sights: &[Sight]) -> Option<Route> {
         together.retain(|sight| next(sight) == Some(most));
         pcs.push(most);
     }
-    // A loop is left where it begins anew.
-    if let Some(last) = pcs.iter().rposition(|pc| *pc == pcs[0]).filter(|&last| last > 0) {
-        pcs.truncate(last + 1);
+    // Loops go round as often as one look has shown: when they end earlier, that is one record all the same.
+    let turns = |sight: &&Sight| sight.pcs.iter().filter(|pc| **pc == sight.pcs[0]).count();
+    let longest = sights.iter().filter(|sight| !sight.pcs.is_empty()).max_by_key(turns)?;
+    if turns(&longest) > 2 && to_last_turn(&longest.pcs) > to_last_turn(&pcs) {
+        pcs.clone_from(&longest.pcs);
     }
+    // A loop is left where it begins anew.
+    pcs.truncate(to_last_turn(&pcs));
     (pcs.len() > alone + 1).then_some(Route(pcs))
+}
+
+/// How much of a way there is up to the last place that is its first as well; all of it where there is none.
+fn to_last_turn(pcs: &[u64]) -> usize {
+    pcs.iter().rposition(|pc| *pc == pcs[0]).filter(|&last| last > 0).map_or(pcs.len(), |last| last + 1)
 }
 
 #[cfg(test)]
@@ -250,6 +259,13 @@ mod tests {
     fn system_calls_are_not_gone_through() {
         let route = seen(&[1, 9, 1, 2]).unwrap();
         assert_eq!(route.pc(route.len()), Some(0x9003));
+    }
+
+    #[test]
+    fn a_loop_goes_round_as_often_as_the_longest_look_shows() {
+        let sights = [[1, 1, 2, 2, 77], [1, 1, 2, 2, 77], [1, 1, 1, 1, 77]];
+        let route = agreed(&sights.map(|records| look(&records).unwrap())).unwrap();
+        assert_eq!((route.len(), route.pc(route.len())), (12, Some(0x1000)));
     }
 
     #[test]
