@@ -19,6 +19,8 @@ const SAMPLE_STEP: usize = 61;
 const HOT_SAMPLES: u32 = 64;
 /// Counts for superblocks that need not be counted any more.
 const SETTLED: u32 = u32::MAX;
+/// Programs have phases: a route that is mostly left before a quarter of it was run is looked for again, so often at most.
+const TRIES: u32 = 8;
 /// A route is what most of so many looks agree on, as long as two do.
 const LOOKS: usize = 4;
 
@@ -63,7 +65,9 @@ pub struct Routes {
     /// A superblock that was met so often runs often.
     hot: u32,
     by_head: FxHashMap<u64, Rc<Route>>,
-    /// How often superblocks were met among the records looked at.
+    /// How often routes were looked for, by head.
+    tries: FxHashMap<u64, u32>,
+    /// How often superblocks were met among the records looked at; those with a route, where it was left early.
     samples: Vec<u32>,
     /// What was seen so far from heads that have no route yet.
     sights: FxHashMap<u64, Vec<Sight>>,
@@ -76,7 +80,15 @@ impl Routes {
     #[must_use]
     pub fn new(at_once: bool) -> Routes {
         let (step, hot) = if at_once { (3, 1) } else { (SAMPLE_STEP, HOT_SAMPLES) };
-        Routes { step, hot, by_head: FxHashMap::default(), samples: Vec::new(), sights: FxHashMap::default(), held: 0 }
+        Routes {
+            step,
+            hot,
+            by_head: FxHashMap::default(),
+            tries: FxHashMap::default(),
+            samples: Vec::new(),
+            sights: FxHashMap::default(),
+            held: 0,
+        }
     }
 
     /// Forgets all routes.
@@ -114,6 +126,13 @@ impl Routes {
         *count >= self.hot && *count != SETTLED
     }
 
+    /// Whether a route may be looked for once more.
+    fn may_try(&mut self, head: u64) -> bool {
+        let tries = self.tries.entry(head).or_default();
+        *tries += 1;
+        *tries <= TRIES
+    }
+
     fn settle(&mut self, superblock: u32) {
         self.samples[superblock as usize] = SETTLED;
     }
@@ -125,12 +144,10 @@ impl Translator {
         for at in (0..words.len()).step_by(self.routes.step) {
             // Some of the words are no path numbers, and count for a superblock that has not run: what comes of it is right, but of no use.
             let Some(path) = self.path(words[at]) else { continue };
-            if !self.routes.is_hot(path.superblock) {
-                continue;
-            }
             let head = self.superblock(path.superblock).head;
-            if self.routes.by_head.contains_key(&head) {
-                self.routes.settle(path.superblock);
+            let route = self.routes.by_head.get(&head);
+            let as_expected = route.is_some_and(|route| 4 * usize::from(path.executed) >= route.len());
+            if as_expected || !self.routes.is_hot(path.superblock) {
                 continue;
             }
             let sight = look_along(&words[at..], |word| self.run_by(word));
@@ -141,7 +158,7 @@ impl Translator {
             }
             self.routes.settle(path.superblock);
             let sights = self.routes.sights.remove(&head).unwrap_or_default();
-            if let Some(route) = agreed(&sights) {
+            if let Some(route) = agreed(&sights).filter(|_| self.routes.may_try(head)) {
                 self.routes.add(head, route);
                 self.give_up(head);
             }
