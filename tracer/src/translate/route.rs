@@ -158,7 +158,9 @@ impl Translator {
             }
             self.routes.settle(path.superblock);
             let sights = self.routes.sights.remove(&head).unwrap_or_default();
-            if let Some(route) = agreed(&sights).filter(|_| self.routes.may_try(head)) {
+            let known = self.routes.by_head.get(&head);
+            let new = agreed(&sights).filter(|route| known.is_none_or(|known| **known != *route));
+            if let Some(route) = new.filter(|_| self.routes.may_try(head)) {
                 self.routes.add(head, route);
                 self.give_up(head);
             }
