@@ -91,17 +91,20 @@ fn count(events: &[Step], what: &str) -> usize {
     events.iter().filter(|step| matches!(step, Step::Event(event) if event.starts_with(what))).count()
 }
 
+/// What lies from each entry of `enter` to the next of `leave`.
+fn between_enter_and_leave(trace: &Trace, whole: &[Step]) -> Vec<Step> {
+    let (enter, leave) = (address(trace, "enter"), address(trace, "leave"));
+    let mut open = false;
+    let inside = |pc, _| {
+        open = pc == enter || open && pc != leave;
+        open
+    };
+    part(whole, inside).into_iter().cloned().collect()
+}
+
 #[test]
 fn from_each_start_to_each_stop() {
-    let events = assert_part(&window_program(), "start=enter stop=leave", |trace, whole| {
-        let (enter, leave) = (address(trace, "enter"), address(trace, "leave"));
-        let mut open = false;
-        let inside = |pc, _| {
-            open = pc == enter || open && pc != leave;
-            open
-        };
-        part(whole, inside).into_iter().cloned().collect()
-    });
+    let events = assert_part(&window_program(), "start=enter stop=leave", between_enter_and_leave);
     // At the start, then at the end of each window: one ends in the handler and begins anew there.
     assert_eq!(count(&events, "Gap"), 5);
     assert_eq!(count(&events, "enter MutexLock"), count(&events, "enter MutexUnlock"), "outside too");
@@ -235,15 +238,7 @@ fn a_library_that_is_loaded_later_has_the_start() {
 #[test]
 fn a_static_program_has_windows_too() {
     let program = compile("window.c", &[INCLUDE, "-static"]);
-    assert_part(&program, "start=enter stop=leave", |trace, whole| {
-        let (enter, leave) = (address(trace, "enter"), address(trace, "leave"));
-        let mut open = false;
-        let inside = |pc, _| {
-            open = pc == enter || open && pc != leave;
-            open
-        };
-        part(whole, inside).into_iter().cloned().collect()
-    });
+    assert_part(&program, "start=enter stop=leave", between_enter_and_leave);
 }
 
 #[test]
