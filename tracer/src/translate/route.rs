@@ -15,14 +15,18 @@ use super::translator::Translator;
 
 /// One in so many records is looked at: a prime number, so that loops do not hide between.
 const SAMPLE_STEP: usize = 61;
-/// A superblock met so often runs often: it has run about four thousand times.
-const HOT_SAMPLES: u32 = 64;
-/// Counts for superblocks that need not be counted any more.
-const SETTLED: u32 = u32::MAX;
-/// Programs have phases: a route that is mostly left before a quarter of it was run is looked for again, so often at most.
-const TRIES: u32 = 8;
+/// Records that stand for fewer instructions than this are short: a better way may make fewer of them.
+const SHORT: usize = MAX_HOT_INSTRUCTIONS * 3 / 4;
+/// Code with so many short records among those looked at runs often: about four thousand of them were written. Each time that a way was looked for,
+/// it takes twice as many to look again, up to 2^[`MOST_DOUBLINGS`] as many: programs have phases, and what is good in one may not be in the next.
+const HOT_SAMPLES: u64 = 64;
+/// See [`HOT_SAMPLES`].
+const MOST_DOUBLINGS: u32 = 6;
 /// A route is what most of so many looks agree on, as long as two do.
-const LOOKS: usize = 4;
+const LOOKS: usize = 8;
+/// A new route has to stand for this part more than what is there, and for as much more again for each time that another one was chosen:
+/// translating is dear.
+const GAIN: usize = 8;
 
 /// A way through the program's code: the addresses of its instructions, and where it ends.
 #[derive(Debug, PartialEq, Eq)]
@@ -41,6 +45,11 @@ impl Route {
         self.0.get(instruction).copied()
     }
 
+    /// About how many bytes of our memory it takes.
+    fn size(&self) -> u64 {
+        8 * self.0.len() as u64 + 100
+    }
+
     /// How many instructions it has.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -57,20 +66,28 @@ struct Sight {
     alone: usize,
 }
 
+/// What is known of the ways from one address on.
+#[derive(Clone, Default)]
+struct Head {
+    route: Option<Rc<Route>>,
+    /// How many short records were met since a way was looked for.
+    short: u64,
+    /// How often a way was looked for.
+    tries: u32,
+    /// How often one was chosen.
+    chosen: usize,
+    /// What was seen so far in looking for one.
+    sights: Vec<Sight>,
+}
+
 /// The routes of a process.
 #[derive(Clone)]
 pub struct Routes {
     /// One in so many records is looked at.
     step: usize,
-    /// A superblock that was met so often runs often.
-    hot: u32,
-    by_head: FxHashMap<u64, Rc<Route>>,
-    /// How often routes were looked for, by head.
-    tries: FxHashMap<u64, u32>,
-    /// How often superblocks were met among the records looked at; those with a route, where it was left early.
-    samples: Vec<u32>,
-    /// What was seen so far from heads that have no route yet.
-    sights: FxHashMap<u64, Vec<Sight>>,
+    /// Code with so many short records among those runs often.
+    hot: u64,
+    heads: FxHashMap<u64, Head>,
     /// About how many bytes of our memory they take.
     held: u64,
 }
@@ -80,26 +97,19 @@ impl Routes {
     #[must_use]
     pub fn new(at_once: bool) -> Routes {
         let (step, hot) = if at_once { (3, 1) } else { (SAMPLE_STEP, HOT_SAMPLES) };
-        Routes {
-            step,
-            hot,
-            by_head: FxHashMap::default(),
-            tries: FxHashMap::default(),
-            samples: Vec::new(),
-            sights: FxHashMap::default(),
-            held: 0,
-        }
+        Routes { step, hot, heads: FxHashMap::default(), held: 0 }
     }
 
     /// Forgets all routes.
     pub fn forget_all(&mut self) {
-        *self = Routes { step: self.step, hot: self.hot, ..Routes::new(false) };
+        self.heads = FxHashMap::default();
+        self.held = 0;
     }
 
     /// The route from this address on.
     #[must_use]
     pub fn from(&self, head: u64) -> Option<Rc<Route>> {
-        self.by_head.get(&head).cloned()
+        self.heads.get(&head)?.route.clone()
     }
 
     /// About how many bytes of our memory they take.
@@ -108,60 +118,50 @@ impl Routes {
         self.held
     }
 
-    fn add(&mut self, head: u64, route: Route) {
-        self.held += 8 * route.0.len() as u64 + 100;
-        self.by_head.insert(head, Rc::new(route));
+    /// Counts one more record from this address on, and says whether it is time to look for a better way.
+    fn is_time_to_look(&mut self, head: u64, executed: u16) -> bool {
+        let is_short = usize::from(executed) < SHORT;
+        let Some(known) = self.heads.get_mut(&head) else {
+            if is_short {
+                self.held += size_of::<(u64, Head)>() as u64;
+                self.heads.insert(head, Head { short: 1, ..Head::default() });
+            }
+            return is_short && self.hot <= 1;
+        };
+        known.short += u64::from(is_short);
+        // Then long records are looked at as well, for what comes of the way to be good for all.
+        known.short >= self.hot << known.tries.min(MOST_DOUBLINGS)
     }
 
-    /// Counts the superblock once more, and says whether it runs often.
-    fn is_hot(&mut self, superblock: u32) -> bool {
-        let number = superblock as usize;
-        if self.samples.len() <= number {
-            self.samples.resize(number + 1, 0);
+    /// Adds what was seen from this address on. Says whether there is a better route now.
+    fn add(&mut self, head: u64, sight: Sight) -> bool {
+        let Some(known) = self.heads.get_mut(&head) else { return false };
+        known.sights.push(sight);
+        if known.sights.len() < LOOKS {
+            return false;
         }
-        let count = &mut self.samples[number];
-        if *count != SETTLED {
-            *count += 1;
-        }
-        *count >= self.hot && *count != SETTLED
-    }
-
-    /// Whether a route may be looked for once more.
-    fn may_try(&mut self, head: u64) -> bool {
-        let tries = self.tries.entry(head).or_default();
-        *tries += 1;
-        *tries <= TRIES
-    }
-
-    fn settle(&mut self, superblock: u32) {
-        self.samples[superblock as usize] = SETTLED;
+        let route = best(&std::mem::take(&mut known.sights), known.chosen);
+        (known.short, known.tries) = (0, known.tries + 1);
+        let Some(route) = route.filter(|route| known.route.as_deref() != Some(route)) else { return false };
+        self.held += route.size();
+        self.held -= known.route.as_ref().map_or(0, |old| old.size());
+        known.route = Some(Rc::new(route));
+        known.chosen += 1;
+        true
     }
 }
 
 impl Translator {
-    /// Looks at some of the records, for superblocks that run often: they are translated anew, along the way that is taken from them.
+    /// Looks at some of the records, for code that runs often in short records: it is translated anew, along the way that is taken from there.
     pub fn sample(&mut self, words: &[u32]) {
         for at in (0..words.len()).step_by(self.routes.step) {
             // Some of the words are no path numbers, and count for a superblock that has not run: what comes of it is right, but of no use.
             let Some(path) = self.path(words[at]) else { continue };
             let head = self.superblock(path.superblock).head;
-            let route = self.routes.by_head.get(&head);
-            let as_expected = route.is_some_and(|route| 4 * usize::from(path.executed) >= route.len());
-            if as_expected || !self.routes.is_hot(path.superblock) {
-                continue;
-            }
-            let sight = look_along(&words[at..], |word| self.run_by(word));
-            let sights = self.routes.sights.entry(head).or_default();
-            sights.extend(sight);
-            if sights.len() < LOOKS {
-                continue;
-            }
-            self.routes.settle(path.superblock);
-            let sights = self.routes.sights.remove(&head).unwrap_or_default();
-            let known = self.routes.by_head.get(&head);
-            let new = agreed(&sights).filter(|route| known.is_none_or(|known| **known != *route));
-            if let Some(route) = new.filter(|_| self.routes.may_try(head)) {
-                self.routes.add(head, route);
+            if self.routes.is_time_to_look(head, path.executed)
+                && let Some(sight) = look_along(&words[at..], |word| self.run_by(word))
+                && self.routes.add(head, sight)
+            {
                 self.give_up(head);
             }
         }
@@ -203,10 +203,28 @@ fn look_along(records: &[u32], run_by: impl Fn(u32) -> Option<Ran>) -> Option<Si
     Some(sight)
 }
 
-/// The way that most were seen to take, up to where no two take the same, if it is longer than what one record stands for now.
-fn agreed(sights: &[Sight]) -> Option<Route> {
-    let mut together: Vec<&Sight> = sights.iter().filter(|sight| !sight.pcs.is_empty()).collect();
-    let alone = together.iter().map(|sight| sight.alone).max()?;
+/// The best of the way that most were seen to take and of going round a loop as often as there is room, if one record for it stands for more than
+/// those do that are written now. `chosen` says how often a route was.
+fn best(sights: &[Sight], chosen: usize) -> Option<Route> {
+    let sights: Vec<&Sight> = sights.iter().filter(|sight| !sight.pcs.is_empty()).collect();
+    let mut ways = vec![agreed(&sights)];
+    ways.extend(sights.iter().filter_map(|sight| round_and_round(&sight.pcs)));
+    let taken = |pcs: &Vec<u64>| -> usize { sights.iter().map(|sight| in_common(pcs, &sight.pcs)).sum() };
+    let best = ways.into_iter().max_by_key(taken)?;
+    let alone: usize = sights.iter().map(|sight| sight.alone).sum();
+    (taken(&best) > alone + alone * (chosen + 1) / GAIN).then_some(Route(best))
+}
+
+/// The first turn of a loop, over and over: when the loop ends earlier, that is one record all the same.
+fn round_and_round(pcs: &[u64]) -> Option<Vec<u64>> {
+    let turn = pcs.iter().skip(1).position(|pc| *pc == pcs[0])? + 1;
+    let len = MAX_HOT_INSTRUCTIONS / turn * turn;
+    Some(pcs[..turn].iter().copied().cycle().take(len + 1).collect())
+}
+
+/// The way that most were seen to take, up to where no two take the same, or to where a loop begins anew for the last time.
+fn agreed(sights: &[&Sight]) -> Vec<u64> {
+    let mut together = sights.to_vec();
     let mut pcs = Vec::with_capacity(MAX_HOT_INSTRUCTIONS + 1);
     loop {
         let next = |sight: &Sight| sight.pcs.get(pcs.len()).copied();
@@ -218,20 +236,16 @@ fn agreed(sights: &[Sight]) -> Option<Route> {
         together.retain(|sight| next(sight) == Some(most));
         pcs.push(most);
     }
-    // Loops go round as often as one look has shown: when they end earlier, that is one record all the same.
-    let turns = |sight: &&Sight| sight.pcs.iter().filter(|pc| **pc == sight.pcs[0]).count();
-    let longest = sights.iter().filter(|sight| !sight.pcs.is_empty()).max_by_key(turns)?;
-    if turns(&longest) > 2 && to_last_turn(&longest.pcs) > to_last_turn(&pcs) {
-        pcs.clone_from(&longest.pcs);
-    }
     // A loop is left where it begins anew.
-    pcs.truncate(to_last_turn(&pcs));
-    (pcs.len() > alone + 1).then_some(Route(pcs))
+    let last_turn = pcs.iter().rposition(|pc| *pc == pcs[0]).filter(|&last| last > 0);
+    pcs.truncate(last_turn.map_or(pcs.len(), |last| last + 1));
+    pcs
 }
 
-/// How much of a way there is up to the last place that is its first as well; all of it where there is none.
-fn to_last_turn(pcs: &[u64]) -> usize {
-    pcs.iter().rposition(|pc| *pc == pcs[0]).filter(|&last| last > 0).map_or(pcs.len(), |last| last + 1)
+/// How many instructions two ways have in common from their start on; the last address of each is where it ends.
+fn in_common(one: &[u64], other: &[u64]) -> usize {
+    let addresses = one.iter().zip(other).take_while(|(a, b)| a == b).count();
+    addresses.min(one.len().min(other.len()).saturating_sub(1))
 }
 
 #[cfg(test)]
@@ -251,7 +265,7 @@ mod tests {
 
     /// The route when each look shows the same.
     fn seen(records: &[u32]) -> Option<Route> {
-        agreed(&[look(records)?, look(records)?])
+        best(&[look(records)?, look(records)?], 0)
     }
 
     #[test]
@@ -281,16 +295,36 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_goes_round_as_often_as_the_longest_look_shows() {
-        let sights = [[1, 1, 2, 2, 77], [1, 1, 2, 2, 77], [1, 1, 1, 1, 77]];
-        let route = agreed(&sights.map(|records| look(&records).unwrap())).unwrap();
-        assert_eq!((route.len(), route.pc(route.len())), (12, Some(0x1000)));
+    fn a_loop_that_some_stay_in_goes_round_as_often_as_there_is_room() {
+        let sights = [&[1, 1, 2, 77][..], &[1, 1, 2, 77], &[1, 1, 1, 1, 1, 1, 77]];
+        let route = best(&sights.map(|records| look(records).unwrap()), 0).unwrap();
+        assert_eq!((route.len(), route.pc(route.len())), (MAX_HOT_INSTRUCTIONS, Some(0x1000)));
+    }
+
+    #[test]
+    fn a_loop_that_all_leave_alike_is_left() {
+        let route = seen(&[1, 1, 2, 1, 1, 2, 1, 1, 77]).unwrap();
+        assert_eq!((route.len(), route.pc(8), route.pc(route.len())), (28, Some(0x2000), Some(0x1000)));
+    }
+
+    #[test]
+    fn a_route_that_was_chosen_often_needs_much_to_be_given_up() {
+        let sights = [1, 2].map(|_| look(&[1, 2, 77]).unwrap());
+        assert!(best(&sights, GAIN / 2).is_some());
+        assert_eq!(best(&sights, GAIN), None);
+    }
+
+    #[test]
+    fn what_is_no_longer_than_a_record_is_no_route() {
+        assert_eq!(seen(&[1, 77]), None);
+        let apart = [[1, 2, 77], [1, 3, 77], [1, 4, 77]].map(|records| look(&records).unwrap());
+        assert_eq!(best(&apart, 0), None);
     }
 
     #[test]
     fn most_say_where_it_goes_and_it_ends_where_no_two_agree() {
         let sights = [[1, 2, 3, 4, 77], [1, 5, 3, 4, 77], [1, 2, 3, 6, 77], [1, 2, 7, 4, 77]];
-        let route = agreed(&sights.map(|records| look(&records).unwrap())).unwrap();
+        let route = best(&sights.map(|records| look(&records).unwrap()), 0).unwrap();
         let ends: Vec<u64> = (0..).map_while(|i| route.pc(i)).collect();
         assert_eq!((ends.len(), ends[4], ends[11]), (12, 0x2000, 0x3003));
     }
