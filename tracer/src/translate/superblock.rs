@@ -9,7 +9,7 @@ use super::values::Operand;
 /// The most instructions of a superblock.
 pub const MAX_INSTRUCTIONS: usize = 64;
 /// The same for superblocks that run often: a loop is unrolled further, and takes fewer records.
-pub const MAX_HOT_INSTRUCTIONS: usize = 320;
+pub const MAX_HOT_INSTRUCTIONS: usize = 640;
 
 /// What the registers hold at a mark that are not the program's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
