@@ -79,6 +79,7 @@ fn median(mut values: Vec<f64>) -> f64 {
 }
 
 /// Records the program with the command line `--record` ("discarded", "written" or "memory"), in a process of its own, whose output is thrown away.
+/// For profiles there is "memory-discarded" too: what the program's own part of "memory" costs.
 fn recorded(how: &str, output: &Path, command: &[String]) {
     let this = std::env::current_exe().expect("a running program has a path");
     let status = Command::new(this)
@@ -95,8 +96,8 @@ fn recorded(how: &str, output: &Path, command: &[String]) {
 fn record(how: &str, output: &str, command: &[String]) -> ExitCode {
     let mut options = TraceOptions::new(command.iter().map(Into::into).collect(), output);
     options.engine = engine_named("translate").expect("the engine is in the registry");
-    options.limit = (how == "discarded").then_some(Limit::Instructions(1));
-    options.memory = how == "memory";
+    options.limit = how.ends_with("discarded").then_some(Limit::Instructions(1));
+    options.memory = how.starts_with("memory");
     match trace(&options) {
         Ok(outcome) => {
             let facts = format!("{} {}", outcome.instructions, peak());

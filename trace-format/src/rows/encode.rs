@@ -1,9 +1,11 @@
 //! Writes rows.
 
+use super::by_kind::{ByKind, within};
 use super::plan::{ColumnUse, Plans};
-use super::{Kind, MAX_COLUMNS, MAX_ROW_VALUES, Pages, Special, Track, Tracks, context_of, context_surprised, low};
+use super::room::{Bits, Bytes};
+use super::{CONTEXTS, MAX_COLUMNS, MAX_ROW_VALUES, Pages, Track, Tracks, context_of, context_surprised};
 use crate::BlockId;
-use crate::bytes::{put_varint, zigzag};
+use crate::bytes::{MAX_VARINT, write_varint, zigzag};
 use crate::layout::TARGET_RAW;
 use crate::shape::Shape;
 
@@ -37,6 +39,8 @@ pub struct RowEncoder {
     tracks: Tracks,
     /// For each track its start, and what was not as expected, by column.
     uses: Vec<(u32, Vec<ColumnUse>)>,
+    /// For each track its columns by kind.
+    kinds: Vec<ByKind>,
     /// The track of each block, plus 1.
     blocks: Pages<u32>,
     /// Whether it has so many bytes or columns that it should become a chunk.
@@ -46,22 +50,21 @@ pub struct RowEncoder {
     /// Rows that were as expected since the last one that was not.
     gap: u64,
     plans: Vec<u8>,
-    misses: Vec<u8>,
-    /// The numbers of columns of kind offset, one behind the other, and how many bits they have; behind is room.
-    offsets: Vec<u8>,
-    offset_bits: usize,
+    misses: Bytes,
+    offsets: Bits,
     /// The differences of the current row to the one before.
     differences: Vec<u64>,
-    /// The columns of the current row that are not as expected, and what is to be added: those that are not stepping, and all.
-    missed: Vec<(u32, u64)>,
-    all_missed: Vec<(u32, u64)>,
+    /// What is to be added to the values of the current row that are expected.
+    missed: Vec<u64>,
+    /// The differences of the contexts of the current row to what followed the last time.
+    context_differences: Vec<u64>,
 }
 
 impl RowEncoder {
     /// How many bytes it adds to the chunk's payload.
     #[inline]
     pub fn len(&self) -> usize {
-        self.plans.len() + self.misses.len() + self.offset_bytes()
+        self.plans.len() + self.value_bytes()
     }
 
     /// About how many bytes of memory it takes beside them.
@@ -71,13 +74,9 @@ impl RowEncoder {
     }
 
     /// How many bytes of the payload are values.
-    pub fn value_bytes(&self) -> usize {
-        self.misses.len() + self.offset_bytes()
-    }
-
     #[inline]
-    fn offset_bytes(&self) -> usize {
-        self.offset_bits.div_ceil(8)
+    pub fn value_bytes(&self) -> usize {
+        self.misses.len + self.offsets.len()
     }
 
     /// Whether the chunk should take no more rows.
@@ -112,91 +111,48 @@ impl RowEncoder {
             values => track.take_long(numbers, values),
         };
         if !as_expected {
-            self.missed.clear();
             return self.push_surprise(place as usize, values);
         }
         track.as_expected(numbers, values.len());
         self.gap += 1;
     }
 
-    /// Adds a row of a track with columns that are not stepping.
+    /// Adds a row of a track with columns that are not stepping: column by column of each kind, without a look at what is wrong before the end.
     fn push_special<V: Wide>(&mut self, place: usize, values: &[V]) {
         let len = values.len();
-        let Tracks { tracks, numbers, specials, contexts, .. } = &mut self.tracks;
+        let Tracks { tracks, numbers, contexts, .. } = &mut self.tracks;
         let track = &mut tracks[place];
-        let mut row = track.numbers(numbers, len);
+        let row = track.numbers(numbers, len);
+        let kinds = &self.kinds[place];
         let added = if track.jumps() { &*row.jump } else { &*row.step };
         let mut wrong = 0;
-        for ((value, last), (added, mask)) in values.iter().zip(&*row.last).zip(added.iter().zip(&*row.mask)) {
-            wrong |= (value.wide().wrapping_sub(*last) ^ added) & mask;
+        for column in within(&kinds.stepping, len) {
+            wrong |= values[column].wide().wrapping_sub(row.last[column]) ^ added[column];
         }
-        let specials = &specials[track.specials.0 as usize..track.specials.1 as usize];
-        let room = self.offset_bits / 8 + 4 * specials.len() + 16;
-        if self.offsets.len() < room {
-            self.offsets.resize(2 * room, 0);
+        let mut bits = self.offsets.writer(kinds.offsets.len());
+        for offset in kinds.offsets.iter().take_while(|offset| (offset.column as usize) < len) {
+            let distance = values[offset.column as usize].wide().wrapping_sub(offset.base);
+            wrong |= distance & !offset.mask;
+            bits.put((distance & offset.mask) >> offset.shift, offset.bits);
         }
-        // Bits that do not fill a byte yet, how many they are, and where they go.
-        let (mut at, mut fill) = (self.offset_bits / 8, self.offset_bits % 8);
-        let mut word = u64::from(self.offsets[at]);
-        self.missed.clear();
-        for &Special { column, kind } in specials {
-            let Some(value) = values.get(column as usize) else { break };
-            let value = value.wide();
-            match kind {
-                Kind::Offset { base, shift, bits } => {
-                    let offset = value.wrapping_sub(base) >> shift & low(bits);
-                    word |= offset << fill;
-                    self.offsets[at..at + 8].copy_from_slice(&word.to_le_bytes());
-                    fill += usize::from(bits);
-                    (at, word, fill) = (at + fill / 8, word >> (fill & !7), fill % 8);
-                    let expected = base.wrapping_add(offset << shift);
-                    if value != expected {
-                        self.missed.push((column, value.wrapping_sub(expected)));
-                    }
-                }
-                Kind::Context => {
-                    let before = values[column as usize - 1].wide();
-                    let followed = std::mem::replace(&mut contexts[context_of(before)], value);
-                    let miss = value.wrapping_sub(followed).wrapping_sub(row.step[column as usize]);
-                    if miss != 0 {
-                        self.missed.push((column, miss));
-                        context_surprised(&mut row, column as usize, value.wrapping_sub(followed));
-                    }
-                }
+        bits.done();
+        if let Ok(contexts) = <&mut [u64; CONTEXTS]>::try_from(&mut contexts[..]) {
+            for (column, difference) in within(&kinds.contexts, len).zip(&mut self.context_differences) {
+                let value = values[column].wide();
+                let followed = std::mem::replace(&mut contexts[context_of(values[column - 1].wide())], value);
+                *difference = value.wrapping_sub(followed);
+                wrong |= *difference ^ row.step[column];
             }
         }
-        self.offset_bits = 8 * at + fill;
-        self.crowded |= at >= MOST_BYTES;
+        self.crowded |= self.offsets.bytes.len >= MOST_BYTES;
         if wrong != 0 {
             return self.push_surprise(place, values);
         }
-        for (last, value) in row.last.iter_mut().zip(values) {
-            *last = value.wide();
+        for column in within(&kinds.stepping, len) {
+            row.last[column] = values[column].wide();
         }
         track.as_expected(numbers, len);
-        if self.missed.is_empty() {
-            self.gap += 1;
-            return;
-        }
-        self.start_surprise(self.missed.len());
-        let mut next = 0;
-        for i in 0..self.missed.len() {
-            let (column, miss) = self.missed[i];
-            self.put_miss(place, column - next, column, miss, values[column as usize].wide());
-            next = column + 1;
-        }
-        self.crowded |= self.misses.len() >= MOST_BYTES;
-    }
-
-    fn start_surprise(&mut self, count: usize) {
-        put_varint(&mut self.misses, std::mem::take(&mut self.gap));
-        put_varint(&mut self.misses, count as u64);
-    }
-
-    fn put_miss(&mut self, place: usize, between: u32, column: u32, miss: u64, value: u64) {
-        put_varint(&mut self.misses, between.into());
-        put_varint(&mut self.misses, zigzag(miss.cast_signed()));
-        self.uses[place].1[column as usize].note(value);
+        self.gap += 1;
     }
 
     /// Sees to it that there is a track for a block of such a shape, and says which.
@@ -209,51 +165,71 @@ impl RowEncoder {
                 super::plan::put(&mut self.plans, block, specials);
             }
             self.uses.push((start, Vec::new()));
+            self.kinds.push(ByKind::default());
             self.tracks.open(start, specials.iter().copied())
         });
         if self.tracks.tracks[place].columns < len {
             self.tracks.widen(place, len);
             self.uses[place].1.resize(len, ColumnUse::default());
+            self.kinds[place] = ByKind::of(self.tracks.specials_of(place), len);
+            let contexts = self.context_differences.len().max(self.kinds[place].contexts.len());
+            self.context_differences.resize(contexts, 0);
         }
         self.blocks.set(block.0, place as u32 + 1);
         self.crowded |= self.tracks.columns >= MAX_COLUMNS / 2;
         place as u32
     }
 
-    /// Ends a row in which some value of a stepping column is not as expected. Those of the others are in the list already.
+    /// Ends a row in which some value is not as expected. Its offsets, and what follows in its contexts, are put down already.
     #[inline(never)]
     fn push_surprise<V: Wide>(&mut self, place: usize, values: &[V]) {
+        let len = values.len();
         let Tracks { tracks, numbers, .. } = &mut self.tracks;
         let track = &mut tracks[place];
-        let mut row = track.numbers(numbers, values.len());
-        let mut special = std::mem::take(&mut self.missed);
-        let mut specials = special.drain(..).peekable();
-        self.differences.clear();
-        let added = if track.jumps() { &*row.jump } else { &*row.step };
-        let mut all = std::mem::take(&mut self.all_missed);
-        all.clear();
-        for (column, value) in values.iter().enumerate() {
-            let difference = value.wide().wrapping_sub(row.last[column]);
-            self.differences.push(difference);
-            let miss = difference.wrapping_sub(added[column]) & row.mask[column];
-            if miss != 0 {
-                all.push((column as u32, miss));
-            } else if let Some(miss) = specials.next_if(|(special, _)| *special as usize == column) {
-                all.push(miss);
-            }
-            row.last[column] = value.wide();
+        let mut row = track.numbers(numbers, len);
+        if self.missed.len() < len {
+            self.missed.resize(len, 0);
+            self.differences.resize(len, 0);
         }
-        track.surprised(&mut row, &self.differences);
-        drop(specials);
-        self.missed = special;
-        self.start_surprise(all.len());
+        let (missed, differences) = (&mut self.missed[..len], &mut self.differences[..len]);
+        let added = if track.jumps() { &*row.jump } else { &*row.step };
+        let mut wrong = 0;
+        for column in 0..len {
+            let value = values[column].wide();
+            differences[column] = value.wrapping_sub(row.last[column]);
+            missed[column] = differences[column].wrapping_sub(added[column]) & row.mask[column];
+            wrong |= missed[column];
+            row.last[column] = value;
+        }
+        let kinds = &self.kinds[place];
+        for offset in kinds.offsets.iter().take_while(|offset| (offset.column as usize) < len) {
+            let column = offset.column as usize;
+            missed[column] = values[column].wide().wrapping_sub(offset.base) & !offset.mask;
+        }
+        for (column, difference) in within(&kinds.contexts, len).zip(&self.context_differences) {
+            missed[column] = difference.wrapping_sub(row.step[column]);
+            if missed[column] != 0 {
+                context_surprised(&mut row, column, *difference);
+            }
+        }
+        match wrong {
+            0 => track.as_expected(numbers, len),
+            _ => track.surprised(&mut row, differences),
+        }
+        let uses = &mut self.uses[place].1;
+        let out = self.misses.room(MAX_VARINT * (2 + 2 * len));
+        let mut at = write_varint(out, std::mem::take(&mut self.gap));
+        let count = missed.iter().map(|&miss| u64::from(miss != 0)).sum();
+        at += write_varint(&mut out[at..], count);
         let mut next = 0;
-        for &(column, miss) in &all {
-            self.put_miss(place, column - next, column, miss, values[column as usize].wide());
+        for (column, &miss) in missed.iter().enumerate().filter(|(_, miss)| **miss != 0) {
+            at += write_varint(&mut out[at..], (column - next) as u64);
+            at += write_varint(&mut out[at..], zigzag(miss.cast_signed()));
+            uses[column].note(values[column].wide());
             next = column + 1;
         }
-        self.all_missed = all;
-        self.crowded |= self.misses.len() >= MOST_BYTES;
+        self.misses.len += at;
+        self.crowded |= self.misses.len >= MOST_BYTES;
     }
 
     /// What it adds to the payload; nothing where there are no rows. The plans learn from it.
@@ -261,12 +237,13 @@ impl RowEncoder {
         if self.values == 0 {
             return;
         }
-        for len in [self.values as usize, self.plans.len(), self.misses.len(), self.offset_bytes()] {
+        let offsets = self.offsets.done();
+        for len in [self.values as usize, self.plans.len(), self.misses.len, offsets.len] {
             payload.extend((len as u32).to_le_bytes());
         }
         payload.extend(&self.plans);
-        payload.extend(&self.misses);
-        payload.extend(&self.offsets[..self.offset_bytes()]);
+        payload.extend(self.misses.all());
+        payload.extend(offsets.all());
         for ((start, columns), track) in self.uses.iter().zip(&self.tracks.tracks) {
             plans.learn(*start, track.rows, columns);
         }

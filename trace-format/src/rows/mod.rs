@@ -13,9 +13,11 @@
 //! A row in which each value is as expected takes no bytes. Else the chunk holds how many rows came since the last such one, and what is to be added
 //! to the values that are not as expected.
 
+mod by_kind;
 mod decode;
 mod encode;
 mod plan;
+mod room;
 
 pub use decode::RowDecoder;
 pub use encode::{RowEncoder, Wide};
@@ -137,6 +139,12 @@ impl Tracks {
         self.tracks.push(Track { start: self.numbers.len(), columns: 0, since: 0, period: NEVER, specials, rows: 0 });
         self.starts.set(start, self.tracks.len() as u32);
         self.tracks.len() - 1
+    }
+
+    /// The columns of a track that are not stepping, in their order.
+    fn specials_of(&self, track: usize) -> &[Special] {
+        let (from, to) = self.tracks[track].specials;
+        &self.specials[from as usize..to as usize]
     }
 
     /// Sees to it that a track has so many columns.

@@ -77,12 +77,17 @@ impl Plan {
             return;
         }
         let mut before = std::mem::take(&mut self.specials).into_iter().peekable();
+        // Contexts miss where other columns of the same table did not take part.
+        let special = |number: u32| before.clone().any(|special| special.column == number);
+        let grows = (0..).zip(columns).any(|(number, column)| {
+            column.missed > rows / 4 * 3 && !special(number) && self.choose(number, column) == Some(Kind::Context)
+        });
         for (number, column) in (0..).zip(columns) {
             let was = before.next_if(|special| special.column == number).map(|special| special.kind);
             let kind = match was {
                 None if column.missed > rows / 4 * 3 => self.choose(number, column),
                 None => None,
-                Some(Kind::Context) if column.missed > rows / 2 => {
+                Some(Kind::Context) if column.missed > rows / 2 && !grows => {
                     self.without_context.push(number);
                     self.choose(number, column)
                 }

@@ -1,20 +1,19 @@
 //! From the records in a thread's buffer to its stream in the trace.
 
 mod pieces;
+mod recipe;
 mod straight;
 
 use std::ops::Range;
 
-use rustc_hash::FxHashMap;
-use trace_format::{Address, Block, BlockId, Source, SpEffect, ThreadId};
+use trace_format::{Block, BlockId, SpEffect, ThreadId};
 
 use pieces::Door;
+use recipe::{Recipe, Taken, recipe};
 use straight::Straight;
 
 use super::layout::record;
-use super::superblock::Superblock;
 use super::translator::{Path, Translator};
-use super::values::{Operand, OtherOperand};
 use crate::modules::regions;
 use crate::ptrace::{self, Registers, Tid};
 use crate::recorder::Recorder;
@@ -38,23 +37,6 @@ struct Known {
     added: i64,
     /// Where it starts.
     start: u64,
-}
-
-/// How the stack pointers and the values of an execution in the trace follow from its record.
-#[derive(Clone)]
-struct Recipe {
-    /// The places of the stack pointers in the record.
-    sps: Vec<u16>,
-    values: Vec<Taken>,
-}
-
-/// Where a value of the trace comes from.
-#[derive(Clone)]
-enum Taken {
-    /// From this place of the record.
-    Value(u16),
-    /// It is the address of an operand that takes more than a sum.
-    Address(OtherOperand),
 }
 
 /// A path that takes one number in the trace and nothing else, in few bytes: most are such, and all that is done with one is in a short loop.
@@ -198,13 +180,22 @@ impl Expander {
         std::mem::swap(&mut self.tables, &mut self.aside);
     }
 
-    /// Writes what the records say.
-    pub fn expand(&mut self, words: &[u32], stream: &mut Stream, translator: &Translator, recorder: &mut Recorder) {
+    /// Writes what the records say, up to one that is not there as a whole. Returns how many words they have.
+    pub fn expand(
+        &mut self,
+        words: &[u32],
+        stream: &mut Stream,
+        translator: &Translator,
+        recorder: &mut Recorder,
+    ) -> usize {
         let mut rest = words;
         while self.left > 0 {
             rest = &rest[self.run_of_plain(rest, stream, recorder)..];
             rest = self.run_of_straight(rest, stream, recorder);
             let Some(&word) = rest.first() else { break };
+            if record::other_len(word).is_some_and(|len| rest.len() < len as usize / 4) {
+                break;
+            }
             let used = match word {
                 record::ENTER => {
                     self.enter(rest, stream, translator, recorder);
@@ -225,10 +216,14 @@ impl Expander {
                     }
                     record::FUTEX_LEN / 4
                 }
-                _ => self.path(rest, stream, translator, recorder),
+                _ => match self.path(rest, stream, translator, recorder) {
+                    Some(used) => used,
+                    None => break,
+                },
             };
             rest = &rest[used as usize..];
         }
+        words.len() - rest.len()
     }
 
     /// Takes plain paths from the start of the records, as many as there are up to [`RUN`], and returns how many.
@@ -272,8 +267,14 @@ impl Expander {
         (count, instructions, change)
     }
 
-    /// Writes the path that the words begin with. Returns how many words its record has.
-    fn path(&mut self, words: &[u32], stream: &mut Stream, translator: &Translator, recorder: &mut Recorder) -> u32 {
+    /// Writes the path that the words begin with. Returns how many words its record has; none where they are not all there.
+    fn path(
+        &mut self,
+        words: &[u32],
+        stream: &mut Stream,
+        translator: &Translator,
+        recorder: &mut Recorder,
+    ) -> Option<u32> {
         let path = words[0];
         let place = self.tables.places.get(path as usize).copied().unwrap_or(NOT_MET);
         let known = match self.tables.known.get(place as usize) {
@@ -281,22 +282,28 @@ impl Expander {
             _ => match self.learn(path, translator, recorder) {
                 Some(known) => known,
                 // The trace cannot be written any more.
-                None => return translator.path(path).map_or(1, |p| record::path_len(translator.values_of(p)) / 4),
+                None => {
+                    let length = translator.path(path).map_or(1, |p| record::path_len(translator.values_of(p)) / 4);
+                    return (length as usize <= words.len()).then_some(length);
+                }
             },
         };
+        let length = record::path_len(known.values) / 4;
+        if length as usize > words.len() {
+            return None;
+        }
         // The clock takes as long as all else that is done with a path.
         if stream.transferred && stream.sp > stream.sync.safe_up_to() {
             recorder.set_time(self.clock.now());
             leave(stream, known.start, stream.sp, 0, recorder);
         }
-        let length = record::path_len(known.values) / 4;
         let (mut known, whole) = (known, known.instructions);
         if u64::from(known.instructions) > self.left {
             // The last instructions that may be written.
             let path = translator.path(path).map(|path| Path { executed: self.left as u16, ..path });
             match path.and_then(|path| self.describe(path, translator, recorder)) {
                 Some(part) => known = part,
-                None => return length,
+                None => return Some(length),
             }
         }
         let is_whole = known.instructions == whole;
@@ -315,7 +322,7 @@ impl Expander {
                 self.in_pieces(path, doors, stream, translator, recorder);
                 stream.sp = self.sps.last().copied().unwrap_or(stream.sp).wrapping_add_signed(known.added);
                 stream.transferred = known.transfers;
-                return length;
+                return Some(length);
             }
         }
         match known.recipe {
@@ -330,7 +337,7 @@ impl Expander {
             }
         }
         stream.transferred = known.transfers;
-        length
+        Some(length)
     }
 
     /// Takes the stack pointers and the values for the trace from the numbers of a record.
@@ -422,41 +429,6 @@ impl Expander {
             }
         }
     }
-}
-
-/// How the record of a superblock's first instructions becomes stack pointers and values of the trace, and how its addresses follow from them.
-fn recipe(superblock: &Superblock, executed: u16) -> (Recipe, Vec<Address>) {
-    let mut recipe = Recipe { sps: Vec::new(), values: Vec::new() };
-    let mut addresses = Vec::new();
-    let mut numbers: FxHashMap<u32, u32> = FxHashMap::default();
-    let mut operands = superblock.operands.iter();
-    for (i, instruction) in superblock.instructions().take(executed.into()).enumerate() {
-        for operand in operands.by_ref().take(instruction.memory.into()) {
-            addresses.push(match operand {
-                Operand::Sum(sum) => {
-                    let mut sum = sum.clone();
-                    for term in &mut sum.terms {
-                        if let Source::Value(place) = &mut term.source {
-                            *place = *numbers.entry(*place).or_insert_with(|| {
-                                recipe.values.push(Taken::Value(*place as u16));
-                                recipe.values.len() as u32 - 1
-                            });
-                        }
-                    }
-                    sum
-                }
-                Operand::Other(operand) => {
-                    recipe.values.push(Taken::Address((**operand).clone()));
-                    Address::of_value(recipe.values.len() as u32 - 1)
-                }
-            });
-        }
-        if instruction.sp == SpEffect::Recorded {
-            // It is the last value of its instruction.
-            recipe.sps.push(superblock.values_after(i + 1) - 1);
-        }
-    }
-    (recipe, addresses)
 }
 
 /// Functions that are left where control was transferred to `pc`.

@@ -7,7 +7,7 @@ use trace_format::{Event, ThreadExit};
 
 use super::Session;
 use super::expand::Stream;
-use super::layout::BUFFER_LEN;
+use super::layout::{BUFFER_LEN, PLAIN_BUFFER_LEN};
 use super::mapper::SetUpError;
 use super::processes::running;
 use super::program_code::ProgramCode;
@@ -129,11 +129,12 @@ impl Session<'_> {
 
     /// How much of a buffer is used: with a limit, little enough that one thread's records do not take all of it before those of the others
     /// are looked at.
-    fn room(&self) -> u64 {
+    pub(super) fn room(&self) -> u64 {
+        let most = if self.options.memory { BUFFER_LEN } else { PLAIN_BUFFER_LEN };
         match self.options.limit {
-            _ if self.options.translation.routes_at_once => LEAST_ROOM,
-            Some(Limit::Instructions(most)) if self.recording => (most / 64).clamp(LEAST_ROOM, BUFFER_LEN),
-            _ => BUFFER_LEN,
+            _ if self.options.translation.routes_at_once && self.recording => LEAST_ROOM,
+            Some(Limit::Instructions(limit)) if self.recording => (limit / 64).clamp(LEAST_ROOM, most),
+            _ => most,
         }
     }
 

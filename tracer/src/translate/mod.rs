@@ -234,8 +234,9 @@ impl<'a> Session<'a> {
     /// From now on the program runs without being recorded.
     fn stop_recording(&mut self, reason: String) {
         self.recording = false;
+        let room = self.room();
         for space in self.processes.spaces_mut() {
-            space.translator.space.room = layout::BUFFER_LEN;
+            space.translator.space.room = room;
         }
         self.stopped_early.get_or_insert(reason);
         let mut tids: Vec<Tid> = self.threads.keys().copied().collect();

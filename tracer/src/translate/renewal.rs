@@ -337,7 +337,7 @@ impl Session<'_> {
         space.set_value(thread.slot, slot::AFTER, space.rest());
         thread.pointer = space.value(thread.slot, slot::POINTER);
         let mut words = Vec::new();
-        space.records(thread.slot, thread.pointer, &mut words);
+        space.all_records(thread.slot, thread.pointer, &mut words);
         // The path that ends with the call.
         let held = last_path(&words, translator).map(|(path, _)| {
             let call = translator.superblock(path.superblock).only(usize::from(path.executed) - 1);

@@ -19,6 +19,10 @@ use crate::ptrace::{self, Registers, Stop, Tid};
 /// Translated code is never so long without a mark: a thread that does not come to one is lost.
 const MOST_STEPS: u32 = 20_000;
 
+/// So many words of a buffer are read at once: 64 KiB, which stay in a level-2 cache until they are expanded. The longest record, of
+/// [`MAX_HOT_INSTRUCTIONS`](super::superblock::MAX_HOT_INSTRUCTIONS) with values, is shorter.
+const PIECE: usize = 16 << 10;
+
 /// Sets a general register by the processor's number.
 fn set_register(registers: &mut Registers, number: u8, value: u64) {
     match number {
@@ -114,7 +118,7 @@ fn record_part(thread: &mut Thread, translator: &mut Translator, path: Path) {
 /// The path recorded last ends with an instruction that has not run yet. With `shorten`, what comes before it is recorded.
 pub fn take_back_last(thread: &mut Thread, translator: &mut Translator, shorten: bool) {
     let mut words = Vec::new();
-    translator.space.records(thread.slot, thread.pointer, &mut words);
+    translator.space.all_records(thread.slot, thread.pointer, &mut words);
     let Some((path, length)) = last_path(&words, translator) else { return };
     thread.pointer -= u64::from(length);
     if shorten && path.executed > 1 {
@@ -265,12 +269,21 @@ impl Session<'_> {
     pub(super) fn drain(&mut self, tid: Tid) {
         let Some(thread) = self.threads.get_mut(&tid) else { return };
         let Some(AddressSpace { translator, expander, .. }) = self.processes.space_mut(thread.space) else { return };
-        translator.space.records(thread.slot, thread.pointer, &mut self.words);
-        if self.recording && thread.recording {
-            expander.left = self.recorder.instructions_left(self.options.limit);
-            expander.expand(&self.words, &mut thread.stream, translator, &mut self.recorder);
+        let count = translator.space.recorded(thread.slot, thread.pointer);
+        let mut read = 0;
+        while read < count {
+            translator.space.records(thread.slot, read..count.min(read + PIECE), &mut self.words);
+            let mut expanded = self.words.len();
+            if self.recording && thread.recording {
+                expander.left = self.recorder.instructions_left(self.options.limit);
+                expanded = expander.expand(&self.words, &mut thread.stream, translator, &mut self.recorder);
+            }
+            translator.sample(&self.words);
+            // What is left is the start of a record, or not wanted any more.
+            read += if expander.left == 0 { self.words.len() } else { expanded };
+            assert!(expanded > 0 || expander.left == 0, "a piece has room for a record");
         }
-        translator.sample(&self.words);
+        translator.space.records_are_read(thread.slot, count);
         thread.pointer = translator.space.restart(thread.slot);
         if let Some(limit) = self.options.limit.filter(|&limit| self.recording && self.recorder.has_reached(limit)) {
             self.stop_recording(format!("{limit} was reached"));

@@ -184,7 +184,9 @@ impl Values {
         let long = !matches!(operand.address_size(), CodeSize::Code16 | CodeSize::Code32);
         if simple(base) && simple(index) && !segment && long {
             let mut sum = Sum::constant(operand.displacement());
-            for (register, factor) in [(base, 1), (index, i64::from(operand.scale()))] {
+            // Where a table's entry tells a place in another table, whose base is new here, the one is to follow the other: readers and writers of
+            // values expect what followed the last time.
+            for (register, factor) in [(index, i64::from(operand.scale())), (base, 1)] {
                 if let Some(number) = whole(register) {
                     let register = self.known(number);
                     sum.add(&register, factor);
@@ -416,10 +418,10 @@ mod tests {
             0x48, 0x8b, 0x04, 0xcf, 0x48, 0x01, 0xcf, 0x48, 0xc1, 0xe1, 0x02, 0x48, 0x8b, 0x04, 0x0f, 0x48, 0x29, 0xcf,
             0x48, 0xf7, 0xdf, 0x48, 0x8b, 0x07,
         ];
-        assert_eq!(values(&code).0, [Held(7), Held(1)]);
+        assert_eq!(values(&code).0, [Held(1), Held(7)]);
         let (rdi, rcx) = (0x8000u64, 5u64);
         let last = (rdi + rcx).wrapping_sub(rcx * 4).wrapping_neg();
-        assert_eq!(sums(&code, &[], &[rdi, rcx]), [rdi + rcx * 8, rdi + rcx + rcx * 4, last]);
+        assert_eq!(sums(&code, &[], &[rcx, rdi]), [rdi + rcx * 8, rdi + rcx + rcx * 4, last]);
     }
 
     #[test]

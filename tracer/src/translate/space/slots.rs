@@ -1,5 +1,7 @@
 //! The slots of the threads: values that translated code saves, and the buffers of records.
 
+use std::ops::Range;
+
 use nix::libc;
 
 use super::Space;
@@ -112,13 +114,28 @@ impl Space {
         self.slot_address(slot) + u64::from(slot::SCRATCH)
     }
 
-    /// The records of a slot up to `pointer`.
-    pub fn records(&self, slot: u32, pointer: u64, words: &mut Vec<u32>) {
+    /// How many words the records of a slot have, up to `pointer`.
+    #[must_use]
+    pub fn recorded(&self, slot: u32, pointer: u64) -> usize {
         // What is written when a full buffer is left lies in the page behind it, which only the program may not touch.
-        let start = self.starts[slot as usize];
-        let length = pointer.saturating_sub(self.buffer(slot)).min(SLOT_LEN - start);
-        self.slots.read_words(self.place(slot, start), words, (length / 4) as usize);
-        if self.next_slot > SLOTS_IN_SIGHT && length > PAGE {
+        let length = pointer.saturating_sub(self.buffer(slot)).min(SLOT_LEN - self.starts[slot as usize]);
+        (length / 4) as usize
+    }
+
+    /// Some of these words.
+    pub fn records(&self, slot: u32, which: Range<usize>, words: &mut Vec<u32>) {
+        let start = self.place(slot, self.starts[slot as usize]);
+        self.slots.read_words(start + 4 * which.start, words, which.len());
+    }
+
+    /// All of them, up to `pointer`.
+    pub fn all_records(&self, slot: u32, pointer: u64, words: &mut Vec<u32>) {
+        self.records(slot, 0..self.recorded(slot, pointer), words);
+    }
+
+    /// So many words were read, and will not be looked at again.
+    pub fn records_are_read(&self, slot: u32, words: usize) {
+        if self.next_slot > SLOTS_IN_SIGHT && 4 * words as u64 > PAGE {
             self.slots.look_away(self.place(slot, PAGE), BUFFER_LEN as usize);
         }
     }
