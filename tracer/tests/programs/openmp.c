@@ -2,8 +2,12 @@
 #include <omp.h>
 #include <stdio.h>
 
+/* Of clang's library: how long idle threads spin, in milliseconds. Of millions of instructions `step` would have to record each. */
+void kmp_set_blocktime(int) __attribute__((weak));
+
 int main(void) {
     int sum = 0, singles = 0;
+    if (kmp_set_blocktime) kmp_set_blocktime(0);
 #pragma omp parallel num_threads(3) reduction(+ : sum)
     {
         sum += omp_get_thread_num();

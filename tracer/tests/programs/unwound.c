@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdio.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static jmp_buf out;
@@ -18,6 +19,7 @@ static void other(void) {
 
 static void *run(void *unused) {
     (void)unused;
+    usleep(100000); /* until the first thread waits for this one: recordings are compared */
     getcontext(&there);
     there.uc_stack.ss_sp = stack;
     there.uc_stack.ss_size = sizeof stack;

@@ -10,6 +10,7 @@ use nix::unistd::Pid;
 
 use trace_format::{Finish, Trace};
 
+use crate::support::group::{assert_nobody_left, bury_orphans};
 use crate::support::{Recorded, compile, place, record_command};
 
 /// Starts the program in a process group of its own, as a shell does, and waits until it is in its loop.
@@ -100,15 +101,11 @@ fn a_second_interrupt_ends_recorded_children_that_outlive_the_program() {
 
 #[test]
 fn nothing_is_left_behind_when_the_recorder_is_killed() {
+    bury_orphans();
     let (mut child, _) = start("wait");
     let group = group(&child);
     child.kill().unwrap();
     child.wait().unwrap();
     // The program has the group of its recorder; the kernel takes a moment to end it.
-    let alive = || kill(group, None).is_ok();
-    let gone = (0..500).any(|_| {
-        std::thread::sleep(Duration::from_millis(10));
-        !alive()
-    });
-    assert!(gone, "the program outlived its recorder");
+    assert_nobody_left(group);
 }

@@ -3,17 +3,18 @@
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Child;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use trace_format::Trace;
 
+use crate::support::group::{assert_nobody_left, bury_orphans, within_ten_seconds};
 use crate::support::{chain, compile, place, record_command};
 
 /// How often each is killed.
 const TIMES: u32 = 50;
-/// The same where each time takes long: init has many processes to bury.
+/// The same where each time takes long: there are many processes to bury.
 const FEWER_TIMES: u32 = 15;
 /// Options for programs with their children.
 const FOLLOWED: &str = "engine=translate follow-forks";
@@ -39,24 +40,8 @@ impl Moments {
     }
 }
 
-/// Asks until it is true, for ten seconds.
-fn within_ten_seconds(mut is_true: impl FnMut() -> bool) -> bool {
-    let end = Instant::now() + Duration::from_secs(10);
-    while !is_true() {
-        if Instant::now() > end {
-            return false;
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    true
-}
-
-/// Asserts that the process group that the child led is empty.
-fn assert_nobody_left(group: Pid) {
-    assert!(within_ten_seconds(|| kill(group, None).is_err()), "processes of group {group} stayed behind");
-}
-
 fn start(options: &str, program: &Path, trace: &Path) -> (Child, Pid) {
+    bury_orphans();
     let mut command = record_command(options, trace, program, &[]);
     let child = command.process_group(0).spawn().unwrap();
     let group = Pid::from_raw(-(child.id() as i32));

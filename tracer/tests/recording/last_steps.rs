@@ -8,6 +8,12 @@ const MARK: [u8; 7] = [0x0f, 0x1f, 0x80, 0x78, 0x56, 0x34, 0x12];
 
 /// How often the thread ran an instruction that comes behind the mark.
 fn counted(trace: &Trace, thread: u32) -> u64 {
+    // Where the marks are, block by block: the blocks run millions of times.
+    let marks: Vec<Vec<bool>> = trace
+        .blocks()
+        .iter()
+        .map(|(_, block)| (0..block.instructions.len()).map(|at| block.code[block.code_range(at)] == MARK).collect())
+        .collect();
     let mut stream = trace.stream(ThreadId(thread));
     let (mut count, mut marked) = (0, false);
     while let Some(item) = stream.next().unwrap() {
@@ -16,10 +22,9 @@ fn counted(trace: &Trace, thread: u32) -> u64 {
             Item::Partial { block, executed, .. } => (block, executed as usize),
             Item::Event(_) => continue,
         };
-        let block = &trace.blocks()[block];
-        for index in 0..block.instructions.len().min(executed) {
+        for is_mark in marks[block.index()].iter().take(executed) {
             count += u64::from(marked);
-            marked = block.code[block.code_range(index)] == MARK;
+            marked = *is_mark;
         }
     }
     count

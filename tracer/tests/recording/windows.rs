@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::LazyLock;
 
 use crate::support::steps::{Step, steps};
 use crate::support::{Recorded, compile, compile_with, place, record, record_command};
@@ -14,9 +15,30 @@ const WORKLOADS: &str = concat!("-I", env!("CARGO_MANIFEST_DIR"), "/../workloads
 const ENGINES: [&str; 3] =
     ["engine=step      throw=never", "engine=translate throw=never", "engine=translate cache=65536 throw=777"];
 
-fn window_program() -> PathBuf {
-    compile("window.c", &[INCLUDE])
+/// Static, since `step` goes through all that is outside of the window too.
+fn window_program() -> &'static Path {
+    static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| compile("window.c", &[INCLUDE, "-static"]));
+    &PROGRAM
 }
+
+/// A program of one thread, and all of its run.
+struct Whole {
+    program: PathBuf,
+    arguments: &'static [&'static str],
+    trace: Trace,
+    steps: Vec<Step>,
+}
+
+impl Whole {
+    fn of(program: PathBuf, arguments: &'static [&'static str]) -> Whole {
+        let (_, trace) = recorded("engine=step memory", &program, arguments);
+        let steps = steps(&trace, ThreadId(0));
+        Whole { program, arguments, trace, steps }
+    }
+}
+
+/// That of the program that most tests are about.
+static WHOLE: LazyLock<Whole> = LazyLock::new(|| Whole::of(window_program().to_owned(), &[]));
 
 /// Records with these options, and asserts that the program does what it does natively and that the trace hangs together. The length of
 /// the environment moves the program's stack: it is always the same.
@@ -49,19 +71,10 @@ fn part(whole: &[Step], mut inside: impl FnMut(u64, u64) -> bool) -> Vec<&Step> 
 
 /// Asserts that the one thread of the program has the same stream by each engine under this window, and that its instructions are those
 /// expected of the whole recording. Returns the events of the stream.
-fn assert_part(program: &Path, window: &str, expected: impl Fn(&Trace, &[Step]) -> Vec<Step>) -> Vec<Step> {
-    assert_part_with(program, &[], window, expected)
-}
-
-fn assert_part_with(
-    program: &Path,
-    arguments: &[&str],
-    window: &str,
-    expected: impl Fn(&Trace, &[Step]) -> Vec<Step>,
-) -> Vec<Step> {
-    let (_, whole) = recorded("engine=step memory", program, arguments);
-    let expected = expected(&whole, &steps(&whole, ThreadId(0)));
-    assert!(expected.len() > 20 && (expected.len() as u64) < whole.instructions(), "{window}: a part");
+fn assert_part(whole: &Whole, window: &str, expected: impl Fn(&Trace, &[Step]) -> Vec<Step>) -> Vec<Step> {
+    let Whole { program, arguments, trace, steps: all } = whole;
+    let expected = expected(trace, all);
+    assert!(expected.len() > 20 && (expected.len() as u64) < trace.instructions(), "{window}: a part");
     let mut judge: Option<Vec<Step>> = None;
     for engine in ENGINES {
         let (_, trace) = recorded(&format!("{engine} memory {window}"), program, arguments);
@@ -104,7 +117,7 @@ fn between_enter_and_leave(trace: &Trace, whole: &[Step]) -> Vec<Step> {
 
 #[test]
 fn from_each_start_to_each_stop() {
-    let events = assert_part(&window_program(), "start=enter stop=leave", between_enter_and_leave);
+    let events = assert_part(&WHOLE, "start=enter stop=leave", between_enter_and_leave);
     // At the start, then at the end of each window: one ends in the handler and begins anew there.
     assert_eq!(count(&events, "Gap"), 5);
     assert_eq!(count(&events, "enter MutexLock"), count(&events, "enter MutexUnlock"), "outside too");
@@ -113,7 +126,7 @@ fn from_each_start_to_each_stop() {
 
 #[test]
 fn with_a_start_alone_to_the_end() {
-    let events = assert_part(&window_program(), "start=leave", |trace, whole| {
+    let events = assert_part(&WHOLE, "start=leave", |trace, whole| {
         let leave = address(trace, "leave");
         let mut open = false;
         let inside = |pc, _| {
@@ -127,7 +140,7 @@ fn with_a_start_alone_to_the_end() {
 
 #[test]
 fn with_a_stop_alone_from_the_beginning() {
-    let events = assert_part(&window_program(), "stop=leave", |trace, whole| {
+    let events = assert_part(&WHOLE, "stop=leave", |trace, whole| {
         let leave = address(trace, "leave");
         let mut open = true;
         let inside = |pc, _| {
@@ -157,19 +170,18 @@ fn in_calls(trace: &Trace, whole: &[Step], function: &str) -> Vec<Step> {
 
 #[test]
 fn a_function_that_is_start_and_stop_is_recorded_from_entry_to_return() {
-    let events = assert_part(&window_program(), "start=deep stop=deep", |trace, whole| in_calls(trace, whole, "deep"));
+    let events = assert_part(&WHOLE, "start=deep stop=deep", |trace, whole| in_calls(trace, whole, "deep"));
     assert_eq!(count(&events, "Gap"), 4, "a call of itself neither begins nor ends a window");
-    assert_part(&window_program(), "start=work stop=work", |trace, whole| in_calls(trace, whole, "work"));
+    assert_part(&WHOLE, "start=work stop=work", |trace, whole| in_calls(trace, whole, "work"));
 }
 
 #[test]
 fn markers_begin_and_end_a_window_and_nest() {
-    let program = window_program();
-    let (_, whole) = recorded("engine=step markers", &program, &[]);
+    let (_, whole) = recorded("engine=step markers", window_program(), &[]);
     assert!(whole.instructions() > 100);
     // The pcs of markers, by their code.
     let code = |nth: u8| [0x0f, 0x1f, 0x84, 0x00, 0x4c, 0x6b, 0x53, nth];
-    let events = assert_part(&program, "markers", |trace, whole| {
+    let events = assert_part(&WHOLE, "markers", |trace, whole| {
         let mut markers = Vec::new();
         for (_, block) in trace.blocks().iter() {
             for (at, instruction) in block.instructions.iter().enumerate() {
@@ -198,7 +210,7 @@ fn markers_begin_and_end_a_window_and_nest() {
 fn a_call_that_is_jumped_out_of_counts_until_its_function_has_returned() {
     let program = window_program();
     for engine in ENGINES {
-        let (_, trace) = recorded(&format!("{engine} start=jumps stop=jumps"), &program, &[]);
+        let (_, trace) = recorded(&format!("{engine} start=jumps stop=jumps"), program, &[]);
         assert!(trace.instructions() > 100, "{engine}");
     }
 }
@@ -208,13 +220,13 @@ fn nothing_is_recorded_of_a_program_that_never_comes_to_the_start() {
     let program = window_program();
     for engine in ENGINES {
         for (start, why) in [("lease", "similar names: leave"), ("never", "the function never was not entered")] {
-            let (recorded, trace) = recorded(&format!("{engine} start={start}"), &program, &[]);
+            let (recorded, trace) = recorded(&format!("{engine} start={start}"), program, &[]);
             assert_eq!((trace.instructions(), trace.blocks().len()), (0, 0), "{engine}");
             let told = trace.finish().unwrap().stopped_early.clone().unwrap_or_default();
             assert!(told.contains(why), "{engine}: {told}");
             assert!(recorded.outcome.contains("NeverBegan"), "{engine}: {}", recorded.outcome);
         }
-        let (recorded, _) = recorded(&format!("{engine} stop=lease"), &program, &[]);
+        let (recorded, _) = recorded(&format!("{engine} stop=lease"), program, &[]);
         assert!(recorded.outcome.contains("there is no function lease"), "{engine}: {}", recorded.outcome);
         assert!(recorded.outcome.contains("failure: None"), "{engine}: {}", recorded.outcome);
     }
@@ -236,9 +248,10 @@ fn a_library_that_is_loaded_later_has_the_start() {
 }
 
 #[test]
-fn a_static_program_has_windows_too() {
-    let program = compile("window.c", &[INCLUDE, "-static"]);
-    assert_part(&program, "start=enter stop=leave", between_enter_and_leave);
+fn a_dynamic_program_has_windows_too() {
+    let whole = Whole::of(compile("window.c", &[INCLUDE]), &[]);
+    assert!(whole.steps.len() > 50_000, "with the loader");
+    assert_part(&whole, "start=enter stop=leave", between_enter_and_leave);
 }
 
 #[test]
@@ -246,7 +259,7 @@ fn the_limit_counts_what_is_recorded() {
     let program = window_program();
     for engine in ENGINES {
         for window in ["start=work stop=work", "start=work", "markers"] {
-            let (_, trace) = recorded(&format!("{engine} {window} limit=90"), &program, &[]);
+            let (_, trace) = recorded(&format!("{engine} {window} limit=90"), program, &[]);
             assert_eq!(trace.instructions(), 90, "{engine} {window}");
             assert!(trace.finish().unwrap().stopped_early.as_ref().is_some_and(|why| why.contains("90")));
         }
@@ -261,27 +274,20 @@ fn the_limit_counts_what_is_recorded() {
     assert!(limited + 5000 < all, "behind the limit markers stop nobody: {limited} and {all}");
 }
 
-fn fft_program() -> PathBuf {
-    compile("../../../workloads/fft/fft.c", &[WORKLOADS, "-lm"])
-}
-
 fn fft(options: &str) -> (Recorded, Trace) {
-    recorded(options, &fft_program(), &["-p", "4", "-m", "10"])
+    let program = compile("../../../workloads/fft/fft.c", &[WORKLOADS, "-lm"]);
+    recorded(options, &program, &["-p", "4", "-m", "10"])
 }
 
 #[test]
 fn the_middle_of_a_transform_is_that_part_of_the_whole() {
-    let events =
-        assert_part_with(&fft_program(), &["-p", "1", "-m", "6"], "start=transform stop=transform", |trace, whole| {
-            in_calls(trace, whole, "transform")
-        });
-    assert_eq!(count(&events, "Gap"), 2, "before its call, and behind");
-    assert_part_with(
-        &fft_program(),
-        &["-p", "1", "-m", "6"],
-        "start=transform_row stop=transform_row",
-        |trace, whole| in_calls(trace, whole, "transform_row"),
-    );
+    let program = compile("../../../workloads/fft/fft.c", &[WORKLOADS, "-static", "-lm"]);
+    let whole = Whole::of(program, &["-p", "1", "-m", "4"]);
+    let part = |function: &str| {
+        assert_part(&whole, &format!("start={function} stop={function}"), |trace, all| in_calls(trace, all, function))
+    };
+    assert_eq!(count(&part("transform"), "Gap"), 2, "before its call, and behind");
+    assert!(count(&part("transform_row"), "Gap") > 5, "one for each row");
 }
 
 #[test]
@@ -317,7 +323,7 @@ fn what_begins_in_the_window_is_recorded_whole() {
 
 #[test]
 fn threads_may_pass_gates_all_the_time() {
-    let program = compile("window_threads.c", &[INCLUDE]);
+    let program = compile("window_threads.c", &[INCLUDE, "-static"]);
     for engine in ENGINES {
         for window in ["markers", "start=step stop=step", "start=step stop=done"] {
             let (recorded, trace) = recorded(&format!("{engine} aslr {window}"), &program, &["3", "40"]);
@@ -329,7 +335,7 @@ fn threads_may_pass_gates_all_the_time() {
 
 #[test]
 fn events_outside_say_what_is_held_inside() {
-    let recorded = record("engine=translate start=leave", &window_program(), &[]);
+    let recorded = record("engine=translate start=leave", window_program(), &[]);
     let events = crate::support::events(&recorded.trace(), 0);
     let gap = events.iter().position(|event| *event == Event::Gap).unwrap();
     assert_eq!(gap, 1, "behind the start of the thread");
@@ -382,7 +388,7 @@ fn assert_engines_agree(program: &Path, window: &str) -> Vec<Vec<Step>> {
 
 #[test]
 fn calls_end_where_the_program_becomes_another() {
-    let program = compile("exec.c", &[]);
+    let program = compile("exec.c", &["-static"]);
     let threads = assert_engines_agree(&program, "start=main stop=main");
     assert_eq!(count(&threads[0], "Exec"), 1);
     assert_eq!(count(&threads[0], "Gap"), 2, "before main, and from the other program on");
@@ -394,7 +400,7 @@ fn calls_end_where_the_program_becomes_another() {
 
 #[test]
 fn each_process_has_its_calls() {
-    let program = compile("window_processes.c", &[]);
+    let program = compile("window_processes.c", &["-static"]);
     // What was recorded of the function, and of all else.
     let recorded_of = |options: &str| {
         let (_, trace) = recorded(options, &program, &[]);

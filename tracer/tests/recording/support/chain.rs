@@ -1,15 +1,25 @@
 //! Checks that a trace hangs together: every instruction follows from the one before, and so does the stack pointer.
 
 use iced_x86::{Decoder, DecoderOptions};
-use trace_format::{Block, Event, Instruction, Item, Kind, Pc, SpEffect, Trace};
+use trace_format::{Block, BlockId, Event, Instruction, Item, Kind, Pc, SpEffect, Trace};
 
 /// Where a thread may go on.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 enum Next {
     Anywhere,
-    OneOf(Vec<Pc>),
+    OneOf([Option<Pc>; 2]),
     /// Behind a call that has not returned yet.
     Return,
+}
+
+/// What is to be known of an instruction each time it runs.
+#[derive(Clone, Copy)]
+struct Known {
+    pc: Pc,
+    sp: SpEffect,
+    next: Next,
+    /// Of a call: the instruction behind it.
+    back: Option<Pc>,
 }
 
 /// A call that has not returned: where it will go on, and the stack pointer then.
@@ -30,6 +40,22 @@ struct Walk<'a> {
     instructions: u64,
 }
 
+/// What is known of the blocks, worked out when each is first met: they run millions of times.
+#[derive(Default)]
+struct KnownBlocks(Vec<Option<Vec<Known>>>);
+
+impl KnownBlocks {
+    fn get(&mut self, trace: &Trace, id: BlockId) -> &[Known] {
+        if self.0.len() <= id.index() {
+            self.0.resize_with(id.index() + 1, || None);
+        }
+        self.0[id.index()].get_or_insert_with(|| {
+            let block = &trace.blocks()[id];
+            block.instructions.iter().enumerate().map(|(index, at)| known(block, index, at)).collect()
+        })
+    }
+}
+
 /// Panics with a sentence where the trace does not hang together.
 pub fn check(trace: &Trace) {
     walk(trace, true);
@@ -42,6 +68,7 @@ pub fn check_start(trace: &Trace) {
 
 fn walk(trace: &Trace, whole: bool) {
     let mut seqs = Vec::new();
+    let mut blocks = KnownBlocks::default();
     for thread in trace.threads() {
         let mut walk = Walk {
             name: format!("thread {}", thread.id),
@@ -61,12 +88,9 @@ fn walk(trace: &Trace, whole: bool) {
         while let Some(item) = stream.next().unwrap() {
             assert!(!ended, "{}: something follows the end", walk.name);
             match item {
-                Item::Block { block, sps, .. } => {
-                    let block = &trace.blocks()[block];
-                    walk.block(block, block.instructions.len(), sps);
-                }
+                Item::Block { block, sps, .. } => walk.block(blocks.get(trace, block), sps),
                 Item::Partial { block, executed, sps, .. } => {
-                    walk.block(&trace.blocks()[block], executed as usize, sps)
+                    walk.block(&blocks.get(trace, block)[..executed as usize], sps)
                 }
                 Item::Event(event) => {
                     assert_eq!(items == 0, matches!(event, Event::ThreadStart { .. }), "{}: starts once", walk.name);
@@ -104,19 +128,34 @@ fn target(block: &Block, index: usize) -> Option<Pc> {
     (decoded.near_branch_target() != 0).then(|| Pc(decoded.near_branch_target()))
 }
 
+fn known(block: &Block, index: usize, instruction: &Instruction) -> Known {
+    let after = instruction.next_pc();
+    let (next, back) = match instruction.kind {
+        Kind::Plain | Kind::Pause | Kind::Syscall => (Next::OneOf([after, None]), None),
+        Kind::Branch => (Next::OneOf([after, target(block, index)]), None),
+        Kind::Jump => (Next::OneOf([target(block, index), None]), None),
+        Kind::Call => (Next::OneOf([target(block, index), None]), after),
+        Kind::IndirectCall => (Next::Anywhere, after),
+        Kind::IndirectJump => (Next::Anywhere, None),
+        Kind::Return => (Next::Return, None),
+    };
+    Known { pc: instruction.pc, sp: instruction.sp, next, back }
+}
+
 impl Walk<'_> {
-    fn block(&mut self, block: &Block, executed: usize, sps: &[u64]) {
+    fn block(&mut self, instructions: &[Known], sps: &[u64]) {
         self.in_gap = false;
         assert!(self.sp_known, "{}: no stack pointer behind a gap", self.name);
         let mut sps = sps.iter();
-        for (index, instruction) in block.instructions[..executed].iter().enumerate() {
+        for instruction in instructions {
             self.arrive(instruction.pc);
             self.sp = match instruction.sp {
                 SpEffect::Add(change) => self.sp.wrapping_add_signed(change.into()),
                 SpEffect::Recorded => *sps.next().unwrap(),
             };
             self.instructions += 1;
-            self.leave(block, index, instruction);
+            self.next = instruction.next;
+            self.calls.extend(instruction.back.map(|back| (back, self.sp + 8)));
         }
         assert!(sps.next().is_none());
     }
@@ -125,7 +164,7 @@ impl Walk<'_> {
         match &self.next {
             Next::Anywhere => {}
             Next::OneOf(targets) => assert!(
-                targets.contains(&pc),
+                targets.contains(&Some(pc)),
                 "{}: came to {} instead of {targets:?}, after {} instructions",
                 self.name,
                 self.describe(pc),
@@ -162,25 +201,6 @@ impl Walk<'_> {
             || ["__start_context", "other", "run", "attempt"].iter().any(|part| name.contains(part))
     }
 
-    fn leave(&mut self, block: &Block, index: usize, instruction: &Instruction) {
-        let after: Vec<Pc> = instruction.next_pc().into_iter().collect();
-        self.next = match instruction.kind {
-            Kind::Plain | Kind::Pause | Kind::Syscall => Next::OneOf(after),
-            Kind::Branch => Next::OneOf(after.into_iter().chain(target(block, index)).collect()),
-            Kind::Jump => Next::OneOf(target(block, index).into_iter().collect()),
-            Kind::Call => {
-                self.calls.push((after[0], self.sp + 8));
-                Next::OneOf(target(block, index).into_iter().collect())
-            }
-            Kind::IndirectCall => {
-                self.calls.push((after[0], self.sp + 8));
-                Next::Anywhere
-            }
-            Kind::IndirectJump => Next::Anywhere,
-            Kind::Return => Next::Return,
-        };
-    }
-
     fn event(&mut self, event: Event) {
         match event {
             Event::ThreadStart { sp, .. } => self.sp = sp,
@@ -190,7 +210,7 @@ impl Walk<'_> {
             }
             Event::Signal { handler, .. } => {
                 // The handler's first instructions may have been left out.
-                let next = if self.in_gap { Next::Anywhere } else { Next::OneOf(vec![handler]) };
+                let next = if self.in_gap { Next::Anywhere } else { Next::OneOf([Some(handler), None]) };
                 let before = std::mem::replace(&mut self.next, next);
                 self.interrupted.push((before, self.calls.len()));
             }

@@ -10,6 +10,7 @@ use tempfile::TempDir;
 use trace_format::{Event, Item, SyncFunction, ThreadId, Trace};
 
 pub mod chain;
+pub mod group;
 pub mod steps;
 
 static FOLDER: LazyLock<TempDir> = LazyLock::new(|| tempfile::tempdir().unwrap());
@@ -73,10 +74,12 @@ impl Recorded {
     }
 }
 
-/// The command that records a program.
+/// The command that records a program, in a small environment: the C library reads all of it at each start, in `cargo test`'s for some hundred thousand
+/// instructions of `step`.
 pub fn record_command(options: &str, trace: &Path, program: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(recorder());
-    command.arg(trace).arg(program).args(arguments).env("RECORD_OPTIONS", options);
+    command.arg(trace).arg(program).args(arguments);
+    command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("RECORD_OPTIONS", options);
     command
 }
 
