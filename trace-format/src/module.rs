@@ -65,6 +65,21 @@ impl Module {
         self.path.rsplit('/').next().unwrap_or(&self.path)
     }
 
+    /// The same, mapped into the program of that number: see [`Pc`].
+    #[must_use]
+    pub fn in_program(&self, program: u16) -> Module {
+        let mut module = self.clone();
+        for mapping in &mut module.mappings {
+            let moved = mapping.start.in_program(program);
+            // The end of the last mapping may be the first address that is not a program's.
+            let distance = moved.0 - mapping.start.0;
+            (mapping.start, mapping.end) = (moved, Pc(mapping.end.0 + distance));
+        }
+        let start = |module: &Module| module.mappings.first().map_or(0, |mapping| mapping.start.0);
+        module.bias = module.bias.wrapping_add(start(&module) - start(self));
+        module
+    }
+
     /// Whether the address lies in one of its mappings.
     #[must_use]
     pub fn contains(&self, pc: Pc) -> bool {
@@ -112,4 +127,23 @@ pub struct Finish {
     pub signal: Option<i32>,
     /// Why the recording ended before the program did, if so.
     pub stopped_early: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_module_in_another_program_has_the_same_addresses_in_its_file() {
+        let mapping = |start, end| Mapping { start: Pc(start), end: Pc(end), offset: 0, executable: true };
+        let role = ModuleRole::Library;
+        let mappings = vec![mapping(0x5000, 0x6000), mapping(0x8000, 1 << 48)];
+        let module = Module { path: "/lib/a".into(), role, bias: 0x4000, build_id: None, mappings };
+        let moved = module.in_program(3);
+        let pc = Pc(0x5123).in_program(3);
+        assert!(moved.contains(pc) && !moved.contains(Pc(0x5123)) && !module.contains(pc));
+        assert_eq!(pc.0 - moved.bias, 0x5123 - module.bias);
+        assert_eq!(moved.mappings[1].end.0 - moved.bias, (1 << 48) - module.bias);
+        assert_eq!(module.in_program(0), module);
+    }
 }

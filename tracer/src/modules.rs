@@ -1,5 +1,6 @@
 //! What is mapped where in a process: its modules and its other executable memory.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::fs::{self, File};
 use std::ops::Range;
@@ -168,10 +169,10 @@ pub struct Function<'a> {
 }
 
 impl Function<'_> {
-    /// What the trace holds of it.
+    /// What the trace holds of it, in the program of that number.
     #[must_use]
-    pub fn symbol(self) -> Symbol {
-        Symbol { pc: self.start, size: self.size, name: self.name.to_owned() }
+    pub fn symbol(self, program: u16) -> Symbol {
+        Symbol { pc: self.start.in_program(program), size: self.size, name: self.name.to_owned() }
     }
 }
 
@@ -187,6 +188,8 @@ pub struct Changes {
 /// The modules and the executable memory of one process.
 #[derive(Clone, Debug, Default)]
 pub struct ModuleMap {
+    /// The number of the program that runs, once it has one.
+    program: Option<u16>,
     code: Vec<Region>,
     modules: Vec<Loaded>,
     /// The addresses for which [`ModuleMap::function_entered`] gives what it gave last.
@@ -212,10 +215,40 @@ impl ModuleMap {
         changes
     }
 
-    /// The module at that place.
+    /// The module at that place, as the trace has it.
     #[must_use]
-    pub fn module(&self, place: usize) -> &Module {
-        &self.modules[place].module
+    pub fn module(&self, place: usize) -> Cow<'_, Module> {
+        let module = &self.modules[place].module;
+        if self.program() == 0 { Cow::Borrowed(module) } else { Cow::Owned(module.in_program(self.program())) }
+    }
+
+    /// The program itself.
+    #[must_use]
+    pub fn main(&self) -> Option<&Module> {
+        self.modules.iter().map(|loaded| &loaded.module).find(|module| module.role == ModuleRole::Main)
+    }
+
+    /// Whether the program has a number.
+    #[must_use]
+    pub fn has_program(&self) -> bool {
+        self.program.is_some()
+    }
+
+    /// Gives the program its number.
+    pub fn set_program(&mut self, program: u16) {
+        self.program = Some(program);
+    }
+
+    /// What the trace has for this address of code.
+    #[must_use]
+    pub fn pc(&self, address: u64) -> Pc {
+        Pc(address).in_program(self.program())
+    }
+
+    /// The number of the program.
+    #[must_use]
+    pub fn program(&self) -> u16 {
+        self.program.unwrap_or(0)
     }
 
     /// Gives the module at that place its number.

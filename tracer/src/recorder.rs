@@ -21,11 +21,16 @@ use crate::modules::ModuleMap;
 /// So many threads can do something at one time, and each gets a number of its own for it.
 const AT_ONE_TIME: u64 = 64;
 
+/// What tells a program from others: path, build id and bias of its file.
+type ProgramKey = (String, Option<Vec<u8>>, u64);
+
 /// Writes one trace.
 pub struct Recorder {
     writer: TraceWriter<File>,
     blocks: Interner,
     symbols: FxHashSet<Pc>,
+    /// The programs that ran so far: what their files are, and how far they were moved.
+    programs: Vec<ProgramKey>,
     next_seq: u64,
     /// Whether events are numbered by time.
     timed: bool,
@@ -59,6 +64,7 @@ impl Recorder {
             writer,
             blocks: Interner::default(),
             symbols: FxHashSet::default(),
+            programs: Vec::new(),
             next_seq: 0,
             timed: false,
             threads: 0,
@@ -180,10 +186,15 @@ impl Recorder {
 
     /// The thread entered a function.
     pub fn enter(&mut self, thread: ThreadId, function: SyncFunction, object: u64, argument: u64, modules: &ModuleMap) {
-        if self.paused && !self.failed() && matches!(function, SyncFunction::ThreadBody | SyncFunction::ParallelBody) {
-            // What the thread was started for has a name, though it was not recorded from its first instruction on.
-            let added = self.name_function(object, modules);
-            self.check(added);
+        let mut object = object;
+        if matches!(function, SyncFunction::ThreadBody | SyncFunction::ParallelBody) {
+            let routine = modules.pc(object);
+            object = routine.0;
+            if self.paused && !self.failed() {
+                // What the thread was started for has a name, though it was not recorded from its first instruction on.
+                let added = self.name_function(routine, modules);
+                self.check(added);
+            }
         }
         let seq = self.seq(thread);
         self.event(thread, Event::Enter { function, object, argument, seq });
@@ -203,7 +214,7 @@ impl Recorder {
         }
     }
 
-    /// A signal handler begins, at this stack pointer; the code that it interrupted had the other one.
+    /// A signal handler begins, at this pc of the trace and this stack pointer; the code that it interrupted had the other one.
     pub fn signal(&mut self, thread: ThreadId, number: i32, handler: Pc, sp: u64, interrupted_sp: u64) {
         if self.paused {
             // It does not follow from what was recorded.
@@ -235,32 +246,42 @@ impl Recorder {
         self.writer.block(thread, id, &pending.sps, &pending.memory)
     }
 
-    fn find_or_add(&mut self, block: Cow<'_, Block>, modules: &ModuleMap) -> trace_format::Result<BlockId> {
+    fn find_or_add(&mut self, mut block: Cow<'_, Block>, modules: &ModuleMap) -> trace_format::Result<BlockId> {
+        if modules.program() != 0 {
+            for instruction in &mut block.to_mut().instructions {
+                instruction.pc = instruction.pc.in_program(modules.program());
+            }
+        }
         let digest = match self.blocks.find(&block) {
             Ok(id) => return Ok(id),
             Err(digest) => digest,
         };
         // A block may go through several functions, where it follows calls.
         for instruction in &block.instructions {
-            self.name_function(instruction.pc.0, modules)?;
+            self.name_function(instruction.pc, modules)?;
         }
         let id = self.writer.add_block(block.into_owned())?;
         self.blocks.insert(digest, id);
         Ok(id)
     }
 
-    /// Adds the name of the function with this address.
-    fn name_function(&mut self, pc: u64, modules: &ModuleMap) -> trace_format::Result<()> {
-        if let Some(function) = modules.function_entered(pc)
-            && self.symbols.insert(function.start)
-        {
-            self.writer.add_symbol(&function.symbol())?;
+    /// Adds the name of the function with this pc, which is one of the trace.
+    fn name_function(&mut self, pc: Pc, modules: &ModuleMap) -> trace_format::Result<()> {
+        if let Some(function) = modules.function_entered(pc.address()) {
+            let symbol = function.symbol(modules.program());
+            if self.symbols.insert(symbol.pc) {
+                self.writer.add_symbol(&symbol)?;
+            }
         }
         Ok(())
     }
 
     /// Looks for modules that came and went, and writes them, in the stream of the thread that saw it.
     pub fn modules(&mut self, thread: ThreadId, map: &mut ModuleMap, changes: &crate::modules::Changes) {
+        if !map.has_program() {
+            let program = self.program(map);
+            map.set_program(program);
+        }
         for &id in &changes.unloaded {
             self.event(thread, Event::ModuleUnloaded(id));
         }
@@ -271,11 +292,21 @@ impl Recorder {
         }
     }
 
+    /// The number of the program that these are the modules of.
+    fn program(&mut self, map: &ModuleMap) -> u16 {
+        let key = map.main().map(|main| (main.path.clone(), main.build_id.clone(), main.bias)).unwrap_or_default();
+        let number = self.programs.iter().position(|known| *known == key).unwrap_or_else(|| {
+            self.programs.push(key);
+            self.programs.len() - 1
+        });
+        u16::try_from(number).unwrap_or(u16::MAX).min(Pc::LAST_PROGRAM)
+    }
+
     fn add_module(&mut self, map: &mut ModuleMap, place: usize) -> Option<ModuleId> {
         if self.failed() {
             return None;
         }
-        let result = self.writer.add_module(map.module(place));
+        let result = self.writer.add_module(&map.module(place));
         let id = self.check(result)?;
         map.set_id(place, id);
         Some(id)

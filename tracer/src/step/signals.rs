@@ -5,7 +5,6 @@
 //! blocked: it is taken out of every mask on its way to the kernel, and put back on its way to the program.
 
 use nix::libc;
-use trace_format::Pc;
 
 use super::Session;
 use super::thread::{Syscall, Thread, set_syscall_argument};
@@ -56,8 +55,9 @@ impl Session<'_> {
         thread.syscall = None;
         let sp_before = std::mem::replace(&mut thread.registers, *registers).rsp;
         show_trap_in_frame(tid, frame, &mut thread.trap.blocked);
-        let (id, number) = (thread.id, thread.injected);
-        self.recorder.signal(id, number, Pc(registers.rip), registers.rsp, sp_before);
+        let (id, number, process) = (thread.id, thread.injected, thread.process);
+        let handler = self.processes.entry(process).or_default().modules.pc(registers.rip);
+        self.recorder.signal(id, number, handler, registers.rsp, sp_before);
         self.come_to_gate(tid);
         self.prepare(tid);
     }

@@ -5,7 +5,7 @@
 //! it goes on in the translation of the handler. `rt_sigreturn` is the same way back.
 
 use nix::libc;
-use trace_format::{Event, Pc};
+use trace_format::Event;
 
 use super::Session;
 use super::processes::running;
@@ -173,7 +173,8 @@ impl Session<'_> {
         stream.transferred = false;
         let id = stream.id;
         if self.recording {
-            self.recorder.signal(id, signal, Pc(now.rip), now.rsp, sp_before);
+            let handler = self.translator(tid)?.code.modules.pc(now.rip);
+            self.recorder.signal(id, signal, handler, now.rsp, sp_before);
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use trace_format::{Event, ThreadExit, Trace};
+use trace_format::{Event, Pc, ThreadExit, Trace};
 
 use crate::support::{Recorded, all_events, compile, events, place, record};
 use crate::translate_equal::assert_equal_with;
@@ -186,4 +186,39 @@ fn processes_that_end_give_their_memory_back() {
     let output = command.output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stdout), "many: 199\n", "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(Trace::open(&trace).unwrap().threads().len(), 201);
+}
+
+/// The symbols with this name.
+fn symbols(trace: &Trace, name: &str) -> Vec<u64> {
+    trace.symbols().iter().filter(|symbol| symbol.name == name).map(|symbol| symbol.pc.0).collect()
+}
+
+#[test]
+fn programs_that_lie_at_the_same_addresses_have_code_of_their_own() {
+    let flags = ["-no-pie", "-static", "-Wl,-z,norelro"];
+    let [first, second] =
+        [&flags[..], &[&flags[..], &["-DWORK=second_work"]].concat()].map(|f| compile("overlaid.c", f));
+    let second = second.to_str().unwrap();
+    for (engine, ways) in [("translate", &[&["forked", second][..], &[second]][..]), ("step", &[&["forked", second]])] {
+        for arguments in ways {
+            let recorded = record(&format!("engine={engine} follow-forks"), &first, arguments);
+            let trace = recorded.trace();
+            let [ours, theirs] = ["first_work", "second_work"].map(|name| symbols(&trace, name));
+            assert_eq!((ours.len(), theirs.len()), (1, 1), "{engine} {arguments:?}: {}", recorded.outcome);
+            assert_ne!(ours, theirs);
+            let [ours, theirs] = [ours[0], theirs[0]].map(Pc);
+            assert_eq!((ours.program(), theirs.program()), (0, 1));
+            assert_eq!(trace.module_of(theirs).map(|module| &module.path[..]), Some(second));
+            assert_eq!(trace.symbol_of(theirs).map(|symbol| &symbol.name[..]), Some("second_work"));
+        }
+    }
+}
+
+#[test]
+fn a_program_that_runs_again_has_the_code_that_it_had() {
+    let first = compile("overlaid.c", &["-no-pie", "-static"]);
+    let copy = first.to_str().unwrap();
+    let trace = record("engine=translate follow-forks", &first, &["forked", copy]).trace();
+    assert_eq!(symbols(&trace, "first_work").len(), 1);
+    assert!(trace.blocks().iter().all(|(_, block)| block.instructions.iter().all(|i| i.pc.program() == 0)));
 }
