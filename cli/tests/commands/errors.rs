@@ -109,6 +109,29 @@ fn a_missing_program_and_one_that_cannot_run() {
 }
 
 #[test]
+fn an_unknown_option_is_named_with_the_nearest_and_the_way_to_a_program_of_that_name() {
+    for (program, verb) in [("trace", &[][..]), ("lockstep", &["trace"])] {
+        let traced = |arguments: &[&str]| run(program, &[verb, arguments].concat());
+        fails(&traced(&["--memroy", "true"]), 2, &["'--memroy'", "'--memory'"]);
+        fails(&traced(&["--nonsense", "true"]), 2, &["'--nonsense'", "'-- --nonsense'"]);
+        fails(&traced(&["-o", "/dev/null", "-x", "true"]), 2, &["'-x'", "'-- -x'"]);
+        fails(&traced(&["-o", "/dev/null", "--", "--nonsense"]), 127, &["--nonsense"]);
+        // What follows the program is the program's own.
+        let output = traced(&["-o", "/dev/null", "echo", "--memory", "-o", "--", "-x"]);
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "--memory -o -- -x\n");
+    }
+    fails(&run("replay", &["--heuristics", "minpc", &vector()]), 2, &["'--heuristics'", "'--heuristic'"]);
+    fails(&run("replay", &["--nonsense", &vector()]), 2, &["'--nonsense'"]);
+    let compilers: &[&str] = if cfg!(feature = "transform") { &["cc", "c++"] } else { &[] };
+    for verb in compilers {
+        fails(&run("lockstep", &[verb, "--transfrom", "fcs", "--", "x.c"]), 2, &["'--transfrom'", "'--transform'"]);
+        fails(&run("lockstep", &[verb, "-O2", "x.c"]), 2, &["'-O'", "'-- -O'"]);
+    }
+    fails(&run("lockstep", &["compare", "--jsno", "a", "b", "--", "-p", "2"]), 2, &["'--jsno'", "'--json'"]);
+    fails(&run("lockstep", &["compare", "a", "b", "-p", "2"]), 2, &["'-p'", "'-- -p'"]);
+}
+
+#[test]
 fn rows_that_are_none() {
     let folder = tempfile::tempdir().unwrap();
     let rows = folder.path().join("rows.csv");
