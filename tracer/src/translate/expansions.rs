@@ -3,7 +3,8 @@
 use nix::libc;
 
 use super::assembler::{Assembler, JMP_SHORT, JRCXZ, register};
-use super::layout::{self, CALLS, CAREFUL, FIRST, MASK, RETURNS, ROUTINES, SECOND, SECOND_ENTRIES, call, record, slot};
+use super::layout::{self, CALLS, CAREFUL, FIRST, MASK, RETURNS, ROUTINES, SECOND, SECOND_ENTRIES, SECOND_MASK};
+use super::layout::{call, record, slot};
 
 /// The instruction, and its length.
 pub const SYSCALL: [u8; 2] = [0x0f, 0x05];
@@ -317,6 +318,8 @@ pub fn miss_stub(at: u64, lookup: &Lookup, hash: u64) -> (Assembler, u64) {
     code.load_constant(register::RAX, hash);
     code.raw(&[0x48, 0x0f, 0xaf, 0xc1]); // imul rax, rcx
     code.raw(&[0x48, 0xc1, 0xe8, (64 - SECOND_ENTRIES.trailing_zeros()) as u8]); // shr rax, 48
+    code.raw(&[0x48, 0x23, 0x04, 0x25]); // and rax, [SECOND_MASK]
+    code.raw(&lookup.address(SECOND_MASK).to_le_bytes());
     let next = code.here();
     code.raw(&[0x48, 0x01, 0xc0]); // add rax, rax
     code.raw(&[0x48, 0x8b, 0x14, 0xc5]); // mov rdx, [rax*8 + second]

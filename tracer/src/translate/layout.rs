@@ -31,6 +31,8 @@ pub const ROUTINES: u64 = RETURNS + (1 << FIRST_BITS);
 pub const MASK: u64 = ROUTINES + (1 << FIRST_BITS);
 /// Whether calls that write into the program's memory have to be looked at before they are made: 0 or 1.
 pub const CAREFUL: u64 = MASK + 8;
+/// Searches in the second table begin at an entry up to this number: as long as few addresses are there, they lie close together.
+pub const SECOND_MASK: u64 = MASK + 16;
 /// One byte for each number of a system call, by its lowest 16 bits: how it is made, see [`call`].
 pub const CALLS: u64 = MASK + PAGE;
 /// The length of the tables.

@@ -1,14 +1,16 @@
 //! The lookup tables: where the code of an address lies, for jumps whose target is known only when they are made.
 //!
 //! The first table is indexed by bits of the address. What does not find itself there searches the second, where an address comes only when
-//! another one has taken its entry of the first. Most pages of the first table are never used: they take no memory until an address in them gets
+//! another one has taken its entry of the first. It is used from its start on, in more of its length the more addresses are in it. Most pages of the first table are never used: they take no memory until an address in them gets
 //! known. Until then they hold zeros, and whoever jumps to 0 by way of them looks for something that is not known.
 
 use nix::libc;
 use rustc_hash::FxHashMap;
 
 use super::expansions::Lookup;
-use super::layout::{CALLS, CAREFUL, FIRST, FIRST_MASK, MASK, PAGE, RETURNS, ROUTINES, SECOND, SECOND_ENTRIES, call};
+use super::layout::{
+    CALLS, CAREFUL, FIRST, FIRST_MASK, MASK, PAGE, RETURNS, ROUTINES, SECOND, SECOND_ENTRIES, SECOND_MASK, call,
+};
 use super::plan::TAKEN_SYSCALLS;
 use crate::ptrace::SharedMemory;
 
@@ -16,6 +18,8 @@ use crate::ptrace::SharedMemory;
 pub const HASH: u64 = 0x9e37_79b9_7f4a_7c15;
 /// How full the second table may get: beyond, searches in it take long.
 const SECOND_LIMIT: u64 = SECOND_ENTRIES / 4 * 3;
+/// In so many entries of the second table searches begin at first: those of a page.
+const SECOND_AT_FIRST: u64 = PAGE / 16;
 
 /// The tables of one process.
 pub struct Tables {
@@ -30,6 +34,8 @@ pub struct Tables {
     filled: Vec<bool>,
     /// The entries of the second table that are set, as offsets.
     second: Vec<usize>,
+    /// In so many entries of it searches begin.
+    homes: u64,
 }
 
 /// What an entry finds.
@@ -46,7 +52,9 @@ impl Tables {
     pub fn new(memory: SharedMemory, lookup: Lookup) -> Tables {
         set_constants(&memory);
         let filled = vec![false; ((SECOND - FIRST) / PAGE) as usize];
-        Tables { lookup, memory, miss: 0, first: FxHashMap::default(), filled, second: Vec::new() }
+        memory.store(SECOND_MASK as usize, SECOND_AT_FIRST - 1);
+        let (first, second) = (FxHashMap::default(), Vec::new());
+        Tables { lookup, memory, miss: 0, first, filled, second, homes: SECOND_AT_FIRST }
     }
 
     /// Lookups that do not find what they look for in the first table go on there from now on.
@@ -83,28 +91,54 @@ impl Tables {
             && before.pc != pc
         {
             self.move_to_second(before);
+            self.spread();
         }
         self.memory.store(entry_of_first(index), checked);
     }
 
-    fn move_to_second(&mut self, found: Found) {
-        let mut entry = found.pc.wrapping_mul(HASH) >> (64 - SECOND_ENTRIES.trailing_zeros());
+    /// Where searches in the second table for `pc` end: at its entry, or at one that is not set. They begin in one of `homes` entries.
+    fn place_in_second(&self, pc: u64, homes: u64) -> usize {
+        let mut entry = (pc.wrapping_mul(HASH) >> (64 - SECOND_ENTRIES.trailing_zeros())) & (homes - 1);
         loop {
             let place = (SECOND + 16 * entry) as usize;
             match self.memory.load(place) {
-                0 if self.is_full() => return,
-                pc if pc == found.pc || pc == 0 => {
-                    if pc == 0 {
-                        self.second.push(place);
-                    }
-                    // The value first: who sees the address takes the value.
-                    self.memory.store(place + 8, found.landing);
-                    self.memory.store(place, found.pc);
-                    return;
-                }
+                found if found == pc || found == 0 => return place,
                 _ => entry = (entry + 1) % SECOND_ENTRIES,
             }
         }
+    }
+
+    fn move_to_second(&mut self, found: Found) {
+        let place = self.place_in_second(found.pc, self.homes);
+        if self.memory.load(place) == 0 {
+            if self.is_full() {
+                return;
+            }
+            self.second.push(place);
+        }
+        // The value first: who sees the address takes the value.
+        self.memory.store(place + 8, found.landing);
+        self.memory.store(place, found.pc);
+    }
+
+    /// Lets searches in the second table begin in more of its entries, where half of them are taken. What is there is added once more, and stays
+    /// where it was: threads may be searching. Whoever comes to an older entry first, does so at each search, and changes that one.
+    fn spread(&mut self) {
+        if self.second.len() as u64 <= self.homes / 2 || self.homes == SECOND_ENTRIES {
+            return;
+        }
+        let more = (4 * self.homes).min(SECOND_ENTRIES);
+        for place in self.second.clone() {
+            let pc = self.memory.load(place);
+            let new = self.place_in_second(pc, more);
+            if self.place_in_second(pc, self.homes) == place && self.memory.load(new) == 0 && !self.is_full() {
+                self.memory.store(new + 8, self.memory.load(place + 8));
+                self.memory.store(new, pc);
+                self.second.push(new);
+            }
+        }
+        self.homes = more;
+        self.memory.store(SECOND_MASK as usize, more - 1);
     }
 
     /// Lets lookups of the first table that would find `pc` search on.
@@ -132,13 +166,14 @@ impl Tables {
         for &place in &self.second {
             memory.copy_from(&self.memory, place, 16);
         }
+        memory.store(SECOND_MASK as usize, self.homes - 1);
     }
 
     /// The same tables in memory that was filled by `copy_to`.
     #[must_use]
     pub fn in_copy(&self, memory: SharedMemory) -> Tables {
         let (first, filled, second) = (self.first.clone(), self.filled.clone(), self.second.clone());
-        Tables { lookup: self.lookup, memory, miss: self.miss, first, filled, second }
+        Tables { lookup: self.lookup, memory, miss: self.miss, first, filled, second, homes: self.homes }
     }
 
     /// Lets lookups search on from every entry of this page of the first table.
@@ -214,7 +249,8 @@ mod tests {
             None => assert_eq!(first, MISS),
             Some(_) => {}
         }
-        let mut entry = pc.wrapping_mul(HASH) >> (64 - SECOND_ENTRIES.trailing_zeros());
+        let mask = tables.memory.load(SECOND_MASK as usize);
+        let mut entry = (pc.wrapping_mul(HASH) >> (64 - SECOND_ENTRIES.trailing_zeros())) & mask;
         loop {
             match tables.memory.load((SECOND + 16 * entry) as usize) {
                 0 => return 0,
@@ -242,6 +278,32 @@ mod tests {
         assert_eq!(find(&tables, two, &checks), 0x28);
         tables.clear();
         assert_eq!((find(&tables, one, &checks), find(&tables, two, &checks)), (0, 0));
+    }
+
+    #[test]
+    fn the_second_table_is_used_from_its_start_and_all_of_it_when_there_are_many() {
+        let mut tables = tables();
+        let (heads, landing) = (1..40_000u64, |head: u64, turn: u64| 2 * head + turn);
+        let pc = |head: u64| 0x40_1000 + (head << 30);
+        let last_place = |tables: &Tables| tables.second.iter().max().map(|place| (*place as u64 - SECOND) / PAGE);
+        for head in heads.clone() {
+            tables.make_known(pc(head), 3, landing(head, 0));
+            if head == 100 {
+                assert_eq!(last_place(&tables), Some(0), "a hundred fit into a page");
+            }
+        }
+        assert!(last_place(&tables) > Some(200));
+        for turn in [1, 0] {
+            let checks = [(3, pc(39_999))];
+            let found =
+                heads.clone().filter(|&head| find(&tables, pc(head), &checks) == landing(head, 1 - turn)).count();
+            // All but the last, which is in the first table.
+            assert_eq!(found, 39_998);
+            for head in heads.clone() {
+                tables.make_known(pc(head), 3, landing(head, turn));
+            }
+        }
+        assert!(!tables.is_full());
     }
 
     #[test]
