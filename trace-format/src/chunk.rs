@@ -3,6 +3,7 @@
 use std::io;
 
 use zstd::bulk::{Compressor, Decompressor};
+use zstd::zstd_safe::CParameter;
 
 use crate::layout::{CHUNK_HEADER_LEN, ChunkHeader, ChunkKind, FLAG_COMPRESSED, MAX_RATIO, NO_THREAD};
 use crate::source::Source;
@@ -15,10 +16,18 @@ pub const COMPRESSION_LEVEL: i32 = 3;
 /// radix sort of `workloads` makes 46 MB of them for 2 million keys; 3, 1 and -1 make 37.3, 37.8 and 41.9 MB of it, in 340, 120 and 18 ms.
 pub const VALUES_COMPRESSION_LEVEL: i32 = -1;
 
+/// Payloads of [`COMPRESSION_LEVEL`] up to this length are short: setting up the tables that zstd takes for them, of half a MiB, costs more than the
+/// compression. With tables of 2^[`SHORT_TABLES`] entries, the block table of `true` (158 kB) becomes 1% longer.
+const SHORT: usize = 256 << 10;
+/// The logarithm of the entries of zstd's tables for short payloads.
+const SHORT_TABLES: u32 = 14;
+
 /// Makes chunks.
 pub struct ChunkEncoder {
     compressor: Compressor<'static>,
     level: i32,
+    /// Whether its tables are those for short payloads.
+    short: bool,
     compressed: Vec<u8>,
     chunk: Vec<u8>,
 }
@@ -27,7 +36,8 @@ impl ChunkEncoder {
     /// An encoder, unless zstd has no memory.
     pub fn new() -> io::Result<ChunkEncoder> {
         let compressor = Compressor::new(COMPRESSION_LEVEL)?;
-        Ok(ChunkEncoder { compressor, level: COMPRESSION_LEVEL, compressed: Vec::new(), chunk: Vec::new() })
+        let (compressed, chunk) = (Vec::new(), Vec::new());
+        Ok(ChunkEncoder { compressor, level: COMPRESSION_LEVEL, short: false, compressed, chunk })
     }
 
     /// The bytes of a stream chunk, and its header. `mostly_values`: more than half of the payload are values of memory addresses.
@@ -58,6 +68,14 @@ impl ChunkEncoder {
         if self.level != level {
             self.compressor.set_compression_level(level)?;
             self.level = level;
+        }
+        let short = level == COMPRESSION_LEVEL && payload.len() <= SHORT;
+        if self.short != short {
+            // Zero: as the level says.
+            let log = if short { SHORT_TABLES } else { 0 };
+            self.compressor.set_parameter(CParameter::HashLog(log))?;
+            self.compressor.set_parameter(CParameter::ChainLog(log))?;
+            self.short = short;
         }
         self.compressed.clear();
         self.compressed.reserve(zstd::zstd_safe::compress_bound(payload.len()));
