@@ -37,7 +37,11 @@ pub struct Shapes {
 impl Shapes {
     /// Adds the next block's shape; the fault when its sums are wrong, or the table is full.
     pub fn push(&mut self, block: &Block) -> Result<(), String> {
-        let values = block.values_after_each()?;
+        self.add(block, block.values_after_each()?)
+    }
+
+    /// The same for a block of which [`Block::values_after_each`] is known.
+    pub fn add(&mut self, block: &Block, values: Vec<u32>) -> Result<(), String> {
         let mut shape = Shape {
             instructions: block.instructions.len() as u32,
             sps: block.recorded_sps(block.instructions.len()) as u32,

@@ -146,10 +146,11 @@ impl<W: Write> TraceWriter<W> {
         let bytes: usize = block.instructions.iter().map(|i| usize::from(i.len)).sum();
         assert!(block.code.is_empty() || block.code.len() == bytes, "the code is as long as the instructions");
         self.make_room(0)?;
-        if let Err(fault) = block.values_after_each() {
-            panic!("the sums of a block's addresses fit it: {fault}");
-        }
-        self.shapes.push(&block).map_err(|what| Error::Limit { path: self.name.clone(), what })?;
+        let values = match block.values_after_each() {
+            Ok(values) => values,
+            Err(fault) => panic!("the sums of a block's addresses fit it: {fault}"),
+        };
+        self.shapes.add(&block, values).map_err(|what| Error::Limit { path: self.name.clone(), what })?;
         self.table.add_block(&block);
         let id = BlockId(self.shapes.len() as u32 - 1);
         if let Some(blocks) = &mut self.blocks {

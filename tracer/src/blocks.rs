@@ -87,15 +87,24 @@ impl Interner {
 
     fn digest(&mut self, block: &Block) -> Digest {
         self.bytes.clear();
+        let mut expected = None;
         for instruction in &block.instructions {
-            self.bytes.extend(instruction.pc.0.to_le_bytes());
             // What an instruction does need not follow from its bytes: a system call that begins another program sets the stack pointer.
-            let (recorded, added) = match instruction.sp {
-                SpEffect::Add(added) => (0, added),
-                SpEffect::Recorded => (1, 0),
+            let (sp, added) = match instruction.sp {
+                SpEffect::Add(0) => (0, 0),
+                SpEffect::Add(added) => (1, added),
+                SpEffect::Recorded => (2, 0),
             };
-            self.bytes.extend([instruction.len, instruction.kind as u8, instruction.memory, recorded]);
-            self.bytes.extend(added.to_le_bytes());
+            let elsewhere = expected != Some(instruction.pc.0);
+            let first = (instruction.kind as u8) << 4 | instruction.len;
+            self.bytes.extend([first, sp | u8::from(elsewhere) << 2, instruction.memory]);
+            if added != 0 {
+                self.bytes.extend(added.to_le_bytes());
+            }
+            if elsewhere {
+                self.bytes.extend(instruction.pc.0.to_le_bytes());
+            }
+            expected = Some(instruction.pc.0.wrapping_add(instruction.len.into()));
         }
         self.bytes.extend(&block.code);
         [1u8, 2].map(|seed| {

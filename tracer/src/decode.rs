@@ -121,7 +121,7 @@ impl InstructionDecoder {
         let sp = if leaves_alone {
             SpEffect::Add(0)
         } else {
-            sp_effect(decoded, self.factory.info(decoded).used_registers())
+            usual_sp_effect(decoded).unwrap_or_else(|| sp_effect(decoded, self.factory.info(decoded).used_registers()))
         };
         Instruction { pc: Pc(decoded.ip()), len: decoded.len() as u8, kind: kind(decoded), sp, memory: 0 }
     }
@@ -159,6 +159,21 @@ fn class(instruction: &iced_x86::Instruction) -> Class {
             Class::RepString
         }
         _ => Class::Ordinary,
+    }
+}
+
+/// The same as [`sp_effect`], for the instructions that mostly change the stack pointer: they do so whatever their operands are.
+fn usual_sp_effect(instruction: &iced_x86::Instruction) -> Option<SpEffect> {
+    match instruction.mnemonic() {
+        Mnemonic::Push | Mnemonic::Call | Mnemonic::Ret => Some(SpEffect::Add(instruction.stack_pointer_increment())),
+        Mnemonic::Pop if instruction.op0_register().full_register() != Register::RSP => {
+            Some(SpEffect::Add(instruction.stack_pointer_increment()))
+        }
+        Mnemonic::Add if instruction.op0_register() == Register::RSP => constant(instruction).map(SpEffect::Add),
+        Mnemonic::Sub if instruction.op0_register() == Register::RSP => {
+            constant(instruction).and_then(i32::checked_neg).map(SpEffect::Add)
+        }
+        _ => None,
     }
 }
 

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::fs::{self, File};
+use std::io::Read;
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::rc::Rc;
@@ -18,6 +19,9 @@ use crate::window::{Gate, Window};
 
 /// The path of what the engine `translate` maps into programs: it is no module of theirs.
 const OWN_MEMORY: &str = "/memfd:lockstep (deleted)";
+
+/// Room for a memory map: most take less.
+const MAP_LEN: usize = 16 << 10;
 
 /// A line of `/proc/PID/maps`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,7 +61,12 @@ impl Region {
 /// The regions of a process; empty when it is gone.
 #[must_use]
 pub fn regions(pid: Tid) -> Vec<Region> {
-    fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default().lines().filter_map(parse).collect()
+    // Files of the kernel do not tell how long they are: without room for them, they are read in many small pieces.
+    let mut text = Vec::with_capacity(MAP_LEN);
+    let read = File::open(format!("/proc/{pid}/maps")).and_then(|map| map.take(u64::MAX).read_to_end(&mut text));
+    // A path need not be UTF-8.
+    let text = read.map_or(Cow::Borrowed(""), |_| String::from_utf8_lossy(&text));
+    text.lines().filter_map(parse).collect()
 }
 
 fn parse(line: &str) -> Option<Region> {
@@ -311,6 +320,17 @@ impl ModuleMap {
             let bias = loaded.module.bias;
             let gates = loaded.known.iter().flat_map(|known| &known.gates);
             gates.map(|(address, gate)| (address.wrapping_add(bias), *gate)).collect::<Vec<_>>()
+        };
+        self.modules.iter().flat_map(of).collect()
+    }
+
+    /// The synchronisation functions of all modules, with the addresses at which they start.
+    #[must_use]
+    pub fn roles(&self) -> Vec<(u64, Role)> {
+        let of = |loaded: &Loaded| {
+            let bias = loaded.module.bias;
+            let roles = loaded.known.iter().flat_map(|known| &known.roles);
+            roles.map(|(address, role)| (address.wrapping_add(bias), *role)).collect::<Vec<_>>()
         };
         self.modules.iter().flat_map(of).collect()
     }

@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::fs::{self, File};
+use std::io::Read;
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -348,7 +349,11 @@ impl Recorder {
 
 /// The processor's name, as the kernel tells it.
 fn processor() -> String {
-    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    /// The name stands at the start of the file, which has a kilobyte for each of the processors.
+    const START: usize = 4096;
+    let mut text = Vec::with_capacity(START);
+    let read = File::open("/proc/cpuinfo").and_then(|file| file.take(START as u64).read_to_end(&mut text));
+    let text = if read.is_ok() { String::from_utf8_lossy(&text) } else { Cow::Borrowed("") };
     let name = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
     name.map_or_else(|| "unknown".to_owned(), |(_, name)| name.trim().to_owned())
 }

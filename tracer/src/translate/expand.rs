@@ -369,14 +369,17 @@ impl Expander {
             }
             self.tables.plain[number as usize] = Plain { block: block.0, instructions, added, peak };
         }
-        self.learn_straight(number, known);
+        if translator.memory {
+            self.learn_straight(number, known);
+        }
         Some(known)
     }
 
     /// Adds the block of a path to the trace, and says how executions of it are written.
     fn describe(&mut self, path: Path, translator: &Translator, recorder: &mut Recorder) -> Option<Known> {
         let superblock = translator.superblock(path.superblock);
-        let instructions = superblock.instructions().take(path.executed.into()).collect::<Vec<_>>();
+        let mut instructions = Vec::with_capacity(path.executed.into());
+        instructions.extend(superblock.instructions().take(path.executed.into()));
         let bytes: usize = instructions.iter().map(|i| usize::from(i.len)).sum();
         let added = instructions.iter().rev().map_while(|i| match i.sp {
             SpEffect::Add(bytes) => Some(i64::from(bytes)),
@@ -384,7 +387,7 @@ impl Expander {
         });
         let (added, transfers) = (added.sum(), instructions.last()?.kind.transfers_control());
         let values = translator.values_of(path);
-        let (recipe, addresses) = recipe(superblock, path.executed);
+        let (recipe, addresses) = recipe(superblock, &instructions);
         let doors = pieces::doors(&instructions);
         let block = Block { instructions, code: superblock.code()[..bytes].to_vec(), addresses };
         let start = block.start().0;

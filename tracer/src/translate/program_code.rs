@@ -54,7 +54,8 @@ pub struct ProgramCode {
     hooks: FxHashMap<u64, Hook>,
     /// Where the window may begin or end.
     pub gates: Gates,
-    looked_up: FxHashSet<u64>,
+    /// The synchronisation functions of the modules, by address.
+    functions: FxHashMap<u64, Role>,
     pages: CodePages,
     regions: Vec<Region>,
     regions_known: bool,
@@ -78,7 +79,7 @@ impl ProgramCode {
             routines: FxHashMap::default(),
             hooks: FxHashMap::default(),
             gates: Gates::default(),
-            looked_up: FxHashSet::default(),
+            functions: FxHashMap::default(),
             pages: CodePages::default(),
             regions: Vec::new(),
             regions_known: false,
@@ -141,7 +142,7 @@ impl ProgramCode {
         self.protected.keys().copied().filter(|page| touched(*page)).collect()
     }
 
-    /// Forgets all that was read, and which functions were found where.
+    /// Forgets all that was read, and which functions are hooked.
     pub fn forget_all(&mut self) {
         self.pages.clear();
         self.roles = Vec::new();
@@ -151,13 +152,13 @@ impl ProgramCode {
     /// Modules have come or gone: hooks are looked for anew.
     pub fn modules_changed(&mut self) {
         self.hooks.clear();
-        self.looked_up.clear();
+        self.functions.clear();
+        self.functions.extend(self.modules.roles());
         self.map_changed();
     }
 
     /// Gives the routine at this address a role. False when it has one.
     pub fn add_routine(&mut self, address: u64, role: Role) -> bool {
-        self.looked_up.remove(&address);
         self.routines.insert(address, role).is_none()
     }
 
@@ -175,23 +176,22 @@ impl ProgramCode {
 
     /// Finds out whether a function that starts here is to be hooked.
     pub fn look_up_hook(&mut self, pc: u64) -> Option<Hook> {
-        if self.looked_up.insert(pc) && !self.hooks.contains_key(&pc) {
-            let role = self.modules.role(pc).or_else(|| self.routines.get(&pc).copied());
-            if let Some(role) = role {
-                let routine = match role {
-                    Role::Sync { function, object: Argument::Register(n), .. }
-                        if crate::sync_functions::routine_role(function, 1).is_some() =>
-                    {
-                        Some([register::RDI, register::RSI, register::RDX, register::RCX][usize::from(n.min(3))])
-                    }
-                    _ => None,
-                };
-                let number = self.roles.len() as u32;
-                self.roles.push((pc, role));
-                self.hooks.insert(pc, Hook { number, routine });
-            }
+        if let Some(&hook) = self.hooks.get(&pc) {
+            return Some(hook);
         }
-        self.hooks.get(&pc).copied()
+        let role = *self.functions.get(&pc).or_else(|| self.routines.get(&pc))?;
+        let routine = match role {
+            Role::Sync { function, object: Argument::Register(n), .. }
+                if crate::sync_functions::routine_role(function, 1).is_some() =>
+            {
+                Some([register::RDI, register::RSI, register::RDX, register::RCX][usize::from(n.min(3))])
+            }
+            _ => None,
+        };
+        let hook = Hook { number: self.roles.len() as u32, routine };
+        self.roles.push((pc, role));
+        self.hooks.insert(pc, hook);
+        Some(hook)
     }
 
     fn page(&mut self, page: u64) -> Option<&Page> {

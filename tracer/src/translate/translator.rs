@@ -46,7 +46,7 @@ pub struct Translator {
     /// Our memory in it.
     pub space: Space,
     /// Whether memory addresses are recorded.
-    memory: bool,
+    pub memory: bool,
     superblocks: Vec<Superblock>,
     paths: Vec<Path>,
     partial_paths: FxHashMap<Path, u32>,

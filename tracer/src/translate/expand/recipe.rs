@@ -1,7 +1,7 @@
 //! What of a record goes to the trace, and what an execution's addresses follow from there.
 
 use rustc_hash::FxHashMap;
-use trace_format::{Address, Source, SpEffect};
+use trace_format::{Address, Instruction, Source, SpEffect};
 
 use crate::translate::superblock::Superblock;
 use crate::translate::values::{Operand, OtherOperand};
@@ -23,13 +23,13 @@ pub(super) enum Taken {
     Address(OtherOperand),
 }
 
-/// How the record of a superblock's first instructions becomes stack pointers and values of the trace, and how its addresses follow from them.
-pub(super) fn recipe(superblock: &Superblock, executed: u16) -> (Recipe, Vec<Address>) {
+/// How the record of a superblock's first instructions, which are these, becomes stack pointers and values of the trace, and how its addresses follow from them.
+pub(super) fn recipe(superblock: &Superblock, instructions: &[Instruction]) -> (Recipe, Vec<Address>) {
     let mut recipe = Recipe { sps: Vec::new(), values: Vec::new() };
     let mut addresses = Vec::new();
     let mut numbers: FxHashMap<u32, u32> = FxHashMap::default();
     let mut operands = superblock.operands.iter();
-    for (i, instruction) in superblock.instructions().take(executed.into()).enumerate() {
+    for (i, instruction) in instructions.iter().enumerate() {
         for operand in operands.by_ref().take(instruction.memory.into()) {
             addresses.push(match operand {
                 Operand::Sum(sum) => {
