@@ -105,6 +105,11 @@ pub fn set_registers(tid: Tid, registers: &Registers) -> Result<()> {
     Errno::result(unsafe { libc::ptrace(libc::PTRACE_SETREGS, tid.0, 0usize, registers) }).map(drop)
 }
 
+/// Sets the address of its next instruction alone.
+pub fn set_pc(tid: Tid, pc: u64) -> Result<()> {
+    plain(libc::PTRACE_POKEUSER, tid, std::mem::offset_of!(Registers, rip), pc as usize)
+}
+
 /// What is known of the signal it is stopped for.
 pub fn signal_info(tid: Tid) -> Result<SignalInfo> {
     fill(libc::PTRACE_GETSIGINFO, tid, 0).map(SignalInfo)

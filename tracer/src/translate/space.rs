@@ -8,7 +8,7 @@ use nix::libc;
 
 use super::assembler::Assembler;
 use super::expansions::{self, Lookup, SYSCALL_LEN};
-use super::layout::{BUFFER_LEN, CACHE_LEN, COLD_START, SLOT_BASES, SLOT_LEN, SLOTS, TABLE_BASES, TABLES_LEN};
+use super::layout::{BUFFER_LEN, CACHE_LEN, COLD_START, PAGE, SLOT_BASES, SLOT_LEN, SLOTS, TABLE_BASES, TABLES_LEN};
 use super::mapper::{Mapper, SetUpError, far, near};
 use super::plan::{Landings, Room};
 use super::remote::{self, Result};
@@ -21,6 +21,9 @@ const RESERVE: u64 = 64 << 10;
 /// How far a jump reaches, less the length of a cache.
 const REACH: u64 = (1 << 31) - 2 * CACHE_LEN;
 
+/// So much of a cache is made ready at once.
+const PREPARED: u64 = 64 << 10;
+
 /// Where in the slots the name of memory files is written, when one is made.
 const NAME_AT: u64 = 2048;
 
@@ -32,6 +35,8 @@ struct Cache {
     hot: u64,
     /// The same for seldom executed code.
     cold: u64,
+    /// How far memory has been made ready for both.
+    ready: [u64; 2],
     /// Where code starts.
     first: u64,
     /// Where lookups go on that did not find what they looked for.
@@ -40,6 +45,28 @@ struct Cache {
     landings: Landings,
     /// The addresses of their `syscall` instructions.
     calls: [u64; 2],
+}
+
+impl Cache {
+    /// Makes memory ready up to the ends of the code.
+    fn prepare(&mut self) {
+        let ends = [(self.hot, COLD_START), (self.cold, CACHE_LEN)];
+        for (ready, (end, limit)) in self.ready.iter_mut().zip(ends) {
+            if end > *ready {
+                let new = (end.next_multiple_of(PAGE) + PREPARED - PAGE).min(limit);
+                self.memory.prepare(*ready as usize, (new - *ready) as usize);
+                *ready = new;
+            }
+        }
+    }
+
+    /// Adds seldom executed code, which there must be room for.
+    fn add_cold(&mut self, code: &[u8]) {
+        let at = self.cold;
+        self.cold += code.len() as u64;
+        self.prepare();
+        self.memory.write(at as usize, code);
+    }
 }
 
 /// Where a thread at a landing stands.
@@ -137,9 +164,12 @@ impl Space {
         self.traps.push((trap, Trap::Lookup));
         let miss = stub.base;
         code.raw(&stub.bytes);
-        memory.write(0, &code.bytes);
         let hot = (code.bytes.len() as u64).next_multiple_of(64);
-        self.caches.push(Cache { memory, base, hot, cold: COLD_START, first: hot, miss, landings, calls });
+        let ready = [0, COLD_START];
+        let mut cache = Cache { memory, base, hot, cold: COLD_START, ready, first: hot, miss, landings, calls };
+        cache.prepare();
+        cache.memory.write(0, &code.bytes);
+        self.caches.push(cache);
     }
 
     /// Where a thread with this pc stands, if it makes a system call.
@@ -182,6 +212,7 @@ impl Space {
             c.memory.give_back(c.first as usize, (c.hot - c.first) as usize);
             c.memory.give_back(COLD_START as usize, (c.cold - COLD_START) as usize);
             (c.hot, c.cold) = (c.first, COLD_START);
+            c.ready = [c.first / PAGE * PAGE, COLD_START];
         }
         self.tables.clear();
     }
@@ -231,11 +262,11 @@ impl Space {
     /// Puts code where there was room for it.
     pub fn publish(&mut self, room: &Room, hot: &[u8], cold: &[u8]) {
         let c = &mut self.caches[room.cache];
-        c.memory.write((room.cold - c.base) as usize, cold);
-        c.memory.write((room.hot - c.base) as usize, hot);
-        c.cold += cold.len() as u64;
+        let end = c.cold + cold.len() as u64;
         c.hot += hot.len() as u64;
-        assert!(c.hot <= COLD_START && c.cold <= CACHE_LEN, "a superblock fits into the room it was given");
+        assert!(c.hot <= COLD_START && end <= CACHE_LEN, "a superblock fits into the room it was given");
+        c.add_cold(cold);
+        c.memory.write((room.hot - c.base) as usize, hot);
     }
 
     /// Adds code behind the seldom executed code of the cache in which `near` lies. None when there is no room.
@@ -247,8 +278,7 @@ impl Space {
         if c.cold + code.bytes.len() as u64 > CACHE_LEN {
             return None;
         }
-        c.memory.write(c.cold as usize, &code.bytes);
-        c.cold += code.bytes.len() as u64;
+        c.add_cold(&code.bytes);
         Some(code.base)
     }
 

@@ -195,17 +195,28 @@ impl Session<'_> {
         self.run_from(tid, registers, false)
     }
 
-    /// The same; `looked_up` tells whether a lookup has led here.
-    pub(super) fn run_from(&mut self, tid: Tid, registers: &Registers, looked_up: bool) -> Result<()> {
-        let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid) else {
-            return Err(Lost::Gone);
-        };
-        let mut registers = *registers;
-        let pc = registers.rip;
-        registers.rip = translator.enter(tid, pc, looked_up)?;
+    /// The same for a thread that stands at an `int3` of ours, and whose registers are not changed until it goes on at `pc`: it has the
+    /// program's already, but for that of the record pointer.
+    pub(super) fn run_on_at(&mut self, tid: Tid, pc: u64, looked_up: bool) -> Result<()> {
+        let (_, _, at) = self.translation_at(tid, pc, looked_up)?;
+        Ok(ptrace::set_pc(tid, at)?)
+    }
+
+    /// Where the translation of the code at `pc` lies, with the thread that is about to run it.
+    fn translation_at(&mut self, tid: Tid, pc: u64, looked_up: bool) -> Result<(&Thread, &Translator, u64)> {
+        let (thread, translator) = running(&mut self.threads, &mut self.processes, tid).ok_or(Lost::Gone)?;
+        let at = translator.enter(tid, pc, looked_up)?;
         if thread.passed.is_some_and(|(gate, _)| gate == pc) && !translator.has_gate(pc) {
             thread.passed = None;
         }
+        Ok((thread, translator, at))
+    }
+
+    /// The same as [`Session::run_at`]; `looked_up` tells whether a lookup has led here.
+    pub(super) fn run_from(&mut self, tid: Tid, registers: &Registers, looked_up: bool) -> Result<()> {
+        let mut registers = *registers;
+        let (thread, translator, at) = self.translation_at(tid, registers.rip, looked_up)?;
+        registers.rip = at;
         translator.space.set_value(thread.slot, slot::R11, registers.r11);
         registers.r11 = thread.pointer;
         registers.gs_base = translator.space.slot_address(thread.slot);

@@ -87,14 +87,13 @@ impl Session<'_> {
         registers.gs_base = thread.gs_base;
         match trap {
             Trap::Missing(pc) => {
-                registers.rip = pc;
                 let returned_to = translator.code.returned_to(pc);
-                self.run_from(tid, &registers, returned_to)?;
+                self.run_on_at(tid, pc, returned_to)?;
                 self.resume(tid, 0);
             }
             Trap::Lookup => {
-                registers.rip = translator.space.value(thread.slot, slot::TARGET);
-                self.run_from(tid, &registers, true)?;
+                let target = translator.space.value(thread.slot, slot::TARGET);
+                self.run_on_at(tid, target, true)?;
                 self.resume(tid, 0);
             }
             Trap::Rest => {
