@@ -15,6 +15,7 @@ use std::time::Duration;
 use nix::libc;
 
 use crate::ptrace::{self, ProcessHandle, Received, Tid};
+use crate::together::Together;
 
 /// How often the watching thread looks. Short for a person, and next to no work.
 const INTERVAL: Duration = Duration::from_millis(20);
@@ -73,14 +74,14 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Watches over this process. A handle of none (the process is gone already) watches nothing.
-    pub fn start(interrupt: &Interrupt, process: Option<ProcessHandle>, others: &Others) -> Watch {
+    /// Watches over this process, and how often it stops. A handle of none (the process is gone already) watches nothing.
+    pub fn start(interrupt: &Interrupt, process: Option<ProcessHandle>, others: &Others, together: &Together) -> Watch {
         let done = Arc::new(AtomicBool::new(false));
         let killed = Arc::new(AtomicBool::new(false));
         let interrupt = interrupt.clone();
-        let (d, k, others) = (done.clone(), killed.clone(), others.clone());
+        let (d, k, others, together) = (done.clone(), killed.clone(), others.clone(), together.clone());
         let thread = process.and_then(|process| {
-            let watch = move || watch(&interrupt, &process, &others, &d, &k);
+            let watch = move || watch(&interrupt, &process, &others, &together, &d, &k);
             std::thread::Builder::new().name("interrupt".to_owned()).spawn(watch).ok()
         });
         Watch { done, killed, thread }
@@ -103,7 +104,14 @@ impl Drop for Watch {
     }
 }
 
-fn watch(interrupt: &Interrupt, process: &ProcessHandle, others: &Others, done: &AtomicBool, killed: &AtomicBool) {
+fn watch(
+    interrupt: &Interrupt,
+    process: &ProcessHandle,
+    others: &Others,
+    together: &Together,
+    done: &AtomicBool,
+    killed: &AtomicBool,
+) {
     let mut seen = interrupt.signals_before.unwrap_or(0);
     let mut seen_requests = 0;
     let mut passed_on = 0;
@@ -131,6 +139,7 @@ fn watch(interrupt: &Interrupt, process: &ProcessHandle, others: &Others, done: 
             }
         }
         std::thread::park_timeout(INTERVAL);
+        together.look();
     }
 }
 

@@ -3,7 +3,7 @@
 //! An [`Engine`] runs the program and sees each instruction. [`ENGINES`] has two: `translate`, close to native speed, and `step`, slow and
 //! simple, which judges it. What does not depend on how instructions are seen is apart from the engines: finding and
 //! starting the program (`program`), its modules and symbols (`modules`, `elf`, `symbols`), what instructions mean to the
-//! trace (`decode`, `blocks`), the synchronisation functions (`sync_functions`, `sync_stack`), which part of the run is recorded (`window`, `switch`) and writing (`recorder`).
+//! trace (`decode`, `blocks`), the synchronisation functions (`sync_functions`, `sync_stack`), which part of the run is recorded (`window`, `switch`), on which processor (`together`) and writing (`recorder`).
 //! The kernel's interface, and with it all `unsafe`, is in the folder `ptrace`.
 
 mod blocks;
@@ -23,6 +23,7 @@ mod switch;
 mod symbols;
 mod sync_functions;
 mod sync_stack;
+mod together;
 mod translate;
 mod window;
 

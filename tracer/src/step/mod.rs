@@ -31,6 +31,7 @@ use crate::program::Program;
 use crate::ptrace::{self, ProcessHandle, Stop, Tid};
 use crate::recorder::Recorder;
 use crate::switch::Switch;
+use crate::together::Together;
 use thread::{Process, Thread, TrapSignal};
 
 /// The progress is told once in so many rounds: a few times a second.
@@ -60,7 +61,7 @@ impl Engine for Step {
             }
         };
         let mut session = Session::new(options, main, recorder);
-        let watch = Watch::start(&options.interrupt, handle, &session.others);
+        let watch = Watch::start(&options.interrupt, handle, &session.others, &Together::default());
         session.note_warnings();
         session.begin_program();
         session.run_to_end();

@@ -60,6 +60,7 @@ impl Session<'_> {
         let registers = ptrace::registers(tid).map_err(Lost::from)?;
         if registers.cs != CODE_64 {
             self.stop_recording("the program started a 32-bit program, which cannot be recorded".to_owned());
+            self.together.end();
             let _ = ptrace::detach(tid);
             return Ok(());
         }
@@ -80,6 +81,9 @@ impl Session<'_> {
         let translator = self.translator_mut(tid)?;
         if translator.code.region(0).is_some() {
             translator.space.tables.fill_all();
+        }
+        if self.threads.len() == 1 && self.births.is_empty() {
+            self.together.begin(tid);
         }
         self.run_at(tid, &registers)?;
         self.resume(tid, 0);
@@ -109,6 +113,7 @@ impl Session<'_> {
             Err(SetUpError::Lost(lost)) => Err(lost),
             Err(SetUpError::Refused(what, errno)) => {
                 self.stop_recording(format!("the next program's memory cannot be set up ({what}: {errno})"));
+                self.together.end();
                 let _ = ptrace::detach(tid);
                 Ok(())
             }
@@ -179,6 +184,7 @@ impl Session<'_> {
 
     /// The thread is about to end; its registers can still be read.
     pub(super) fn exiting(&mut self, tid: Tid) {
+        self.together.end();
         self.settle_at_end(tid);
         self.drain(tid);
         let status = ptrace::event_message(tid).unwrap_or(0) as i32;
@@ -243,6 +249,7 @@ impl Session<'_> {
 
     /// The thread is gone.
     pub(super) fn gone(&mut self, tid: Tid, exit: Exit) {
+        self.together.end();
         let thread_exit = match exit {
             Exit::Exited(status) => ThreadExit::Exited(status),
             Exit::Signalled(signal) => ThreadExit::Killed(signal),

@@ -61,6 +61,7 @@ use crate::program::Program;
 use crate::ptrace::{self, ProcessHandle, Stop, Tid};
 use crate::recorder::Recorder;
 use crate::switch::Switch;
+use crate::together::Together;
 use expand::Clock;
 use processes::{Processes, SpaceId, running};
 use remote::Lost;
@@ -95,7 +96,7 @@ impl Engine for Translate {
             }
         };
         let mut session = Session::new(options, main, recorder);
-        let watch = Watch::start(&options.interrupt, handle, &session.others);
+        let watch = Watch::start(&options.interrupt, handle, &session.others, &session.together);
         if let Err(reason) = session.begin_program() {
             let handle = ProcessHandle::open(main).ok();
             drop(watch);
@@ -153,6 +154,8 @@ struct Session<'a> {
     switch: Switch,
     /// The processes beside the first one.
     others: Others,
+    /// Keeps a program's only thread on our processor while it stops often.
+    together: Together,
     exit: Option<Exit>,
     stopped_early: Option<String>,
     warnings: Vec<String>,
@@ -180,6 +183,7 @@ impl<'a> Session<'a> {
             recording: true,
             switch: Switch::new(&options.window),
             others: Others::default(),
+            together: Together::default(),
             exit: None,
             stopped_early: None,
             warnings: Vec::new(),
@@ -223,6 +227,7 @@ impl<'a> Session<'a> {
                 self.stop_recording("the trace could not be written".to_owned());
             }
             stops += 1;
+            self.together.count_stop();
             if stops.is_multiple_of(PROGRESS_STOPS)
                 && let Some(tell) = &self.options.progress
             {
@@ -255,6 +260,7 @@ impl<'a> Session<'a> {
     }
 
     fn finish(mut self, watch: &Watch) -> Outcome {
+        self.together.end();
         let exit = self.exit.unwrap_or(Exit::Signalled(libc::SIGKILL));
         if watch.killed() {
             self.stopped_early.get_or_insert_with(|| "the program was interrupted".to_owned());

@@ -7,7 +7,7 @@ use super::route::Route;
 use super::superblock::{Draft, Link, Trap};
 
 /// System calls that we look at before they are made, or make for the program, since they change what we have to know of.
-pub const TAKEN_SYSCALLS: [i64; 20] = [
+pub const TAKEN_SYSCALLS: [i64; 23] = [
     libc::SYS_mmap,
     libc::SYS_mprotect,
     libc::SYS_munmap,
@@ -28,6 +28,9 @@ pub const TAKEN_SYSCALLS: [i64; 20] = [
     libc::SYS_prctl,
     libc::SYS_seccomp,
     libc::SYS_ptrace,
+    libc::SYS_sched_getaffinity,
+    libc::SYS_sched_setaffinity,
+    libc::SYS_sched_setattr,
 ];
 
 /// What the translator asks about the program.

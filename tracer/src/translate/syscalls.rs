@@ -38,10 +38,27 @@ pub fn is_futex_wait(operation: u32) -> bool {
     )
 }
 
+/// Whether a call tells on which processors a thread may run, depends on it, or hands it on.
+fn shows_processors(number: i64) -> bool {
+    [
+        libc::SYS_sched_getaffinity,
+        libc::SYS_sched_setaffinity,
+        libc::SYS_sched_setattr,
+        libc::SYS_fork,
+        libc::SYS_vfork,
+        libc::SYS_clone,
+        libc::SYS_clone3,
+    ]
+    .contains(&number)
+}
+
 impl Session<'_> {
     /// The thread stands behind a recorded `syscall` instruction that has not been executed. `registers` are the program's.
     pub(super) fn syscall(&mut self, tid: Tid, registers: &Registers, next: u64) -> Result<()> {
         let number = registers.rax.cast_signed();
+        if shows_processors(number) {
+            self.together.end();
+        }
         match number {
             libc::SYS_rt_sigreturn => return self.signal_return(tid, registers),
             libc::SYS_fork | libc::SYS_vfork | libc::SYS_clone | libc::SYS_clone3 => {

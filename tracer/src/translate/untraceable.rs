@@ -90,6 +90,7 @@ impl Session<'_> {
     /// The process of a thread goes on by itself from these registers, or is ended when it has other threads.
     pub(super) fn go_on_untraced(&mut self, tid: Tid, registers: &Registers, obstacle: Obstacle) -> Result<()> {
         let Obstacle { what, way_out } = obstacle;
+        self.together.end();
         let process = self.threads.get(&tid).ok_or(Lost::Gone)?.process;
         let is_alone = !self.threads.iter().any(|(other, t)| *other != tid && t.process == process && !t.ended)
             && !self.births.values().any(|birth| birth.process == process);

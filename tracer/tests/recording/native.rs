@@ -129,3 +129,12 @@ fn a_script_runs_under_its_interpreter() {
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
     assert_like_native(&path, &[]).trace();
 }
+
+#[test]
+fn programs_may_run_where_they_could_anyway() {
+    let program = compile("processors.c", &["-static", "-pthread"]);
+    for how in ["itself", "thread", "child", "command", "set"] {
+        let recorded = assert_like_native(&program, &[how]);
+        assert!(recorded.stdout().contains(": "), "{how}");
+    }
+}
