@@ -244,8 +244,8 @@ impl RowEncoder {
         payload.extend(&self.plans);
         payload.extend(self.misses.all());
         payload.extend(offsets.all());
-        for ((start, columns), track) in self.uses.iter().zip(&self.tracks.tracks) {
-            plans.learn(*start, track.rows, columns);
+        for (place, (start, columns)) in self.uses.iter().enumerate() {
+            plans.learn(*start, self.tracks.tracks[place].rows, columns, self.tracks.specials_of(place));
         }
     }
 }

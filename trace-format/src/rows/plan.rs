@@ -54,8 +54,8 @@ impl Plans {
         self.0.get(start as usize).and_then(Option::as_ref).map_or(&[], |plan| &plan.specials)
     }
 
-    /// Learns from a chunk in which blocks of this start had so many rows.
-    pub(super) fn learn(&mut self, start: u32, rows: u32, columns: &[ColumnUse]) {
+    /// Learns from a chunk in which blocks of this start had so many rows, written with these columns not stepping.
+    pub(super) fn learn(&mut self, start: u32, rows: u32, columns: &[ColumnUse], used: &[Special]) {
         let place = start as usize;
         let known = self.0.get(place).is_some_and(Option::is_some);
         if rows < LEAST_ROWS || !known && columns.iter().all(|column| column.missed <= rows / 4 * 3) {
@@ -64,12 +64,12 @@ impl Plans {
         if self.0.len() <= place {
             self.0.resize_with(place + 1, || None);
         }
-        self.0[place].get_or_insert_default().learn(rows, columns);
+        self.0[place].get_or_insert_default().learn(rows, columns, used);
     }
 }
 
 impl Plan {
-    fn learn(&mut self, rows: u32, columns: &[ColumnUse]) {
+    fn learn(&mut self, rows: u32, columns: &[ColumnUse], used: &[Special]) {
         self.chunks += 1;
         if self.chunks.is_multiple_of(TRIED_AGAIN) {
             self.specials.clear();
@@ -77,6 +77,8 @@ impl Plan {
             return;
         }
         let mut before = std::mem::take(&mut self.specials).into_iter().peekable();
+        // Threads' chunks overlap: this one may have been begun before what is planned now.
+        let was_context = |column| used.contains(&Special { column, kind: Kind::Context });
         // Contexts miss where other columns of the same table did not take part.
         let special = |number: u32| before.clone().any(|special| special.column == number);
         let grows = (0..).zip(columns).any(|(number, column)| {
@@ -87,7 +89,7 @@ impl Plan {
             let kind = match was {
                 None if column.missed > rows / 4 * 3 => self.choose(number, column),
                 None => None,
-                Some(Kind::Context) if column.missed > rows / 2 && !grows => {
+                Some(Kind::Context) if column.missed > rows / 2 && was_context(number) && !grows => {
                     self.without_context.push(number);
                     self.choose(number, column)
                 }

@@ -177,6 +177,26 @@ fn turns_of_a_loop_in_one_row_share_what_is_known_of_the_table() {
 }
 
 #[test]
+fn threads_with_tables_of_their_own_learn_from_each_other() {
+    let bytes = |count: u64| {
+        let mut writer = writer(&[(0x1000, 4), (0x1000, 54)]);
+        let other = ThreadId(1);
+        writer.event(other, Event::ThreadStart { parent: None, os_tid: 2, sp: 0, seq: Seq(1) }).unwrap();
+        let (mut state, next) = (14, (0..256).map(|i| 0x900 + i * 0x10_0000).collect::<Vec<u64>>());
+        let [rows, others] = [(); 2].map(|()| moved_keys(&mut state, &mut next.clone(), 26, count));
+        for ((_, row), (_, mut others)) in rows.iter().zip(others) {
+            writer.block(THREAD, BlockId(1), &[], row).unwrap();
+            // Its table lies behind that of the first.
+            others.iter_mut().filter(|value| **value >> 16 == 0x5555_0000).for_each(|value| *value += 0x800);
+            writer.block(other, BlockId(1), &[], &others).unwrap();
+        }
+        writer.finish(&Finish::default()).unwrap().len() as u64
+    };
+    let (bytes, keys) = (bytes(60_000) - bytes(30_000), 2 * 30_000 * 26);
+    assert!(bytes < keys * 13 / 10, "{bytes} bytes for {keys} numbers of 9 bits");
+}
+
+#[test]
 fn numbers_without_a_rule_come_back() {
     let mut state = 4;
     let mut value = || random(&mut state) << 20 ^ random(&mut state);
