@@ -2,8 +2,8 @@
 //!
 //! A value is what a register holds at one place of the superblock. Each register is known as a sum of *unknowns*: what registers held at the
 //! start, or after an instruction that does more than add constants and registers. An operand's address is a sum then too. When it
-//! contains an unknown that follows from no value yet, a register of the operand is recorded, and the unknown follows from it; so do
-//! all later operands that are relative to the same register, also after constants were added to it, and in other registers.
+//! contains an unknown that follows from no value yet, a register that holds it is recorded (or else one of the operand's), and the unknown follows
+//! from it; so do all later operands that are relative to the same register, also after constants were added to it, and in other registers.
 //!
 //! ```text
 //! mov rax, [rdi+8]       records rdi: value 0
@@ -209,6 +209,16 @@ impl Values {
         if sum.terms.iter().all(follows) {
             return sum.clone();
         }
+        if let Some(holders) = self.holders_of_unknowns(sum) {
+            // What is added to it does not change with it, mostly: the next such sum takes one number, which says more.
+            for (unknown, holder) in holders {
+                let constant = self.registers[usize::from(holder)].constant;
+                let value = Source::Value(self.recorded.len() as u32);
+                self.recorded.push(Value::Register(holder));
+                self.unknowns[unknown as usize] = Some((value, constant.wrapping_neg()));
+            }
+            return self.registers[usize::from(number)].clone();
+        }
         let value = Source::Value(self.recorded.len() as u32);
         self.recorded.push(Value::Register(number));
         match sum.terms[..] {
@@ -218,6 +228,14 @@ impl Values {
             _ => self.registers[usize::from(number)] = self.fresh(Some((value, 0))),
         }
         self.registers[usize::from(number)].clone()
+    }
+
+    /// Registers from which the unknowns of a sum of several follow, those that do not follow from anything yet. None where one has no such register.
+    fn holders_of_unknowns(&self, sum: &Sum) -> Option<Vec<(u32, u8)>> {
+        let alone = matches!(sum.terms[..], [(_, 1)]);
+        let unknowns = sum.terms.iter().map(|term| term.0).filter(|&u| self.unknowns[u as usize].is_none());
+        let holder = |unknown| self.registers.iter().position(|register| register.terms[..] == [(unknown, 1)]);
+        unknowns.map(|u| Some((u, holder(u)? as u8))).collect::<Option<Vec<_>>>().filter(|_| !alone)
     }
 
     fn fresh(&mut self, follows: Option<(Source, u64)>) -> Sum {
@@ -422,6 +440,17 @@ mod tests {
         let (rdi, rcx) = (0x8000u64, 5u64);
         let last = (rdi + rcx).wrapping_sub(rcx * 4).wrapping_neg();
         assert_eq!(sums(&code, &[], &[rcx, rdi]), [rdi + rcx * 8, rdi + rcx + rcx * 4, last]);
+    }
+
+    #[test]
+    fn a_place_in_a_table_is_recorded_as_the_table_and_the_number_of_the_place() {
+        // lea rdi, [rsi+rdx*8]; mov rdx, [rdi]; lea rdi, [rsi+rdx*8+8]; mov rax, [rdi]
+        let code = [0x48, 0x8d, 0x3c, 0xd6, 0x48, 0x8b, 0x17, 0x48, 0x8d, 0x7c, 0xd6, 0x08, 0x48, 0x8b, 0x07];
+        assert_eq!(values(&code).0, [Held(6), Held(2), Held(2)]);
+        assert_eq!(sums(&code, &[], &[0x8000, 3, 5]), [0x8018, 0x8030]);
+        // lea rdi, [rsi+rdx*8]; xor edx, edx; mov rax, [rdi]: the number is gone.
+        let gone = [0x48, 0x8d, 0x3c, 0xd6, 0x31, 0xd2, 0x48, 0x8b, 0x07];
+        assert_eq!(values(&gone).0, [Held(7)]);
     }
 
     #[test]
