@@ -15,6 +15,8 @@ use super::translator::Translator;
 
 /// One in so many records is looked at: a prime number, so that loops do not hide between.
 const SAMPLE_STEP: usize = 61;
+/// About how many words a record has where values are recorded: in FFT and radix sort of `workloads` it is 14 and 60.
+const WORDS_OF_RECORD: usize = 8;
 /// Records that stand for fewer instructions than this are short: a better way may make fewer of them.
 const SHORT: usize = MAX_HOT_INSTRUCTIONS * 3 / 4;
 /// Code with so many short records among those looked at runs often: about four thousand of them were written. Each time that a way was looked for,
@@ -154,16 +156,37 @@ impl Routes {
 impl Translator {
     /// Looks at some of the records, for code that runs often in short records: it is translated anew, along the way that is taken from there.
     pub fn sample(&mut self, words: &[u32]) {
+        if self.memory {
+            return self.sample_first(words);
+        }
         for at in (0..words.len()).step_by(self.routes.step) {
             // Some of the words are no path numbers, and count for a superblock that has not run: what comes of it is right, but of no use.
-            let Some(path) = self.path(words[at]) else { continue };
-            let head = self.superblock(path.superblock).head;
-            if self.routes.is_time_to_look(head, path.executed)
-                && let Some(sight) = look_along(&words[at..], |word| self.run_by(word))
-                && self.routes.add(head, sight)
-            {
-                self.give_up(head);
-            }
+            self.look_at(&words[at..]);
+        }
+    }
+
+    /// Where most words are values, which may look like path numbers, the first records are looked at, one after another: about as many as
+    /// are looked at elsewhere.
+    fn sample_first(&mut self, words: &[u32]) {
+        let mut rest = words;
+        for _ in 0..words.len().div_ceil(WORDS_OF_RECORD * self.routes.step) {
+            let Some(&word) = rest.first() else { break };
+            let path_len = || self.path(word).map(|path| record::path_len(self.values_of(path)));
+            let Some(len) = record::other_len(word).or_else(path_len) else { break };
+            self.look_at(rest);
+            rest = rest.get(len as usize / 4..).unwrap_or_default();
+        }
+    }
+
+    /// Looks at the record that the words begin with.
+    fn look_at(&mut self, words: &[u32]) {
+        let Some(path) = self.path(words[0]) else { return };
+        let head = self.superblock(path.superblock).head;
+        if self.routes.is_time_to_look(head, path.executed)
+            && let Some(sight) = look_along(words, |word| self.run_by(word))
+            && self.routes.add(head, sight)
+        {
+            self.give_up(head);
         }
     }
 
