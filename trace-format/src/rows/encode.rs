@@ -129,13 +129,7 @@ impl RowEncoder {
         for column in within(&kinds.stepping, len) {
             wrong |= values[column].wide().wrapping_sub(row.last[column]) ^ added[column];
         }
-        let mut bits = self.offsets.writer(kinds.offsets.len());
-        for offset in kinds.offsets.iter().take_while(|offset| (offset.column as usize) < len) {
-            let distance = values[offset.column as usize].wide().wrapping_sub(offset.base);
-            wrong |= distance & !offset.mask;
-            bits.put((distance & offset.mask) >> offset.shift, offset.bits);
-        }
-        bits.done();
+        wrong |= kinds.put_offsets(values, self.offsets.writer(kinds.offsets.len()));
         if let Ok(contexts) = <&mut [u64; CONTEXTS]>::try_from(&mut contexts[..]) {
             for (column, difference) in within(&kinds.contexts, len).zip(&mut self.context_differences) {
                 let value = values[column].wide();
@@ -204,7 +198,7 @@ impl RowEncoder {
         let kinds = &self.kinds[place];
         for offset in kinds.offsets.iter().take_while(|offset| (offset.column as usize) < len) {
             let column = offset.column as usize;
-            missed[column] = values[column].wide().wrapping_sub(offset.base) & !offset.mask;
+            missed[column] = offset.miss(values[column].wide());
         }
         for (column, difference) in within(&kinds.contexts, len).zip(&self.context_differences) {
             missed[column] = difference.wrapping_sub(row.step[column]);

@@ -77,13 +77,15 @@ impl Plan {
             return;
         }
         let mut before = std::mem::take(&mut self.specials).into_iter().peekable();
-        // Threads' chunks overlap: this one may have been begun before what is planned now.
+        // Threads' chunks overlap: this one may have been begun before what is planned now. And contexts miss where other columns of the same
+        // table did not take part.
         let was_context = |column| used.contains(&Special { column, kind: Kind::Context });
-        // Contexts miss where other columns of the same table did not take part.
-        let special = |number: u32| before.clone().any(|special| special.column == number);
-        let grows = (0..).zip(columns).any(|(number, column)| {
-            column.missed > rows / 4 * 3 && !special(number) && self.choose(number, column) == Some(Kind::Context)
-        });
+        let planned = |number| before.clone().find(|special| special.column == number).map(|special| special.kind);
+        let is_context = |number, column: &ColumnUse| match planned(number) {
+            None => column.missed > rows / 4 * 3 && self.choose(number, column) == Some(Kind::Context),
+            kind => kind == Some(Kind::Context),
+        };
+        let grows = (0..).zip(columns).any(|(number, column)| is_context(number, column) && !was_context(number));
         for (number, column) in (0..).zip(columns) {
             let was = before.next_if(|special| special.column == number).map(|special| special.kind);
             let kind = match was {
@@ -158,4 +160,42 @@ pub(super) fn get(cursor: &mut Cursor) -> Result<(BlockId, Vec<Special>), String
         specials.push(Special { column: column as u32, kind });
     }
     Ok((block, specials))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROWS: u32 = 1000;
+
+    /// What is seen of columns of which so many values are not as expected: places in a table of megabytes.
+    fn columns(missed: &[u32]) -> Vec<ColumnUse> {
+        missed.iter().map(|&missed| ColumnUse { missed, first: 0, low: 0, high: 1 << 24, differing: 7 }).collect()
+    }
+
+    fn context(column: u32) -> Special {
+        Special { column, kind: Kind::Context }
+    }
+
+    #[test]
+    fn a_context_is_given_up_where_it_does_not_help() {
+        let mut plans = Plans::default();
+        plans.learn(0, ROWS, &columns(&[0, ROWS]), &[]);
+        assert_eq!(plans.specials(0), [context(1)]);
+        plans.learn(0, ROWS, &columns(&[0, ROWS]), &[context(1)]);
+        assert!(matches!(plans.specials(0), [Special { column: 1, kind: Kind::Offset { .. } }]));
+    }
+
+    #[test]
+    fn a_context_is_kept_while_others_of_its_table_were_not_contexts_yet() {
+        let mut plans = Plans::default();
+        plans.learn(0, ROWS, &columns(&[0, ROWS]), &[]);
+        // Another thread's chunk is done, and one of this thread's that was begun before that.
+        plans.learn(0, ROWS, &columns(&[0, ROWS, 0, ROWS]), &[]);
+        assert_eq!(plans.specials(0), [context(1), context(3)]);
+        plans.learn(0, ROWS, &columns(&[0, ROWS, 0, ROWS]), &[context(1)]);
+        assert_eq!(plans.specials(0), [context(1), context(3)]);
+        plans.learn(0, ROWS, &columns(&[0, 9, 0, 9]), &[context(1), context(3)]);
+        assert_eq!(plans.specials(0), [context(1), context(3)]);
+    }
 }
