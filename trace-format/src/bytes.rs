@@ -3,6 +3,10 @@
 /// Appends a varint of 1 to 10 bytes.
 #[inline]
 pub fn put_varint(out: &mut Vec<u8>, value: u64) {
+    // Most numbers of the block table.
+    if value < 0x80 {
+        return out.push(value as u8);
+    }
     let mut bytes = [0; MAX_VARINT];
     let len = write_varint(&mut bytes, value);
     out.extend_from_slice(&bytes[..len]);

@@ -208,8 +208,12 @@ pub struct ModuleMap {
 impl ModuleMap {
     /// Looks at the process again and says what changed.
     pub fn refresh(&mut self, pid: Tid, images: &mut Images) -> Changes {
-        let regions = regions(pid);
-        let mut now = find_modules(pid, &regions, images);
+        self.refresh_from(pid, &regions(pid), images)
+    }
+
+    /// The same for who has looked at the process already, and has seen these regions.
+    pub fn refresh_from(&mut self, pid: Tid, regions: &[Region], images: &mut Images) -> Changes {
+        let mut now = find_modules(pid, regions, images);
         let mut changes = Changes::default();
         for old in &self.modules {
             match now.iter_mut().find(|new| new.is_same(old)) {
@@ -220,7 +224,7 @@ impl ModuleMap {
         changes.loaded = (0..now.len()).filter(|&i| now[i].id.is_none()).collect();
         self.modules = now;
         self.entered.set((0, 0));
-        self.code = regions.into_iter().filter(|r| r.executable).collect();
+        self.code = regions.iter().filter(|r| r.executable).cloned().collect();
         changes
     }
 

@@ -13,7 +13,7 @@ use super::layout::PAGE;
 use super::plan::{Hook, Source};
 use super::remote;
 use crate::decode::MAX_LENGTH;
-use crate::modules::{ModuleMap, Region, regions};
+use crate::modules::{Changes, Images, ModuleMap, Region, regions};
 use crate::ptrace::{self, Address, Tid};
 use crate::sync_functions::{Argument, Role};
 
@@ -57,8 +57,10 @@ pub struct ProgramCode {
     /// The synchronisation functions of the modules, by address.
     functions: FxHashMap<u64, Role>,
     pages: CodePages,
+    /// What is mapped, as far as that is known.
     regions: Vec<Region>,
-    regions_known: bool,
+    /// Whether nothing else is mapped.
+    all_known: bool,
 }
 
 impl ProgramCode {
@@ -82,23 +84,38 @@ impl ProgramCode {
             functions: FxHashMap::default(),
             pages: CodePages::default(),
             regions: Vec::new(),
-            regions_known: false,
+            all_known: false,
         }
     }
 
     /// The mapped region with this address.
     pub fn region(&mut self, address: u64) -> Option<&Region> {
-        if !self.regions_known {
-            self.regions = regions(self.process);
-            self.regions_known = true;
+        if !self.all_known && self.known_region(address).is_none() {
+            self.read_map();
         }
+        self.known_region(address)
+    }
+
+    fn known_region(&self, address: u64) -> Option<&Region> {
         let after = self.regions.partition_point(|r| r.start <= address);
         self.regions[..after].last().filter(|r| r.contains(address))
     }
 
+    fn read_map(&mut self) {
+        self.regions = regions(self.process);
+        self.all_known = true;
+    }
+
     /// The memory map has changed.
     pub fn map_changed(&mut self) {
-        self.regions_known = false;
+        self.regions.clear();
+        self.all_known = false;
+    }
+
+    /// The memory map has changed between these addresses.
+    pub fn map_changed_in(&mut self, start: u64, end: u64) {
+        self.regions.retain(|region| region.end <= start || end <= region.start);
+        self.all_known = false;
     }
 
     /// Forgets what was read from a page. It stays protected.
@@ -146,15 +163,22 @@ impl ProgramCode {
     pub fn forget_all(&mut self) {
         self.pages.clear();
         self.roles = Vec::new();
-        self.modules_changed();
+        self.find_functions();
+        self.map_changed();
     }
 
-    /// Modules have come or gone: hooks are looked for anew.
-    pub fn modules_changed(&mut self) {
+    /// Looks at the memory map again and says which modules came and went. Hooks are looked for anew.
+    pub fn refresh_modules(&mut self, images: &mut Images) -> Changes {
+        self.read_map();
+        let changes = self.modules.refresh_from(self.process, &self.regions, images);
+        self.find_functions();
+        changes
+    }
+
+    fn find_functions(&mut self) {
         self.hooks.clear();
         self.functions.clear();
         self.functions.extend(self.modules.roles());
-        self.map_changed();
     }
 
     /// Gives the routine at this address a role. False when it has one.
@@ -240,7 +264,9 @@ impl ProgramCode {
     /// The other pages that show the memory of a page of a shared mapping, and can be written: JIT compilers map one file twice.
     fn other_views(&mut self, page: u64, region: &Region) -> Vec<(u64, Region)> {
         let place = region.offset + (page - region.start);
-        self.region(page);
+        if !self.all_known {
+            self.read_map();
+        }
         let view = |other: &Region| {
             let at = other.start + place.checked_sub(other.offset)?;
             let shows = other.shared && other.file == region.file && other.contains(at) && at != page;

@@ -195,8 +195,7 @@ impl Session<'_> {
     pub(super) fn refresh_modules(&mut self, tid: Tid) {
         self.drain(tid);
         let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid) else { return };
-        let changes = translator.code.modules.refresh(translator.code.process, &mut self.images);
-        translator.code.modules_changed();
+        let changes = translator.code.refresh_modules(&mut self.images);
         translator.code.gates.modules_changed(&translator.code.modules);
         if self.recording {
             self.recorder.modules(thread.stream.id, &mut translator.code.modules, &changes);

@@ -431,7 +431,7 @@ impl Translator {
     /// Code in this memory may have changed.
     pub fn memory_changed(&mut self, start: u64, length: u64) {
         let (start, end) = (start & !(PAGE - 1), start.saturating_add(length).next_multiple_of(PAGE));
-        self.code.map_changed();
+        self.code.map_changed_in(start, end);
         // What was translated from pages that show the same memory goes too.
         let elsewhere = self.code.forget(start, end);
         let mut translated: Vec<u64> = if (end - start) / PAGE < self.page_superblocks.len() as u64 {
