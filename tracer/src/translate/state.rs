@@ -10,7 +10,7 @@ use super::lifecycle::CODE_64;
 use super::processes::{AddressSpace, running};
 use super::remote::{self, Lost, Result};
 use super::space::Landing;
-use super::superblock::{Borrowed, Trap};
+use super::superblock::{Borrowed, MAX_HOT_INSTRUCTIONS, Trap};
 use super::thread::Thread;
 use super::translator::{Path, Translator};
 use super::values::{Value, register_value};
@@ -20,8 +20,9 @@ use crate::ptrace::{self, Registers, Stop, Tid};
 const MOST_STEPS: u32 = 20_000;
 
 /// So many words of a buffer are read at once: 64 KiB, which stay in a level-2 cache until they are expanded. The longest record, of
-/// [`MAX_HOT_INSTRUCTIONS`](super::superblock::MAX_HOT_INSTRUCTIONS) with values, is shorter.
+/// [`MAX_HOT_INSTRUCTIONS`] with three values each, is shorter.
 const PIECE: usize = 16 << 10;
+const _: () = assert!(MAX_HOT_INSTRUCTIONS * 3 * 8 < 4 * PIECE);
 
 /// Sets a general register by the processor's number.
 fn set_register(registers: &mut Registers, number: u8, value: u64) {
