@@ -50,13 +50,17 @@ pub mod call {
 pub const SLOT_BASES: [u64; 3] = [0x1000_0000_0000, 0x0f00_0000_0000, 0x2f00_0000_0000];
 /// How many threads a process can have at once.
 pub const SLOTS: u64 = 16384;
-/// The bytes of records that fit into a slot. As many are used where records have values: a stop for each quarter of it takes radix sort of
-/// `workloads` a tenth longer.
-pub const BUFFER_LEN: u64 = 1 << 20;
-/// So many are used where they have none: a quarter of a level-2 cache, so that what is written is still there when it is read.
-pub const PLAIN_BUFFER_LEN: u64 = 256 << 10;
+/// The bytes of records that fit into a slot. A quarter of a level-2 cache: what is written is still there when it is read.
+pub const BUFFER_LEN: u64 = 256 << 10;
+/// The same where records have values, and are longer: with stops four times as often, radix sort of `workloads` takes a tenth longer.
+pub const VALUES_BUFFER_LEN: u64 = 1 << 20;
+/// Only so many threads at once use more than [`BUFFER_LEN`].
+pub const LONG_BUFFERS: u32 = 64;
 /// A slot is a page of saved values, the buffer, and a page that may not be touched.
-pub const SLOT_LEN: u64 = PAGE + BUFFER_LEN + PAGE;
+#[must_use]
+pub const fn slot_len(buffer_len: u64) -> u64 {
+    PAGE + buffer_len + PAGE
+}
 
 /// Values in the first page of a slot, as offsets.
 pub mod slot {

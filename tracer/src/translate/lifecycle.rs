@@ -7,7 +7,7 @@ use trace_format::{Event, ThreadExit};
 
 use super::Session;
 use super::expand::Stream;
-use super::layout::{BUFFER_LEN, PLAIN_BUFFER_LEN};
+use super::layout::{BUFFER_LEN, VALUES_BUFFER_LEN};
 use super::mapper::SetUpError;
 use super::processes::running;
 use super::program_code::ProgramCode;
@@ -64,7 +64,7 @@ impl Session<'_> {
             let _ = ptrace::detach(tid);
             return Ok(());
         }
-        let mut space = Space::set_up(tid, registers.rip, registers.rsp)?;
+        let mut space = Space::set_up(tid, registers.rip, registers.rsp, self.buffer_len())?;
         space.room = self.room();
         let code = ProgramCode::new(tid, space.syscall_at, space.tables.lookup);
         let mut translator = Translator::new(code, space, self.options);
@@ -132,10 +132,14 @@ impl Session<'_> {
         former
     }
 
+    fn buffer_len(&self) -> u64 {
+        if self.options.memory { VALUES_BUFFER_LEN } else { BUFFER_LEN }
+    }
+
     /// How much of a buffer is used: with a limit, little enough that one thread's records do not take all of it before those of the others
     /// are looked at.
     pub(super) fn room(&self) -> u64 {
-        let most = if self.options.memory { BUFFER_LEN } else { PLAIN_BUFFER_LEN };
+        let most = self.buffer_len();
         match self.options.limit {
             _ if self.options.translation.routes_at_once && self.recording => LEAST_ROOM,
             Some(Limit::Instructions(limit)) if self.recording => (limit / 64).clamp(LEAST_ROOM, most),

@@ -8,7 +8,7 @@ use nix::libc;
 
 use super::assembler::Assembler;
 use super::expansions::{self, Lookup, SYSCALL_LEN};
-use super::layout::{BUFFER_LEN, CACHE_LEN, COLD_START, PAGE, SLOT_BASES, SLOT_LEN, SLOTS, TABLE_BASES, TABLES_LEN};
+use super::layout::{CACHE_LEN, COLD_START, PAGE, SLOT_BASES, SLOTS, TABLE_BASES, TABLES_LEN, slot_len};
 use super::mapper::{Mapper, SetUpError, far, near};
 use super::plan::{Landings, Room};
 use super::remote::{self, Result};
@@ -82,7 +82,9 @@ pub enum Landing {
 pub struct Space {
     /// A process that it is mapped in.
     pub process: Tid,
-    /// How many bytes of each buffer are used from its next start on: at most [`BUFFER_LEN`].
+    /// How many bytes each buffer has.
+    buffer_len: u64,
+    /// How many bytes of each buffer are used from its next start on: no more than it has.
     pub room: u64,
     /// Where the records in the buffer of each slot start, from the slot's start on.
     starts: Vec<u64>,
@@ -102,8 +104,9 @@ pub struct Space {
 }
 
 impl Space {
-    /// Maps tables, slots and a first cache into a process that stands at the first instruction of a new program, at `pc`.
-    pub fn set_up(process: Tid, pc: u64, stack: u64) -> std::result::Result<Space, SetUpError> {
+    /// Maps tables, slots with buffers of this length and a first cache into a process that stands at the first instruction of a new program,
+    /// at `pc`.
+    pub fn set_up(process: Tid, pc: u64, stack: u64, buffer_len: u64) -> std::result::Result<Space, SetUpError> {
         // The first calls are made by a `syscall` instruction that lies for a moment where the program begins.
         let mut before = [0; 8];
         if ptrace::read_code(process, Address(pc), &mut before) < before.len() {
@@ -117,10 +120,11 @@ impl Space {
         let mapper = Mapper { process, syscall_at: pc, name };
         let bmi2 = std::arch::is_x86_feature_detected!("bmi2");
         let (tables, base) = mapper.map(&TABLE_BASES, TABLES_LEN, libc::PROT_READ)?;
-        let (slots, slot_base) = mapper.map(&SLOT_BASES, SLOTS * SLOT_LEN, libc::PROT_NONE)?;
+        let (slots, slot_base) = mapper.map(&SLOT_BASES, SLOTS * slot_len(buffer_len), libc::PROT_NONE)?;
         let mut space = Space {
             process,
-            room: BUFFER_LEN,
+            buffer_len,
+            room: buffer_len,
             starts: Vec::new(),
             syscall_at: pc,
             tables: Tables::new(tables, Lookup { tables: base, bmi2 }),

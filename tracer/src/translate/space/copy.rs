@@ -4,7 +4,7 @@ use nix::libc;
 
 use super::{Cache, NAME_AT, Space};
 use crate::ptrace::Tid;
-use crate::translate::layout::{CACHE_LEN, COLD_START, SLOT_LEN, SLOTS, TABLES_LEN};
+use crate::translate::layout::{CACHE_LEN, COLD_START, SLOTS, TABLES_LEN, slot_len};
 use crate::translate::mapper::{Mapper, SetUpError};
 
 impl Space {
@@ -25,9 +25,10 @@ impl Space {
             caches.push(Cache { memory, ..*cache });
         }
         // The name lies in a slot, so they come last.
-        let slots = mapper.replace(self.slot_base, SLOTS * SLOT_LEN, libc::PROT_NONE, |_| ())?;
+        let slots = mapper.replace(self.slot_base, SLOTS * slot_len(self.buffer_len), libc::PROT_NONE, |_| ())?;
         Ok(Space {
             process: child,
+            buffer_len: self.buffer_len,
             room: self.room,
             starts: Vec::new(),
             syscall_at: self.syscall_at,

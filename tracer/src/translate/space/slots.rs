@@ -6,7 +6,7 @@ use nix::libc;
 
 use super::Space;
 use crate::ptrace::{Registers, Tid};
-use crate::translate::layout::{BUFFER_LEN, PAGE, SLOT_LEN, SLOTS, slot};
+use crate::translate::layout::{BUFFER_LEN, LONG_BUFFERS, PAGE, SLOTS, slot, slot_len};
 use crate::translate::remote::{self, Result};
 
 /// So many buffers may stay mapped into this process once they have been read; where a program has more threads at once, none does.
@@ -24,7 +24,7 @@ impl Space {
         }
         let slot = self.next_slot;
         let protection = (libc::PROT_READ | libc::PROT_WRITE) as u64;
-        let arguments = [self.slot_address(slot), PAGE + BUFFER_LEN, protection, 0, 0, 0];
+        let arguments = [self.slot_address(slot), PAGE + self.buffer_len, protection, 0, 0, 0];
         if remote::call(thread, self.syscall_at, libc::SYS_mprotect, arguments)? != 0 {
             return Ok(None);
         }
@@ -35,7 +35,7 @@ impl Space {
 
     /// The thread of this slot is gone.
     pub fn give_slot_back(&mut self, slot: u32) {
-        self.slots.give_back(self.place(slot, PAGE), BUFFER_LEN as usize);
+        self.slots.give_back(self.place(slot, PAGE), self.buffer_len as usize);
         self.free_slots.push(slot);
     }
 
@@ -50,7 +50,8 @@ impl Space {
         if self.starts.len() <= index {
             self.starts.resize(index + 1, PAGE);
         }
-        self.starts[index] = PAGE + BUFFER_LEN - self.room;
+        let room = if slot < LONG_BUFFERS { self.room } else { self.room.min(BUFFER_LEN) };
+        self.starts[index] = PAGE + self.buffer_len - room;
         self.buffer(slot)
     }
 
@@ -68,10 +69,14 @@ impl Space {
         })
     }
 
+    fn slot_len(&self) -> u64 {
+        slot_len(self.buffer_len)
+    }
+
     /// Where a slot lies in the program.
     #[must_use]
     pub fn slot_address(&self, slot: u32) -> u64 {
-        self.slot_base + u64::from(slot) * SLOT_LEN
+        self.slot_base + u64::from(slot) * self.slot_len()
     }
 
     /// Where the records in its buffer start.
@@ -83,7 +88,7 @@ impl Space {
     /// Where its buffer ends.
     #[must_use]
     pub fn buffer_end(&self, slot: u32) -> u64 {
-        self.slot_address(slot) + PAGE + BUFFER_LEN
+        self.slot_address(slot) + PAGE + self.buffer_len
     }
 
     /// Whether the address lies in the page behind its buffer.
@@ -94,7 +99,7 @@ impl Space {
     }
 
     fn place(&self, slot: u32, offset: u64) -> usize {
-        (u64::from(slot) * SLOT_LEN + offset) as usize
+        (u64::from(slot) * self.slot_len() + offset) as usize
     }
 
     /// A value of a slot.
@@ -118,7 +123,7 @@ impl Space {
     #[must_use]
     pub fn recorded(&self, slot: u32, pointer: u64) -> usize {
         // What is written when a full buffer is left lies in the page behind it, which only the program may not touch.
-        let length = pointer.saturating_sub(self.buffer(slot)).min(SLOT_LEN - self.starts[slot as usize]);
+        let length = pointer.saturating_sub(self.buffer(slot)).min(self.slot_len() - self.starts[slot as usize]);
         (length / 4) as usize
     }
 
@@ -136,20 +141,20 @@ impl Space {
     /// So many words were read, and will not be looked at again.
     pub fn records_are_read(&self, slot: u32, words: usize) {
         if self.next_slot > SLOTS_IN_SIGHT && 4 * words as u64 > PAGE {
-            self.slots.look_away(self.place(slot, PAGE), BUFFER_LEN as usize);
+            self.slots.look_away(self.place(slot, PAGE), self.buffer_len as usize);
         }
     }
 
     /// Writes bytes of records at this address. The page behind the buffer takes them too.
     pub fn write_record(&self, slot: u32, at: u64, bytes: &[u8]) {
         let offset = at - self.slot_address(slot);
-        assert!(offset + bytes.len() as u64 <= SLOT_LEN, "a record lies in its slot");
+        assert!(offset + bytes.len() as u64 <= self.slot_len(), "a record lies in its slot");
         self.slots.write(self.place(slot, offset), bytes);
     }
 
     /// The same where it is not sure that they belong there: says whether they do.
     pub fn try_write_record(&self, slot: u32, at: u64, bytes: &[u8]) -> bool {
-        let fits = at >= self.buffer(slot) && at + bytes.len() as u64 <= self.slot_address(slot) + SLOT_LEN;
+        let fits = at >= self.buffer(slot) && at + bytes.len() as u64 <= self.slot_address(slot) + self.slot_len();
         if fits {
             self.write_record(slot, at, bytes);
         }
