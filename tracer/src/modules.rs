@@ -93,6 +93,8 @@ fn parse(line: &str) -> Option<Region> {
 struct Known {
     image: Image,
     roles: FxHashMap<u64, Role>,
+    /// Where the resolvers of indirect functions start, in order.
+    resolvers: Vec<u64>,
     /// Where the window may begin or end.
     gates: Vec<(u64, Gate)>,
 }
@@ -101,12 +103,14 @@ impl Known {
     fn new(image: Image, window: &Window) -> Known {
         let functions = image.symbols.iter().filter(|s| s.function && !s.resolver);
         let roles = functions.filter_map(|s| Some((s.address, sync_functions::by_name(s.name)?))).collect();
+        let mut resolvers: Vec<u64> = image.symbols.iter().filter(|s| s.resolver).map(|s| s.address).collect();
+        resolvers.dedup();
         let mut gates = Vec::new();
         for (name, gate) in window.functions() {
             let called = image.symbols.iter().filter(|s| !s.resolver && names::is_called(s.name, name));
             gates.extend(called.map(|s| (s.address, gate)));
         }
-        Known { image, roles, gates }
+        Known { image, roles, resolvers, gates }
     }
 }
 
@@ -328,6 +332,18 @@ impl ModuleMap {
         self.modules.iter().flat_map(of).collect()
     }
 
+    /// Where the resolvers of the indirect functions of a module start, if one of them starts at this address: a library's loader calls nearly all of
+    /// them one after another.
+    #[must_use]
+    pub fn resolvers_beside(&self, pc: u64) -> Vec<u64> {
+        let Some(loaded) = self.loaded_at(pc) else { return Vec::new() };
+        let (bias, resolvers) = (loaded.module.bias, loaded.known.as_ref().map_or(&[][..], |known| &known.resolvers));
+        match resolvers.binary_search(&pc.wrapping_sub(bias)) {
+            Ok(_) => resolvers.iter().map(|address| address.wrapping_add(bias)).collect(),
+            Err(_) => Vec::new(),
+        }
+    }
+
     /// The synchronisation functions of all modules, with the addresses at which they start.
     #[must_use]
     pub fn roles(&self) -> Vec<(u64, Role)> {
@@ -462,5 +478,18 @@ mod tests {
         assert_eq!(map.role(pc), lock);
         assert!(map.role(pc + 4).is_none());
         assert!(map.code_at(pc).is_some() && map.has_code_in(pc - 100_000, 100_001));
+    }
+
+    #[test]
+    fn resolvers_are_found_beside_each_other() {
+        let me = Tid(std::process::id().cast_signed());
+        let mut map = ModuleMap::default();
+        map.refresh(me, &mut Images::default());
+        let library = map.modules.iter().find(|m| m.known.as_ref().is_some_and(|known| known.resolvers.len() > 1));
+        let library = library.expect("the C library has indirect functions");
+        let resolvers = &library.known.as_ref().unwrap().resolvers;
+        let beside = map.resolvers_beside(library.module.bias + resolvers[1]);
+        assert_eq!((beside.len(), beside[0]), (resolvers.len(), library.module.bias + resolvers[0]));
+        assert!(map.resolvers_beside(library.module.bias + resolvers[1] + 1).is_empty());
     }
 }

@@ -24,6 +24,8 @@ use crate::ptrace::{self, Address, Tid};
 
 /// How many successors are translated ahead of time: fewer stops, little code that never runs.
 const AHEAD: usize = 12;
+/// The same for each function that will be called: itself, and what comes next in it.
+const AHEAD_OF_EACH: usize = 8;
 
 /// What a path, a partial one, and a jump with its trap take of our memory, in bytes: entries of tables, with what is free in them.
 const PATH_SIZE: u64 = 60;
@@ -268,7 +270,8 @@ impl Translator {
             Some(&number) => number,
             None => {
                 let number = self.translate(thread, pc, looked_up)?;
-                self.translate_ahead(thread)?;
+                let beside = if looked_up { self.code.modules.resolvers_beside(pc) } else { Vec::new() };
+                self.translate_ahead(thread, &beside)?;
                 number
             }
         };
@@ -279,8 +282,9 @@ impl Translator {
         Ok(self.superblock(number).body)
     }
 
-    fn translate_ahead(&mut self, thread: Tid) -> Result<()> {
-        let mut left = AHEAD;
+    fn translate_ahead(&mut self, thread: Tid, called: &[u64]) -> Result<()> {
+        let mut left = AHEAD + AHEAD_OF_EACH * called.len();
+        self.ahead.extend(called.iter().map(|&pc| (pc, true)));
         while left > 0
             && let Some((pc, looked_up)) = self.ahead.pop_front()
         {
