@@ -293,7 +293,7 @@ mod tests {
 
     #[test]
     fn a_loop_goes_round_as_often_as_there_is_room() {
-        let route = seen(&[1, 2, 3].repeat(40)).unwrap();
+        let route = seen(&[1, 2, 3].repeat(MAX_HOT_INSTRUCTIONS / 12 + 2)).unwrap();
         assert_eq!((route.len(), route.pc(route.len())), (MAX_HOT_INSTRUCTIONS / 12 * 12, Some(0x1000)));
         assert_eq!((route.pc(4), route.pc(12), route.pc(route.len() + 1)), (Some(0x2000), Some(0x1000), None));
     }
