@@ -136,10 +136,10 @@ mod tests {
 
     #[test]
     fn what_somebody_else_has_set_stays() {
+        let before = set(gettid());
+        let last = (0..CpuSet::count()).rev().find(|&cpu| before.is_set(cpu) == Ok(true)).unwrap();
         let mut program = Command::new("sleep").arg("1000").spawn().unwrap();
         let theirs = Pid::from_raw(program.id().cast_signed());
-        let before = set(gettid());
-        let Some(last) = (0..CpuSet::count()).rev().find(|&cpu| before.is_set(cpu) == Ok(true)) else { return };
         let mut other = CpuSet::new();
         other.set(last).unwrap();
         let together = Together::default();
