@@ -148,14 +148,15 @@ fn by_scan(source: &Source, fault_at: u64, fault: &str) -> Result<Contents> {
             Err(error) => return Err(error),
         }
     };
-    let whole = chunks.len();
+    let read = match chunks.len() {
+        1 => "1 whole chunk is read".to_owned(),
+        whole => format!("{whole} whole chunks are read"),
+    };
     let lost = match stopped {
         None => "nothing else is missing".to_owned(),
         Some(stop) => format!("from byte {offset} on {} bytes are lost ({stop})", len - offset),
     };
-    let recovered = format!(
-        "the trace was not finished or is damaged (byte {fault_at}: {fault}); its {whole} whole chunks are read, {lost}"
-    );
+    let recovered = format!("the trace was not finished or is damaged (byte {fault_at}: {fault}); its {read}, {lost}");
     Ok(Contents { chunks, end: offset, recovered: Some(recovered) })
 }
 
