@@ -321,15 +321,18 @@ impl ModuleMap {
         (function, pc.saturating_sub(before).max(start)..pc.saturating_add(behind).min(end))
     }
 
+    /// What is known of places in the images, with the addresses at which they lie.
+    fn placed<'a, T>(&'a self, of: impl Fn(&'a Known) -> Vec<(u64, T)>) -> Vec<(u64, T)> {
+        let known = self.modules.iter().filter_map(|loaded| Some((loaded.module.bias, loaded.known.as_deref()?)));
+        known
+            .flat_map(|(bias, known)| of(known).into_iter().map(move |(at, what)| (at.wrapping_add(bias), what)))
+            .collect()
+    }
+
     /// The places of functions at which the window may begin or end.
     #[must_use]
     pub fn gates(&self) -> Vec<(u64, Gate)> {
-        let of = |loaded: &Loaded| {
-            let bias = loaded.module.bias;
-            let gates = loaded.known.iter().flat_map(|known| &known.gates);
-            gates.map(|(address, gate)| (address.wrapping_add(bias), *gate)).collect::<Vec<_>>()
-        };
-        self.modules.iter().flat_map(of).collect()
+        self.placed(|known| known.gates.clone())
     }
 
     /// Where the resolvers of the indirect functions of a module start, if one of them starts at this address: a library's loader calls nearly all of
@@ -347,12 +350,7 @@ impl ModuleMap {
     /// The synchronisation functions of all modules, with the addresses at which they start.
     #[must_use]
     pub fn roles(&self) -> Vec<(u64, Role)> {
-        let of = |loaded: &Loaded| {
-            let bias = loaded.module.bias;
-            let roles = loaded.known.iter().flat_map(|known| &known.roles);
-            roles.map(|(address, role)| (address.wrapping_add(bias), *role)).collect::<Vec<_>>()
-        };
-        self.modules.iter().flat_map(of).collect()
+        self.placed(|known| known.roles.iter().map(|(&address, &role)| (address, role)).collect())
     }
 
     /// The synchronisation function that starts at this address.

@@ -186,8 +186,14 @@ impl Recorder {
     }
 
     /// The thread entered a function.
-    pub fn enter(&mut self, thread: ThreadId, function: SyncFunction, object: u64, argument: u64, modules: &ModuleMap) {
-        let mut object = object;
+    pub fn enter(
+        &mut self,
+        thread: ThreadId,
+        function: SyncFunction,
+        mut object: u64,
+        argument: u64,
+        modules: &ModuleMap,
+    ) {
         if matches!(function, SyncFunction::ThreadBody | SyncFunction::ParallelBody) {
             let routine = modules.pc(object);
             object = routine.0;

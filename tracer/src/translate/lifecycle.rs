@@ -22,7 +22,8 @@ use crate::ptrace::{self, Tid};
 
 /// The code segment of 64-bit programs.
 pub const CODE_64: u64 = 0x33;
-/// The longest record fits into it: a path of [`MAX_HOT_INSTRUCTIONS`], of which few have more than one value, and none more than three.
+/// The longest record fits into it: a path of [`MAX_HOT_INSTRUCTIONS`], which has no more than three values for each, since no
+/// run of instructions makes more unknown, and what is known is not recorded again.
 const LEAST_ROOM: u64 = 16 << 10;
 const _: () = assert!(MAX_HOT_INSTRUCTIONS as u64 * 3 * 8 < LEAST_ROOM);
 

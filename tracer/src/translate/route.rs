@@ -191,33 +191,38 @@ impl Translator {
     }
 
     /// What a record says that was run.
-    fn run_by(&self, word: u32) -> Option<Ran> {
+    fn run_by(&self, word: u32) -> Option<Ran<impl Iterator<Item = (u64, Kind)>>> {
         let path = self.path(word)?;
-        let superblock = self.superblock(path.superblock);
-        let instructions = superblock.instructions().take(path.executed.into()).map(|i| (i.pc.0, i.kind)).collect();
-        Some(Ran { instructions, words: (record::path_len(self.values_of(path)) / 4) as usize })
+        let executed = usize::from(path.executed);
+        let instructions = self.superblock(path.superblock).instructions().take(executed).map(|i| (i.pc.0, i.kind));
+        Some(Ran { instructions, executed, words: (record::path_len(self.values_of(path)) / 4) as usize })
     }
 }
 
 /// A path that was run.
-struct Ran {
-    instructions: Vec<(u64, Kind)>,
+struct Ran<I> {
+    instructions: I,
+    /// How many they are.
+    executed: usize,
     /// How many words its record has.
     words: usize,
 }
 
 /// What the records show from the first on; none when they end too early. `run_by` says what a record stands for.
-fn look_along(records: &[u32], run_by: impl Fn(u32) -> Option<Ran>) -> Option<Sight> {
+fn look_along<I: Iterator<Item = (u64, Kind)>>(
+    records: &[u32],
+    run_by: impl Fn(u32) -> Option<Ran<I>>,
+) -> Option<Sight> {
     let mut sight = Sight { pcs: Vec::with_capacity(MAX_HOT_INSTRUCTIONS + 1), alone: 0 };
     let pcs = &mut sight.pcs;
     let (mut rest, mut goes_on) = (records, true);
     while goes_on && pcs.len() <= MAX_HOT_INSTRUCTIONS {
         let Some(ran) = run_by(*rest.first()?) else { break };
         if pcs.is_empty() {
-            sight.alone = ran.instructions.len();
+            sight.alone = ran.executed;
         }
         let left = MAX_HOT_INSTRUCTIONS + 1 - pcs.len();
-        for &(pc, kind) in ran.instructions.iter().take(left) {
+        for (pc, kind) in ran.instructions.take(left) {
             pcs.push(pc);
             goes_on = kind != Kind::Syscall;
         }
@@ -276,10 +281,10 @@ mod tests {
     use super::*;
 
     /// Record n is of four instructions at 0x1000 * n; a record of more than 9 is no path.
-    fn four(word: u32) -> Option<Ran> {
+    fn four(word: u32) -> Option<Ran<impl Iterator<Item = (u64, Kind)>>> {
         let kind = if word == 9 { Kind::Syscall } else { Kind::Plain };
-        let instructions = (0..4).map(|i| (0x1000 * u64::from(word) + i, kind)).collect();
-        (word <= 9).then_some(Ran { instructions, words: 1 })
+        let instructions = (0..4).map(move |i| (0x1000 * u64::from(word) + i, kind));
+        (word <= 9).then_some(Ran { instructions, executed: 4, words: 1 })
     }
 
     fn look(records: &[u32]) -> Option<Sight> {
