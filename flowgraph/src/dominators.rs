@@ -45,6 +45,12 @@ impl Dominators {
         a == b || self.tree.is_ancestor(a.0, b.0)
     }
 
+    /// The interval of numbers that the nodes dominated by `node` fill in a preorder of the tree, that of `node` itself
+    /// first; empty for nodes that are not reached.
+    pub(crate) fn interval(&self, node: NodeId) -> std::ops::Range<u32> {
+        self.tree.interval(node.0)
+    }
+
     /// How many nodes other than itself dominate `node`: 0 for the entry. `None` for nodes that are not reached.
     #[must_use]
     pub fn depth(&self, node: NodeId) -> Option<u32> {

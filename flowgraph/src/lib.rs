@@ -10,6 +10,10 @@
 //! | where do the paths from this node meet again | [`PostDominators`] | O((n + m) log n) |
 //! | which nodes lie on common cycles | [`Components`] | O(n + m) |
 //! | which loops are there, inside which others | [`Loops`] | O((n + m) log n) |
+//! | where do the nodes end that a node dominates; which joins need phis | [`DominanceFrontiers`] | O(n + m + answer) |
+//! | which branches decide whether this node runs | [`ControlDependence`] | O(n + m + answer) |
+//! | which parts have one way in and one way out, inside which others | [`Regions`] | O((n + m) log n) |
+//! | are two parts of the same shape, and which node stands for which | [`isomorphism()`] | O(n + m), mostly |
 //! | where may threads wait while this node runs | [`frontiers()`] | O(n m) at worst |
 //! | in which order to lay the blocks out, or to prefer them | [`loop_order`], [`priorities`] | as [`Loops`] |
 //!
@@ -31,22 +35,30 @@
 //! ```
 
 mod components;
+mod control_dependence;
+mod dominance_frontiers;
 mod dominators;
 mod frontiers;
 mod graph;
+mod isomorphism;
 mod layout;
 mod loops;
 mod post_dominators;
+mod regions;
 mod tree;
 mod walk;
 
 pub use components::{ComponentId, Components};
+pub use control_dependence::ControlDependence;
+pub use dominance_frontiers::DominanceFrontiers;
 pub use dominators::Dominators;
 pub use frontiers::frontiers;
 pub use graph::{Builder, Graph, NodeId};
+pub use isomorphism::{Part, isomorphism};
 pub use layout::{loop_order, priorities};
 pub use loops::{LoopId, Loops};
 pub use post_dominators::PostDominators;
+pub use regions::{RegionId, Regions};
 pub use walk::DepthFirst;
 
 /// Marks "none" in vectors of dense indices.

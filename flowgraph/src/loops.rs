@@ -147,7 +147,7 @@ impl Forest {
         let count = walk.preorder().len();
         let mut forest = Forest { is_header: vec![false; count], around: vec![NONE; count] };
         let meetings = Meetings::of(graph, walk);
-        let mut collapsed = Collapsed { into: (0..count as u32).collect() };
+        let mut collapsed = Collapsed::new(count);
         // By header or plain node: the sources of the edges that lead into what has collapsed into it.
         let mut sources = Lists::new(count);
         let mut work = Vec::new();
@@ -176,7 +176,7 @@ impl Forest {
     fn absorb(&mut self, node: u32, header: u32, collapsed: &mut Collapsed, work: &mut Vec<u32>) {
         let part = collapsed.find(node);
         if part != header {
-            collapsed.into[part as usize] = header;
+            collapsed.join(part, header);
             self.around[part as usize] = header;
             work.push(part);
         }
@@ -247,12 +247,22 @@ impl Meetings {
 }
 
 /// Which node each node has collapsed into: a union-find whose paths are halved as they are walked.
-struct Collapsed {
+pub(crate) struct Collapsed {
     into: Vec<u32>,
 }
 
 impl Collapsed {
-    fn find(&mut self, node: u32) -> u32 {
+    /// Every node by itself.
+    pub(crate) fn new(count: usize) -> Collapsed {
+        Collapsed { into: (0..count as u32).collect() }
+    }
+
+    /// Lets `node`, which has not collapsed into another one yet, collapse into `into`.
+    pub(crate) fn join(&mut self, node: u32, into: u32) {
+        self.into[node as usize] = into;
+    }
+
+    pub(crate) fn find(&mut self, node: u32) -> u32 {
         let mut node = node as usize;
         while self.into[node] as usize != node {
             let above = self.into[node] as usize;
@@ -307,7 +317,7 @@ fn irreducible(graph: &Graph, walk: &DepthFirst, headers: &[NodeId], innermost: 
     // From a marked loop on to the nearest one around it that is not, with `headers.len()` for the outside: each loop
     // is marked once, however many edges enter it.
     let outside = headers.len() as u32;
-    let mut unmarked = Collapsed { into: (0..=outside).collect() };
+    let mut unmarked = Collapsed::new(headers.len() + 1);
     for &from in walk.preorder() {
         for &to in graph.successors(from) {
             let inner = innermost[to.index()];
@@ -323,7 +333,7 @@ fn irreducible(graph: &Graph, walk: &DepthFirst, headers: &[NodeId], innermost: 
             let mut id = unmarked.find(entered);
             while !inside(id) {
                 marked[id as usize] = true;
-                unmarked.into[id as usize] = nesting.parent(id).unwrap_or(outside);
+                unmarked.join(id, nesting.parent(id).unwrap_or(outside));
                 id = unmarked.find(id);
             }
         }

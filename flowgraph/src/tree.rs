@@ -67,6 +67,11 @@ impl Tree {
         self.depth[node as usize]
     }
 
+    /// The interval of preorder numbers that the subtree of `node` fills; empty outside the forest.
+    pub(crate) fn interval(&self, node: u32) -> std::ops::Range<u32> {
+        self.first[node as usize]..self.end[node as usize]
+    }
+
     /// Whether `ancestor` is `node` or above it; false outside the forest.
     pub(crate) fn is_ancestor(&self, ancestor: u32, node: u32) -> bool {
         let (a, n) = (ancestor as usize, node as usize);

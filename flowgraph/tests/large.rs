@@ -1,7 +1,9 @@
 //! Graphs of a million nodes, on a thread whose stack is too small for any recursion over them. Quadratic work would
 //! show as a test that does not end.
 
-use flowgraph::{Builder, Components, DepthFirst, Dominators, Graph, Loops, NodeId, PostDominators, priorities};
+use flowgraph::{
+    Builder, Components, DepthFirst, Dominators, Graph, Loops, NodeId, PostDominators, Regions, priorities,
+};
 
 const NODES: u32 = 1_000_000;
 
@@ -31,6 +33,7 @@ fn a_chain() {
         assert_eq!(dominators.nearest_common(last, middle), Some(middle));
         let post = PostDominators::of(&graph, &[last]);
         assert_eq!(post.depth(NodeId(0)), NODES);
+        assert_eq!(Regions::of(&graph, &dominators, &post).count(), 0);
         assert_eq!(post.ipdom(middle), Some(NodeId(NODES / 2 + 1)));
         assert_eq!(Components::of(&graph).count(), NODES as usize);
         assert_eq!(Loops::of(&graph).count(), 0);
@@ -52,6 +55,7 @@ fn a_ladder() {
         let post = PostDominators::of(&graph, &[left, right]);
         assert_eq!(post.ipdom(NodeId(0)), None);
         assert_eq!(post.ipdom(NodeId(1)), Some(NodeId(3)));
+        assert_eq!(Regions::of(&graph, &dominators, &post).count(), 0);
         let priorities = priorities(&graph);
         let forward =
             |node: NodeId| graph.successors(node).iter().all(|to| priorities[node.index()] < priorities[to.index()]);
@@ -76,6 +80,9 @@ fn loops_nested_half_a_million_deep() {
         let post = PostDominators::of(&graph, &[]);
         assert_eq!(post.pseudo_exits(), [NodeId(NODES - 1)]);
         assert_eq!(post.depth(NodeId(0)), NODES);
+        // Each but the outermost loop is left to the latch of the one around it.
+        let regions = Regions::of(&graph, &Dominators::of(&graph), &post);
+        assert_eq!(regions.count(), (NODES / 2 - 1) as usize);
     });
 }
 

@@ -1,6 +1,8 @@
 //! Every answer against its definition, computed the slow and obvious way, on all small graphs and on random larger
 //! ones.
 
+mod parts;
+
 use std::collections::BTreeSet;
 
 use flowgraph::{
@@ -65,6 +67,7 @@ fn check(graph: &Graph, exits: &[NodeId]) {
     check_components(graph);
     check_loops(graph);
     check_layout(graph);
+    parts::check(graph, exits);
 }
 
 fn check_graph(graph: &Graph) {
