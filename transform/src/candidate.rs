@@ -13,8 +13,9 @@ pub struct Candidate {
     pub function: String,
     /// What it is about: the function that both sites call, or what the arms have in common.
     pub subject: String,
-    /// The two places, as `file:line`, or `?` where the module has no lines.
-    pub places: [String; 2],
+    /// The places, as `file:line`, or `?` where the module has no lines: the two that could become one. None for what is about all of a function or
+    /// module.
+    pub places: Vec<String>,
     /// What was decided, and why.
     pub verdict: Verdict,
 }
@@ -26,6 +27,8 @@ pub enum Verdict {
     Taken(String),
     /// The program was left as it is; why.
     Left(String),
+    /// The pass found its own work wrong, so that the whole module is left as it was before all passes; what was wrong.
+    Refused(String),
 }
 
 impl Candidate {
@@ -41,9 +44,13 @@ impl fmt::Display for Candidate {
         let (word, why) = match &self.verdict {
             Verdict::Taken(how) => ("taken", how),
             Verdict::Left(why) => ("left", why),
+            Verdict::Refused(why) => ("refused", why),
         };
-        let [one, other] = &self.places;
-        write!(f, "{} {word}: {}: {} at {one} and {other}: {why}", self.pass, self.function, self.subject)
+        write!(f, "{} {word}: {}: {}", self.pass, self.function, self.subject)?;
+        if !self.places.is_empty() {
+            write!(f, " at {}", self.places.join(" and "))?;
+        }
+        write!(f, ": {why}")
     }
 }
 

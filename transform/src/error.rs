@@ -52,6 +52,14 @@ pub enum Error {
         /// What is wrong with it.
         text: String,
     },
+    /// A pass found its own work wrong. The module is in no known state and must not be used.
+    #[error("a bug in lockstep: the pass {pass} refuses its own work: {why}")]
+    Refused {
+        /// The pass.
+        pass: &'static str,
+        /// What was wrong.
+        why: String,
+    },
     /// A bug in a pass or around it.
     #[error("a bug in lockstep: {0}")]
     Bug(String),

@@ -19,6 +19,7 @@ mod error;
 mod flow;
 pub mod llvm;
 mod passes;
+mod refusal;
 mod registry;
 mod ssa;
 pub mod wrapper;

@@ -1,8 +1,8 @@
 //! The passes, in one ordered registry, and how several are run one after another.
 
 use crate::llvm::Module;
-use crate::passes;
-use crate::{Candidate, Error, Result};
+use crate::{Candidate, Error, Result, Verdict};
+use crate::{passes, refusal};
 
 /// A pass.
 pub struct Pass {
@@ -48,6 +48,14 @@ pub const REGISTRY: &[Pass] = &[
         run: passes::branch_fusion::run,
     },
 ];
+
+/// Passes that are not listed: one that always fails, for tests of what follows then.
+const HIDDEN: &[Pass] = &[Pass {
+    name: "refused",
+    summary: "spoils the code and then finds out: for tests",
+    source: "lockstep",
+    run: passes::refused::run,
+}];
 
 /// How passes decide.
 #[derive(Clone, Debug)]
@@ -97,22 +105,51 @@ impl Pipeline {
     /// Runs the passes, and LLVM's verifier after each. Returns all that they looked at.
     ///
     /// # Errors
-    /// [`Error::BadIr`] when the module is not well formed to begin with, [`Error::Bug`] when it no longer is after a pass.
+    /// [`Error::BadIr`] when the module is not well formed to begin with, [`Error::Refused`] when a pass finds its own work wrong or LLVM's verifier
+    /// does. The module must not be used then: see [`Pipeline::apply`].
     pub fn run(&self, module: &mut Module, options: &Options) -> Result<Vec<Candidate>> {
         module.verify().map_err(|text| Error::BadIr { name: "the module".to_owned(), text })?;
         let mut candidates = Vec::new();
         for pass in &self.0 {
-            candidates.extend((pass.run)(module, options)?);
-            module.sweep();
-            let broken = |text| Error::Bug(format!("the pass {} makes IR that is not well formed: {text}", pass.name));
-            module.verify().map_err(broken)?;
+            let looked_at = refusal::caught(pass.name, || {
+                let looked_at = (pass.run)(module, options)?;
+                module.sweep();
+                let broken = |text| Error::Bug(format!("it makes IR that is not well formed: {text}"));
+                module.verify().map_err(broken)?;
+                Ok(looked_at)
+            });
+            candidates.extend(looked_at?);
         }
         Ok(candidates)
+    }
+
+    /// Runs the passes as [`Pipeline::run`] over the module that `read` reads. When a pass refuses its own work, the module is read again and returned as it
+    /// is, with that refusal as the only candidate.
+    ///
+    /// # Errors
+    /// What `read` fails with, and [`Error::BadIr`] when the module is not well formed to begin with.
+    pub fn apply(&self, read: impl Fn() -> Result<Module>, options: &Options) -> Result<(Module, Vec<Candidate>)> {
+        let mut module = read()?;
+        match self.run(&mut module, options) {
+            Ok(candidates) => Ok((module, candidates)),
+            Err(Error::Refused { pass, why }) => {
+                let module = read()?;
+                let candidate = Candidate {
+                    pass,
+                    function: module.source_name(),
+                    subject: "the whole file".to_owned(),
+                    places: Vec::new(),
+                    verdict: Verdict::Refused(why),
+                };
+                Ok((module, vec![candidate]))
+            }
+            Err(error) => Err(error),
+        }
     }
 }
 
 fn named(name: &str) -> Result<&'static Pass> {
-    REGISTRY.iter().find(|pass| pass.name == name).ok_or_else(|| {
+    REGISTRY.iter().chain(HIDDEN).find(|pass| pass.name == name).ok_or_else(|| {
         let names: Vec<_> = REGISTRY.iter().map(|pass| pass.name).collect();
         Error::Request(format!("there is no pass named \"{name}\"; there are {}", names.join(", ")))
     })

@@ -59,6 +59,7 @@ pub(crate) fn run(args: &Args, compiler: &str) -> anyhow::Result<ExitCode> {
         arguments: args.arguments.clone(),
     };
     let built = wrapper::build(&build)?;
+    super::transform::warn_of_refusals(&built.candidates);
     if let Some(path) = &args.report {
         append(path, &built.candidates)?;
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use transform::llvm::Module;
-use transform::{Options, Pipeline, REGISTRY};
+use transform::{Candidate, Options, Pipeline, REGISTRY, Verdict};
 
 use crate::output::Output;
 
@@ -40,8 +40,8 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let (Some(input), Some(pass)) = (&args.input, &args.pass) else { return list() };
     let pipeline = Pipeline::parse(pass)?;
-    let mut module = Module::read(input)?;
-    let candidates = pipeline.run(&mut module, &Options { threshold: args.threshold })?;
+    let (module, candidates) = pipeline.apply(|| Module::read(input), &Options { threshold: args.threshold })?;
+    warn_of_refusals(&candidates);
     if let Some(path) = &args.output {
         let is_text = path.as_os_str() == "-" || path.extension().is_some_and(|e| e == "ll");
         let bytes = if is_text { module.to_text().into_bytes() } else { module.to_bitcode() };
@@ -57,6 +57,19 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         out.flush()?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says on standard error whose code was left as it was because a pass found its own work wrong.
+pub(crate) fn warn_of_refusals(candidates: &[Candidate]) {
+    for candidate in candidates {
+        let (pass, source) = (candidate.pass, &candidate.function);
+        if let Verdict::Refused(why) = &candidate.verdict {
+            eprintln!(
+                "lockstep: warning: transforming {source}: the pass {pass} found its own work wrong ({why}), so this file's code is emitted without \
+                 transformations; this is a bug in lockstep, and the program is right without {pass}"
+            );
+        }
+    }
 }
 
 fn list() -> anyhow::Result<ExitCode> {

@@ -196,3 +196,26 @@ fn a_pass_that_does_not_exist_is_refused() {
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("there is no pass named \"fusion\""));
 }
+
+#[test]
+fn a_pass_that_finds_its_own_work_wrong_costs_the_transformation_of_one_file_and_never_the_build() {
+    let folder = two_files();
+    let words =
+        ["cc", "--transform", "refused", "--report", "report", "--", "-O2", "pick.c", "work.c", "-o", "program"];
+    let output = folder.run(lockstep(), &words);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && !said.contains("panicked"), "{said}");
+    for source in ["pick.c", "work.c"] {
+        let warning = format!("lockstep: warning: transforming {source}: the pass refused found its own work wrong");
+        assert!(said.contains(&warning), "{said}");
+        let report = folder.read("report");
+        assert!(report.contains(&format!("refused refused: {source}: the whole file: ")), "{report}");
+    }
+    assert_eq!(folder.succeed("./program", &[]), printed());
+    folder.succeed("clang-19", &["-O3", "-c", "-emit-llvm", "pick.c", "-o", "in.bc"]);
+    let output = folder.run(lockstep(), &["transform", "--pass", "refused", "in.bc", "-o", "out.ll"]);
+    assert!(
+        output.status.success() && String::from_utf8_lossy(&output.stderr).contains("warning: transforming pick.c")
+    );
+    assert_eq!(folder.succeed(lockstep(), &["transform", "--pass", "none", "in.bc", "-o", "-"]), folder.read("out.ll"));
+}

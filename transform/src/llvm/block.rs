@@ -201,10 +201,20 @@ impl<'m> Block<'m> {
     /// Takes the block, with what is left in it, out of the function.
     ///
     /// # Panics
-    /// When it can still be entered.
+    /// When it can still be entered, or what is left in it is used elsewhere.
     pub fn erase(self) {
         assert!(self.entering().is_empty() && !self.has_address(), "a block that can be entered is erased");
-        self.instructions().into_iter().for_each(Instruction::erase);
+        let instructions = self.instructions();
+        for instruction in &instructions {
+            let elsewhere = instruction.as_value().uses().into_iter().find(|u| u.user.block() != Some(self));
+            let user = elsewhere.map(|u| u.user.to_string());
+            assert!(
+                user.is_none(),
+                "{instruction} is erased with its block, though {} uses it",
+                user.unwrap_or_default()
+            );
+        }
+        instructions.into_iter().for_each(Instruction::discard);
         // SAFETY: the block is in a function (`nowhere` is handed to nobody), and nothing leads to it.
         unsafe { LLVMRemoveBasicBlockFromParent(self.raw) };
         self.module.bury_block(self.raw);

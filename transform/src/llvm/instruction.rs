@@ -1,6 +1,7 @@
 //! Instructions: what they are, what they use, where they stand.
 
 use std::ffi::CString;
+use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use llvm_sys::core::*;
@@ -171,7 +172,7 @@ impl<'m> Instruction<'m> {
     /// Takes it out of its block and puts it before another instruction.
     ///
     /// # Panics
-    /// When the other was erased, or is this.
+    /// When it or the other was erased, or both are the same.
     pub fn move_before(self, other: Instruction<'m>) {
         let block = other.block().expect("an instruction is moved before one that was erased");
         assert!(self != other, "an instruction is moved before itself");
@@ -182,6 +183,9 @@ impl<'m> Instruction<'m> {
     }
 
     /// Takes it out of its block and puts it at the end of another.
+    ///
+    /// # Panics
+    /// When it was erased.
     pub fn move_to_end_of(self, block: Block<'m>) {
         let name = self.unlink();
         let builder = self.module.builder_at(block.raw(), std::ptr::null_mut());
@@ -216,18 +220,29 @@ impl<'m> Instruction<'m> {
         }
     }
 
-    /// Takes it out of its block, if it is in one; its name, which putting it into another would take away.
+    /// Takes it out of its block; its name, which putting it into another would take away.
     fn unlink(self) -> CString {
+        assert!(self.block().is_some(), "{self} was erased, and is moved");
         let name = CString::new(self.as_value().name()).unwrap_or_default();
-        if self.block().is_some() {
-            // SAFETY: it is in a block.
-            unsafe { LLVMInstructionRemoveFromParent(self.raw) };
-        }
+        // SAFETY: it is in a block.
+        unsafe { LLVMInstructionRemoveFromParent(self.raw) };
         name
     }
 
-    /// Takes it out of the program. What still uses it uses an undefined value from now on; it itself uses nothing any more.
+    /// Takes it out of the program; it uses nothing any more.
+    ///
+    /// # Panics
+    /// When an instruction still uses what it makes, or it was erased before.
     pub fn erase(self) {
+        let users = self.as_value().uses();
+        let user = users.first().map(|u| u.user.to_string());
+        assert!(user.is_none(), "{self} is erased, though {} uses it", user.unwrap_or_default());
+        self.discard();
+    }
+
+    /// As [`Instruction::erase`]; the caller sees to it that all that uses it goes too.
+    pub(super) fn discard(self) {
+        assert!(self.block().is_some(), "{self} is erased twice");
         self.unlink();
         for (i, _) in self.successors().iter().enumerate() {
             // SAFETY: it is a terminator with that many successors, in no block, and never runs again.
@@ -240,6 +255,7 @@ impl<'m> Instruction<'m> {
             }
         }
         if self.type_of().is_first_class() {
+            // What is left are notes for a debugger, and instructions that are discarded too.
             // SAFETY: poison has its type and is not it.
             unsafe { LLVMReplaceAllUsesWith(self.raw, LLVMGetPoison(self.type_of().raw())) };
         }
@@ -353,6 +369,15 @@ impl<'m> Instruction<'m> {
                 LLVMGetVolatile(self.raw) == 0
                     && LLVMGetOrdering(self.raw) == LLVMAtomicOrdering::LLVMAtomicOrderingNotAtomic
             }
+    }
+}
+
+/// As IR text.
+impl fmt::Display for Instruction<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // SAFETY: it is a value, and alive; LLVM returns a text of its own making, which `taken_message` frees.
+        let text = unsafe { super::module::taken_message(LLVMPrintValueToString(self.raw)) };
+        f.write_str(text.trim())
     }
 }
 

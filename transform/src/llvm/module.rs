@@ -87,6 +87,14 @@ impl Module {
         })
     }
 
+    /// The name of the source that it was compiled from.
+    #[must_use]
+    pub fn source_name(&self) -> String {
+        let mut length = 0;
+        // SAFETY: the module is alive; the text belongs to it.
+        unsafe { super::owned_text(LLVMGetSourceFileName(self.raw, &raw mut length), length) }
+    }
+
     /// Checks that the module is well formed.
     ///
     /// # Errors
@@ -236,7 +244,7 @@ impl Module {
 ///
 /// # Safety
 /// `message` is null or a text that LLVM handed over.
-unsafe fn taken_message(message: *mut c_char) -> String {
+pub(super) unsafe fn taken_message(message: *mut c_char) -> String {
     if message.is_null() {
         return String::new();
     }

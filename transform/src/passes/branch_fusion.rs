@@ -99,8 +99,7 @@ fn fuse_at<'m>(head: Block<'m>, options: &Options, branches: &mut Vec<Block<'m>>
         pass: NAME,
         function: head.function().name(),
         subject: "arms".to_owned(),
-        places: [&diamond.bodies[0], &diamond.bodies[1]]
-            .map(|body| body.first().map_or_else(|| "?".to_owned(), |i| place(*i))),
+        places: diamond.bodies.iter().map(|body| body.first().map_or_else(|| "?".to_owned(), |i| place(*i))).collect(),
         verdict: if taken { Verdict::Taken(how) } else { Verdict::Left(format!("no profit: {how}")) },
     });
     if taken {
@@ -230,7 +229,7 @@ fn fuse<'m>(diamond: &Diamond<'m>, pieces: Vec<Piece<'m>>, branches: &mut Vec<Bl
             }
         }
     }
-    close(diamond, at);
+    close(diamond, at, branches);
 }
 
 /// One instruction for both, at the end of `at`.
@@ -274,7 +273,7 @@ fn apart<'m>(
 }
 
 /// Leads on to the join, whose phis choose by the condition what they chose by the arm.
-fn close<'m>(diamond: &Diamond<'m>, at: Block<'m>) {
+fn close<'m>(diamond: &Diamond<'m>, at: Block<'m>, branches: &mut Vec<Block<'m>>) {
     for phi in diamond.join.phis() {
         let incoming = phi.incoming();
         let from =
@@ -289,5 +288,7 @@ fn close<'m>(diamond: &Diamond<'m>, at: Block<'m>) {
         phi.erase();
     }
     at.branch_to(diamond.join);
+    // An arm may be the head of a diamond that was fused before.
+    branches.retain(|branch| !diamond.arms.contains(branch));
     diamond.arms.into_iter().for_each(Block::erase);
 }

@@ -20,7 +20,9 @@
 //! # Steps
 //! For each block and each two of its predecessors that end with a plain jump to it: compare their instructions from the end backwards, as long as they do the
 //! same with the same operands, an operand being the same also when it is made by instructions already matched. Move the matched instructions of one into
-//! a new block before the join, drop those of the other, and let both jump there. Phis of the join get one value from the new block instead of two.
+//! a new block before the join, drop those of the other, and let both jump there. Phis of the join get one value from the new block instead of two: the result of a
+//! matched pair where they have both halves of it, else a phi of two values that are made before the tail. Where a phi has one half of a pair and another value
+//! beside it, the match ends before that pair.
 //! The longest common end comes first; then again, until none is left.
 //!
 //! # Why the meaning is kept
@@ -32,7 +34,7 @@
 //!
 //! Source: the tail merging (cross jumping) of compilers, here as a baseline of the paper that `fcs` implements.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::candidate::place;
 use crate::llvm::{Block, Function, Instruction, Module, Opcode, Value};
@@ -78,7 +80,7 @@ fn in_function<'m>(function: Function<'m>, options: &Options, candidates: &mut V
             pass: NAME,
             function: function.name(),
             subject: "arms that end alike".to_owned(),
-            places: [place(one), place(other)],
+            places: vec![place(one), place(other)],
             verdict,
         };
         let taken = candidate.is_taken();
@@ -147,20 +149,25 @@ fn can_be_one<'m>(a: Instruction<'m>, b: Instruction<'m>) -> bool {
 fn first_fault<'m>(join: Block<'m>, arms: [Block<'m>; 2], matched: &[[Instruction<'m>; 2]]) -> Option<usize> {
     let counterparts: FxHashMap<Value, Value> = matched.iter().map(|[a, b]| (a.as_value(), b.as_value())).collect();
     let same = |a: Value<'m>, b: Value<'m>| a == b || counterparts.get(&a) == Some(&b);
-    let mine: [FxHashMap<Value, ()>; 2] =
-        [0, 1].map(|side| matched.iter().map(|pair| (pair[side].as_value(), ())).collect());
+    let mine: [FxHashSet<Instruction>; 2] = [0, 1].map(|side| matched.iter().map(|pair| pair[side]).collect());
+    let joined: Vec<[Value; 2]> = join.phis().into_iter().map(|phi| arms.map(|arm| value_from(phi, arm))).collect();
     matched.iter().position(|[a, b]| {
-        let operands = a.operands().into_iter().zip(b.operands());
-        let used_well = |i: Instruction<'m>, side: usize| {
+        let mut operands = a.operands().into_iter().zip(b.operands());
+        let used_here = |i: Instruction<'m>, side: usize| {
             i.as_value().uses().into_iter().all(|u| {
-                let in_tail = mine[side].contains_key(&u.user.as_value());
-                let joined = u.user.is_phi() && u.user.block() == Some(join) && u.needed_in() == Some(arms[side]);
-                in_tail || joined
+                let in_phi = u.user.is_phi() && u.user.block() == Some(join) && u.needed_in() == Some(arms[side]);
+                mine[side].contains(&u.user) || in_phi
             })
         };
-        let used_elsewhere = !(a.type_of().is_void() || used_well(*a, 0) && used_well(*b, 1));
-        used_elsewhere || operands.into_iter().any(|(x, y)| !same(x, y))
+        // A phi of the join gets one value for both arms: the pair's, if it has either of the two.
+        let joined_alike = joined.iter().all(|&[x, y]| (x == a.as_value()) == (y == b.as_value()));
+        !used_here(*a, 0) || !used_here(*b, 1) || !joined_alike || operands.any(|(x, y)| !same(x, y))
     })
+}
+
+/// What a phi takes when control comes from this block.
+fn value_from<'m>(phi: Instruction<'m>, from: Block<'m>) -> Value<'m> {
+    phi.incoming().into_iter().find(|(_, block)| *block == from).expect("a phi names each predecessor").0
 }
 
 fn merge(tail: &Tail<'_>) {
@@ -194,9 +201,7 @@ fn merge(tail: &Tail<'_>) {
 fn join_phis<'m>(tail: &Tail<'m>, merged: Block<'m>, counterparts: &FxHashMap<Value<'m>, Value<'m>>) {
     for phi in tail.join.phis() {
         let incoming = phi.incoming();
-        let from =
-            |arm: Block<'m>| incoming.iter().find(|(_, block)| *block == arm).expect("a phi names each predecessor").0;
-        let (a, b) = (from(tail.arms[0]), from(tail.arms[1]));
+        let [a, b] = tail.arms.map(|arm| value_from(phi, arm));
         let value = if a == b || counterparts.get(&b) == Some(&a) {
             a
         } else {

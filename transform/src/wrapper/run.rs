@@ -67,8 +67,8 @@ fn compile(
     if status != 0 || !optimised.exists() {
         return Ok(status);
     }
-    let mut module = Module::read(optimised)?;
-    candidates.extend(passes.run(&mut module, &build.options)?);
+    let (module, looked_at) = passes.apply(|| Module::read(optimised), &build.options)?;
+    candidates.extend(looked_at);
     let output = Path::new(job.output().unwrap_or_default());
     match product {
         Product::Code(_) => {

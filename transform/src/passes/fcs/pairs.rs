@@ -242,7 +242,7 @@ impl<'m> Pair<'m> {
     fn with(&self, function: Function<'m>, verdict: Verdict) -> Candidate {
         let callee = self.one.callee;
         let subject = if callee.is_function() { callee.name() } else { "a function pointer".to_owned() };
-        let places = [place(self.one.call), place(self.other.call)];
+        let places = vec![place(self.one.call), place(self.other.call)];
         Candidate { pass: NAME, function: function.name(), subject, places, verdict }
     }
 }
