@@ -3,6 +3,8 @@
 use std::io::ErrorKind;
 use std::process::ExitCode;
 
+use crate::output::say;
+
 /// Each status that is not a traced program's own: number, and what it means.
 pub const STATUSES: &[(u8, &str)] = &[
     (USAGE, "the command line is wrong"),
@@ -29,6 +31,8 @@ pub(crate) const WRITE: u8 = 5;
 pub(crate) const DEADLOCK: u8 = 6;
 pub(crate) const BELOW: u8 = 7;
 pub(crate) const BUG: u8 = 70;
+/// Standard output is a pipe that nobody reads any more, as behind `| head`: what a shell shows for a program that SIGPIPE ends.
+const CLOSED_PIPE: u8 = 141;
 pub(crate) const TRACING: u8 = 125;
 pub(crate) const NOT_EXECUTABLE: u8 = 126;
 pub(crate) const NOT_FOUND: u8 = 127;
@@ -39,18 +43,28 @@ pub(crate) fn of(verb: impl FnOnce() -> anyhow::Result<ExitCode>) -> ExitCode {
         Ok(status) => status,
         Err(error) => {
             if let Some(usage) = error.downcast_ref::<clap::Error>() {
-                // Help and version are "errors" of clap's that go to standard output with status 0.
-                let _ = usage.print();
-                return ExitCode::from(usage.exit_code() as u8);
+                return show_usage(usage);
             }
             if is_broken_pipe(&error) {
                 // Whoever read our output has had enough of it.
-                return ExitCode::from(141);
+                return ExitCode::from(CLOSED_PIPE);
             }
-            // Every error of ours tells its cause itself.
-            eprintln!("lockstep: {error}");
+            // Every error of ours says its cause itself.
+            say!("lockstep: {error}");
             ExitCode::from(status_of(&error))
         }
+    }
+}
+
+/// What clap has to say: help and the version go to standard output, with status 0, what is wrong goes to standard error.
+fn show_usage(usage: &clap::Error) -> ExitCode {
+    match usage.print() {
+        Err(error) if !usage.use_stderr() && error.kind() == ErrorKind::BrokenPipe => ExitCode::from(CLOSED_PIPE),
+        Err(error) if !usage.use_stderr() => {
+            say!("lockstep: standard output: cannot write: {error}");
+            ExitCode::from(WRITE)
+        }
+        _ => ExitCode::from(usage.exit_code() as u8),
     }
 }
 
@@ -104,7 +118,7 @@ fn of_report(error: &report::Error) -> u8 {
 
 fn of_trace(error: &trace_format::Error) -> u8 {
     match error {
-        trace_format::Error::Io { action, .. } if action.contains("write") || action.contains("create") => WRITE,
+        trace_format::Error::Io { action, .. } if action.is_of_output() => WRITE,
         _ => BAD_TRACE,
     }
 }

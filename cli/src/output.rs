@@ -1,8 +1,45 @@
-//! Where results go: files, written whole or not at all, and standard output.
+//! Where results go: files, written whole or not at all, and standard output. Where remarks go: standard error.
+//!
+//! No verb writes to either stream past this file (`clippy.toml` says so): a failure of standard output is an unwritable file like any other,
+//! and a failure of standard error changes nothing.
 
 use std::fs::File;
-use std::io::{BufWriter, Write, stdout};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+
+/// What errors call standard output.
+const STDOUT: &str = "standard output";
+
+/// Writes a remark, a line, to standard error. Where that cannot be written, as a pipe whose reader is gone, the remark is lost and the work goes on.
+macro_rules! say {
+    ($($words:tt)*) => { $crate::output::remark(format_args!($($words)*)) };
+}
+pub(crate) use say;
+
+/// As [`say!`].
+pub(crate) fn remark(words: std::fmt::Arguments) {
+    // One write, so that lines of processes that run side by side do not mix.
+    let _ = std::io::stderr().write_all(format!("{words}\n").as_bytes());
+}
+
+/// Writes a result to standard output, whole; `with_colours`: escapes for colours stay where it is a terminal.
+pub(crate) fn print(text: &str, with_colours: WithColours) -> replay::Result<()> {
+    #[expect(clippy::disallowed_methods, reason = "this is the place that the others are sent to")]
+    let printed = match with_colours {
+        WithColours::No => std::io::stdout().lock().write_all(text.as_bytes()),
+        WithColours::Yes => anstream::stdout().lock().write_all(text.as_bytes()),
+    };
+    #[expect(clippy::disallowed_methods, reason = "this is the place that the others are sent to")]
+    let printed = printed.and_then(|()| std::io::stdout().flush());
+    printed.map_err(|source| replay::Error::Write { path: STDOUT.into(), source })
+}
+
+/// Whether a text has escapes for colours, to be taken out where standard output is no terminal or the user wants none.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WithColours {
+    No,
+    Yes,
+}
 
 /// A file for results, or standard output for the name `-`. The file appears under its name only when it is finished, so that a full disk
 /// or a killed command leaves what was there before.
@@ -15,8 +52,9 @@ pub(crate) struct Output {
 impl Output {
     pub(crate) fn create(path: &Path) -> replay::Result<Output> {
         if path.as_os_str() == "-" {
-            let out = BufWriter::new(Box::new(stdout()) as Box<dyn Write + Send>);
-            return Ok(Output { out, path: "standard output".into(), unfinished: None });
+            #[expect(clippy::disallowed_methods, reason = "this is the place that the others are sent to")]
+            let out = BufWriter::new(Box::new(std::io::stdout()) as Box<dyn Write + Send>);
+            return Ok(Output { out, path: STDOUT.into(), unfinished: None });
         }
         // Devices and pipes are written directly: nothing may be renamed over them.
         let direct = path.metadata().is_ok_and(|m| !m.is_file());

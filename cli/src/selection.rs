@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
+use crate::output::say;
+
 use replay::view::{CodeFilter, Locks, Region, View, ViewOptions};
 use replay::{Grouping, ReplayOptions};
 use trace_format::Trace;
@@ -104,7 +106,7 @@ impl Selection {
 pub(crate) fn open(path: &Path) -> replay::Result<Trace> {
     let trace = Trace::open(path)?;
     if let Some(lost) = trace.recovered() {
-        eprintln!("lockstep: {}: {lost}", path.display());
+        say!("lockstep: {}: {lost}", path.display());
     }
     Ok(trace)
 }

@@ -1,19 +1,64 @@
 //! What can go wrong with rows and charts, where, and the way out.
 
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
+
+/// What was being done to a file when it failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// It was opened to be read.
+    Open,
+    /// It was read.
+    Read,
+    /// A device or a pipe was opened to be written.
+    OpenToWrite,
+    /// A new file was made in its folder.
+    Create,
+    /// It was written.
+    Write,
+    /// The new file was given the permissions of the one that it replaces.
+    KeepPermissions,
+    /// The finished file was given its name.
+    Place,
+}
+
+impl Action {
+    /// Whether the file is one that was to be written, not one to be read.
+    #[must_use]
+    pub fn is_of_output(self) -> bool {
+        match self {
+            Action::Open | Action::Read => false,
+            Action::OpenToWrite | Action::Create | Action::Write | Action::KeepPermissions | Action::Place => true,
+        }
+    }
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Action::Open => "open",
+            Action::Read => "read",
+            Action::OpenToWrite => "open for writing",
+            Action::Create => "write into its folder",
+            Action::Write => "write",
+            Action::KeepPermissions => "keep its permissions",
+            Action::Place => "put the finished file in its place",
+        })
+    }
+}
 
 /// An error of reading rows or of drawing a chart.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A file could not be read or written.
-    #[error("{path}: {action}: {source}{way_out}", path = path.display())]
+    #[error("{path}: cannot {action}: {source}{way_out}", path = path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// What was tried: "cannot open", "cannot write" …
-        action: &'static str,
+        /// What was tried.
+        action: Action,
         /// Why it failed.
         #[source]
         source: io::Error,
@@ -103,7 +148,7 @@ impl Error {
     /// Whether the fault lies with the file to be written.
     #[must_use]
     pub fn is_of_output(&self) -> bool {
-        matches!(self, Error::Io { action, .. } if !action.contains("open") && !action.contains("read"))
+        matches!(self, Error::Io { action, .. } if action.is_of_output())
     }
 
     /// Whether the fault lies with what was asked for.

@@ -23,7 +23,7 @@ use std::path::Path;
 
 pub use charts::{CHARTS, Chart};
 pub use condition::Condition;
-pub use error::{Error, Result};
+pub use error::{Action, Error, Result};
 pub use format::{FORMATS, Format};
 pub use palette::{CAUSE_COLOURS, COLOURS, Colour, OTHER, colour_of};
 pub use picture::{Anchor, Mark, Picture, Text};

@@ -8,7 +8,7 @@ use std::str::FromStr;
 use csv::{ErrorKind, StringRecord};
 
 use crate::condition::{Condition, met};
-use crate::{Error, Result};
+use crate::{Action, Error, Result};
 
 /// One trace under one heuristic.
 #[derive(Clone, Debug, PartialEq)]
@@ -106,7 +106,7 @@ pub fn read_rows(path: &Path) -> Result<Vec<Row>> {
 pub fn read_rows_where(path: &Path, conditions: &[Condition]) -> Result<Vec<Row>> {
     let open_error = |source| Error::Io {
         path: path.to_owned(),
-        action: "cannot open",
+        action: Action::Open,
         source,
         way_out: ": give the file that `replay --csv FILE TRACE` has written",
     };
@@ -348,7 +348,7 @@ fn line_error(path: &Path, error: csv::Error) -> Error {
     let path = path.to_owned();
     let line = error.position().map_or(0, csv::Position::line);
     match error.into_kind() {
-        ErrorKind::Io(source) => Error::Io { path, action: "cannot read", source, way_out: "" },
+        ErrorKind::Io(source) => Error::Io { path, action: Action::Read, source, way_out: "" },
         ErrorKind::Utf8 { .. } => Error::Line {
             path,
             line,

@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use crate::{Error, Result};
+use crate::{Action, Error, Result};
 
 /// Writes the content beside the file, then gives it the file's name, so that a reader never sees half of it and a failure leaves
 /// what was there. Devices and pipes are written as they are.
@@ -16,21 +16,21 @@ pub(crate) fn save(path: &Path, content: &[u8]) -> Result<()> {
     let existing = fs::metadata(path).ok();
     if let Some(existing) = &existing {
         if existing.is_dir() {
-            return Err(fail("cannot write", io::ErrorKind::IsADirectory.into()));
+            return Err(fail(Action::Write, io::ErrorKind::IsADirectory.into()));
         }
         if !existing.is_file() {
-            let mut device = OpenOptions::new().write(true).open(path).map_err(|e| fail("cannot open", e))?;
-            return device.write_all(content).and_then(|()| device.flush()).map_err(|e| fail("cannot write", e));
+            let mut device = OpenOptions::new().write(true).open(path).map_err(|e| fail(Action::OpenToWrite, e))?;
+            return device.write_all(content).and_then(|()| device.flush()).map_err(|e| fail(Action::Write, e));
         }
     }
     // A link stays a link: what it points to is replaced.
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let (mut file, unfinished) = create_beside(&target).map_err(|e| fail("cannot write into its folder", e))?;
-    write_through(&mut file, content).map_err(|e| fail("cannot write", e))?;
+    let (mut file, unfinished) = create_beside(&target).map_err(|e| fail(Action::Create, e))?;
+    write_through(&mut file, content).map_err(|e| fail(Action::Write, e))?;
     if let Some(existing) = existing {
-        file.set_permissions(existing.permissions()).map_err(|e| fail("cannot keep its permissions", e))?;
+        file.set_permissions(existing.permissions()).map_err(|e| fail(Action::KeepPermissions, e))?;
     }
-    fs::rename(&unfinished.0, &target).map_err(|e| fail("cannot put the finished file in its place", e))
+    fs::rename(&unfinished.0, &target).map_err(|e| fail(Action::Place, e))
 }
 
 fn write_through(file: &mut File, content: &[u8]) -> io::Result<()> {

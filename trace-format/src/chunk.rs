@@ -8,7 +8,7 @@ use zstd::zstd_safe::CParameter;
 use crate::layout::{CHUNK_HEADER_LEN, ChunkHeader, ChunkKind, FLAG_COMPRESSED, MAX_RATIO, NO_THREAD};
 use crate::source::Source;
 use crate::stream_codec::Counts;
-use crate::{Error, Result, ThreadId};
+use crate::{Action, Error, Result, ThreadId};
 
 /// The level of zstd for all chunks but those of [`VALUES_COMPRESSION_LEVEL`].
 pub const COMPRESSION_LEVEL: i32 = 3;
@@ -157,7 +157,7 @@ impl ChunkDecoder {
         }
         let decompressor = match &mut self.decompressor {
             Some(decompressor) => decompressor,
-            none => none.insert(Decompressor::new().map_err(|e| source.io("cannot decompress", e))?),
+            none => none.insert(Decompressor::new().map_err(|e| source.io(Action::Decompress, e))?),
         };
         self.raw.clear();
         self.raw.reserve_exact(header.raw as usize);
@@ -184,7 +184,7 @@ impl Source {
     }
 
     /// An error of the system.
-    pub fn io(&self, action: &'static str, source: io::Error) -> Error {
+    pub fn io(&self, action: Action, source: io::Error) -> Error {
         Error::Io { path: self.path().to_owned(), action, source }
     }
 }

@@ -1,19 +1,61 @@
 //! What can go wrong with a trace, whose fault it is, and where.
 
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
+
+/// What was being done to a file when it failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// It was opened to be read.
+    Open,
+    /// It was read.
+    Read,
+    /// What was read of it was decompressed.
+    Decompress,
+    /// It was made.
+    Create,
+    /// It was written.
+    Write,
+    /// What was to be written to it was compressed.
+    Compress,
+}
+
+impl Action {
+    /// Whether the file is one that was to be written, not one to be read.
+    #[must_use]
+    pub fn is_of_output(self) -> bool {
+        match self {
+            Action::Create | Action::Write | Action::Compress => true,
+            Action::Open | Action::Read | Action::Decompress => false,
+        }
+    }
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Action::Open => "open",
+            Action::Read => "read",
+            Action::Decompress => "decompress",
+            Action::Create => "create",
+            Action::Write => "write",
+            Action::Compress => "compress",
+        })
+    }
+}
 
 /// An error of reading or writing a trace.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The file could not be opened, read or written.
-    #[error("{path}: {action}: {source}", path = path.display())]
+    #[error("{path}: cannot {action}: {source}", path = path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// What was tried: "cannot open", "cannot write" …
-        action: &'static str,
+        /// What was tried.
+        action: Action,
         /// Why it failed.
         #[source]
         source: io::Error,

@@ -3,11 +3,11 @@
 use std::io;
 use std::path::Path;
 
-use crate::{Error, Result};
+use crate::{Action, Error, Result};
 
 /// What the first error was, so that it can be given again.
 pub(crate) struct Failure {
-    action: &'static str,
+    action: Action,
     code: Option<i32>,
     kind: io::ErrorKind,
     text: String,
@@ -25,12 +25,7 @@ impl Failure {
 }
 
 /// Remembers the first error, and gives it.
-pub(crate) fn note(
-    failed: &mut Option<Failure>,
-    name: &Path,
-    action: &'static str,
-    done: io::Result<()>,
-) -> Result<()> {
+pub(crate) fn note(failed: &mut Option<Failure>, name: &Path, action: Action, done: io::Result<()>) -> Result<()> {
     let Err(e) = done else { return Ok(()) };
     let failure = Failure { action, code: e.raw_os_error(), kind: e.kind(), text: e.to_string() };
     Err(failed.get_or_insert(failure).error(name))

@@ -29,7 +29,7 @@ mod writer;
 pub use address::{Address, Source, Term};
 pub use block::{Block, BlockTable, Instruction, Kind, SpEffect};
 pub use chunk::{COMPRESSION_LEVEL, VALUES_COMPRESSION_LEVEL};
-pub use error::{Error, Result};
+pub use error::{Action, Error, Result};
 pub use event::{Event, Seq, SyncFunction, ThreadExit};
 pub use event_codec::{EVENT_CODES, EXIT_CODES};
 pub use ids::{BlockId, ModuleId, Pc, ThreadId};

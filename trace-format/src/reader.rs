@@ -13,7 +13,7 @@ use crate::layout::{ChunkKind, HEADER_LEN, MAGIC, Version};
 use crate::shape::Shapes;
 use crate::source::Source;
 use crate::{
-    BlockTable, Error, Finish, Meta, Module, Pc, Result, Symbol, ThreadId, ThreadStream, read_text, table_codec,
+    Action, BlockTable, Error, Finish, Meta, Module, Pc, Result, Symbol, ThreadId, ThreadStream, read_text, table_codec,
 };
 
 /// A trace. It can be shared between threads, and copies of it are cheap.
@@ -66,12 +66,12 @@ impl Trace {
     pub fn open(path: &Path) -> Result<Trace> {
         let name = path.to_owned();
         let io = |action, source| Error::Io { path: name.clone(), action, source };
-        let file = File::open(path).map_err(|e| io("cannot open", e))?;
-        let metadata = file.metadata().map_err(|e| io("cannot open", e))?;
+        let file = File::open(path).map_err(|e| io(Action::Open, e))?;
+        let metadata = file.metadata().map_err(|e| io(Action::Open, e))?;
         let len = metadata.len();
         let mut input = BufReader::new(file);
         if metadata.is_file() {
-            let start = input.fill_buf().map_err(|e| io("cannot read", e))?;
+            let start = input.fill_buf().map_err(|e| io(Action::Read, e))?;
             if is_trace(start) {
                 return Trace::load(Source::file(name, input.into_inner(), len));
             }
@@ -300,7 +300,7 @@ const GZIP_RATIO: u64 = 32;
 
 /// Reads what is not a plain binary file: `len` bytes, or 0 where that is not known.
 fn convert(mut input: impl BufRead, name: PathBuf, len: u64) -> Result<Trace> {
-    let io = |e| Error::Io { path: name.clone(), action: "cannot read", source: e };
+    let io = |e| Error::Io { path: name.clone(), action: Action::Read, source: e };
     let start = input.fill_buf().map_err(io)?;
     if start.starts_with(&[0x1f, 0x8b]) {
         let mut inside = BufReader::new(MultiGzDecoder::new(input));
@@ -312,7 +312,7 @@ fn convert(mut input: impl BufRead, name: PathBuf, len: u64) -> Result<Trace> {
 
 /// Reads a trace of at most `most` bytes, if it is a binary one, or of any size, if it is text.
 fn from_plain(input: &mut impl BufRead, name: PathBuf, most: u64) -> Result<Trace> {
-    let io = |e| Error::Io { path: name.clone(), action: "cannot read", source: e };
+    let io = |e| Error::Io { path: name.clone(), action: Action::Read, source: e };
     let start = input.fill_buf().map_err(io)?;
     if is_trace(start) {
         let mut bytes = Vec::new();

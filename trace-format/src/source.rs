@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use crate::Result;
+use crate::{Action, Result};
 
 /// The bytes of a trace.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ impl Source {
                 if e.kind() == io::ErrorKind::UnexpectedEof {
                     return self.damaged(offset, "the file became shorter while it was read".into());
                 }
-                self.io("cannot read", e)
+                self.io(Action::Read, e)
             }),
             Bytes::Memory(bytes) => {
                 let start = usize::try_from(offset).unwrap_or(usize::MAX);

@@ -16,7 +16,8 @@ use crate::shape::{Shape, Shapes};
 use crate::stream_codec::StreamBuffer;
 use crate::table_codec::TableBuffer;
 use crate::{
-    Block, BlockId, BlockTable, Error, Event, Finish, Meta, Module, ModuleId, Result, SpEffect, Symbol, ThreadId,
+    Action, Block, BlockId, BlockTable, Error, Event, Finish, Meta, Module, ModuleId, Result, SpEffect, Symbol,
+    ThreadId,
 };
 
 /// The most bytes of items that wait for their chunks, over all threads. Buffers grow by doubling, so that they take
@@ -79,11 +80,8 @@ impl<W: Write> TraceWriter<W> {
     /// Starts a trace. `name` is the path used in error messages.
     pub fn new(out: W, name: impl Into<PathBuf>, meta: &Meta) -> Result<Self> {
         let name = name.into();
-        let encoder = ChunkEncoder::new().map_err(|source| Error::Io {
-            path: name.clone(),
-            action: "cannot compress",
-            source,
-        })?;
+        let encoder =
+            ChunkEncoder::new().map_err(|source| Error::Io { path: name.clone(), action: Action::Compress, source })?;
         let mut writer = TraceWriter {
             out,
             name,
@@ -327,7 +325,7 @@ impl<W: Write> TraceWriter<W> {
             }
         }
         let flushed = self.out.flush();
-        self.note("cannot write", flushed)
+        self.note(Action::Write, flushed)
     }
 
     /// Writes what waits in buffers, the end of the run and the index, and gives the output back.
@@ -339,7 +337,7 @@ impl<W: Write> TraceWriter<W> {
         self.write_index()?;
         self.write(&encode_footer(self.index.previous))?;
         let flushed = self.out.flush();
-        self.note("cannot write", flushed)?;
+        self.note(Action::Write, flushed)?;
         Ok(self.out)
     }
 
@@ -425,11 +423,11 @@ impl<W: Write> TraceWriter<W> {
         self.check_failed()?;
         let (bytes, header) = match encode(&mut self.encoder) {
             Ok(chunk) => chunk,
-            Err(e) => return note(&mut self.failed, &self.name, "cannot compress", Err(e)),
+            Err(e) => return note(&mut self.failed, &self.name, Action::Compress, Err(e)),
         };
         let written = self.out.write_all(bytes);
         self.written += bytes.len() as u64;
-        note(&mut self.failed, &self.name, "cannot write", written)?;
+        note(&mut self.failed, &self.name, Action::Write, written)?;
         self.index.entries.extend(header.encode());
         if header.kind != ChunkKind::Index as u8
             && self.index.entries.len() == MAX_INDEX_ENTRIES * ChunkHeader::ENTRY_LEN
@@ -443,14 +441,14 @@ impl<W: Write> TraceWriter<W> {
         self.check_failed()?;
         let written = self.out.write_all(bytes);
         self.written += bytes.len() as u64;
-        self.note("cannot write", written)
+        self.note(Action::Write, written)
     }
 
     fn check_failed(&self) -> Result<()> {
         self.failed.as_ref().map_or(Ok(()), |failure| Err(failure.error(&self.name)))
     }
 
-    fn note(&mut self, action: &'static str, done: io::Result<()>) -> Result<()> {
+    fn note(&mut self, action: Action, done: io::Result<()>) -> Result<()> {
         note(&mut self.failed, &self.name, action, done)
     }
 }

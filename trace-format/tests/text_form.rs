@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
 use trace_format::{
@@ -27,7 +27,7 @@ fn body(text: &str) -> String {
 
 fn to_text(trace: &Trace) -> String {
     let mut out = Vec::new();
-    write_text(trace, &mut out).expect("a whole trace can be written");
+    write_text(trace, &mut out, Path::new("text")).expect("a whole trace can be written");
     String::from_utf8(out).expect("text is UTF-8")
 }
 

@@ -47,7 +47,7 @@ impl Recorder {
         let path: &Path = &options.output;
         let file = File::create(path).map_err(|source| trace_format::Error::Io {
             path: path.to_owned(),
-            action: "cannot create",
+            action: trace_format::Action::Create,
             source,
         })?;
         let meta = Meta {

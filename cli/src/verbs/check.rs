@@ -1,6 +1,5 @@
 //! `lockstep check`: fails when a program runs in lockstep less well than it should, and says where.
 
-use std::io::{Write, stdout};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -8,6 +7,7 @@ use heuristics::Spec;
 use replay::{Outcome, ReplayOptions};
 
 use crate::breakdown::{self, By, Row};
+use crate::output::{WithColours, print, say};
 use crate::selection::{self, Selection};
 use crate::source::Source;
 use crate::table::{Align, aligned, grouped, percent};
@@ -43,32 +43,28 @@ fn share(text: &str) -> Result<f64, String> {
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let trace = selection::open(&args.trace)?;
     let view = args.selection.view(&trace)?;
-    eprintln!("{}", view.summary());
+    say!("{}", view.summary());
     let options = ReplayOptions { causes: true, ..args.selection.options() };
     let outcomes = replay::replay(&view, std::slice::from_ref(&args.model), &options, None, &|_, _| {})?;
     let Some(outcome) = outcomes.first() else { return Ok(ExitCode::SUCCESS) };
-    let mut out = stdout().lock();
     if !outcome.is_complete() {
-        write!(out, "{}", table::of(&outcomes))?;
-        out.flush()?;
+        print(&table::of(&outcomes), WithColours::No)?;
         return Ok(ExitCode::from(exit::DEADLOCK));
     }
     let efficiency = outcome.simt_efficiency().unwrap_or(1.0);
     let passes = efficiency >= args.min_efficiency;
-    writeln!(
-        out,
-        "{}: SIMT efficiency {} of {} warp instructions, {} the least of {}",
+    let verdict = format!(
+        "{}: SIMT efficiency {} of {} warp instructions, {} the least of {}\n",
         outcome.heuristic,
         exact_percent(efficiency),
         grouped(outcome.counts.fetches()),
         if passes { "not below" } else { "below" },
         exact_percent(args.min_efficiency),
-    )?;
+    );
     let mut source = Source::new(&trace);
     let rows = lines_below(outcome, args.min_efficiency, &mut source);
-    source.notes().iter().for_each(|note| eprintln!("lockstep: {note}"));
-    write!(out, "{}", list(&rows, outcome, args.top))?;
-    out.flush()?;
+    source.notes().iter().for_each(|note| say!("lockstep: {note}"));
+    print(&(verdict + &list(&rows, outcome, args.top)), WithColours::No)?;
     Ok(if passes { ExitCode::SUCCESS } else { ExitCode::from(exit::BELOW) })
 }
 

@@ -1,7 +1,7 @@
 //! `lockstep compare`: traces two builds of a program, replays both, and shows what the second one bought.
 
 use std::ffi::OsString;
-use std::io::{Write, stdout};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
@@ -12,7 +12,7 @@ use serde_json::json;
 use trace_format::Trace;
 
 use crate::exit;
-use crate::output::Output;
+use crate::output::{Output, WithColours, print, say};
 use crate::selection::{self, Selection};
 use crate::table::{Align, aligned, grouped, percent};
 
@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let [before, after] = [&args.before, &args.after].map(|program| side(args, program, &scratch, &specs));
     let (before, after) = (before?, after?);
     if before.printed != after.printed {
-        eprintln!("lockstep: the two builds print different things: they do not compute the same");
+        say!("lockstep: the two builds print different things: they do not compute the same");
     }
     write_rows(args, &before, &after)?;
     draw(args, &before, &after, &scratch)?;
@@ -133,7 +133,7 @@ fn side(args: &Args, program: &Path, scratch: &Scratch, specs: &[Spec]) -> anyho
     let printed = trace(args, program, &path)?;
     let trace = selection::open(&path)?;
     let view = args.selection.view(&trace)?;
-    eprintln!("{}: {}", program.display(), view.summary());
+    say!("{}: {}", program.display(), view.summary());
     let outcomes = replay::replay(&view, specs, &args.selection.options(), None, &|_, _| {})?;
     let setting = setting(args, &path, &trace, &view);
     Ok(Side { setting, outcomes, printed })
@@ -143,9 +143,11 @@ fn side(args: &Args, program: &Path, scratch: &Scratch, specs: &[Spec]) -> anyho
 fn trace(args: &Args, program: &Path, to: &Path) -> anyhow::Result<Vec<u8>> {
     // A bare name is a file here, as for the reader of this command line, not a program of PATH.
     let program = if program.components().count() == 1 { Path::new(".").join(program) } else { program.to_owned() };
-    let mut command = Command::new(std::env::current_exe()?);
+    let own = std::env::current_exe().map_err(|source| tracer::Error::Start { path: "lockstep".into(), source })?;
+    let mut command = Command::new(&own);
     command.arg("trace").arg("-o").arg(to).arg("--").arg(&program).args(&args.arguments);
-    let output = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit()).output()?;
+    let ran = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit()).output();
+    let output = ran.map_err(|source| tracer::Error::Start { path: own, source })?;
     if !output.status.success() {
         let text = format!("{}: the traced run failed: {}", program.display(), output.status);
         return Err(replay::Error::Request(text).into());
@@ -170,7 +172,7 @@ fn write_rows(args: &Args, before: &Side, after: &Side) -> anyhow::Result<()> {
     let Some(path) = &args.csv else { return Ok(()) };
     let mut out = Output::create(path)?;
     let name = out.path();
-    out.write_all(&rows(before, after, &name)?)?;
+    out.write_all(&rows(before, after, &name)?).map_err(|source| replay::Error::Write { path: name, source })?;
     Ok(out.finish()?)
 }
 
@@ -203,8 +205,7 @@ fn show(args: &Args, before: &Side, after: &Side) -> anyhow::Result<()> {
     } else {
         table(before, after)
     };
-    stdout().write_all(text.as_bytes())?;
-    Ok(stdout().flush()?)
+    Ok(print(&text, WithColours::No)?)
 }
 
 /// The heuristics that came to their end on both sides.

@@ -1,7 +1,7 @@
 //! `lockstep diff`: what changed from one result to another, per heuristic or per source line.
 
 use std::collections::{BTreeMap, HashMap};
-use std::io::{BufRead, BufReader, Write, stdout};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -11,6 +11,7 @@ use report::Row;
 use serde_json::{Value, json};
 
 use crate::breakdown::{self, By};
+use crate::output::{WithColours, print, say};
 use crate::selection::{self, Selection};
 use crate::source::Source;
 use crate::table::{Align, aligned, grouped};
@@ -68,10 +69,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     };
     let text = if args.json { as_json(what, &changed, &notes)? } else { as_table(what, &changed) };
     if !args.json {
-        notes.iter().for_each(|note| eprintln!("lockstep: {note}"));
+        notes.iter().for_each(|note| say!("lockstep: {note}"));
     }
-    stdout().write_all(text.as_bytes())?;
-    stdout().flush()?;
+    print(&text, WithColours::No)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -183,7 +183,7 @@ fn by_line(args: &Args, path: &Path) -> anyhow::Result<BTreeMap<String, [u64; 3]
             let more = [row.lost, row.parted, row.issued.fetches];
             line.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
         }
-        source.notes().iter().for_each(|note| eprintln!("lockstep: {note}"));
+        source.notes().iter().for_each(|note| say!("lockstep: {note}"));
     }
     Ok(lines)
 }

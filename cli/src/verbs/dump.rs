@@ -4,9 +4,9 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use trace_format::{Error, Trace};
+use trace_format::Trace;
 
-use crate::output::Output;
+use crate::output::{Output, say};
 use crate::table::grouped;
 
 /// Show what is in a trace
@@ -27,19 +27,14 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let trace = Trace::open(&args.trace)?;
     if let Some(lost) = trace.recovered() {
-        eprintln!("lockstep: {}: {lost}", args.trace.display());
+        say!("lockstep: {}: {lost}", args.trace.display());
     }
     let mut out = Output::create(&args.output)?;
     let path = out.path();
-    let failed = |source| replay::Error::Write { path, source };
     if args.text {
-        trace_format::write_text(&trace, &mut out).map_err(|error| match error {
-            // Of the trace only reading can fail, so another file is the one that is written.
-            Error::Io { path, source, .. } if path != trace.name() => anyhow::Error::from(failed(source)),
-            error => error.into(),
-        })?;
+        trace_format::write_text(&trace, &mut out, &path)?;
     } else {
-        summary(&trace, &mut out).map_err(failed)?;
+        summary(&trace, &mut out).map_err(|source| replay::Error::Write { path, source })?;
     }
     out.finish()?;
     Ok(ExitCode::SUCCESS)

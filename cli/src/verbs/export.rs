@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use heuristics::Spec;
 
-use crate::output::Output;
+use crate::output::{Output, say};
 use crate::page::{self, Request};
 use crate::selection::Selection;
 
@@ -43,7 +43,7 @@ enum Format {
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let request = Request { model: &args.model, models: &[], selection: &args.selection };
     let program = page::program(&args.trace, &request)?;
-    program.notes.iter().for_each(|note| eprintln!("lockstep: {note}"));
+    program.notes.iter().for_each(|note| say!("lockstep: {note}"));
     let text = match args.format {
         Format::Folded => report::page::folded(&program),
         Format::Perfetto => report::page::time_line(&program),

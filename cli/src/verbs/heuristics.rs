@@ -1,22 +1,24 @@
 //! `lockstep heuristics`: what there is to choose from.
 
-use std::io::{Write, stdout};
+use std::fmt::Write;
 use std::process::ExitCode;
 
 use heuristics::REGISTRY;
+
+use crate::output::{WithColours, print};
 
 /// List the heuristics, their rules and parameters
 #[derive(clap::Args)]
 pub(crate) struct Args {}
 
 pub(crate) fn run(_: &Args) -> anyhow::Result<ExitCode> {
-    let mut out = stdout().lock();
+    let mut text = String::new();
     for entry in REGISTRY {
-        writeln!(out, "{:<16} {} ({})", entry.name, entry.rule, entry.source)?;
+        writeln!(text, "{:<16} {} ({})", entry.name, entry.rule, entry.source)?;
         for p in entry.parameters {
-            writeln!(out, "{:<16}   {}={}: {} ({})", "", p.name, p.default_text(), p.help, p.values)?;
+            writeln!(text, "{:<16}   {}={}: {} ({})", "", p.name, p.default_text(), p.help, p.values)?;
         }
     }
-    out.flush()?;
+    print(&text, WithColours::No)?;
     Ok(ExitCode::SUCCESS)
 }

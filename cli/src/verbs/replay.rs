@@ -1,6 +1,6 @@
 //! `lockstep replay`: re-runs the streams of a trace in lockstep.
 
-use std::io::{IsTerminal, Write, stderr};
+use std::io::{IsTerminal, stderr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -13,7 +13,7 @@ use trace_format::Trace;
 
 use crate::breakdown::{By, Row};
 use crate::memory::MemoryBy;
-use crate::output::Output;
+use crate::output::{Output, WithColours, print, say};
 use crate::selection::Selection;
 use crate::source::Source;
 use crate::{annotate, breakdown, exit, locks, memory, selection, table};
@@ -102,7 +102,9 @@ pub(crate) fn heuristics_list(text: &str) -> Result<SpecList, heuristics::ParseE
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match args.workers {
         Some(workers) => {
-            rayon::ThreadPoolBuilder::new().num_threads(usize::from(workers)).build()?.install(|| run_here(args))
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(workers)).build();
+            let refused = |e| replay::Error::Request(format!("cannot start {workers} workers: {e}: ask for fewer"));
+            pool.map_err(refused)?.install(|| run_here(args))
         }
         None => run_here(args),
     }
@@ -136,14 +138,14 @@ fn run_here(args: &Args) -> anyhow::Result<ExitCode> {
         let view = args.selection.view_with(&trace, *rule)?;
         let taken = view.summary().to_string();
         if !args.json {
-            eprintln!("{taken}");
+            say!("{taken}");
         }
         let mut outcomes = replay_view(args, &view, &specs)?;
         outcomes.iter_mut().for_each(|o| o.locks = Some(rule.to_string()));
         let rows = outcomes.iter().map(|o| rows(args, o, &view, &mut source)).collect();
         all.push(Replayed { taken, setting: setting(args, &trace, &view), outcomes, rows });
     }
-    source.notes().iter().for_each(|note| eprintln!("lockstep: {note}"));
+    source.notes().iter().for_each(|note| say!("lockstep: {note}"));
     show(args, &all)?;
     let none_ran = all.iter().flat_map(|r| &r.outcomes).all(|o| !o.is_complete());
     Ok(if none_ran { ExitCode::from(exit::DEADLOCK) } else { ExitCode::SUCCESS })
@@ -266,10 +268,7 @@ fn show(args: &Args, all: &[Replayed]) -> anyhow::Result<()> {
     } else {
         tables(args, all)?
     };
-    // Takes the colours out where the output is no terminal, or the user wants none.
-    let mut out = anstream::stdout();
-    out.write_all(text.as_bytes())?;
-    Ok(out.flush()?)
+    Ok(print(&text, WithColours::Yes)?)
 }
 
 fn write_csv(path: &Path, all: &[Replayed]) -> replay::Result<()> {

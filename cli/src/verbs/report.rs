@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use heuristics::Spec;
 
-use crate::output::Output;
+use crate::output::{Output, say};
 use crate::page::{self, Request};
 use crate::selection::Selection;
 use crate::verbs::replay::{SpecList, heuristics_list};
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut programs = Vec::new();
     for path in std::iter::once(&args.trace).chain(&args.after) {
         let program = page::program(path, &request)?;
-        program.notes.iter().for_each(|note| eprintln!("lockstep: {}: {note}", path.display()));
+        program.notes.iter().for_each(|note| say!("lockstep: {}: {note}", path.display()));
         programs.push(program);
     }
     let mut out = Output::create(&args.output)?;

@@ -11,6 +11,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use tracer::{ENGINES, Exit, Interrupt, Limit, Outcome, Progress, TraceOptions, Window};
 
 use crate::exit;
+use crate::output::say;
 use crate::table::grouped;
 
 /// Run a program and record every thread's instruction stream
@@ -85,14 +86,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     bar.finish_and_clear();
     let outcome = outcome?;
     for warning in &outcome.warnings {
-        eprintln!("lockstep: {warning}");
+        say!("lockstep: {warning}");
     }
     if args.verbose || stderr().is_terminal() {
-        say(args, &outcome);
+        tell(args, &outcome);
     }
     if let Some(failure) = outcome.failure {
         let left = if matches!(failure, tracer::Error::NeverBegan { .. }) { "empty" } else { "incomplete" };
-        eprintln!("lockstep: {failure}: the program ran to its end, but its trace is {left}");
+        say!("lockstep: {failure}: the program ran to its end, but its trace is {left}");
         return Ok(ExitCode::from(exit::TRACING));
     }
     Ok(ExitCode::from(match outcome.exit {
@@ -115,10 +116,10 @@ fn show_progress(bar: &ProgressBar, progress: Progress) {
     bar.tick();
 }
 
-fn say(args: &Args, outcome: &Outcome) {
+fn tell(args: &Args, outcome: &Outcome) {
     let (instructions, threads) = (grouped(outcome.instructions), outcome.threads);
     let early = outcome.stopped_early.as_ref().map_or_else(String::new, |why| format!("; it stops early: {why}"));
-    eprintln!(
+    say!(
         "lockstep: {}: {instructions} instructions of {threads} threads in {} bytes{early}",
         args.output.display(),
         grouped(outcome.bytes)

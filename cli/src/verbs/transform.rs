@@ -1,13 +1,13 @@
 //! `lockstep transform`: passes over a file of LLVM IR.
 
-use std::io::{Write, stdout};
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use transform::llvm::Module;
-use transform::{Candidate, Options, Pipeline, REGISTRY, Verdict};
+use transform::{Candidate, Error, Options, Pipeline, REGISTRY, Verdict};
 
-use crate::output::Output;
+use crate::output::{Output, WithColours, print, say};
 
 /// Apply transformations to LLVM IR (bitcode or text)
 #[derive(clap::Args)]
@@ -46,15 +46,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         let is_text = path.as_os_str() == "-" || path.extension().is_some_and(|e| e == "ll");
         let bytes = if is_text { module.to_text().into_bytes() } else { module.to_bitcode() };
         let mut out = Output::create(path)?;
-        out.write_all(&bytes)?;
+        let path = out.path();
+        out.write_all(&bytes).map_err(|source| Error::Write { path, source })?;
         out.finish()?;
     }
     if args.report {
-        let mut out = stdout().lock();
-        for candidate in &candidates {
-            writeln!(out, "{candidate}")?;
-        }
-        out.flush()?;
+        let text: String = candidates.iter().map(|candidate| format!("{candidate}\n")).collect();
+        print(&text, WithColours::No)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -64,7 +62,7 @@ pub(crate) fn warn_of_refusals(candidates: &[Candidate]) {
     for candidate in candidates {
         let (pass, source) = (candidate.pass, &candidate.function);
         if let Verdict::Refused(why) = &candidate.verdict {
-            eprintln!(
+            say!(
                 "lockstep: warning: transforming {source}: the pass {pass} found its own work wrong ({why}), so this file's code is emitted without \
                  transformations; this is a bug in lockstep, and the program is right without {pass}"
             );
@@ -73,10 +71,7 @@ pub(crate) fn warn_of_refusals(candidates: &[Candidate]) {
 }
 
 fn list() -> anyhow::Result<ExitCode> {
-    let mut out = stdout().lock();
-    for pass in REGISTRY {
-        writeln!(out, "{:<14} {} ({})", pass.name, pass.summary, pass.source)?;
-    }
-    out.flush()?;
+    let line = |pass: &transform::Pass| format!("{:<14} {} ({})\n", pass.name, pass.summary, pass.source);
+    print(&REGISTRY.iter().map(line).collect::<String>(), WithColours::No)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -10,4 +10,5 @@ mod micro_programs;
 mod page;
 mod results;
 mod support;
+mod unwritable;
 mod windows;

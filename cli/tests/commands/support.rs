@@ -25,14 +25,21 @@ pub(crate) fn build(source: &Path, to: &Path, flags: &[&str]) {
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
 }
 
-/// Runs one of our programs.
-pub(crate) fn run(program: &str, arguments: &[&str]) -> Output {
+/// One of our programs, to be run.
+pub(crate) fn command(program: &str, arguments: &[&str]) -> Command {
     let path = match program {
         "trace" => env!("CARGO_BIN_EXE_trace"),
         "replay" => env!("CARGO_BIN_EXE_replay"),
         _ => env!("CARGO_BIN_EXE_lockstep"),
     };
-    Command::new(path).args(arguments).output().expect("our program runs")
+    let mut command = Command::new(path);
+    command.args(arguments);
+    command
+}
+
+/// Runs one of our programs.
+pub(crate) fn run(program: &str, arguments: &[&str]) -> Output {
+    command(program, arguments).output().expect("our program runs")
 }
 
 /// Runs one of our programs, which must succeed; returns its standard output.

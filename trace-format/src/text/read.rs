@@ -5,8 +5,8 @@ use std::io::{BufRead, Read};
 use std::path::Path;
 
 use crate::{
-    Block, BlockId, Error, Event, Finish, Instruction, Kind, Meta, Pc, Result, Seq, SpEffect, ThreadExit, ThreadId,
-    TraceWriter,
+    Action, Block, BlockId, Error, Event, Finish, Instruction, Kind, Meta, Pc, Result, Seq, SpEffect, ThreadExit,
+    ThreadId, TraceWriter,
 };
 
 /// The most bytes a line may have: an instruction with 255 addresses takes less than a third.
@@ -24,7 +24,7 @@ pub fn read_text(mut input: impl BufRead, name: &Path) -> Result<Vec<u8>> {
     loop {
         line.clear();
         let limited = (&mut input).take(MAX_LINE as u64 + 1).read_until(b'\n', &mut line);
-        let action = "cannot read";
+        let action = Action::Read;
         if limited.map_err(|source| Error::Io { path: name.to_owned(), action, source })? == 0 {
             return reader.finish();
         }

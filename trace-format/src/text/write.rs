@@ -1,8 +1,11 @@
 //! Writes any trace in the text form.
 
 use std::io::{self, Write};
+use std::path::Path;
 
-use crate::{Block, BlockId, BlockTable, Error, Event, Item, Kind, Result, SpEffect, SyncFunction, ThreadId, Trace};
+use crate::{
+    Action, Block, BlockId, BlockTable, Error, Event, Item, Kind, Result, SpEffect, SyncFunction, ThreadId, Trace,
+};
 
 /// Writes a trace as text.
 ///
@@ -12,9 +15,9 @@ use crate::{Block, BlockId, BlockTable, Error, Event, Item, Kind, Result, SpEffe
 /// not in the text.
 ///
 /// # Errors
-/// Damage of the trace, or a failure of `out`, which is named "text output".
-pub fn write_text(trace: &Trace, out: &mut impl Write) -> Result<()> {
-    let io = |source| Error::Io { path: "text output".into(), action: "cannot write", source };
+/// Damage of the trace, or a failure of `out`, which errors call `name`.
+pub fn write_text(trace: &Trace, out: &mut impl Write, name: &Path) -> Result<()> {
+    let io = |source| Error::Io { path: name.to_owned(), action: Action::Write, source };
     out.write_all(super::COMMENT.as_bytes()).map_err(io)?;
     for thread in trace.threads() {
         writeln!(out, "thread {}", thread.id).map_err(io)?;

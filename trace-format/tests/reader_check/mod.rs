@@ -2,9 +2,10 @@
 //! fuzz target (`fuzz/`) and the tests here share it.
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use trace_format::layout::{CHUNK_HEADER_LEN, ChunkHeader, HEADER_LEN};
-use trace_format::{Error, Event, Item, Trace, write_text};
+use trace_format::{Action, Error, Event, Item, Trace, write_text};
 
 /// The most items that are read of one input: a few bytes can stand for 65536 of them.
 const MAX_ITEMS: u64 = 1 << 21;
@@ -34,7 +35,7 @@ fn check_one(input: &[u8]) {
         }
         assert!(trace.module_of(block.start()).is_none_or(|module| module.contains(block.start())));
     }
-    match write_text(&trace, &mut Limited(MAX_TEXT)) {
+    match write_text(&trace, &mut Limited(MAX_TEXT), Path::new("text")) {
         Ok(()) | Err(Error::Io { .. }) => {}
         Err(error) => check_error(&error),
     }
@@ -92,7 +93,7 @@ fn check_error(error: &Error) {
     // A damaged gzip stream is an error of reading.
     let own =
         matches!(error, Error::Foreign { .. } | Error::Version { .. } | Error::Damaged { .. } | Error::Text { .. });
-    assert!(own || matches!(error, Error::Io { action: "cannot read", .. }), "{error:?}");
+    assert!(own || matches!(error, Error::Io { action: Action::Read, .. }), "{error:?}");
 }
 
 struct Limited(usize);
