@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use replay::Outcome;
+use replay::{Optimum, Outcome};
 
 /// The table: a row per heuristic, best first kept in the order asked for, then the bounds.
 pub(crate) fn of(outcomes: &[Outcome]) -> String {
@@ -36,6 +36,12 @@ pub(crate) fn of(outcomes: &[Outcome]) -> String {
     text += &aligned(&rows, |column| if column == 0 { Align::Left } else { Align::Right });
     for outcome in outcomes.iter().filter(|o| !o.is_complete()) {
         let _ = writeln!(text, "{}", outcome.status());
+    }
+    if first.optimum == Optimum::LeftOut {
+        let _ = writeln!(
+            text,
+            "the fewest fetches of two lanes are left out: the lanes differ too much to find them in as much time as a replay takes"
+        );
     }
     for outcome in outcomes.iter().filter(|o| o.is_complete() && o.counts.forced > 0) {
         let forced = grouped(outcome.counts.forced);

@@ -18,8 +18,12 @@ use crate::survey::Survey;
 use crate::warps::Unit;
 use crate::{Batch, Control, Entry, LaneStream, MeetingId, Result};
 
-/// The most steps that the search for an optimum may take: seconds. Beyond it the optimum is not told.
-const MOST_STEPS: u64 = 1 << 31;
+/// The most steps that the search for an optimum may take, per thread instruction of the two lanes. A step, a comparison of two numbers, takes
+/// about 2 ns, a replay 5 to 20 ns per thread instruction under most models: the search takes as long as one or two replays.
+const STEPS_PER_INSTRUCTION: u64 = 8;
+
+/// Steps that it may take in any case: some 10 ms.
+const STEPS_AT_LEAST: u64 = 1 << 22;
 
 /// The most instructions of a phase that are compared: they are held in memory, four bytes each.
 const MOST_INSTRUCTIONS: usize = 1 << 26;
@@ -145,20 +149,61 @@ fn least_by_phase(survey: &Survey, columns: &[Vec<usize>], cuts: &Cuts) -> Resul
     }
 }
 
-/// The fetches that the best schedule of a warp of one or two lanes needs; none for more lanes or warps, or when finding it would take too long.
-pub(crate) fn optimum(survey: &Survey, unit: &Unit) -> Result<Option<u64>> {
-    let (one_warp, lanes) = (unit.seats.warps().len() == 1, &unit.lanes);
-    let [a, b] = lanes[..] else {
-        return Ok(if let [only] = lanes[..] { Some(survey.lanes[only].instructions) } else { None });
-    };
-    if !one_warp {
-        return Ok(None);
+/// The fetches that the best schedule needs, locks aside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Optimum {
+    /// So many.
+    Fetches(u64),
+    /// It was not found in so much time as a replay takes: two lanes differ too much, or too long.
+    LeftOut,
+    /// Nothing finds it: a warp has more than two lanes.
+    Unknown,
+}
+
+impl Optimum {
+    /// That of two warps together.
+    pub(crate) fn plus(self, other: Optimum) -> Optimum {
+        match (self, other) {
+            (Optimum::Fetches(a), Optimum::Fetches(b)) => Optimum::Fetches(a + b),
+            (Optimum::Unknown, _) | (_, Optimum::Unknown) => Optimum::Unknown,
+            _ => Optimum::LeftOut,
+        }
     }
+
+    /// The fetches, where they are known.
+    #[must_use]
+    pub fn fetches(self) -> Option<u64> {
+        if let Optimum::Fetches(fetches) = self { Some(fetches) } else { None }
+    }
+}
+
+/// The fetches that the best schedule of a warp of one or two lanes needs.
+pub(crate) fn optimum(survey: &Survey, unit: &Unit) -> Result<Optimum> {
+    let lanes = &unit.lanes;
+    if let [only] = lanes[..] {
+        return Ok(Optimum::Fetches(survey.lanes[only].instructions));
+    }
+    if lanes.len() != 2 || unit.seats.warps().len() != 1 {
+        return Ok(Optimum::Unknown);
+    }
+    let instructions: u64 = lanes.iter().map(|l| survey.lanes[*l].instructions).sum();
+    let mut steps = Steps { taken: 0, most: STEPS_AT_LEAST + STEPS_PER_INSTRUCTION * instructions };
+    Ok(best_of_two(survey, lanes, &mut steps)?.map_or(Optimum::LeftOut, Optimum::Fetches))
+}
+
+/// Comparisons.
+struct Steps {
+    taken: u64,
+    most: u64,
+}
+
+/// As [`optimum`], for two lanes; none where it takes more steps than it may.
+fn best_of_two(survey: &Survey, lanes: &[usize], steps: &mut Steps) -> Result<Option<u64>> {
     let segments = survey.source().segments();
     let numbers = Numbers::of(segments);
     let cuts = cuts(survey, lanes);
-    let mut pair = phases(survey, &[a, b]);
-    let (mut total, mut steps) = (0, 0);
+    let mut pair = phases(survey, lanes);
+    let mut total = 0;
     let mut sequences: [Vec<u32>; 2] = Default::default();
     loop {
         let mut ends = [PhaseEnd::LaneEnd; 2];
@@ -173,7 +218,7 @@ pub(crate) fn optimum(survey: &Survey, unit: &Unit) -> Result<Option<u64>> {
         if ends[0] != ends[1] || sequences.iter().any(|s| s.len() >= MOST_INSTRUCTIONS) {
             return Ok(None);
         }
-        let Some(difference) = difference(&sequences[0], &sequences[1], &mut steps) else { return Ok(None) };
+        let Some(difference) = difference(&sequences[0], &sequences[1], steps) else { return Ok(None) };
         total += (sequences[0].len() + sequences[1].len()) as u64 + difference;
         if ends[0] == PhaseEnd::LaneEnd {
             return Ok(Some(total / 2));
@@ -202,9 +247,10 @@ impl Numbers {
     }
 }
 
-/// How many instructions must be deleted and inserted to make `b` of `a`; none when `steps` passes its limit.
-fn difference(a: &[u32], b: &[u32], steps: &mut u64) -> Option<u64> {
+/// How many instructions must be deleted and inserted to make `b` of `a`; none when that takes more steps than it may.
+fn difference(a: &[u32], b: &[u32], steps: &mut Steps) -> Option<u64> {
     let common = a.iter().zip(b).take_while(|(x, y)| x == y).count();
+    steps.taken += common as u64;
     let (a, b) = (&a[common..], &b[common..]);
     let (n, m) = (a.len() as i64, b.len() as i64);
     // furthest[k + middle]: how far along `a` the paths of so many edits on diagonal k (place in a - place in b) reach.
@@ -212,7 +258,7 @@ fn difference(a: &[u32], b: &[u32], steps: &mut u64) -> Option<u64> {
     let mut furthest = vec![0i64; (n + m + 3) as usize];
     for edits in 0..=n + m {
         for diagonal in (-edits.min(2 * m - edits).min(m)..=edits.min(2 * n - edits).min(n)).step_by(2) {
-            *steps += 1;
+            steps.taken += 1;
             let at = |k: i64| (k + middle) as usize;
             let down =
                 diagonal == -edits || (diagonal != edits && furthest[at(diagonal - 1)] < furthest[at(diagonal + 1)]);
@@ -221,13 +267,13 @@ fn difference(a: &[u32], b: &[u32], steps: &mut u64) -> Option<u64> {
             while x < n && x - diagonal < m && a[x as usize] == b[(x - diagonal) as usize] {
                 x += 1;
             }
-            *steps += (x - start) as u64;
+            steps.taken += (x - start) as u64;
             furthest[at(diagonal)] = x;
             if x >= n && x - diagonal >= m {
                 return Some(edits as u64);
             }
         }
-        if *steps > MOST_STEPS {
+        if steps.taken > steps.most {
             return None;
         }
     }
@@ -237,8 +283,11 @@ fn difference(a: &[u32], b: &[u32], steps: &mut u64) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+    use trace_format::{Instruction, Kind, Pc, SpEffect};
+
+    use super::*;
+    use crate::in_memory::{Does, InMemory};
 
     /// By the table of longest common subsequences.
     fn by_table(a: &[u32], b: &[u32]) -> u64 {
@@ -260,7 +309,41 @@ mod tests {
             a in prop::collection::vec(0u32..4, 0..24),
             b in prop::collection::vec(0u32..4, 0..24),
         ) {
-            prop_assert_eq!(difference(&a, &b, &mut 0), Some(by_table(&a, &b)));
+            let mut steps = Steps { taken: 0, most: u64::MAX };
+            prop_assert_eq!(difference(&a, &b, &mut steps), Some(by_table(&a, &b)));
         }
+    }
+
+    /// Two lanes of so many instructions; `b` runs none, all, or every second of those that `a` runs.
+    fn lanes(length: u64, b: impl Fn(u64) -> u64) -> InMemory {
+        let at = |pc: u64| Instruction { pc: Pc(pc), len: 1, kind: Kind::Branch, sp: SpEffect::Add(0), memory: 0 };
+        let runs = |pc: u64| Does::Runs(at(pc), Vec::new());
+        InMemory::new(&[(0..length).map(runs).collect(), (0..length).map(|n| runs(b(n))).collect()])
+    }
+
+    fn searched(source: &InMemory) -> (Option<u64>, u64) {
+        let survey = Survey::new(source, false).unwrap();
+        let instructions: u64 = survey.lanes.iter().map(|l| l.instructions).sum();
+        let mut steps = Steps { taken: 0, most: STEPS_AT_LEAST + STEPS_PER_INSTRUCTION * instructions };
+        let found = best_of_two(&survey, &[0, 1], &mut steps).unwrap();
+        (found, steps.taken)
+    }
+
+    #[test]
+    fn the_search_for_the_best_of_two_lanes_is_in_proportion_to_them() {
+        for length in [10_000, 40_000, 160_000] {
+            // Nothing alike: as many edits as instructions, and rounds that grow.
+            let (found, steps) = searched(&lanes(length, |n| 1_000_000 + n));
+            let most = STEPS_AT_LEAST + STEPS_PER_INSTRUCTION * 2 * length;
+            // A round, of which there are as many as edits, is carried to its end.
+            assert!(found.is_none() && steps < most + 2 * length, "{length}: {found:?} {steps}");
+        }
+    }
+
+    #[test]
+    fn lanes_that_differ_little_are_searched_to_the_end() {
+        let length = 100_000;
+        let (found, _) = searched(&lanes(length, |n| if n % 1000 == 0 { 1_000_000 + n } else { n }));
+        assert_eq!(found, Some(length + length / 1000));
     }
 }

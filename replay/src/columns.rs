@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use crate::metrics::{Accesses, Cause, Classes, Divergence, Strides};
-use crate::{Error, Outcome, Result};
+use crate::{Error, Optimum, Outcome, Result};
 
 /// What a result is a result of, beside the heuristic.
 #[derive(Clone, Debug, Default)]
@@ -96,8 +96,12 @@ pub static COLUMNS: &[Column] = &[
     ),
     of(
         "optimum",
-        "Warp instructions of the best schedule possible, locks aside; only where no warp has more than two lanes.",
-        |o| o.optimum.map_or(Value::Null, |n| json!(n)),
+        "Warp instructions of the best schedule possible, locks aside; only where no warp has more than two lanes. `left out`: two lanes differ too much to find it in as much time as a replay takes.",
+        |o| match o.optimum {
+            Optimum::Fetches(fetches) => json!(fetches),
+            Optimum::LeftOut => json!("left out"),
+            Optimum::Unknown => Value::Null,
+        },
     ),
     of("upper_bound", "Warp instructions when nothing is shared: the thread instructions of all lanes.", |o| {
         json!(o.upper_bound)

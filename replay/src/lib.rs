@@ -17,6 +17,7 @@ mod survey;
 pub mod view;
 mod warps;
 
+pub use bounds::Optimum;
 pub use columns::{COLUMNS, Column, Setting, strides, to_json, write_csv};
 pub use engine::SyncEvent;
 pub use error::{Error, Result};

@@ -2,6 +2,7 @@
 
 use heuristics::Tally;
 
+use crate::Optimum;
 use crate::engine::{Counts, End};
 use crate::metrics::{ActiveLanes, Causes, Contention, Divergence, Edges, LaneMap, MemoryClasses, Traffic};
 
@@ -29,8 +30,8 @@ pub struct Outcome {
     /// No schedule needs fewer fetches: over each warp's phases (between barriers at which all its lanes meet) and instructions, the
     /// largest number of times that any of its lanes runs it; over blocks, that all lanes of any home together run it.
     pub lower_bound: u64,
-    /// The fetches of the best schedule possible, locks aside; known for warps of one or two lanes.
-    pub optimum: Option<u64>,
+    /// The fetches of the best schedule possible, locks aside.
+    pub optimum: Optimum,
     /// No schedule needs more: every lane alone.
     pub upper_bound: u64,
     /// 1 for the fewest fetches of all heuristics that were replayed with it and came to their end; equals share a rank. None after a deadlock.

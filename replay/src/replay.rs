@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use heuristics::{Program, Spec, Tally};
 use rayon::prelude::*;
 
-use crate::bounds::{least_fetches, optimum};
+use crate::bounds::{Optimum, least_fetches, optimum};
 use crate::engine::{Brief, Counts, End, Replay};
 use crate::metrics::{
     ActiveCounter, Causes, Checker, Contention, ContentionMeter, Divergence, DivergenceMeter, EdgeCounter, FetchUnits,
@@ -126,6 +126,9 @@ impl<'a> Prepared<'a> {
         done: &(dyn Fn(usize, usize) + Sync),
     ) -> Result<Vec<Outcome>> {
         let Prepared { survey, program, briefs } = self;
+        if options.check {
+            survey.check_kept()?;
+        }
         let source = survey.source();
         let size = warp_size(source.lanes(), options.warp_size)?;
         let warps = warps(survey, size, options.grouping);
@@ -133,7 +136,7 @@ impl<'a> Prepared<'a> {
             Units::new(survey, single_warps(&warps, size))?,
             match specs.iter().any(Spec::runs_blocks) {
                 true => Units::new(survey, blocks(&warps, size, options.warps_per_block)?)?,
-                false => Units::default(),
+                false => Units::new(survey, Vec::new())?,
             },
         ];
         let units_of = |spec: &Spec| &kinds[usize::from(spec.runs_blocks())];
@@ -215,19 +218,18 @@ impl<'a> Prepared<'a> {
 }
 
 /// Warps or blocks, and what holds for all of them together.
-#[derive(Default)]
 struct Units {
     all: Vec<Unit>,
     lower_bound: u64,
-    optimum: Option<u64>,
+    optimum: Optimum,
 }
 
 impl Units {
     fn new(survey: &Survey, all: Vec<Unit>) -> Result<Units> {
         let bounds: Vec<u64> = all.par_iter().map(|u| least_fetches(survey, u)).collect::<Result<_>>()?;
-        let optima: Option<Vec<u64>> =
-            all.par_iter().map(|u| optimum(survey, u)).collect::<Result<Vec<_>>>()?.into_iter().collect();
-        Ok(Units { all, lower_bound: bounds.iter().sum(), optimum: optima.map(|o| o.iter().sum()) })
+        let optima: Vec<Optimum> = all.par_iter().map(|u| optimum(survey, u)).collect::<Result<_>>()?;
+        let optimum = optima.into_iter().fold(Optimum::Fetches(0), Optimum::plus);
+        Ok(Units { all, lower_bound: bounds.iter().sum(), optimum })
     }
 
     fn most_warps(&self) -> usize {
@@ -247,7 +249,7 @@ fn run_job(
     let (lanes, seats) = (&unit.lanes, &unit.seats);
     let most_active = lanes.len().min(seats.width());
     let mut heuristic = spec.build(lanes.len(), program);
-    let mut checker = options.check.then(|| Checker::new(survey.source(), &unit.warps()));
+    let mut checker = options.check.then(|| Checker::new(survey, &program.segments, &unit.warps()));
     let mut hash = options.schedule_hash.then(|| ScheduleHash::new(lanes.len()));
     let mut memory = options.memory.then(|| MemoryClasses::new(most_active));
     let mut traffic = options.memory.then(TrafficMeter::default);

@@ -94,7 +94,7 @@ impl Code {
 
 /// A piece of a lane's stream. A batch never ends between a control and the segment that it stands before, but for the
 /// last of a lane.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Batch {
     /// Segments and controls, in order.
     pub codes: Vec<Code>,

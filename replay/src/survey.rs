@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use trace_format::Kind;
 
 use crate::lanes_source::Kept;
-use crate::{Batch, Control, Entry, LaneSource, LaneStream, MeetingId, Result};
+use crate::{Batch, Control, Entry, Error, LaneSource, LaneStream, MeetingId, Result};
 
 /// Streams are kept in memory while all of them together stay below this many bytes.
 pub const KEEP_BYTES: usize = 256 << 20;
@@ -68,6 +68,27 @@ impl<'a> Survey<'a> {
             Some(batches) => Box::new(Kept::new(batches)),
             None => self.source.stream(lane),
         }
+    }
+
+    /// Judges what was kept by reading all lanes once more from where they come.
+    ///
+    /// # Errors
+    /// When the trace cannot be read, or what was kept is not what is read now (a bug).
+    pub(crate) fn check_kept(&self) -> Result<()> {
+        (0..self.lanes.len()).into_par_iter().try_for_each(|lane| {
+            let Some(kept) = &self.lanes[lane].kept else { return Ok(()) };
+            let (mut stream, mut batch) = (self.source.stream(lane), Batch::default());
+            let mut kept = kept.iter();
+            while stream.next_batch(&mut batch)? {
+                if kept.next() != Some(&batch) {
+                    return Err(Error::Bug(format!("the stream of lane {lane} was not kept as it is")));
+                }
+            }
+            match kept.next() {
+                Some(_) => Err(Error::Bug(format!("the stream of lane {lane} was kept longer than it is"))),
+                None => Ok(()),
+            }
+        })
     }
 
     /// Where the lanes come from.

@@ -3,6 +3,8 @@
 //!
 //! Needs Chromium (`scripts/setup` installs it); without it the tests say that they were skipped.
 
+#![allow(clippy::disallowed_macros, reason = "remarks of a test go where cargo shows them")]
+
 mod chromium;
 #[path = "../commands/support.rs"]
 mod support;

@@ -1,7 +1,6 @@
 //! Results are the same in every form, whatever the number of workers, and from text and gzipped traces alike.
 
 use std::fs;
-use std::io::Write;
 use std::process::{Command, Stdio};
 
 use crate::support::{root, run, succeed};
@@ -142,5 +141,4 @@ fn help_of_every_command_names_the_exit_statuses() {
         assert!(help.contains(&status.to_string()), "{status}");
     }
     assert_eq!(run("lockstep", &["nonsense"]).status.code(), Some(2));
-    std::io::stdout().flush().unwrap();
 }

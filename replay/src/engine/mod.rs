@@ -144,7 +144,7 @@ impl<'a> Replay<'a> {
     ) -> Result<(Counts, End)> {
         let by_instruction = heuristic.extent() == Extent::Instruction;
         let horizon = heuristic.horizon();
-        let each_step = !metrics.is_empty() || self.seats.warps().len() > 1;
+        let each_step = !metrics.iter().all(|m| m.takes_runs()) || self.seats.warps().len() > 1;
         while !self.live.is_empty() {
             self.tell_events(metrics);
             if self.groups.is_empty() {
@@ -155,7 +155,7 @@ impl<'a> Replay<'a> {
             if !each_step
                 && self.all_together()
                 && heuristic.stays_together(&self.view())
-                && self.run_together(heuristic)?
+                && self.run_together(heuristic, metrics)?
             {
                 continue;
             }
@@ -273,7 +273,7 @@ impl<'a> Replay<'a> {
     /// Consumes the longest run of whole basic blocks that all live lanes have in common in their batches and after which another
     /// segment follows that they have in common; false when there is none. The segment after it is left to an ordinary step: it starts a
     /// block, so a model that remembers who led the last block chooses anew.
-    fn run_together(&mut self, heuristic: &mut dyn Heuristic) -> Result<bool> {
+    fn run_together(&mut self, heuristic: &mut dyn Heuristic, metrics: &mut [&mut dyn Metric]) -> Result<bool> {
         let lanes = self.live;
         let first = lanes.lowest().expect("a lane is live").index();
         let common = self.cursors[first].next_segments(cursor::common_run(&self.cursors, lanes));
@@ -282,6 +282,9 @@ impl<'a> Replay<'a> {
         let ids = &inner[..=last];
         let total = cursor::RunTotal::of(ids, self.briefs);
         self.counts.fetched(lanes.len(), false, total.instructions);
+        for metric in metrics.iter_mut() {
+            metric.ran_together(lanes, ids)?;
+        }
         let first_starts_block = lanes.iter().filter(|l| self.states[l.index()].starts_block).collect();
         for lane in lanes {
             let l = lane.index();

@@ -1,15 +1,20 @@
 //! The checker: judges a replay from outside, knowing neither engine nor model.
 //!
-//! It reads every lane's stream anew, instruction by instruction, and demands of each step: the mask is not empty, its lanes are live,
-//! no two of them have one home, and each instruction is the next one of every active lane. At the end every lane must have come to its end, and the
-//! counts must be those of the steps. What it finds wrong is a bug of this program, and its messages say which rule was broken.
+//! It reads every lane's stream itself and demands of each step: the mask is not empty, its lanes are live, no two of them have one home, and each
+//! instruction is the next one of every active lane. At the end every lane must have come to its end, and the counts must be those of the
+//! steps. What it finds wrong is a bug of this program, and its messages say which rule was broken.
+//!
+//! Its cost is that of the replay: streams that the survey has kept are judged once, by reading the trace again, and then read from memory; a
+//! step of instructions that lie at one place of the segments' table is the lane's own segment without a look at each of them; and of a
+//! run of segments that the engine consumes at once the segments are compared.
 
-use heuristics::{Lane, SegmentTable};
-use trace_format::Pc;
+use heuristics::{Lane, LaneSet, SegmentId, SegmentTable};
+use trace_format::{Instruction, Pc};
 
 use super::{Metric, Step};
 use crate::engine::{Counts, End};
-use crate::{Batch, Entry, Error, LaneSource, LaneStream, Result};
+use crate::survey::Survey;
+use crate::{Batch, Code, Entry, Error, LaneStream, Result};
 
 /// Judges the replay of one warp, or of one block of warps.
 pub struct Checker<'a> {
@@ -18,6 +23,8 @@ pub struct Checker<'a> {
     homes: Vec<usize>,
     fetches: u64,
     thread_instructions: u64,
+    /// The run of segments that is judged.
+    run: Vec<Code>,
 }
 
 /// A lane's instructions, one after another.
@@ -29,41 +36,74 @@ struct Pcs<'a> {
     within: usize,
 }
 
-impl Pcs<'_> {
-    fn next(&mut self) -> Result<Option<Pc>> {
+impl<'a> Pcs<'a> {
+    /// The segment in which the lane's next instruction is, which is not its last when this returns; none at the lane's end.
+    #[inline]
+    fn segment(&mut self) -> Result<Option<&'a [Instruction]>> {
         loop {
-            let Some(code) = self.batch.codes.get(self.at) else {
-                self.at = 0;
-                if !self.stream.next_batch(&mut self.batch)? {
-                    return Ok(None);
+            match self.batch.codes.get(self.at).map(|code| code.entry()) {
+                Some(Entry::Segment(id)) => {
+                    let instructions = &self.segments[id].instructions[..];
+                    if self.within < instructions.len() {
+                        return Ok(Some(instructions));
+                    }
+                    (self.at, self.within) = (self.at + 1, 0);
                 }
-                continue;
-            };
-            if let Entry::Segment(id) = code.entry()
-                && let Some(instruction) = self.segments[id].instructions.get(self.within)
-            {
-                self.within += 1;
-                return Ok(Some(instruction.pc));
+                Some(Entry::Control(_)) => self.at += 1,
+                None => {
+                    self.at = 0;
+                    if !self.stream.next_batch(&mut self.batch)? {
+                        return Ok(None);
+                    }
+                }
             }
-            (self.at, self.within) = (self.at + 1, 0);
         }
+    }
+
+    /// Passes these instructions where they are the very ones, not only equal ones, that the table has as the rest of the lane's segment, or as a
+    /// part of it; whether they were.
+    #[inline]
+    fn passes_in_place(&mut self, instructions: &[Instruction]) -> Result<bool> {
+        let Some(segment) = self.segment()? else { return Ok(false) };
+        let there = segment.get(self.within..self.within + instructions.len());
+        let same = there.is_some_and(|there| std::ptr::eq(there, instructions));
+        self.within += if same { instructions.len() } else { 0 };
+        Ok(same)
+    }
+
+    /// Passes this run of segments where they are the lane's next ones; whether they were.
+    fn passes_run(&mut self, run: &[Code]) -> Result<bool> {
+        let mut left = run;
+        while !left.is_empty() {
+            if self.segment()?.is_none() || self.within > 0 {
+                return Ok(false);
+            }
+            let codes = &self.batch.codes[self.at..];
+            let here = codes.len().min(left.len());
+            if codes[..here] != left[..here] {
+                return Ok(false);
+            }
+            (self.at, left) = (self.at + here, &left[here..]);
+        }
+        Ok(true)
+    }
+
+    fn next(&mut self) -> Result<Option<Pc>> {
+        let Some(segment) = self.segment()? else { return Ok(None) };
+        self.within += 1;
+        Ok(Some(segment[self.within - 1].pc))
     }
 }
 
 impl<'a> Checker<'a> {
-    /// A checker for these warps, each a list of lanes of the source.
+    /// A checker for these warps, each a list of lanes of the survey, whose segments these are.
     #[must_use]
-    pub fn new(source: &'a dyn LaneSource, warps: &[&[usize]]) -> Checker<'a> {
-        let pcs = |lane: &usize| Pcs {
-            segments: source.segments(),
-            stream: source.stream(*lane),
-            batch: Batch::default(),
-            at: 0,
-            within: 0,
-        };
+    pub fn new(survey: &'a Survey<'a>, segments: &'a SegmentTable, warps: &[&[usize]]) -> Checker<'a> {
+        let pcs =
+            |lane: &usize| Pcs { segments, stream: survey.stream(*lane), batch: Batch::default(), at: 0, within: 0 };
         let lanes = warps.iter().flat_map(|warp| warp.iter()).map(pcs).collect();
         let homes = warps.iter().flat_map(|warp| 0..warp.len()).collect();
-        Checker { lanes, homes, fetches: 0, thread_instructions: 0 }
+        Checker { lanes, homes, fetches: 0, thread_instructions: 0, run: Vec::new() }
     }
 
     /// The last judgement, after the replay has ended.
@@ -109,28 +149,54 @@ impl Metric for Checker<'_> {
         if !step.lanes.is_subset(&step.live) {
             return Err(broken(format!("of the active lanes {{{}}} only {{{}}} are live", step.lanes, step.live)));
         }
-        let mut homes: Vec<usize> = step.lanes.iter().map(|lane| self.homes[lane.index()]).collect();
-        homes.sort_unstable();
-        if homes.windows(2).any(|pair| pair[0] == pair[1]) {
+        let mut homes = LaneSet::EMPTY;
+        for lane in step.lanes {
+            // A home is a number as small as a lane's.
+            homes.insert(Lane(self.homes[lane.index()] as u8));
+        }
+        if homes.len() < step.lanes.len() {
             return Err(broken(format!("of the active lanes {{{}}} two have one home", step.lanes)));
         }
-        for instruction in step.instructions {
-            for lane in step.lanes {
-                self.expect(lane, instruction.pc)?;
+        for lane in step.lanes {
+            if !self.lanes[lane.index()].passes_in_place(step.instructions)? {
+                for instruction in step.instructions {
+                    self.expect(lane, instruction.pc)?;
+                }
             }
         }
         self.fetches += step.instructions.len() as u64;
         self.thread_instructions += (step.instructions.len() * step.lanes.len()) as u64;
         Ok(())
     }
+
+    fn takes_runs(&self) -> bool {
+        true
+    }
+
+    fn ran_together(&mut self, lanes: LaneSet, run: &[SegmentId]) -> Result<()> {
+        self.run.clear();
+        self.run.extend(run.iter().map(|id| Code::segment(*id)));
+        for lane in lanes {
+            if !self.lanes[lane.index()].passes_run(&self.run)? {
+                return Err(broken(format!("lane {lane} ran {} segments that are not its next ones", run.len())));
+            }
+        }
+        let Some(first) = lanes.lowest() else { return Err(broken("a run has no active lane".to_owned())) };
+        let segments = self.lanes[first.index()].segments;
+        let instructions: usize = run.iter().map(|id| segments[*id].len()).sum();
+        self.fetches += instructions as u64;
+        self.thread_instructions += (instructions * lanes.len()) as u64;
+        Ok(())
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use heuristics::{LaneSet, Program, Seats};
-    use trace_format::{Instruction, Kind, SpEffect};
+    use heuristics::{Program, Seats};
+    use trace_format::{Kind, SpEffect};
 
     use super::*;
+    use crate::LaneSource;
     use crate::in_memory::{Does, InMemory};
 
     const ONE: Instruction = Instruction { pc: Pc(1), len: 1, kind: Kind::Plain, sp: SpEffect::Add(0), memory: 0 };
@@ -138,12 +204,13 @@ mod tests {
     /// What the checker says of one fetch of the instruction at 1, which both lanes run first, for these lanes.
     fn judged(warps: &[&[usize]], lanes: LaneSet, instruction: Instruction) -> String {
         let source = InMemory::new(&[vec![Does::Runs(ONE, Vec::new())], vec![Does::Runs(ONE, Vec::new())]]);
+        let survey = Survey::new(&source, false).unwrap();
         let taken: Vec<usize> = warps.iter().map(|w| w.len()).collect();
         let (program, seats) = (Program::default(), Seats::new(2, &taken));
         let nobody = (LaneSet::EMPTY, LaneSet::EMPTY);
         let instructions = [instruction];
         let step = Step::new(&instructions, lanes, LaneSet::first(2), nobody, (&[], &[], &[]), (&program, &seats));
-        Checker::new(&source, warps).step(&step).err().map_or_else(String::new, |e| e.to_string())
+        Checker::new(&survey, source.segments(), warps).step(&step).err().map_or_else(String::new, |e| e.to_string())
     }
 
     #[test]
@@ -159,5 +226,23 @@ mod tests {
         let refused = judged(&[&[0, 1]], LaneSet::first(2), Instruction { pc: Pc(2), ..ONE });
         assert!(refused.contains("its next instruction was at"), "{refused}");
         assert!(judged(&[&[0, 1]], LaneSet::EMPTY, ONE).contains("no active lane"));
+    }
+
+    #[test]
+    fn a_run_that_is_not_the_next_one_is_refused_for_the_lane_that_has_another() {
+        let runs = |pc: u64| Does::Runs(Instruction { pc: Pc(pc), kind: Kind::Branch, ..ONE }, Vec::new());
+        let source = InMemory::new(&[vec![runs(1), runs(2), runs(3)], vec![runs(1), runs(3), runs(2)]]);
+        let segment = |pc: u64| source.segments().iter().find(|(_, s)| s.start() == Pc(pc)).expect("it is there").0;
+        let survey = Survey::new(&source, false).unwrap();
+        let judge = |run: &[SegmentId], lanes| {
+            let mut checker = Checker::new(&survey, source.segments(), &[&[0, 1]]);
+            checker.ran_together(lanes, run).err().map_or_else(String::new, |e| e.to_string())
+        };
+        let both = LaneSet::first(2);
+        assert_eq!(judge(&[segment(1)], both), "");
+        assert_eq!(judge(&[segment(1), segment(2), segment(3)], LaneSet::first(1)), "");
+        assert!(judge(&[segment(1), segment(2)], both).contains("lane 1 ran 2 segments"));
+        assert!(judge(&[segment(1), segment(2), segment(3), segment(3)], LaneSet::first(1)).contains("lane 0"));
+        assert!(judge(&[segment(1)], LaneSet::EMPTY).contains("no active lane"));
     }
 }

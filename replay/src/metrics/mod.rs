@@ -137,6 +137,20 @@ pub trait Metric {
     /// When a result cannot be written, or the step breaks a rule.
     fn step(&mut self, step: &Step) -> Result<()>;
 
+    /// Whether it can be told of whole runs of segments that all live lanes ran together, instead of each step of them. The engine looks for such
+    /// runs only where every metric can. Default: no.
+    fn takes_runs(&self) -> bool {
+        false
+    }
+
+    /// Called for such a run, of a metric that takes them.
+    ///
+    /// # Errors
+    /// As [`Metric::step`].
+    fn ran_together(&mut self, _lanes: LaneSet, _run: &[SegmentId]) -> Result<()> {
+        Ok(())
+    }
+
     /// Called for what happened between lanes, in order: after the step that made it happen, before the next. Default: nothing.
     fn synchronised(&mut self, _event: &SyncEvent) {}
 }

@@ -64,7 +64,7 @@ fn judge(outcome: &Outcome, locks: bool) -> Result<(), Fault> {
         return if may { Ok(()) } else { Err(outcome.status().to_owned()) };
     }
     let fetches = outcome.counts.fetches();
-    if fetches < outcome.lower_bound || outcome.optimum.is_some_and(|best| fetches < best && !locks) {
+    if fetches < outcome.lower_bound || outcome.optimum.fetches().is_some_and(|best| fetches < best && !locks) {
         return Err(format!("{} makes {fetches} fetches, which no schedule can", outcome.heuristic));
     }
     if fetches > outcome.upper_bound || outcome.counts.thread_instructions() != outcome.upper_bound {
