@@ -13,8 +13,8 @@ pub struct Candidate {
     pub function: String,
     /// What it is about: the function that both sites call, or what the arms have in common.
     pub subject: String,
-    /// The places, as `file:line`, or `?` where the module has no lines: the two that could become one. None for what is about all of a function or
-    /// module.
+    /// The places, as `file:line`, or `?` where the module has no lines: the two that could become one. None for what
+    /// is about all of a function or module.
     pub places: Vec<String>,
     /// What was decided, and why.
     pub verdict: Verdict,

@@ -15,6 +15,7 @@
 )]
 
 mod candidate;
+mod cost;
 mod error;
 mod flow;
 pub mod llvm;

@@ -4,5 +4,6 @@
 mod comparing;
 mod folder;
 mod fusing;
+mod predicting;
 mod projects;
 mod wrapper;

@@ -6,7 +6,7 @@ use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 use llvm_sys::{LLVMAttributeFunctionIndex, LLVMAttributeIndex};
 
-use super::{Instruction, Opcode};
+use super::{Instruction, Opcode, Value};
 
 /// Attributes that say how values are passed, or otherwise what a call does: both calls must have them alike.
 const DECISIVE: &[&str] = &[
@@ -79,6 +79,38 @@ impl<'m> Instruction<'m> {
         // SAFETY: it is a call, whose attributes at this index are asked for.
         let here = unsafe { !LLVMGetCallSiteEnumAttribute(self.raw(), LLVMAttributeFunctionIndex, kind).is_null() };
         here || (callee.is_function() && function_has(callee.raw(), name))
+    }
+
+    /// Whether an argument of a call must stay the constant that it is, by what the called function says.
+    #[must_use]
+    pub fn must_stay_constant(self, argument: usize) -> bool {
+        let kind = kind_named("immarg");
+        let Some(callee) = self.callee().filter(|callee| callee.is_function()) else { return false };
+        // SAFETY: attributes of a function are asked for; the index of the first argument is 1, and one past the last has none.
+        unsafe { !LLVMGetEnumAttributeAtIndex(callee.raw(), argument as u32 + 1, kind).is_null() }
+    }
+
+    /// Whether this call and another could be one, arguments aside, which are as many and of the same types: same callee, same promises, nothing by which
+    /// calls must stay apart.
+    #[must_use]
+    pub fn calls_the_same_as(self, other: Instruction<'m>) -> bool {
+        let both_call = self.opcode() == Opcode::LLVMCall && other.opcode() == Opcode::LLVMCall;
+        if !both_call || self.callee() != other.callee() || self.called_type() != other.called_type() {
+            return false;
+        }
+        let typed = |(a, b): (Value<'m>, Value<'m>)| a.type_of() == b.type_of();
+        let plain = |i: Instruction<'m>| {
+            let marked = ["returns_twice", "noduplicate", "convergent", "nomerge"].iter().any(|name| i.call_has(name));
+            let assembly = i.callee().is_some_and(Value::is_inline_assembly);
+            !i.must_be_tail() && !i.has_bundles() && !marked && !assembly
+        };
+        self.arguments().len() == other.arguments().len()
+            && self.arguments().into_iter().zip(other.arguments()).all(typed)
+            && self.calling_convention() == other.calling_convention()
+            && self.is_as_fast_as(other)
+            && plain(self)
+            && plain(other)
+            && self.call_differs_from(other).is_none()
     }
 
     /// The attribute by which this call and another with as many arguments cannot become one, if there is one.

@@ -269,6 +269,14 @@ impl<'m> Instruction<'m> {
         (self.opcode() == Opcode::LLVMCall).then(|| Value::of_raw(unsafe { LLVMGetCalledValue(self.raw) }, self.module))
     }
 
+    /// What an `invoke` calls; `None` for all else.
+    #[must_use]
+    pub fn invoked(self) -> Option<Value<'m>> {
+        // SAFETY: the question is put to invokes only.
+        (self.opcode() == Opcode::LLVMInvoke)
+            .then(|| Value::of_raw(unsafe { LLVMGetCalledValue(self.raw) }, self.module))
+    }
+
     /// What a call passes; nothing for all that is no plain call.
     #[must_use]
     pub fn arguments(self) -> Vec<Value<'m>> {
@@ -333,10 +341,11 @@ impl<'m> Instruction<'m> {
     #[must_use]
     pub fn does_the_same_as(self, other: Instruction<'m>) -> bool {
         use LLVMOpcode::*;
-        let alike = self.opcode() == other.opcode() && self.type_of() == other.type_of();
+        if self.opcode() != other.opcode() || self.type_of() != other.type_of() || !self.is_as_fast_as(other) {
+            return false;
+        }
         let (mine, others) = (self.operands(), other.operands());
-        let typed = mine.len() == others.len() && mine.iter().zip(&others).all(|(a, b)| a.type_of() == b.type_of());
-        if !alike || !typed || !self.is_as_fast_as(other) {
+        if mine.len() != others.len() || mine.iter().zip(&others).any(|(a, b)| a.type_of() != b.type_of()) {
             return false;
         }
         // SAFETY: each question is put to the kinds that it is defined for, since both are of that kind.

@@ -28,7 +28,7 @@ pub use function::Function;
 pub use instruction::{Instruction, Use};
 pub use llvm_sys::LLVMOpcode as Opcode;
 pub use module::Module;
-pub use value::{Type, Value};
+pub use value::{Shape, Type, Value};
 
 /// The text that LLVM returned as pointer and length.
 ///

@@ -85,6 +85,16 @@ impl<'m> Value<'m> {
         unsafe { LLVMIsConstant(self.raw) != 0 }
     }
 
+    /// The number that it is, if it is a constant integer of at most 64 bits; with its sign.
+    #[must_use]
+    pub fn as_number(self) -> Option<i64> {
+        // SAFETY: the value is asked for where LLVM says that it is a constant integer, of a width that fits.
+        unsafe {
+            let fits = !LLVMIsAConstantInt(self.raw).is_null() && LLVMGetIntTypeWidth(LLVMTypeOf(self.raw)) <= 64;
+            fits.then(|| LLVMConstIntGetSExtValue(self.raw))
+        }
+    }
+
     /// All places that use it; none for constants, whose uses reach across functions.
     #[must_use]
     pub fn uses(self) -> Vec<Use<'m>> {
@@ -144,6 +154,28 @@ impl Hash for Value<'_> {
     }
 }
 
+/// What a type is, as far as the cost of its values goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// An integer of so many bits.
+    Integer(u32),
+    /// A floating-point number of so many bits.
+    Float(u32),
+    /// An address.
+    Pointer,
+    /// Several integers (or addresses) or floating-point numbers of so many bits each.
+    Vector {
+        /// Whether they are floating-point numbers.
+        float: bool,
+        /// The width of each.
+        bits: u32,
+        /// How many.
+        lanes: u32,
+    },
+    /// A structure, an array, or what has no values.
+    Other,
+}
+
 /// A type. LLVM keeps one copy of each, so that two are the same when their addresses are.
 #[derive(Clone, Copy)]
 pub struct Type<'m> {
@@ -163,6 +195,34 @@ impl<'m> Type<'m> {
     fn kind(self) -> LLVMTypeKind {
         // SAFETY: types live as long as the context.
         unsafe { LLVMGetTypeKind(self.raw) }
+    }
+
+    /// What it is, as far as the cost of its values goes.
+    #[must_use]
+    pub fn shape(self) -> Shape {
+        use LLVMTypeKind::*;
+        // SAFETY: each question is put to the kind of type that it is defined for.
+        unsafe {
+            match self.kind() {
+                LLVMIntegerTypeKind => Shape::Integer(LLVMGetIntTypeWidth(self.raw)),
+                LLVMPointerTypeKind => Shape::Pointer,
+                LLVMHalfTypeKind | LLVMBFloatTypeKind => Shape::Float(16),
+                LLVMFloatTypeKind => Shape::Float(32),
+                LLVMDoubleTypeKind => Shape::Float(64),
+                LLVMX86_FP80TypeKind => Shape::Float(80),
+                LLVMFP128TypeKind | LLVMPPC_FP128TypeKind => Shape::Float(128),
+                LLVMVectorTypeKind => {
+                    let element = Type::of_raw(LLVMGetElementType(self.raw), self.module);
+                    let (float, bits) = match element.shape() {
+                        Shape::Integer(bits) => (false, bits),
+                        Shape::Float(bits) => (true, bits),
+                        _ => (false, 64),
+                    };
+                    Shape::Vector { float, bits, lanes: LLVMGetVectorSize(self.raw) }
+                }
+                _ => Shape::Other,
+            }
+        }
     }
 
     /// Whether values of it can be stored in memory and joined by a phi: not tokens, labels, metadata, void or functions.

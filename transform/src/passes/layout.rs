@@ -25,7 +25,7 @@ use crate::{Candidate, Result};
 
 /// Lays out every function.
 pub(crate) fn run(module: &mut Module, _: &Options) -> Result<Vec<Candidate>> {
-    module.functions().into_iter().for_each(lay_out);
+    module.functions_to_optimise().into_iter().for_each(lay_out);
     Ok(Vec::new())
 }
 

@@ -1,6 +1,7 @@
 //! `refused`: a pass that spoils the code and is then refused, for tests of what follows. It is not listed.
 //!
-//! In each function the result becomes an undefined value; then an instruction is erased that is still used, which the layer below does not allow.
+//! In each function the result becomes an undefined value; then an instruction is erased that is still used, which the
+//! layer below does not allow.
 
 use crate::llvm::{Module, Opcode};
 use crate::registry::Options;

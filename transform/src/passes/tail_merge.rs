@@ -14,23 +14,24 @@
 //!                                       goto join
 //! ```
 //!
-//! Arms that end with the same instructions can share them: lanes that parted meet before the join. Compilers do it to save space. It is a
-//! baseline here: it finds only what stands at the very end and is identical, operands included.
+//! Arms that end with the same instructions can share them: lanes that parted meet before the join. Compilers do it to
+//! save space. It is a baseline here: it finds only what stands at the very end and is identical, operands included.
 //!
 //! # Steps
-//! For each block and each two of its predecessors that end with a plain jump to it: compare their instructions from the end backwards, as long as they do the
-//! same with the same operands, an operand being the same also when it is made by instructions already matched. Move the matched instructions of one into
-//! a new block before the join, drop those of the other, and let both jump there. Phis of the join get one value from the new block instead of two: the result of a
-//! matched pair where they have both halves of it, else a phi of two values that are made before the tail. Where a phi has one half of a pair and another value
-//! beside it, the match ends before that pair.
-//! The longest common end comes first; then again, until none is left.
+//! For each block and each two of its predecessors that end with a plain jump to it: compare their instructions from
+//! the end backwards, as long as they do the same with the same operands, an operand being the same also when it is
+//! made by instructions already matched. Move the matched instructions of one into a new block before the join, drop
+//! those of the other, and let both jump there. Phis of the join get one value from the new block instead of two: the
+//! result of a matched pair where they have both halves of it, else a phi of two values that are made before the tail.
+//! Where a phi has one half of a pair and another value beside it, the match ends before that pair. The longest common
+//! end comes first; then again, until none is left.
 //!
 //! # Why the meaning is kept
 //! Each path runs the same instructions in the same order on the same values, with a jump more.
 //!
 //! # Limitation
-//! Operands are not joined by phis, as registers are not by a code generator's tail merging. Calls are merged when all arguments are the same, volatile and atomic
-//! accesses never.
+//! Operands are not joined by phis, as registers are not by a code generator's tail merging. Calls are merged when all
+//! arguments are the same, volatile and atomic accesses never.
 //!
 //! Source: the tail merging (cross jumping) of compilers, here as a baseline of the paper that `fcs` implements.
 
@@ -52,7 +53,7 @@ const COST: i64 = 1;
 /// Merges tails in every function.
 pub(crate) fn run(module: &mut Module, options: &Options) -> Result<Vec<Candidate>> {
     let mut candidates = Vec::new();
-    for function in module.functions() {
+    for function in module.functions_to_optimise() {
         in_function(function, options, &mut candidates);
     }
     Ok(candidates)
@@ -112,8 +113,8 @@ fn longest_tail(join: Block<'_>) -> Option<Tail<'_>> {
     best
 }
 
-/// The matched instructions, the last first. An instruction is taken for the same as its counterpart before its operands were looked at; where
-/// they turn out not to be, the match ends before the first use.
+/// The matched instructions, the last first. An instruction is taken for the same as its counterpart before its
+/// operands were looked at; where they turn out not to be, the match ends before the first use.
 fn common_end<'m>(join: Block<'m>, arms: [Block<'m>; 2]) -> Vec<[Instruction<'m>; 2]> {
     let bodies = arms.map(|arm| {
         let mut body: Vec<_> = arm.instructions().into_iter().filter(|i| !i.is_phi() && !i.begins_handler()).collect();
@@ -122,7 +123,8 @@ fn common_end<'m>(join: Block<'m>, arms: [Block<'m>; 2]) -> Vec<[Instruction<'m>
     });
     let pairs = bodies[0].iter().rev().zip(bodies[1].iter().rev()).map(|(a, b)| [*a, *b]);
     let mut matched: Vec<_> = pairs.take_while(|[a, b]| can_be_one(*a, *b)).collect();
-    // Shorter until each operand of a matched instruction is the same, or matched too, and each result is used in the tail or joined.
+    // Shorter until each operand of a matched instruction is the same, or matched too, and each result is used in the
+    // tail or joined.
     while let Some(bad) = first_fault(join, arms, &matched) {
         matched.truncate(bad);
     }
@@ -130,19 +132,7 @@ fn common_end<'m>(join: Block<'m>, arms: [Block<'m>; 2]) -> Vec<[Instruction<'m>
 }
 
 fn can_be_one<'m>(a: Instruction<'m>, b: Instruction<'m>) -> bool {
-    if a.opcode() == Opcode::LLVMCall && b.opcode() == Opcode::LLVMCall {
-        let alike = a.callee() == b.callee()
-            && a.called_type() == b.called_type()
-            && a.calling_convention() == b.calling_convention()
-            && a.arguments().len() == b.arguments().len();
-        let plain = |i: Instruction<'m>| {
-            let marked = ["returns_twice", "noduplicate", "convergent", "nomerge"].iter().any(|name| i.call_has(name));
-            let assembly = i.callee().is_some_and(Value::is_inline_assembly);
-            !i.must_be_tail() && !i.has_bundles() && !marked && !assembly
-        };
-        return alike && a.is_as_fast_as(b) && plain(a) && plain(b) && a.call_differs_from(b).is_none();
-    }
-    a.does_the_same_as(b)
+    a.calls_the_same_as(b) || a.does_the_same_as(b)
 }
 
 /// The number of matched instructions up to which all is well, where not all are.

@@ -1,4 +1,5 @@
-//! Over programs that a pass once broke, in `sources`, at every level of optimisation. What a program calls in another file is in `sources/callees`.
+//! Over programs that a pass once broke, in `sources`, at every level of optimisation. What a program calls in another
+//! file is in `sources/callees`.
 
 use std::fs;
 

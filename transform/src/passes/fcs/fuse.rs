@@ -35,7 +35,8 @@ fn split<'m>(site: Site<'m>) -> Block<'m> {
     head
 }
 
-/// The call that stands for both: phis for the arguments that differ, and of attributes, flags and metadata what both have.
+/// The call that stands for both: phis for the arguments that differ, and of attributes, flags and metadata what both
+/// have.
 fn joined_call<'m>(
     one: Instruction<'m>,
     other: Instruction<'m>,

@@ -4,16 +4,16 @@ use flowgraph::{Dominators, Loops, NodeId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::NAME;
-use super::profit::Costs;
 use super::sites::Site;
 use crate::candidate::place;
+use crate::cost::Callees;
 use crate::flow::Flow;
 use crate::llvm::{Block, Function, Instruction, Opcode, Value};
 use crate::registry::Options;
 use crate::{Candidate, Verdict};
 
-/// Among how many following calls of the same function a partner is looked for: enough for any branch that a person wrote, and it keeps the work
-/// linear in functions with thousands of calls of one function.
+/// Among how many following calls of the same function a partner is looked for: enough for any branch that a person
+/// wrote, and it keeps the work linear in functions with thousands of calls of one function.
 pub(super) const WINDOW: usize = 64;
 
 /// Two calls of one callee on different paths from a branch.
@@ -22,6 +22,10 @@ pub(super) struct Pair<'m> {
     pub(super) other: Site<'m>,
     branch: NodeId,
     branch_block: Block<'m>,
+    /// Whether one of them is run after the other, behind the join of the branch.
+    behind: bool,
+    /// What a call costs.
+    gain: i64,
     /// Blocks that every path from the branch to the calls goes through, of both sides.
     distance: u32,
     depth: u32,
@@ -43,8 +47,9 @@ pub(super) enum Guard<'m> {
     Phi,
 }
 
-/// Finds the pairs, those of the innermost branches first, then the nearest.
-pub(super) fn of<'m>(function: Function<'m>, sites: &[Site<'m>]) -> Round<'m> {
+/// Finds the pairs: those of the innermost branches first, there those of the most expensive callee, since fusing
+/// others could stand in the way; of one callee the nearest.
+pub(super) fn of<'m>(function: Function<'m>, sites: &[Site<'m>], costs: &mut Callees<'m>) -> Round<'m> {
     let flow = Flow::of(function);
     let (dominators, loops) = (flow.dominators(), flow.loops());
     let mut by_callee: FxHashMap<Value<'m>, Vec<Site<'m>>> = FxHashMap::default();
@@ -56,11 +61,11 @@ pub(super) fn of<'m>(function: Function<'m>, sites: &[Site<'m>]) -> Round<'m> {
     let mut seen = FxHashSet::default();
     for site in sites.iter().filter(|site| by_callee[&site.callee].len() > 1) {
         if seen.insert(site.callee) {
-            round.pair_up(&by_callee[&site.callee], &mut reached);
+            round.pair_up(&by_callee[&site.callee], costs.of(site.callee), &mut reached);
         }
     }
     // Stable, so that equals stay in the order of the blocks.
-    round.pairs.sort_by_key(|pair| (std::cmp::Reverse(pair.depth), pair.distance));
+    round.pairs.sort_by_key(|pair| (std::cmp::Reverse(pair.depth), std::cmp::Reverse(pair.gain), pair.distance));
     round
 }
 
@@ -69,7 +74,8 @@ impl<'m> Round<'m> {
         &self.pairs
     }
 
-    fn pair_up(&mut self, sites: &[Site<'m>], reached: &mut FxHashMap<(NodeId, NodeId), Vec<bool>>) {
+    fn pair_up(&mut self, sites: &[Site<'m>], gain: i64, reached: &mut FxHashMap<(NodeId, NodeId), Vec<bool>>) {
+        let mut behind_some = FxHashSet::default();
         for (i, one) in sites.iter().enumerate() {
             for other in sites[i + 1..].iter().take(WINDOW) {
                 let (a, b) = (self.flow.node(one.block), self.flow.node(other.block));
@@ -81,7 +87,12 @@ impl<'m> Round<'m> {
                     let after = reached.entry((from, branch)).or_insert_with(|| self.flow.reached(from, branch));
                     after[to.index()]
                 };
-                if leads(a, b) || leads(b, a) {
+                let (first, second) = (leads(a, b), leads(b, a));
+                let behind = first || second;
+                // Of all that follow an arm, only what its branch decides on comes into question, and that once.
+                let after = if first { b } else { a };
+                let joined = self.dominators.idom(after) == Some(branch) && first != second;
+                if behind && !(joined && behind_some.insert(after)) {
                     continue;
                 }
                 let depth = |node| self.dominators.depth(node).unwrap_or(0);
@@ -90,6 +101,8 @@ impl<'m> Round<'m> {
                     other: *other,
                     branch,
                     branch_block: self.flow.block(branch),
+                    behind,
+                    gain,
                     distance: depth(a) + depth(b) - 2 * depth(branch),
                     depth: depth(branch),
                 });
@@ -98,11 +111,11 @@ impl<'m> Round<'m> {
     }
 
     /// The profit of fusing the pair, in instructions; why not, where it cannot or should not be fused.
-    pub(super) fn judge(&self, pair: &Pair<'m>, costs: &mut Costs<'m>, options: &Options) -> Result<i64, String> {
+    pub(super) fn judge(&self, pair: &Pair<'m>, costs: &mut Callees<'m>, options: &Options) -> Result<i64, String> {
         self.shape(pair)?;
         alike(pair)?;
         let (gain, cost) = (costs.of(pair.one.callee), self.surgery(pair)?);
-        let profit = gain as i64 - cost as i64;
+        let profit = gain - cost;
         if profit < options.threshold {
             return Err(format!("no profit: the callee costs about {gain} instructions, the fusion {cost}"));
         }
@@ -111,6 +124,9 @@ impl<'m> Round<'m> {
 
     /// Whether the control flow allows the fusion.
     fn shape(&self, pair: &Pair<'m>) -> Result<(), String> {
+        if pair.behind {
+            return Err("one call stands behind the join, where the other's path comes by too".to_owned());
+        }
         if !pair.branch_block.ends_with_branch() {
             return Err("the paths do not part at a branch".to_owned());
         }
@@ -127,9 +143,9 @@ impl<'m> Round<'m> {
         obstacles.into_iter().flatten().next().map_or(Ok(()), |why| Err(why.to_owned()))
     }
 
-    /// How many instructions the fusion adds on each path, about: a jump on each side, the guard, a phi for each argument that differs, and two
-    /// moves for each value that must be carried past the call.
-    fn surgery(&self, pair: &Pair<'m>) -> Result<u64, String> {
+    /// How many instructions the fusion adds on each path, about: a jump on each side, the guard, a phi for each
+    /// argument that differs, and two moves for each value that must be carried past the call.
+    fn surgery(&self, pair: &Pair<'m>) -> Result<i64, String> {
         let arguments = pair.one.call.arguments();
         let differing = arguments.iter().zip(pair.other.call.arguments()).filter(|(a, b)| **a != *b).count();
         let guard = match self.guard(pair) {
@@ -137,11 +153,12 @@ impl<'m> Round<'m> {
             Guard::Phi => 3,
         };
         let carried = self.carried(pair, pair.one)? + self.carried(pair, pair.other)?;
-        Ok(1 + guard + differing as u64 + 2 * carried)
+        Ok(1 + guard + differing as i64 + 2 * carried)
     }
 
-    /// How many values, made between the branch and the call of this side, are used after the call: they no longer dominate those uses.
-    fn carried(&self, pair: &Pair<'m>, site: Site<'m>) -> Result<u64, String> {
+    /// How many values, made between the branch and the call of this side, are used after the call: they no longer
+    /// dominate those uses.
+    fn carried(&self, pair: &Pair<'m>, site: Site<'m>) -> Result<i64, String> {
         let end = self.flow.node(site.block);
         let mut count = 0;
         let mut node = end;
@@ -205,6 +222,10 @@ fn alike(pair: &Pair<'_>) -> Result<(), String> {
     if types.into_iter().any(|(a, b)| a.type_of() != b.type_of()) {
         return Err("the calls pass values of different types".to_owned());
     }
+    let mut arguments = one.arguments().into_iter().zip(other.arguments()).enumerate();
+    if arguments.any(|(i, (a, b))| a != b && one.must_stay_constant(i)) {
+        return Err("the calls differ in an argument that must be a constant".to_owned());
+    }
     if one.calling_convention() != other.calling_convention() {
         return Err("the calls have different calling conventions".to_owned());
     }
@@ -229,7 +250,7 @@ impl<'m> Pair<'m> {
     }
 
     /// The pair as one that is taken.
-    pub(super) fn taken(&self, function: Function<'m>, round: &Round<'m>, costs: &mut Costs<'m>) -> Candidate {
+    pub(super) fn taken(&self, function: Function<'m>, round: &Round<'m>, costs: &mut Callees<'m>) -> Candidate {
         let guard = match round.guard(self) {
             Guard::Condition(..) => "guarded by the branch's condition",
             Guard::Phi => "guarded by a phi",

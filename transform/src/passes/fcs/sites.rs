@@ -1,7 +1,8 @@
 //! The calls of a function that could be fused with others.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::cost;
 use crate::llvm::{Block, Function, Instruction, Opcode, Value};
 
 /// A call of a function or function pointer.
@@ -14,13 +15,27 @@ pub(super) struct Site<'m> {
     pub(super) obstacle: Option<&'static str>,
 }
 
-/// The calls of real functions, in the order of the blocks.
+/// The calls of real functions, and of intrinsics that become such, in the order of the blocks; those that do not
+/// return are left out.
 pub(super) fn of(function: Function<'_>) -> Vec<Site<'_>> {
+    all(function).into_iter().filter(|site| !site.call.call_has("noreturn")).collect()
+}
+
+/// How many calls do not return, of functions that are called so more than once: nothing is gained by their fusion.
+pub(super) fn endless(function: Function<'_>) -> usize {
+    let mut calls: FxHashMap<Value, usize> = FxHashMap::default();
+    for site in all(function).into_iter().filter(|site| site.call.call_has("noreturn")) {
+        *calls.entry(site.callee).or_default() += 1;
+    }
+    calls.into_values().filter(|&count| count > 1).sum()
+}
+
+fn all(function: Function<'_>) -> Vec<Site<'_>> {
     let mut sites = Vec::new();
     for block in function.blocks() {
         for call in block.instructions() {
-            let Some(callee) = call.callee() else { continue };
-            if !callee.is_intrinsic() && !callee.is_inline_assembly() {
+            let Some(callee) = call.callee().or_else(|| call.invoked()) else { continue };
+            if !callee.is_inline_assembly() && (!callee.is_intrinsic() || cost::is_library_call(call)) {
                 sites.push(Site { call, callee, block, obstacle: obstacle(call) });
             }
         }
@@ -35,6 +50,9 @@ pub(super) fn has_two_of_one_callee(sites: &[Site<'_>]) -> bool {
 }
 
 fn obstacle(call: Instruction<'_>) -> Option<&'static str> {
+    if call.opcode() == Opcode::LLVMInvoke {
+        return Some("a call may unwind into a handler of exceptions");
+    }
     if call.must_be_tail() {
         return Some("a call must be a jump at the end of its function");
     }
@@ -43,9 +61,6 @@ fn obstacle(call: Instruction<'_>) -> Option<&'static str> {
     }
     if call.call_has("returns_twice") {
         return Some("the callee returns twice");
-    }
-    if call.call_has("noreturn") {
-        return Some("the callee does not return, so nothing is gained");
     }
     if call.call_has("nomerge") {
         return Some("the calls are marked nomerge");

@@ -1,15 +1,25 @@
-; branch-fusion taken: same: arms at ? and ?: 3 pairs save about 18 instructions and cost 0
+; branch-fusion taken: same: arms at ? and ?: 1 pairs; lanes that part need about 9 instructions, fused 8
 
 define double @same(i1 %c, double %a, double %b, ptr %p) {
 entry:
-  %0 = select i1 %c, double %a, double %b
-  %x1 = fmul nnan double %0, 3.000000e+00
-  %1 = select i1 %c, double %b, double %a
-  %y1 = fadd double %x1, %1
-  %z1 = fdiv double %y1, %a
+  br i1 %c, label %only.then, label %only.else
+
+only.then:                                        ; preds = %entry
+  %x1 = fmul nnan double %a, 3.000000e+00
+  %y1 = fadd double %x1, %b
+  br label %next
+
+only.else:                                        ; preds = %entry
+  %x2 = fmul nnan double %b, 3.000000e+00
+  %y2 = fadd double %x2, %a
+  br label %next
+
+next:                                             ; preds = %only.else, %only.then
+  %0 = phi double [ %y1, %only.then ], [ %y2, %only.else ]
+  %z1 = fdiv double %0, %a
   br label %join
 
-join:                                             ; preds = %entry
-  %2 = phi double [ %z1, %entry ]
-  ret double %2
+join:                                             ; preds = %next
+  %1 = phi double [ %z1, %next ]
+  ret double %1
 }

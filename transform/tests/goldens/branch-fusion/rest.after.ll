@@ -1,4 +1,4 @@
-; branch-fusion taken: rest: arms at ? and ?: 2 pairs save about 39 instructions and cost 0
+; branch-fusion taken: rest: arms at ? and ?: 2 pairs; lanes that part need about 35 instructions, fused 21
 
 define i32 @rest(i1 %c, i32 %a, i32 %b, ptr %p) {
 entry:

@@ -1,0 +1,283 @@
+//! Which instructions become one, and what that saves.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::Diamond;
+use crate::cost::{self, Choices};
+use crate::llvm::{Instruction, Opcode, Value};
+
+/// A piece of the fused arms.
+pub(super) enum Piece<'m> {
+    /// One instruction for two.
+    Pair(Instruction<'m>, Instruction<'m>),
+    /// Instructions of the first arm, and of the second, that have no partner.
+    Apart(Vec<Instruction<'m>>, Vec<Instruction<'m>>),
+}
+
+/// The pairs among the pieces.
+pub(super) fn pairs<'a, 'm>(pieces: &'a [Piece<'m>]) -> impl Iterator<Item = (Instruction<'m>, Instruction<'m>)> + 'a {
+    pieces.iter().filter_map(|piece| if let Piece::Pair(a, b) = piece { Some((*a, *b)) } else { None })
+}
+
+/// The operands of a pair beside each other, in the order of the first. Those of a sum and its like are exchanged where
+/// more of them are the same then.
+pub(super) fn joined_operands<'m>(
+    a: Instruction<'m>,
+    b: Instruction<'m>,
+    same: &dyn Fn(Value<'m>, Value<'m>) -> bool,
+) -> Vec<(Value<'m>, Value<'m>)> {
+    use Opcode::*;
+    let (mine, mut others) = (a.operands(), b.operands());
+    let either_order = matches!(a.opcode(), LLVMAdd | LLVMFAdd | LLVMMul | LLVMFMul | LLVMAnd | LLVMOr | LLVMXor);
+    if either_order {
+        let alike = |i: usize, j: usize| usize::from(same(mine[i], others[j]));
+        if alike(0, 1) + alike(1, 0) > alike(0, 0) + alike(1, 1) {
+            others.swap(0, 1);
+        }
+    }
+    mine.into_iter().zip(others).collect()
+}
+
+/// Whether two instructions can be one at all, with choices for their operands.
+fn can_be_one<'m>(a: Instruction<'m>, b: Instruction<'m>) -> bool {
+    if a.opcode() != b.opcode() {
+        return false;
+    }
+    let differing = || a.operands().into_iter().zip(b.operands()).enumerate().filter(|(_, (x, y))| x != y);
+    match a.opcode() {
+        Opcode::LLVMCall => {
+            // A marker of a variable's life must name the variable.
+            let callee = a.callee().filter(|callee| callee.is_intrinsic());
+            let marks = callee
+                .is_some_and(|callee| ["llvm.lifetime", "llvm.invariant"].iter().any(|n| callee.name().starts_with(n)));
+            let chosen = |(i, (x, _)): (usize, (Value<'m>, Value<'m>))| {
+                !marks && x.type_of().is_first_class() && !a.must_stay_constant(i)
+            };
+            callee.is_some() && a.calls_the_same_as(b) && differing().all(chosen)
+        }
+        // A field of a structure is a constant, and cannot be chosen; nor, for a like reason, further indices in
+        // general.
+        Opcode::LLVMGetElementPtr if a.operands().len() > 2 => {
+            a.does_the_same_as(b) && differing().all(|(i, _)| i == 0)
+        }
+        _ => a.does_the_same_as(b) && differing().all(|(_, (x, _))| x.type_of().is_first_class()),
+    }
+}
+
+/// What a pair costs itself, and the operands that must be chosen for it.
+fn fetches_of_pair<'m>(
+    a: Instruction<'m>,
+    b: Instruction<'m>,
+    beside: &dyn Fn(Instruction<'m>) -> bool,
+    same: &dyn Fn(Value<'m>, Value<'m>) -> bool,
+) -> (i64, Vec<(Value<'m>, Value<'m>)>) {
+    let mut chosen = Vec::new();
+    let mut second_differs = false;
+    for (i, (x, y)) in joined_operands(a, b, same).into_iter().enumerate() {
+        if !same(x, y) {
+            chosen.push((x, y));
+            second_differs |= i == 1;
+        }
+    }
+    let itself = if second_differs { cost::fetches_of_joined(a, beside) } else { cost::fetches(a, beside) };
+    (itself, chosen)
+}
+
+/// Whose choices an alignment counts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Counted {
+    /// Those of every pair.
+    All,
+    /// Those between a value of an arm and one from outside: others are taken to be made for many pairs at once.
+    Mixed,
+    /// None, nor gaps: as many instructions as possible are paired, to see what that would cost.
+    None,
+}
+
+/// What one instruction for both saves; none where they cannot be one. Operands made in the arms are taken to be paired
+/// too.
+fn saving<'m>(a: Instruction<'m>, b: Instruction<'m>, counted: Counted) -> Option<i64> {
+    if !can_be_one(a, b) {
+        return None;
+    }
+    let made_in = |arm: Instruction<'m>, v: Value<'m>| v.as_instruction().is_some_and(|i| i.block() == arm.block());
+    let same = |x: Value<'m>, y: Value<'m>| {
+        let inside = (made_in(a, x), made_in(b, y));
+        x == y
+            || inside == (true, true)
+            || counted == Counted::None
+            || (counted == Counted::Mixed && inside == (false, false))
+    };
+    let in_arm = |user: Instruction<'m>| user.block() == a.block() || user.block() == b.block();
+    let (itself, chosen) = fetches_of_pair(a, b, &in_arm, &same);
+    Some(cost::fetches(a, &in_arm) + cost::fetches(b, &in_arm) - itself - Choices::of(chosen).fetches())
+}
+
+/// The alignment of a diamond's arms that needs the fewest fetches, and how many the arms are where lanes part, as they
+/// are and fused. None where nothing can be paired.
+pub(super) fn best<'m>(diamond: &Diamond<'m>) -> Option<(Vec<Piece<'m>>, i64, i64)> {
+    let way = |counted| {
+        let pieces = align(&diamond.bodies, counted);
+        let after = fused(diamond, &pieces);
+        Some((pieces, after)).filter(|(pieces, _)| pairs(pieces).next().is_some())
+    };
+    let worth_it = [Counted::Mixed, Counted::All].into_iter().filter_map(way).min_by_key(|(_, after)| *after);
+    let (pieces, after) = worth_it.or_else(|| way(Counted::None))?;
+    Some((pieces, apart(diamond), after))
+}
+
+/// Pairs in the order of both bodies with the highest sum of savings, less a guard for each gap between them.
+fn align<'m>(bodies: &[Vec<Instruction<'m>>; 2], counted: Counted) -> Vec<Piece<'m>> {
+    let (rows, columns) = (bodies[0].len(), bodies[1].len());
+    let gap = if counted == Counted::None { 0 } else { cost::GUARD };
+    let at = |i: usize, j: usize| i * (columns + 1) + j;
+    // The highest sum for what follows the first i and the first j: where a pair comes before, and where a gap is open.
+    let mut closed = vec![0_i64; (rows + 1) * (columns + 1)];
+    let mut open = closed.clone();
+    let mut savings = vec![None; rows * columns];
+    for i in (0..=rows).rev() {
+        for j in (0..=columns).rev() {
+            if i == rows && j == columns {
+                continue;
+            }
+            let mut paired = i64::MIN;
+            if i < rows && j < columns {
+                let saved = saving(bodies[0][i], bodies[1][j], counted);
+                savings[i * columns + j] = saved;
+                paired = saved.map_or(i64::MIN, |saved| saved + closed[at(i + 1, j + 1)]);
+            }
+            let down = if i < rows { open[at(i + 1, j)] } else { i64::MIN };
+            let right = if j < columns { open[at(i, j + 1)] } else { i64::MIN };
+            open[at(i, j)] = paired.max(down).max(right);
+            closed[at(i, j)] = paired.max(down.max(right) - gap);
+        }
+    }
+    let (mut i, mut j, mut is_open) = (0, 0, false);
+    let mut pieces = Vec::new();
+    let mut apart = (Vec::new(), Vec::new());
+    while i < rows || j < columns {
+        let best = if is_open { open[at(i, j)] } else { closed[at(i, j)] };
+        let saved = if i < rows && j < columns { savings[i * columns + j] } else { None };
+        if saved.is_some_and(|saved| saved + closed[at(i + 1, j + 1)] == best) {
+            flush(&mut apart, &mut pieces);
+            pieces.push(Piece::Pair(bodies[0][i], bodies[1][j]));
+            (i, j, is_open) = (i + 1, j + 1, false);
+            continue;
+        }
+        let rest = if is_open { best } else { best + gap };
+        if i < rows && open[at(i + 1, j)] == rest {
+            apart.0.push(bodies[0][i]);
+            i += 1;
+        } else {
+            apart.1.push(bodies[1][j]);
+            j += 1;
+        }
+        is_open = true;
+    }
+    flush(&mut apart, &mut pieces);
+    pieces
+}
+
+fn flush<'m>(apart: &mut (Vec<Instruction<'m>>, Vec<Instruction<'m>>), pieces: &mut Vec<Piece<'m>>) {
+    let (one, other) = std::mem::take(apart);
+    if !one.is_empty() || !other.is_empty() {
+        pieces.push(Piece::Apart(one, other));
+    }
+}
+
+/// What the two arms bring to the phis of the join, where they differ.
+fn joined<'m>(diamond: &Diamond<'m>) -> Vec<(Value<'m>, Value<'m>)> {
+    let from = |phi: &Instruction<'m>, arm| phi.incoming().into_iter().find(|(_, block)| *block == arm).map(|(v, _)| v);
+    let values = diamond.join.phis().into_iter().map(|phi| diamond.arms.map(|arm| from(&phi, arm)));
+    let both = values.filter_map(|values| if let [Some(x), Some(y)] = values { Some((x, y)) } else { None });
+    both.filter(|(x, y)| x != y).collect()
+}
+
+/// How many fetches the arms are where lanes part.
+fn apart(diamond: &Diamond<'_>) -> i64 {
+    let bodies = &diamond.bodies;
+    let of_arm = |body: &Vec<Instruction<'_>>| -> i64 {
+        let beside = |user: Instruction<'_>| body.first().is_some_and(|first| user.block() == first.block());
+        body.iter().map(|&i| cost::fetches(i, &beside)).sum()
+    };
+    let jump = if bodies.iter().any(Vec::is_empty) { 0 } else { cost::JUMP };
+    // A constant that goes to the join is moved into its register.
+    let constants = joined(diamond).into_iter().flat_map(|(x, y)| [x, y]).filter(|v| v.is_constant()).count();
+    bodies.iter().map(of_arm).sum::<i64>() + cost::GUARD + jump + constants as i64
+}
+
+/// How many fetches the fused arms are.
+fn fused<'m>(diamond: &Diamond<'m>, pieces: &[Piece<'m>]) -> i64 {
+    let straight = &straight_pieces(pieces);
+    let partner: FxHashMap<Value, Value> = pairs(pieces).map(|(a, b)| (a.as_value(), b.as_value())).collect();
+    let same = |x: Value<'m>, y: Value<'m>| x == y || partner.get(&x) == Some(&y);
+    let beside = |here: usize| move |user: Instruction<'m>| straight.get(&user) == Some(&here);
+    let (mut total, mut looks, mut here) = (0, 0, 0);
+    // A choice is made once.
+    let mut known = FxHashSet::default();
+    let mut choose = |mut values: Vec<(Value<'m>, Value<'m>)>, here: usize| {
+        values.retain(|&values| known.insert(values));
+        let (by_select, moves) = split_choices(values, here, straight);
+        looks += i64::from(by_select.fetches() > 0);
+        by_select.fetches() + moves
+    };
+    for piece in pieces {
+        total += match piece {
+            Piece::Pair(a, b) => {
+                let (itself, chosen) = fetches_of_pair(*a, *b, &beside(here), &same);
+                itself + choose(chosen, here)
+            }
+            Piece::Apart(one, other) => {
+                let jump = if one.is_empty() || other.is_empty() { 0 } else { cost::JUMP };
+                let first: i64 = one.iter().map(|&i| cost::fetches(i, &beside(here + 1))).sum();
+                let second: i64 = other.iter().map(|&i| cost::fetches(i, &beside(here + 2))).sum();
+                here += 3;
+                cost::GUARD + jump + first + second
+            }
+        };
+    }
+    total += choose(joined(diamond).into_iter().filter(|&(x, y)| !same(x, y)).collect(), here);
+    looks += pieces.len() as i64 - pairs(pieces).count() as i64;
+    // A condition that is looked at again must be kept in a register.
+    total + i64::from(looks > 1 && cost::is_comparison(diamond.condition))
+}
+
+/// The values that selects choose between, and how many moves it takes to choose between the others: right behind a
+/// piece apart phis do it, unless a pair behind it made one of the two.
+fn split_choices<'m>(
+    values: Vec<(Value<'m>, Value<'m>)>,
+    here: usize,
+    straight: &FxHashMap<Instruction<'m>, usize>,
+) -> (Choices, i64) {
+    let made_in = |v: Value<'m>| v.as_instruction().and_then(|made| straight.get(&made)).copied();
+    let (by_phi, by_select): (Vec<_>, Vec<_>) =
+        values.into_iter().partition(|&(x, y)| here > 0 && made_in(x) != Some(here) && made_in(y) != Some(here));
+    let moves = by_phi.into_iter().map(|(x, y)| {
+        let from_outside = [made_in(x) != Some(here - 2), made_in(y) != Some(here - 1)];
+        let constants = i64::from(x.is_constant()) + i64::from(y.is_constant());
+        constants.max(i64::from(from_outside.contains(&true)))
+    });
+    let moves = moves.sum();
+    (Choices::of(by_select), moves)
+}
+
+/// Which instructions will stand in one block: pairs that follow each other, and each side of what is apart, by a
+/// number.
+fn straight_pieces<'m>(pieces: &[Piece<'m>]) -> FxHashMap<Instruction<'m>, usize> {
+    let mut numbers = FxHashMap::default();
+    let mut number = 0;
+    for piece in pieces {
+        match piece {
+            Piece::Pair(a, b) => {
+                numbers.insert(*a, number);
+                numbers.insert(*b, number);
+            }
+            Piece::Apart(one, other) => {
+                numbers.extend(one.iter().map(|&i| (i, number + 1)));
+                numbers.extend(other.iter().map(|&i| (i, number + 2)));
+                number += 3;
+            }
+        }
+    }
+    numbers
+}
