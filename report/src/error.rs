@@ -121,6 +121,16 @@ pub enum Error {
         /// The names that there are.
         possible: String,
     },
+    /// Shares were asked for of a chart that has none.
+    #[error(
+        "cannot draw shares in a chart of kind {kind}: leave out --shares, or choose a kind that has them ({possible})"
+    )]
+    NoShares {
+        /// The chart's name.
+        kind: &'static str,
+        /// The charts that have shares.
+        possible: String,
+    },
     /// A condition names a column that the file does not have.
     #[error("{path}: there is no column {column:?} among {possible}", path = path.display())]
     UnknownColumn {
@@ -156,7 +166,11 @@ impl Error {
     pub fn is_of_request(&self) -> bool {
         matches!(
             self,
-            Error::Extension { .. } | Error::UnknownKind { .. } | Error::UnknownColumn { .. } | Error::NoneMeets { .. }
+            Error::Extension { .. }
+                | Error::UnknownKind { .. }
+                | Error::NoShares { .. }
+                | Error::UnknownColumn { .. }
+                | Error::NoneMeets { .. }
         )
     }
 }

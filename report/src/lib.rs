@@ -17,6 +17,7 @@ mod picture;
 mod rows;
 mod save;
 mod settings;
+mod stacks;
 mod text;
 
 use std::path::Path;
@@ -34,6 +35,8 @@ pub use rows::{Counts, Outcome, Row, parse_rows, read_rows, read_rows_where};
 pub struct PlotOptions {
     /// The kind of paper the chart must fit into. Default: [`Columns::One`].
     pub columns: Columns,
+    /// Show shares of the whole instead of counts, in charts that can ([`Chart::has_shares`]). Default: false.
+    pub shares: bool,
 }
 
 /// How many columns of text the paper has, which gives the width of a chart and the size of its text.
@@ -93,9 +96,13 @@ pub fn chart(kind: Option<&str>) -> Result<&'static dyn Chart> {
 /// Draws the rows as a picture, in the order in which they come.
 ///
 /// # Errors
-/// There is no chart of that name, or there are no rows.
+/// There is no chart of that name, it has no shares and they were asked for, or there are no rows.
 pub fn draw(rows: &[Row], kind: Option<&str>, options: &PlotOptions) -> Result<Picture> {
     let chart = chart(kind)?;
+    if options.shares && !chart.has_shares() {
+        let possible = CHARTS.iter().filter(|c| c.has_shares()).map(|c| c.name()).collect::<Vec<_>>().join(", ");
+        return Err(Error::NoShares { kind: chart.name(), possible });
+    }
     if rows.is_empty() {
         return Err(Error::NothingToDraw);
     }

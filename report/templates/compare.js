@@ -60,6 +60,7 @@ function comparison([before, after]) {
       [["before", before], ["after", after]].map(([name, p]) => el("div", {}, el("span", { class: "note" }, `${name}: ${grouped(sum(p.flame.lost_by))} slots`),
         el("div", { style: `width:${(sum(p.flame.lost_by) / most) * 100}%;min-width:1rem` }, causesBar(p.flame.lost_by, sum(p.flame.lost_by), `${name}: ${causesText(p.flame.lost_by, 8)}`)))),
       el("ul", { class: "legend" }, causes.map(([cause, a, b]) => el("li", { title: cause.about }, swatch(cause.colour), `${cause.name} `, change(a, b))))),
+    divergentCompared([before, after]),
     section("compared-models", "Under every model", "Fetches before and after, in the order of the models' list.",
       table(null, [["model"], ["efficiency before", true], ["after", true], ["fetches before", true], ["after", true], ["change", true]],
         models.map(([b, a]) => el("tr", { "data-heuristic": b.heuristic }, td(swatch(modelColour(b.heuristic)), b.heuristic), number(percent(b.simt_efficiency)), number(percent(a.simt_efficiency)), number(grouped(b.fetches)), number(grouped(a.fetches)), number(change(b.fetches, a.fetches)))))),

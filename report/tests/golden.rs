@@ -1,15 +1,23 @@
 //! Charts drawn from stored rows, compared byte by byte with stored pictures.
 //!
 //! `golden/KIND/CASE/` holds `rows.csv`, `shows.txt` (one sentence: what the case shows) and the pictures for papers with one
-//! and two columns. The rows are made up, so that each case shows one thing; they measure no program.
+//! and two columns, and with shares where the kind has them. The rows are made up, so that each case shows one thing; they measure no program.
 //! `BLESS=1 cargo test -p report` writes the pictures anew; look at them before they are committed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use report::{CHARTS, Columns, Picture, PlotOptions, draw, plot, read_rows};
+use report::{CHARTS, Columns, Mark, Picture, PlotOptions, draw, plot, read_rows};
 
-const PICTURES: [(&str, Columns); 2] = [("one-column.svg", Columns::One), ("two-columns.svg", Columns::Two)];
+/// The pictures of a case: their files, and what they are drawn for.
+fn pictures(kind: &str) -> Vec<(&'static str, PlotOptions)> {
+    let counts = |columns| PlotOptions { columns, shares: false };
+    let mut pictures = vec![("one-column.svg", counts(Columns::One)), ("two-columns.svg", counts(Columns::Two))];
+    if CHARTS.iter().any(|c| c.name() == kind && c.has_shares()) {
+        pictures.push(("shares.svg", PlotOptions { columns: Columns::One, shares: true }));
+    }
+    pictures
+}
 
 fn golden() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
@@ -37,8 +45,8 @@ fn cases() -> Vec<(&'static str, PathBuf)> {
 fn each_picture(mut judge: impl FnMut(&str, Picture)) {
     for (kind, case) in cases() {
         let rows = read_rows(&case.join("rows.csv")).unwrap();
-        for (file, columns) in PICTURES {
-            let picture = draw(&rows, Some(kind), &PlotOptions { columns }).unwrap();
+        for (file, options) in pictures(kind) {
+            let picture = draw(&rows, Some(kind), &options).unwrap();
             judge(&format!("{kind}/{}/{file}", name(&case)), picture);
         }
     }
@@ -70,9 +78,9 @@ fn charts_are_those_that_were_blessed() {
     let folder = tempfile::tempdir().unwrap();
     for (kind, case) in cases() {
         let rows = read_rows(&case.join("rows.csv")).unwrap();
-        for (file, columns) in PICTURES {
+        for (file, options) in pictures(kind) {
             let drawn = folder.path().join(file);
-            plot(&rows, Some(kind), &PlotOptions { columns }, &drawn).unwrap();
+            plot(&rows, Some(kind), &options, &drawn).unwrap();
             let drawn = fs::read_to_string(&drawn).unwrap();
             let path = case.join(file);
             if bless {
@@ -115,4 +123,32 @@ fn no_text_covers_another() {
             }
         }
     });
+}
+
+/// A bar's first part is as long, of the whole, as divergent instructions are of all; the second is stacked on it.
+#[test]
+fn divergent_parts_are_as_long_as_they_are_many() {
+    let rows = read_rows(&golden().join("divergent/all-heuristics/rows.csv")).unwrap();
+    for (file, options) in pictures("divergent") {
+        let picture = draw(&rows, Some("divergent"), &options).unwrap();
+        let mut judged = 0;
+        for row in &rows {
+            // Long names are broken into lines, and are not looked for.
+            let Some(label) = picture.texts().find(|t| t.text == row.heuristic) else { continue };
+            // Each part has a dark edge as large as itself below it: that of the second part is drawn first.
+            let beside = |b: &[f64; 4]| b[1] < label.y && label.y < b[3] && b[0] > label.x;
+            let edges = picture.marks.iter().filter_map(|mark| match mark {
+                Mark::Box(b, (0x22, 0x22, 0x22)) => Some(*b),
+                _ => None,
+            });
+            let [others, divergent] = edges.filter(beside).collect::<Vec<_>>()[..] else { panic!("two parts") };
+            let counts = row.counts().unwrap();
+            let expected = counts.divergent_instructions as f64 / counts.thread_instructions as f64;
+            let drawn = (divergent[2] - divergent[0]) / (others[2] - divergent[0]);
+            assert!((drawn - expected).abs() < 1e-9, "{file}, {}: {drawn} is not {expected}", row.heuristic);
+            assert!((others[0] - divergent[2]).abs() < 1e-9, "{file}, {}: the parts do not touch", row.heuristic);
+            judged += 1;
+        }
+        assert!(judged > 15, "{file}: {judged} bars were judged");
+    }
 }

@@ -12,7 +12,7 @@ fn a_png_has_300_pixels_to_an_inch_and_letters() {
         read_rows(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/width/one-program/rows.csv")).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("chart.png");
-    let options = PlotOptions { columns: Columns::Two };
+    let options = PlotOptions { columns: Columns::Two, ..PlotOptions::default() };
     plot(&rows, Some("width"), &options, &file).unwrap();
     let picture = draw(&rows, Some("width"), &options).unwrap();
     let mut reader = png::Decoder::new(BufReader::new(File::open(&file).unwrap())).read_info().unwrap();

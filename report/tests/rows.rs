@@ -144,9 +144,16 @@ fn what_cannot_be_plotted_names_what_can() {
     let pie = message(&rows, Some("pie"), "a.svg");
     assert_eq!(
         pie,
-        "there is no chart named \"pie\": choose one of efficiency, fetches, histogram, speedup, threads, width"
+        "there is no chart named \"pie\": choose one of efficiency, fetches, divergent, histogram, speedup, threads, width"
     );
     assert!(message(&[], None, "a.svg").contains("no rows to draw"));
+    let shares = PlotOptions { shares: true, ..PlotOptions::default() };
+    let refused = plot(&rows, Some("width"), &shares, &folder.path().join("a.svg")).unwrap_err();
+    assert!(refused.is_of_request());
+    assert_eq!(
+        refused.to_string(),
+        "cannot draw shares in a chart of kind width: leave out --shares, or choose a kind that has them (divergent)"
+    );
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
@@ -182,7 +189,8 @@ fn rows_out_of_the_ordinary_are_drawn_with_no_text_cut_off_or_covered() {
         let rows = parse(&format!("{HEADER}\n{table}")).unwrap();
         for chart in CHARTS {
             for columns in [Columns::One, Columns::Two] {
-                let picture = draw(&rows, Some(chart.name()), &PlotOptions { columns }).unwrap();
+                let picture =
+                    draw(&rows, Some(chart.name()), &PlotOptions { columns, ..PlotOptions::default() }).unwrap();
                 let texts: Vec<_> = picture.texts().collect();
                 for (i, text) in texts.iter().enumerate() {
                     let [left, top, right, bottom] = text.extent();

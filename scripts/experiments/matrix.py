@@ -156,12 +156,29 @@ def spread(table: dict, path: Path) -> Matrix:
             add_program(matrix, program, path.parent)
         except MatrixError as error:
             raise MatrixError(f"{where}: {error}") from error
+        for chart in divergent_charts(program):
+            matrix.charts[chart.name] = chart
     for chart in top["chart"]:
         chart = with_defaults(chart, CHART, f"chart {chart.get('name', '')!r}")
         check_name("chart", chart["name"])
+        if chart["name"] in matrix.charts:
+            raise MatrixError(f"the chart name {chart['name']!r} stands twice, or is that of a program's first chart: choose another")
         where = tuple((key, str(value)) for key, value in chart["where"].items())
         matrix.charts[chart["name"]] = Chart(chart["name"], chart["kind"], chart["text"], where, chart["columns"])
     return matrix
+
+
+def divergent_charts(program: dict):
+    """The first charts of each page: a program's divergent instructions, in its widest warps and its first grouping, for each lock policy."""
+    widths = program["warp_widths"]
+    widest = WIDTH_OF_ALL if WIDTH_OF_ALL in widths else max(widths)
+    for locks in program["locks"]:
+        name = f"divergent-{program['name']}" + (f"-{locks}" if len(program["locks"]) > 1 else "")
+        where = (("program", program["name"]), ("width", str(widest)), ("group", program["grouping"][0]), ("locks", locks))
+        told = "all threads in one warp" if widest == WIDTH_OF_ALL else f"warps of {widest}"
+        policy = f", locks {locks}" if len(program["locks"]) > 1 else ""
+        text = f"{program['name']}: thread instructions in divergent fetches, stacked under the others ({told}{policy})."
+        yield Chart(name, "divergent", text, where, 1)
 
 
 def with_defaults(table: dict, defaults: dict, what: str) -> dict:

@@ -1,6 +1,7 @@
 """Charts and pages of an experiment, made from its rows.
 
     page.py chart MATRIX FOLDER NAME    draws FOLDER/charts/NAME.svg
+    page.py readme MATRIX FOLDER        writes FOLDER/README.md
     page.py page MATRIX FOLDER          writes FOLDER/index.html and FOLDER/README.md
 """
 
@@ -167,6 +168,8 @@ def main() -> None:
         return draw(matrix.charts[sys.argv[4]], folder)
     rows = read_rows(folder / "summary.csv")
     (folder / "README.md").write_text(markdown(matrix, rows), encoding="utf-8")
+    if kind == "readme":
+        return None
     (folder / "index.html").write_text(web_page(matrix, rows, folder), encoding="utf-8")
 
 

@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use heuristics::Spec;
 use replay::{Outcome, Setting};
-use report::{Columns, PlotOptions};
+use report::PlotOptions;
 use serde_json::json;
 use trace_format::Trace;
 
@@ -42,9 +42,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 
-    /// Draw fetches before and after, with the speed-up above, into FILE (svg)
+    /// Draw a chart of both into FILE (svg, png)
     #[arg(long, value_name = "FILE")]
     chart: Option<PathBuf>,
+
+    /// The chart's kind: fetches with the speed-up above (speedup), divergent thread instructions (divergent), or another
+    #[arg(long, value_name = "KIND", requires = "chart", default_value = "speedup", value_parser = clap::builder::PossibleValuesParser::new(report::CHARTS.iter().map(|c| c.name())))]
+    kind: String,
 
     /// Keep the traces in this folder, as BEFORE.bin and AFTER.bin with the builds' file names
     #[arg(long, value_name = "FOLDER")]
@@ -194,7 +198,7 @@ fn draw(args: &Args, before: &Side, after: &Side, scratch: &Scratch) -> anyhow::
     std::fs::write(&file, rows(before, after, &file)?).map_err(write_error)?;
     let rows = report::read_rows(&file)?;
     std::fs::remove_file(&file).map_err(write_error)?;
-    Ok(report::plot(&rows, Some("speedup"), &PlotOptions { columns: Columns::One }, path)?)
+    Ok(report::plot(&rows, Some(&args.kind), &PlotOptions::default(), path)?)
 }
 
 fn show(args: &Args, before: &Side, after: &Side) -> anyhow::Result<()> {

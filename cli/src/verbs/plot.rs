@@ -27,6 +27,10 @@ pub(crate) struct Args {
     /// Columns that the paper's page has (1 or 2): the chart fits into one of them
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=2))]
     columns: u8,
+
+    /// Show shares of all thread instructions instead of counts (of kind divergent)
+    #[arg(long)]
+    shares: bool,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
@@ -35,7 +39,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         rows.extend(report::read_rows_where(path, &args.conditions)?);
     }
     let columns = Columns::from_count(args.columns).unwrap_or_default();
-    let options = PlotOptions { columns };
+    let options = PlotOptions { columns, shares: args.shares };
     report::plot(&rows, args.kind.as_deref(), &options, &args.output)?;
     Ok(ExitCode::SUCCESS)
 }

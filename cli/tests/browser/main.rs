@@ -75,8 +75,13 @@ fn grouped(number: &Value) -> String {
     threes.join(",")
 }
 
+/// As the page writes it: what is not nothing never shows as 0.0%, and what is not all never as 100.0%.
 fn percent(share: &Value) -> String {
-    format!("{:.1}%", share.as_f64().unwrap() * 100.0)
+    match share.as_f64().unwrap() {
+        share if share > 0.0 && share < 0.0005 => "<0.1%".to_owned(),
+        share if share < 1.0 && share > 0.9995 => ">99.9%".to_owned(),
+        share => format!("{:.1}%", share * 100.0),
+    }
 }
 
 /// Nothing went wrong, and nothing but the page itself was asked for.
@@ -112,6 +117,16 @@ fn the_page_of_fft_leads_from_the_verdict_to_a_branch_to_its_line() {
     for result in results.iter().filter(|r| r["status"] == "ok") {
         let row = text(&mut browser, &format!("#models tr[data-heuristic={}]", result["heuristic"]));
         assert!(row.contains(&grouped(&result["fetches"])), "{row}");
+        let row = text(&mut browser, &format!("#divergent tr[data-heuristic={}]", result["heuristic"]));
+        let share =
+            json!(result["divergent_instructions"].as_f64().unwrap() / result["thread_instructions"].as_f64().unwrap());
+        assert!(row.contains(&grouped(&result["divergent_instructions"])) && row.contains(&percent(&share)), "{row}");
+        // The divergent part of its bar is as long, of the whole, as the share.
+        let drawn = browser.evaluate(&format!(
+            "(() => {{ const s = document.querySelector({}); return (s.querySelector('i')?.getBoundingClientRect().width ?? 0) / s.clientWidth; }})()",
+            json!(format!("#divergent tr[data-heuristic={}] .stack", result["heuristic"]))
+        ));
+        assert!((drawn.as_f64().unwrap() - share.as_f64().unwrap()).abs() < 0.01, "{drawn} is not {share}: {row}");
     }
     browser.screenshot(&kept("verdict.png"));
 
@@ -179,6 +194,7 @@ fn a_comparison_shows_what_changed_by_line_and_either_program_in_full() {
     browser.screen(1280, 900, false);
     println!("ready after {:?}", browser.open(&page));
     browser.screenshot(&kept("comparison.png"));
+    divergent_bars_stand_side_by_side(&mut browser, &fft, &page);
     browser.evaluate("document.querySelector('#changes').scrollIntoView({ behavior: 'instant' })");
     browser.screenshot(&kept("comparison-lines.png"));
     let changes = browser.evaluate("[...document.querySelectorAll('#changes tr[data-line]')].map((r) => [r.dataset.line, Number(r.dataset.change)])");
@@ -204,6 +220,53 @@ fn a_comparison_shows_what_changed_by_line_and_either_program_in_full() {
         grouped(&json!(lost[0]))
     );
     assert_quiet(&browser, &page);
+}
+
+/// Before (10.bin) over after (8.bin), in counts and in shares, with the change in figures, at three widths, in light and dark.
+fn divergent_bars_stand_side_by_side(browser: &mut Chromium, fft: &Fft, page: &Path) {
+    let [before, after] = ["10.bin", "8.bin"].map(|trace| {
+        let replayed = fft.replayed(trace);
+        let results = replayed["results"].as_array().unwrap().iter();
+        let result = results.clone().find(|r| r["heuristic"] == "minsp-pc").unwrap();
+        ["divergent_instructions", "thread_instructions"].map(|name| result[name].as_f64().unwrap())
+    });
+    let row = |browser: &mut Chromium| {
+        let cells = "[...document.querySelectorAll('#compared-divergent tr[data-heuristic=minsp-pc] td.number')].map((c) => c.firstChild.textContent + (c.querySelector('span')?.childNodes[1]?.textContent ?? ''))";
+        browser.evaluate(cells)
+    };
+    let cells = row(browser);
+    let change = (after[0] - before[0]) / before[0] * 100.0;
+    let sign = if change < 0.0 { "−" } else { "+" };
+    assert_eq!(
+        [&cells[0], &cells[1]],
+        [&json!(grouped(&json!(before[0] as u64))), &json!(grouped(&json!(after[0] as u64)))]
+    );
+    assert!(cells[2].as_str().unwrap().ends_with(&format!("{sign}{:.1}%", change.abs())), "{cells}");
+    browser.click("#divergent-shares");
+    let cells = row(browser);
+    let shares = [before, after].map(|[divergent, all]| json!(divergent / all));
+    assert_eq!([&cells[0], &cells[1]], [&json!(percent(&shares[0])), &json!(percent(&shares[1]))]);
+    for width in [1440, 1024, 390] {
+        for dark in [false, true] {
+            browser.screen(width, 900, dark);
+            browser.open(page);
+            assert_eq!(
+                browser.evaluate("document.documentElement.scrollWidth"),
+                width,
+                "the page is as wide as its window"
+            );
+            let cut = "[...document.querySelectorAll('.stacks td')].filter((c) => c.scrollWidth > c.clientWidth + 1).map((c) => c.textContent)";
+            assert_eq!(browser.evaluate(cut), json!([]), "no label is cut off or covers another at {width}");
+            for section in ["compared-divergent", "divergent"] {
+                browser.evaluate(&format!(
+                    "document.querySelector('#{section}').scrollIntoView({{ behavior: 'instant' }})"
+                ));
+                browser.screenshot(&kept(&format!("{section}-{width}-{}.png", if dark { "dark" } else { "light" })));
+            }
+        }
+    }
+    browser.screen(1280, 900, false);
+    browser.open(page);
 }
 
 #[test]

@@ -127,6 +127,9 @@ fn rows_become_a_chart() {
         succeed("lockstep", &["plot", csv, "--kind", kind, "-o", svg.to_str().unwrap()]);
         assert!(fs::read_to_string(&svg).unwrap().contains("minsp-pc"), "{kind}");
     }
+    succeed("lockstep", &["plot", csv, "--kind", "divergent", "--shares", "-o", svg.to_str().unwrap()]);
+    assert!(fs::read_to_string(&svg).unwrap().contains("share of thread instructions"));
+    assert_eq!(run("lockstep", &["plot", csv, "--shares", "-o", svg.to_str().unwrap()]).status.code(), Some(2));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //!
 //! To add a kind: a file here, a line in [`CHARTS`], and a folder of goldens; the golden test fails until it has one.
 
+mod divergent;
 mod efficiency;
 mod fetches;
 mod histogram;
@@ -20,14 +21,20 @@ pub trait Chart: Sync {
     /// What it shows, in one sentence.
     fn about(&self) -> &'static str;
 
+    /// Whether it can show shares instead of counts ([`PlotOptions::shares`]).
+    fn has_shares(&self) -> bool {
+        false
+    }
+
     /// Draws the rows (one at least) in their order.
     fn draw(&self, rows: &[Row], options: &PlotOptions) -> Picture;
 }
 
 /// Every kind of chart; the first is the one drawn when none is named.
-pub static CHARTS: [&dyn Chart; 6] = [
+pub static CHARTS: [&dyn Chart; 7] = [
     &efficiency::Efficiency,
     &fetches::Fetches,
+    &divergent::Divergent,
     &histogram::Histogram,
     &speedup::Speedup,
     &threads::Threads,

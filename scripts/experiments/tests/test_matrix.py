@@ -47,6 +47,16 @@ class Spreading(unittest.TestCase):
         self.assertEqual(replay.options[-2:], ("--warp-size", "8"))
         self.assertNotIn("--warp-size", matrix.replays["xz-plain-default-p1-r1-wthreads-consecutive-drop"].options)
 
+    def test_divergent_instructions_of_each_program_are_the_first_charts(self):
+        chart = '[[chart]]\nname = "fft"\nkind = "efficiency"\n'
+        charts = read(GOOD + chart).charts
+        self.assertEqual(list(charts), [f"divergent-{p}-{l}" for p in ("fft", "xz") for l in ("serialize", "drop")] + ["fft"])
+        first = charts["divergent-fft-serialize"]
+        self.assertEqual(first.kind, "divergent")
+        self.assertEqual(dict(first.where), {"program": "fft", "width": "threads", "group": "consecutive", "locks": "serialize"})
+        with self.assertRaisesRegex(matrices.MatrixError, "divergent-xz-drop.*choose another"):
+            read(GOOD + chart.replace("fft", "divergent-xz-drop"))
+
     def test_every_matrix_that_ships_is_right(self):
         files = sorted((Path(matrices.__file__).parent / "matrices").glob("*.toml"))
         self.assertTrue(files)

@@ -1,0 +1,59 @@
+// Divergent thread instructions under every model, stacked under the others: of one program, or of two, before over after.
+
+/** The share of a result's thread instructions that are in divergent fetches, 0 to 1. */
+const divergentShare = (r) => (r.thread_instructions > 0 ? r.divergent_instructions / r.thread_instructions : 0);
+
+/** A bar of two parts, divergent instructions first; it is `length` (0 to 1) of its cell long. */
+function stack(result, colour, length) {
+  const words = `${grouped(result.divergent_instructions)} of ${grouped(result.thread_instructions)} thread instructions (${percent(divergentShare(result))}) in divergent fetches`;
+  return el("div", { class: "stack", style: `width:${length * 100}%`, title: words, "aria-hidden": "true" },
+    el("i", { style: `width:${divergentShare(result) * 100}%;background:${colour}` }));
+}
+
+const divergentKey = (before) => el("ul", { class: "legend" },
+  el("li", {}, swatch("var(--stack-before)"), before ? "in divergent fetches: upper bars before, lower bars, coloured, after" : "coloured: in divergent fetches (fewer active lanes than live)"),
+  el("li", {}, swatch("var(--stack-rest)"), "in all other fetches"));
+
+function divergentInstructions(program) {
+  const chosen = program.replayed.results[program.chosen];
+  const rows = program.replayed.results.map((r) => {
+    const attributes = { class: r === chosen ? "chosen" : null, "data-heuristic": r.heuristic };
+    const name = td(swatch(modelColour(r.heuristic)), r.heuristic);
+    if (r.status !== "ok") return el("tr", attributes, name, el("td", { colspan: 3, class: "faint" }, r.status));
+    return el("tr", attributes, name, el("td", { class: "bar" }, stack(r, modelColour(r.heuristic), 1)),
+      number(grouped(r.divergent_instructions)), number(percent(divergentShare(r))));
+  });
+  return section("divergent", "Divergent instructions", `Thread instructions that lanes ran in fetches with fewer active lanes than live ones, of ${grouped(chosen.thread_instructions)} in all.`,
+    divergentKey(false), table(null, [["model"], ["thread instructions"], ["divergent", true], ["share", true]], rows, { class: "stacks" }));
+}
+
+/** The change of a share in percentage points, as text and class. */
+function pointsOf(before, after) {
+  const points = (after - before) * 100;
+  if (points === 0) return el("span", { class: "faint" }, "same");
+  const size = Math.abs(points) < 0.05 ? "<0.1" : Math.abs(points).toFixed(1);
+  return el("span", { class: points < 0 ? "better" : "worse" }, `${points < 0 ? "▲ −" : "▼ +"}${size} pts`, el("span", { class: "sr" }, points < 0 ? " better" : " worse"));
+}
+
+function divergentCompared([before, after]) {
+  const both = before.replayed.results.map((b) => [b, after.replayed.results.find((a) => a.heuristic === b.heuristic)]).filter(([, a]) => a);
+  const counted = both.flat().filter((r) => r.status === "ok");
+  const most = Math.max(1, ...counted.map((r) => r.thread_instructions));
+  const bar = (r, colour, shares) => (r.status === "ok" ? stack(r, colour, shares ? 1 : r.thread_instructions / most) : el("p", { class: "note" }, r.status));
+  const figure = (r, shares) => (r.status !== "ok" ? "–" : shares ? percent(divergentShare(r)) : grouped(r.divergent_instructions));
+  const row = ([b, a], shares) => el("tr", { "data-heuristic": b.heuristic }, td(swatch(modelColour(b.heuristic)), b.heuristic),
+    el("td", { class: "bar" }, bar(b, "var(--stack-before)", shares), bar(a, modelColour(a.heuristic), shares)),
+    number(figure(b, shares)), number(figure(a, shares)),
+    number(b.status !== "ok" || a.status !== "ok" ? "–" : shares ? pointsOf(divergentShare(b), divergentShare(a)) : change(b.divergent_instructions, a.divergent_instructions)));
+  const drawn = el("div", {});
+  const buttons = ["Counts", "Shares"].map((name) => el("button", { type: "button", id: `divergent-${name.toLowerCase()}`, onclick: () => show(name) }, name));
+  const show = (name) => {
+    const shares = name === "Shares";
+    buttons.forEach((b) => b.setAttribute("aria-pressed", b.textContent === name));
+    drawn.replaceChildren(table(null, [["model"], [shares ? "share of thread instructions" : "thread instructions"], ["before", true], ["after", true], ["change", true]],
+      both.map((pair) => row(pair, shares)), { class: "stacks" }));
+  };
+  show("Counts");
+  return section("compared-divergent", "Divergent instructions, before and after", "Thread instructions that lanes ran in fetches with fewer active lanes than live ones.",
+    divergentKey(true), el("div", { class: "bar-of-buttons" }, buttons), drawn);
+}
