@@ -109,6 +109,8 @@ struct Company {
     lanes: LaneSet,
     /// Different for each time that the company came together.
     id: u64,
+    /// How often lanes had come to their end when the company ran last.
+    ends: u64,
 }
 
 /// A divergence that is not over.
@@ -131,6 +133,8 @@ pub struct DivergenceMeter {
     ran: Vec<u64>,
     open: Vec<Open>,
     live: LaneSet,
+    /// How often the live lanes have changed.
+    ends: u64,
     companies: u64,
     pcs: Vec<Pc>,
 }
@@ -144,6 +148,7 @@ impl Default for DivergenceMeter {
             ran: vec![0; MAX_LANES],
             open: Vec::new(),
             live: LaneSet::EMPTY,
+            ends: 0,
             companies: 0,
             pcs: Vec::new(),
         }
@@ -217,17 +222,20 @@ impl Metric for DivergenceMeter {
         if step.lanes.len() == 1 && step.live.len() > 1 {
             self.found.lone_fetches += fetches;
         }
-        let keeps = |company: &Option<Company>| company.is_some_and(|c| c.lanes == step.lanes);
-        let all_keep = step.lanes.iter().all(|l| keeps(&self.company[l.index()]));
-        if !all_keep || step.live != self.live {
+        if step.live != self.live {
             self.live = step.live;
+            self.ends += 1;
+        }
+        // A company that stays as it was, while no lane has come to its end since it ran last, begins and ends nothing. Whether one has is asked of each company:
+        // the first to run after a lane's end need not be the one that the end leaves complete.
+        let ends = self.ends;
+        let keeps = |company: &Option<Company>| company.is_some_and(|c| c.lanes == step.lanes && c.ends == ends);
+        if !step.lanes.iter().all(|l| keeps(&self.company[l.index()])) {
             self.close(step.lanes);
             self.part(step.lanes);
-        }
-        if !all_keep {
             self.companies += 1;
             for lane in step.lanes {
-                self.company[lane.index()] = Some(Company { lanes: step.lanes, id: self.companies });
+                self.company[lane.index()] = Some(Company { lanes: step.lanes, id: self.companies, ends });
             }
         }
         self.found.fetches += fetches;

@@ -2,6 +2,7 @@
 //! which the engine runs (by runs of segments or by steps) nor the number of workers changes a result.
 
 mod blocks;
+mod divergence;
 mod programs;
 mod ten_thousand;
 
