@@ -18,6 +18,11 @@ pub trait LaneSource: Sync {
 
     /// A lock's name for messages.
     fn lock_name(&self, lock: LockId) -> String;
+
+    /// The lane's generation: lanes share warps with lanes of their own generation only, and run after those of smaller ones. Default: 0.
+    fn generation(&self, _lane: usize) -> u32 {
+        0
+    }
 }
 
 impl LaneSource for View {
@@ -35,6 +40,10 @@ impl LaneSource for View {
 
     fn lock_name(&self, lock: LockId) -> String {
         View::lock_name(self, lock)
+    }
+
+    fn generation(&self, lane: usize) -> u32 {
+        View::lanes(self)[lane].generation
     }
 }
 

@@ -16,7 +16,7 @@ use crate::metrics::{
 };
 use crate::outcome::{Profile, rank};
 use crate::survey::Survey;
-use crate::warps::{Grouping, Unit, blocks, single_warps, warp_size, warps};
+use crate::warps::{Grouping, Unit, blocks, generations, single_warps, warp_size, warps};
 use crate::{Error, LaneSource, Outcome, Result};
 
 /// What is asked of a replay beside its heuristics.
@@ -130,12 +130,13 @@ impl<'a> Prepared<'a> {
             survey.check_kept()?;
         }
         let source = survey.source();
-        let size = warp_size(source.lanes(), options.warp_size)?;
-        let warps = warps(survey, size, options.grouping);
+        let generations = generations(survey);
+        let size = warp_size(&generations, options.warp_size)?;
+        let warps = warps(survey, &generations, size, options.grouping);
         let kinds = [
             Units::new(survey, single_warps(&warps, size))?,
             match specs.iter().any(Spec::runs_blocks) {
-                true => Units::new(survey, blocks(&warps, size, options.warps_per_block)?)?,
+                true => Units::new(survey, blocks(survey, &warps, size, options.warps_per_block)?)?,
                 false => Units::new(survey, Vec::new())?,
             },
         ];

@@ -107,7 +107,34 @@ pub struct Batch {
     pub addresses: Vec<u64>,
 }
 
+/// How much a batch holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct BatchLengths {
+    codes: usize,
+    controls: usize,
+    sps: usize,
+    addresses: usize,
+}
+
 impl Batch {
+    /// How much it holds now.
+    pub(crate) fn lengths(&self) -> BatchLengths {
+        BatchLengths {
+            codes: self.codes.len(),
+            controls: self.controls.len(),
+            sps: self.sps.len(),
+            addresses: self.addresses.len(),
+        }
+    }
+
+    /// Takes out again what came after it held so much.
+    pub(crate) fn truncate(&mut self, to: &BatchLengths) {
+        self.codes.truncate(to.codes);
+        self.controls.truncate(to.controls);
+        self.sps.truncate(to.sps);
+        self.addresses.truncate(to.addresses);
+    }
+
     /// Empties it, keeping its memory.
     pub fn clear(&mut self) {
         self.codes.clear();
@@ -163,8 +190,10 @@ pub trait LaneStream: Send {
 pub struct LaneOrigin {
     /// The thread whose instructions it runs.
     pub thread: ThreadId,
-    /// When its thread came to the region first.
+    /// When its thread came to the region first, as this lane.
     pub first: Seq,
+    /// Its generation: it runs after all lanes of smaller ones, in warps of its own generation only.
+    pub generation: u32,
 }
 
 #[cfg(test)]

@@ -52,17 +52,17 @@ impl FromStr for Grouping {
     }
 }
 
-/// The warp size that was asked for, or else one warp of all lanes, as far as a warp can hold them.
+/// The warp size that was asked for, or else one warp of all lanes of the largest generation, as far as a warp can hold them.
 ///
 /// # Errors
 /// When a warp cannot have that size.
-pub(crate) fn warp_size(lanes: usize, asked: Option<usize>) -> Result<usize> {
+pub(crate) fn warp_size(generations: &[Vec<usize>], asked: Option<usize>) -> Result<usize> {
     match asked {
         Some(size) if !(1..=MAX_LANES).contains(&size) => {
             Err(Error::Request(format!("a warp of {size} lanes is not possible: it may have 1 to {MAX_LANES}")))
         }
         Some(size) => Ok(size),
-        None => Ok(lanes.clamp(1, MAX_LANES)),
+        None => Ok(generations.iter().map(Vec::len).max().unwrap_or(1).clamp(1, MAX_LANES)),
     }
 }
 
@@ -103,33 +103,48 @@ pub(crate) fn single_warps(warps: &[Vec<usize>], size: usize) -> Vec<Unit> {
     warps.iter().map(|w| Unit::of(std::slice::from_ref(w), size)).collect()
 }
 
-/// Blocks of so many warps as were asked for, or else as many as lanes can be replayed at once.
+/// Blocks of so many warps of one generation as were asked for, or else as many as lanes can be replayed at once.
 ///
 /// # Errors
 /// When a block cannot have so many warps.
-pub(crate) fn blocks(warps: &[Vec<usize>], size: usize, asked: Option<usize>) -> Result<Vec<Unit>> {
+pub(crate) fn blocks(survey: &Survey, warps: &[Vec<usize>], size: usize, asked: Option<usize>) -> Result<Vec<Unit>> {
     let most = MAX_LANES / size;
     match asked {
         Some(asked) if !(1..=most).contains(&asked) => Err(Error::Request(format!(
             "a block of {asked} warps of {size} lanes is not possible: a block may have {MAX_LANES} lanes, so 1 to {most} such warps"
         ))),
-        _ => Ok(warps.chunks(asked.unwrap_or(most)).map(|w| Unit::of(w, size)).collect()),
+        _ => {
+            let generation = |warp: &Vec<usize>| warp.first().map(|lane| survey.source().generation(*lane));
+            let of_one = warps.chunk_by(|a, b| generation(a) == generation(b));
+            Ok(of_one.flat_map(|w| w.chunks(asked.unwrap_or(most))).map(|w| Unit::of(w, size)).collect())
+        }
     }
 }
 
-/// The lanes of each warp.
-pub(crate) fn warps(survey: &Survey, size: usize, grouping: Grouping) -> Vec<Vec<usize>> {
-    let lanes = survey.lanes.len();
-    let count = lanes.div_ceil(size);
-    match grouping {
-        Grouping::Consecutive => (0..count).map(|w| (w * size..lanes.min((w + 1) * size)).collect()).collect(),
-        Grouping::RoundRobin => (0..count).map(|w| (w..lanes).step_by(count).collect()).collect(),
-        Grouping::Similarity => by_similarity(survey, size),
-    }
+/// The lanes by generation.
+pub(crate) fn generations(survey: &Survey) -> Vec<Vec<usize>> {
+    let source = survey.source();
+    let mut lanes: Vec<usize> = (0..survey.lanes.len()).collect();
+    lanes.sort_by_key(|lane| source.generation(*lane));
+    lanes.chunk_by(|a, b| source.generation(*a) == source.generation(*b)).map(<[usize]>::to_vec).collect()
 }
 
-fn by_similarity(survey: &Survey, size: usize) -> Vec<Vec<usize>> {
-    let mut left: Vec<usize> = (0..survey.lanes.len()).collect();
+/// The lanes of each warp; those of a generation follow one another.
+pub(crate) fn warps(survey: &Survey, generations: &[Vec<usize>], size: usize, grouping: Grouping) -> Vec<Vec<usize>> {
+    let of_one = |lanes: &Vec<usize>| -> Vec<Vec<usize>> {
+        let count = lanes.len().div_ceil(size);
+        match grouping {
+            Grouping::Consecutive => lanes.chunks(size).map(<[usize]>::to_vec).collect(),
+            Grouping::RoundRobin => {
+                (0..count).map(|w| lanes.iter().skip(w).step_by(count).copied().collect()).collect()
+            }
+            Grouping::Similarity => by_similarity(survey, lanes.clone(), size),
+        }
+    };
+    generations.iter().flat_map(of_one).collect()
+}
+
+fn by_similarity(survey: &Survey, mut left: Vec<usize>, size: usize) -> Vec<Vec<usize>> {
     let mut warps = Vec::new();
     while let Some(first) = left.first().copied() {
         let distance = |lane: &usize| {

@@ -1,7 +1,7 @@
 //! The checker: judges a replay from outside, knowing neither engine nor model.
 //!
-//! It reads every lane's stream itself and demands of each step: the mask is not empty, its lanes are live, no two of them have one home, and each
-//! instruction is the next one of every active lane. At the end every lane must have come to its end, and the counts must be those of the
+//! It reads every lane's stream itself and demands of each step: the mask is not empty, its lanes are live, no two of them have one home,
+//! all are of one generation, and each instruction is the next one of every active lane. At the end every lane must have come to its end, and the counts must be those of the
 //! steps. What it finds wrong is a bug of this program, and its messages say which rule was broken.
 //!
 //! Its cost is that of the replay: streams that the survey has kept are judged once, by reading the trace again, and then read from memory; a
@@ -21,6 +21,8 @@ pub struct Checker<'a> {
     lanes: Vec<Pcs<'a>>,
     /// By lane: its place in its warp.
     homes: Vec<usize>,
+    /// Whether all lanes are of one generation.
+    of_one_generation: bool,
     fetches: u64,
     thread_instructions: u64,
     /// The run of segments that is judged.
@@ -103,7 +105,10 @@ impl<'a> Checker<'a> {
             |lane: &usize| Pcs { segments, stream: survey.stream(*lane), batch: Batch::default(), at: 0, within: 0 };
         let lanes = warps.iter().flat_map(|warp| warp.iter()).map(pcs).collect();
         let homes = warps.iter().flat_map(|warp| 0..warp.len()).collect();
-        Checker { lanes, homes, fetches: 0, thread_instructions: 0, run: Vec::new() }
+        let mut generations = warps.iter().flat_map(|warp| warp.iter()).map(|lane| survey.source().generation(*lane));
+        let first = generations.next();
+        let of_one_generation = generations.all(|generation| Some(generation) == first);
+        Checker { lanes, homes, of_one_generation, fetches: 0, thread_instructions: 0, run: Vec::new() }
     }
 
     /// The last judgement, after the replay has ended.
@@ -145,6 +150,9 @@ impl Metric for Checker<'_> {
     fn step(&mut self, step: &Step) -> Result<()> {
         if step.lanes.is_empty() {
             return Err(broken("a fetch has no active lane".to_owned()));
+        }
+        if !self.of_one_generation {
+            return Err(broken("lanes are replayed together one of which was joined before another began".to_owned()));
         }
         if !step.lanes.is_subset(&step.live) {
             return Err(broken(format!("of the active lanes {{{}}} only {{{}}} are live", step.lanes, step.live)));

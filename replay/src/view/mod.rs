@@ -10,6 +10,7 @@
 mod blocks;
 mod code_filter;
 mod frames;
+mod generations;
 mod lane_state;
 mod locks;
 mod meetings;
@@ -22,13 +23,16 @@ mod summary;
 mod survey;
 mod sync_stack;
 
+use std::ops::Range;
+
 use heuristics::SegmentTable;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
-use trace_format::{Pc, Trace};
+use trace_format::{Pc, Seq, Trace};
 
 use self::blocks::BlockFacts;
 use self::code_filter::Classifier;
+use self::generations::{Part, Stay};
 use self::locks::LockTable;
 use self::meetings::Meetings;
 use self::plan::Plan;
@@ -45,6 +49,8 @@ pub struct View {
     trace: Trace,
     plan: Plan,
     lanes: Vec<LaneOrigin>,
+    /// By lane: the extents of its thread that are its own.
+    extents: Vec<Range<u64>>,
     summary: Summary,
 }
 
@@ -75,12 +81,17 @@ impl View {
             has_memory: trace.meta().memory,
         };
         let counted = count(trace, &plan)?;
-        let (lanes, mut summary) = take_lanes(trace, &choice, &counted, verbatim);
+        let (stays, unsure_joins) = stays(&threads, &counted);
+        let mut summary = summarize(trace, &choice, &counted, verbatim);
+        let (lanes, extents) = take_lanes(trace, stays, verbatim);
+        summary.lanes = lanes.len();
+        summary.generations = lanes.last().map_or(0, |lane| lane.generation as usize + 1);
+        summary.unsure_joins = unsure_joins;
         summary.beginnings = beginnings(trace, &plan, &counted);
         if lanes.is_empty() {
             return Err(nothing_left(options, &summary));
         }
-        Ok(View { trace: trace.clone(), plan, lanes, summary })
+        Ok(View { trace: trace.clone(), plan, lanes, extents, summary })
     }
 
     /// The segments that the streams are made of.
@@ -89,7 +100,7 @@ impl View {
         &self.plan.table
     }
 
-    /// The lanes, in thread order.
+    /// The lanes: by generation, those of one in thread order.
     #[must_use]
     pub fn lanes(&self) -> &[LaneOrigin] {
         &self.lanes
@@ -101,7 +112,7 @@ impl View {
     /// When there is no lane of this number.
     #[must_use]
     pub fn stream(&self, lane: usize) -> Box<dyn LaneStream + '_> {
-        Box::new(ThreadReader::new(&self.trace, &self.plan, self.lanes[lane].thread))
+        Box::new(ThreadReader::new(&self.trace, &self.plan, self.lanes[lane].thread, self.extents[lane].clone()))
     }
 
     /// What was taken of the trace, and what was not.
@@ -150,7 +161,7 @@ fn lock_table(threads: &[ThreadSurvey]) -> LockTable {
 
 /// What becomes of each thread.
 fn count(trace: &Trace, plan: &Plan) -> Result<Vec<Counted>> {
-    trace.threads().par_iter().map(|t| ThreadReader::new(trace, plan, t.id).count()).collect()
+    trace.threads().par_iter().map(|t| ThreadReader::new(trace, plan, t.id, 0..u64::MAX).count()).collect()
 }
 
 /// At how many places the lanes of a recorded part begin. All lanes of a whole recording begin where their region does, or differ since their threads do.
@@ -162,9 +173,28 @@ fn beginnings(trace: &Trace, plan: &Plan, counted: &[Counted]) -> usize {
     first.collect::<FxHashSet<Pc>>().len()
 }
 
-/// The threads that something is kept of are the lanes.
-fn take_lanes(trace: &Trace, choice: &Choice, counted: &[Counted], verbatim: bool) -> (Vec<LaneOrigin>, Summary) {
-    let mut lanes = Vec::new();
+/// The stays of threads in the region that are lanes, and of how many joins it is not known whom they joined.
+fn stays(threads: &[ThreadSurvey], counted: &[Counted]) -> (Vec<Stay>, usize) {
+    let parts: Vec<Vec<Part>> = counted.iter().map(|c| c.parts.clone()).collect();
+    let kept: Vec<u64> = counted.iter().map(|c| c.counts.kept).collect();
+    generations::generations(threads, &parts, &kept)
+}
+
+/// The lanes, and by lane the extents of its thread. Of a trace read from text each thread is a lane, whatever is in it.
+fn take_lanes(trace: &Trace, stays: Vec<Stay>, verbatim: bool) -> (Vec<LaneOrigin>, Vec<Range<u64>>) {
+    if verbatim {
+        let lane = |thread| LaneOrigin { thread, first: Seq::default(), generation: 0 };
+        return trace.threads().iter().map(|thread| (lane(thread.id), 0..u64::MAX)).unzip();
+    }
+    let lane = |stay: Stay| {
+        let thread = trace.threads()[stay.thread].id;
+        (LaneOrigin { thread, first: stay.begin, generation: stay.generation }, stay.extents)
+    };
+    stays.into_iter().map(lane).unzip()
+}
+
+/// What is kept of the trace, and what is not.
+fn summarize(trace: &Trace, choice: &Choice, counted: &[Counted], verbatim: bool) -> Summary {
     let mut summary = Summary { threads: trace.threads().len(), region: choice.words.clone(), ..Summary::default() };
     for (i, (thread, Counted { counts, first, .. })) in trace.threads().iter().zip(counted).enumerate() {
         summary.instructions += thread.instructions;
@@ -175,7 +205,6 @@ fn take_lanes(trace: &Trace, choice: &Choice, counted: &[Counted], verbatim: boo
         summary.critical += counts.critical;
         summary.spin += counts.spin;
         if counts.kept > 0 || verbatim {
-            lanes.push(LaneOrigin { thread: thread.id, first: first.unwrap_or_default() });
             continue;
         }
         let reason = match (choice.others.get(&i), first) {
@@ -188,8 +217,7 @@ fn take_lanes(trace: &Trace, choice: &Choice, counted: &[Counted], verbatim: boo
             None => summary.left_out.push(LeftOut { threads: vec![thread.id], reason }),
         }
     }
-    summary.lanes = lanes.len();
-    (lanes, summary)
+    summary
 }
 
 fn nothing_recorded(trace: &Trace) -> Error {

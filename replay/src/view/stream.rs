@@ -1,8 +1,11 @@
 //! A lane's stream, made from its thread's stream as it is read.
 
+use std::ops::Range;
+
 use heuristics::SegmentId;
 use trace_format::{Item, Seq, ThreadId, ThreadStream, Trace};
 
+use super::generations::Part;
 use super::lane_state::{Counts, LaneState};
 use super::plan::Plan;
 use crate::{Batch, LaneStream, Result};
@@ -19,6 +22,8 @@ pub(super) struct Counted {
     pub first: Option<Seq>,
     /// The first segment that is kept of it.
     pub begins_with: Option<SegmentId>,
+    /// Its stays in the region, by the joins between them.
+    pub parts: Vec<Part>,
 }
 
 /// Reads a thread as a lane.
@@ -29,8 +34,9 @@ pub(super) struct ThreadReader<'a> {
 }
 
 impl<'a> ThreadReader<'a> {
-    pub fn new(trace: &Trace, plan: &'a Plan, thread: ThreadId) -> ThreadReader<'a> {
-        ThreadReader { source: trace.stream(thread), state: LaneState::new(plan, thread.index()), ended: false }
+    /// Of the thread's extents of the region, those of these numbers are the lane's.
+    pub fn new(trace: &Trace, plan: &'a Plan, thread: ThreadId, own: Range<u64>) -> ThreadReader<'a> {
+        ThreadReader { source: trace.stream(thread), state: LaneState::new(plan, thread.index(), own), ended: false }
     }
 
     /// Reads to the end, to see what becomes of the thread.
@@ -38,7 +44,12 @@ impl<'a> ThreadReader<'a> {
         let mut batch = Batch::default();
         while self.next_batch(&mut batch)? {}
         let state = self.state;
-        Ok(Counted { counts: state.counts(), first: state.first(), begins_with: state.begins_with() })
+        Ok(Counted {
+            counts: state.counts(),
+            first: state.first(),
+            begins_with: state.begins_with(),
+            parts: state.parts().to_vec(),
+        })
     }
 }
 
@@ -56,6 +67,9 @@ impl LaneStream for ThreadReader<'_> {
                     self.state.end(batch);
                     self.ended = true;
                 }
+            }
+            if self.state.is_over(batch) {
+                self.ended = true;
             }
             if batch.codes.len() >= BATCH_CODES && self.state.may_cut(batch) {
                 break;

@@ -19,6 +19,10 @@ pub struct LeftOut {
 pub struct Summary {
     /// How many lanes there are.
     pub lanes: usize,
+    /// How many generations the lanes are of.
+    pub generations: usize,
+    /// Joins of threads of which it is not known whom they joined.
+    pub unsure_joins: usize,
     /// How many threads the trace has.
     pub threads: usize,
     /// What the region is, for people.
@@ -60,8 +64,11 @@ impl Summary {
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Summary { lanes, threads, region, instructions, kept, .. } = self;
+        let Summary { lanes, generations, threads, region, instructions, kept, .. } = self;
         write!(f, "{} of {}, {region}", plural(*lanes, "lane"), plural(*threads, "thread"))?;
+        if *generations > 1 {
+            write!(f, ", in {generations} generations, one after another, as the program joins its threads")?;
+        }
         write!(f, "; {kept} of {instructions} thread instructions kept")?;
         for (i, (reason, n)) in self.dropped().into_iter().enumerate() {
             f.write_str(if i == 0 { "; dropped: " } else { ", " })?;
@@ -71,6 +78,10 @@ impl fmt::Display for Summary {
             f.write_str(if i == 0 { "; left out: " } else { ", " })?;
             let s = if left.threads.len() == 1 { "" } else { "s" };
             write!(f, "thread{s} {} ({})", ranges(&left.threads), left.reason)?;
+        }
+        if self.unsure_joins > 0 {
+            let (joins, them) = (plural(self.unsure_joins, "join"), if self.unsure_joins == 1 { "it" } else { "them" });
+            write!(f, "; whom {joins} joined is not sure: no order is taken from {them}")?;
         }
         if self.beginnings > 1 {
             write!(f, "; lanes begin at {} places, where the recording found them", self.beginnings)?;

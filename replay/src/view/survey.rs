@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
-use trace_format::{Event, Item, Pc, Seq, SyncFunction, ThreadId, Trace};
+use trace_format::{Event, Item, Pc, Seq, SyncFunction, ThreadExit, ThreadId, Trace};
 
 use super::locks::{self, Action, LockKind};
 use super::meetings::{BarrierInit, BarrierWait};
@@ -33,6 +33,24 @@ pub(super) struct Fork {
     pub leave: Option<Seq>,
 }
 
+/// How a thread started.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Start {
+    /// The thread that started it; none for a process' first.
+    pub parent: Option<usize>,
+    pub sp: u64,
+    pub seq: Seq,
+}
+
+/// A join that came back with success.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Join {
+    /// The handle of whom it joined.
+    pub handle: u64,
+    pub enter: Seq,
+    pub leave: Seq,
+}
+
 /// What the events of one thread say.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ThreadSurvey {
@@ -43,6 +61,10 @@ pub(super) struct ThreadSurvey {
     pub waits: Vec<BarrierWait>,
     pub inits: Vec<BarrierInit>,
     pub locks: FxHashMap<u64, LockKind>,
+    pub start: Option<Start>,
+    /// When it ended; none where it was running when the recording stopped.
+    pub end: Option<Seq>,
+    pub joins: Vec<Join>,
 }
 
 /// Whether the function is a barrier at which threads meet.
@@ -85,13 +107,19 @@ struct Surveyor {
     forks: Vec<usize>,
     /// The barrier wait that is open: there is one at most, since nothing counts inside it.
     wait: Option<usize>,
+    /// When the join was entered that is open.
+    join: Seq,
 }
 
 impl Surveyor {
     fn event(&mut self, event: Event) {
         match event {
             Event::Enter { function, object, argument, seq } => self.enter(function, object, argument, seq),
-            Event::Leave { function, seq, .. } => self.leave(function, seq),
+            Event::Leave { function, result, seq } => self.leave(function, result, seq),
+            Event::ThreadStart { parent, sp, seq, .. } => {
+                self.found.start = Some(Start { parent: parent.map(ThreadId::index), sp, seq });
+            }
+            Event::ThreadEnd { exit, seq } if exit != ThreadExit::StillRunning => self.found.end = Some(seq),
             Event::Exec => {
                 self.stack.clear();
                 self.close_bodies(0);
@@ -116,6 +144,7 @@ impl Surveyor {
                 self.forks.push(self.found.forks.len());
                 self.found.forks.push(Fork { object, enter: seq, leave: None });
             }
+            SyncFunction::ThreadJoin => self.join = seq,
             SyncFunction::BarrierInit => self.found.inits.push(BarrierInit { object, count: argument, seq }),
             SyncFunction::BarrierWait | SyncFunction::TeamBarrier => {
                 self.wait = Some(self.found.waits.len());
@@ -130,7 +159,7 @@ impl Surveyor {
         }
     }
 
-    fn leave(&mut self, function: SyncFunction, seq: Seq) {
+    fn leave(&mut self, function: SyncFunction, result: u64, seq: Seq) {
         let Some(left) = self.stack.leave(function) else { return };
         if !left.counts {
             return;
@@ -146,6 +175,10 @@ impl Surveyor {
                 if let Some(fork) = self.forks.pop() {
                     self.found.forks[fork].leave = Some(seq);
                 }
+            }
+            // The functions return an `int`, 0 for success.
+            SyncFunction::ThreadJoin if result as u32 == 0 => {
+                self.found.joins.push(Join { handle: left.object, enter: self.join, leave: seq });
             }
             function if is_barrier(function) => {
                 if let Some(wait) = self.wait.take() {

@@ -3,6 +3,7 @@
 mod barriers;
 mod code;
 mod gaps;
+mod generations;
 mod locking;
 mod markers;
 mod recording;

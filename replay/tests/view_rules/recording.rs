@@ -103,7 +103,7 @@ impl Recording {
         self
     }
 
-    fn next_seq(&mut self) -> Seq {
+    pub fn next_seq(&mut self) -> Seq {
         self.seq += 1;
         Seq(self.seq)
     }

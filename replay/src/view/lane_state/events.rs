@@ -4,14 +4,36 @@ use heuristics::SegmentId;
 use trace_format::{Event, SyncFunction};
 
 use super::super::Locks;
+use super::super::generations::Part;
 use super::super::locks::{self, Action, HeldLock};
 use super::super::survey::is_barrier;
 use super::{Extent, LaneState, Pending, push_control};
 use crate::{Batch, Control, Entry};
 
 impl LaneState<'_> {
+    /// The next extent is about to begin: the lane's first, or the first that is not the lane's, cuts the stream.
+    fn count_extent(&mut self, batch: &mut Batch) {
+        let number = self.extents;
+        self.extents += 1;
+        if self.parts.is_empty() || std::mem::take(&mut self.has_joined) {
+            self.parts.push(Part { extent: number, begin: self.now, kept_before: self.counts.kept });
+        }
+        if number == self.own.start && number > 0 {
+            batch.clear();
+            self.expected_sp = self.base;
+            self.expected_level = 1;
+        } else if number == self.own.end {
+            self.over = Some(batch.lengths());
+        }
+    }
+
     /// The thread comes to an extent of the region.
     pub(super) fn begin(&mut self, extent: Extent, batch: &mut Batch) {
+        self.count_extent(batch);
+        self.begin_counted(extent, batch);
+    }
+
+    fn begin_counted(&mut self, extent: Extent, batch: &mut Batch) {
         self.extent = Some(extent);
         self.first.get_or_insert(self.now);
         self.fresh = true;
@@ -142,11 +164,12 @@ impl LaneState<'_> {
             None
         };
         if self.extent.is_none() && self.plan.region.begins_with(function, object) {
+            self.count_extent(batch);
             // The lanes of a launch start together, and only then take the locks that they came with.
             if let Some(launch) = launch {
                 push_control(batch, Control::Meet(launch));
             }
-            self.begin(Extent::Function { height: self.stack.height() }, batch);
+            self.begin_counted(Extent::Function { height: self.stack.height() }, batch);
         }
         let given = match locks::action(function) {
             Some(Action::Give) => self.held.give(object),
@@ -179,6 +202,7 @@ impl LaneState<'_> {
                 self.meet(Control::Meet(*meeting), batch);
             }
             self.yielded |= function == SyncFunction::Yield;
+            self.has_joined |= function == SyncFunction::ThreadJoin;
         }
         if let Some(Extent::Function { height }) = self.extent
             && self.stack.height() < height

@@ -8,6 +8,8 @@
 
 mod events;
 
+use std::ops::Range;
+
 use heuristics::SegmentId;
 use trace_format::{BlockId, Kind, Seq, SpEffect};
 
@@ -15,10 +17,12 @@ use super::Locks;
 use super::blocks::{Facts, Flags};
 use super::code_filter::Class;
 use super::frames::Frames;
+use super::generations::Part;
 use super::locks::Held;
 use super::plan::Plan;
 use super::spin::Spin;
 use super::sync_stack::SyncStack;
+use crate::stream::BatchLengths;
 use crate::{Batch, Code, Control, MeetingId};
 
 /// Why an instruction is not replayed.
@@ -116,11 +120,23 @@ pub(super) struct LaneState<'a> {
     first: Option<Seq>,
     /// The first segment that was kept.
     begins_with: Option<SegmentId>,
+    /// The extents of the region that began.
+    extents: u64,
+    /// The extents that are the lane's.
+    own: Range<u64>,
+    /// Where the batch ended when the first extent behind the lane's own began.
+    over: Option<BatchLengths>,
+    /// Whether the thread has joined another since the last extent began.
+    has_joined: bool,
+    /// The extents by the joins between them.
+    parts: Vec<Part>,
 }
 
 impl<'a> LaneState<'a> {
     /// A thread before its first item.
-    pub fn new(plan: &'a Plan, thread: usize) -> LaneState<'a> {
+    ///
+    /// Of its extents of the region, those of these numbers are the lane's.
+    pub fn new(plan: &'a Plan, thread: usize, own: Range<u64>) -> LaneState<'a> {
         LaneState {
             plan,
             launches: plan.meetings.launches[thread].iter(),
@@ -145,7 +161,26 @@ impl<'a> LaneState<'a> {
             now: Seq(0),
             first: None,
             begins_with: None,
+            extents: 0,
+            own,
+            over: None,
+            has_joined: false,
+            parts: Vec::new(),
         }
+    }
+
+    /// The extents that began, by the joins of the thread's own between them.
+    pub fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    /// Whether the lane's last extent is over; what the batch then holds of a later one is cut off.
+    #[inline]
+    pub fn is_over(&self, batch: &mut Batch) -> bool {
+        if let Some(lengths) = &self.over {
+            batch.truncate(lengths);
+        }
+        self.over.is_some()
     }
 
     /// What became of the instructions so far.
