@@ -62,6 +62,12 @@ impl Assembler {
         self.imm32(place);
     }
 
+    /// `xchg gs:[place], register`: what was written before is visible to all before what comes next is read.
+    pub fn exchange_slot(&mut self, place: u32, register: u8) {
+        self.raw(&[0x65, 0x48 | (register >> 3) << 2, 0x87, 0x04 | (register & 7) << 3, 0x25]);
+        self.imm32(place);
+    }
+
     /// `mov register, value`, in the shortest form.
     pub fn load_constant(&mut self, register: u8, value: u64) {
         if let Ok(value) = u32::try_from(value) {
@@ -135,12 +141,6 @@ impl Assembler {
         self.raw(&[0x0f, 0xae, 0xe8, 0x0f, 0x31]);
         self.store_record_half(offset, register::RAX);
         self.store_record_half(offset + 4, register::RDX);
-    }
-
-    /// `lea rcx, [rax - number]`
-    pub fn compare_rax(&mut self, number: i64) {
-        self.raw(&[0x48, 0x8d, 0x88]);
-        self.imm32((-(number as i32)).cast_unsigned());
     }
 
     /// Fills up so that a 4-byte field after `opcode_len` more bytes does not cross a cache line.
@@ -229,6 +229,7 @@ mod tests {
     fn slots_are_reached_through_gs() {
         assert_eq!(assembled(|a| a.store_slot(8, register::R11)), ["mov [gs:8], r11"]);
         assert_eq!(assembled(|a| a.load_slot(register::RCX, 24)), ["mov rcx, [gs:18h]"]);
+        assert_eq!(assembled(|a| a.exchange_slot(24, register::RCX)), ["xchg rcx, [gs:18h]"]);
     }
 
     #[test]

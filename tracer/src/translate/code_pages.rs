@@ -50,6 +50,11 @@ impl CodePages {
         self.pages.retain(|page, _| !(start..end).contains(page));
     }
 
+    /// The pages from `start` to `end`.
+    pub fn within(&self, start: u64, end: u64) -> impl Iterator<Item = u64> {
+        self.pages.keys().copied().filter(move |page| (start..end).contains(page))
+    }
+
     /// Forgets all pages.
     pub fn clear(&mut self) {
         self.last = None;

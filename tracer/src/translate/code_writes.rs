@@ -3,12 +3,15 @@
 //! Such pages, and other pages that show the same memory, are read-only while there are translations (`program_code`). The first write gives the
 //! translations up and lifts the protection, until code is translated from there again.
 //!
-//! Not seen are writes that go past the memory map: to the file that is mapped, by `write` or by another process, and to `/proc/self/mem`.
+//! Not seen are writes that go past the memory map: to the file that is mapped, by another process (see `code_files` for those of this one), and to
+//! `/proc/self/mem`.
 
 use nix::libc;
 
 use super::Session;
+use super::code_files::WRITING_CALLS;
 use super::layout::{PAGE, slot};
+use super::memory_calls::arguments_of;
 use super::processes::running;
 use super::remote::{self, Lost, Result};
 use crate::ptrace::{self, Address, Registers, Tid};
@@ -32,44 +35,56 @@ impl Session<'_> {
             return Ok(false);
         }
         if !translator.code.protected.contains_key(&page) {
-            // Another thread's write may have lifted the protection in the meantime.
+            // Another thread's write may have lifted the protection in the meantime. Outside of translated code nothing runs in which that could have
+            // been: this is another fault, as that of code that may not be executed.
+            let pc = ptrace::registers(tid)?.rip;
             translator.code.map_changed();
-            let writable = translator.code.region(page).is_some_and(|r| r.writable);
-            if writable {
+            let lifted = translator.space.is_ours(pc) && translator.code.region(page).is_some_and(|r| r.writable);
+            if lifted {
                 self.resume(tid, 0);
             }
-            return Ok(writable);
+            return Ok(lifted);
         }
         let registers = self.settle(tid)?;
-        self.lift(tid, page)?;
+        self.lift(tid, &[page])?;
         // The write itself is done outside of the cache: a superblock that writes to its own page would never get on.
         self.run_natively(tid, &registers)?;
         Ok(true)
     }
 
-    /// Gives up what was translated from the memory that a protected page shows, and lets the program write to it.
-    fn lift(&mut self, tid: Tid, page: u64) -> Result<()> {
+    /// Gives up what was translated from the memory that these protected pages show, and lets the program write to it.
+    fn lift(&mut self, tid: Tid, pages: &[u64]) -> Result<()> {
         let translator = self.translator_mut(tid)?;
-        let Some(protected) = translator.code.protected.get(&page) else { return Ok(()) };
-        let arguments = [page, PAGE, protected.allowed, 0, 0, 0];
-        remote::call(tid, translator.space.syscall_at, libc::SYS_mprotect, arguments)?;
-        translator.memory_changed(page, PAGE);
+        for &page in pages {
+            translator.memory_changes(page, PAGE);
+        }
+        self.leave_changed(tid)?;
+        for &page in pages {
+            let translator = self.translator_mut(tid)?;
+            let Some(protected) = translator.code.protected.get(&page) else { continue };
+            let arguments = [page, PAGE, protected.allowed, 0, 0, 0];
+            remote::call(tid, translator.space.syscall_at, libc::SYS_mprotect, arguments)?;
+            translator.memory_changed(page, PAGE);
+        }
         Ok(())
     }
 
     /// Lifts the protection of all of this memory: what is mapped elsewhere shall be mapped as the program knows it.
     pub(super) fn lift_within(&mut self, tid: Tid, start: u64, length: u64) -> Result<()> {
-        let translator = self.translator(tid)?;
-        for page in translator.code.protected_in(&[(start, length)]) {
-            self.lift(tid, page)?;
-        }
-        Ok(())
+        let pages = self.translator(tid)?.code.protected_in(&[(start, length)]);
+        self.lift(tid, &pages)
     }
 
-    /// A system call that fills a buffer is about to be made.
+    /// A system call that changes memory is about to be made at a landing.
     pub(super) fn call_fills(&mut self, tid: Tid) -> Result<()> {
         let registers = ptrace::registers(tid)?;
-        self.lift_for_call(tid, registers.rax, &registers)?;
+        match registers.rax.cast_signed() {
+            libc::SYS_madvise => self.make_at_landing(tid, &registers)?,
+            number => match WRITING_CALLS.into_iter().find(|(call, _)| *call == number) {
+                Some((_, at)) => self.write_to_file(tid, &registers, arguments_of(&registers)[at])?,
+                None => drop(self.lift_for_call(tid, number.cast_unsigned(), &registers)?),
+            },
+        }
         self.resume(tid, 0);
         Ok(())
     }
@@ -100,11 +115,9 @@ impl Session<'_> {
         if translator.code.protected.is_empty() {
             return Ok(false);
         }
-        let arguments = [registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9];
+        let arguments = arguments_of(registers);
         let pages = translator.code.protected_in(&buffers(tid, number.cast_signed(), &arguments));
-        for &page in &pages {
-            self.lift(tid, page)?;
-        }
+        self.lift(tid, &pages)?;
         Ok(!pages.is_empty())
     }
 }
@@ -112,18 +125,24 @@ impl Session<'_> {
 /// The memory that a system call with these arguments may write to: starts and lengths.
 fn buffers(tid: Tid, number: i64, arguments: &[u64; 6]) -> Vec<(u64, u64)> {
     let word = |address: u64| ptrace::read_u64(tid, Address(address)).unwrap_or(0);
-    let list = |at: u64, count: u64| {
-        let entries = (0..count.min(MOST_BUFFERS)).map(move |entry| at.wrapping_add(16 * entry));
-        entries.map(|at| (word(at), word(at.wrapping_add(8)))).collect()
-    };
-    let [_, second, third, ..] = *arguments;
+    let list = |at, count| buffers_in_list(tid, at, count);
+    let [_, second, third, fourth, fifth, _] = *arguments;
     match number {
         libc::SYS_read | libc::SYS_pread64 | libc::SYS_recvfrom => vec![(second, third)],
         libc::SYS_readv | libc::SYS_preadv | libc::SYS_preadv2 | libc::SYS_process_vm_readv => list(second, third),
+        // Of whatever process: pages of this one, if it is another, are protected again when they are next translated.
+        libc::SYS_process_vm_writev => list(fourth, fifth),
         libc::SYS_recvmsg => list(word(second.wrapping_add(16)), word(second.wrapping_add(24))),
         _ => {
             let length = arguments.iter().copied().filter(|&n| n < LONGEST).max().unwrap_or(0).max(LONGEST_BUFFER);
             arguments.iter().map(|&start| (start, length)).collect()
         }
     }
+}
+
+/// The buffers in a list of them, as for `readv`: starts and lengths.
+pub fn buffers_in_list(tid: Tid, at: u64, count: u64) -> Vec<(u64, u64)> {
+    let word = |address: u64| ptrace::read_u64(tid, Address(address)).unwrap_or(0);
+    let entries = (0..count.min(MOST_BUFFERS)).map(|entry| at.wrapping_add(16 * entry));
+    entries.map(|at| (word(at), word(at.wrapping_add(8)))).collect()
 }

@@ -3,7 +3,7 @@
 use nix::libc;
 
 use super::assembler::{Assembler, JMP_SHORT, JRCXZ, register};
-use super::layout::{self, CALLS, CAREFUL, FIRST, MASK, RETURNS, ROUTINES, SECOND, SECOND_ENTRIES, SECOND_MASK};
+use super::layout::{self, CALLS, FIRST, LOOKS, MASK, RETURNS, ROUTINES, SECOND, SECOND_ENTRIES, SECOND_MASK};
 use super::layout::{call, record, slot};
 
 /// The instruction, and its length.
@@ -219,18 +219,6 @@ fn record_futex(code: &mut Assembler) {
     code.load_slot(register::RAX, slot::RAX);
 }
 
-/// Calls that fill buffers of the program. When one fails half-way, what was to be received may be lost.
-const FILLING_CALLS: [i64; 8] = [
-    libc::SYS_read,
-    libc::SYS_pread64,
-    libc::SYS_readv,
-    libc::SYS_preadv,
-    libc::SYS_preadv2,
-    libc::SYS_recvfrom,
-    libc::SYS_recvmsg,
-    libc::SYS_recvmmsg,
-];
-
 /// Addresses of a place where system calls are made.
 #[derive(Clone, Copy, Debug)]
 pub struct LandingCode {
@@ -238,7 +226,7 @@ pub struct LandingCode {
     pub entry: u64,
     /// The `syscall` instruction.
     pub call: u64,
-    /// A trap before calls that fill buffers, where they are to be looked at.
+    /// A trap before calls that are to be looked at.
     pub looked_at: Option<u64>,
     /// A trap for calls that end with `EFAULT`, behind which the thread goes on.
     pub fault: u64,
@@ -250,23 +238,20 @@ pub fn landing(code: &mut Assembler, lookup: &Lookup, futex: bool) -> LandingCod
     let entry = code.here();
     let mut looked_at = None;
     if !futex {
-        code.raw(&[0x48, 0x8b, 0x0c, 0x25]); // mov rcx, [CAREFUL]
-        code.raw(&lookup.address(CAREFUL).to_le_bytes());
-        let careless = code.short_forward(JRCXZ);
-        let filling = FILLING_CALLS.map(|number| {
-            code.compare_rax(number);
-            code.short_forward(JRCXZ)
-        });
-        let other = code.short_forward(JMP_SHORT);
-        for place in filling {
-            code.land(place);
-        }
+        code.raw(&[0x0f, 0xb7, 0xc8]); // movzx ecx, ax
+        code.raw(&[0x0f, 0xb6, 0x89]); // movzx ecx, byte [rcx + LOOKS]
+        code.raw(&lookup.address(LOOKS).to_le_bytes());
+        let unseen = code.short_forward(JRCXZ);
         looked_at = Some(code.trap());
-        code.land(careless);
-        code.land(other);
+        code.land(unseen);
     }
+    // rcx is free: the call changes it.
+    code.load_constant(register::RCX, 1);
+    code.store_slot(slot::CALLING, register::RCX);
     let call = code.here();
     code.raw(&SYSCALL);
+    code.load_constant(register::RCX, 0);
+    code.exchange_slot(slot::CALLING, register::RCX);
     take_r11(code);
     if futex {
         record_futex(code);

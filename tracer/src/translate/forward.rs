@@ -26,6 +26,7 @@ pub fn step(registers: &mut Registers, slot: u32, space: &Space) -> bool {
         }
         Mnemonic::Mov => copy(&instruction, registers, slot, space),
         Mnemonic::Lea => add(&instruction, registers),
+        Mnemonic::Xchg => exchange(&instruction, registers, slot, space),
         Mnemonic::Not => register(registers, instruction.op0_register()).map(|value| *value = !*value).is_some(),
         Mnemonic::Jrcxz if registers.rcx == 0 => {
             registers.rip = instruction.near_branch_target();
@@ -76,6 +77,19 @@ fn copy(instruction: &Instruction, registers: &mut Registers, slot: u32, space: 
             None => return false,
         },
     }
+    true
+}
+
+/// `xchg` of a register with a place in the slot.
+fn exchange(instruction: &Instruction, registers: &mut Registers, slot: u32, space: &Space) -> bool {
+    let names = [instruction.op0_register(), instruction.op1_register()];
+    let name = names.into_iter().find(|name| *name != Register::None);
+    let (Some(place), Some(value)) = (in_slot(instruction), name.and_then(|name| register(registers, name))) else {
+        return false;
+    };
+    let before = space.value(slot, place);
+    space.set_value(slot, place, *value);
+    *value = before;
     true
 }
 

@@ -29,14 +29,14 @@ pub const RETURNS: u64 = SECOND + 16 * SECOND_ENTRIES;
 pub const ROUTINES: u64 = RETURNS + (1 << FIRST_BITS);
 /// The mask, as the memory operand of `pext`.
 pub const MASK: u64 = ROUTINES + (1 << FIRST_BITS);
-/// Whether calls that write into the program's memory have to be looked at before they are made: 0 or 1.
-pub const CAREFUL: u64 = MASK + 8;
 /// Searches in the second table begin at an entry up to this number: as long as few addresses are there, they lie close together.
 pub const SECOND_MASK: u64 = MASK + 16;
 /// One byte for each number of a system call, by its lowest 16 bits: how it is made, see [`call`].
 pub const CALLS: u64 = MASK + PAGE;
+/// One byte for each number of a system call, in the same way: whether we look at it before the program makes it, 0 or 1.
+pub const LOOKS: u64 = CALLS + (1 << 16);
 /// The length of the tables.
-pub const TABLES_LEN: u64 = CALLS + (1 << 16);
+pub const TABLES_LEN: u64 = LOOKS + (1 << 16);
 
 /// How system calls are made that the program does not make by itself, which is 0.
 pub mod call {
@@ -88,6 +88,8 @@ pub mod slot {
     pub const AFTER: u32 = 80;
     /// The number of the system call that is made.
     pub const NUMBER: u32 = 88;
+    /// Whether a system call is being made at a landing: 1 from before the call until behind it, else 0.
+    pub const CALLING: u32 = 96;
     /// Room for arguments of system calls that we make.
     pub const SCRATCH: u32 = 1024;
 }

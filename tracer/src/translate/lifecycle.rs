@@ -107,6 +107,7 @@ impl Session<'_> {
             self.recorder.event(stream.id, Event::Exec);
             self.recorder.event(stream.id, Event::SetSp(registers.rsp));
         }
+        self.warn_of_unseen_changes(tid);
         self.processes.end(tid);
         self.calls_are_replaced(stream.id);
         match self.begin_image(tid, stream) {
@@ -266,6 +267,7 @@ impl Session<'_> {
         self.stillborn(tid, thread_exit);
         self.births.remove(&tid);
         self.forget_thread(tid);
+        self.warn_of_unseen_changes(tid);
         self.processes.end(tid);
         self.others.set(tid, false);
         self.early.remove(&tid);

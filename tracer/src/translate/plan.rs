@@ -7,7 +7,7 @@ use super::route::Route;
 use super::superblock::{Draft, Link, Trap};
 
 /// System calls that we look at before they are made, or make for the program, since they change what we have to know of.
-pub const TAKEN_SYSCALLS: [i64; 23] = [
+pub const TAKEN_SYSCALLS: [i64; 25] = [
     libc::SYS_mmap,
     libc::SYS_mprotect,
     libc::SYS_munmap,
@@ -19,6 +19,8 @@ pub const TAKEN_SYSCALLS: [i64; 23] = [
     libc::SYS_rseq,
     libc::SYS_pkey_mprotect,
     libc::SYS_shmat,
+    libc::SYS_remap_file_pages,
+    libc::SYS_process_madvise,
     libc::SYS_fork,
     libc::SYS_vfork,
     libc::SYS_clone,

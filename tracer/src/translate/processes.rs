@@ -137,6 +137,12 @@ impl Processes {
         self.spaces.get(&id)
     }
 
+    /// That of a process.
+    #[must_use]
+    pub fn space_of(&self, process: Tid) -> Option<&AddressSpace> {
+        self.space(self.processes.get(&process)?.space)
+    }
+
     /// The same, to be changed.
     pub fn space_mut(&mut self, id: SpaceId) -> Option<&mut AddressSpace> {
         self.spaces.get_mut(&id)

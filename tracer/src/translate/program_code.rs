@@ -6,6 +6,7 @@ use nix::libc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::assembler::register;
+use super::code_files::CodeFiles;
 use super::code_pages::{CodePages, Page};
 use super::expansions::Lookup;
 use super::gates::Gates;
@@ -57,6 +58,12 @@ pub struct ProgramCode {
     /// The synchronisation functions of the modules, by address.
     functions: FxHashMap<u64, Role>,
     pages: CodePages,
+    /// The files that were read.
+    pub files: CodeFiles,
+    /// Pages with code that were given back by `MADV_FREE`, and not read since.
+    pub freed: FxHashSet<u64>,
+    /// Whether code was read from such a page that had not been written since.
+    pub ran_freed: bool,
     /// What is mapped, as far as that is known.
     regions: Vec<Region>,
     /// Whether nothing else is mapped.
@@ -83,6 +90,9 @@ impl ProgramCode {
             gates: Gates::default(),
             functions: FxHashMap::default(),
             pages: CodePages::default(),
+            files: CodeFiles::default(),
+            freed: FxHashSet::default(),
+            ran_freed: false,
             regions: Vec::new(),
             all_known: false,
         }
@@ -142,6 +152,23 @@ impl ProgramCode {
             }
         }
         changed
+    }
+
+    /// The pages of code that change with this memory.
+    #[must_use]
+    pub fn shown_by(&self, start: u64, end: u64) -> Vec<u64> {
+        let within = self.protected.iter().filter(|(page, _)| (start..end).contains(*page));
+        within.flat_map(|(_, protected)| protected.code.iter().copied()).collect()
+    }
+
+    /// The kernel may take pages of this memory at any time from now on.
+    pub fn remember_freed(&mut self, start: u64, length: u64) {
+        self.freed.extend(self.pages.within(start, start.saturating_add(length)));
+    }
+
+    /// Forgets what was read from this memory. It stays protected.
+    pub fn forget_bytes(&mut self, start: u64, end: u64) {
+        self.pages.forget_within(start, end);
     }
 
     /// The pages from which code was read that another page may show too.
@@ -229,6 +256,10 @@ impl ProgramCode {
 
     fn read_page(&mut self, page: u64) -> Option<Rc<Page>> {
         let region = self.region(page).filter(|r| r.executable)?.clone();
+        self.files.add(self.process, &region);
+        if self.freed.remove(&page) {
+            self.ran_freed |= is_freed(self.process, page);
+        }
         // Writes will be reported to us, and the translations given up.
         if region.writable {
             self.protect(page, &region, page);
@@ -315,4 +346,23 @@ impl Source for ProgramCode {
     fn returns_here(&self, pc: u64) -> bool {
         self.returns.contains(&self.lookup.index(pc))
     }
+}
+
+/// Whether the mapping with this page, which no file stands behind, has pages that have not been written since they were given back: the kernel may
+/// take them at any time. What it counts as such (`LazyFree`) lags behind; pages that are clean are such.
+fn is_freed(process: Tid, page: u64) -> bool {
+    let about = std::fs::read_to_string(format!("/proc/{process}/smaps")).unwrap_or_default();
+    let starts_before = |line: &str| {
+        let range = line.split_once(' ').and_then(|(range, _)| range.split_once('-'));
+        range.map(|(start, end)| [start, end].map(|n| u64::from_str_radix(n, 16).unwrap_or(0)))
+    };
+    let mut inside = false;
+    for line in about.lines() {
+        if let Some([start, end]) = starts_before(line) {
+            inside = (start..end).contains(&page);
+        } else if inside && let Some(size) = line.strip_prefix("Private_Clean:") {
+            return size.trim() != "0 kB";
+        }
+    }
+    false
 }

@@ -65,7 +65,7 @@ impl Moments {
 }
 
 /// What was done with a thread.
-enum Resting {
+pub enum Resting {
     /// It stands at the trap, and goes on when it is resumed.
     AtTrap,
     /// It is in a system call or right behind it. The record of the call is held back: the call may be begun anew.
@@ -119,10 +119,8 @@ impl Session<'_> {
     /// Brings every thread of an address space to rest. None where that cannot be done, since the program becomes another or a thread cannot be
     /// brought out of its translation.
     pub(super) fn bring_to_rest(&mut self, space: SpaceId) -> Option<Rested> {
-        let away = self.stop_all(space)?;
-        let in_space = |thread: &Thread| !thread.ended && thread.space == space;
-        let mut tids: Vec<Tid> = self.threads.iter().filter(|(_, t)| in_space(t)).map(|(&tid, _)| tid).collect();
-        tids.sort_unstable();
+        let away = self.stop_those(space, |_, _| true)?;
+        let tids = self.threads_in(space);
         let (mut resumable, mut calls) = (Vec::new(), Vec::new());
         for tid in tids {
             let resting = if away.contains(&tid) { self.rest_in_call(tid) } else { self.put_to_rest(tid) };
@@ -157,7 +155,7 @@ impl Session<'_> {
     }
 
     /// A thread cannot be brought out of code that is to be thrown away.
-    fn give_program_up(&mut self, tid: Tid) {
+    pub(super) fn give_program_up(&mut self, tid: Tid) {
         self.stop_recording("a thread could not be brought out of its translation: use --engine step".to_owned());
         self.kill_process_of(tid);
     }
@@ -178,9 +176,17 @@ impl Session<'_> {
         }
     }
 
-    /// Stops every thread of an address space that is not stopped yet, and returns those that are in the kernel and will stop before they come
-    /// back. None when the program has become another in the meantime.
-    fn stop_all(&mut self, space: SpaceId) -> Option<Vec<Tid>> {
+    /// The threads in an address space, in the order of their numbers.
+    pub(super) fn threads_in(&self, space: SpaceId) -> Vec<Tid> {
+        let in_space = |thread: &Thread| !thread.ended && thread.space == space;
+        let mut tids: Vec<Tid> = self.threads.iter().filter(|(_, t)| in_space(t)).map(|(&tid, _)| tid).collect();
+        tids.sort_unstable();
+        tids
+    }
+
+    /// Stops those threads of an address space that are `wanted` and not stopped yet, and returns those that are in the kernel and will stop before
+    /// they come back. None when the program has become another in the meantime.
+    pub(super) fn stop_those(&mut self, space: SpaceId, wanted: impl Fn(Tid, &Thread) -> bool) -> Option<Vec<Tid>> {
         while let Ok(Some(stop)) = ptrace::wait_any(false) {
             self.met.push_back(stop);
         }
@@ -190,7 +196,8 @@ impl Session<'_> {
         let stopped: Vec<Tid> = self.met.iter().map(|(tid, _)| *tid).collect();
         let mut waited_for = Vec::new();
         for (&tid, thread) in &mut self.threads {
-            if thread.space == space && !thread.ended && !stopped.contains(&tid) && ptrace::interrupt(tid).is_ok() {
+            let runs = thread.space == space && !thread.ended && !stopped.contains(&tid);
+            if runs && wanted(tid, thread) && ptrace::interrupt(tid).is_ok() {
                 thread.interrupted = true;
                 waited_for.push(tid);
             }
@@ -235,7 +242,7 @@ impl Session<'_> {
     }
 
     /// Whether a stop of this thread is still to be handled.
-    fn is_met(&self, tid: Tid) -> bool {
+    pub(super) fn is_met(&self, tid: Tid) -> bool {
         self.met.iter().any(|(other, _)| *other == tid)
     }
 
@@ -281,7 +288,7 @@ impl Session<'_> {
     }
 
     /// Brings a stopped thread to rest.
-    fn put_to_rest(&mut self, tid: Tid) -> Result<Resting> {
+    pub(super) fn put_to_rest(&mut self, tid: Tid) -> Result<Resting> {
         let registers = ptrace::registers(tid)?;
         let translator = self.translator(tid)?;
         if translator.space.landing(registers.rip) == Some(Landing::After) {
@@ -317,6 +324,7 @@ impl Session<'_> {
         let space = &translator.space;
         space.set_value(thread.slot, slot::NEXT, registers.rip);
         space.set_value(thread.slot, slot::R11, registers.r11);
+        space.set_value(thread.slot, slot::CALLING, 0);
         registers.rip = space.rest();
         registers.r11 = thread.pointer;
         registers.gs_base = space.slot_address(thread.slot);

@@ -192,6 +192,12 @@ impl Space {
         self.caches[0].calls[1]
     }
 
+    /// The `syscall` instruction behind this place at a landing.
+    #[must_use]
+    pub fn call_near(&self, address: u64) -> Option<u64> {
+        self.caches[self.cache_with(address)?].calls.into_iter().filter(|call| address <= *call).min()
+    }
+
     /// The number of the memory file of the slots.
     #[must_use]
     pub fn inode(&self) -> u64 {

@@ -207,6 +207,7 @@ impl Session<'_> {
     fn translation_at(&mut self, tid: Tid, pc: u64, looked_up: bool) -> Result<(&Thread, &Translator, u64)> {
         let (thread, translator) = running(&mut self.threads, &mut self.processes, tid).ok_or(Lost::Gone)?;
         let at = translator.enter(tid, pc, looked_up)?;
+        translator.space.set_value(thread.slot, slot::CALLING, 0);
         if thread.passed.is_some_and(|(gate, _)| gate == pc) && !translator.has_gate(pc) {
             thread.passed = None;
         }
@@ -235,6 +236,7 @@ impl Session<'_> {
             (slot::POINTER, thread.pointer),
             (slot::R11, registers.r11),
             (slot::NUMBER, registers.rax),
+            (slot::CALLING, 1),
             (slot::NEXT, next),
             (slot::AFTER, after),
         ] {

@@ -3,8 +3,6 @@
 use nix::libc;
 
 use super::Session;
-use super::layout::PAGE;
-use super::processes::running;
 use super::remote::{self, Lost, Result, VITAL};
 use super::signals::Action;
 use super::thread::Thread;
@@ -78,16 +76,11 @@ impl Session<'_> {
             libc::SYS_rt_sigprocmask => self.change_mask(tid, arguments)?,
             libc::SYS_rt_sigaction => self.change_action(tid, arguments)?,
             libc::SYS_arch_prctl => self.arch_prctl(tid, arguments, &mut after)?,
-            libc::SYS_mremap => {
-                self.lift_within(tid, arguments[0], arguments[1].max(arguments[2]))?;
-                self.call(tid, number, arguments)?
-            }
-            _ => self.call(tid, number, arguments)?,
+            _ => self.memory_call(tid, number, arguments)?,
         };
         if number == libc::SYS_ptrace {
             self.has_traced(arguments[0], result);
         }
-        self.memory_call(tid, number, arguments, result)?;
         after.rax = result.cast_unsigned();
         after.rcx = next;
         after.r11 = after.eflags;
@@ -95,7 +88,8 @@ impl Session<'_> {
         self.resume_with_deferred(tid)
     }
 
-    fn call(&mut self, tid: Tid, number: i64, arguments: [u64; 6]) -> Result<i64> {
+    /// Makes a call in the program's place.
+    pub(super) fn call(&mut self, tid: Tid, number: i64, arguments: [u64; 6]) -> Result<i64> {
         let at = self.translator(tid)?.space.syscall_at;
         remote::call(tid, at, number, arguments)
     }
@@ -124,82 +118,6 @@ impl Session<'_> {
             _ => return self.call(tid, libc::SYS_arch_prctl, arguments),
         }
         Ok(0)
-    }
-
-    /// A call that changes the memory map was made.
-    fn memory_call(&mut self, tid: Tid, number: i64, arguments: [u64; 6], result: i64) -> Result<()> {
-        let [first, second, third, ..] = arguments;
-        if (-4095..0).contains(&result) {
-            return Ok(());
-        }
-        let result = result.cast_unsigned();
-        let writable = third & libc::PROT_WRITE as u64 != 0;
-        match number {
-            libc::SYS_mmap if writable && arguments[3] & libc::MAP_SHARED as u64 != 0 => self.new_view(tid),
-            libc::SYS_mremap | libc::SYS_shmat => self.new_view(tid),
-            libc::SYS_mprotect | libc::SYS_pkey_mprotect if writable => self.new_view_at(tid, first),
-            _ => {}
-        }
-        match number {
-            libc::SYS_mmap => {
-                let code = third & libc::PROT_EXEC as u64 != 0;
-                self.memory_changed(tid, result, second, code && arguments[4].cast_signed() as i32 >= 0);
-            }
-            libc::SYS_munmap => self.memory_changed(tid, first, second, false),
-            libc::SYS_mprotect | libc::SYS_pkey_mprotect => {
-                let code = third & libc::PROT_EXEC as u64 != 0;
-                self.memory_changed(tid, first, second, code);
-            }
-            libc::SYS_mremap => {
-                self.memory_changed(tid, first, second, false);
-                self.memory_changed(tid, result, third, false);
-            }
-            libc::SYS_shmat => self.memory_changed(tid, result, 1, false),
-            _ => {}
-        }
-        Ok(())
-    }
-
-    /// Shared memory can be written at one more place.
-    fn new_view(&mut self, tid: Tid) {
-        if let Ok(translator) = self.translator_mut(tid) {
-            translator.shared_memory_changed();
-        }
-    }
-
-    /// The memory at this address can be written from now on.
-    fn new_view_at(&mut self, tid: Tid, address: u64) {
-        let Ok(translator) = self.translator_mut(tid) else { return };
-        if !translator.code.shared_pages().is_empty() {
-            translator.code.map_changed();
-            if translator.code.region(address).is_some_and(|region| region.shared) {
-                translator.shared_memory_changed();
-            }
-        }
-    }
-
-    /// This memory may hold other code than before, or code now.
-    fn memory_changed(&mut self, tid: Tid, start: u64, length: u64, code: bool) {
-        let Ok(translator) = self.translator_mut(tid) else { return };
-        if start < PAGE {
-            translator.space.tables.fill_all();
-        }
-        let had_code = translator.code.modules.has_code_in(start, length);
-        translator.memory_changed(start, length);
-        if code || had_code {
-            self.refresh_modules(tid);
-        }
-    }
-
-    /// Looks at the memory map, and writes which modules came and went.
-    pub(super) fn refresh_modules(&mut self, tid: Tid) {
-        self.drain(tid);
-        let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid) else { return };
-        let changes = translator.code.refresh_modules(&mut self.images);
-        translator.code.gates.modules_changed(&translator.code.modules);
-        if self.recording {
-            self.recorder.modules(thread.stream.id, &mut translator.code.modules, &changes);
-        }
     }
 
     /// `rt_sigprocmask(how, set, old, size)`: the vital signals are never blocked, but the program believes they are.

@@ -7,9 +7,10 @@
 use nix::libc;
 use rustc_hash::FxHashMap;
 
+use super::code_files::WRITING_CALLS;
 use super::expansions::Lookup;
 use super::layout::{
-    CALLS, CAREFUL, FIRST, FIRST_MASK, MASK, PAGE, RETURNS, ROUTINES, SECOND, SECOND_ENTRIES, SECOND_MASK, call,
+    CALLS, FIRST, FIRST_MASK, LOOKS, MASK, PAGE, RETURNS, ROUTINES, SECOND, SECOND_ENTRIES, SECOND_MASK, call,
 };
 use super::plan::TAKEN_SYSCALLS;
 use crate::ptrace::SharedMemory;
@@ -20,6 +21,21 @@ pub const HASH: u64 = 0x9e37_79b9_7f4a_7c15;
 const SECOND_LIMIT: u64 = SECOND_ENTRIES / 4 * 3;
 /// In so many entries of the second table searches begin at first: those of a page.
 const SECOND_AT_FIRST: u64 = PAGE / 16;
+
+/// Calls that change the program's memory, and are made by the program itself. When one that fills buffers fails half-way, what was to be received
+/// may be lost.
+const FILLING_CALLS: [i64; 10] = [
+    libc::SYS_read,
+    libc::SYS_pread64,
+    libc::SYS_readv,
+    libc::SYS_preadv,
+    libc::SYS_preadv2,
+    libc::SYS_recvfrom,
+    libc::SYS_recvmsg,
+    libc::SYS_recvmmsg,
+    libc::SYS_process_vm_writev,
+    libc::SYS_madvise,
+];
 
 /// The tables of one process.
 pub struct Tables {
@@ -36,6 +52,10 @@ pub struct Tables {
     second: Vec<usize>,
     /// In so many entries of it searches begin.
     homes: u64,
+    /// Whether calls that change memory are looked at before they are made.
+    careful: bool,
+    /// Whether calls that write to files are.
+    watches_files: bool,
 }
 
 /// What an entry finds.
@@ -54,7 +74,17 @@ impl Tables {
         let filled = vec![false; ((SECOND - FIRST) / PAGE) as usize];
         memory.store(SECOND_MASK as usize, SECOND_AT_FIRST - 1);
         let (first, second) = (FxHashMap::default(), Vec::new());
-        Tables { lookup, memory, miss: 0, first, filled, second, homes: SECOND_AT_FIRST }
+        Tables {
+            lookup,
+            memory,
+            miss: 0,
+            first,
+            filled,
+            second,
+            homes: SECOND_AT_FIRST,
+            careful: false,
+            watches_files: false,
+        }
     }
 
     /// Lookups that do not find what they look for in the first table go on there from now on.
@@ -62,9 +92,27 @@ impl Tables {
         self.miss = miss;
     }
 
-    /// From now on calls that fill buffers are looked at before they are made.
-    pub fn be_careful(&self) {
-        self.memory.store(CAREFUL as usize, 1);
+    /// From now on calls that write into memory, or take away what it holds, are looked at before they are made.
+    pub fn be_careful(&mut self) {
+        if !std::mem::replace(&mut self.careful, true) {
+            for number in FILLING_CALLS {
+                self.look_at(number);
+            }
+        }
+    }
+
+    /// From now on calls that write to files are looked at before they are made.
+    pub fn watch_files(&mut self) {
+        if !std::mem::replace(&mut self.watches_files, true) {
+            for (number, _) in WRITING_CALLS {
+                self.look_at(number);
+            }
+        }
+    }
+
+    /// From now on this call is looked at before it is made.
+    fn look_at(&self, number: i64) {
+        self.memory.patch_byte((LOOKS + number.cast_unsigned()) as usize, 1);
     }
 
     /// Whether the second table takes no more.
@@ -173,7 +221,16 @@ impl Tables {
     #[must_use]
     pub fn in_copy(&self, memory: SharedMemory) -> Tables {
         let (first, filled, second) = (self.first.clone(), self.filled.clone(), self.second.clone());
-        Tables { lookup: self.lookup, memory, miss: self.miss, first, filled, second, homes: self.homes }
+        let (lookup, miss, homes) = (self.lookup, self.miss, self.homes);
+        let mut copy =
+            Tables { lookup, memory, miss, first, filled, second, homes, careful: false, watches_files: false };
+        if self.careful {
+            copy.be_careful();
+        }
+        if self.watches_files {
+            copy.watch_files();
+        }
+        copy
     }
 
     /// Lets lookups search on from every entry of this page of the first table.

@@ -63,6 +63,8 @@ pub struct Translator {
     /// Which superblock's code lies at an address: by start, with the end.
     ranges: BTreeMap<u64, (u64, u32)>,
     page_superblocks: FxHashMap<u64, Vec<u32>>,
+    /// Superblocks whose code changes, and in which threads may still be.
+    changed: FxHashSet<u32>,
     /// Heads that lookups have come to.
     looked_up: FxHashSet<u64>,
     ahead: VecDeque<(u64, bool)>,
@@ -101,6 +103,7 @@ impl Translator {
             jumps: Vec::new(),
             ranges: BTreeMap::new(),
             page_superblocks: FxHashMap::default(),
+            changed: FxHashSet::default(),
             looked_up: FxHashSet::default(),
             ahead: VecDeque::new(),
             routes: Routes::new(options.translation.routes_at_once),
@@ -139,6 +142,7 @@ impl Translator {
         self.jumps = Vec::new();
         self.ranges = BTreeMap::new();
         self.page_superblocks = FxHashMap::default();
+        self.changed = FxHashSet::default();
         self.looked_up = FxHashSet::default();
         self.ahead.clear();
         self.routes.forget_all();
@@ -328,6 +332,9 @@ impl Translator {
         if !self.code.protected.is_empty() {
             self.space.tables.be_careful();
         }
+        if self.code.files.writable {
+            self.space.tables.watch_files();
+        }
         self.space.publish(&room, &built.hot, &built.cold);
         self.made[0] += 1;
         self.made[1] += built.superblock.instructions.len() as u64;
@@ -432,12 +439,24 @@ impl Translator {
         }
     }
 
-    /// Code in this memory may have changed.
+    /// Code in this memory is about to change: gives up what was translated from it, and from other pages that show the same. Threads may still be in
+    /// it: see [`Translator::is_in_changed`].
+    pub fn memory_changes(&mut self, start: u64, length: u64) {
+        let (start, end) = pages_of(start, length);
+        let elsewhere = self.code.shown_by(start, end);
+        self.code.forget_bytes(start, end);
+        self.give_pages_up(start, end, elsewhere);
+    }
+
+    /// The same for memory that may have changed already, in which other things may be mapped now.
     pub fn memory_changed(&mut self, start: u64, length: u64) {
-        let (start, end) = (start & !(PAGE - 1), start.saturating_add(length).next_multiple_of(PAGE));
+        let (start, end) = pages_of(start, length);
         self.code.map_changed_in(start, end);
-        // What was translated from pages that show the same memory goes too.
         let elsewhere = self.code.forget(start, end);
+        self.give_pages_up(start, end, elsewhere);
+    }
+
+    fn give_pages_up(&mut self, start: u64, end: u64, elsewhere: Vec<u64>) {
         let mut translated: Vec<u64> = if (end - start) / PAGE < self.page_superblocks.len() as u64 {
             (start..end).step_by(PAGE as usize).filter(|page| self.page_superblocks.contains_key(page)).collect()
         } else {
@@ -447,6 +466,30 @@ impl Translator {
         for page in translated {
             self.give_page_up(page);
         }
+    }
+
+    /// The pages with translated code.
+    #[must_use]
+    pub fn translated_pages(&self) -> Vec<u64> {
+        self.page_superblocks.keys().copied().collect()
+    }
+
+    /// Whether code has been given up since it changes, and threads may still be in it.
+    #[must_use]
+    pub fn has_changed(&self) -> bool {
+        !self.changed.is_empty()
+    }
+
+    /// Whether a thread with this pc is in such code.
+    #[must_use]
+    pub fn is_in_changed(&self, address: u64) -> bool {
+        let found = self.ranges.range(..=address).next_back();
+        found.is_some_and(|(_, (end, number))| address < *end && self.changed.contains(number))
+    }
+
+    /// No thread is in such code any more.
+    pub fn has_left_changed(&mut self) {
+        self.changed.clear();
     }
 
     /// Memory that several places of the program may show can be written at one more of them.
@@ -461,6 +504,7 @@ impl Translator {
     fn give_page_up(&mut self, page: u64) {
         self.code.forget_page(page);
         for number in self.page_superblocks.remove(&page).unwrap_or_default() {
+            self.changed.insert(number);
             let head = self.superblock(number).head;
             if self.by_head.get(&head) == Some(&number) {
                 self.give_up(head);
@@ -496,4 +540,10 @@ impl Translator {
         }
         self.space.tables.mark_routine(pc);
     }
+}
+
+/// The whole pages of a piece of memory: start and end.
+fn pages_of(start: u64, length: u64) -> (u64, u64) {
+    let end = start.saturating_add(length).checked_next_multiple_of(PAGE).unwrap_or(!(PAGE - 1));
+    (start & !(PAGE - 1), end)
 }

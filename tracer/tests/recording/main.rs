@@ -1,5 +1,6 @@
 //! Programs recorded for real, beside their native runs, and the engines beside each other.
 
+mod code_changes;
 mod forks;
 mod full_disk;
 mod interrupts;

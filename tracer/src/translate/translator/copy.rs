@@ -21,9 +21,6 @@ impl Translator {
         for &index in &code.returns {
             space.tables.mark_return_at(index);
         }
-        if !code.protected.is_empty() {
-            space.tables.be_careful();
-        }
         Ok(Translator {
             code,
             space,
@@ -38,6 +35,7 @@ impl Translator {
             jumps: self.jumps.clone(),
             ranges: self.ranges.clone(),
             page_superblocks: self.page_superblocks.clone(),
+            changed: Default::default(),
             looked_up: self.looked_up.clone(),
             ahead: VecDeque::new(),
             routes: self.routes.clone(),
