@@ -37,6 +37,12 @@ impl Interrupt {
         Interrupt { requests: Arc::default(), signals_before: Some(ptrace::received().count) }
     }
 
+    /// Whether the program was asked to end.
+    pub(crate) fn is_asked(&self) -> bool {
+        let signals = self.signals_before.is_some_and(|before| ptrace::received().count != before);
+        signals || self.requests.load(Ordering::Acquire) > 0
+    }
+
     /// Asks the program to end, as one Ctrl-C does.
     pub fn request(&self) {
         self.requests.fetch_add(1, Ordering::Release);

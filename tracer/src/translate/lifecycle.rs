@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use nix::errno::Errno;
 use nix::libc;
 use trace_format::{Event, ThreadExit};
 
@@ -46,7 +47,8 @@ impl Session<'_> {
                 Ok(())
             }
             Err(SetUpError::Refused(what, errno)) => {
-                Err(format!("its memory cannot be set up for translation ({what}: {errno}): use --engine step"))
+                let limit = limit_behind(main, errno).map_or_else(|| ":".to_owned(), |limit| format!(": {limit}, or"));
+                Err(format!("its memory cannot be set up for translation ({what}: {errno}){limit} use --engine step"))
             }
         }
     }
@@ -283,4 +285,18 @@ fn is_process(tid: Tid) -> bool {
     let status = fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
     let group = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
     group.is_some_and(|number| number.trim() == tid.to_string())
+}
+
+/// The limit of a process for which the kernel has refused memory of ours, and what to do about it.
+fn limit_behind(process: Tid, errno: Errno) -> Option<String> {
+    let (name, what, option) = match errno {
+        Errno::ENOMEM => ("Max address space", "its address space is limited", "-v"),
+        Errno::EFBIG => ("Max file size", "the size of files, and of memory that is shared like one, is limited", "-f"),
+        Errno::EMFILE => ("Max open files", "the number of open files is limited", "-n"),
+        _ => return None,
+    };
+    let limits = fs::read_to_string(format!("/proc/{process}/limits")).ok()?;
+    let limit = limits.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().next()?;
+    (limit != "unlimited")
+        .then(|| format!("{what} to {limit} (ulimit {option}), which is too little: raise that limit"))
 }

@@ -62,6 +62,9 @@ impl Session<'_> {
             libc::SYS_fork | libc::SYS_vfork | libc::SYS_clone | libc::SYS_clone3 => {
                 return self.make_child(tid, registers, next);
             }
+            libc::SYS_ptrace if self.asks_its_maker(tid, registers) => {
+                return self.call_if_traceable(tid, registers, next);
+            }
             libc::SYS_execve | libc::SYS_execveat | libc::SYS_prctl | libc::SYS_seccomp => {
                 return self.call_if_traceable(tid, registers, next);
             }

@@ -1,5 +1,6 @@
 //! All translations of one process: made, found, linked and given up.
 
+mod changes;
 mod copy;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -439,79 +440,6 @@ impl Translator {
         }
     }
 
-    /// Code in this memory is about to change: gives up what was translated from it, and from other pages that show the same. Threads may still be in
-    /// it: see [`Translator::is_in_changed`].
-    pub fn memory_changes(&mut self, start: u64, length: u64) {
-        let (start, end) = pages_of(start, length);
-        let elsewhere = self.code.shown_by(start, end);
-        self.code.forget_bytes(start, end);
-        self.give_pages_up(start, end, elsewhere);
-    }
-
-    /// The same for memory that may have changed already, in which other things may be mapped now.
-    pub fn memory_changed(&mut self, start: u64, length: u64) {
-        let (start, end) = pages_of(start, length);
-        self.code.map_changed_in(start, end);
-        let elsewhere = self.code.forget(start, end);
-        self.give_pages_up(start, end, elsewhere);
-    }
-
-    fn give_pages_up(&mut self, start: u64, end: u64, elsewhere: Vec<u64>) {
-        let mut translated: Vec<u64> = if (end - start) / PAGE < self.page_superblocks.len() as u64 {
-            (start..end).step_by(PAGE as usize).filter(|page| self.page_superblocks.contains_key(page)).collect()
-        } else {
-            self.page_superblocks.keys().copied().filter(|page| (start..end).contains(page)).collect()
-        };
-        translated.extend(elsewhere.into_iter().filter(|page| !(start..end).contains(page)));
-        for page in translated {
-            self.give_page_up(page);
-        }
-    }
-
-    /// The pages with translated code.
-    #[must_use]
-    pub fn translated_pages(&self) -> Vec<u64> {
-        self.page_superblocks.keys().copied().collect()
-    }
-
-    /// Whether code has been given up since it changes, and threads may still be in it.
-    #[must_use]
-    pub fn has_changed(&self) -> bool {
-        !self.changed.is_empty()
-    }
-
-    /// Whether a thread with this pc is in such code.
-    #[must_use]
-    pub fn is_in_changed(&self, address: u64) -> bool {
-        let found = self.ranges.range(..=address).next_back();
-        found.is_some_and(|(_, (end, number))| address < *end && self.changed.contains(number))
-    }
-
-    /// No thread is in such code any more.
-    pub fn has_left_changed(&mut self) {
-        self.changed.clear();
-    }
-
-    /// Memory that several places of the program may show can be written at one more of them.
-    pub fn shared_memory_changed(&mut self) {
-        self.code.map_changed();
-        for page in self.code.shared_pages() {
-            self.give_page_up(page);
-        }
-    }
-
-    /// Gives up what was translated from a page.
-    fn give_page_up(&mut self, page: u64) {
-        self.code.forget_page(page);
-        for number in self.page_superblocks.remove(&page).unwrap_or_default() {
-            self.changed.insert(number);
-            let head = self.superblock(number).head;
-            if self.by_head.get(&head) == Some(&number) {
-                self.give_up(head);
-            }
-        }
-    }
-
     /// Synchronisation functions return to `pc`. What shares its entry of the table is recorded as such too: whoever reads the records
     /// tells by the stack pointer.
     pub fn add_return(&mut self, pc: u64) {
@@ -540,10 +468,4 @@ impl Translator {
         }
         self.space.tables.mark_routine(pc);
     }
-}
-
-/// The whole pages of a piece of memory: start and end.
-fn pages_of(start: u64, length: u64) -> (u64, u64) {
-    let end = start.saturating_add(length).checked_next_multiple_of(PAGE).unwrap_or(!(PAGE - 1));
-    (start & !(PAGE - 1), end)
 }

@@ -4,8 +4,8 @@
 //! - The kernel does not give a program that is traced the rights of its set-user-id file, unless the tracer has them all.
 //! - 32-bit code, and the 32-bit system calls of `int 0x80`.
 //!
-//! A call by which a process asks to be traced, or to trace one of those that are recorded, fails as it does under any tracer; the outcome says
-//! why. User shadow stacks are not there: programs that would use them run without.
+//! A process that the program has made and that asks to be traced by it goes on by itself. A call by which the first process asks for that, or a
+//! process asks to trace one of those that are recorded, fails as it does under any tracer; the outcome says why. User shadow stacks are not there: programs that would use them run without.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -46,6 +46,8 @@ const PRIVILEGES: Obstacle = Obstacle {
     way_out: " (run trace as root, or use a copy of that program without the permission bit, to record it)",
 };
 const OLD_CALL: Obstacle = Obstacle { what: "it makes a 32-bit system call", way_out: "" };
+const TRACED: Obstacle =
+    Obstacle { what: "the program that made it traces it (as debuggers and strace do)", way_out: "" };
 /// A jump into it has been made.
 pub const NARROW_CODE: Obstacle = Obstacle { what: "it runs 32-bit code", way_out: "" };
 
@@ -54,6 +56,7 @@ impl Session<'_> {
     pub(super) fn call_if_traceable(&mut self, tid: Tid, registers: &Registers, next: u64) -> Result<()> {
         let obstacle = match registers.rax.cast_signed() {
             libc::SYS_seccomp | libc::SYS_prctl if installs_filter(registers) => FILTER,
+            libc::SYS_ptrace => TRACED,
             libc::SYS_execve | libc::SYS_execveat if becomes_privileged(tid, registers) => PRIVILEGES,
             _ => {
                 self.stand_before_call(tid, registers, next)?;
@@ -62,6 +65,16 @@ impl Session<'_> {
             }
         };
         self.go_on_untraced(tid, &Registers { rip: next - SYSCALL_LEN, ..*registers }, obstacle)
+    }
+
+    /// Whether this is a call by which a process that the program has made asks to be traced by it. It then goes on by itself: a process has one tracer.
+    pub(super) fn asks_its_maker(&self, tid: Tid, registers: &Registers) -> bool {
+        let Some(process) = self.threads.get(&tid).map(|thread| thread.process) else { return false };
+        let is_alone = !self.threads.iter().any(|(other, t)| *other != tid && t.process == process && !t.ended);
+        registers.rax.cast_signed() == libc::SYS_ptrace
+            && registers.rdi == u64::from(libc::PTRACE_TRACEME)
+            && process != self.main
+            && is_alone
     }
 
     /// `ptrace(request, …)` has returned this.

@@ -57,6 +57,26 @@ fn an_interrupt_of_the_group_ends_the_program() {
 }
 
 #[test]
+fn a_named_pipe_that_nobody_reads_does_not_keep_a_signal_up() {
+    let pipe = place("trace.bin");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    for engine in ["engine=translate", "engine=step"] {
+        let mut command = record_command(engine, &pipe, &compile("hello.c", &["-static"]), &[]);
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(300));
+        kill(process(&child), Signal::SIGTERM).unwrap();
+        let mut error = String::new();
+        child.stderr.as_mut().unwrap().read_to_string(&mut error).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(125), "{error}");
+        assert!(error.contains("nobody reads this named pipe"), "{error}");
+    }
+    let mut reader = Command::new("cat").arg(&pipe).stdout(Stdio::null()).spawn().unwrap();
+    let output = record_command("engine=translate", &pipe, &compile("hello.c", &["-static"]), &[]).output().unwrap();
+    assert_eq!(output.status.code(), Some(7), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(reader.wait().unwrap().success());
+}
+
+#[test]
 fn signals_to_the_recorder_alone_are_passed_on() {
     for (signal, status) in [(Signal::SIGINT, 130), (Signal::SIGTERM, 143), (Signal::SIGHUP, 129)] {
         let (mut child, recorded) = start("wait");

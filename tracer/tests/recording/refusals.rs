@@ -129,12 +129,34 @@ fn a_program_that_runs_32_bit_code_goes_on_by_itself() {
 }
 
 #[test]
-fn a_program_may_trace_its_children_unless_they_are_recorded() {
+fn a_limit_that_leaves_no_room_is_named() {
+    let program = compile("hello.c", &["-static"]);
+    for (limit, named) in
+        [("-v 2000000", "limited to 2048000000 (ulimit -v)"), ("-f 100", "limited to 51200 (ulimit -f)")]
+    {
+        let script = format!("ulimit {limit} && exec \"$@\"");
+        let run = |command: &mut Command| command.env("RECORD_OPTIONS", "engine=translate").output().unwrap();
+        let native = run(Command::new("sh").args(["-c", &script, "sh"]).arg(&program));
+        assert_eq!(native.status.code(), Some(7), "{limit}");
+        let recorder = crate::support::recorder();
+        let refused =
+            run(Command::new("sh").args(["-c", &script, "sh"]).arg(recorder).arg(place("trace.bin")).arg(&program));
+        let error = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(error.contains(named) && error.contains("raise that limit"), "{limit}: {error}");
+    }
+}
+
+#[test]
+fn a_program_may_trace_its_children_which_are_recorded_no_further() {
     let program = compile("tracer.c", &[]);
     goes_on_by_itself(&program, &[], "warnings: []");
     let recorded = record("engine=translate follow-forks", &program, &[]);
-    assert_eq!(recorded.stdout(), "0 stops, status 77\n");
-    assert!(recorded.outcome.contains("record without --follow-forks"), "{}", recorded.outcome);
+    assert_eq!(recorded.stdout(), "1 stops, status 5\n");
+    assert!(
+        recorded.outcome.contains("is recorded no further: the program that made it traces it"),
+        "{}",
+        recorded.outcome
+    );
     recorded.trace();
 }
 
