@@ -1,7 +1,7 @@
 /* A one-dimensional complex FFT by the six-step method, in the manner of SPLASH's FFT: the n = 2^m points are a matrix
  * of sqrt(n) rows, and thread t owns a run of rows.
  *
- *     fft [-p THREADS] [-m LOG2_POINTS] [-t]
+ *     fft [-p THREADS] [-m LOG2_POINTS] [-s] [-t]
  *
  * With s = sqrt(n), index j = s * j1 + j2 of the input and k = k1 + s * k2 of the output:
  *
@@ -12,18 +12,26 @@
  *     5. transform each row
  *     6. transpose                     element (k2, k1) is output k1 + s * k2
  *
- * Transposes go by blocks, each thread beginning at the rows of the thread after it. A barrier stands between phases,
- * and there are no locks. Main starts p - 1 threads and then calls the worker function itself, as thread 0.
+ * Transposes go by blocks, each thread beginning at the rows of the thread after it, in three parts: the patches of the
+ * threads after it, of those before it, and its own. A thread writes its own rows only, so a barrier stands before each
+ * transpose and none behind. There are no locks. Main starts p - 1 threads and then calls the worker function itself,
+ * as thread 0.
+ *
+ * As in SPLASH's FFT, thread 0 (with -s every thread) takes the time before and after each transpose. Compilers test
+ * for that once, and copy the call of the transpose into both arms: thread 0 then transposes alone, and the others
+ * after it. Functions are kept from being inlined, so that the call stays one.
  *
  * Checks: outputs against the sum that defines them (all for up to 64 points, four beyond), the energy of input and
  * output (Parseval), and, with -t, the inverse transform of the output against the input. */
 #include <math.h>
+#include <time.h>
 
 #include "crew.h"
 
-static const char usage[] = "fft [-p THREADS] [-m LOG2_POINTS] [-t]\n"
+static const char usage[] = "fft [-p THREADS] [-m LOG2_POINTS] [-s] [-t]\n"
                             "  -p THREADS      threads, 1 to 1024 and at most 2^(m/2) (default 4)\n"
                             "  -m LOG2_POINTS  2^m complex points, m even, 2 to 28 (default 10)\n"
+                            "  -s              take the times of every thread, not of thread 0 alone, and print them\n"
                             "  -t              transform back as well and compare with the input\n";
 
 /* An element is 16 bytes: a block is four cache lines wide, and 8 x 8 elements of source and target stay in a small
@@ -36,6 +44,7 @@ struct point {
 
 static long thread_count = 4;
 static long log_points = 10;
+static int with_statistics;
 static int test_inverse;
 
 static long points;              /* n */
@@ -48,6 +57,10 @@ static struct point *twiddles;   /* exp(-2 pi i j k / n) at j * side + k */
 static struct point *original;   /* a copy of the input */
 static struct point *forward;    /* with -t: a copy of the output */
 static pthread_barrier_t phase_end;
+/* Seconds, by thread: of the whole, and of the transposes alone. Those that take no times have 0. */
+static time_t whole_seconds[MAX_THREADS], transpose_seconds[MAX_THREADS];
+/* The sum of what a thread read when it touched its rows: it is kept so that the reading is not left out. */
+static double touched[MAX_THREADS];
 
 static inline struct point times(struct point a, struct point b) {
     return (struct point){a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
@@ -64,16 +77,17 @@ static long first_row(long id) {
 }
 
 /* Writes the patch of the transpose of `from` that has rows first..end and columns column..column_end, block by block.
- * */
-static AS_WRITTEN void transpose_patch(const struct point *from, struct point *to, long first, long end, long column,
-                                       long column_end) {
+ * Always inlined: each of the three parts of a transpose has loops of its own. */
+static inline __attribute__((always_inline)) void transpose_patch(const struct point *from, struct point *to,
+                                                                  long first, long end, long column, long column_end) {
     for (long row = first; row < end; row += BLOCK) {
         long row_end = row + BLOCK < end ? row + BLOCK : end;
         for (long left = column; left < column_end; left += BLOCK) {
             long right = left + BLOCK < column_end ? left + BLOCK : column_end;
-            for (long r = row; r < row_end; r++) {
-                for (long c = left; c < right; c++) {
-                    to[r * side + c] = from[c * side + r];
+            for (long c = left; c < right; c++) {
+                for (long r = row; r < row_end; r++) {
+                    to[r * side + c].re = from[c * side + r].re;
+                    to[r * side + c].im = from[c * side + r].im;
                 }
             }
         }
@@ -81,32 +95,38 @@ static AS_WRITTEN void transpose_patch(const struct point *from, struct point *t
 }
 
 /* Writes a thread's rows of the transpose of `from` into `to`: first the patches from the threads after it, then those
- * from the threads before it and its own. So no two threads read the same thread's rows at a time, and the two loops
- * have trip counts that depend on the thread. */
+ * from the threads before it, then its own. So no two threads read the same thread's rows at a time, and the first two
+ * loops have trip counts that depend on the thread. */
 static AS_WRITTEN void transpose_rows(const struct point *from, struct point *to, long id) {
     long first = first_row(id), end = first_row(id + 1);
     for (long partner = id + 1; partner < thread_count; partner++) {
         transpose_patch(from, to, first, end, first_row(partner), first_row(partner + 1));
     }
-    for (long partner = 0; partner <= id; partner++) {
+    for (long partner = 0; partner < id; partner++) {
         transpose_patch(from, to, first, end, first_row(partner), first_row(partner + 1));
     }
+    transpose_patch(from, to, first, end, first, end);
+}
+
+/* The number whose lowest `bits` bits are those of `number` in reverse. */
+static AS_WRITTEN long bits_reversed(long number, long bits) {
+    long reversed = 0;
+    for (long i = 0; i < bits; i++) {
+        reversed = 2 * reversed + (number & 1);
+        number >>= 1;
+    }
+    return reversed;
 }
 
 /* Puts the elements of a row into the order of their bit-reversed numbers. */
-static void reverse_row(struct point *row) {
-    for (long i = 0, reversed = 0; i < side; i++) {
+static AS_WRITTEN void reverse_row(struct point *row) {
+    for (long i = 0; i < side; i++) {
+        long reversed = bits_reversed(i, log_points / 2);
         if (i < reversed) {
             struct point kept = row[i];
             row[i] = row[reversed];
             row[reversed] = kept;
         }
-        long bit = side >> 1;
-        while (bit > 0 && (reversed & bit) != 0) {
-            reversed ^= bit;
-            bit >>= 1;
-        }
-        reversed |= bit;
     }
 }
 
@@ -127,32 +147,52 @@ static AS_WRITTEN void transform_row(struct point *row, int direction) {
     }
 }
 
-static void twiddle_row(struct point *row, long number, int direction) {
+static AS_WRITTEN void twiddle_row(struct point *row, long number, int direction) {
     const struct point *factors = &twiddles[number * side];
     for (long k = 0; k < side; k++) {
         row[k] = times(row[k], turned(factors[k], direction));
     }
 }
 
-static void scale_row(struct point *row, double factor) {
+static AS_WRITTEN void scale_row(struct point *row, double factor) {
     for (long k = 0; k < side; k++) {
         row[k].re *= factor;
         row[k].im *= factor;
     }
 }
 
-/* A thread's share of one whole transform of `data`. */
-static AS_WRITTEN void transform(long id, int direction) {
+static AS_WRITTEN void copy_row(const struct point *from, struct point *to) {
+    for (long k = 0; k < side; k++) {
+        to[k].re = from[k].re;
+        to[k].im = from[k].im;
+    }
+}
+
+/* A thread's share of one whole transform of `data`. Thread 0, or with `time_all` every thread, adds to `seconds` what
+ * its transposes took. */
+static AS_WRITTEN void transform(long id, int direction, int time_all, time_t *seconds) {
     long first = first_row(id), end = first_row(id + 1);
-    transpose_rows(data, scratch, id);
+    time_t began = 0;
     pthread_barrier_wait(&phase_end);
+    if (id == 0 || time_all) {
+        began = time(NULL);
+    }
+    transpose_rows(data, scratch, id);
+    if (id == 0 || time_all) {
+        *seconds += time(NULL) - began;
+    }
     for (long row = first; row < end; row++) {
         transform_row(&scratch[row * side], direction);
         twiddle_row(&scratch[row * side], row, direction);
     }
     pthread_barrier_wait(&phase_end);
+    if (id == 0 || time_all) {
+        began = time(NULL);
+    }
     transpose_rows(scratch, data, id);
-    pthread_barrier_wait(&phase_end);
+    if (id == 0 || time_all) {
+        *seconds += time(NULL) - began;
+    }
     for (long row = first; row < end; row++) {
         transform_row(&data[row * side], direction);
         if (direction == INVERSE) {
@@ -160,22 +200,49 @@ static AS_WRITTEN void transform(long id, int direction) {
         }
     }
     pthread_barrier_wait(&phase_end);
+    if (id == 0 || time_all) {
+        began = time(NULL);
+    }
     transpose_rows(data, scratch, id);
+    if (id == 0 || time_all) {
+        *seconds += time(NULL) - began;
+    }
     pthread_barrier_wait(&phase_end);
-    memcpy(&data[first * side], &scratch[first * side], (size_t)((end - first) * side) * sizeof *data);
+    for (long row = first; row < end; row++) {
+        copy_row(&scratch[row * side], &data[row * side]);
+    }
+    pthread_barrier_wait(&phase_end);
+}
+
+/* Reads all of a thread's rows, so that their memory is at hand before times are taken. */
+static AS_WRITTEN double touch_rows(long first, long end) {
+    double sum = 0;
+    for (long i = first * side; i < end * side; i++) {
+        sum += data[i].re + scratch[i].re + twiddles[i].re;
+    }
+    return sum;
 }
 
 static AS_WRITTEN void *worker(void *argument) {
     long id = (long)(intptr_t)argument;
     long first = first_row(id), end = first_row(id + 1);
+    time_t began = 0, seconds = 0;
+    touched[id] = touch_rows(first, end);
     pthread_barrier_wait(&phase_end);
-    transform(id, FORWARD);
-    if (test_inverse) {
-        memcpy(&forward[first * side], &data[first * side], (size_t)((end - first) * side) * sizeof *data);
-        pthread_barrier_wait(&phase_end);
-        transform(id, INVERSE);
+    if (id == 0 || with_statistics) {
+        began = time(NULL);
     }
-    pthread_barrier_wait(&phase_end);
+    transform(id, FORWARD, with_statistics, &seconds);
+    if (test_inverse) {
+        for (long row = first; row < end; row++) {
+            copy_row(&data[row * side], &forward[row * side]);
+        }
+        transform(id, INVERSE, with_statistics, &seconds);
+    }
+    if (id == 0 || with_statistics) {
+        whole_seconds[id] = time(NULL) - began;
+        transpose_seconds[id] = seconds;
+    }
     return NULL;
 }
 
@@ -282,15 +349,33 @@ static void print_checksum(void) {
     printf("fft: %ld points, checksum %.4f %.4f %.4f\n", points, re, im, sizes);
 }
 
+/* Each transpose may be seen to last a second longer than it does, and the whole a second shorter. */
+static void check_times(void) {
+    long transposes = test_inverse ? 6 : 3;
+    for (long id = 0; id < thread_count; id++) {
+        if (whole_seconds[id] < 0 || transpose_seconds[id] > whole_seconds[id] + transposes + 1) {
+            fail("fft", "thread %ld took %ld s for its transposes and %ld s for all", id, (long)transpose_seconds[id],
+                 (long)whole_seconds[id]);
+        }
+        if (with_statistics) {
+            printf("fft: thread %ld took %ld s, %ld of them for transposes\n", id, (long)whole_seconds[id],
+                   (long)transpose_seconds[id]);
+        }
+    }
+}
+
 int main(int count, char **arguments) {
     int option;
-    while ((option = getopt(count, arguments, "hp:m:t")) != -1) {
+    while ((option = getopt(count, arguments, "hp:m:st")) != -1) {
         switch (option) {
         case 'p':
             thread_count = number_argument(usage, option, optarg, 1, MAX_THREADS);
             break;
         case 'm':
             log_points = number_argument(usage, option, optarg, 2, 28);
+            break;
+        case 's':
+            with_statistics = 1;
             break;
         case 't':
             test_inverse = 1;
@@ -322,6 +407,7 @@ int main(int count, char **arguments) {
     join_threads("fft", threads, 1, thread_count);
     print_checksum();
     check();
+    check_times();
     if (test_inverse) {
         puts("fft: the inverse transform gives the input");
         free(forward);

@@ -12,7 +12,8 @@
  *
  * A thread visits the pairs of its own cells with themselves and with half of their neighbours, so it writes to particles in
  * cells of other threads: cells that two threads reach, and only those, are locked. Lanes part by how many particles a cell
- * has, by whether two are near, and by whether a cell is locked; both sides of the last call the same function.
+ * has, by whether two are near, and by whether a cell is locked. As in PARSEC's program, both sides of the last add in
+ * place, without a call; sorting, which calls a function, tests before it and behind it whether there is a lock.
  *
  * Sums are kept in fixed point, where the order of additions does not matter: results are the same for any number of
  * threads. Checks: each particle is in one cell, and in the right one; the densities of the last step against the sum over
@@ -97,11 +98,11 @@ static AS_WRITTEN void put_into(long cell, long index) {
     first_of[cell] = index;
 }
 
-static AS_WRITTEN void add_density(long index, int64_t amount) {
+static inline void add_density(long index, int64_t amount) {
     particles[index].density += amount;
 }
 
-static AS_WRITTEN void add_push(long index, const int64_t *amount, int64_t sign) {
+static inline void add_push(long index, const int64_t *amount, int64_t sign) {
     for (int d = 0; d < DIMENSIONS; d++) {
         particles[index].push[d] += sign * amount[d];
     }
@@ -112,10 +113,10 @@ static AS_WRITTEN void sort_one(long index) {
     long cell = cell_at(particles[index].at);
     if (shared[cell]) {
         pthread_mutex_lock(&cell_locks[cell]);
-        put_into(cell, index);
+    }
+    put_into(cell, index);
+    if (shared[cell]) {
         pthread_mutex_unlock(&cell_locks[cell]);
-    } else {
-        put_into(cell, index);
     }
 }
 

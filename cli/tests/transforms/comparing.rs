@@ -44,6 +44,32 @@ fn two_builds_are_traced_replayed_and_shown_side_by_side() {
     assert!(table.contains("thread instructions: ") && table.contains("speed-up"), "{table}");
 }
 
+/// What SPLASH-3's own FFT gains from fcs at each number of threads (clang -O3, main code, minsp-pc, 2^12 points).
+const FFT_GAINS: [(&str, f64); 4] = [("2", 1.04), ("4", 1.06), ("8", 1.08), ("16", 1.11)];
+
+#[test]
+fn fft_gains_from_fusion_as_the_original_does() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    let (source, include) = (format!("{root}/workloads/fft/fft.c"), format!("-I{root}/workloads/include"));
+    let folder = Folder::with(&[]);
+    for pass in ["none", "fcs"] {
+        let words =
+            ["cc", "--transform", pass, "--", "-O3", "-std=gnu11", &include, &source, "-o", pass, "-pthread", "-lm"];
+        folder.succeed(lockstep(), &words);
+    }
+    for (threads, expected) in FFT_GAINS {
+        let words = ["compare", "none", "fcs", "-H", "minsp-pc", "--code", "main", "--json", "--chart", "chart.svg"];
+        let words = [&words[..], &["--kind", "divergent", "--", "-p", threads, "-m", "12"]].concat();
+        let shown: serde_json::Value = serde_json::from_str(&folder.succeed(lockstep(), &words)).unwrap();
+        let result = &shown["results"][0];
+        let gain = result["speedup"].as_f64().unwrap();
+        assert!((gain - expected).abs() <= 0.03, "{threads} threads gain {gain:.3}, the original {expected}: {result}");
+        let divergent = |side: &str| result[side]["divergent_instructions"].as_u64().unwrap();
+        assert!(divergent("after") < divergent("before"), "{result}");
+        assert!(folder.read("chart.svg").contains("in divergent fetches"));
+    }
+}
+
 #[test]
 fn builds_that_print_different_things_are_noted() {
     let folder = builds();
