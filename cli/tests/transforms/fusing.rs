@@ -50,6 +50,18 @@ fn where_there_is_nothing_to_fuse_the_object_code_is_that_of_none() {
 }
 
 #[test]
+fn code_that_is_not_optimised_is_left_alone() {
+    let folder = Folder::with(&[("pick.c", TWO_CALLS)]);
+    for pass in transform::REGISTRY {
+        let object = format!("{}.o", pass.name);
+        let words = ["cc", "--transform", pass.name, "--report", "report", "--", "-O0", "-c", "pick.c", "-o", &object];
+        folder.succeed(lockstep(), &words);
+        assert!(fs::read(folder.path(&object)).unwrap() == fs::read(folder.path("none.o")).unwrap(), "{}", pass.name);
+    }
+    assert_eq!(folder.read("report"), "");
+}
+
+#[test]
 fn ir_goes_in_and_comes_out_as_text_or_bitcode() {
     let folder = Folder::with(&[("pick.c", TWO_CALLS)]);
     folder.succeed("clang-19", &["-O3", "-c", "-emit-llvm", "-gline-tables-only", "pick.c", "-o", "in.bc"]);
