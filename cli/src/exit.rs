@@ -130,6 +130,7 @@ fn of_transform(error: &transform::Error) -> u8 {
         transform::Error::Write { .. } => WRITE,
         transform::Error::Request(_) => USAGE,
         transform::Error::NoCompiler { .. } => NOT_FOUND,
+        transform::Error::Start { .. } => NOT_EXECUTABLE,
         _ => BUG,
     }
 }

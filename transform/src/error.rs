@@ -37,8 +37,16 @@ pub enum Error {
     #[error("{0}")]
     Request(String),
     /// The compiler is not there.
-    #[error("the compiler {program} is not installed ({source}); on Debian: {APT_LINE}")]
+    #[error("compiling: {program} is not installed ({source}); on Debian: {APT_LINE}")]
     NoCompiler {
+        /// The program that was to be run.
+        program: String,
+        /// Why it does not run.
+        source: std::io::Error,
+    },
+    /// The compiler, or what it runs, is there, but does not start.
+    #[error("compiling: {program} cannot be started: {source}; see that it is a program that this system can run")]
+    Start {
         /// The program that was to be run.
         program: String,
         /// Why it does not run.

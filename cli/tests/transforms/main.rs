@@ -1,7 +1,9 @@
 //! The verbs that transform programs, as a user types them.
 #![cfg(feature = "transform")]
 
+mod by_products;
 mod comparing;
+mod driver;
 mod folder;
 mod fusing;
 mod predicting;

@@ -3,10 +3,8 @@
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::process::{Command, Stdio};
 
-use tempfile::TempDir;
-
+use super::scratch::{Scratch, Streams};
 use crate::{Error, Result};
 
 /// What the driver says it would do.
@@ -14,45 +12,40 @@ pub(super) struct Answer {
     pub(super) jobs: Vec<Job>,
     /// All that it printed.
     text: Vec<u8>,
-    /// Where it puts files that pass between jobs; they go with it.
-    pub(super) folder: TempDir,
 }
 
 /// A command to run: the program first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Job(pub(super) Vec<OsString>);
 
-/// Asks the driver for its jobs. None when there is nothing to do, or the driver refuses.
-pub(super) fn ask(compiler: &OsStr, arguments: &[OsString]) -> Result<Answer> {
-    let folder = scratch_folder()?;
-    let output = Command::new(compiler)
-        .arg("-###")
-        .args(arguments)
-        // The driver makes up names for files that pass between jobs: in a folder of our own nobody else takes them meanwhile.
-        .env("TMPDIR", folder.path())
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .output()
-        .map_err(|source| Error::NoCompiler { program: compiler.display().to_string(), source })?;
+/// Has the driver print its jobs instead of doing them.
+pub(super) const ONLY_SHOW: &str = "-###";
+
+/// Asks the driver for its jobs: an answer without jobs when there is nothing to do, or the driver refuses.
+pub(super) fn ask(compiler: &OsStr, arguments: &[OsString], scratch: &Scratch) -> Result<Answer> {
+    let words: Vec<_> = [OsString::from(ONLY_SHOW)].iter().chain(arguments).cloned().collect();
+    let output = scratch.run(compiler, &words, Streams::Question)?;
     let jobs = if output.status.success() { parse(&output.stderr) } else { Ok(Vec::new()) };
     let jobs = jobs.map_err(|text| Error::Jobs { program: compiler.display().to_string(), text })?;
-    Ok(Answer { jobs, text: output.stderr, folder })
-}
-
-fn scratch_folder() -> Result<TempDir> {
-    let made = tempfile::Builder::new().prefix("lockstep-cc-").tempdir();
-    made.map_err(|source| Error::Write { path: std::env::temp_dir(), source })
+    Ok(Answer { jobs, text: output.stderr })
 }
 
 impl Answer {
-    /// Prints what the driver itself has to say: its warnings, and with `-v` all.
-    pub(super) fn pass_on_messages(&self, arguments: &[OsString]) {
+    /// Prints all that the driver printed.
+    pub(super) fn pass_on_all(&self) {
+        // Standard error may be closed; then nobody wants to read it.
+        let _ = std::io::stderr().write_all(&self.text);
+    }
+
+    /// Why the driver refuses, in its words.
+    pub(super) fn refusal(&self) -> String {
+        let text = String::from_utf8_lossy(&self.text);
+        text.lines().find(|line| line.contains(": error: ")).unwrap_or("no reason is given").to_owned()
+    }
+
+    /// Prints what the driver itself has to say: its warnings.
+    pub(super) fn pass_on_messages(&self) {
         let mut out = std::io::stderr().lock();
-        if arguments.iter().any(|a| a == "-v") {
-            // Standard error may be closed; then nobody wants to read it.
-            let _ = out.write_all(&self.text);
-            return;
-        }
         for line in self.text.split(|&b| b == b'\n').filter(|line| is_message(line)) {
             let _ = out.write_all(line).and_then(|()| out.write_all(b"\n"));
         }
@@ -65,8 +58,8 @@ fn is_message(line: &[u8]) -> bool {
     !text.starts_with(' ') && [": warning: ", ": error: ", ": note: ", ": remark: "].iter().any(|w| text.contains(w))
 }
 
-/// The jobs in what `-###` prints: lines that begin with a space and a quote, with every word in quotes, and in them a backslash before
-/// quotes, backslashes and dollars. A word may go over several lines.
+/// The jobs in what `-###` prints: lines that begin with a space and a quote, with every word in quotes, and in them a
+/// backslash before quotes, backslashes and dollars. A word may go over several lines.
 fn parse(text: &[u8]) -> std::result::Result<Vec<Job>, String> {
     let mut jobs = Vec::new();
     let mut rest = text;
@@ -193,13 +186,42 @@ impl Job {
             let new = ["-disable-llvm-passes".into(), "-x".into(), "ir".into(), from.to_owned()];
             job.0.splice(place..place + 3, new);
         }
-        // These were written by the first half, and would be overwritten with less.
-        for option in ["-opt-record-file", "-serialize-diagnostic-file"] {
-            if let Some(place) = job.0.iter().position(|w| w == option).filter(|&i| i + 1 < job.0.len()) {
-                job.0.drain(place..place + 2);
+        // It was written by the first half, and would be overwritten with less.
+        job.leave_out(&["-serialize-diagnostic-file"]);
+        job
+    }
+
+    /// The same job for what it prints about code, without making any. None when its source can be read only once.
+    pub(super) fn only_messages(&self) -> Option<Job> {
+        let source = self.input().map(|place| &self.0[place + 2]).filter(|source| *source != "-")?;
+        if !std::path::Path::new(source).is_file() {
+            return None;
+        }
+        let mut job = self.clone();
+        for word in &mut job.0 {
+            if word == "-emit-obj" || word == "-S" {
+                *word = "-emit-codegen-only".into();
             }
         }
-        job
+        job.leave_out(&["-opt-record-file", "-dependency-file", "-header-include-file"]);
+        let writes = ["-ftime-trace=", "-stats-file=", "-stack-usage-file="];
+        job.0.retain(|word| !writes.iter().any(|option| word.as_bytes().starts_with(option.as_bytes())));
+        Some(job)
+    }
+
+    /// Takes options with their values away.
+    pub(super) fn leave_out(&mut self, options: &[&str]) {
+        for option in options {
+            if let Some(place) = self.0.iter().position(|w| w == option).filter(|&i| i + 1 < self.0.len()) {
+                self.0.drain(place..place + 2);
+            }
+        }
+    }
+
+    /// The word after an option.
+    pub(super) fn value_of(&self, option: &str) -> Option<&OsStr> {
+        let place = self.0.iter().rposition(|w| w == option)?;
+        self.0.get(place + 1).map(OsString::as_os_str)
     }
 
     /// Whether the job uses this file.

@@ -1,7 +1,8 @@
 //! The compiler wrapper: a compiler that applies passes between its optimiser and its code generation.
 //!
-//! It reads no options itself. The compiler's driver is asked for its jobs (`clang-19 -###`), with a few options of ours before the user's; each job that
-//! compiles is then done in three steps (bitcode out of the optimiser, passes, code out of the bitcode), every other job as it is:
+//! It reads no options itself. The compiler's driver is asked for its jobs (`clang-19 -###`), with a few options of
+//! ours before the user's; each job that compiles is then done in three steps (bitcode out of the optimiser, passes,
+//! code out of the bitcode), every other job as it is:
 //!
 //! ```text
 //! clang -cc1 -emit-obj … -o fft.o -x c fft.c
@@ -10,14 +11,22 @@
 //!   clang -cc1 -emit-obj … -o fft.o -disable-llvm-passes -x ir 2.bc
 //! ```
 //!
-//! So whatever the driver understands (several sources, assembly, standard input, response files, dependency files) works as ever. A command line that
-//! has no jobs, such as `--version`, or that the driver refuses, is passed on to the compiler.
+//! So whatever the driver understands (several sources, assembly, standard input, response files, dependency files)
+//! works as ever. What the driver or the halves of a job would write in pieces or not at all is seen to: entries of
+//! compilation databases, remarks, time traces, places in messages. A command line that has no jobs, such as
+//! `--version`, or that the driver refuses, is passed on to the compiler.
 
+mod by_products;
+mod database;
+mod diagnostics;
 mod jobs;
 mod run;
+mod scratch;
+mod words;
 
 use std::ffi::OsString;
 
+use self::scratch::Scratch;
 use crate::{Candidate, Options, Pipeline, Result};
 
 /// How code is laid out.
@@ -53,8 +62,8 @@ pub struct Built {
     pub candidates: Vec<Candidate>,
 }
 
-/// Stops the optimiser from making two loops of one with a branch on a loop invariant inside, such as a thread's parity: each would have one of
-/// the calls that passes join.
+/// Stops the optimiser from making two loops of one with a branch on a loop invariant inside, such as a thread's
+/// parity: each would have one of the calls that passes join.
 const NO_UNSWITCHING: &[&str] = &["-mllvm", "-unswitch-threshold=0"];
 
 /// Code generation passes that move, merge or duplicate blocks, off.
@@ -69,22 +78,62 @@ const KEEP_ORDER: &[&str] = &[
     "-disable-early-taildup",
 ];
 
-/// Runs the compiler with the passes.
+/// Runs the compiler with the passes. While it does, SIGHUP, SIGINT, SIGQUIT and SIGTERM are handled: the program that
+/// runs gets them too, what was written for a while is removed, and the process ends by them.
 ///
 /// # Errors
-/// [`crate::Error::NoCompiler`] when it is not installed, [`crate::Error::Jobs`] when its list of jobs makes no sense; what a pass or a file can fail with. A
-/// program that does not compile is no error of this function: see [`Built::status`].
+/// [`crate::Error::NoCompiler`] when it is not installed, [`crate::Error::Start`] when it cannot be started,
+/// [`crate::Error::Jobs`] when its list of jobs makes no sense; what a pass or a file can fail with. A program that
+/// does not compile is no error of this function: see [`Built::status`].
 pub fn build(build: &Build) -> Result<Built> {
-    let answer = jobs::ask(&build.compiler, &command_line(build))?;
-    if answer.jobs.is_empty() {
-        return run::unchanged(build);
+    let scratch = Scratch::new()?;
+    let typed = words::expanded(&build.arguments);
+    let options = &typed[..end_of_options(&typed)];
+    let has = |option: &str| options.iter().any(|word| word == option);
+    if has(database::ONLY) {
+        return run::unchanged(build, &scratch);
     }
-    answer.pass_on_messages(&build.arguments);
-    run::all(build, &answer)
+    let answer = jobs::ask(&build.compiler, &command_line(build), &scratch)?;
+    if answer.jobs.is_empty() {
+        warn_of_link_time_code(build, &answer, &scratch)?;
+        return run::unchanged(build, &scratch);
+    }
+    if has(jobs::ONLY_SHOW) {
+        answer.pass_on_all();
+        return Ok(Built::default());
+    }
+    database::write(build, options, &scratch)?;
+    if has("-v") {
+        answer.pass_on_all();
+    } else {
+        answer.pass_on_messages();
+    }
+    run::all(build, &answer, &scratch)
 }
 
-/// The user's command line with our options before it, so that the user's win, and link-time optimisation off after it: it would put
-/// code generation where no pass of ours can come before it.
+/// Some options, such as `-fsanitize=cfi`, work on the whole program, when it is linked. The driver refuses them
+/// without link-time optimisation, and with it code generation happens where no pass of ours can come before it. Where
+/// that is why there are no jobs, says so.
+fn warn_of_link_time_code(build: &Build, answer: &jobs::Answer, scratch: &Scratch) -> Result<()> {
+    if jobs::ask(&build.compiler, &build.arguments, scratch)?.jobs.is_empty() {
+        return Ok(());
+    }
+    eprintln!(
+        "lockstep: warning: compiling with {}: not transformed, as passes need -fno-lto, and with that the compiler refuses other options \
+         ({}); leave those out to have this code transformed",
+        build.compiler.display(),
+        answer.refusal()
+    );
+    Ok(())
+}
+
+/// Where a command line's options end and only files follow.
+fn end_of_options(words: &[OsString]) -> usize {
+    words.iter().position(|word| word == "--").unwrap_or(words.len())
+}
+
+/// The user's command line with our options before it, so that the user's win, and link-time optimisation off after it:
+/// it would put code generation where no pass of ours can come before it.
 fn command_line(build: &Build) -> Vec<OsString> {
     let mut ours = vec!["--start-no-unused-arguments", "-gline-tables-only"];
     ours.extend(NO_UNSWITCHING);
@@ -93,9 +142,7 @@ fn command_line(build: &Build) -> Vec<OsString> {
     }
     ours.push("--end-no-unused-arguments");
     let no_lto = ["--start-no-unused-arguments", "-fno-lto", "--end-no-unused-arguments"];
-    let theirs = &build.arguments;
-    let end_of_options = theirs.iter().position(|a| a == "--").unwrap_or(theirs.len());
-    let (options, files) = theirs.split_at(end_of_options);
+    let (options, files) = build.arguments.split_at(end_of_options(&build.arguments));
     let words = ours.into_iter().map(OsString::from).chain(options.iter().cloned());
     words.chain(no_lto.map(OsString::from)).chain(files.iter().cloned()).collect()
 }

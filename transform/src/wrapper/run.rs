@@ -1,27 +1,27 @@
 //! Doing the jobs.
 
 use std::ffi::{OsStr, OsString};
+use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
-use std::process::{Command, ExitStatus};
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::time::SystemTime;
 
 use super::jobs::{Answer, Job, Product};
-use super::{Build, Built, Layout};
+use super::scratch::{Scratch, Streams};
+use super::{Build, Built, Layout, by_products, diagnostics};
 use crate::llvm::Module;
 use crate::{Candidate, Error, Pipeline, Result};
 
 /// Runs the compiler as if we were not there.
-pub(super) fn unchanged(build: &Build) -> Result<Built> {
-    let status = Command::new(&build.compiler)
-        .args(&build.arguments)
-        .status()
-        .map_err(|source| Error::NoCompiler { program: build.compiler.display().to_string(), source })?;
-    Ok(Built { status: number(status), candidates: Vec::new() })
+pub(super) fn unchanged(build: &Build, scratch: &Scratch) -> Result<Built> {
+    let output = scratch.run(&build.compiler, &build.arguments, Streams::Ours)?;
+    Ok(Built { status: number(output.status), candidates: Vec::new() })
 }
 
-/// Does all jobs. As with the driver, a job that fails does not keep the others from being done, but those that need its file; its status
-/// is the one returned.
-pub(super) fn all(build: &Build, answer: &Answer) -> Result<Built> {
+/// Does all jobs. As with the driver, a job that fails does not keep the others from being done, but those that need
+/// its file; its status is the one returned.
+pub(super) fn all(build: &Build, answer: &Answer, scratch: &Scratch) -> Result<Built> {
     let passes = pipeline(build)?;
     let mut built = Built::default();
     let mut missing: Vec<OsString> = Vec::new();
@@ -32,10 +32,11 @@ pub(super) fn all(build: &Build, answer: &Answer) -> Result<Built> {
         }
         let status = match job.product() {
             Some(product) => {
-                let files = [1, 2].map(|half| answer.folder.path().join(format!("{number}.{half}.bc")));
-                compile(job, product, &files, (build, &passes), &mut built.candidates)?
+                let files = [1, 2].map(|half| scratch.path().join(format!("{number}.{half}.bc")));
+                let halves = Halves { job, files, scratch };
+                halves.compile(product, (build, &passes), &mut built.candidates)?
             }
-            None => run(job)?,
+            None => run(job, scratch)?,
         };
         if status != 0 {
             missing.extend(job.output().map(OsStr::to_owned));
@@ -55,47 +56,82 @@ fn pipeline(build: &Build) -> Result<Pipeline> {
 }
 
 /// A compile job in three steps.
-fn compile(
-    job: &Job,
-    product: Product,
-    [optimised, transformed]: &[std::path::PathBuf; 2],
-    (build, passes): (&Build, &Pipeline),
-    candidates: &mut Vec<Candidate>,
-) -> Result<u8> {
-    let status = run(&job.until_bitcode(optimised.as_os_str()))?;
-    // Some jobs succeed without an output, as when only syntax was checked.
-    if status != 0 || !optimised.exists() {
-        return Ok(status);
-    }
-    let (module, looked_at) = passes.apply(|| Module::read(optimised), &build.options)?;
-    candidates.extend(looked_at);
-    let output = Path::new(job.output().unwrap_or_default());
-    match product {
-        Product::Code(_) => {
-            write(transformed, &module.to_bitcode())?;
-            run(&job.after_bitcode(transformed.as_os_str()))
+struct Halves<'a> {
+    job: &'a Job,
+    /// Bitcode between the first and the second step, and between the second and the third.
+    files: [PathBuf; 2],
+    scratch: &'a Scratch,
+}
+
+impl Halves<'_> {
+    fn compile(
+        &self,
+        product: Product,
+        (build, passes): (&Build, &Pipeline),
+        candidates: &mut Vec<Candidate>,
+    ) -> Result<u8> {
+        let [optimised, transformed] = &self.files;
+        let status = run(&self.job.until_bitcode(optimised.as_os_str()), self.scratch)?;
+        // Some jobs succeed without an output, as when only syntax was checked.
+        if status != 0 || !optimised.exists() {
+            return Ok(status);
         }
-        Product::Bitcode => write(output, &module.to_bitcode()).map(|()| 0),
-        Product::IrText => write(output, module.to_text().as_bytes()).map(|()| 0),
+        let start = SystemTime::now();
+        let (module, looked_at) = passes.apply(|| Module::read(optimised), &build.options)?;
+        candidates.extend(looked_at);
+        let output = Path::new(self.job.output().unwrap_or_default());
+        match product {
+            Product::Code(_) => {
+                write(transformed, &module.to_bitcode())?;
+                self.generate_code(transformed, (start, SystemTime::now()))
+            }
+            Product::Bitcode => write(output, &module.to_bitcode()).map(|()| 0),
+            Product::IrText => write(output, module.to_text().as_bytes()).map(|()| 0),
+        }
+    }
+
+    /// The third step. `passes` is when the second was done.
+    fn generate_code(&self, transformed: &Path, passes: (SystemTime, SystemTime)) -> Result<u8> {
+        let job = self.job.after_bitcode(transformed.as_os_str());
+        let (job, files) = by_products::redirected(job, self.scratch.path());
+        let output = self.scratch.run(&job.0[0], &job.0[1..], Streams::KeepErrors)?;
+        self.pass_on(&output.stderr)?;
+        if output.status.success() {
+            for file in files {
+                file.join(passes)?;
+            }
+        }
+        Ok(number(output.status))
+    }
+
+    /// Prints what code generation said.
+    fn pass_on(&self, said: &[u8]) -> Result<()> {
+        let text = String::from_utf8_lossy(said);
+        let folder = self.scratch.path();
+        let mut shown = said.to_vec();
+        if !diagnostics::all_have_places(&text, folder) {
+            let mut all = Vec::new();
+            if let Some(job) = self.job.only_messages() {
+                all = self.scratch.run(&job.0[0], &job.0[1..], Streams::KeepErrors)?.stderr;
+            }
+            shown = diagnostics::placed(&text, &String::from_utf8_lossy(&all), folder).into_bytes();
+        }
+        // Standard error may be closed; then nobody wants to read it.
+        let _ = std::io::stderr().write_all(&shown);
+        Ok(())
     }
 }
 
 /// Writes to a file, or to standard output for `-`.
 fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    let written = if path.as_os_str() == "-" {
-        std::io::Write::write_all(&mut std::io::stdout(), bytes)
-    } else {
-        std::fs::write(path, bytes)
-    };
+    let written =
+        if path.as_os_str() == "-" { std::io::stdout().write_all(bytes) } else { std::fs::write(path, bytes) };
     written.map_err(|source| Error::Write { path: path.to_owned(), source })
 }
 
-fn run(job: &Job) -> Result<u8> {
-    let status = Command::new(&job.0[0])
-        .args(&job.0[1..])
-        .status()
-        .map_err(|source| Error::NoCompiler { program: job.0[0].display().to_string(), source })?;
-    Ok(number(status))
+fn run(job: &Job, scratch: &Scratch) -> Result<u8> {
+    let output = scratch.run(&job.0[0], &job.0[1..], Streams::Ours)?;
+    Ok(number(output.status))
 }
 
 /// As a shell would put it.
