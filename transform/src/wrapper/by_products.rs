@@ -36,11 +36,11 @@ pub(super) fn redirected(mut job: Job, folder: &Path) -> (Job, Vec<ByProduct>) {
     if job.value_of("-opt-record-format").is_some_and(|format| format != "yaml")
         && let Some(file) = job.value_of("-opt-record-file")
     {
-        eprintln!(
-            "lockstep: warning: writing {}: remarks of code generation are left out, as files in this format cannot be \
-             joined; -fsave-optimization-record=yaml has them",
+        super::warn(&format!(
+            "writing {}: remarks of code generation are left out, as files in this format cannot be joined; \
+             -fsave-optimization-record=yaml has them",
             file.display()
-        );
+        ));
         job.leave_out(&["-opt-record-file"]);
     }
     let mut files = Vec::new();

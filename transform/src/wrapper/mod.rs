@@ -25,6 +25,7 @@ mod scratch;
 mod words;
 
 use std::ffi::OsString;
+use std::io::Write;
 
 use self::scratch::Scratch;
 use crate::{Candidate, Options, Pipeline, Result};
@@ -118,13 +119,18 @@ fn warn_of_link_time_code(build: &Build, answer: &jobs::Answer, scratch: &Scratc
     if jobs::ask(&build.compiler, &build.arguments, scratch)?.jobs.is_empty() {
         return Ok(());
     }
-    eprintln!(
-        "lockstep: warning: compiling with {}: not transformed, as passes need -fno-lto, and with that the compiler refuses other options \
+    warn(&format!(
+        "compiling with {}: not transformed, as passes need -fno-lto, and with that the compiler refuses other options \
          ({}); leave those out to have this code transformed",
         build.compiler.display(),
         answer.refusal()
-    );
+    ));
     Ok(())
+}
+
+/// Says what is not as the user may think, on standard error. That may be closed; then nobody wants to read it.
+fn warn(what: &str) {
+    let _ = writeln!(std::io::stderr(), "lockstep: warning: {what}");
 }
 
 /// Where a command line's options end and only files follow.
