@@ -88,7 +88,7 @@ impl Selection {
 
     /// The lanes of the trace when locks count like this.
     pub(crate) fn view_with(&self, trace: &Trace, locks: Locks) -> replay::Result<View> {
-        View::new(trace, &ViewOptions { region: self.region.clone(), code: self.code, locks })
+        View::new(trace, &ViewOptions { region: self.region.clone(), code: self.code, locks, ..ViewOptions::default() })
     }
 
     /// How those lanes are replayed, with nothing beside the counts.

@@ -5,6 +5,7 @@ use trace_format::{BlockId, BlockTable, Kind, SpEffect};
 
 use super::code_filter::{Class, Classifier};
 use super::region::RegionRule;
+use super::waiting::Waiting;
 use crate::Code;
 
 /// Of a block, what its execution needs. `Flags` tell whether the short way is open to it.
@@ -26,29 +27,32 @@ pub(super) struct Facts {
 
 /// Properties of a block, as bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Flags(u8);
+pub(super) struct Flags(u16);
 
 impl Flags {
     /// Its last instruction is a call.
-    pub const CALL: u8 = 1;
+    pub const CALL: u16 = 1;
     /// Its last instruction is a return.
-    pub const RETURN: u8 = 2;
+    pub const RETURN: u16 = 2;
     /// It has a `pause`, and nothing of it is filtered out.
-    pub const PAUSE: u8 = 4;
+    pub const PAUSE: u16 = 4;
     /// It has recorded stack pointers.
-    pub const RECORDED: u8 = 8;
+    pub const RECORDED: u16 = 8;
     /// A call or return stands before its last instruction.
-    pub const INNER: u8 = 16;
+    pub const INNER: u16 = 16;
     /// Some of it is filtered out.
-    pub const FILTERED: u8 = 32;
+    pub const FILTERED: u16 = 32;
     /// The region's function begins in it.
-    pub const ENTRY: u8 = 64;
+    pub const ENTRY: u16 = 64;
     /// A marker stands in it, in a region of markers.
-    pub const MARKER: u8 = 128;
+    pub const MARKER: u16 = 128;
+
+    /// It is a part of a turn that waits.
+    pub const WAITS: u16 = 256;
 
     /// Whether one of these bits is set.
     #[inline]
-    pub fn has(self, bits: u8) -> bool {
+    pub fn has(self, bits: u16) -> bool {
         self.0 & bits != 0
     }
 }
@@ -138,6 +142,15 @@ impl BlockFacts {
         }
         facts.flags = Flags(flags);
         facts
+    }
+
+    /// Marks the blocks of turns that wait.
+    pub fn mark(&mut self, waiting: &Waiting) {
+        for (index, facts) in self.facts.iter_mut().enumerate() {
+            if waiting.is_member(BlockId(index as u32)) {
+                facts.flags.0 |= Flags::WAITS;
+            }
+        }
     }
 
     /// The facts of a block.

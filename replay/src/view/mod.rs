@@ -22,6 +22,7 @@ mod stream;
 mod summary;
 mod survey;
 mod sync_stack;
+mod waiting;
 
 use std::ops::Range;
 
@@ -39,10 +40,11 @@ use self::plan::Plan;
 use self::region::Choice;
 use self::stream::{Counted, ThreadReader};
 use self::survey::ThreadSurvey;
+use self::waiting::{Found, Turn, Turns, Waiting};
 use crate::{Error, LaneOrigin, LaneStream, LockId, Result};
 
-pub use options::{CodeFilter, Locks, Region, ViewOptions};
-pub use summary::{LeftOut, Summary};
+pub use options::{CodeFilter, Locks, Region, Spin, ViewOptions};
+pub use summary::{LeftOut, LoopSeen, Summary};
 
 /// The lanes that a trace is replayed as.
 pub struct View {
@@ -65,21 +67,29 @@ impl View {
         if trace.instructions() == 0 {
             return Err(nothing_recorded(trace));
         }
-        let threads = survey::survey(trace)?;
+        let mut threads = survey::survey(trace, !verbatim && options.spin != Spin::Keep)?;
+        let turns = all_turns(&mut threads);
         let choice = region::choose(&options.region, trace, &threads, verbatim)?;
         let table = cut_segments(trace, &threads, &choice);
         let classifier = (!verbatim).then(|| Classifier::new(trace, options.code));
         let blocks = BlockFacts::new(trace.blocks(), &table, classifier.as_ref(), &choice.rule);
-        let plan = Plan {
+        let mut plan = Plan {
             table,
             blocks,
             region: choice.rule.clone(),
             lock_rule: if verbatim { Locks::Ignore } else { options.locks },
             locks: lock_table(&threads),
             meetings: Meetings::new(&threads),
+            waiting: Waiting::new(
+                turns
+                    .iter()
+                    .filter(|(turn, found)| waits(trace, turn, found, &options.spin))
+                    .map(|(turn, _)| turn.clone()),
+            ),
             verbatim,
             has_memory: trace.meta().memory,
         };
+        plan.blocks.mark(&plan.waiting);
         let counted = count(trace, &plan)?;
         let (stays, unsure_joins) = stays(&threads, &counted);
         let mut summary = summarize(trace, &choice, &counted, verbatim);
@@ -87,6 +97,7 @@ impl View {
         summary.lanes = lanes.len();
         summary.generations = lanes.last().map_or(0, |lane| lane.generation as usize + 1);
         summary.unsure_joins = unsure_joins;
+        summary.loops = loops(trace, &turns, &options.spin);
         summary.beginnings = beginnings(trace, &plan, &counted);
         if lanes.is_empty() {
             return Err(nothing_left(options, &summary));
@@ -157,6 +168,41 @@ fn lock_table(threads: &[ThreadSurvey]) -> LockTable {
         *known = (*known).min(*kind);
     }
     LockTable::new(found)
+}
+
+/// The turns of all threads.
+fn all_turns(threads: &mut [ThreadSurvey]) -> Turns {
+    let mut all = Turns::default();
+    threads.iter_mut().for_each(|thread| waiting::merge(&mut all, std::mem::take(&mut thread.turns)));
+    all
+}
+
+/// Where a turn begins.
+fn head(trace: &Trace, turn: &Turn) -> Pc {
+    trace.blocks()[turn[0]].start()
+}
+
+/// Whether the turn is left out.
+fn waits(trace: &Trace, turn: &Turn, found: &Found, spin: &Spin) -> bool {
+    match spin {
+        Spin::Keep => false,
+        Spin::Auto => found.waits(),
+        Spin::At(places) => found.waits() || turn.iter().any(|block| places.contains(&trace.blocks()[*block].start())),
+    }
+}
+
+/// The loops that are not left out and could be, those with the most instructions first.
+fn loops(trace: &Trace, turns: &Turns, spin: &Spin) -> Vec<LoopSeen> {
+    let mut by_head: FxHashMap<Pc, LoopSeen> = FxHashMap::default();
+    for (turn, found) in turns.iter().filter(|(turn, found)| !waits(trace, turn, found, spin)) {
+        let pc = head(trace, turn);
+        let seen = by_head.entry(pc).or_insert(LoopSeen { pc, instructions: 0, looks_like_waiting: true });
+        seen.instructions += found.instructions;
+        seen.looks_like_waiting &= found.looks_like_waiting();
+    }
+    let mut all: Vec<LoopSeen> = by_head.into_values().collect();
+    all.sort_unstable_by_key(|seen| (std::cmp::Reverse(seen.instructions), seen.pc));
+    all
 }
 
 /// What becomes of each thread.

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use trace_format::Pc;
+
 use crate::{Error, Result};
 
 /// Which part of each thread is replayed.
@@ -41,6 +43,18 @@ pub enum Locks {
     Ignore,
 }
 
+/// Which loops count as spin-waiting, beside those with a `pause` or a yield.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub enum Spin {
+    /// Those that wait for sure: their turns leave the thread as it was, and another thread's write ends them.
+    #[default]
+    Auto,
+    /// None.
+    Keep,
+    /// Those that wait for sure, and those that run a block that begins at one of these addresses and whose turns write no memory.
+    At(Vec<Pc>),
+}
+
 /// What to take of a trace.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct ViewOptions {
@@ -50,6 +64,8 @@ pub struct ViewOptions {
     pub code: CodeFilter,
     /// How locks count. Default: `serialize`.
     pub locks: Locks,
+    /// Which loops count as spin-waiting. Default: `auto`.
+    pub spin: Spin,
 }
 
 impl fmt::Display for Region {

@@ -7,6 +7,7 @@ use super::blocks::BlockFacts;
 use super::locks::LockTable;
 use super::meetings::Meetings;
 use super::region::RegionRule;
+use super::waiting::Waiting;
 
 /// How the streams of threads become streams of lanes.
 pub(super) struct Plan {
@@ -16,6 +17,8 @@ pub(super) struct Plan {
     pub lock_rule: Locks,
     pub locks: LockTable,
     pub meetings: Meetings,
+    /// The turns of loops that are left out.
+    pub waiting: Waiting,
     /// Threads go into the streams just as they stand in the file: for traces read from text, whose calls
     /// and levels are given, not found.
     pub verbatim: bool,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use trace_format::ThreadId;
+use trace_format::{Pc, ThreadId};
 
 /// Threads that are no lanes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,6 +11,17 @@ pub struct LeftOut {
     pub threads: Vec<ThreadId>,
     /// Why they are none.
     pub reason: String,
+}
+
+/// A loop that is replayed, and whose turns write no memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoopSeen {
+    /// Where its turns begin.
+    pub pc: Pc,
+    /// About how many instructions its turns have.
+    pub instructions: u64,
+    /// Whether it looks like waiting, which is not sure; else what it carries from turn to turn is used later.
+    pub looks_like_waiting: bool,
 }
 
 /// What a view took of a trace. All numbers of instructions are thread instructions; [`Summary::kept`] and the
@@ -43,6 +54,8 @@ pub struct Summary {
     pub spin: u64,
     /// At how many places in the code the lanes begin, where only a part of the run was recorded; else 0.
     pub beginnings: usize,
+    /// Loops whose turns write no memory and that are replayed, those with the most instructions first.
+    pub loops: Vec<LoopSeen>,
     /// The threads that are no lanes.
     pub left_out: Vec<LeftOut>,
 }
@@ -78,6 +91,18 @@ impl fmt::Display for Summary {
             f.write_str(if i == 0 { "; left out: " } else { ", " })?;
             let s = if left.threads.len() == 1 { "" } else { "s" };
             write!(f, "thread{s} {} ({})", ranges(&left.threads), left.reason)?;
+        }
+        let looks: Vec<&LoopSeen> = self.loops.iter().filter(|seen| seen.looks_like_waiting).collect();
+        let instructions: u64 = looks.iter().map(|seen| seen.instructions).sum();
+        // Up to a thousandth of what is kept is nothing to speak of.
+        if instructions > *kept / 1000 {
+            let share = 100.0 * instructions.min(*kept) as f64 / *kept as f64;
+            let places: Vec<String> = looks.iter().take(3).map(|seen| seen.pc.to_string()).collect();
+            write!(
+                f,
+                "; {share:.1}% looks like spin-waiting and is kept, as that is not sure: at {}",
+                places.join(", ")
+            )?;
         }
         if self.unsure_joins > 0 {
             let (joins, them) = (plural(self.unsure_joins, "join"), if self.unsure_joins == 1 { "it" } else { "them" });

@@ -7,6 +7,7 @@ use trace_format::{Event, Item, Pc, Seq, SyncFunction, ThreadExit, ThreadId, Tra
 use super::locks::{self, Action, LockKind};
 use super::meetings::{BarrierInit, BarrierWait};
 use super::sync_stack::SyncStack;
+use super::waiting::{Code, Follower, Turns};
 use crate::Result;
 
 /// An execution of a thread's start routine or of a parallel region's body.
@@ -65,6 +66,8 @@ pub(super) struct ThreadSurvey {
     /// When it ended; none where it was running when the recording stopped.
     pub end: Option<Seq>,
     pub joins: Vec<Join>,
+    /// Turns of loops that could be waiting.
+    pub turns: Turns,
 }
 
 /// Whether the function is a barrier at which threads meet.
@@ -72,26 +75,49 @@ pub(super) fn is_barrier(function: SyncFunction) -> bool {
     matches!(function, SyncFunction::BarrierWait | SyncFunction::TeamBarrier)
 }
 
-/// Looks at all threads, in thread order.
-pub(super) fn survey(trace: &Trace) -> Result<Vec<ThreadSurvey>> {
-    let lengths: Vec<u32> = trace.blocks().iter().map(|(_, b)| b.instructions.len() as u32).collect();
-    trace.threads().par_iter().map(|thread| survey_thread(trace, thread.id, &lengths)).collect()
+/// Whether a turn of a loop that waits may have this in it.
+pub(super) fn is_part_of_waiting(event: &Event) -> bool {
+    use SyncFunction::Yield;
+    matches!(
+        event,
+        Event::FutexWait { .. } | Event::Enter { function: Yield, .. } | Event::Leave { function: Yield, .. }
+    )
 }
 
-fn survey_thread(trace: &Trace, thread: ThreadId, lengths: &[u32]) -> Result<ThreadSurvey> {
+/// Looks at all threads, in thread order; with turns of loops where they are wanted.
+pub(super) fn survey(trace: &Trace, with_turns: bool) -> Result<Vec<ThreadSurvey>> {
+    let code = with_turns.then(|| Code::new(trace));
+    let lengths: Vec<u32> = trace.blocks().iter().map(|(_, b)| b.instructions.len() as u32).collect();
+    trace.threads().par_iter().map(|thread| survey_thread(trace, thread.id, &lengths, code.as_ref())).collect()
+}
+
+fn survey_thread(trace: &Trace, thread: ThreadId, lengths: &[u32], code: Option<&Code>) -> Result<ThreadSurvey> {
+    let mut follower = code.map(Follower::new);
     let mut surveyor = Surveyor::default();
     let mut stream = trace.stream(thread);
     while let Some(item) = stream.next()? {
         match item {
-            Item::Block { block, .. } => surveyor.instructions += u64::from(lengths[block.index()]),
+            Item::Block { block, .. } => {
+                surveyor.instructions += u64::from(lengths[block.index()]);
+                if let Some(follower) = &mut follower {
+                    follower.block(block);
+                }
+            }
             Item::Partial { block, executed, .. } => {
+                follower.iter_mut().for_each(Follower::interrupt);
                 surveyor.instructions += u64::from(executed);
                 surveyor.found.cuts.insert(trace.blocks()[block].instructions[executed as usize].pc);
             }
-            Item::Event(event) => surveyor.event(event),
+            Item::Event(event) => {
+                if !is_part_of_waiting(&event) {
+                    follower.iter_mut().for_each(Follower::interrupt);
+                }
+                surveyor.event(event);
+            }
         }
     }
     surveyor.close_bodies(0);
+    surveyor.found.turns = follower.map(Follower::finish).unwrap_or_default();
     Ok(surveyor.found)
 }
 

@@ -11,3 +11,4 @@ mod regions;
 mod spinning;
 mod stacks;
 mod text;
+mod waiting;

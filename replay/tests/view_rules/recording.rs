@@ -170,6 +170,21 @@ impl Recording {
         self
     }
 
+    /// A block with these bytes, whole.
+    pub fn run_code(&mut self, thread: u32, instructions: &[Instruction], code: &[u8]) {
+        self.executed += instructions.len() as u64;
+        let id = match self.blocks.get(instructions) {
+            Some(id) => *id,
+            None => {
+                let block = Block { instructions: instructions.to_vec(), code: code.to_vec(), ..Block::default() };
+                let id = self.writer.add_block(block).unwrap();
+                self.blocks.insert(instructions.to_vec(), id);
+                id
+            }
+        };
+        self.writer.block(ThreadId(thread), id, &[], &[]).unwrap();
+    }
+
     /// A marker of `lockstep.h` and one plain instruction in front of it and behind it: `number` is 1 where it begins a part, 2 where it ends one.
     pub fn run_marker(&mut self, thread: u32, pc: u64, number: u8) -> &mut Recording {
         let marker = Instruction { len: 8, ..plain(pc + 1) };
@@ -333,7 +348,12 @@ pub fn seen(view: &View, lane: usize) -> Vec<Seen> {
 }
 
 pub fn options(region: &str, code: &str, locks: &str) -> ViewOptions {
-    ViewOptions { region: region.parse().unwrap(), code: code.parse().unwrap(), locks: locks.parse().unwrap() }
+    ViewOptions {
+        region: region.parse().unwrap(),
+        code: code.parse().unwrap(),
+        locks: locks.parse().unwrap(),
+        ..ViewOptions::default()
+    }
 }
 
 /// Whole threads, without thread runtime.

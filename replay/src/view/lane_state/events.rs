@@ -6,7 +6,7 @@ use trace_format::{Event, SyncFunction};
 use super::super::Locks;
 use super::super::generations::Part;
 use super::super::locks::{self, Action, HeldLock};
-use super::super::survey::is_barrier;
+use super::super::survey::{is_barrier, is_part_of_waiting};
 use super::{Extent, LaneState, Pending, push_control};
 use crate::{Batch, Control, Entry};
 
@@ -60,6 +60,7 @@ impl LaneState<'_> {
         }
         self.extent = None;
         self.spin.forget();
+        self.turns.forget();
         self.yielded = false;
         self.update();
     }
@@ -79,6 +80,10 @@ impl LaneState<'_> {
 
     /// Something happened beside running blocks.
     pub fn event(&mut self, event: Event, batch: &mut Batch) {
+        self.end_repeat(batch);
+        if !is_part_of_waiting(&event) {
+            self.turns.forget();
+        }
         match event {
             Event::ThreadStart { sp, seq, .. } => {
                 self.now = seq;

@@ -1,4 +1,5 @@
-//! A thread's way through its stream, item by item: what is kept of it, and what the replay must be told.
+//! A thread's way through its stream, item by item: what is kept of it, and what the replay must be told. It has more than 500 lines since
+//! the short way and the long way through a block keep one state in step.
 //!
 //! Two states run side by side. The *true* one follows the whole stream: stack pointer, open frames, functions, locks.
 //! The *expected* one is what the replay makes of the stream it gets. Where they differ before a kept
@@ -7,12 +8,14 @@
 //! Most blocks are kept whole, change the stack pointer by constants and call nothing half-way: they take a short way.
 
 mod events;
+mod turns;
 
 use std::ops::Range;
 
 use heuristics::SegmentId;
 use trace_format::{BlockId, Kind, Seq, SpEffect};
 
+use self::turns::Turns;
 use super::Locks;
 use super::blocks::{Facts, Flags};
 use super::code_filter::Class;
@@ -46,6 +49,27 @@ pub(super) struct Counts {
 }
 
 impl Counts {
+    /// What came to them since they were these.
+    fn since(&self, before: &Counts) -> Counts {
+        Counts {
+            kept: self.kept - before.kept,
+            outside_region: self.outside_region - before.outside_region,
+            outside_main: self.outside_main - before.outside_main,
+            sync_runtime: self.sync_runtime - before.sync_runtime,
+            critical: self.critical - before.critical,
+            spin: self.spin - before.spin,
+        }
+    }
+
+    fn add(&mut self, more: &Counts) {
+        self.kept += more.kept;
+        self.outside_region += more.outside_region;
+        self.outside_main += more.outside_main;
+        self.sync_runtime += more.sync_runtime;
+        self.critical += more.critical;
+        self.spin += more.spin;
+    }
+
     fn drop(&mut self, reason: Reason, instructions: u64) {
         *match reason {
             Reason::OutsideRegion => &mut self.outside_region,
@@ -103,6 +127,7 @@ pub(super) struct LaneState<'a> {
     /// The thread's first stack pointer.
     stack_top: u64,
     spin: Spin,
+    turns: Turns,
     /// Whether the thread has just yielded.
     yielded: bool,
 
@@ -152,6 +177,7 @@ impl<'a> LaneState<'a> {
             base: 0,
             stack_top: 0,
             spin: Spin::default(),
+            turns: Turns::default(),
             yielded: false,
             expected_sp: 0,
             expected_level: 1,
@@ -203,6 +229,7 @@ impl<'a> LaneState<'a> {
     pub fn may_cut(&self, batch: &Batch) -> bool {
         !matches!(self.pending, Pending::Call { .. })
             && !self.spin.is_watching()
+            && !self.turns.is_watching()
             && batch.codes.last().is_some_and(|c| c.as_segment().is_some())
     }
 
@@ -210,7 +237,8 @@ impl<'a> LaneState<'a> {
     #[inline]
     pub fn block(&mut self, block: BlockId, sps: &[u64], memory: &[u64], batch: &mut Batch) {
         let facts = self.plan.blocks.of(block);
-        const LONG_WAY: u8 = Flags::PAUSE | Flags::RECORDED | Flags::INNER | Flags::FILTERED | Flags::MARKER;
+        const LONG_WAY: u16 =
+            Flags::WAITS | Flags::PAUSE | Flags::RECORDED | Flags::INNER | Flags::FILTERED | Flags::MARKER;
         if self.quiet && !facts.flags.has(LONG_WAY) {
             if self.pending != Pending::Nothing {
                 self.resolve(true, batch);
@@ -220,11 +248,14 @@ impl<'a> LaneState<'a> {
                 return;
             }
         }
-        self.block_in_parts(block, facts, None, sps, memory, batch);
+        if !self.repeats(block, sps, memory, batch) {
+            self.block_in_parts(block, facts, None, sps, memory, batch);
+        }
     }
 
     /// The thread ran the first instructions of a block.
     pub fn partial(&mut self, block: BlockId, executed: u32, sps: &[u64], memory: &[u64], batch: &mut Batch) {
+        self.end_repeat(batch);
         let facts = self.plan.blocks.of(block);
         self.block_in_parts(block, facts, Some(executed), sps, memory, batch);
     }
@@ -273,6 +304,11 @@ impl<'a> LaneState<'a> {
     ) {
         let executed = executed.unwrap_or(facts.len);
         let whole = executed == facts.len;
+        if whole {
+            self.watch_for_turns(block, facts, batch);
+        } else {
+            self.turns.forget();
+        }
         if whole
             && (self.extent.is_none() && !facts.flags.has(Flags::ENTRY)
                 || self.extent.is_some() && self.stack.in_leaf())
@@ -478,7 +514,8 @@ impl<'a> LaneState<'a> {
             && !self.stack.in_leaf()
             && !self.drops_critical()
             && self.frames.handlers() == 0
-            && !self.spin.is_watching();
+            && !self.spin.is_watching()
+            && !self.turns.is_watching();
         self.raise_ceiling();
     }
 
@@ -496,6 +533,7 @@ impl<'a> LaneState<'a> {
         self.yielded = false;
         self.resolve(true, batch);
         if let Some(mark) = self.spin.come_to(block, self.sp, self.held.locks(), batch) {
+            self.turns.forget();
             self.counts.spin += self.counts.kept - mark.kept;
             self.counts.kept = mark.kept;
             self.expected_sp = mark.expected_sp;
@@ -507,6 +545,7 @@ impl<'a> LaneState<'a> {
 
     /// The thread's stream has ended.
     pub fn end(&mut self, batch: &mut Batch) {
+        self.end_repeat(batch);
         self.end_extent(batch);
     }
 }
