@@ -153,16 +153,6 @@ fn wide(words: &[u32], byte: u32) -> u64 {
     u64::from(words[at]) | u64::from(words[at + 1]) << 32
 }
 
-/// A record says that the kernel has let a handler begin.
-fn handler_entered(words: &[u32], stream: &mut Stream, translator: &Translator, recorder: &mut Recorder) {
-    let [sp, handler, interrupted, start, length] = [16, 24, 32, 40, 48].map(|at| wide(words, at));
-    let alternate = Some(start..start.saturating_add(length)).filter(|stack| stack.contains(&sp));
-    stream.sync.signal(interrupted, alternate);
-    let before = std::mem::replace(&mut stream.sp, sp);
-    stream.transferred = false;
-    recorder.signal(stream.id, words[1].cast_signed(), translator.code.modules.pc(handler), sp, before);
-}
-
 impl Expander {
     /// No path has been met.
     #[must_use]
@@ -225,11 +215,6 @@ impl Expander {
                         recorder.futex_wait(stream.id, wide(rest, 16));
                     }
                     record::FUTEX_LEN / 4
-                }
-                record::SIGNAL => {
-                    recorder.set_time(self.clock.time(wide(rest, 8)));
-                    handler_entered(rest, stream, translator, recorder);
-                    record::SIGNAL_LEN / 4
                 }
                 _ => match self.path(rest, stream, translator, recorder) {
                     Some(used) => used,

@@ -5,7 +5,6 @@ use nix::libc;
 use super::assembler::{Assembler, JMP_SHORT, JRCXZ, register};
 use super::layout::{self, CALLS, FIRST, LOOKS, MASK, RETURNS, ROUTINES, SECOND, SECOND_ENTRIES, SECOND_MASK};
 use super::layout::{call, record, slot};
-use super::signals::FRAME_STACK;
 
 /// The instruction, and its length.
 pub const SYSCALL: [u8; 2] = [0x0f, 0x05];
@@ -267,32 +266,6 @@ pub fn landing(code: &mut Assembler, lookup: &Lookup, futex: bool) -> LandingCod
     code.raw(&[0x65, 0xff, 0x24, 0x25]); // jmp gs:[AFTER]
     code.raw(&slot::AFTER.to_le_bytes());
     LandingCode { entry, call, looked_at, fault: trap }
-}
-
-/// Where the kernel lets a thread begin to handle a signal: the handler is recorded, and looked up. Behind the signal's frame, which the kernel has
-/// built, all registers are the program's, and the thread's gs points to its slot. Returns where the lookup starts.
-pub fn signal_entry(code: &mut Assembler, lookup: &Lookup) -> u64 {
-    take_r11(code);
-    for (place, register) in [(slot::RAX, register::RAX), (slot::RCX, register::RCX), (slot::RDX, register::RDX)] {
-        code.store_slot(place, register);
-    }
-    code.store_record_half(4, register::RDI);
-    code.store_record(16, register::RSP);
-    code.load_slot(register::RCX, slot::HANDLER);
-    code.store_record(24, register::RCX);
-    code.load_slot(register::RAX, slot::SIGNAL_SP);
-    code.store_record(32, register::RAX);
-    for (from, to) in [(FRAME_STACK, 40), (FRAME_STACK + 16, 48)] {
-        code.raw(&[0x48, 0x8b, 0x44, 0x24, from as u8]); // mov rax, [rsp + from]
-        code.store_record(to, register::RAX);
-    }
-    code.record_time(8);
-    code.store_record_word(0, record::SIGNAL);
-    code.advance(record::SIGNAL_LEN);
-    code.load_slot(register::RDX, slot::RDX);
-    let at = code.here();
-    lookup.jump(code);
-    at
 }
 
 /// How the call with the number in rax is made, as in the table: two jumps, for calls that the program makes by itself, and for calls that are

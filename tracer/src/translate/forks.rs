@@ -27,10 +27,6 @@ const CLONE_ARGUMENTS: u64 = 88;
 /// What a new process has of its maker.
 #[derive(Clone, Copy)]
 struct Inherited {
-    /// Who made it.
-    maker: Option<Tid>,
-    /// Whether it says together with its maker what to do at signals.
-    same_actions: bool,
     /// The memory that it shares or has a copy of.
     space: SpaceId,
     /// Whether it has memory of its own.
@@ -136,8 +132,6 @@ impl Session<'_> {
     fn process_made(&mut self, tid: Tid, child: Tid, flags: u64, next: u64) -> Result<()> {
         let (thread, translator) = running(&mut self.threads, &mut self.processes, tid).ok_or(Lost::Gone)?;
         let inherited = Inherited {
-            maker: Some(thread.process),
-            same_actions: flags & libc::CLONE_SIGHAND as u64 != 0,
             space: thread.space,
             own_memory: flags & libc::CLONE_VM as u64 == 0,
             hidden_mask: thread.hidden_mask,
@@ -231,13 +225,6 @@ impl Session<'_> {
                 remote::call(tid, translator.space.syscall_at, libc::SYS_mprotect, arguments)?;
             }
         }
-        if let Some(maker) = inherited.maker {
-            let (scratch, at) = (registers.gs_base + u64::from(slot::SCRATCH), translator.space.syscall_at);
-            if inherited.same_actions {
-                self.processes.leave_handlers(maker);
-            }
-            self.lead_to_handlers(tid, maker, scratch, at)?;
-        }
         (registers.rip, registers.rcx) = (inherited.next, inherited.next);
         registers.r11 &= !STEP_FLAG;
         registers.gs_base = inherited.gs_base;
@@ -262,9 +249,7 @@ impl Session<'_> {
             self.kill_process_of(tid);
             return Ok(());
         };
-        let inherited =
-            Inherited { maker: None, same_actions: false, space, own_memory: true, hidden_mask: 0, gs_base: 0, next };
-        self.let_go(tid, inherited)?;
+        self.let_go(tid, Inherited { space, own_memory: true, hidden_mask: 0, gs_base: 0, next })?;
         // Should the memory not be its own, others can write now what was protected.
         if let Some(space) = self.processes.space_mut(space) {
             for page in space.translator.code.protected.keys().copied().collect::<Vec<_>>() {

@@ -90,10 +90,6 @@ pub mod slot {
     pub const NUMBER: u32 = 88;
     /// Whether a system call is being made at a landing: 1 from before the call until behind it, else 0.
     pub const CALLING: u32 = 96;
-    /// The handler that a signal is delivered to.
-    pub const HANDLER: u32 = 104;
-    /// The program's stack pointer when the signal came.
-    pub const SIGNAL_SP: u32 = 112;
     /// Room for arguments of system calls that we make.
     pub const SCRATCH: u32 = 1024;
 }
@@ -112,18 +108,12 @@ pub mod record {
     /// A futex system call is done: see [`FUTEX_LEN`].
     pub const FUTEX: u32 = 0xffff_fffc;
 
-    /// A signal handler is entered: see [`SIGNAL_LEN`].
-    pub const SIGNAL: u32 = 0xffff_fffb;
-
     /// Escape, hook number, time (8), stack pointer (8), return address (8), rdi, rsi, rdx, rcx (8 each).
     pub const ENTER_LEN: u32 = 64;
     /// Escape, unused, time (8), stack pointer (8), rax (8), address (8).
     pub const LEAVE_LEN: u32 = 40;
     /// Escape, operation (4), time (8), futex address (8), result (8).
     pub const FUTEX_LEN: u32 = 32;
-    /// Escape, signal (4), time (8), stack pointer of the handler (8), the handler (8), stack pointer of what was interrupted (8), start and length of the
-    /// alternate stack (8 each).
-    pub const SIGNAL_LEN: u32 = 56;
 
     /// The length of a record that is no path.
     #[must_use]
@@ -132,7 +122,6 @@ pub mod record {
             ENTER => Some(ENTER_LEN),
             LEAVE => Some(LEAVE_LEN),
             FUTEX => Some(FUTEX_LEN),
-            SIGNAL => Some(SIGNAL_LEN),
             _ => None,
         }
     }

@@ -3,10 +3,6 @@
 //! A handler must find the registers of the program, and the kernel must build its frame from them: the thread is brought to a place
 //! between two instructions, its registers are set to the program's, and it runs one step with the signal, into the handler. Then
 //! it goes on in the translation of the handler. `rt_sigreturn` is the same way back.
-//!
-//! `storms` has a shorter way for signals that come often.
-
-use std::time::Instant;
 
 use nix::libc;
 use trace_format::Event;
@@ -18,21 +14,16 @@ use super::syscalls::SA_NODEFER;
 use crate::ptrace::{self, Address, Registers, SignalInfo, Stop, Tid};
 
 /// Where things lie in the frame that the kernel builds for a handler, from the stack pointer at its first instruction on.
-pub const FRAME_STACK: u64 = 24;
-pub const FRAME_R11: u64 = 72;
-pub const FRAME_SP: u64 = 168;
-pub const FRAME_PC: u64 = 176;
-pub const FRAME_FLAGS: u64 = 184;
-pub const FRAME_CS: u64 = 192;
-pub const FRAME_MASK: u64 = 304;
+const FRAME_STACK: u64 = 24;
+const FRAME_SP: u64 = 168;
+const FRAME_PC: u64 = 176;
+const FRAME_MASK: u64 = 304;
 
 /// What the program does at a signal, as `rt_sigaction` was told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Action {
-    /// Where the handler starts.
-    pub handler: u64,
-    /// The flags, as `SA_RESTART`.
-    pub flags: u64,
+    handler: u64,
+    flags: u64,
     restorer: u64,
     mask: u64,
 }
@@ -59,12 +50,6 @@ impl Action {
         bytes
     }
 
-    /// The same with another handler.
-    #[must_use]
-    pub fn with_handler(self, handler: u64) -> Action {
-        Action { handler, ..self }
-    }
-
     /// What the kernel is told: no vital signal is blocked by the handler, or ignored.
     #[must_use]
     pub fn for_kernel(self, signal: i32) -> Action {
@@ -75,13 +60,12 @@ impl Action {
     }
 
     /// The vital signals that the program believes blocked while the handler runs.
-    pub fn hides(self, signal: i32) -> u64 {
+    fn hides(self, signal: i32) -> u64 {
         let own = if self.flags & SA_NODEFER == 0 { 1u64 << (signal - 1).clamp(0, 63) } else { 0 };
         (self.mask | own) & VITAL
     }
 
-    /// Whether a function of the program handles the signal.
-    pub fn is_handler(self) -> bool {
+    fn is_handler(self) -> bool {
         self.handler != libc::SIG_DFL as u64 && self.handler != libc::SIG_IGN as u64
     }
 }
@@ -121,9 +105,6 @@ impl Session<'_> {
             self.resume(tid, signal);
             return Ok(());
         };
-        if !fault && self.deliver_shortly(tid, signal, &info, action)? {
-            return Ok(());
-        }
         let mut registers = self.settle(tid)?;
         if fault && matches!(signal, libc::SIGFPE | libc::SIGILL) {
             info.set_address(registers.rip);
@@ -147,7 +128,7 @@ impl Session<'_> {
         }
         self.handler_entered(tid, signal, action, &now)?;
         self.run_at(tid, &now)?;
-        self.resume_after_signal(tid, 0);
+        self.resume(tid, 0);
         Ok(())
     }
 
@@ -200,9 +181,6 @@ impl Session<'_> {
 
     /// `rt_sigreturn`.
     pub(super) fn signal_return(&mut self, tid: Tid, registers: &Registers) -> Result<()> {
-        if self.return_shortly(tid, registers)? {
-            return Ok(());
-        }
         // The handler's `ret` has taken the first word off the frame.
         let mask_at = Address(registers.rsp.wrapping_sub(8)).plus(FRAME_MASK);
         let Some(mask) = ptrace::read_u64(tid, mask_at) else {
@@ -221,29 +199,20 @@ impl Session<'_> {
         self.drain(tid);
         let thread = self.threads.get_mut(&tid).ok_or(Lost::Gone)?;
         thread.hidden_mask = mask & VITAL;
-        self.handler_left(tid, now.rsp);
-        self.run_at(tid, &now)?;
-        if let Some(thread) = self.threads.get_mut(&tid) {
-            thread.signalled = Some(Instant::now());
-        }
-        self.resume_with_deferred(tid)
-    }
-
-    /// A thread has returned from a handler, and has this stack pointer.
-    pub(super) fn handler_left(&mut self, tid: Tid, sp: u64) {
-        let Some(thread) = self.threads.get_mut(&tid) else { return };
         let stream = &mut thread.stream;
         stream.sync.signal_return();
-        let moved = stream.sp != sp;
-        stream.sp = sp;
+        let moved = stream.sp != now.rsp;
+        stream.sp = now.rsp;
         stream.transferred = false;
         let id = stream.id;
         if self.recording {
             self.recorder.event(id, Event::SignalReturn);
             if moved {
-                self.recorder.event(id, Event::SetSp(sp));
+                self.recorder.event(id, Event::SetSp(now.rsp));
             }
         }
+        self.run_at(tid, &now)?;
+        self.resume_with_deferred(tid)
     }
 
     /// Lets a thread go on that stands at a trap of ours, after delivering a signal that it no longer blocks.

@@ -14,7 +14,7 @@ use super::plan::{Landings, Room};
 use super::remote::{self, Result};
 use super::superblock::Trap;
 use super::tables::{HASH, Tables};
-use crate::ptrace::{self, Address, Registers, SharedMemory, Tid};
+use crate::ptrace::{self, Address, SharedMemory, Tid};
 
 /// Room that a cache must have for one more superblock with all that belongs to it.
 const RESERVE: u64 = 64 << 10;
@@ -101,9 +101,6 @@ pub struct Space {
     pub traps: Vec<(u64, Trap)>,
     /// Where threads stand that are at rest.
     rest: u64,
-    /// Where the kernel lets threads begin to handle signals, and where they look the handler up.
-    pub signal_entry: u64,
-    signal_lookup: u64,
 }
 
 impl Space {
@@ -138,8 +135,6 @@ impl Space {
             caches: Vec::new(),
             traps: Vec::new(),
             rest: 0,
-            signal_entry: 0,
-            signal_lookup: 0,
         };
         let places: Vec<u64> = near(pc).into_iter().chain(far()).collect();
         let cache = mapper.map(&places, CACHE_LEN, libc::PROT_READ | libc::PROT_EXEC)?;
@@ -173,10 +168,6 @@ impl Space {
         self.traps.push((trap, Trap::Lookup));
         let miss = stub.base;
         code.raw(&stub.bytes);
-        if self.caches.is_empty() {
-            self.signal_entry = code.here();
-            self.signal_lookup = expansions::signal_entry(&mut code, &self.tables.lookup);
-        }
         let hot = (code.bytes.len() as u64).next_multiple_of(64);
         let ready = [0, COLD_START];
         let mut cache = Cache { memory, base, hot, cold: COLD_START, ready, first: hot, miss, landings, calls };
@@ -205,12 +196,6 @@ impl Space {
     #[must_use]
     pub fn call_near(&self, address: u64) -> Option<u64> {
         self.caches[self.cache_with(address)?].calls.into_iter().filter(|call| address <= *call).min()
-    }
-
-    /// The registers of the program for the thread of this slot, where it looks for the handler of a signal, which comes next.
-    #[must_use]
-    pub fn before_handler(&self, slot: u32, registers: &Registers) -> Option<Registers> {
-        (registers.rip == self.signal_lookup).then(|| self.before_target(slot, registers))
     }
 
     /// The number of the memory file of the slots.

@@ -19,9 +19,6 @@ use crate::ptrace::{self, Registers, Stop, Tid};
 /// Translated code is never so long without a mark: a thread that does not come to one is lost.
 const MOST_STEPS: u32 = 20_000;
 
-/// No expansion has more instructions.
-const MOST_AHEAD: u32 = 64;
-
 /// So many words of a buffer are read at once: 64 KiB, which stay in a level-2 cache until they are expanded. The longest record, of
 /// [`MAX_HOT_INSTRUCTIONS`] with three values each, is shorter.
 const PIECE: usize = 16 << 10;
@@ -45,10 +42,6 @@ fn set_register(registers: &mut Registers, number: u8, value: u64) {
 fn convert(mut registers: Registers, thread: &mut Thread, translator: &mut Translator) -> Option<Registers> {
     let at = registers.rip;
     if let Some(found) = translator.space.after_empty_entry(thread.slot, &registers) {
-        thread.pointer = registers.r11;
-        return Some(Registers { gs_base: thread.gs_base, ..found });
-    }
-    if let Some(found) = translator.space.before_handler(thread.slot, &registers) {
         thread.pointer = registers.r11;
         return Some(Registers { gs_base: thread.gs_base, ..found });
     }
@@ -116,18 +109,6 @@ fn convert(mut registers: Registers, thread: &mut Thread, translator: &mut Trans
     Some(registers)
 }
 
-/// The same, also where the thread stands in the middle of an expansion, when the rest of it can be carried out here.
-pub fn convert_ahead(registers: Registers, thread: &mut Thread, translator: &mut Translator) -> Option<Registers> {
-    let mut ahead = registers;
-    for _ in 0..MOST_AHEAD {
-        let converted = convert(ahead, thread, translator);
-        if converted.is_some() || !forward::step(&mut ahead, thread.slot, &translator.space) {
-            return converted;
-        }
-    }
-    None
-}
-
 /// Ends the record of a path early. Its values are written already.
 fn record_part(thread: &mut Thread, translator: &mut Translator, path: Path) {
     let number = translator.partial_path(path);
@@ -170,16 +151,9 @@ impl Session<'_> {
             let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid) else {
                 return Err(Lost::Gone);
             };
-            if let Some(registers) = convert_ahead(registers, thread, translator) {
+            if let Some(registers) = convert(registers, thread, translator) {
                 thread.held = true;
                 return Ok(registers);
-            }
-            let restored = thread.returning.take().filter(|_| registers.rip == translator.space.syscall_at);
-            if let Some(mask) = restored {
-                // It returns from a handler by that step.
-                remote::step_quietly(tid)?;
-                ptrace::set_signal_mask(tid, mask)?;
-                continue;
             }
             match remote::step_quietly(tid) {
                 Err(Lost::Stopped(Stop::Signal(libc::SIGSEGV))) if self.guard_hit(tid)? => {}
@@ -230,7 +204,7 @@ impl Session<'_> {
     }
 
     /// Where the translation of the code at `pc` lies, with the thread that is about to run it.
-    pub(super) fn translation_at(&mut self, tid: Tid, pc: u64, looked_up: bool) -> Result<(&Thread, &Translator, u64)> {
+    fn translation_at(&mut self, tid: Tid, pc: u64, looked_up: bool) -> Result<(&Thread, &Translator, u64)> {
         let (thread, translator) = running(&mut self.threads, &mut self.processes, tid).ok_or(Lost::Gone)?;
         let at = translator.enter(tid, pc, looked_up)?;
         translator.space.set_value(thread.slot, slot::CALLING, 0);

@@ -66,10 +66,8 @@ impl Session<'_> {
             Stop::Signal(libc::SIGSEGV) if self.guard_hit(tid)? => self.resume(tid, 0),
             Stop::Signal(libc::SIGSEGV) if self.write_to_code(tid)? => {}
             Stop::Signal(signal) => {
-                let mut info = ptrace::signal_info(tid)?;
-                if !self.postpones(tid, signal, &mut info)? {
-                    self.deliver(tid, signal, info)?;
-                }
+                let info = ptrace::signal_info(tid)?;
+                self.deliver(tid, signal, info)?;
             }
         }
         Ok(())

@@ -1,8 +1,5 @@
 //! What the engine knows of a thread.
 
-use std::collections::VecDeque;
-use std::time::Instant;
-
 use trace_format::ThreadId;
 
 use super::expand::Stream;
@@ -27,12 +24,6 @@ pub struct Thread {
     pub hidden_mask: u64,
     /// Signals that came while the program believed them blocked.
     pub deferred: Vec<(i32, SignalInfo)>,
-    /// The mask of signals that it gets back by the call that it was let go before: a return from a handler.
-    pub returning: Option<u64>,
-    /// When it was let go last after a signal was handled for it: into its handler, or out of it.
-    pub signalled: Option<Instant>,
-    /// Signals that are held back until it has run for a moment.
-    pub postponed: VecDeque<(i32, SignalInfo)>,
     /// The base of gs, as the program set it.
     pub gs_base: u64,
     /// What is written of it.
@@ -60,9 +51,6 @@ impl Thread {
             let_go_with: None,
             hidden_mask: 0,
             deferred: Vec::new(),
-            returning: None,
-            signalled: None,
-            postponed: VecDeque::new(),
             gs_base: 0,
             stream,
             passed: None,

@@ -143,9 +143,6 @@ impl Session<'_> {
             let at = translator.space.syscall_at;
             remote::call(tid, at, libc::SYS_rt_sigaction, [signal as u64, action, 0, 8, 0, 0])?;
         }
-        let (thread, translator) = running(&mut self.threads, &mut self.processes, tid).ok_or(Lost::Gone)?;
-        let (scratch, at) = (translator.space.scratch(thread.slot, &[]), translator.space.syscall_at);
-        self.lead_to_handlers(tid, process, scratch, at)?;
         self.lift_within(tid, 0, u64::MAX - PAGE)?;
         let thread = self.threads.get_mut(&tid).ok_or(Lost::Gone)?;
         let (gs_base, hidden) = (thread.gs_base, thread.hidden_mask);

@@ -40,8 +40,6 @@ impl Space {
             caches,
             traps: self.traps.clone(),
             rest: self.rest,
-            signal_entry: self.signal_entry,
-            signal_lookup: self.signal_lookup,
         })
     }
 }
