@@ -67,46 +67,66 @@ impl Stack {
         self.entries.len() == 1
     }
 
-    /// Brings the stack to where the top entry's lanes stand at one pc.
+    /// Brings the stack to where the lanes of the entry that runs stand at one pc: the highest that has a lane which waits at no barrier of the
+    /// program.
     fn settle(&mut self, warp: &WarpView) {
+        let mut height = self.entries.len() - 1;
         loop {
-            let bottom = self.entries.len() == 1;
-            let top = self.entries.last_mut().expect("the bottom entry stays");
-            top.lanes = top.lanes & warp.live();
-            let at = top.at;
-            let arrived: LaneSet = top.lanes.iter().filter(|l| at.is_reached(warp.lane(*l))).collect();
+            let above = self.above(height);
+            let entry = &mut self.entries[height];
+            entry.lanes = entry.lanes & warp.live();
+            let at = entry.at;
+            let arrived: LaneSet = (entry.lanes - above).iter().filter(|l| at.is_reached(warp.lane(*l))).collect();
             if !arrived.is_empty() {
                 // Some went on and some have arrived: a branch all the same, one side of which is over.
-                top.lanes = top.lanes - arrived;
-                top.of = top.lanes;
+                entry.lanes = entry.lanes - arrived;
+                entry.of = entry.lanes;
             }
-            if top.lanes.is_empty() && !bottom {
-                self.entries.pop();
+            let lanes = entry.lanes - above;
+            if entry.lanes.is_empty() && height > 0 {
+                self.entries.remove(height);
+                height -= 1;
                 continue;
             }
-            let pcs = distinct_pcs(warp, top.lanes);
-            if pcs.len() <= 1 {
+            let pcs = distinct_pcs(warp, lanes);
+            if pcs.len() > 1 {
+                self.part(warp, height, lanes, pcs);
+                height = self.entries.len() - 1;
+                continue;
+            }
+            let can_go_on = !(lanes & (warp.ready() | warp.waiting_for_lock())).is_empty();
+            if can_go_on || height == 0 {
                 return;
             }
-            self.part(warp, pcs);
+            height -= 1;
         }
     }
 
-    /// The top entry's lanes stand at these pcs (several): an entry each, above one that waits at the post-dominator.
-    fn part(&mut self, warp: &WarpView, mut pcs: Vec<Pc>) {
-        let top = *self.entries.last().expect("the bottom entry stays");
+    /// The lanes of the entries above this one.
+    fn above(&self, height: usize) -> LaneSet {
+        self.entries[height + 1..].iter().fold(LaneSet::EMPTY, |all, entry| all | entry.lanes)
+    }
+
+    /// These lanes of an entry, those that are in none above it, stand at these pcs (several): an entry each, above one that waits at the
+    /// post-dominator.
+    fn part(&mut self, warp: &WarpView, height: usize, lanes: LaneSet, mut pcs: Vec<Pc>) {
+        let entry = self.entries[height];
         // Lanes may also disagree without a branch of their own: when a function's return joined lanes of several callers.
-        let branch = self.last.filter(|b| !b.lanes.is_disjoint(&top.lanes));
-        let at = branch.map_or(top.at, |b| b.reconvergence(warp));
-        if at == top.at && self.entries.len() > 1 {
-            self.entries.pop();
+        let branch = self.last.filter(|b| !b.lanes.is_disjoint(&lanes));
+        let at = branch.map_or(entry.at, |b| b.reconvergence(warp));
+        let mut place = height + 1;
+        // One that reconverges there already is replaced, unless it also waits for lanes above.
+        if at == entry.at && height > 0 && entry.lanes == lanes {
+            self.entries.remove(height);
+            place = height;
         }
         let falls_to = branch.and_then(|b| b.falls_to);
         pcs.sort_by_key(|pc| (Some(*pc) != falls_to, *pc));
-        for pc in pcs {
-            let lanes = top.lanes.iter().filter(|l| warp.lane(*l).pc == pc).collect();
-            self.entries.push(StackEntry { lanes, at, of: lanes });
-        }
+        let parts = pcs.into_iter().map(|pc| {
+            let lanes = lanes.iter().filter(|l| warp.lane(*l).pc == pc).collect();
+            StackEntry { lanes, at, of: lanes }
+        });
+        self.entries.splice(place..place, parts);
         self.last = None;
     }
 }

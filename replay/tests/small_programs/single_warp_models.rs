@@ -53,6 +53,25 @@ fn a_callee_below_its_caller_called_from_both_arms() {
     check([then, otherwise, then, otherwise], 18, [18, 18, 18, 18, 44]);
 }
 
+/// While lane 0 waits at the barrier, on top of the stack, the others go round a loop and meet behind it: 1 + 2 + 9 + 3 + 1.
+#[test]
+fn lanes_reconverge_below_a_stack_entry_that_waits_at_a_barrier() {
+    let trips = |n: usize| format!("1b {} 6-8 ! 9", vec!["3-5b"; n].join(" "));
+    check(["1b 20-21 ! 9", &trips(1), &trips(2), &trips(3)], 16, [16, 16, 16, 16, 37]);
+}
+
+/// The same with a branch in the loop, whose arms part and join below the entry that waits, and a second such barrier.
+#[test]
+fn nested_branches_part_and_join_below_a_stack_entry_that_waits() {
+    let lane = |arms: [&str; 2]| {
+        let turns: Vec<_> = arms.iter().map(|arm| format!("3b {arm} 7b")).collect();
+        format!("1b {} 8-9 ! 30b 31 ! 40", turns.join(" "))
+    };
+    let (a, b) = ("4-5b", "6");
+    let lanes = ["1b 20-21 ! 30b 33-34 ! 40".to_owned(), lane([a, b]), lane([b, a]), lane([a, a])];
+    check([&lanes[0], &lanes[1], &lanes[2], &lanes[3]], 20, [20, 20, 20, 20, 47]);
+}
+
 #[test]
 fn the_same_after_fusing_the_two_call_sites() {
     check(["1-5c 30-34r 6-7"; 4], 12, [12, 12, 12, 12, 48]);
