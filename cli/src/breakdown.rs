@@ -28,6 +28,8 @@ pub(crate) enum By {
     Path,
     /// The lock: what it cost, instead of lost lane-slots
     Lock,
+    /// The start routine or parallel region: which there are and what each holds, instead of lost lane-slots
+    Region,
 }
 
 impl By {
@@ -39,7 +41,13 @@ impl By {
             By::Cause => "cause",
             By::Path => "path",
             By::Lock => "lock",
+            By::Region => "region",
         }
+    }
+
+    /// Whether rows are of lost lane-slots.
+    pub(crate) fn is_of_lost(self) -> bool {
+        !matches!(self, By::Lock | By::Region)
     }
 
     /// Whether rows know where lanes parted.
@@ -49,7 +57,7 @@ impl By {
 
     /// Whether rows know what was lost in them.
     fn has_lost(self) -> bool {
-        !matches!(self, By::Branch | By::Lock)
+        self.is_of_lost() && self != By::Branch
     }
 
     /// Whether rows know what was fetched.
@@ -115,7 +123,7 @@ pub(crate) fn rows(by: By, causes: &Causes, source: &mut Source) -> Vec<Row> {
     for (charge, slots) in &causes.charges {
         let cause = charge.cause as usize;
         let parted = match by {
-            By::Cause | By::Path | By::Lock => None,
+            By::Cause | By::Path | By::Lock | By::Region => None,
             _ => Some(rows.at(charge.parted_at, source)),
         };
         if let Some(row) = parted {
@@ -126,7 +134,7 @@ pub(crate) fn rows(by: By, causes: &Causes, source: &mut Source) -> Vec<Row> {
             By::Line | By::Function => Some(rows.at(Some(charge.issued), source)),
             By::Path => Some(rows.path(charge.path, causes, source)),
             By::Cause => Some(rows.named(charge.cause.name())),
-            By::Branch | By::Lock => None,
+            By::Branch | By::Lock | By::Region => None,
         };
         if let Some(row) = lost {
             row.lost += slots;

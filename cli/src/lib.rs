@@ -8,6 +8,7 @@ mod locks;
 mod memory;
 mod output;
 mod page;
+mod regions;
 mod selection;
 mod source;
 mod table;

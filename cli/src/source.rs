@@ -9,7 +9,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use addr2line::Loader;
 use object::Object;
-use trace_format::{Module, ModuleRole, Pc, Trace};
+use trace_format::{Module, ModuleRole, Pc, STUB_NAME, Trace};
 
 /// A source line, and the function that it is a line of.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -199,6 +199,9 @@ fn line_in(loader: &Loader, address: u64) -> Option<Line> {
 }
 
 fn demangled(name: &str) -> String {
+    if let Some(target) = name.strip_suffix(STUB_NAME) {
+        return demangled(target) + STUB_NAME;
+    }
     addr2line::demangle_auto(name.into(), None).into_owned()
 }
 
@@ -211,6 +214,7 @@ mod tests {
         assert_eq!(demangled("_ZN4tree6insertEi"), "tree::insert(int)");
         assert_eq!(demangled("_RNvC6_123foo3bar"), "123foo::bar");
         assert_eq!(demangled("transpose_rows"), "transpose_rows");
+        assert_eq!(demangled("_ZN4tree6insertEi@plt"), "tree::insert(int)@plt");
         assert_eq!(demangled("compute_static._omp_fn.0"), "compute_static._omp_fn.0");
     }
 

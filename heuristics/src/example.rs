@@ -2,7 +2,8 @@
 //! the engine.
 //!
 //! A lane is a list of decimal pcs. A letter after a pc says what the instruction is: `b` branches, `c` calls, `r`
-//! returns, `p` pushes 8 bytes. Calls and returns move the stack pointer by 8 bytes and the level by 1. Instructions are one byte long.
+//! returns, `p` pushes 8 bytes, `s` is a stub of the linkage table, `-` comes behind a function that is left out.
+//! Calls and returns move the stack pointer by 8 bytes and the level by 1. Instructions are one byte long.
 
 use rustc_hash::FxHashMap;
 use trace_format::{Block, BlockTable, Instruction, Kind, Pc, SpEffect};
@@ -19,9 +20,19 @@ fn instruction(token: &str) -> Instruction {
         "c" => (Kind::Call, -8),
         "r" => (Kind::Return, 8),
         "p" => (Kind::Plain, -8),
+        "s" => (Kind::IndirectJump, 0),
         _ => (Kind::Plain, 0),
     };
-    Instruction { pc: Pc(digits.parse().unwrap()), len: 1, kind, sp: SpEffect::Add(sp), memory: 0 }
+    let len = if kind == Kind::IndirectJump { STUB.len() as u8 } else { 1 };
+    Instruction { pc: Pc(digits.parse().unwrap()), len, kind, sp: SpEffect::Add(sp), memory: 0 }
+}
+
+/// `jmp *slot(%rip)`
+const STUB: &[u8] = &[0xff, 0x25, 0, 0, 0, 0];
+
+/// A lane that comes back from a function that is left out, without a return of the replay.
+fn come_back(state: &mut LaneState) {
+    (state.level, state.sp) = (state.level - 1, state.sp + 8);
 }
 
 /// What an instruction makes of a lane's state, but for the pc.
@@ -76,18 +87,21 @@ pub(crate) fn tally(spec: &str, lanes: &[&str]) -> Tally {
 
 fn run(spec: &str, width: usize, lanes: &[&str]) -> (String, Tally) {
     let seats = Seats::new(width, &lanes.chunks(width).map(<[&str]>::len).collect::<Vec<_>>());
+    let comes_back: Vec<Vec<bool>> =
+        lanes.iter().map(|l| l.split(' ').map(|token| token.ends_with('-')).collect()).collect();
     let lanes: Vec<Vec<Instruction>> = lanes.iter().map(|l| l.split(' ').map(instruction).collect()).collect();
     let mut blocks = BlockTable::default();
     let mut segment_of: FxHashMap<Instruction, SegmentId> = FxHashMap::default();
     for i in lanes.iter().flatten() {
+        let code = if i.kind == Kind::IndirectJump { STUB.to_vec() } else { Vec::new() };
         segment_of
             .entry(*i)
-            .or_insert_with(|| SegmentId(blocks.push(Block { instructions: vec![*i], ..Block::default() }).0));
+            .or_insert_with(|| SegmentId(blocks.push(Block { instructions: vec![*i], code, ..Block::default() }).0));
     }
     let segments = SegmentTable::new(&blocks, &[]);
     for (id, block) in blocks.iter() {
         let instruction = block.instructions[0];
-        segment_of.insert(instruction, segments.of_block(id)[0]);
+        segment_of.insert(instruction, segments.in_stub(segments.of_block(id)[0]));
     }
     let runs: Vec<Vec<SegmentId>> = lanes.iter().map(|l| l.iter().map(|i| segment_of[i]).collect()).collect();
     let start = |l: &Vec<Instruction>| LaneState {
@@ -98,9 +112,12 @@ fn run(spec: &str, width: usize, lanes: &[&str]) -> (String, Tally) {
         starts_block: false,
     };
     let mut observer = Observer::new(&segments);
-    for lane in &lanes {
+    for (lane, comes_back) in lanes.iter().zip(&comes_back) {
         let mut state = start(lane);
-        for i in lane {
+        for (i, comes_back) in lane.iter().zip(comes_back) {
+            if *comes_back {
+                come_back(&mut state);
+            }
             observer.segment(segment_of[i], state.level);
             state = after(&state, i);
         }
@@ -131,7 +148,12 @@ fn run(spec: &str, width: usize, lanes: &[&str]) -> (String, Tally) {
             states[l] = after(&states[l], &lanes[l][at[l]]);
             at[l] += 1;
             match lanes[l].get(at[l]) {
-                Some(next) => (states[l].pc, states[l].segment) = (next.pc, segment_of[next]),
+                Some(next) => {
+                    (states[l].pc, states[l].segment) = (next.pc, segment_of[next]);
+                    if comes_back[l][at[l]] {
+                        come_back(&mut states[l]);
+                    }
+                }
                 None => live.remove(lane),
             }
         }

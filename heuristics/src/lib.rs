@@ -20,6 +20,7 @@ mod history;
 mod ipdom;
 mod lanes;
 mod lee;
+mod linkage;
 mod long;
 mod long_irb;
 mod long_min_pc;

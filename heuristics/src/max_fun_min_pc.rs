@@ -5,6 +5,8 @@
 //! Rule: the ready lane with the highest call level runs; among equals, by `mode`: 1 the smallest pc; 2 the largest stack
 //! pointer, then the smallest pc; 3 the smallest stack pointer, then the smallest pc. All ready lanes at its pc run with it.
 //!
+//! A stub of the linkage table is no function, but a part of the call that leads there: lanes in one run on at once.
+//!
 //! It reconverges as `minsp-pc` does, with frames counted instead of measured: frames of different size don't mislead it. It fails where
 //! `minsp-pc` does, and where a lane leaves frames without returning.
 //!
@@ -38,6 +40,9 @@ struct MaxFunMinPc {
 
 impl Heuristic for MaxFunMinPc {
     fn choose(&mut self, warp: &WarpView) -> Choice {
+        if let Some(lanes) = warp.in_stub() {
+            return Choice::Run(lanes);
+        }
         let (_, lanes) = match self.mode {
             2 => with_smallest(warp, warp.ready(), |l| (Reverse(l.level), -l.sp, l.pc)),
             3 => with_smallest(warp, warp.ready(), |l| (Reverse(l.level), l.sp, l.pc)),
@@ -59,6 +64,13 @@ mod tests {
     fn the_lane_inside_a_call_runs_first() {
         let lanes = ["1 2b 3c 20 21r 5", "1 2b 5"];
         assert_eq!(schedule("maxfun-minpc", &lanes), "1:0-1 2:0-1 3:0 20:0 21:0 5:0-1");
+    }
+
+    #[test]
+    fn a_stub_is_a_part_of_its_call() {
+        // Lane 0 calls a function of the replay by the stub at 30, lane 1 one that is left out: then it is at 4 again, at level 1.
+        let lanes = ["1 2b 3c 30s 20 21r 6", "1 2b 4c 40s 5- 6"];
+        assert_eq!(schedule("maxfun-minpc", &lanes), "1:0-1 2:0-1 3:0 30:0 20:0 21:0 4:1 40:1 5:1 6:0-1");
     }
 
     #[test]

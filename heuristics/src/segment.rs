@@ -7,6 +7,7 @@
 //! lanes at each instruction of a segment as at its first. Segments with equal first pc always have equal pcs.
 
 use crate::direct_branch::ways;
+use crate::linkage::{Pieces, Stub};
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{Block, BlockId, BlockTable, Instruction, Kind, Pc, SpEffect};
 
@@ -33,6 +34,8 @@ pub struct Segment {
     pub sp: SpEffect,
     /// Where its last instruction can lead, taken and not: of a conditional branch whose code bytes are known.
     pub ways: Option<[Pc; 2]>,
+    /// Whether it is a part of a stub of the linkage table that a lane was sent to: of the call, not of a function.
+    pub in_stub: bool,
 }
 
 impl Segment {
@@ -70,6 +73,10 @@ pub struct SegmentTable {
     segments: Vec<Segment>,
     /// The segment as it is when the code called is not part of the replay; itself where it is no call.
     elided: Vec<SegmentId>,
+    /// The segment as it is in a stub of the linkage table; itself where its code cannot be one.
+    in_stub: Vec<SegmentId>,
+    /// Whether it calls the loader to bind a slot of the linkage table, if it is in a stub.
+    binds: Vec<bool>,
     /// Per block: its segments, in order.
     blocks: Vec<Vec<SegmentId>>,
     places: usize,
@@ -81,9 +88,10 @@ impl SegmentTable {
     #[must_use]
     pub fn new(blocks: &BlockTable, cuts: &[Pc]) -> SegmentTable {
         let mut leaders = leaders(blocks, cuts);
+        let pieces = Pieces::of(blocks);
         loop {
             let sorted = sorted(&leaders);
-            match SegmentTable::cut(blocks, &sorted) {
+            match SegmentTable::cut(blocks, &sorted, &pieces) {
                 Ok(table) => return table,
                 Err(conflicting) => {
                     let before = leaders.len();
@@ -96,7 +104,7 @@ impl SegmentTable {
 
     /// Cuts at the leaders. When two segments begin at one pc and then differ (code that was changed at run time),
     /// the error holds the pcs of both: cut there too, and try again.
-    fn cut(blocks: &BlockTable, leaders: &[Pc]) -> Result<SegmentTable, Vec<Pc>> {
+    fn cut(blocks: &BlockTable, leaders: &[Pc], pieces: &Pieces) -> Result<SegmentTable, Vec<Pc>> {
         let mut table = SegmentTable::default();
         let mut known: FxHashMap<Vec<Instruction>, SegmentId> = FxHashMap::default();
         let mut first_at: FxHashMap<Pc, SegmentId> = FxHashMap::default();
@@ -117,7 +125,8 @@ impl SegmentTable {
                         }
                         other.place
                     };
-                    table.push(run, place, (id, first as u32), ways(block, first + run.len() - 1));
+                    let ways = ways(block, first + run.len() - 1);
+                    table.push(run, place, (id, first as u32), ways, pieces.stub(run[0].pc));
                     new
                 });
                 ids.push(segment);
@@ -127,11 +136,19 @@ impl SegmentTable {
         if conflicts.is_empty() { Ok(table) } else { Err(conflicts) }
     }
 
-    fn push(&mut self, run: &[Instruction], place: PlaceId, origin: (BlockId, u32), ways: Option<[Pc; 2]>) {
+    fn push(
+        &mut self,
+        run: &[Instruction],
+        place: PlaceId,
+        origin: (BlockId, u32),
+        ways: Option<[Pc; 2]>,
+        stub: Option<Stub>,
+    ) {
         let addresses = run.iter().map(|i| u32::from(i.memory)).sum();
         let last = run[run.len() - 1];
         let id = SegmentId(self.segments.len() as u32);
-        let segment = Segment { instructions: run.to_vec(), place, origin, addresses, sp: last.sp, ways };
+        let segment =
+            Segment { instructions: run.to_vec(), place, origin, addresses, sp: last.sp, ways, in_stub: false };
         if last.kind.is_call() {
             let mut elided = segment.clone();
             let call = elided.instructions.last_mut().expect("a segment has at least one instruction");
@@ -140,10 +157,18 @@ impl SegmentTable {
             elided.sp = SpEffect::Add(0);
             self.segments.extend([segment, elided]);
             self.elided.extend([SegmentId(id.0 + 1); 2]);
+            self.in_stub.extend([id, SegmentId(id.0 + 1)]);
+        } else if stub.is_some() {
+            let in_stub = Segment { in_stub: true, ..segment.clone() };
+            self.segments.extend([segment, in_stub]);
+            self.elided.extend([id, SegmentId(id.0 + 1)]);
+            self.in_stub.extend([SegmentId(id.0 + 1); 2]);
         } else {
             self.segments.push(segment);
             self.elided.push(id);
+            self.in_stub.push(id);
         }
+        self.binds.resize(self.segments.len(), stub == Some(Stub::Binds));
         assert!(self.segments.len() < 1 << 31, "the high bit of a segment's number is kept free");
     }
 
@@ -160,6 +185,19 @@ impl SegmentTable {
     #[must_use]
     pub fn elided(&self, segment: SegmentId) -> SegmentId {
         self.elided[segment.0 as usize]
+    }
+
+    /// The segment as it is in a stub of the linkage table that a lane was sent to: the same, marked so. Segments that cannot be in one are their own.
+    #[inline]
+    #[must_use]
+    pub fn in_stub(&self, segment: SegmentId) -> SegmentId {
+        self.in_stub[segment.0 as usize]
+    }
+
+    /// Whether the segment calls the loader to bind a slot of the linkage table, if it is in a stub.
+    #[must_use]
+    pub fn binds(&self, segment: SegmentId) -> bool {
+        self.binds[segment.0 as usize]
     }
 
     /// How many segments there are.

@@ -138,6 +138,15 @@ impl<'a> WarpView<'a> {
         self.groups.iter().find(|g| g.pc == pc).map_or(LaneSet::EMPTY, |g| g.lanes)
     }
 
+    /// The ready lanes that stand at the lowest pc in a stub of the linkage table to which they were sent; none where no lane stands in one. To the models
+    /// that count calls a stub is a part of the instruction that led there, so it is run before anything else is.
+    #[must_use]
+    pub fn in_stub(&self) -> Option<LaneSet> {
+        let in_stub = |lane: &Lane| self.segment(self.lane(*lane).segment).in_stub;
+        let group = self.groups.iter().filter(|g| g.lanes.iter().any(|lane| in_stub(&lane))).min_by_key(|g| g.pc)?;
+        Some(group.lanes.iter().filter(in_stub).collect())
+    }
+
     /// The static program.
     #[must_use]
     pub fn program(&self) -> &'a Program {

@@ -34,7 +34,7 @@ pub use event::{Event, Seq, SyncFunction, ThreadExit};
 pub use event_codec::{EVENT_CODES, EXIT_CODES};
 pub use ids::{BlockId, ModuleId, Pc, ThreadId};
 pub use marker::Marker;
-pub use module::{Finish, Mapping, Meta, Module, ModuleRole, Symbol};
+pub use module::{Finish, Mapping, Meta, Module, ModuleRole, STUB_NAME, Symbol};
 pub use reader::{ThreadSummary, Trace};
 pub use rows::{CONTEXTS, MAX_COLUMNS, MAX_ROW_VALUES};
 pub use text::{read_text, write_text};

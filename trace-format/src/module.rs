@@ -87,6 +87,9 @@ impl Module {
     }
 }
 
+/// How the name of a symbol ends that is a stub of the linkage table: `sin@plt` jumps on to `sin`.
+pub const STUB_NAME: &str = "@plt";
+
 /// A function's name and place. A trace holds the symbols of the functions that ran.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Symbol {

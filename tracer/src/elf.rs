@@ -6,12 +6,13 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use goblin::container::{Container, Ctx};
-use goblin::elf::header::{EM_X86_64, Header};
+use goblin::elf::header::{EM_X86_64, ET_EXEC, Header};
 use goblin::elf::note::NT_GNU_BUILD_ID;
-use goblin::elf::program_header::{PT_INTERP, PT_LOAD, PT_NOTE, ProgramHeader};
-use goblin::elf::section_header::{SHN_UNDEF, SHT_DYNSYM, SHT_SYMTAB, SectionHeader};
+use goblin::elf::program_header::{PF_X, PT_INTERP, PT_LOAD, PT_NOTE, ProgramHeader};
+use goblin::elf::section_header::{SHN_UNDEF, SHT_DYNSYM, SHT_RELA, SHT_SYMTAB, SectionHeader};
 use goblin::elf::sym::{STB_LOCAL, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, Symtab};
 
+use crate::linkage::{self, Slot};
 use crate::symbols::{FileSymbol, SymbolTable};
 
 /// The largest part of a file that is read in one piece: more than any symbol table, less than what would hurt.
@@ -81,11 +82,23 @@ struct Segment {
     offset: u64,
     address: u64,
     file_size: u64,
+    executable: bool,
+}
+
+/// A way in which a part of memory can be a part of an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fit {
+    /// What was added to the file's addresses then.
+    pub bias: u64,
+    /// Whether the segment is executable as the memory is, or neither.
+    pub same_protection: bool,
 }
 
 /// What is known of an ELF image.
 #[derive(Debug, Default)]
 pub struct Image {
+    /// Whether it lies at the addresses that the file names.
+    pub fixed: bool,
     segments: Vec<Segment>,
     /// The GNU build id, where it has one.
     pub build_id: Option<Vec<u8>>,
@@ -105,7 +118,7 @@ impl Image {
         }
         let header = goblin::elf::Elf::parse_header(&start).ok()?;
         let context = Ctx::new(Container::Big, goblin::container::Endian::Little);
-        let mut image = Image::default();
+        let mut image = Image { fixed: header.e_type == ET_EXEC, ..Image::default() };
         let size = u64::from(header.e_phnum) * u64::from(header.e_phentsize);
         let table = source.read(header.e_phoff, size)?;
         for segment in ProgramHeader::parse(&table, 0, usize::from(header.e_phnum), context).ok()? {
@@ -115,6 +128,7 @@ impl Image {
                     offset: segment.p_offset,
                     address: segment.p_vaddr,
                     file_size: segment.p_filesz,
+                    executable: segment.p_flags & PF_X != 0,
                 }),
                 PT_NOTE if image.build_id.is_none() => {
                     image.build_id = contents().and_then(|notes| build_id(&notes, segment.p_align));
@@ -131,13 +145,23 @@ impl Image {
         Some(image)
     }
 
-    /// What was added to the file's addresses, when the file's bytes from `offset` on are mapped at `start`.
-    #[must_use]
-    pub fn bias(&self, start: u64, offset: u64) -> Option<u64> {
+    /// An image of these segments: offset and address, size, whether executable.
+    #[cfg(test)]
+    pub fn of_segments(fixed: bool, segments: &[(u64, u64, u64, bool)]) -> Image {
+        let segment = |&(offset, address, file_size, executable)| Segment { offset, address, file_size, executable };
+        Image { fixed, segments: segments.iter().map(segment).collect(), ..Image::default() }
+    }
+
+    /// The ways in which memory at `start`, where the file's bytes from `offset` on are mapped, can be a part of this image. They are
+    /// several where segments share a page of the file: it is mapped once for each.
+    pub fn fits(&self, start: u64, offset: u64, executable: bool) -> impl Iterator<Item = Fit> {
         let page = |x: u64| x & !4095;
-        let segment =
-            self.segments.iter().find(|s| page(s.offset) <= offset && offset < s.offset + s.file_size.max(1))?;
-        Some(start.wrapping_sub(segment.address.wrapping_add(offset).wrapping_sub(segment.offset)))
+        let holds =
+            move |s: &&Segment| page(s.offset) <= offset && offset < s.offset.saturating_add(s.file_size.max(1));
+        self.segments.iter().filter(holds).map(move |s| Fit {
+            bias: start.wrapping_sub(offset).wrapping_sub(s.address.wrapping_sub(s.offset)),
+            same_protection: s.executable == executable,
+        })
     }
 }
 
@@ -148,7 +172,7 @@ fn build_id(notes: &[u8], align: u64) -> Option<Vec<u8>> {
     let mut at = 0;
     loop {
         let (name, size, kind) = (word(at)? as usize, word(at + 4)? as usize, word(at + 8)?);
-        let description = (at + 12).checked_add(padded(name))?;
+        let description = at.checked_add(padded(name.checked_add(12)?))?;
         if kind == NT_GNU_BUILD_ID && notes.get(at + 12..at + 16)? == b"GNU\0" {
             return notes.get(description..description.checked_add(size)?).map(<[u8]>::to_vec);
         }
@@ -182,7 +206,9 @@ fn read_symbols(source: &Source<'_>, header: &Header, context: Ctx) -> Option<Sy
             }
             let in_code = sections.get(entry.st_shndx).is_some_and(SectionHeader::is_executable);
             let Some(name) = name_at(&names, entry.st_name) else { continue };
-            if !in_code || name.is_empty() {
+            // Mold names the stubs of the linkage table, without their sizes.
+            let is_stub = name.ends_with("$plt") || name.ends_with("$pltgot");
+            if !in_code || name.is_empty() || is_stub {
                 continue;
             }
             symbols.add(&FileSymbol {
@@ -197,7 +223,60 @@ fn read_symbols(source: &Source<'_>, header: &Header, context: Ctx) -> Option<Sy
         }
     }
     symbols.sort();
+    let code = sections.iter().filter(|s| s.is_executable());
+    symbols.bound(&code.map(|s| s.sh_addr..s.sh_addr.saturating_add(s.sh_size)).collect::<Vec<_>>());
+    add_stubs(source, header, &sections, context, &mut symbols);
     Some(symbols)
+}
+
+/// Adds the stubs of the linkage table, which have no symbols of their own.
+fn add_stubs(
+    source: &Source<'_>,
+    header: &Header,
+    sections: &[SectionHeader],
+    context: Ctx,
+    symbols: &mut SymbolTable,
+) -> Option<()> {
+    let contents = |section: &SectionHeader| source.read(section.sh_offset, section.sh_size);
+    let names = contents(sections.get(usize::from(header.e_shstrndx))?)?;
+    let is_table = |s: &&SectionHeader| {
+        let name = name_at(&names, s.sh_name).unwrap_or("");
+        s.is_executable() && [".plt", ".iplt"].iter().any(|table| name.starts_with(table))
+    };
+    let tables: Vec<(u64, Vec<u8>)> =
+        sections.iter().filter(is_table).filter_map(|s| Some((s.sh_addr, contents(s)?))).collect();
+    if tables.is_empty() {
+        return None;
+    }
+    let (mut slots, mut numbered) = (Vec::new(), Vec::new());
+    for section in sections.iter().filter(|s| s.sh_type == SHT_RELA && s.is_alloc()) {
+        let found = slots_of(section, source, sections, context);
+        let is_numbered = name_at(&names, section.sh_name) == Some(".rela.plt");
+        if is_numbered { &mut numbered } else { &mut slots }.extend(found.unwrap_or_default());
+    }
+    let resolver = |at: u64| symbols.iter().find(|s| s.address == at).map(|s| s.name.to_owned());
+    let stubs = linkage::stubs(&tables, &slots, &numbered, resolver);
+    for linkage::Stub { address, size, name } in &stubs {
+        symbols.add(&FileSymbol { address: *address, size: *size, name, function: true, resolver: false, local: true });
+    }
+    symbols.sort();
+    Some(())
+}
+
+/// The slots that a section of relocations fills.
+fn slots_of(
+    section: &SectionHeader,
+    source: &Source<'_>,
+    sections: &[SectionHeader],
+    context: Ctx,
+) -> Option<Vec<Slot>> {
+    let contents = |section: &SectionHeader| source.read(section.sh_offset, section.sh_size);
+    let table = sections.get(section.sh_link as usize).filter(|_| section.sh_link != 0);
+    let entries = table.and_then(contents).unwrap_or_default();
+    let entries = Symtab::parse(&entries, 0, entries.len() / 24, context).ok()?;
+    let names = table.and_then(|table| contents(sections.get(table.sh_link as usize)?)).unwrap_or_default();
+    let name = |number: usize| Some(name_at(&names, entries.get(number)?.st_name)?.to_owned());
+    Some(linkage::slots(&contents(section)?, name))
 }
 
 #[cfg(test)]
@@ -241,14 +320,27 @@ mod tests {
     }
 
     #[test]
-    fn the_bias_follows_from_the_segment_mapped() {
-        let segments = vec![
-            Segment { offset: 0, address: 0, file_size: 0x600 },
-            Segment { offset: 0x1040, address: 0x2040, file_size: 0x100 },
-        ];
-        let image = Image { segments, ..Image::default() };
-        assert_eq!(image.bias(0x7000_0000, 0), Some(0x7000_0000));
-        assert_eq!(image.bias(0x7000_2000, 0x1000), Some(0x7000_0000));
-        assert_eq!(image.bias(0x7000_2000, 0x9000), None);
+    fn notes_of_eight_bytes_alignment_begin_their_descriptions_behind_the_padded_head() {
+        let mut notes = Vec::new();
+        for (kind, description) in [(5u32, &[9u8; 16][..]), (3, &[1; 20])] {
+            notes.extend([4, description.len() as u32, kind].iter().flat_map(|word| word.to_le_bytes()));
+            notes.extend(b"GNU\0");
+            notes.extend(description);
+        }
+        assert_eq!(build_id(&notes, 8), Some(vec![1; 20]));
+    }
+
+    #[test]
+    fn a_page_of_two_segments_fits_each_and_the_protection_tells_which() {
+        let segments = [(0, 0, 0x600, false), (0x600, 0x1600, 0x100, true), (0x3040, 0x6040, 0x100, false)];
+        let image = Image::of_segments(false, &segments);
+        let fits = |start, offset, executable| {
+            let fits = image.fits(start, offset, executable);
+            fits.map(|fit| (fit.bias, fit.same_protection)).collect::<Vec<_>>()
+        };
+        assert_eq!(fits(0x7000_0000, 0, false), [(0x7000_0000, true), (0x6fff_f000, false)]);
+        assert_eq!(fits(0x7000_1000, 0, true), [(0x7000_1000, false), (0x7000_0000, true)]);
+        assert_eq!(fits(0x7000_6000, 0x3000, false), [(0x7000_0000, true)]);
+        assert!(fits(0x7000_2000, 0x9000, true).is_empty());
     }
 }

@@ -2,17 +2,19 @@
 //!
 //! An [`Engine`] runs the program and sees each instruction. [`ENGINES`] has two: `translate`, close to native speed, and `step`, slow and
 //! simple, which judges it. What does not depend on how instructions are seen is apart from the engines: finding and
-//! starting the program (`program`), its modules and symbols (`modules`, `elf`, `symbols`), what instructions mean to the
+//! starting the program (`program`), its modules and symbols (`modules`, `copies`, `elf`, `symbols`, `linkage`), what instructions mean to the
 //! trace (`decode`, `blocks`), the synchronisation functions (`sync_functions`, `sync_stack`), which part of the run is recorded (`window`, `switch`), on which processor (`together`) and writing (`recorder`).
 //! The kernel's interface, and with it all `unsafe`, is in the folder `ptrace`.
 
 mod blocks;
+mod copies;
 mod decode;
 mod elf;
 mod engine;
 mod error;
 mod interrupt;
 mod limit;
+mod linkage;
 mod modules;
 mod names;
 mod program;
@@ -35,3 +37,10 @@ pub use error::{Error, Result};
 pub use interrupt::Interrupt;
 pub use limit::Limit;
 pub use window::Window;
+
+/// What a trace says of the instruction that these bytes begin with, at that address; none for what is no instruction.
+#[must_use]
+pub fn instruction(pc: trace_format::Pc, bytes: &[u8]) -> Option<trace_format::Instruction> {
+    let decoded = decode::InstructionDecoder::new(true).decode(pc, bytes);
+    (decoded.class != decode::Class::Unknown).then_some(decoded.instruction)
+}

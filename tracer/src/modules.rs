@@ -9,16 +9,21 @@ use std::os::unix::fs::MetadataExt;
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
-use trace_format::{Mapping, Module, ModuleId, ModuleRole, Pc, Symbol};
+use trace_format::{Mapping, Module, ModuleId, ModuleRole, Pc, STUB_NAME, Symbol};
 
+use crate::copies;
 use crate::elf::{Image, Source};
 use crate::names;
 use crate::ptrace::{self, Address, Tid};
+use crate::symbols::FileSymbol;
 use crate::sync_functions::{self, Role};
 use crate::window::{Gate, Window};
 
 /// The path of what the engine `translate` maps into programs: it is no module of theirs.
-const OWN_MEMORY: &str = "/memfd:lockstep (deleted)";
+pub(crate) const OWN_MEMORY: &str = "/memfd:lockstep (deleted)";
+
+/// The name of the code that the kernel maps into programs.
+pub(crate) const KERNEL_CODE: &str = "[vdso]";
 
 /// Room for a memory map: most take less.
 const MAP_LEN: usize = 16 << 10;
@@ -88,6 +93,11 @@ fn parse(line: &str) -> Option<Region> {
     })
 }
 
+/// Whether it bears the name of a function whose work it does: a resolver and a stub of the linkage table do not.
+fn is_function(symbol: &FileSymbol<'_>) -> bool {
+    !symbol.resolver && !symbol.name.ends_with(STUB_NAME)
+}
+
 /// An image and what was found in it for every later use.
 #[derive(Debug)]
 struct Known {
@@ -107,7 +117,7 @@ impl Known {
         resolvers.dedup();
         let mut gates = Vec::new();
         for (name, gate) in window.functions() {
-            let called = image.symbols.iter().filter(|s| !s.resolver && names::is_called(s.name, name));
+            let called = image.symbols.iter().filter(|s| is_function(s) && names::is_called(s.name, name));
             gates.extend(called.map(|s| (s.address, gate)));
         }
         Known { image, roles, resolvers, gates }
@@ -132,7 +142,7 @@ impl Images {
     #[must_use]
     pub fn function_names(&self) -> Vec<&str> {
         let images = self.known.values().flatten();
-        images.flat_map(|known| known.image.symbols.iter().filter(|s| !s.resolver).map(|s| s.name)).collect()
+        images.flat_map(|known| known.image.symbols.iter().filter(is_function).map(|s| s.name)).collect()
     }
 
     /// Whether there is a function that is called so.
@@ -361,55 +371,45 @@ impl ModuleMap {
     }
 }
 
-/// Groups the regions of one mapping of a file to modules.
+/// The modules that these regions are the parts of.
 fn find_modules(pid: Tid, regions: &[Region], images: &mut Images) -> Vec<Loaded> {
     let program = fs::metadata(format!("/proc/{pid}/exe")).ok().map(|m| m.ino());
-    let mut groups: Vec<Vec<&Region>> = Vec::new();
-    for region in regions {
-        if region.path == "[vdso]" {
-            groups.push(vec![region]);
-            continue;
-        }
-        if region.file.1 == 0 || region.path == OWN_MEMORY {
-            continue;
-        }
-        // A file mapped twice starts over at a lower offset; libraries never interleave.
-        let last = groups.iter_mut().rev().find(|g| g[0].file == region.file);
-        match last {
-            Some(group) if group[group.len() - 1].offset <= region.offset => group.push(region),
-            _ => groups.push(vec![region]),
+    let mut modules: Vec<(Loaded, u64)> = Vec::new();
+    for file in copies::by_file(regions) {
+        let known = known(pid, file[0], images);
+        for copy in copies::of(&file, known.as_ref().map(|known| &known.image)) {
+            modules.push((loaded(&copy, known.clone(), program), file[0].file.1));
         }
     }
-    groups.retain(|group| group.iter().any(|r| r.executable));
-    let mut modules: Vec<Loaded> = groups.iter().map(|group| load(pid, group, program, images)).collect();
+    modules.sort_by_key(|(loaded, _)| loaded.module.mappings[0].start);
     let interpreter = modules
         .iter()
-        .find(|m| m.module.role == ModuleRole::Main)
-        .and_then(|m| m.known.as_ref()?.image.interpreter.clone())
+        .find(|(m, _)| m.module.role == ModuleRole::Main)
+        .and_then(|(m, _)| m.known.as_ref()?.image.interpreter.clone())
         .and_then(|path| fs::metadata(path).ok())
         .map(|m| m.ino());
-    for (loaded, group) in modules.iter_mut().zip(&groups) {
-        if loaded.module.role == ModuleRole::Library && Some(group[0].file.1) == interpreter {
+    for (loaded, file) in &mut modules {
+        if loaded.module.role == ModuleRole::Library && Some(*file) == interpreter {
             loaded.module.role = ModuleRole::Loader;
         }
     }
-    modules
+    modules.into_iter().map(|(loaded, _)| loaded).collect()
 }
 
-fn load(pid: Tid, group: &[&Region], program: Option<u64>, images: &mut Images) -> Loaded {
-    let first = group[0];
-    let kernel = first.path == "[vdso]";
-    let known = if kernel {
-        let mut bytes = vec![0; (first.end - first.start) as usize];
-        let read = ptrace::read(pid, Address(first.start), &mut bytes);
-        Images::read(&images.window, &Source::Bytes(&bytes[..read]))
-    } else {
-        images.of_file(&first.path)
-    };
-    let code = group.iter().find(|r| r.executable).unwrap_or(&first);
-    let bias = known.as_ref().and_then(|k| k.image.bias(code.start, code.offset));
+/// What is known of the file of which this region is a part.
+fn known(pid: Tid, region: &Region, images: &mut Images) -> Option<Rc<Known>> {
+    if region.path != KERNEL_CODE {
+        return images.of_file(&region.path);
+    }
+    let mut bytes = vec![0; (region.end - region.start) as usize];
+    let read = ptrace::read(pid, Address(region.start), &mut bytes);
+    Images::read(&images.window, &Source::Bytes(&bytes[..read]))
+}
+
+fn loaded(copy: &copies::Copy<'_>, known: Option<Rc<Known>>, program: Option<u64>) -> Loaded {
+    let first = copy.regions[0];
     let role = match () {
-        () if kernel => ModuleRole::Kernel,
+        () if first.path == KERNEL_CODE => ModuleRole::Kernel,
         () if program == Some(first.file.1) => ModuleRole::Main,
         () => ModuleRole::Library,
     };
@@ -420,9 +420,9 @@ fn load(pid: Tid, group: &[&Region], program: Option<u64>, images: &mut Images) 
         module: Module {
             path: first.path.clone(),
             role,
-            bias: bias.unwrap_or(first.start.wrapping_sub(first.offset)),
+            bias: copy.bias,
             build_id: known.as_ref().and_then(|k| k.image.build_id.clone()),
-            mappings: group.iter().map(mapping).collect(),
+            mappings: copy.regions.iter().map(mapping).collect(),
         },
         known,
     }

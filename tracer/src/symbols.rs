@@ -72,6 +72,17 @@ impl SymbolTable {
         *addresses = entries.iter().map(|entry| entry.address).collect();
     }
 
+    /// Says of symbols without a size where they end: at the next symbol, or where their part of the code does. To be called when they are sorted.
+    pub fn bound(&mut self, code: &[Range<u64>]) {
+        for at in 0..self.entries.len() {
+            let Entry { address, size: 0, .. } = self.entries[at] else { continue };
+            let next = self.addresses[at..].partition_point(|&start| start <= address) + at;
+            let next = self.addresses.get(next).copied().unwrap_or(u64::MAX);
+            let end = code.iter().find(|part| part.contains(&address)).map(|part| part.end);
+            self.entries[at].size = end.map_or(0, |end| next.min(end) - address);
+        }
+    }
+
     /// The function that contains the address, if there is one, and the addresses around it for which the answer is the same.
     #[must_use]
     pub fn containing(&self, address: u64) -> (Option<FileSymbol<'_>>, Range<u64>) {
@@ -152,6 +163,14 @@ mod tests {
         let table = table(&[symbol(16, 0, "_start"), symbol(32, 8, "main")]);
         assert_eq!(name(&table, 31), Some("_start"));
         assert_eq!(name(&table, 40), None);
+    }
+
+    #[test]
+    fn a_symbol_without_size_ends_with_its_part_of_the_code() {
+        let mut table =
+            table(&[symbol(16, 0, "_init"), symbol(64, 0, "label"), symbol(64, 4, "sized"), symbol(80, 4, "main")]);
+        table.bound(&[16..32, 48..100]);
+        assert_eq!([name(&table, 31), name(&table, 40), name(&table, 79)], [Some("_init"), None, Some("label")]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use heuristics::Spec;
 use indicatif::{ProgressBar, ProgressStyle};
 use replay::metrics::MOST_FETCH_UNITS;
-use replay::view::{Locks, View};
+use replay::view::{Locks, Share, View};
 use replay::{Outcome, ReplayOptions, ScheduleFile, Setting};
 use trace_format::Trace;
 
@@ -16,7 +16,7 @@ use crate::memory::MemoryBy;
 use crate::output::{Output, WithColours, print, say};
 use crate::selection::Selection;
 use crate::source::Source;
-use crate::{annotate, breakdown, exit, locks, memory, selection, table};
+use crate::{annotate, breakdown, exit, locks, memory, regions, selection, table};
 
 /// Re-run the threads of a trace in lockstep under one or more reconvergence heuristics
 #[derive(clap::Args)]
@@ -114,6 +114,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 struct Replayed {
     /// What the view took of the trace.
     taken: String,
+    /// What there was to take.
+    shares: Vec<Share>,
     setting: Setting,
     outcomes: Vec<Outcome>,
     /// By outcome.
@@ -143,7 +145,8 @@ fn run_here(args: &Args) -> anyhow::Result<ExitCode> {
         let mut outcomes = replay_view(args, &view, &specs)?;
         outcomes.iter_mut().for_each(|o| o.locks = Some(rule.to_string()));
         let rows = outcomes.iter().map(|o| rows(args, o, &view, &mut source)).collect();
-        all.push(Replayed { taken, setting: setting(args, &trace, &view), outcomes, rows });
+        let shares = view.summary().shares.clone();
+        all.push(Replayed { taken, shares, setting: setting(args, &trace, &view), outcomes, rows });
     }
     source.notes().iter().for_each(|note| say!("lockstep: {note}"));
     show(args, &all)?;
@@ -189,7 +192,7 @@ fn replay_view(args: &Args, view: &View, specs: &[Spec]) -> anyhow::Result<Vec<O
         check: args.check,
         schedule_hash: args.schedule_hash,
         memory: wants_memory(args),
-        causes: by(args).is_some_and(|by| by != By::Lock),
+        causes: by(args).is_some_and(By::is_of_lost),
         contention: args.by == Some(By::Lock),
         divergence: args.divergence,
         fetch_units: args.fetch_units.map(usize::from),
@@ -301,6 +304,9 @@ fn json(args: &Args, all: &[Replayed]) -> serde_json::Value {
         }
     }
     let mut whole = replay::to_json(&all[0].setting, &[], &all[0].taken);
+    if args.by == Some(By::Region) {
+        whole["regions"] = regions::to_json(&all[0].shares, args.top);
+    }
     whole["results"] = results.into();
     whole
 }
@@ -316,6 +322,9 @@ fn tables(args: &Args, all: &[Replayed]) -> replay::Result<String> {
         text += &format!("{}{}\n", table::of(outcomes), table::legend(outcomes));
         text += &table::measured(outcomes);
         text += &memory::totals(outcomes);
+        if args.by == Some(By::Region) {
+            text += &format!("\n{}", regions::table(&replayed.shares, args.top));
+        }
         for (outcome, rows) in outcomes.iter().zip(&replayed.rows) {
             if let (Some(by), Some(rows)) = (args.by, &rows.lost) {
                 let (lost, size) = (outcome.lost_slots(), outcome.warp_size);

@@ -1,10 +1,13 @@
 //! The commands as a user types them.
 
+mod callables;
 mod causes;
 mod comparing;
 mod errors;
 mod exporting;
 mod lines;
+mod linkage;
+mod linkers;
 mod measures;
 mod micro_programs;
 mod page;

@@ -1,7 +1,7 @@
 //! What is the same for each execution of a block, worked out once: its codes, and whether it can be taken whole.
 
 use heuristics::{SegmentId, SegmentTable};
-use trace_format::{BlockId, BlockTable, Kind, SpEffect};
+use trace_format::{BlockId, Kind, STUB_NAME, SpEffect, Trace};
 
 use super::code_filter::{Class, Classifier};
 use super::region::RegionRule;
@@ -49,6 +49,8 @@ impl Flags {
 
     /// It is a part of a turn that waits.
     pub const WAITS: u16 = 256;
+    /// Some of it can be in a stub of the linkage table.
+    pub const STUB: u16 = 512;
 
     /// Whether one of these bits is set.
     #[inline]
@@ -65,26 +67,30 @@ pub(super) struct BlockFacts {
     classes: Vec<Class>,
     entries: Vec<bool>,
     exits: Vec<bool>,
+    /// Stubs that a symbol names so: they are ones however a lane comes to them.
+    named_stubs: Vec<bool>,
     marked: bool,
 }
 
 impl BlockFacts {
     /// Works the facts out, for a region. Without a classifier all code is kept.
     pub fn new(
-        blocks: &BlockTable,
+        trace: &Trace,
         table: &SegmentTable,
         classifier: Option<&Classifier>,
         region: &RegionRule,
     ) -> BlockFacts {
+        let named_stub = |pc| trace.symbol_of(pc).is_some_and(|symbol| symbol.name.ends_with(STUB_NAME));
         let class = |pc| classifier.map_or(Class::Keep, |c| c.class(pc));
         let mut all = BlockFacts {
             classes: table.iter().map(|(_, s)| class(s.start())).collect(),
             entries: table.iter().map(|(_, s)| region.entries.contains(&s.start())).collect(),
             exits: table.iter().map(|(_, s)| region.exits.iter().flatten().any(|exit| *exit == s.start())).collect(),
+            named_stubs: table.iter().map(|(id, s)| table.in_stub(id) != id && named_stub(s.start())).collect(),
             marked: region.exits.is_some(),
             ..BlockFacts::default()
         };
-        for (id, _) in blocks.iter() {
+        for (id, _) in trace.blocks().iter() {
             let facts = all.work_out(table, table.of_block(id));
             all.facts.push(facts);
             all.codes.extend(table.of_block(id).iter().map(|s| Code::segment(*s)));
@@ -133,6 +139,9 @@ impl BlockFacts {
             if self.marked && (self.is_entry(*id) || self.is_exit(*id)) {
                 flags |= Flags::MARKER;
             }
+            if table.in_stub(*id) != *id {
+                flags |= Flags::STUB;
+            }
             if segment.instructions.iter().any(|i| i.kind == Kind::Pause) {
                 flags |= Flags::PAUSE;
             }
@@ -168,6 +177,11 @@ impl BlockFacts {
     /// What the code filter says of a segment.
     pub fn class(&self, segment: SegmentId) -> Class {
         self.classes[segment.0 as usize]
+    }
+
+    /// Whether a symbol says that the segment is in a stub of the linkage table.
+    pub fn is_named_stub(&self, segment: SegmentId) -> bool {
+        self.named_stubs[segment.0 as usize]
     }
 
     /// Whether the segment begins with a marker that ends the region.

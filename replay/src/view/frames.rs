@@ -47,6 +47,13 @@ impl Frames {
         self.open.push(sp);
     }
 
+    /// Closes the innermost frame, if it began at this stack pointer.
+    pub fn close(&mut self, sp: u64) {
+        if self.open.last() == Some(&sp) {
+            self.open.pop();
+        }
+    }
+
     /// Closes the frames that the stack pointer has risen above.
     pub fn settle(&mut self, sp: u64) {
         while self.handlers.last().is_some_and(|h| h.is_left(sp)) {

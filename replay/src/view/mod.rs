@@ -8,6 +8,7 @@
 //! Traces read from text are taken as they stand: they are streams already.
 
 mod blocks;
+mod callable;
 mod code_filter;
 mod frames;
 mod generations;
@@ -44,7 +45,7 @@ use self::waiting::{Found, Turn, Turns, Waiting};
 use crate::{Error, LaneOrigin, LaneStream, LockId, Result};
 
 pub use options::{CodeFilter, Locks, Region, Spin, ViewOptions};
-pub use summary::{LeftOut, LoopSeen, Summary};
+pub use summary::{LeftOut, LoopSeen, Share, Summary};
 
 /// The lanes that a trace is replayed as.
 pub struct View {
@@ -72,7 +73,7 @@ impl View {
         let choice = region::choose(&options.region, trace, &threads, verbatim)?;
         let table = cut_segments(trace, &threads, &choice);
         let classifier = (!verbatim).then(|| Classifier::new(trace, options.code));
-        let blocks = BlockFacts::new(trace.blocks(), &table, classifier.as_ref(), &choice.rule);
+        let blocks = BlockFacts::new(trace, &table, classifier.as_ref(), &choice.rule);
         let mut plan = Plan {
             table,
             blocks,
@@ -99,6 +100,7 @@ impl View {
         summary.unsure_joins = unsure_joins;
         summary.loops = loops(trace, &turns, &options.spin);
         summary.beginnings = beginnings(trace, &plan, &counted);
+        summary.shares.clone_from(&choice.shares);
         if lanes.is_empty() {
             return Err(nothing_left(options, &summary));
         }

@@ -1,10 +1,11 @@
 //! Which part of each thread is replayed.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{Marker, Pc, SyncFunction, Trace};
 
 use super::Region;
 use super::code_filter::{Class, Classifier};
+use super::summary::Share;
 use super::survey::ThreadSurvey;
 use crate::{Error, Result};
 
@@ -40,6 +41,8 @@ pub(super) struct Choice {
     pub words: String,
     /// Threads that run something else, by their index, and what.
     pub others: FxHashMap<usize, String>,
+    /// All that could have been taken, the greatest first.
+    pub shares: Vec<Share>,
 }
 
 /// The ways out of a region that cannot be had.
@@ -160,6 +163,8 @@ fn edit_distance(a: &[u8], b: &[u8]) -> usize {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Routine {
     object: u64,
+    /// Whether threads start with it; else a library's routine calls it for them.
+    starts: bool,
     threads: usize,
     instructions: u64,
 }
@@ -207,8 +212,9 @@ fn start_routines(trace: &Trace, threads: &[ThreadSurvey]) -> Vec<Routine> {
         if classifier.class(Pc(body.object)) == Class::SyncRuntime {
             continue;
         }
-        let (at, last) = last_thread.entry(body.object).or_insert_with(|| {
-            routines.push(Routine { object: body.object, threads: 0, instructions: 0 });
+        let (at, last) = last_thread.entry(body.callable).or_insert_with(|| {
+            let starts = body.callable == body.object;
+            routines.push(Routine { object: body.callable, starts, threads: 0, instructions: 0 });
             (routines.len() - 1, usize::MAX)
         });
         routines[*at].instructions += body.instructions;
@@ -221,12 +227,14 @@ fn start_routines(trace: &Trace, threads: &[ThreadSurvey]) -> Vec<Routine> {
 fn start_routine(main: Routine, trace: &Trace, threads: &[ThreadSurvey], routines: &[Routine]) -> Choice {
     let rule = RegionRule {
         whole: false,
-        on_enter: Some((SyncFunction::ThreadBody, Some(main.object))),
+        on_enter: main.starts.then_some((SyncFunction::ThreadBody, Some(main.object))),
         entries: vec![Pc(main.object)],
         exits: None,
     };
     let words = format!("start routine {}", name_of(main.object, trace));
-    Choice { rule, words, others: other_routines(trace, threads, routines, Some(main.object)) }
+    let others = other_routines(trace, threads, routines, Some(main.object));
+    let shares = shares(trace, threads, routines, Some(main.object));
+    Choice { rule, words, others, shares }
 }
 
 fn parallel_bodies(trace: &Trace, threads: &[ThreadSurvey], routines: &[Routine]) -> Choice {
@@ -236,7 +244,36 @@ fn parallel_bodies(trace: &Trace, threads: &[ThreadSurvey], routines: &[Routine]
         1 => "OpenMP parallel regions (1 fork)".into(),
         forks => format!("OpenMP parallel regions ({forks} forks)"),
     };
-    Choice { rule, words, others: other_routines(trace, threads, routines, None) }
+    let others = other_routines(trace, threads, routines, None);
+    Choice { rule, words, others, shares: shares(trace, threads, routines, None) }
+}
+
+/// What threads were started for and the bodies of parallel regions, with what each holds, the greatest first. Taken is the routine that was chosen, or all
+/// bodies where none was.
+fn shares(trace: &Trace, threads: &[ThreadSurvey], routines: &[Routine], chosen: Option<u64>) -> Vec<Share> {
+    let mut shares: Vec<Share> = routines
+        .iter()
+        .map(|r| Share {
+            region: format!("start routine {}", name_of(r.object, trace)),
+            threads: r.threads,
+            instructions: r.instructions,
+            is_taken: chosen == Some(r.object),
+        })
+        .collect();
+    let mut bodies: FxHashMap<u64, (FxHashSet<usize>, u64)> = FxHashMap::default();
+    for (thread, body) in outermost(threads, SyncFunction::ParallelBody) {
+        let (of, instructions) = bodies.entry(body.object).or_default();
+        of.insert(thread);
+        *instructions += body.instructions;
+    }
+    shares.extend(bodies.into_iter().map(|(object, (threads, instructions))| Share {
+        region: format!("OpenMP parallel region {}", name_of(object, trace)),
+        threads: threads.len(),
+        instructions,
+        is_taken: chosen.is_none(),
+    }));
+    shares.sort_by(|a, b| (b.is_taken, b.instructions, &a.region).cmp(&(a.is_taken, a.instructions, &b.region)));
+    shares
 }
 
 /// The threads whose start routine is another than the one chosen.
@@ -247,15 +284,25 @@ fn other_routines(
     chosen: Option<u64>,
 ) -> FxHashMap<usize, String> {
     outermost(threads, SyncFunction::ThreadBody)
-        .filter(|(_, b)| Some(b.object) != chosen && routines.iter().any(|r| r.object == b.object))
-        .map(|(thread, b)| (thread, format!("start routine {}", name_of(b.object, trace))))
+        .filter(|(_, b)| Some(b.callable) != chosen && routines.iter().any(|r| r.object == b.callable))
+        .map(|(thread, b)| (thread, format!("start routine {}", name_of(b.callable, trace))))
         .collect()
 }
 
 /// A function's name, or its address where the name is not known.
 fn name_of(object: u64, trace: &Trace) -> String {
     let symbol = trace.symbol_of(Pc(object)).filter(|s| s.pc.0 == object);
-    symbol.map_or_else(|| format!("at {object:#x}"), |s| s.name.clone())
+    symbol.map_or_else(|| format!("at {object:#x}"), |s| readable(&s.name))
+}
+
+/// The name as the source has it.
+fn readable(name: &str) -> String {
+    if let Ok(name) = rustc_demangle::try_demangle(name) {
+        return format!("{name:#}");
+    }
+    let is_mangled = name.starts_with("_Z");
+    let demangled = is_mangled.then(|| cpp_demangle::Symbol::new(name).ok()?.demangle().ok()).flatten();
+    demangled.unwrap_or_else(|| name.to_owned())
 }
 
 #[cfg(test)]

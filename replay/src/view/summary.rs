@@ -24,6 +24,19 @@ pub struct LoopSeen {
     pub looks_like_waiting: bool,
 }
 
+/// A part of a run that `--region auto` chooses from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// What it is: `start routine work`.
+    pub region: String,
+    /// How many threads ran it.
+    pub threads: usize,
+    /// The thread instructions in it.
+    pub instructions: u64,
+    /// Whether it was taken.
+    pub is_taken: bool,
+}
+
 /// What a view took of a trace. All numbers of instructions are thread instructions; [`Summary::kept`] and the
 /// dropped ones add up to [`Summary::instructions`].
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -58,6 +71,8 @@ pub struct Summary {
     pub loops: Vec<LoopSeen>,
     /// The threads that are no lanes.
     pub left_out: Vec<LeftOut>,
+    /// What there was to choose from, the part taken first; empty where the region was named.
+    pub shares: Vec<Share>,
 }
 
 impl Summary {

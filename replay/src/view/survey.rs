@@ -2,8 +2,9 @@
 
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
-use trace_format::{Event, Item, Pc, Seq, SyncFunction, ThreadExit, ThreadId, Trace};
+use trace_format::{Block, Event, Item, Pc, Seq, SyncFunction, ThreadExit, ThreadId, Trace};
 
+use super::callable::Look;
 use super::locks::{self, Action, LockKind};
 use super::meetings::{BarrierInit, BarrierWait};
 use super::sync_stack::SyncStack;
@@ -17,6 +18,8 @@ pub(super) struct Body {
     pub function: SyncFunction,
     /// The routine.
     pub object: u64,
+    /// What the routine runs, where it is a library's that was given something to call; else the routine.
+    pub callable: u64,
     pub enter: Seq,
     /// Whether it lies in no other body of the same kind.
     pub outermost: bool,
@@ -94,11 +97,13 @@ pub(super) fn survey(trace: &Trace, with_turns: bool) -> Result<Vec<ThreadSurvey
 fn survey_thread(trace: &Trace, thread: ThreadId, lengths: &[u32], code: Option<&Code>) -> Result<ThreadSurvey> {
     let mut follower = code.map(Follower::new);
     let mut surveyor = Surveyor::default();
+    let mut look: Option<Look<'_>> = None;
     let mut stream = trace.stream(thread);
     while let Some(item) = stream.next()? {
         match item {
             Item::Block { block, .. } => {
                 surveyor.instructions += u64::from(lengths[block.index()]);
+                look_on(&mut look, &mut surveyor, &trace.blocks()[block], lengths[block.index()]);
                 if let Some(follower) = &mut follower {
                     follower.block(block);
                 }
@@ -106,6 +111,7 @@ fn survey_thread(trace: &Trace, thread: ThreadId, lengths: &[u32], code: Option<
             Item::Partial { block, executed, .. } => {
                 follower.iter_mut().for_each(Follower::interrupt);
                 surveyor.instructions += u64::from(executed);
+                look_on(&mut look, &mut surveyor, &trace.blocks()[block], executed);
                 surveyor.found.cuts.insert(trace.blocks()[block].instructions[executed as usize].pc);
             }
             Item::Event(event) => {
@@ -113,12 +119,28 @@ fn survey_thread(trace: &Trace, thread: ThreadId, lengths: &[u32], code: Option<
                     follower.iter_mut().for_each(Follower::interrupt);
                 }
                 surveyor.event(event);
+                if let Event::Enter { function: SyncFunction::ThreadBody, object, .. } = event {
+                    look = Look::begin(trace, Pc(object)).filter(|_| surveyor.body_has_begun());
+                }
             }
         }
+    }
+    if let Some(look) = look {
+        surveyor.runs(look.callable());
     }
     surveyor.close_bodies(0);
     surveyor.found.turns = follower.map(Follower::finish).unwrap_or_default();
     Ok(surveyor.found)
+}
+
+/// The thread runs a part of a block: it is looked at for what the thread was started for.
+fn look_on(look: &mut Option<Look<'_>>, surveyor: &mut Surveyor, block: &Block, executed: u32) {
+    let Some(looking) = look else { return };
+    looking.block(block, executed as usize);
+    if looking.is_over() {
+        surveyor.runs(looking.callable());
+        *look = None;
+    }
 }
 
 /// Where the survey of a thread stands.
@@ -138,6 +160,22 @@ struct Surveyor {
 }
 
 impl Surveyor {
+    /// Whether what was entered last is an outermost body of the thread.
+    fn body_has_begun(&self) -> bool {
+        self.bodies
+            .last()
+            .is_some_and(|(body, before)| self.found.bodies[*body].outermost && self.instructions == *before)
+    }
+
+    /// What the outermost body of the thread runs, where that is known.
+    fn runs(&mut self, callable: Option<Pc>) {
+        let last = self.found.bodies.iter_mut().rev();
+        let body = last.into_iter().find(|body| body.function == SyncFunction::ThreadBody && body.outermost);
+        if let (Some(body), Some(callable)) = (body, callable) {
+            body.callable = callable.0;
+        }
+    }
+
     fn event(&mut self, event: Event) {
         match event {
             Event::Enter { function, object, argument, seq } => self.enter(function, object, argument, seq),
@@ -164,7 +202,14 @@ impl Surveyor {
         match function {
             SyncFunction::ThreadBody | SyncFunction::ParallelBody => {
                 self.bodies.push((self.found.bodies.len(), self.instructions));
-                self.found.bodies.push(Body { function, object, enter: seq, outermost: !is_nested, instructions: 0 });
+                self.found.bodies.push(Body {
+                    function,
+                    object,
+                    callable: object,
+                    enter: seq,
+                    outermost: !is_nested,
+                    instructions: 0,
+                });
             }
             SyncFunction::ParallelFork => {
                 self.forks.push(self.found.forks.len());

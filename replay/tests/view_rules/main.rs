@@ -4,6 +4,7 @@ mod barriers;
 mod code;
 mod gaps;
 mod generations;
+mod linkage;
 mod locking;
 mod markers;
 mod recording;

@@ -196,6 +196,28 @@ impl Recording {
         self
     }
 
+    /// A stub of the linkage table: `jmp *slot(%rip)`.
+    pub fn run_stub(&mut self, thread: u32, pc: u64) -> &mut Recording {
+        let instructions = vec![Instruction { len: 6, ..of_kind(Kind::IndirectJump, pc) }];
+        self.executed += 1;
+        let code = vec![0xff, 0x25, 0, 0, 0, 0];
+        let block = self.writer.add_block(Block { instructions, code, ..Block::default() }).unwrap();
+        self.writer.block(ThreadId(thread), block, &[], &[]).unwrap();
+        self
+    }
+
+    /// What stands behind a stub whose slot is not bound: `push $0; push slot(%rip); jmp *slot(%rip)`.
+    pub fn run_binding(&mut self, thread: u32, pc: u64) -> &mut Recording {
+        let push = |pc, len| Instruction { len, ..adds(pc, -8) };
+        let jump = Instruction { len: 6, ..of_kind(Kind::IndirectJump, pc + 11) };
+        let instructions = vec![push(pc, 5), push(pc + 5, 6), jump];
+        self.executed += 3;
+        let code = [&[0x68, 0, 0, 0, 0][..], &[0xff, 0x35, 0, 0, 0, 0], &[0xff, 0x25, 0, 0, 0, 0]].concat();
+        let block = self.writer.add_block(Block { instructions, code, ..Block::default() }).unwrap();
+        self.writer.block(ThreadId(thread), block, &[], &[]).unwrap();
+        self
+    }
+
     /// The first instructions of a block.
     pub fn run_part(&mut self, thread: u32, instructions: &[Instruction], executed: u32) -> &mut Recording {
         let block = self.intern(instructions);
@@ -257,6 +279,8 @@ pub struct Seen {
     pub level: u32,
     /// The addresses of its memory operands.
     pub addresses: Vec<u64>,
+    /// Whether it is in a stub of the linkage table.
+    pub in_stub: bool,
 }
 
 /// What a lane's stream says.
@@ -292,7 +316,8 @@ pub fn follow(view: &View, lane: usize) -> Vec<Told> {
                     let segment = &view.segments()[id];
                     for instruction in &segment.instructions {
                         let addresses = addresses.by_ref().take(usize::from(instruction.memory)).copied().collect();
-                        told.push(Told::Runs(Seen { instruction: *instruction, sp, level, addresses }));
+                        let in_stub = segment.in_stub;
+                        told.push(Told::Runs(Seen { instruction: *instruction, sp, level, addresses, in_stub }));
                     }
                     match segment.sp {
                         SpEffect::Add(change) => sp += i64::from(change),
@@ -313,11 +338,12 @@ pub fn follow(view: &View, lane: usize) -> Vec<Told> {
     told
 }
 
-/// A lane's stream as text: pcs in hex (`c` behind calls, `r` behind returns), controls by their names.
+/// A lane's stream as text: pcs in hex (`c` behind calls, `r` behind returns, `s` in stubs), controls by their names.
 pub fn told(view: &View, lane: usize) -> String {
     let word = |told: Told| match told {
         Told::Runs(seen) => {
             let mark = match seen.instruction.kind {
+                _ if seen.in_stub => "s",
                 Kind::Return => "r",
                 kind if kind.is_call() => "c",
                 _ => "",

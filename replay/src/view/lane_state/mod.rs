@@ -117,6 +117,12 @@ pub(super) struct LaneState<'a> {
     unsettled: bool,
     frames: Frames,
     pending: Pending,
+    /// Whether the last thing that happened sent the thread to a function, or it is in a stub of the linkage table to which it was sent.
+    sent: bool,
+    /// The stack pointer at the first instruction of the stub in which the thread is, if `sent`, and if it was called: where its frame began.
+    stub: Option<u64>,
+    /// The same while the loader binds the stub's slot: it jumps on to the function with that stack pointer.
+    binding: Option<u64>,
     stack: SyncStack,
     held: Held,
     extent: Option<Extent>,
@@ -170,6 +176,9 @@ impl<'a> LaneState<'a> {
             unsettled: false,
             frames: Frames::default(),
             pending: Pending::Nothing,
+            sent: false,
+            stub: None,
+            binding: None,
             stack: SyncStack::default(),
             held: Held::default(),
             extent: None,
@@ -238,7 +247,7 @@ impl<'a> LaneState<'a> {
     pub fn block(&mut self, block: BlockId, sps: &[u64], memory: &[u64], batch: &mut Batch) {
         let facts = self.plan.blocks.of(block);
         const LONG_WAY: u16 =
-            Flags::WAITS | Flags::PAUSE | Flags::RECORDED | Flags::INNER | Flags::FILTERED | Flags::MARKER;
+            Flags::WAITS | Flags::PAUSE | Flags::RECORDED | Flags::INNER | Flags::FILTERED | Flags::MARKER | Flags::STUB;
         if self.quiet && !facts.flags.has(LONG_WAY) {
             if self.pending != Pending::Nothing {
                 self.resolve(true, batch);
@@ -262,6 +271,7 @@ impl<'a> LaneState<'a> {
 
     #[inline]
     fn keep_whole(&mut self, facts: Facts, memory: &[u64], batch: &mut Batch) {
+        self.sent = false;
         self.correct(batch);
         batch.codes.extend_from_slice(self.plan.blocks.codes(facts));
         if !memory.is_empty() {
@@ -348,6 +358,7 @@ impl<'a> LaneState<'a> {
         self.resolve(false, batch);
         let in_region = self.extent.is_some();
         let reason = if in_region { Reason::SyncRuntime } else { Reason::OutsideRegion };
+        self.leave_stub(reason);
         self.counts.drop(reason, u64::from(facts.len));
         let from = sps.last().copied().unwrap_or(self.sp);
         self.sp = from.wrapping_add_signed(i64::from(facts.net));
@@ -374,6 +385,8 @@ impl<'a> LaneState<'a> {
                     self.begin_stream(id, batch);
                 }
                 self.resolve(true, batch);
+                self.come_from_loader();
+                let id = self.perhaps_in_stub(id);
                 self.correct(batch);
                 batch.codes.push(Code::segment(id));
                 batch.addresses.extend_from_slice(addresses);
@@ -392,6 +405,7 @@ impl<'a> LaneState<'a> {
             }
             Some(reason) => {
                 self.resolve(false, batch);
+                self.leave_stub(reason);
                 self.counts.drop(reason, segment.len() as u64);
                 self.sp = after;
                 if kind.is_call() && self.extent.is_some() {
@@ -415,9 +429,20 @@ impl<'a> LaneState<'a> {
         match self.plan.blocks.class(id) {
             Class::SyncRuntime => Some(Reason::SyncRuntime),
             Class::OutsideMain => Some(Reason::OutsideMain),
+            Class::Keep if self.binds(id) => Some(Reason::SyncRuntime),
             Class::Keep if self.drops_critical() => Some(Reason::Critical),
             Class::Keep => None,
         }
+    }
+
+    /// Whether the segment is what a stub of the linkage table does to have its slot bound, when it is used for the first time: a part of the loader.
+    fn binds(&self, id: SegmentId) -> bool {
+        let plan = self.plan;
+        if plan.table.in_stub(id) == id {
+            return false;
+        }
+        let is_in_stub = self.sent || plan.blocks.is_named_stub(id);
+        is_in_stub && plan.table.binds(id) || self.binding.is_some_and(|sp| self.sp < sp)
     }
 
     fn drops_critical(&self) -> bool {
@@ -428,7 +453,7 @@ impl<'a> LaneState<'a> {
     fn begin_stream(&mut self, first: SegmentId, batch: &mut Batch) {
         self.fresh = false;
         self.begins_with.get_or_insert(first);
-        self.pending = Pending::Nothing;
+        (self.pending, self.sent, self.binding) = (Pending::Nothing, false, None);
         self.frames.restart();
         let expected = self.expected_sp.wrapping_sub(self.base);
         if !self.plan.verbatim {
@@ -448,6 +473,7 @@ impl<'a> LaneState<'a> {
         match std::mem::replace(&mut self.pending, Pending::Nothing) {
             Pending::Nothing => {}
             Pending::Call { .. } | Pending::Entry if kept => {
+                (self.sent, self.stub) = (true, Some(self.sp));
                 self.frames.push(self.sp);
                 self.raise_ceiling();
             }
@@ -461,6 +487,45 @@ impl<'a> LaneState<'a> {
                 self.expected_level -= 1;
             }
             Pending::Entry => {}
+        }
+    }
+
+    /// The segment that is kept now, marked where it is in a stub of the linkage table: code of that form to which the thread was sent by a
+    /// call, or which the symbols call so.
+    fn perhaps_in_stub(&mut self, id: SegmentId) -> SegmentId {
+        let was_sent = std::mem::replace(&mut self.sent, false);
+        let in_stub = self.plan.table.in_stub(id);
+        if in_stub == id || !(was_sent || self.plan.blocks.is_named_stub(id)) {
+            return id;
+        }
+        if !was_sent {
+            self.stub = None;
+        }
+        self.sent = true;
+        in_stub
+    }
+
+    /// What comes now is not kept. A stub that leads there was a part of the call, so that the function opens no level, nor does what it calls back.
+    fn leave_stub(&mut self, reason: Reason) {
+        if std::mem::replace(&mut self.sent, false)
+            && let Some(sp) = self.stub
+        {
+            self.frames.close(sp);
+            self.binding = Some(sp);
+        }
+        if reason != Reason::SyncRuntime {
+            self.binding = None;
+        }
+    }
+
+    /// What comes now is kept: it may be the function that the loader has bound a stub to.
+    fn come_from_loader(&mut self) {
+        if let Some(sp) = self.binding.filter(|sp| *sp <= self.sp) {
+            self.binding = None;
+            if sp == self.sp {
+                self.frames.push(sp);
+                self.raise_ceiling();
+            }
         }
     }
 
@@ -511,6 +576,7 @@ impl<'a> LaneState<'a> {
             && !self.fresh
             && !self.unsettled
             && !self.yielded
+            && self.binding.is_none()
             && !self.stack.in_leaf()
             && !self.drops_critical()
             && self.frames.handlers() == 0
