@@ -13,6 +13,7 @@ pub const STATUSES: &[(u8, &str)] = &[
     (WRITE, "a file cannot be written"),
     (DEADLOCK, "every heuristic that was asked for deadlocks"),
     (BELOW, "check: the SIMT efficiency is below the least that was asked for"),
+    (DIFFERS, "dump --verify, replay --check: the decoders differ about an instruction of the trace"),
     (BUG, "a bug in lockstep"),
     (TRACING, "trace: the program could not be recorded, or never came to the part that was to be"),
     (NOT_EXECUTABLE, "trace: the program cannot be executed"),
@@ -21,7 +22,7 @@ pub const STATUSES: &[(u8, &str)] = &[
 
 /// The same as the end of every help page.
 pub(crate) const HELP: &str = "Exit status: 0; 2 wrong usage; 3 unreadable trace; 4 request that the trace cannot meet; \
-    5 unwritable file; 6 every heuristic deadlocks; 7 check: efficiency too low; 70 bug. trace: the program's own, 128+n when signal n killed it; 125 it could \
+    5 unwritable file; 6 every heuristic deadlocks; 7 check: efficiency too low; 8 decoders differ; 70 bug. trace: the program's own, 128+n when signal n killed it; 125 it could \
     not be recorded, 126 not be executed, 127 not be found.";
 
 pub(crate) const USAGE: u8 = 2;
@@ -30,6 +31,7 @@ pub(crate) const REQUEST: u8 = 4;
 pub(crate) const WRITE: u8 = 5;
 pub(crate) const DEADLOCK: u8 = 6;
 pub(crate) const BELOW: u8 = 7;
+pub(crate) const DIFFERS: u8 = 8;
 pub(crate) const BUG: u8 = 70;
 /// Standard output is a pipe that nobody reads any more, as behind `| head`: what a shell shows for a program that SIGPIPE ends.
 const CLOSED_PIPE: u8 = 141;

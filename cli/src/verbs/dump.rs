@@ -4,9 +4,12 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use decoding::{Disassembler, Syntax};
 use trace_format::Trace;
 
+use crate::exit;
 use crate::output::{Output, say};
+use crate::source::Source;
 use crate::table::grouped;
 
 /// Show what is in a trace
@@ -19,9 +22,40 @@ pub(crate) struct Args {
     #[arg(long)]
     text: bool,
 
+    /// Write every block of code that ran: address, bytes, instruction, function
+    #[arg(long, conflicts_with = "text")]
+    code: bool,
+
+    /// How --code writes instructions
+    #[arg(long, value_name = "SYNTAX", value_enum, default_value_t, requires = "code")]
+    syntax: SyntaxName,
+
+    /// Decode every block with a second decoder, and say where it, the first one and the trace differ
+    #[arg(long, conflicts_with_all = ["text", "code"])]
+    verify: bool,
+
     /// Write to FILE instead of standard output
     #[arg(long, short = 'o', value_name = "FILE", default_value = "-")]
     output: PathBuf,
+}
+
+/// See [`Syntax`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum SyntaxName {
+    /// `mov eax,[rdi+0x4]`
+    #[default]
+    Intel,
+    /// `mov 0x4(%rdi),%eax`
+    Att,
+}
+
+impl From<SyntaxName> for Syntax {
+    fn from(name: SyntaxName) -> Syntax {
+        match name {
+            SyntaxName::Intel => Syntax::Intel,
+            SyntaxName::Att => Syntax::Att,
+        }
+    }
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
@@ -33,11 +67,77 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let path = out.path();
     if args.text {
         trace_format::write_text(&trace, &mut out, &path)?;
+    } else if args.code {
+        code(&trace, args.syntax.into(), &mut out).map_err(|source| replay::Error::Write { path, source })?;
+    } else if args.verify {
+        let report = decoding::check(&trace);
+        verified(&report, &mut out).map_err(|source| replay::Error::Write { path, source })?;
+        out.finish()?;
+        let status = if report.differences.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(exit::DIFFERS) };
+        return Ok(status);
     } else {
         summary(&trace, &mut out).map_err(|source| replay::Error::Write { path, source })?;
     }
     out.finish()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The blocks, as an assembler would list them.
+fn code(trace: &Trace, syntax: Syntax, out: &mut impl Write) -> std::io::Result<()> {
+    let source = Source::new(trace);
+    let mut disassembler = Disassembler::new(syntax);
+    for (id, block) in trace.blocks().iter() {
+        writeln!(out, "block {}: {}", id.0, source.place(block.start()))?;
+        if block.code.is_empty() {
+            writeln!(out, "  {}  its code is not known", block.start())?;
+            continue;
+        }
+        let mut code = &block.code[..];
+        for instruction in &block.instructions {
+            let (own, rest) = code.split_at(usize::from(instruction.len).min(code.len()));
+            code = rest;
+            let bytes: Vec<String> = own.iter().map(|byte| format!("{byte:02x}")).collect();
+            let text = disassembler.text(instruction.pc.address(), own);
+            writeln!(out, "  {}  {:<32} {text}", instruction.pc, bytes.join(" "))?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether both decoders say the same of the trace's code, but for what is explained; what they say otherwise goes to standard error.
+pub(crate) fn decoders_agree(trace: &Trace) -> anyhow::Result<bool> {
+    let report = decoding::check(trace);
+    if !report.differences.is_empty() {
+        let mut text = Vec::new();
+        verified(&report, &mut text)?;
+        say!("{}", String::from_utf8_lossy(&text).trim_end());
+    }
+    Ok(report.differences.is_empty())
+}
+
+/// What came of decoding the trace's code twice.
+pub(crate) fn verified(report: &decoding::Report, out: &mut impl Write) -> std::io::Result<()> {
+    for difference in &report.differences {
+        let decoding::Difference { pc, code, mnemonic, what, how } = difference;
+        let bytes: Vec<String> = code.iter().map(|byte| format!("{byte:02x}")).collect();
+        writeln!(out, "{pc:#x}  {}  {mnemonic}: {what}: {how}", bytes.join(" "))?;
+    }
+    let explained: u64 = report.explained.values().sum();
+    let without = match report.without_code {
+        0 => String::new(),
+        n => format!("; of {} the trace has no code", grouped(n)),
+    };
+    writeln!(
+        out,
+        "{} instructions decoded twice: {} differences, and {} that docs/decoding.md explains{without}",
+        grouped(report.instructions),
+        grouped(report.differences.len() as u64),
+        grouped(explained)
+    )?;
+    for ((mnemonic, what), count) in &report.explained {
+        writeln!(out, "  {} {mnemonic}: {what}", grouped(*count))?;
+    }
+    Ok(())
 }
 
 fn summary(trace: &Trace, out: &mut impl Write) -> std::io::Result<()> {

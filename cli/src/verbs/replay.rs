@@ -16,6 +16,7 @@ use crate::memory::MemoryBy;
 use crate::output::{Output, WithColours, print, say};
 use crate::selection::Selection;
 use crate::source::Source;
+use crate::verbs::dump;
 use crate::{annotate, breakdown, exit, locks, memory, regions, selection, table};
 
 /// Re-run the threads of a trace in lockstep under one or more reconvergence heuristics
@@ -76,7 +77,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=MOST_FETCH_UNITS as i64))]
     fetch_units: Option<u8>,
 
-    /// Judge every step by a checker that is independent of the engine
+    /// Judge every step by a checker that is independent of the engine, and the trace's code by a second decoder
     #[arg(long)]
     check: bool,
 
@@ -134,6 +135,9 @@ fn run_here(args: &Args) -> anyhow::Result<ExitCode> {
     let specs = specs(args);
     let trace = selection::open(&args.trace)?;
     refuse_what_is_not_there(args, &trace)?;
+    if args.check && !dump::decoders_agree(&trace)? {
+        return Ok(ExitCode::from(exit::DIFFERS));
+    }
     let mut source = Source::new(&trace);
     let mut all = Vec::new();
     for rule in args.selection.locks.rules() {

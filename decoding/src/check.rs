@@ -1,0 +1,113 @@
+//! All blocks of a trace, decoded by both.
+
+use std::collections::BTreeMap;
+
+use rayon::prelude::*;
+use trace_format::{Instruction, Trace};
+
+use crate::known::explained;
+use crate::opinion::{Opinion, differences};
+use crate::{First, Second};
+
+/// An instruction of which the decoders think differently.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// Where it is.
+    pub pc: u64,
+    /// Its bytes.
+    pub code: Vec<u8>,
+    /// Its name, as the first decoder has it, or the second where the first has none.
+    pub mnemonic: String,
+    /// What differs.
+    pub what: &'static str,
+    /// How: the first decoder's opinion against the second's.
+    pub how: String,
+}
+
+/// What came of a trace.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Instructions that were compared, each once however many blocks it stands in.
+    pub instructions: u64,
+    /// Those of which the trace has no code.
+    pub without_code: u64,
+    /// Differences that the table does not explain.
+    pub differences: Vec<Difference>,
+    /// How many differences the table explains: by name and by what differs.
+    pub explained: BTreeMap<(String, &'static str), u64>,
+}
+
+impl Report {
+    fn merge(mut self, other: Report) -> Report {
+        self.instructions += other.instructions;
+        self.without_code += other.without_code;
+        self.differences.extend(other.differences);
+        for (key, count) in other.explained {
+            *self.explained.entry(key).or_default() += count;
+        }
+        self
+    }
+}
+
+/// Compares what both decoders, and the trace, say of each instruction of each block.
+#[must_use]
+pub fn check(trace: &Trace) -> Report {
+    let has_memory = trace.meta().memory;
+    let mut all: Vec<(&Instruction, &[u8])> = Vec::new();
+    for (_, block) in trace.blocks().iter() {
+        let mut code = &block.code[..];
+        for instruction in &block.instructions {
+            let (own, rest) = code.split_at(usize::from(instruction.len).min(code.len()));
+            code = rest;
+            all.push((instruction, own));
+        }
+    }
+    // Blocks begin inside one another: most instructions stand in several.
+    all.sort_unstable_by_key(|(instruction, code)| (instruction.pc, *code));
+    all.dedup();
+    let of_part = |part: &[(&Instruction, &[u8])]| {
+        let (mut first, second, mut report) = (First::default(), Second::default(), Report::default());
+        for (instruction, code) in part {
+            if code.is_empty() {
+                report.without_code += 1;
+                continue;
+            }
+            report.instructions += 1;
+            compare(instruction, code, has_memory, (&mut first, &second), &mut report);
+        }
+        report
+    };
+    all.par_chunks(4096).map(of_part).reduce(Report::default, Report::merge)
+}
+
+fn compare(
+    instruction: &Instruction,
+    code: &[u8],
+    has_memory: bool,
+    (first, second): (&mut First, &Second),
+    report: &mut Report,
+) {
+    let pc = instruction.pc.address();
+    let (a, b) = (first.opinion(pc, code, Some(instruction)), second.opinion(pc, code));
+    let named = a.as_ref().or(b.as_ref()).map_or_else(String::new, |opinion| opinion.mnemonic.clone());
+    let mut found = differences(a.as_ref(), b.as_ref());
+    if has_memory && let Some(difference) = recorded_addresses(instruction, a.as_ref()) {
+        found.push(("addresses", difference));
+    }
+    for (what, how) in found {
+        if explained(&named, what).is_some() {
+            *report.explained.entry((named.clone(), what)).or_default() += 1;
+        } else {
+            report.differences.push(Difference { pc, code: code.to_vec(), mnemonic: named.clone(), what, how });
+        }
+    }
+}
+
+/// The trace must hold an address for each memory operand that is named, and one for what is pushed or popped.
+fn recorded_addresses(instruction: &Instruction, opinion: Option<&Opinion>) -> Option<String> {
+    let opinion = opinion?;
+    let vector = |operand: &crate::Operand| operand.index.as_ref().is_some_and(|(index, _)| index.contains("mm"));
+    let named = opinion.memory.iter().filter(|operand| !vector(operand)).count();
+    let recorded = usize::from(instruction.memory);
+    (recorded < named).then(|| format!("{recorded} recorded against {named} memory operands"))
+}
