@@ -1,9 +1,10 @@
 //! What each lock cost: as a table for people, and as JSON.
 
-use replay::LockId;
 use replay::metrics::{Contention, LockSite, LockUse};
 use replay::view::View;
+use replay::{LockId, Outcome};
 use serde_json::{Value, json};
+use trace_format::Pc;
 
 use crate::source::Source;
 use crate::table::{Align, aligned, grouped};
@@ -38,6 +39,23 @@ fn name(lock: LockId, view: &View, source: &mut Source) -> String {
     let name = view.lock_name(lock);
     let variable = if name.contains('(') { None } else { view.lock_address(lock).and_then(|at| source.symbol(at)) };
     variable.map_or_else(|| name.clone(), |variable| format!("{name} ({variable})"))
+}
+
+/// Tells each deadlock the lines at which lanes wait for locks, and the locks' names as the binary has them.
+pub(crate) fn locate(outcomes: &mut [Outcome], view: &View, source: &mut Source) {
+    for wait in outcomes.iter_mut().filter_map(Outcome::deadlock_mut).flat_map(|deadlock| &mut deadlock.waits) {
+        wait.name = name(wait.lock, view, source);
+        let mut places: Vec<String> = Vec::new();
+        for pc in &wait.at {
+            // The call ends there: the byte before is its own.
+            let call = LockSite { last: Some(Pc(pc.0.wrapping_sub(1))), call: None };
+            let place = place(call, source);
+            if !places.contains(&place) {
+                places.push(place);
+            }
+        }
+        wait.place = (!places.is_empty()).then(|| places.join(", "));
+    }
 }
 
 fn taken_at(used: &LockUse, source: &mut Source) -> Vec<(String, u64)> {

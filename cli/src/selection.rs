@@ -7,7 +7,7 @@ use std::str::FromStr;
 use crate::output::say;
 
 use replay::view::{CodeFilter, Locks, Region, View, ViewOptions};
-use replay::{Grouping, ReplayOptions};
+use replay::{Contended, Grouping, ReplayOptions};
 use trace_format::Trace;
 
 /// The part of a trace that is replayed, and its warps.
@@ -22,8 +22,9 @@ pub(crate) struct Selection {
     #[arg(long, value_name = "CODE", default_value = "all")]
     pub(crate) code: CodeFilter,
 
-    /// How locks count: serialize (one lane of a warp at a time), drop (critical sections leave the streams), ignore; for replay several with
-    /// commas, or all, to compare them
+    /// How locks count: serialize (one lane of a warp at a time; a model that deadlocks so is shown with simt), simt (lanes that come to a lock
+    /// together take turns, as in a GPU program's loop), drop (critical sections leave the streams), ignore; for replay several with commas, or
+    /// all, to compare them
     #[arg(long, value_name = "LOCKS", default_value = "serialize")]
     pub(crate) locks: LockRules,
 
@@ -45,6 +46,11 @@ pub(crate) struct Selection {
 pub(crate) struct LockRules(Vec<Locks>);
 
 impl LockRules {
+    /// Whether lanes take locks in any of these ways.
+    pub(crate) fn are_taken(&self) -> bool {
+        self.0.iter().any(|rule| rule.are_taken())
+    }
+
     pub(crate) fn rules(&self) -> &[Locks] {
         &self.0
     }
@@ -55,7 +61,7 @@ impl FromStr for LockRules {
 
     fn from_str(text: &str) -> replay::Result<LockRules> {
         if text == "all" {
-            return Ok(LockRules(vec![Locks::Serialize, Locks::Drop, Locks::Ignore]));
+            return Ok(LockRules(Locks::ALL.to_vec()));
         }
         let mut rules: Vec<Locks> = Vec::new();
         for rule in text.split(',') {
@@ -91,9 +97,20 @@ impl Selection {
         View::new(trace, &ViewOptions { region: self.region.clone(), code: self.code, locks, ..ViewOptions::default() })
     }
 
-    /// How those lanes are replayed, with nothing beside the counts.
+    /// How those lanes are replayed, with nothing beside the counts, for verbs that look at one view.
     pub(crate) fn options(&self) -> ReplayOptions {
+        self.options_with(self.locks.rules()[0])
+    }
+
+    /// The same when locks count like this.
+    pub(crate) fn options_with(&self, locks: Locks) -> ReplayOptions {
+        let shown_anyway = self.locks.rules().contains(&Locks::Simt);
         ReplayOptions {
+            contended: match locks {
+                Locks::Simt => Contended::TakeTurns,
+                _ if shown_anyway => Contended::Wait,
+                _ => Contended::WaitOrTakeTurns,
+            },
             warp_size: self.warp_size,
             warps_per_block: self.warps_per_block,
             grouping: self.group,

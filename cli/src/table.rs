@@ -16,7 +16,7 @@ pub(crate) fn of(outcomes: &[Outcome]) -> String {
         let rank = outcome.rank.map_or_else(String::new, |rank| rank.to_string());
         let efficiency = outcome.simt_efficiency().map_or_else(String::new, percent);
         let divergent = percent(outcome.counts.divergent_fetches as f64 / fetches.max(1) as f64);
-        rows.push([outcome.heuristic.clone(), grouped(fetches), efficiency, divergent, place, rank]);
+        rows.push([marked(outcome), grouped(fetches), efficiency, divergent, place, rank]);
     }
     let bound = |name: &str, fetches: u64, place: &str| {
         [name.to_owned(), grouped(fetches), percent(slots(fetches)), String::new(), place.to_owned(), String::new()]
@@ -37,6 +37,12 @@ pub(crate) fn of(outcomes: &[Outcome]) -> String {
     for outcome in outcomes.iter().filter(|o| !o.is_complete()) {
         let _ = writeln!(text, "{}", outcome.status());
     }
+    if outcomes.iter().any(|o| o.deadlock.is_some()) {
+        text += "* deadlocks as the program is written; its numbers are those of lanes that take turns at locks (--locks simt):\n";
+    }
+    for deadlock in outcomes.iter().filter_map(|o| o.deadlock.as_ref()) {
+        let _ = writeln!(text, "  {deadlock}");
+    }
     if first.optimum == Optimum::LeftOut {
         let _ = writeln!(
             text,
@@ -54,6 +60,11 @@ pub(crate) fn of(outcomes: &[Outcome]) -> String {
     text
 }
 
+/// The heuristic, with a mark where its numbers are not those of the program as it is written.
+pub(crate) fn marked(outcome: &Outcome) -> String {
+    if outcome.deadlock.is_some() { format!("{} *", outcome.heuristic) } else { outcome.heuristic.clone() }
+}
+
 /// Divergence and cycles, a row per heuristic, and what the columns are; empty where neither was asked for.
 pub(crate) fn measured(outcomes: &[Outcome]) -> String {
     let complete = || outcomes.iter().filter(|o| o.is_complete());
@@ -67,7 +78,7 @@ pub(crate) fn measured(outcomes: &[Outcome]) -> String {
             let lone = percent(d.lone_fetches as f64 / d.fetches.max(1) as f64);
             let (joined, never, longest) = (grouped(d.joined), grouped(d.never_joined), grouped(d.longest));
             let (length, depth) = (number(d.mean_length()), number(d.depth()));
-            rows.push([outcome.heuristic.clone(), joined, length, longest, never, depth, number(d.imbalance()), lone]);
+            rows.push([marked(outcome), joined, length, longest, never, depth, number(d.imbalance()), lone]);
         }
         let table = aligned(&rows, |column| if column == 0 { Align::Left } else { Align::Right });
         text += &format!(
@@ -78,8 +89,7 @@ pub(crate) fn measured(outcomes: &[Outcome]) -> String {
     if let Some(units) = complete().find_map(|o| o.fetch_units) {
         let mut rows = vec![["heuristic", "cycles", "thread instructions per cycle"].map(str::to_owned)];
         rows.extend(
-            complete()
-                .map(|o| [o.heuristic.clone(), o.cycles.map_or_else(String::new, grouped), number(o.parallelism())]),
+            complete().map(|o| [marked(o), o.cycles.map_or_else(String::new, grouped), number(o.parallelism())]),
         );
         let table = aligned(&rows, |column| if column == 0 { Align::Left } else { Align::Right });
         text += &format!("\n{table}cycles: the fetches in the model's order on {units} fetch units\n");

@@ -9,9 +9,10 @@
 //! barrier for it: the one that gets the lock goes on.
 //!
 //! It reconverges where `ipdom` does at the latest, and wherever lanes happen to meet before: there is no stack that keeps them
-//! apart. It fails where the order of the code leads lanes past each other between branch and barrier, and it deadlocks where a lane
-//! that holds a lock waits at a barrier for one that wants it. Where only lanes that wait at a barrier of the program are
-//! missing, those at the innermost convergence barrier are taken off it and go on.
+//! apart. It fails where the order of the code leads lanes past each other between branch and barrier. Where a lane that holds a lock waits at a
+//! convergence barrier for one that wants it, it *yields*, as hardware does that promises forward progress (NVIDIA since Volta): when all lanes
+//! that can run wait at convergence barriers, those at the innermost one are taken off it and go on. So it never deadlocks. With
+//! `yield=no` it does so only where lanes are missing that wait at a barrier of the program, and deadlocks where some wait for a lock.
 //!
 //! *Limitation*: as that of `ipdom`.
 //!
@@ -21,17 +22,22 @@
 use std::cmp::Reverse;
 
 use crate::reconvergence::{Branch, Reconvergence, distinct_pcs};
-use crate::{Choice, Entry, Heuristic, Lane, LaneSet, Ran, WarpView, min_pc};
+use crate::{Choice, Entry, Heuristic, Lane, LaneSet, Parameter, Ran, Values, WarpView, min_pc};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "barrier",
     rule: "A pc per lane; lanes that part wait for each other in a convergence barrier at the post-dominator.",
     source: "Damani et al. 2020",
     file: file!(),
-    parameters: &[],
+    parameters: &[Parameter {
+        name: "yield",
+        values: Values::YesNo,
+        default: 1,
+        help: "whether lanes leave a convergence barrier at which they wait for one that waits for a lock",
+    }],
     needs_control_flow: true,
     runs_blocks: false,
-    build: |_, lanes, _| Box::new(Barriers::new(lanes)),
+    build: |values, lanes, _| Box::new(Barriers::new(lanes, values[0] == 1)),
 };
 
 struct Barrier {
@@ -48,11 +54,12 @@ struct Barriers {
     levels: Vec<u32>,
     /// Lanes that have run and then waited for a lock or the program's barrier: where they stand is known when they are freed.
     halted: LaneSet,
+    yields: bool,
 }
 
 impl Barriers {
-    fn new(lanes: usize) -> Barriers {
-        Barriers { barriers: Vec::new(), levels: vec![1; lanes], halted: LaneSet::EMPTY }
+    fn new(lanes: usize, yields: bool) -> Barriers {
+        Barriers { barriers: Vec::new(), levels: vec![1; lanes], halted: LaneSet::EMPTY, yields }
     }
 
     fn waiting(&self) -> LaneSet {
@@ -137,7 +144,8 @@ impl Heuristic for Barriers {
                 return Choice::Run(lanes);
             }
             let for_lock = warp.waiting_for_lock();
-            if !for_lock.is_empty() || !self.give_up_a_barrier(warp) {
+            let may_yield = self.yields || for_lock.is_empty();
+            if !may_yield || !self.give_up_a_barrier(warp) {
                 return Choice::Deadlock(if for_lock.is_empty() { warp.live() } else { for_lock });
             }
         }

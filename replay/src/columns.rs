@@ -19,7 +19,7 @@ pub struct Setting {
     pub region: String,
     /// `all` or `main`.
     pub code: String,
-    /// `drop`, `serialize` or `ignore`; several with commas where outcomes of several stand together.
+    /// `serialize`, `simt`, `drop` or `ignore`; several with commas where outcomes of several stand together.
     pub locks: String,
     /// How lanes were put into warps.
     pub group: String,
@@ -42,7 +42,7 @@ pub static COLUMNS: &[Column] = &[
     setting("command", "The program that was traced, and its arguments.", |s| json!(s.command)),
     setting("region", "The part of the run that was replayed.", |s| json!(s.region)),
     setting("code", "The code that was replayed: all, or main (the main executable only).", |s| json!(s.code)),
-    Column { name: "locks", definition: "How locks counted: serialize, drop or ignore.", from: From::Locks },
+    Column { name: "locks", definition: "How locks counted: serialize, simt, drop or ignore.", from: From::Locks },
     setting("group", "How lanes were put into warps.", |s| json!(s.group)),
     setting("threads", "Threads in the trace, replayed or not.", |s| json!(s.threads)),
     of("lanes", "Lanes replayed: threads that came to the region.", |o| json!(o.lanes)),
@@ -55,6 +55,11 @@ pub static COLUMNS: &[Column] = &[
     ),
     of("heuristic", "The reconvergence model, every parameter spelt out.", |o| json!(o.heuristic)),
     of("status", "`ok`, or the sentence that says why there are no numbers (a deadlock).", |o| json!(o.status())),
+    of(
+        "deadlock",
+        "Where the model deadlocks with locks=serialize: the row's numbers are then those of locks=simt, where it doesn't.",
+        |o| json!(o.deadlock.as_ref().map(ToString::to_string)),
+    ),
     counted("fetches", "Warp instructions: instructions issued, each for all its active lanes.", |o| {
         json!(o.counts.fetches())
     }),

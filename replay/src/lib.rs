@@ -19,11 +19,11 @@ mod warps;
 
 pub use bounds::Optimum;
 pub use columns::{COLUMNS, Column, Setting, strides, to_json, write_csv};
-pub use engine::SyncEvent;
+pub use engine::{Deadlock, LockWait, SyncEvent};
 pub use error::{Error, Result};
 pub use lanes_source::LaneSource;
 pub use outcome::{Outcome, Profile};
-pub use replay::{Prepared, ReplayOptions, ScheduleFile, replay};
+pub use replay::{Contended, Prepared, ReplayOptions, ScheduleFile, replay};
 pub use stream::{Batch, Code, Control, Entry, LaneOrigin, LaneStream, LockId, MeetingId};
 pub use survey::{KEEP_BYTES, Survey};
 pub use warps::Grouping;

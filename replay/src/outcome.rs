@@ -3,7 +3,7 @@
 use heuristics::Tally;
 
 use crate::Optimum;
-use crate::engine::{Counts, End};
+use crate::engine::{Counts, Deadlock, End};
 use crate::metrics::{ActiveLanes, Causes, Contention, Divergence, Edges, LaneMap, MemoryClasses, Traffic};
 
 /// What one heuristic made of the lanes.
@@ -27,6 +27,9 @@ pub struct Outcome {
     pub tally: Tally,
     /// How the replay ended; the first deadlock of any warp or block.
     pub end: End,
+    /// Where the model deadlocks with the program as it is written; the numbers are then those of lanes that take turns at locks. See
+    /// [`crate::Contended::WaitOrTakeTurns`].
+    pub deadlock: Option<Deadlock>,
     /// No schedule needs fewer fetches: over each warp's phases (between barriers at which all its lanes meet) and instructions, the
     /// largest number of times that any of its lanes runs it; over blocks, that all lanes of any home together run it.
     pub lower_bound: u64,
@@ -124,10 +127,21 @@ impl Outcome {
 
     /// `ok`, or the sentence that says why there are no numbers.
     #[must_use]
-    pub fn status(&self) -> &str {
+    pub fn status(&self) -> String {
         match &self.end {
-            End::Complete => "ok",
-            End::Deadlock(sentence) => sentence,
+            End::Complete => "ok".to_owned(),
+            End::Deadlock(deadlock) => deadlock.to_string(),
         }
+    }
+
+    /// The deadlock of the model with the program as it is written, whether or not there are numbers all the same.
+    #[must_use]
+    pub fn deadlock(&self) -> Option<&Deadlock> {
+        if let End::Deadlock(deadlock) = &self.end { Some(deadlock) } else { self.deadlock.as_ref() }
+    }
+
+    /// As [`Outcome::deadlock`], to be told more of.
+    pub fn deadlock_mut(&mut self) -> Option<&mut Deadlock> {
+        if let End::Deadlock(deadlock) = &mut self.end { Some(deadlock) } else { self.deadlock.as_mut() }
     }
 }

@@ -8,7 +8,7 @@ use heuristics::{Program, Spec, Tally};
 use rayon::prelude::*;
 
 use crate::bounds::{Optimum, least_fetches, optimum};
-use crate::engine::{Brief, Counts, End, Replay};
+use crate::engine::{Brief, Counts, End, Replay, Replayed};
 use crate::metrics::{
     ActiveCounter, Causes, Checker, Contention, ContentionMeter, Divergence, DivergenceMeter, EdgeCounter, FetchUnits,
     LaneMap, LaneMapPlan, LaneMapper, LostSlots, MemoryClasses, Metric, ScheduleHash, ScheduleWriter, Traffic,
@@ -19,6 +19,18 @@ use crate::survey::Survey;
 use crate::warps::{Grouping, Unit, blocks, generations, single_warps, warp_size, warps};
 use crate::{Error, LaneSource, Outcome, Result};
 
+/// What lanes do that come to a lock which another lane has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Contended {
+    /// They wait, in the order in which they came, as the program is written. Models that would never run the lane that has it deadlock.
+    #[default]
+    Wait,
+    /// They take turns: see `engine/turns.rs`. No model deadlocks.
+    TakeTurns,
+    /// They wait; under a model that deadlocks so they take turns, and the outcome says both.
+    WaitOrTakeTurns,
+}
+
 /// What is asked of a replay beside its heuristics.
 #[derive(Clone, Debug, Default)]
 pub struct ReplayOptions {
@@ -28,6 +40,8 @@ pub struct ReplayOptions {
     pub grouping: Grouping,
     /// Warps in a block, for the models that run blocks ([`Spec::runs_blocks`]). Default: as many as have [`heuristics::MAX_LANES`] lanes together.
     pub warps_per_block: Option<usize>,
+    /// What lanes do at locks. Default: they wait.
+    pub contended: Contended,
     /// Whether the checker judges every step. Default: no.
     pub check: bool,
     /// Whether to hash the schedule. Default: no.
@@ -122,14 +136,13 @@ impl<'a> Prepared<'a> {
         &self,
         specs: &[Spec],
         options: &ReplayOptions,
-        schedule: Option<ScheduleFile>,
+        mut schedule: Option<ScheduleFile>,
         done: &(dyn Fn(usize, usize) + Sync),
     ) -> Result<Vec<Outcome>> {
-        let Prepared { survey, program, briefs } = self;
+        let survey = &self.survey;
         if options.check {
             survey.check_kept()?;
         }
-        let source = survey.source();
         let generations = generations(survey);
         let size = warp_size(&generations, options.warp_size)?;
         let warps = warps(survey, &generations, size, options.grouping);
@@ -140,12 +153,40 @@ impl<'a> Prepared<'a> {
                 false => Units::new(survey, Vec::new())?,
             },
         ];
+        let warps = (warps.len(), size, &kinds);
+        let mut outcomes = self.replay_as(specs, options, options.contended, warps, schedule.as_mut(), done)?;
+        if options.contended == Contended::WaitOrTakeTurns {
+            let stuck: Vec<usize> = (0..specs.len()).filter(|i| !outcomes[*i].is_complete()).collect();
+            let again: Vec<Spec> = stuck.iter().map(|i| specs[*i].clone()).collect();
+            let turns = self.replay_as(&again, options, Contended::TakeTurns, warps, schedule.as_mut(), &|_, _| {})?;
+            for (index, turn) in stuck.into_iter().zip(turns) {
+                let deadlock = outcomes[index].deadlock().cloned();
+                outcomes[index] = Outcome { deadlock, ..turn };
+            }
+        }
+        rank(&mut outcomes);
+        Ok(outcomes)
+    }
+
+    /// The outcomes of these heuristics when lanes do this at locks, without ranks.
+    fn replay_as(
+        &self,
+        specs: &[Spec],
+        options: &ReplayOptions,
+        contended: Contended,
+        (warps, size, kinds): (usize, usize, &[Units; 2]),
+        schedule: Option<&mut ScheduleFile>,
+        done: &(dyn Fn(usize, usize) + Sync),
+    ) -> Result<Vec<Outcome>> {
+        let Prepared { survey, program, briefs } = self;
+        let source = survey.source();
+        let take_turns = contended == Contended::TakeTurns;
         let units_of = |spec: &Spec| &kinds[usize::from(spec.runs_blocks())];
         let jobs: Vec<(usize, usize)> =
             specs.iter().enumerate().flat_map(|(s, spec)| (0..units_of(spec).all.len()).map(move |u| (s, u))).collect();
         let run = |(spec, unit): (usize, usize), out: Option<(&mut dyn Write, &Path)>| {
             let spec = &specs[spec];
-            run_job(survey, program, briefs, spec, (unit, &units_of(spec).all[unit]), options, out)
+            run_job(survey, program, briefs, spec, (unit, &units_of(spec).all[unit]), (options, take_turns), out)
         };
         let parts: Vec<Part> = match schedule {
             // A file has one order of fetches: the jobs run one after another.
@@ -153,7 +194,9 @@ impl<'a> Prepared<'a> {
                 let mut parts = Vec::with_capacity(jobs.len());
                 for (n, job) in jobs.iter().enumerate() {
                     let kind = if specs[job.0].runs_blocks() { "block" } else { "warp" };
-                    writeln!(file.out, "heuristic {} {kind} {}", specs[job.0], job.1)
+                    // A second schedule of one heuristic is that of lanes that take turns.
+                    let marked = if options.contended == contended || !take_turns { "" } else { " simt" };
+                    writeln!(file.out, "heuristic {} {kind} {}{marked}", specs[job.0], job.1)
                         .map_err(|source| Error::Write { path: file.path.to_owned(), source })?;
                     parts.push(run(*job, Some((file.out, file.path)))?);
                     done(n + 1, jobs.len());
@@ -180,9 +223,10 @@ impl<'a> Prepared<'a> {
             locks: None,
             lanes: source.lanes(),
             warp_size: size,
-            warps: warps.len(),
+            warps,
             counts: sum_counts(parts, size),
             end: first_deadlock(parts),
+            deadlock: None,
             tally: sum_tally(parts),
             warps_per_block: units_of(spec).most_warps(),
             lower_bound: units_of(spec).lower_bound,
@@ -212,9 +256,7 @@ impl<'a> Prepared<'a> {
             left = rest;
             outcome((spec, own))
         });
-        let mut outcomes: Vec<Outcome> = outcomes.collect();
-        rank(&mut outcomes);
-        Ok(outcomes)
+        Ok(outcomes.collect())
     }
 }
 
@@ -244,7 +286,7 @@ fn run_job(
     briefs: &[Brief],
     spec: &Spec,
     (number, unit): (usize, &Unit),
-    options: &ReplayOptions,
+    (options, take_turns): (&ReplayOptions, bool),
     out: Option<(&mut dyn Write, &Path)>,
 ) -> Result<Part> {
     let (lanes, seats) = (&unit.lanes, &unit.seats);
@@ -275,7 +317,10 @@ fn run_job(
     metrics.extend(active.as_mut().map(|m| m as &mut dyn Metric));
     metrics.extend(mapper.as_mut().map(|m| m as &mut dyn Metric));
     metrics.extend(writer.as_mut().map(|m| m as &mut dyn Metric));
-    let (counts, end) = Replay::new(survey, program, briefs, unit)?.run(spec, &mut *heuristic, &mut metrics)?;
+    let replay = Replay::new(survey, program, briefs, unit, take_turns)?;
+    let Replayed { counts, end, tally: of_turns } = replay.run(spec, &mut *heuristic, &mut metrics)?;
+    let mut tally = heuristic.tally();
+    tally.add(&of_turns);
     if let Some(checker) = checker {
         checker.finish(&counts, &end)?;
     }
@@ -291,7 +336,7 @@ fn run_job(
     Ok(Part {
         counts,
         end,
-        tally: heuristic.tally(),
+        tally,
         hash: hash.map(|h| h.value()),
         memory,
         traffic,

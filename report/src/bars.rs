@@ -56,7 +56,7 @@ impl Bar {
             }
             Outcome::Failed(sentence) => Content::Sentence(sentence.clone()),
         };
-        Bar { label: row.heuristic.clone(), colour: colour_of(&row.heuristic), content }
+        Bar { label: row.label(), colour: colour_of(&row.heuristic), content }
     }
 }
 

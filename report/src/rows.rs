@@ -35,6 +35,8 @@ pub struct Row {
     pub lanes: Option<u64>,
     /// How many warps they made.
     pub warps: Option<u64>,
+    /// Whether the heuristic deadlocks with the program as it is written: the counts are then of lanes that take turns at locks.
+    pub takes_turns: bool,
     /// What came of it.
     pub outcome: Outcome,
 }
@@ -78,6 +80,12 @@ impl Counts {
 }
 
 impl Row {
+    /// The heuristic, with a mark where the counts are not those of the program as it is written.
+    #[must_use]
+    pub fn label(&self) -> String {
+        label_of(&self.heuristic, [self])
+    }
+
     /// The counts, where the replay ran to its end.
     #[must_use]
     pub fn counts(&self) -> Option<&Counts> {
@@ -86,6 +94,12 @@ impl Row {
             Outcome::Failed(_) => None,
         }
     }
+}
+
+/// The heuristic, with a mark where the counts of one of these rows of it are not those of the program as it is written.
+pub(crate) fn label_of<'a>(heuristic: &str, rows: impl IntoIterator<Item = &'a Row>) -> String {
+    let marked = rows.into_iter().any(|row| row.heuristic == heuristic && row.takes_turns);
+    if marked { format!("{heuristic} *") } else { heuristic.to_owned() }
 }
 
 /// Reads the rows of a file, in their order.
@@ -177,8 +191,11 @@ const COLUMNS: [&str; 20] = [
     "status",
 ];
 
-/// Where each of [`COLUMNS`] stands in a record.
-struct Columns([usize; COLUMNS.len()]);
+/// The column that says where a heuristic deadlocks; rows of earlier versions have none.
+const DEADLOCK: &str = "deadlock";
+
+/// Where each of [`COLUMNS`] stands in a record, and [`DEADLOCK`].
+struct Columns([usize; COLUMNS.len()], Option<usize>);
 
 impl Columns {
     fn find(header: &StringRecord, path: &Path) -> Result<Columns> {
@@ -195,7 +212,8 @@ impl Columns {
                 }
             }
         }
-        Ok(Columns(places))
+        let deadlock = header.iter().position(|name| name.trim_start_matches('\u{feff}').trim() == DEADLOCK);
+        Ok(Columns(places, deadlock))
     }
 
     fn row(&self, record: &StringRecord, path: &Path) -> Result<Row> {
@@ -224,6 +242,7 @@ impl Columns {
             threads: fields.optional_number("threads")?,
             lanes: fields.optional_number("lanes")?,
             warps: fields.optional_number("warps")?,
+            takes_turns: self.1.and_then(|place| record.get(place)).is_some_and(|text| !text.trim().is_empty()),
             outcome,
         })
     }

@@ -25,6 +25,9 @@ const CODE: usize = 7;
 const LOCKS: usize = 8;
 const TRACE: usize = 9;
 
+/// What the mark of [`Row::label`] says.
+const TURNS: &str = ", * deadlocks so: lanes take turns";
+
 struct Field {
     value: fn(&Row) -> Option<String>,
     words: fn(&str) -> String,
@@ -82,7 +85,10 @@ pub(crate) fn settings(rows: &[Row]) -> Settings<'_> {
     let all: Vec<&Values> = found.iter().map(|(values, _)| values).collect();
     let telling = telling_fields(&all);
     let title = title(&all);
-    let subtitle = subtitle(&all);
+    let mut subtitle = subtitle(&all);
+    if rows.iter().any(|row| row.takes_turns) {
+        subtitle += TURNS;
+    }
     let settings = found
         .iter()
         .map(|(values, rows)| Setting {
@@ -160,6 +166,7 @@ mod tests {
             threads: lanes,
             lanes,
             warps: Some(1),
+            takes_turns: false,
             outcome: Outcome::Failed("no matter".into()),
         }
     }

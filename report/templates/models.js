@@ -7,7 +7,7 @@ function models(program) {
   const best = efficiencyIn(chosen, chosen.lower_bound);
   const worst = efficiencyIn(chosen, chosen.upper_bound);
   const rows = results.map((r) => {
-    const name = td(swatch(modelColour(r.heuristic)), r.heuristic);
+    const name = td(swatch(modelColour(r.heuristic)), r.heuristic + (r.deadlock ? " *" : ""));
     const attributes = { class: r === chosen ? "chosen" : null, "data-heuristic": r.heuristic };
     if (r.status !== "ok") return el("tr", attributes, name, el("td", { colspan: 5, class: "faint" }, r.status));
     return el("tr", attributes, name,
@@ -18,7 +18,8 @@ function models(program) {
   });
   const columns = [["model"], ["SIMT efficiency, 0 to 100%"], ["", true], ["of best", true], ["fetches", true], ["divergent", true]];
   return section("models", "Models", `Every reconvergence model on the same trace. The solid line is the best that any schedule could do (${percent(best)}), the dotted one is no sharing at all (${percent(worst)}).`,
-    table(null, columns, rows, { class: "bars" }));
+    table(null, columns, rows, { class: "bars" }),
+    results.filter((r) => r.deadlock).map((r) => el("p", { class: "note" }, `* ${r.deadlock}, with the program as it is written; its numbers are those of lanes that take turns at locks (locks: simt).`)));
 }
 
 /** A column per value; `items` are {label, share, text, note, mark}. */

@@ -83,6 +83,8 @@ def table(rows: list[dict]) -> tuple[list[str], list[list[str]]]:
         line = [shown(column, row) for column in columns]
         if row["status"] != "ok":
             line[len(keys)] = row["status"]
+        elif row.get("deadlock"):
+            line[len(keys)] += f" * ({row['deadlock']}; the numbers are those of locks=simt)"
         lines.append(line)
     return [(KEYS | FIGURES)[column] for column in columns], lines
 

@@ -34,7 +34,9 @@ def summarise(rows: list[dict]) -> list[dict]:
     others are from it: `fetches_spread` is (max - min) / median. A row of one run has `runs` 1 and no spread."""
     groups: dict[tuple, list[dict]] = {}
     for row in rows:
-        groups.setdefault(tuple(row[column] for column in KEY), []).append(row)
+        # A run in which the model deadlocks has other numbers, those of lanes that take turns at locks.
+        takes_turns = bool(row.get("deadlock"))
+        groups.setdefault((takes_turns, *(row[column] for column in KEY)), []).append(row)
     return [summary_of(group) for group in groups.values()]
 
 

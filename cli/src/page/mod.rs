@@ -11,7 +11,7 @@ use std::path::Path;
 
 use heuristics::Spec;
 use replay::metrics::{Cause, LaneMapPlan};
-use replay::view::{Locks, View};
+use replay::view::View;
 use replay::{Outcome, Prepared, ReplayOptions, Setting};
 use report::page::{CauseText, Page, Program};
 use serde_json::Value;
@@ -20,6 +20,7 @@ use trace_format::Trace;
 use self::code::Code;
 use crate::locks;
 use crate::selection::{self, Selection};
+use crate::source::Source;
 
 /// The warp sizes of the sweep.
 const WIDTHS: [usize; 6] = [2, 4, 8, 16, 32, 64];
@@ -78,16 +79,22 @@ pub(crate) fn program(path: &Path, request: &Request) -> anyhow::Result<Program>
 
     let specs = specs(request);
     let mut outcomes = counted(&prepared, &specs, request.selection.options())?;
+    locks::locate(&mut outcomes, &view, &mut Source::new(&trace));
     let widths = widths(&prepared, request)?;
     let mut code = Code::new(&trace, prepared.program());
     let (plan, mut notes) = plan(&outcomes[0], &code);
     // Its rank is among all, which it was not replayed with this time.
-    outcomes[0] = Outcome { rank: outcomes[0].rank, ..measured(&prepared, request, &trace, plan)? };
+    let (rank, deadlock) = (outcomes[0].rank, outcomes[0].deadlock.clone());
+    outcomes[0] = Outcome { rank, deadlock, ..measured(&prepared, request, &trace, plan)? };
     let Some(causes) = outcomes[0].causes.clone() else { return Ok(Program::default()) };
 
     code.count(&outcomes[0], &causes);
     let branches = branches::of(&outcomes[0], &causes, &mut code);
     let more_branches = branches.len().saturating_sub(branches::MOST);
+    let deadlock = outcomes[0].deadlock.as_ref();
+    notes.extend(
+        deadlock.map(|d| format!("{d}: what is shown of it is that of lanes that take turns at locks (--locks simt)")),
+    );
     let maps = lane_maps::of(&outcomes[0], &trace, &view, &mut code);
     let locks = outcomes[0].contention.as_ref().filter(|c| !c.locks.is_empty());
     let locks = locks.map(|c| locks::to_json(&locks::rows(c, &view, code.source()), None)["rows"].take());
@@ -159,7 +166,7 @@ fn measured(prepared: &Prepared, request: &Request, trace: &Trace, plan: LaneMap
         causes: true,
         profile: true,
         memory: trace.meta().memory,
-        contention: request.selection.locks.rules().contains(&Locks::Serialize),
+        contention: request.selection.locks.are_taken(),
         lane_map: Some(plan),
         ..request.selection.options()
     };

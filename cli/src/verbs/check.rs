@@ -11,7 +11,7 @@ use crate::output::{WithColours, print, say};
 use crate::selection::{self, Selection};
 use crate::source::Source;
 use crate::table::{Align, aligned, grouped, percent};
-use crate::{exit, table};
+use crate::{exit, locks, table};
 
 /// Fail when a trace's SIMT efficiency under a heuristic is below a least one, and list the lines below it
 #[derive(clap::Args)]
@@ -45,9 +45,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let view = args.selection.view(&trace)?;
     say!("{}", view.summary());
     let options = ReplayOptions { causes: true, ..args.selection.options() };
-    let outcomes = replay::replay(&view, std::slice::from_ref(&args.model), &options, None, &|_, _| {})?;
+    let mut outcomes = replay::replay(&view, std::slice::from_ref(&args.model), &options, None, &|_, _| {})?;
+    locks::locate(&mut outcomes, &view, &mut Source::new(&trace));
     let Some(outcome) = outcomes.first() else { return Ok(ExitCode::SUCCESS) };
-    if !outcome.is_complete() {
+    if outcome.deadlock().is_some() {
         print(&table::of(&outcomes), WithColours::No)?;
         return Ok(ExitCode::from(exit::DEADLOCK));
     }

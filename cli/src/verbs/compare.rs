@@ -11,10 +11,11 @@ use report::PlotOptions;
 use serde_json::json;
 use trace_format::Trace;
 
-use crate::exit;
 use crate::output::{Output, WithColours, print, say};
 use crate::selection::{self, Selection};
-use crate::table::{Align, aligned, grouped, percent};
+use crate::source::Source;
+use crate::table::{Align, aligned, grouped, marked, percent};
+use crate::{exit, locks};
 
 /// Trace two builds of a program, replay both, and show them side by side
 ///
@@ -77,7 +78,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     write_rows(args, &before, &after)?;
     draw(args, &before, &after, &scratch)?;
     show(args, &before, &after)?;
-    let complete = |side: &Side| side.outcomes.iter().any(Outcome::is_complete);
+    let complete = |side: &Side| side.outcomes.iter().any(|o| o.deadlock().is_none());
     Ok(if complete(&before) && complete(&after) { ExitCode::SUCCESS } else { ExitCode::from(exit::DEADLOCK) })
 }
 
@@ -138,7 +139,8 @@ fn side(args: &Args, program: &Path, scratch: &Scratch, specs: &[Spec]) -> anyho
     let trace = selection::open(&path)?;
     let view = args.selection.view(&trace)?;
     say!("{}: {}", program.display(), view.summary());
-    let outcomes = replay::replay(&view, specs, &args.selection.options(), None, &|_, _| {})?;
+    let mut outcomes = replay::replay(&view, specs, &args.selection.options(), None, &|_, _| {})?;
+    locks::locate(&mut outcomes, &view, &mut Source::new(&trace));
     let setting = setting(args, &path, &trace, &view);
     Ok(Side { setting, outcomes, printed })
 }
@@ -229,7 +231,8 @@ fn table(before: &Side, after: &Side) -> String {
         let divergent = |o: &Outcome| grouped(o.counts.divergent_instructions);
         let cells = [grouped(a), grouped(b), ratio(a, b), divergent(old), divergent(new)];
         let [a, b, speedup, d, e] = cells;
-        rows.push([old.heuristic.clone(), a, b, speedup, d, e, efficiency(old), efficiency(new)]);
+        let name = if old.deadlock.is_some() { marked(old) } else { marked(new) };
+        rows.push([name, a, b, speedup, d, e, efficiency(old), efficiency(new)]);
     }
     let bound = |name: &str, of: fn(&Outcome) -> u64| {
         let (a, b) = (before.outcomes.first().map_or(0, of), after.outcomes.first().map_or(0, of));
@@ -242,6 +245,9 @@ fn table(before: &Side, after: &Side) -> String {
     for side in [before, after] {
         for outcome in side.outcomes.iter().filter(|o| !o.is_complete()) {
             text += &format!("{}: {}\n", side.setting.trace, outcome.status());
+        }
+        for deadlock in side.outcomes.iter().filter_map(|o| o.deadlock.as_ref()) {
+            text += &format!("* {}: {deadlock}; the numbers are those of --locks simt\n", side.setting.trace);
         }
     }
     text + &legend(before, after)

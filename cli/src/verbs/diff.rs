@@ -11,6 +11,7 @@ use report::Row;
 use serde_json::{Value, json};
 
 use crate::breakdown::{self, By};
+use crate::locks;
 use crate::output::{WithColours, print, say};
 use crate::selection::{self, Selection};
 use crate::source::Source;
@@ -171,13 +172,16 @@ fn by_line(args: &Args, path: &Path) -> anyhow::Result<BTreeMap<String, [u64; 3]
     let trace = selection::open(path)?;
     let view = args.selection.view(&trace)?;
     let options = ReplayOptions { causes: true, ..args.selection.options() };
-    let outcomes = replay::replay(&view, std::slice::from_ref(&args.model), &options, None, &|_, _| {})?;
-    let mut lines: BTreeMap<String, [u64; 3]> = BTreeMap::new();
+    let mut outcomes = replay::replay(&view, std::slice::from_ref(&args.model), &options, None, &|_, _| {})?;
+    let (mut lines, mut source) = (BTreeMap::<String, [u64; 3]>::new(), Source::new(&trace));
+    locks::locate(&mut outcomes, &view, &mut source);
     for outcome in &outcomes {
+        if let Some(deadlock) = &outcome.deadlock {
+            say!("lockstep: {}: {deadlock}; the lines are those of --locks simt", path.display());
+        }
         if !outcome.is_complete() {
             return Err(replay::Error::Request(format!("{}: {}", path.display(), outcome.status())).into());
         }
-        let mut source = Source::new(&trace);
         for row in outcome.causes.iter().flat_map(|causes| breakdown::rows(By::Line, causes, &mut source)) {
             let line = lines.entry(row.short().to_owned()).or_default();
             let more = [row.lost, row.parted, row.issued.fetches];

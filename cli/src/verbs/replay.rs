@@ -146,7 +146,8 @@ fn run_here(args: &Args) -> anyhow::Result<ExitCode> {
         if !args.json {
             say!("{taken}");
         }
-        let mut outcomes = replay_view(args, &view, &specs)?;
+        let mut outcomes = replay_view(args, &view, *rule, &specs)?;
+        locks::locate(&mut outcomes, &view, &mut source);
         outcomes.iter_mut().for_each(|o| o.locks = Some(rule.to_string()));
         let rows = outcomes.iter().map(|o| rows(args, o, &view, &mut source)).collect();
         let shares = view.summary().shares.clone();
@@ -154,7 +155,7 @@ fn run_here(args: &Args) -> anyhow::Result<ExitCode> {
     }
     source.notes().iter().for_each(|note| say!("lockstep: {note}"));
     show(args, &all)?;
-    let none_ran = all.iter().flat_map(|r| &r.outcomes).all(|o| !o.is_complete());
+    let none_ran = all.iter().flat_map(|r| &r.outcomes).all(|o| o.deadlock().is_some());
     Ok(if none_ran { ExitCode::from(exit::DEADLOCK) } else { ExitCode::SUCCESS })
 }
 
@@ -165,8 +166,9 @@ fn refuse_what_is_not_there(args: &Args, trace: &Trace) -> replay::Result<()> {
             args.trace.display()
         )));
     }
-    if args.by == Some(By::Lock) && !args.selection.locks.rules().contains(&Locks::Serialize) {
-        let text = "where locks don't count there is nothing to show by lock: use --locks serialize with --by lock";
+    if args.by == Some(By::Lock) && !args.selection.locks.are_taken() {
+        let text =
+            "where locks don't count there is nothing to show by lock: use --locks serialize or simt with --by lock";
         return Err(replay::Error::Request(text.to_owned()));
     }
     if args.schedule.is_some() && args.selection.locks.rules().len() > 1 {
@@ -191,7 +193,7 @@ fn specs(args: &Args) -> Vec<Spec> {
     specs
 }
 
-fn replay_view(args: &Args, view: &View, specs: &[Spec]) -> anyhow::Result<Vec<Outcome>> {
+fn replay_view(args: &Args, view: &View, rule: Locks, specs: &[Spec]) -> anyhow::Result<Vec<Outcome>> {
     let options = ReplayOptions {
         check: args.check,
         schedule_hash: args.schedule_hash,
@@ -200,7 +202,7 @@ fn replay_view(args: &Args, view: &View, specs: &[Spec]) -> anyhow::Result<Vec<O
         contention: args.by == Some(By::Lock),
         divergence: args.divergence,
         fetch_units: args.fetch_units.map(usize::from),
-        ..args.selection.options()
+        ..args.selection.options_with(rule)
     };
     let bar = progress();
     let done = |n: usize, all: usize| {

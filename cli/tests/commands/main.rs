@@ -9,6 +9,7 @@ mod exporting;
 mod lines;
 mod linkage;
 mod linkers;
+mod locks;
 mod measures;
 mod micro_programs;
 mod page;

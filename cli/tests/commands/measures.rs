@@ -111,7 +111,7 @@ fn locks_counted_in_all_ways_make_a_row_per_model_and_way() {
     let (locks, model) = (at("locks", &headers), at("heuristic", &headers));
     let found: Vec<(String, String)> =
         reader.records().map(|r| r.unwrap()).map(|r| (r[locks].to_owned(), r[model].to_owned())).collect();
-    let ways = ["serialize", "drop", "ignore"];
+    let ways = ["serialize", "simt", "drop", "ignore"];
     let expected: Vec<(String, String)> =
         ways.iter().flat_map(|way| ["minpc", "minsp-pc"].map(|m| ((*way).to_owned(), m.to_owned()))).collect();
     assert_eq!(found, expected);

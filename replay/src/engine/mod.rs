@@ -4,19 +4,23 @@
 //! stand in one group and the model would keep them together, runs of equal segments are found by comparing the lanes' streams
 //! and consumed at once.
 
+mod asked;
 mod counts;
 mod cursor;
+mod deadlock;
 mod sync;
+mod turns;
 
 use std::collections::HashMap;
 
 use heuristics::{
-    Choice, Extent, Group, Heuristic, Lane, LaneSet, LaneState, Program, Ran, Seats, SegmentTable, Spec, Together,
+    Extent, Group, Heuristic, Lane, LaneSet, LaneState, Program, Ran, Seats, SegmentTable, Spec, Tally, Together,
     WarpView,
 };
 
 pub use counts::Counts;
 pub(crate) use cursor::Cursor;
+pub use deadlock::{Deadlock, LockWait};
 pub use sync::SyncEvent;
 use sync::{Arrival, Sync};
 
@@ -30,8 +34,8 @@ use crate::{Error, MeetingId, Result};
 pub enum End {
     /// Every lane ran to its end.
     Complete,
-    /// The model would never run again; the sentence says which lanes wait for what.
-    Deadlock(String),
+    /// The model would never run again.
+    Deadlock(Deadlock),
 }
 
 /// The replay of one warp, or of one block of warps.
@@ -50,6 +54,18 @@ pub struct Replay<'a> {
     live: LaneSet,
     sync: Sync,
     counts: Counts,
+    /// Groups of the lanes that the model sees that is asked.
+    seen_groups: Vec<Group>,
+}
+
+/// What came of a replay.
+pub struct Replayed {
+    /// What was counted.
+    pub counts: Counts,
+    /// How it ended.
+    pub end: End,
+    /// What the models counted that ran turns at locks.
+    pub tally: Tally,
 }
 
 /// What a run of segments needs to know of each, packed.
@@ -90,7 +106,8 @@ impl Brief {
 }
 
 impl<'a> Replay<'a> {
-    /// A warp of these lanes of the survey, or a block of warps, at their beginning.
+    /// A warp of these lanes of the survey, or a block of warps, at their beginning. `take_turns`: at locks, instead of waiting in the order in
+    /// which they came.
     ///
     /// # Errors
     /// When the trace cannot be read.
@@ -99,6 +116,7 @@ impl<'a> Replay<'a> {
         program: &'a Program,
         briefs: &'a [Brief],
         unit: &'a Unit,
+        take_turns: bool,
     ) -> Result<Replay<'a>> {
         let lanes = &unit.lanes;
         let mut meetings: HashMap<MeetingId, LaneSet, rustc_hash::FxBuildHasher> = HashMap::default();
@@ -125,8 +143,9 @@ impl<'a> Replay<'a> {
             offsets: vec![0; lanes.len()],
             groups: Vec::new(),
             live: LaneSet::first(lanes.len()),
-            sync: Sync::new(meetings),
+            sync: Sync::new(meetings, take_turns),
             counts: Counts::new(lanes.len().min(unit.seats.width())),
+            seen_groups: Vec::new(),
         };
         replay.arrive(LaneSet::first(lanes.len()))?;
         Ok(replay)
@@ -141,37 +160,38 @@ impl<'a> Replay<'a> {
         spec: &Spec,
         heuristic: &mut dyn Heuristic,
         metrics: &mut [&mut dyn Metric],
-    ) -> Result<(Counts, End)> {
+    ) -> Result<Replayed> {
         let by_instruction = heuristic.extent() == Extent::Instruction;
         let horizon = heuristic.horizon();
         let each_step = !metrics.iter().all(|m| m.takes_runs()) || self.seats.warps().len() > 1;
         while !self.live.is_empty() {
             self.tell_events(metrics);
-            if self.groups.is_empty() {
-                let freed = self.sync.force(&mut self.counts);
+            let Some(asked) = self.asked() else {
+                let freed = match self.sync.give_up_turns() {
+                    Some(freed) => freed,
+                    None => self.sync.force(&mut self.counts),
+                };
                 self.arrive(freed)?;
                 continue;
-            }
-            if !each_step
-                && self.all_together()
-                && heuristic.stays_together(&self.view())
-                && self.run_together(heuristic, metrics)?
-            {
-                continue;
-            }
+            };
             if horizon > 0 {
                 self.read_ahead(horizon)?;
             }
-            let lanes = match heuristic.choose(&self.view().with_future(&cursor::Known(&self.cursors))) {
-                Choice::Run(lanes) => lanes,
-                Choice::Deadlock(lanes) => return Ok((self.counts.clone(), End::Deadlock(self.explain(spec, lanes)))),
+            let deadlock = match asked.turn {
+                None => self.advance(asked, spec, heuristic, (by_instruction, each_step), metrics)?,
+                Some(turn) => self.advance_turn(asked, turn, spec, (by_instruction, each_step), metrics)?,
             };
-            let group = self.check(spec, lanes)?;
-            let ran = self.step(group, lanes, by_instruction, metrics)?;
-            heuristic.executed(&self.view(), &ran);
+            if let Some(lanes) = deadlock {
+                return Ok(self.replayed(End::Deadlock(self.explain(spec, lanes))));
+            }
         }
         self.tell_events(metrics);
-        Ok((self.counts, End::Complete))
+        Ok(self.replayed(End::Complete))
+    }
+
+    fn replayed(&self, end: End) -> Replayed {
+        let tally = self.sync.turns().map_or_else(Tally::default, |turns| turns.tally);
+        Replayed { counts: self.counts.clone(), end, tally }
     }
 
     fn read_ahead(&mut self, instructions: u32) -> Result<()> {
@@ -194,16 +214,17 @@ impl<'a> Replay<'a> {
             &self.groups,
             ready,
             self.live,
-            self.sync.waiting_for_lock(),
+            // Who takes turns does not spin: for the model it waits as at a barrier.
+            if self.sync.turns().is_some() { LaneSet::EMPTY } else { self.sync.waiting_for_lock() },
             self.seats,
             self.program,
         )
     }
 
     /// The rules of a choice: at least one lane, all ready, all at one pc, no two of one home. The number of their group.
-    fn check(&self, spec: &Spec, lanes: LaneSet) -> Result<usize> {
+    fn check(&self, spec: &Spec, lanes: LaneSet, ready: LaneSet) -> Result<usize> {
         // A lane is in one group at most, so a group that has them all is the only one that has any.
-        let holds = |group: &Group| !lanes.is_empty() && lanes.is_subset(&group.lanes);
+        let holds = |group: &Group| !lanes.is_empty() && lanes.is_subset(&(group.lanes & ready));
         let broken = |rule: &str| Error::Bug(format!("heuristic {spec} chose lanes {{{lanes}}}, {rule}"));
         let group = self.groups.iter().position(holds).ok_or_else(|| broken("which are not ready at one pc"))?;
         if self.seats.fit(lanes) { Ok(group) } else { Err(broken("two of which have one home")) }
@@ -305,8 +326,20 @@ impl<'a> Replay<'a> {
         Ok(true)
     }
 
-    /// The lanes have run something, or begin, or were freed: each goes on to its next segment, its next wait, or its end.
+    /// The lanes have run something, or begin, or were freed: each goes on to its next segment, its next wait, or its end; and so do those
+    /// whose turn comes by that.
     fn arrive(&mut self, lanes: LaneSet) -> Result<()> {
+        self.move_on(lanes)?;
+        loop {
+            let freed = self.sync.take_turns(&self.states, self.live);
+            if freed.is_empty() {
+                return Ok(());
+            }
+            self.move_on(freed)?;
+        }
+    }
+
+    fn move_on(&mut self, lanes: LaneSet) -> Result<()> {
         let mut arriving = lanes;
         // Lanes that ran together mostly come to one place: the group that the lane before came to is looked at first.
         let mut group = usize::MAX;
@@ -382,15 +415,13 @@ impl<'a> Replay<'a> {
         }
     }
 
-    fn explain(&self, spec: &Spec, lanes: LaneSet) -> String {
-        let mut parts: Vec<String> = Vec::new();
-        for (lock, waiting, holders) in self.sync.locks_waited_for(lanes) {
-            let name = self.survey.source().lock_name(lock);
-            parts.push(format!("lanes {{{waiting}}} wait for {name}, held by {{{holders}}}"));
-        }
-        if parts.is_empty() {
-            parts.push(format!("lanes {{{lanes}}} wait at a barrier"));
-        }
-        format!("{spec} deadlocks: {}, which it can't run before them", parts.join("; "))
+    fn explain(&self, spec: &Spec, lanes: LaneSet) -> Deadlock {
+        let waits = self.sync.locks_waited_for(lanes).into_iter().map(|(lock, waiting, holders)| {
+            let mut at: Vec<trace_format::Pc> = waiting.iter().map(|lane| self.states[lane.index()].pc).collect();
+            at.sort_unstable();
+            at.dedup();
+            LockWait { lock, name: self.survey.source().lock_name(lock), waiting, holders, at, place: None }
+        });
+        Deadlock { model: spec.to_string(), lanes, waits: waits.collect() }
     }
 }

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
-use heuristics::{Lane, LaneSet};
+use heuristics::{Lane, LaneSet, LaneState};
 use rustc_hash::FxBuildHasher;
 
 use super::Counts;
+use super::turns::{Moved, Turns, Wanted};
 use crate::{Control, LockId, MeetingId};
 
 /// Where a lane that moved on has come to.
@@ -80,10 +81,12 @@ pub(crate) struct Sync {
     freed: LaneSet,
     /// What happened since it was taken out last.
     events: Vec<SyncEvent>,
+    /// Where lanes take turns at locks, instead of waiting in the order in which they came.
+    turns: Option<Turns>,
 }
 
 impl Sync {
-    pub(crate) fn new(expected: HashMap<MeetingId, LaneSet, FxBuildHasher>) -> Sync {
+    pub(crate) fn new(expected: HashMap<MeetingId, LaneSet, FxBuildHasher>, take_turns: bool) -> Sync {
         Sync {
             expected,
             arrived: HashMap::default(),
@@ -94,6 +97,7 @@ impl Sync {
             finished: LaneSet::EMPTY,
             freed: LaneSet::EMPTY,
             events: Vec::new(),
+            turns: take_turns.then(Turns::new),
         }
     }
 
@@ -104,6 +108,39 @@ impl Sync {
 
     pub(crate) fn waiting_for_lock(&self) -> LaneSet {
         self.at_lock
+    }
+
+    /// The sections in progress, where lanes take turns.
+    pub(super) fn turns(&self) -> Option<&Turns> {
+        self.turns.as_ref()
+    }
+
+    pub(super) fn turns_mut(&mut self) -> Option<&mut Turns> {
+        self.turns.as_mut()
+    }
+
+    /// Lanes that have moved on have come to locks or behind sections: the lanes that can go on now. To be called until there are none.
+    pub(crate) fn take_turns(&mut self, states: &[LaneState], live: LaneSet) -> LaneSet {
+        let Some(turns) = &mut self.turns else { return LaneSet::EMPTY };
+        let arrived = turns.make_sections(states);
+        let ready = live - (self.at_meeting | self.at_lock | self.at_meet_all);
+        let mut freed = LaneSet::EMPTY;
+        while let Some(moved) = turns.next(ready | freed, |lane, wanted| takes(&mut self.locks, lane, wanted)) {
+            freed = freed | apply(moved, &mut self.events);
+        }
+        for (lane, wanted) in arrived.into_iter().filter(|(lane, _)| !freed.contains(*lane)) {
+            self.events.push(SyncEvent::Waits { lane, lock: wanted.lock });
+        }
+        self.at_lock = self.at_lock - freed;
+        freed
+    }
+
+    /// No lane can run: the lanes that can when turns, or lanes behind a section, no longer wait for each other. Empty: that changes nothing.
+    pub(crate) fn give_up_turns(&mut self) -> Option<LaneSet> {
+        let moved = self.turns.as_mut()?.give_up(|lane, wanted| takes(&mut self.locks, lane, wanted))?;
+        let freed = apply(moved, &mut self.events);
+        self.at_lock = self.at_lock - freed;
+        Some(freed)
     }
 
     /// What happened since the last call, in order. To be called now and then, lest it grow.
@@ -133,7 +170,11 @@ impl Sync {
             Control::AcquireShared(lock) => self.acquire(lane, lock, true),
             Control::Release(lock) => {
                 self.release(lane, lock);
-                true
+                let waits = self.turns.as_mut().is_some_and(|turns| turns.gave(lane, lock));
+                if waits {
+                    self.at_lock.insert(lane);
+                }
+                !waits
             }
             Control::Sp(_) | Control::Level(_) | Control::Stack { .. } => true,
         }
@@ -170,6 +211,13 @@ impl Sync {
 
     fn acquire(&mut self, lane: Lane, id: LockId, shared: bool) -> bool {
         let lock = self.locks.entry(id).or_default();
+        if let Some(turns) = &mut self.turns
+            && !lock.holders().contains(lane)
+        {
+            turns.arrive(lane, Wanted { lock: id, shared });
+            self.at_lock.insert(lane);
+            return false;
+        }
         if lock.queue.is_empty() && lock.take(lane, shared) {
             self.events.push(SyncEvent::Takes { lane, lock: id, shared });
             return true;
@@ -199,6 +247,9 @@ impl Sync {
     /// The lane has come to its end: it gives back what it holds, and nobody waits for it at a barrier.
     pub(crate) fn finished(&mut self, lane: Lane) {
         self.finished.insert(lane);
+        if let Some(turns) = &mut self.turns {
+            turns.finished(lane);
+        }
         let mut held: Vec<LockId> =
             self.locks.iter().filter(|(_, l)| l.holders().contains(lane)).map(|(i, _)| *i).collect();
         held.sort_unstable();
@@ -219,6 +270,9 @@ impl Sync {
         if let Some(lane) = self.at_lock.lowest() {
             self.at_lock.remove(lane);
             self.events.push(SyncEvent::Forced { lane });
+            if let Some(turns) = &mut self.turns {
+                turns.forced(lane);
+            }
             for lock in self.locks.values_mut() {
                 lock.queue.retain(|(l, _)| *l != lane);
             }
@@ -242,6 +296,26 @@ impl Sync {
         all.sort_unstable_by_key(|(id, ..)| *id);
         all
     }
+}
+
+/// The lane takes the lock, where nobody else has it.
+fn takes(locks: &mut HashMap<LockId, Lock, FxBuildHasher>, lane: Lane, wanted: Wanted) -> bool {
+    locks.entry(wanted.lock).or_default().take(lane, wanted.shared)
+}
+
+/// The lanes that go on.
+fn apply(moved: Vec<Moved>, events: &mut Vec<SyncEvent>) -> LaneSet {
+    let mut freed = LaneSet::EMPTY;
+    for moved in moved {
+        match moved {
+            Moved::Takes(lane, Wanted { lock, shared }) => {
+                events.push(SyncEvent::Takes { lane, lock, shared });
+                freed.insert(lane);
+            }
+            Moved::Free(lanes) => freed = freed | lanes,
+        }
+    }
+    freed
 }
 
 impl Lock {

@@ -133,6 +133,13 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
+    fn judge_generations(&self) -> Result<()> {
+        if self.of_one_generation {
+            return Ok(());
+        }
+        Err(broken("lanes are replayed together one of which was joined before another began".to_owned()))
+    }
+
     fn expect(&mut self, lane: Lane, pc: Pc) -> Result<()> {
         match self.lanes[lane.index()].next()? {
             Some(next) if next == pc => Ok(()),
@@ -151,9 +158,7 @@ impl Metric for Checker<'_> {
         if step.lanes.is_empty() {
             return Err(broken("a fetch has no active lane".to_owned()));
         }
-        if !self.of_one_generation {
-            return Err(broken("lanes are replayed together one of which was joined before another began".to_owned()));
-        }
+        self.judge_generations()?;
         if !step.lanes.is_subset(&step.live) {
             return Err(broken(format!("of the active lanes {{{}}} only {{{}}} are live", step.lanes, step.live)));
         }
@@ -182,6 +187,7 @@ impl Metric for Checker<'_> {
     }
 
     fn ran_together(&mut self, lanes: LaneSet, run: &[SegmentId]) -> Result<()> {
+        self.judge_generations()?;
         self.run.clear();
         self.run.extend(run.iter().map(|id| Code::segment(*id)));
         for lane in lanes {

@@ -39,6 +39,8 @@ pub enum Locks {
     /// One lane of a warp at a time holds a lock; the others wait.
     #[default]
     Serialize,
+    /// The same streams, in which lanes that come to a lock together take turns: for [`crate::Contended::TakeTurns`].
+    Simt,
     /// Locks have no effect.
     Ignore,
 }
@@ -124,7 +126,13 @@ impl FromStr for CodeFilter {
 
 impl Locks {
     /// Every choice, in the order of the help text.
-    pub const ALL: [Locks; 3] = [Locks::Drop, Locks::Serialize, Locks::Ignore];
+    pub const ALL: [Locks; 4] = [Locks::Serialize, Locks::Simt, Locks::Drop, Locks::Ignore];
+
+    /// Whether lanes take locks and give them back.
+    #[must_use]
+    pub fn are_taken(self) -> bool {
+        matches!(self, Locks::Serialize | Locks::Simt)
+    }
 
     /// Its name on the command line.
     #[must_use]
@@ -132,6 +140,7 @@ impl Locks {
         match self {
             Locks::Drop => "drop",
             Locks::Serialize => "serialize",
+            Locks::Simt => "simt",
             Locks::Ignore => "ignore",
         }
     }
@@ -149,7 +158,7 @@ impl FromStr for Locks {
     fn from_str(text: &str) -> Result<Locks> {
         let found = Locks::ALL.into_iter().find(|l| l.name() == text);
         found.ok_or_else(|| {
-            Error::Request(format!("`{text}` is no rule for locks: it is `drop`, `serialize` or `ignore`"))
+            Error::Request(format!("`{text}` is no rule for locks: it is `serialize`, `simt`, `drop` or `ignore`"))
         })
     }
 }

@@ -5,6 +5,7 @@ mod blocks;
 mod divergence;
 mod programs;
 mod ten_thousand;
+mod turns;
 
 use heuristics::{REGISTRY, Spec};
 use programs::{does, has_locks, lanes_of, statements, without_locks};
@@ -14,8 +15,7 @@ use replay::metrics::Cause;
 use replay::{Outcome, ReplayOptions, replay};
 
 /// Models that say in their heads where they deadlock: on locks.
-const DEADLOCK: [&str; 9] =
-    ["ipdom", "tf-stack", "tf-branch", "dual-path", "multi-path", "barrier", "dws", "tbc", "lwm"];
+const DEADLOCK: [&str; 8] = ["ipdom", "tf-stack", "tf-branch", "dual-path", "multi-path", "dws", "tbc", "lwm"];
 
 fn everything(source: &InMemory, options: &ReplayOptions) -> Vec<Outcome> {
     let mut specs: Vec<Spec> = REGISTRY.iter().map(|e| Spec::parse(e.name).unwrap()).collect();

@@ -9,11 +9,29 @@ use trace_format::{Instruction, Kind, Pc, SpEffect};
 #[derive(Clone, Debug)]
 pub(crate) enum Statement {
     Straight(u8),
-    Branch { seed: u8, then: Vec<Statement>, otherwise: Vec<Statement> },
-    Loop { seed: u8, most: u8, body: Vec<Statement> },
-    Call { function: u8 },
+    Branch {
+        seed: u8,
+        then: Vec<Statement>,
+        otherwise: Vec<Statement>,
+    },
+    Loop {
+        seed: u8,
+        most: u8,
+        body: Vec<Statement>,
+    },
+    Call {
+        function: u8,
+    },
     Meet,
-    Locked { lock: u8, body: Vec<Statement> },
+    Locked {
+        lock: u8,
+        body: Vec<Statement>,
+    },
+    /// A critical section with a body, which may hold others: their locks are other ones, so no order of locks is broken.
+    Section {
+        lock: u8,
+        body: Vec<Statement>,
+    },
 }
 
 pub(crate) fn statements(depth: u32) -> impl Strategy<Value = Vec<Statement>> {
@@ -37,6 +55,25 @@ pub(crate) fn statements(depth: u32) -> impl Strategy<Value = Vec<Statement>> {
     .prop_map(|all| all.concat())
 }
 
+/// Statements, and critical sections in critical sections.
+pub(crate) fn sections(depth: u32) -> impl Strategy<Value = Vec<Statement>> {
+    let leaf =
+        prop_oneof![(1u8..4).prop_map(Statement::Straight), (0u8..2).prop_map(|function| Statement::Call { function })];
+    let statement = leaf.prop_recursive(depth, 24, 4, |inner| {
+        let block = prop::collection::vec(inner, 0..4);
+        prop_oneof![
+            (any::<u8>(), block.clone(), block.clone()).prop_map(|(seed, then, otherwise)| Statement::Branch {
+                seed,
+                then,
+                otherwise
+            }),
+            (any::<u8>(), 1u8..4, block.clone()).prop_map(|(seed, most, body)| Statement::Loop { seed, most, body }),
+            (any::<u8>(), block).prop_map(|(lock, body)| Statement::Section { lock, body }),
+        ]
+    });
+    prop::collection::vec(statement, 1..4)
+}
+
 /// Runs the program for one lane. Code addresses follow from the place in the program, so that lanes share them.
 struct Run {
     lane: u64,
@@ -44,6 +81,7 @@ struct Run {
     does: Vec<Does>,
     meetings: u32,
     inside_branch: u32,
+    inside_sections: u32,
 }
 
 impl Run {
@@ -126,6 +164,18 @@ impl Run {
                 }
                 pc
             }
+            Statement::Section { lock, body } => {
+                // By lane and statement one of two locks of this depth.
+                let number = 10 + 2 * self.inside_sections + (self.lane as u32 + u32::from(*lock)) / 2 % 2;
+                let control = |does: &mut Vec<Does>, control| does.extend(runs.then_some(Does::Comes(control)));
+                control(&mut self.does, Control::Acquire(LockId(number)));
+                (self.inside_sections, self.inside_branch) = (self.inside_sections + 1, self.inside_branch + 1);
+                let pc = self.emit(runs, pc, Kind::Plain, 0, 0);
+                let pc = self.run(body, pc, runs);
+                (self.inside_sections, self.inside_branch) = (self.inside_sections - 1, self.inside_branch - 1);
+                control(&mut self.does, Control::Release(LockId(number)));
+                self.emit(runs, pc, Kind::Plain, 0, 0)
+            }
         }
     }
 }
@@ -134,7 +184,8 @@ impl Run {
 pub(crate) fn does(program: &[Statement], lanes: u64) -> Vec<Vec<Does>> {
     (0..lanes)
         .map(|lane| {
-            let mut run = Run { lane, decisions: 0, does: Vec::new(), meetings: 0, inside_branch: 0 };
+            let mut run =
+                Run { lane, decisions: 0, does: Vec::new(), meetings: 0, inside_branch: 0, inside_sections: 0 };
             let end = run.run(program, 0x1000, true);
             run.instruction(end, Kind::Return, 8, 0);
             run.does
@@ -150,7 +201,7 @@ pub(crate) fn lanes_of(program: &[Statement], lanes: u64) -> InMemory {
 /// Whether a lane may come to a lock.
 pub(crate) fn has_locks(program: &[Statement]) -> bool {
     program.iter().any(|s| match s {
-        Statement::Locked { .. } => true,
+        Statement::Locked { .. } | Statement::Section { .. } => true,
         Statement::Branch { then, otherwise, .. } => has_locks(then) || has_locks(otherwise),
         Statement::Loop { body, .. } => has_locks(body),
         _ => false,
@@ -160,7 +211,7 @@ pub(crate) fn has_locks(program: &[Statement]) -> bool {
 /// The same program with one instruction in the place of each critical section.
 pub(crate) fn without_locks(program: &[Statement]) -> Vec<Statement> {
     let without = |statement: &Statement| match statement {
-        Statement::Locked { .. } => Statement::Straight(1),
+        Statement::Locked { .. } | Statement::Section { .. } => Statement::Straight(1),
         Statement::Branch { seed, then, otherwise } => {
             Statement::Branch { seed: *seed, then: without_locks(then), otherwise: without_locks(otherwise) }
         }

@@ -1,5 +1,6 @@
 //! Small programs, written as text, whose fetches are known.
 
 mod single_warp_models;
+mod turns;
 mod worked_numbers;
 mod written;

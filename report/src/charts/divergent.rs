@@ -6,6 +6,7 @@
 //! the others are compared with.
 
 use super::Chart;
+use crate::rows::label_of;
 use crate::stacks::{Bar, Group, Line, Panel, StackChart};
 use crate::text::count;
 use crate::{Colour, Outcome, Picture, PlotOptions, Row, colour_of};
@@ -216,7 +217,7 @@ impl Setting<'_> {
         };
         let groups = match &self.parts[..] {
             [part] => {
-                let lines = self.heuristics.iter().map(|h| line(part, h, (*h).to_owned()));
+                let lines = self.heuristics.iter().map(|h| line(part, h, label_of(h, part.rows.iter().copied())));
                 vec![Group { heading: None, lines: lines.collect() }]
             }
             parts => {
@@ -228,7 +229,8 @@ impl Setting<'_> {
                         None => "lanes unknown".to_owned(),
                     };
                     let lines = own.map(|part| line(part, heuristic, label(part)));
-                    Group { heading: Some((*heuristic).to_owned()), lines: lines.collect() }
+                    let rows = parts.iter().flat_map(|p| p.rows.iter().copied());
+                    Group { heading: Some(label_of(heuristic, rows)), lines: lines.collect() }
                 };
                 self.heuristics.iter().map(group).collect()
             }

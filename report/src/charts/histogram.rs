@@ -93,7 +93,7 @@ impl Frame {
     /// A row of small charts side by side.
     fn strip(&self, picture: &mut Picture, rows: &[&Row], max: f64) {
         let headings: Vec<Vec<String>> =
-            rows.iter().map(|row| text::wrap(&row.heuristic, self.size, true, self.panel)).collect();
+            rows.iter().map(|row| text::wrap(&row.label(), self.size, true, self.panel)).collect();
         let lines = headings.iter().map(Vec::len).max().unwrap_or(0);
         let top = picture.height + lines as f64 * self.size * LINE + self.small * LINE + self.size * 0.3;
         let mut bottom = top + self.tall;

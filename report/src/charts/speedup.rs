@@ -7,6 +7,7 @@ use super::Chart;
 use crate::axis;
 use crate::bars::title_block;
 use crate::palette::{FAINT_INK, GRID, INK};
+use crate::rows::label_of;
 use crate::settings::settings;
 use crate::text::{self, LINE};
 use crate::{Anchor, Colour, Outcome, Picture, PlotOptions, Row, Text, colour_of};
@@ -56,6 +57,12 @@ struct Panel<'a> {
 struct Group<'a> {
     heuristic: &'a str,
     rows: Vec<Option<&'a Row>>,
+}
+
+impl Group<'_> {
+    fn label(&self) -> String {
+        label_of(self.heuristic, self.rows.iter().flatten().copied())
+    }
 }
 
 fn panels(rows: &[Row]) -> Vec<Panel<'_>> {
@@ -140,7 +147,7 @@ impl Panel<'_> {
         picture.line((left, top), (left, bottom), 0.8, INK);
         picture.line((left, bottom), (right, bottom), 0.8, INK);
         picture.height = bottom + size * 0.4;
-        self.label_groups(picture, (left, step), small, self.groups.iter().any(|g| wide(g.heuristic)));
+        self.label_groups(picture, (left, step), small, self.groups.iter().any(|g| wide(&g.label())));
     }
 
     /// The heuristics' names below the axis; upwards where one is wider than its group.
@@ -149,13 +156,13 @@ impl Panel<'_> {
         for (i, group) in self.groups.iter().enumerate() {
             let x = left + step * (i as f64 + 0.5);
             if upwards {
-                picture.text(Text::new(group.heuristic, x, top, size, INK).anchored(Anchor::End).upwards());
+                picture.text(Text::new(&group.label(), x, top, size, INK).anchored(Anchor::End).upwards());
             } else {
                 let y = top + size * LINE / 2.0;
-                picture.text(Text::new(group.heuristic, x, y, size, INK).anchored(Anchor::Middle));
+                picture.text(Text::new(&group.label(), x, y, size, INK).anchored(Anchor::Middle));
             }
         }
-        let longest = self.groups.iter().map(|g| text::width(g.heuristic, size, false)).fold(0.0, f64::max);
+        let longest = self.groups.iter().map(|g| text::width(&g.label(), size, false)).fold(0.0, f64::max);
         picture.height += if upwards { longest + size * 0.3 } else { size * LINE };
     }
 }

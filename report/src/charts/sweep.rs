@@ -2,6 +2,7 @@
 
 use crate::lines::{LineChart, Panel, Series};
 use crate::palette::INK;
+use crate::rows::label_of;
 use crate::settings::settings;
 use crate::{Counts, Outcome, Row, colour_of, text};
 
@@ -79,7 +80,12 @@ fn panel(heading: Option<String>, rows: &[&Row], by: &Sweep) -> Panel {
             Some(row.counts()?.simt_efficiency)
         };
         let points = places.iter().map(|p| point(*p)).collect();
-        lines.push(Series { label: name.to_owned(), colour: colour_of(name), is_bound: false, points });
+        lines.push(Series {
+            label: label_of(name, rows.iter().copied()),
+            colour: colour_of(name),
+            is_bound: false,
+            points,
+        });
     }
     Panel { heading, places, lines }
 }

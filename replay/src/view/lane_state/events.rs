@@ -3,7 +3,6 @@
 use heuristics::SegmentId;
 use trace_format::{Event, SyncFunction};
 
-use super::super::Locks;
 use super::super::generations::Part;
 use super::super::locks::{self, Action, HeldLock};
 use super::super::survey::{is_barrier, is_part_of_waiting};
@@ -39,7 +38,7 @@ impl LaneState<'_> {
         self.fresh = true;
         self.pending = Pending::Nothing;
         self.frames.restart();
-        if self.plan.lock_rule == Locks::Serialize {
+        if self.plan.lock_rule.are_taken() {
             for lock in self.held.locks() {
                 self.acquire(*lock, batch);
             }
@@ -53,7 +52,7 @@ impl LaneState<'_> {
             return;
         }
         self.resolve(false, batch);
-        if self.plan.lock_rule == Locks::Serialize {
+        if self.plan.lock_rule.are_taken() {
             for lock in self.held.locks() {
                 self.release(*lock, batch);
             }
@@ -197,7 +196,7 @@ impl LaneState<'_> {
             };
             if let Some(lock) = taken
                 && self.extent.is_some()
-                && self.plan.lock_rule == Locks::Serialize
+                && self.plan.lock_rule.are_taken()
             {
                 self.acquire(lock, batch);
             }
@@ -230,7 +229,7 @@ impl LaneState<'_> {
     }
 
     fn release_if_replayed(&self, lock: HeldLock, batch: &mut Batch) {
-        if self.extent.is_some() && self.plan.lock_rule == Locks::Serialize {
+        if self.extent.is_some() && self.plan.lock_rule.are_taken() {
             self.release(lock, batch);
         }
     }

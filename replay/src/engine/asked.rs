@@ -1,0 +1,118 @@
+//! Who is asked which lanes run next: the model of the warp, or that of a turn at a lock; and what it sees.
+
+use heuristics::{Choice, Group, Heuristic, LaneSet, LaneState, Spec, WarpView};
+
+use super::turns::Turn;
+use super::{Replay, cursor};
+use crate::Result;
+use crate::metrics::Metric;
+
+/// The model of the warp, or that of a turn, and the lanes that it knows.
+#[derive(Clone, Copy)]
+pub(super) struct Asked {
+    pub(super) turn: Option<Turn>,
+    live: LaneSet,
+    ready: LaneSet,
+}
+
+impl Replay<'_> {
+    /// Who chooses next: the section made last that has a lane to run, else the model of the warp. None when no lane can run.
+    #[inline]
+    pub(super) fn asked(&self) -> Option<Asked> {
+        if self.groups.is_empty() {
+            return None;
+        }
+        let ready = self.live - self.sync.waiting();
+        let Some(turns) = self.sync.turns().filter(|turns| !turns.sections.is_empty()) else {
+            return Some(Asked { turn: None, live: self.live, ready });
+        };
+        for (index, section) in turns.sections.iter().enumerate().rev() {
+            let own = turns.own(index) & ready;
+            if !own.is_empty() {
+                return Some(Asked { turn: Some(turns.turn(index)), live: section.in_turn(), ready: own });
+            }
+        }
+        Some(Asked { turn: None, live: self.live, ready: turns.outside(self.live) & ready })
+    }
+
+    /// As [`Replay::advance`], under the model of the turn.
+    pub(super) fn advance_turn(
+        &mut self,
+        asked: Asked,
+        turn: Turn,
+        spec: &Spec,
+        how: (bool, bool),
+        metrics: &mut [&mut dyn Metric],
+    ) -> Result<Option<LaneSet>> {
+        let known = self.sync.turns_mut().and_then(|turns| turns.take_model(turn));
+        let mut model = known.unwrap_or_else(|| spec.build(self.states.len(), self.program));
+        let deadlock = self.advance(asked, spec, &mut *model, how, metrics)?;
+        if let Some(turns) = self.sync.turns_mut() {
+            turns.put_back(turn, model);
+        }
+        Ok(deadlock)
+    }
+
+    /// Lets the model that is asked choose, and runs what it chose; or a run of segments, where all live lanes stay together. The lanes for
+    /// which it waits for ever, where it says so.
+    pub(super) fn advance(
+        &mut self,
+        asked: Asked,
+        spec: &Spec,
+        model: &mut dyn Heuristic,
+        (by_instruction, each_step): (bool, bool),
+        metrics: &mut [&mut dyn Metric],
+    ) -> Result<Option<LaneSet>> {
+        if !each_step
+            && asked.ready == self.live
+            && self.all_together()
+            && model.stays_together(&self.view())
+            && self.run_together(model, metrics)?
+        {
+            return Ok(None);
+        }
+        let states = self.see(asked);
+        let view = self.view_of(asked, states.as_deref());
+        let lanes = match model.choose(&view.with_future(&cursor::Known(&self.cursors))) {
+            Choice::Run(lanes) => lanes,
+            Choice::Deadlock(lanes) => return Ok(Some(lanes)),
+        };
+        let group = self.check(spec, lanes, asked.ready)?;
+        let ran = self.step(group, lanes, by_instruction, metrics)?;
+        // A turn that has ended asks nothing more.
+        if let Some(asked) = self.still(asked) {
+            let states = self.see(asked);
+            model.executed(&self.view_of(asked, states.as_deref()), &ran);
+        }
+        Ok(None)
+    }
+
+    /// The same model, after its lanes have moved; none where its turn has ended.
+    fn still(&self, asked: Asked) -> Option<Asked> {
+        let ready = self.live - self.sync.waiting();
+        let Some(turns) = self.sync.turns() else { return Some(Asked { live: self.live, ready, ..asked }) };
+        let Some(turn) = asked.turn else {
+            return Some(Asked { live: self.live, ready: turns.outside(self.live) & ready, ..asked });
+        };
+        let index = turns.section_of(turn)?;
+        Some(Asked { live: turns.sections[index].in_turn(), ready: turns.own(index) & ready, ..asked })
+    }
+
+    /// Prepares what a model sees that does not know all lanes, or not as they stand: its groups, and the lanes' states where they differ.
+    fn see(&mut self, asked: Asked) -> Option<Vec<LaneState>> {
+        let turns = self.sync.turns().filter(|turns| !turns.sections.is_empty())?;
+        self.seen_groups.clear();
+        let own = self.groups.iter().map(|g| Group { pc: g.pc, lanes: g.lanes & asked.ready });
+        self.seen_groups.extend(own.filter(|g| !g.lanes.is_empty()));
+        turns.seen_from(asked.turn, asked.live, &self.states)
+    }
+
+    fn view_of<'v>(&'v self, asked: Asked, states: Option<&'v [LaneState]>) -> WarpView<'v> {
+        if self.sync.turns().is_none_or(|turns| turns.sections.is_empty()) {
+            return self.view();
+        }
+        let states = states.unwrap_or(&self.states);
+        let nobody = LaneSet::EMPTY;
+        WarpView::new(states, &self.seen_groups, asked.ready, asked.live, nobody, self.seats, self.program)
+    }
+}
