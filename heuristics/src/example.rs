@@ -14,7 +14,7 @@ use crate::{
 };
 
 fn instruction(token: &str) -> Instruction {
-    let digits = token.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let digits = token.trim_end_matches(|c: char| !c.is_ascii_digit());
     let (kind, sp) = match &token[digits.len()..] {
         "b" => (Kind::Branch, 0),
         "c" => (Kind::Call, -8),

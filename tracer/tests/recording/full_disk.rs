@@ -41,7 +41,7 @@ fn a_limit_for_files_ends_the_recording_but_not_the_program() {
     let path = place("trace.bin");
     // In units of 512 bytes.
     let outcome = record_by(&["sh"], "ulimit -S -f 400 && exec \"$@\"", &path);
-    assert!(outcome.contains("cannot write") && outcome.contains("File too large"), "{outcome}");
+    assert!(outcome.contains("action: Write") && outcome.contains("File too large"), "{outcome}");
     assert!(outcome.contains("the trace could not be written"), "{outcome}");
     assert_start_is_readable(&path);
 }
@@ -68,6 +68,6 @@ fn a_disk_that_fills_up_ends_the_recording_but_not_the_program() {
         copy = copy.display()
     );
     let outcome = record_by(&namespace, &script, &path);
-    assert!(outcome.contains("cannot write") && outcome.contains("No space left on device"), "{outcome}");
+    assert!(outcome.contains("action: Write") && outcome.contains("No space left on device"), "{outcome}");
     assert_start_is_readable(&copy);
 }

@@ -48,7 +48,7 @@ fn a_trace_that_can_be_written_no_further_lets_the_program_end() {
     drop(reader);
     assert_eq!(child.wait().unwrap().code(), Some(33));
     let outcome = std::fs::read_to_string(outcome).unwrap();
-    assert!(outcome.contains("cannot write") && outcome.contains("could not be written"), "{outcome}");
+    assert!(outcome.contains("action: Write") && outcome.contains("could not be written"), "{outcome}");
 }
 
 #[test]

@@ -246,8 +246,13 @@ impl<'a> LaneState<'a> {
     #[inline]
     pub fn block(&mut self, block: BlockId, sps: &[u64], memory: &[u64], batch: &mut Batch) {
         let facts = self.plan.blocks.of(block);
-        const LONG_WAY: u16 =
-            Flags::WAITS | Flags::PAUSE | Flags::RECORDED | Flags::INNER | Flags::FILTERED | Flags::MARKER | Flags::STUB;
+        const LONG_WAY: u16 = Flags::WAITS
+            | Flags::PAUSE
+            | Flags::RECORDED
+            | Flags::INNER
+            | Flags::FILTERED
+            | Flags::MARKER
+            | Flags::STUB;
         if self.quiet && !facts.flags.has(LONG_WAY) {
             if self.pending != Pending::Nothing {
                 self.resolve(true, batch);
