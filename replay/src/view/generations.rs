@@ -43,9 +43,10 @@ pub(super) struct Stay {
 
 /// The lanes by generation, and of one generation by thread; and the joins of which it is not known whom they joined.
 pub(super) fn generations(threads: &[ThreadSurvey], parts: &[Vec<Part>], kept: &[u64]) -> (Vec<Stay>, usize) {
-    let (joins, unsure) = joined_threads(threads);
+    let started = started(threads);
+    let (joins, unsure) = joined_threads(threads, &started);
     let parts: Vec<Vec<Part>> = parts.iter().zip(kept).map(|(parts, kept)| with_instructions(parts, *kept)).collect();
-    let mut stays = Order::new(threads, &parts).follow(&joins, &parts);
+    let mut stays = Order::new(threads, &started, &parts).follow(&joins, &parts);
     stays.sort_by_key(|stay| (stay.generation, stay.thread));
     // Generations of which nothing is kept don't count.
     let mut numbers: Vec<u32> = stays.iter().map(|stay| stay.generation).collect();
@@ -70,8 +71,27 @@ struct Joined {
     thread: usize,
 }
 
+/// By thread: when it was started. That is when its maker called for it: what the thread itself does first may come later than what its maker does next.
+/// Where the calls of a maker are not as many as the threads that it made, it is that first act.
+fn started(threads: &[ThreadSurvey]) -> Vec<Option<Seq>> {
+    let mut children = vec![Vec::new(); threads.len()];
+    for (t, thread) in threads.iter().enumerate() {
+        if let Some(of) = thread.start.and_then(|start| start.parent).and_then(|parent| children.get_mut(parent)) {
+            of.push(t);
+        }
+    }
+    let mut started: Vec<Option<Seq>> = threads.iter().map(|thread| thread.start.map(|start| start.seq)).collect();
+    // Threads are numbered in the order in which they are made.
+    for (maker, children) in threads.iter().zip(&children).filter(|(maker, made)| maker.creates.len() == made.len()) {
+        for (child, create) in children.iter().zip(&maker.creates) {
+            started[*child] = Some(*create);
+        }
+    }
+    started
+}
+
 /// Whom each join joined; and of how many that is not known.
-fn joined_threads(threads: &[ThreadSurvey]) -> (Vec<Joined>, usize) {
+fn joined_threads(threads: &[ThreadSurvey], started: &[Option<Seq>]) -> (Vec<Joined>, usize) {
     let process = |thread: usize| {
         let mut at = thread;
         // A parent has a smaller number than its child, in any trace that a program made.
@@ -88,7 +108,7 @@ fn joined_threads(threads: &[ThreadSurvey]) -> (Vec<Joined>, usize) {
     let mut stacks: Vec<(usize, u64, Seq, usize)> = threads
         .iter()
         .enumerate()
-        .filter_map(|(t, survey)| survey.start.map(|start| (processes[t], start.sp, start.seq, t)))
+        .filter_map(|(t, survey)| Some((processes[t], survey.start?.sp, started[t]?, t)))
         .collect();
     stacks.sort_unstable();
     let mut known = Vec::new();
@@ -99,8 +119,8 @@ fn joined_threads(threads: &[ThreadSurvey]) -> (Vec<Joined>, usize) {
         let below = stacks.partition_point(|(process, sp, ..)| (*process, *sp) < (processes[by], join.handle));
         let next = stacks[..below].last().map(|(process, sp, ..)| (*process, *sp));
         let from = stacks.partition_point(|(process, sp, ..)| Some((*process, *sp)) < next);
-        let started = stacks[from..below].iter().rev().find(|(_, _, start, _)| *start < join.enter);
-        let found = started.filter(|(process, sp, _, thread)| {
+        let latest = stacks[from..below].iter().rev().find(|(_, _, start, _)| *start < join.enter);
+        let found = latest.filter(|(process, sp, _, thread)| {
             let near = *process == processes[by] && join.handle - sp <= MOST_ABOVE_STACK;
             near && threads[*thread].end.is_some() && !is_joined[*thread]
         });
@@ -163,10 +183,11 @@ struct Order {
 }
 
 impl Order {
-    fn new(threads: &[ThreadSurvey], parts: &[Vec<Part>]) -> Order {
+    fn new(threads: &[ThreadSurvey], started: &[Option<Seq>], parts: &[Vec<Part>]) -> Order {
         let mut happenings = Vec::new();
         for (t, thread) in threads.iter().enumerate() {
-            happenings.extend(thread.start.map(|s| (s.seq, 0, t, What::Start(s.parent))));
+            let start = thread.start.zip(started[t]);
+            happenings.extend(start.map(|(start, at)| (at, 0, t, What::Start(start.parent))));
             happenings.extend(parts[t].iter().enumerate().map(|(i, part)| (part.begin, 2, t, What::Begin(i))));
         }
         Order { happenings, known: vec![Knowledge::default(); threads.len()], stays: vec![Vec::new(); threads.len()] }

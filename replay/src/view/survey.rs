@@ -69,6 +69,8 @@ pub(super) struct ThreadSurvey {
     /// When it ended; none where it was running when the recording stopped.
     pub end: Option<Seq>,
     pub joins: Vec<Join>,
+    /// When it began to start each thread, of those that were started with success.
+    pub creates: Vec<Seq>,
     /// Turns of loops that could be waiting.
     pub turns: Turns,
 }
@@ -157,6 +159,8 @@ struct Surveyor {
     wait: Option<usize>,
     /// When the join was entered that is open.
     join: Seq,
+    /// When the start of a thread that it is in was entered.
+    create: Seq,
 }
 
 impl Surveyor {
@@ -216,6 +220,7 @@ impl Surveyor {
                 self.found.forks.push(Fork { object, enter: seq, leave: None });
             }
             SyncFunction::ThreadJoin => self.join = seq,
+            SyncFunction::ThreadCreate => self.create = seq,
             SyncFunction::BarrierInit => self.found.inits.push(BarrierInit { object, count: argument, seq }),
             SyncFunction::BarrierWait | SyncFunction::TeamBarrier => {
                 self.wait = Some(self.found.waits.len());
@@ -248,6 +253,7 @@ impl Surveyor {
                 }
             }
             // The functions return an `int`, 0 for success.
+            SyncFunction::ThreadCreate if result as u32 == 0 => self.found.creates.push(self.create),
             SyncFunction::ThreadJoin if result as u32 == 0 => {
                 self.found.joins.push(Join { handle: left.object, enter: self.join, leave: seq });
             }

@@ -84,6 +84,23 @@ fn threads_that_begin_after_others_were_joined_are_a_generation_of_their_own() {
 }
 
 #[test]
+fn threads_that_were_made_before_a_join_are_of_the_same_generation_however_late_they_run() {
+    let mut program = Program::new();
+    (0..3).for_each(|_| {
+        program.0.inside(0, ThreadCreate, SLAVE, 0, 0);
+    });
+    // One that could not be made.
+    program.0.inside(0, ThreadCreate, SLAVE, 0, 11);
+    program.start(1, Some(0), 0);
+    program.joined(0, 1, 0);
+    program.start(2, Some(0), 1);
+    program.joined(0, 2, 1);
+    program.start(3, Some(0), 2);
+    program.joined(0, 3, 2);
+    assert_eq!(generations(&program.view()), [[1, 2, 3]]);
+}
+
+#[test]
 fn a_pool_that_grows_is_one_generation() {
     let mut program = Program::new();
     (0..4).for_each(|i| program.start(1 + i, Some(0), u64::from(i)));
