@@ -66,7 +66,7 @@ impl Replay<'_> {
         if !each_step
             && asked.ready == self.live
             && self.all_together()
-            && model.stays_together(&self.view())
+            && model.stays_together(&self.view(asked.ready))
             && self.run_together(model, metrics)?
         {
             return Ok(None);
@@ -88,6 +88,7 @@ impl Replay<'_> {
     }
 
     /// The same model, after its lanes have moved; none where its turn has ended.
+    #[inline]
     fn still(&self, asked: Asked) -> Option<Asked> {
         let ready = self.live - self.sync.waiting();
         let Some(turns) = self.sync.turns() else { return Some(Asked { live: self.live, ready, ..asked }) };
@@ -99,6 +100,7 @@ impl Replay<'_> {
     }
 
     /// Prepares what a model sees that does not know all lanes, or not as they stand: its groups, and the lanes' states where they differ.
+    #[inline]
     fn see(&mut self, asked: Asked) -> Option<Vec<LaneState>> {
         let turns = self.sync.turns().filter(|turns| !turns.sections.is_empty())?;
         self.seen_groups.clear();
@@ -107,9 +109,10 @@ impl Replay<'_> {
         turns.seen_from(asked.turn, asked.live, &self.states)
     }
 
+    #[inline]
     fn view_of<'v>(&'v self, asked: Asked, states: Option<&'v [LaneState]>) -> WarpView<'v> {
         if self.sync.turns().is_none_or(|turns| turns.sections.is_empty()) {
-            return self.view();
+            return self.view(asked.ready);
         }
         let states = states.unwrap_or(&self.states);
         let nobody = LaneSet::EMPTY;

@@ -207,8 +207,9 @@ impl<'a> Replay<'a> {
         }
     }
 
-    fn view(&self) -> WarpView<'_> {
-        let ready = self.live - self.sync.waiting();
+    /// The warp as the models see it that know all of its lanes; these are ready.
+    #[inline]
+    fn view(&self, ready: LaneSet) -> WarpView<'_> {
         WarpView::new(
             &self.states,
             &self.groups,
@@ -224,9 +225,14 @@ impl<'a> Replay<'a> {
     /// The rules of a choice: at least one lane, all ready, all at one pc, no two of one home. The number of their group.
     fn check(&self, spec: &Spec, lanes: LaneSet, ready: LaneSet) -> Result<usize> {
         // A lane is in one group at most, so a group that has them all is the only one that has any.
-        let holds = |group: &Group| !lanes.is_empty() && lanes.is_subset(&(group.lanes & ready));
+        let holds = |group: &Group| !lanes.is_empty() && lanes.is_subset(&group.lanes);
         let broken = |rule: &str| Error::Bug(format!("heuristic {spec} chose lanes {{{lanes}}}, {rule}"));
-        let group = self.groups.iter().position(holds).ok_or_else(|| broken("which are not ready at one pc"))?;
+        let group = self
+            .groups
+            .iter()
+            .position(holds)
+            .filter(|_| self.sync.turns().is_none() || lanes.is_subset(&ready))
+            .ok_or_else(|| broken("which are not ready at one pc"))?;
         if self.seats.fit(lanes) { Ok(group) } else { Err(broken("two of which have one home")) }
     }
 

@@ -102,15 +102,18 @@ impl Sync {
     }
 
     /// All lanes that wait.
+    #[inline]
     pub(crate) fn waiting(&self) -> LaneSet {
         self.at_meeting | self.at_lock | self.at_meet_all
     }
 
+    #[inline]
     pub(crate) fn waiting_for_lock(&self) -> LaneSet {
         self.at_lock
     }
 
     /// The sections in progress, where lanes take turns.
+    #[inline]
     pub(super) fn turns(&self) -> Option<&Turns> {
         self.turns.as_ref()
     }
