@@ -11,6 +11,7 @@ mod page;
 mod regions;
 mod selection;
 mod source;
+mod spin;
 mod table;
 mod verbs;
 

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use crate::output::say;
+use crate::spin::SpinRule;
 
 use replay::view::{CodeFilter, Locks, Region, View, ViewOptions};
 use replay::{Contended, Grouping, ReplayOptions};
@@ -27,6 +28,11 @@ pub(crate) struct Selection {
     /// all, to compare them
     #[arg(long, value_name = "LOCKS", default_value = "serialize")]
     pub(crate) locks: LockRules,
+
+    /// Which loops that spin count as waiting, and leave the streams: auto (those that are sure to wait), keep (only those with a `pause` or a
+    /// yield), or a line or address (auto, and the loop there)
+    #[arg(long, value_name = "WHICH", default_value = "auto")]
+    pub(crate) spin: SpinRule,
 
     /// Lanes in a warp. Default: all in one warp, of at most 256
     #[arg(long, short = 'W', value_name = "LANES")]
@@ -94,7 +100,8 @@ impl Selection {
 
     /// The lanes of the trace when locks count like this.
     pub(crate) fn view_with(&self, trace: &Trace, locks: Locks) -> replay::Result<View> {
-        View::new(trace, &ViewOptions { region: self.region.clone(), code: self.code, locks, ..ViewOptions::default() })
+        let (region, spin) = (self.region.clone(), self.spin.of(trace)?);
+        View::new(trace, &ViewOptions { region, code: self.code, locks, spin })
     }
 
     /// How those lanes are replayed, with nothing beside the counts, for verbs that look at one view.

@@ -17,7 +17,7 @@ use crate::output::{Output, WithColours, print, say};
 use crate::selection::Selection;
 use crate::source::Source;
 use crate::verbs::dump;
-use crate::{annotate, breakdown, exit, locks, memory, regions, selection, table};
+use crate::{annotate, breakdown, exit, locks, memory, regions, selection, spin, table};
 
 /// Re-run the threads of a trace in lockstep under one or more reconvergence heuristics
 #[derive(clap::Args)]
@@ -145,6 +145,7 @@ fn run_here(args: &Args) -> anyhow::Result<ExitCode> {
         let taken = view.summary().to_string();
         if !args.json {
             say!("{taken}");
+            spin::advice(&trace, view.summary()).into_iter().for_each(|advice| say!("{advice}"));
         }
         let mut outcomes = replay_view(args, &view, *rule, &specs)?;
         locks::locate(&mut outcomes, &view, &mut source);

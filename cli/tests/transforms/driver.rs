@@ -83,7 +83,9 @@ impl Waiting {
         let folder = Folder::with(&[("a.c", "#include \"pipe.h\"\nint a;\n"), ("tmp/keep", "")]);
         folder.succeed("mkfifo", &["pipe.h"]);
         let line = format!("{before} exec {} cc -- -O2 -c a.c", lockstep());
-        let child = folder.command("sh", &["-c", &line]).env("TMPDIR", folder.path("tmp")).spawn().unwrap();
+        // Who runs these tests in the background may have signals ignored, which the compiler would inherit.
+        let words = ["--default-signal", "sh", "-c", &line];
+        let child = folder.command("env", &words).env("TMPDIR", folder.path("tmp")).spawn().unwrap();
         let waiting = Waiting { folder, child };
         // The driver's answer is there once the compiler itself runs.
         until(|| waiting.processes().iter().any(|words| words.contains("-cc1")));

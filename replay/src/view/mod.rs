@@ -70,6 +70,13 @@ impl View {
         }
         let mut threads = survey::survey(trace, !verbatim && options.spin != Spin::Keep)?;
         let turns = all_turns(&mut threads);
+        if let Spin::At(places) = &options.spin
+            && !turns.keys().any(|turn| runs(trace, turn, places))
+        {
+            return Err(Error::Request(
+                "no loop that could be spin-waiting runs there: the turns of such a loop write no memory but its own stack".into(),
+            ));
+        }
         let choice = region::choose(&options.region, trace, &threads, verbatim)?;
         let table = cut_segments(trace, &threads, &choice);
         let classifier = (!verbatim).then(|| Classifier::new(trace, options.code));
@@ -189,8 +196,14 @@ fn waits(trace: &Trace, turn: &Turn, found: &Found, spin: &Spin) -> bool {
     match spin {
         Spin::Keep => false,
         Spin::Auto => found.waits(),
-        Spin::At(places) => found.waits() || turn.iter().any(|block| places.contains(&trace.blocks()[*block].start())),
+        Spin::At(places) => found.waits() || runs(trace, turn, places),
     }
+}
+
+/// Whether the turn runs an instruction at one of these addresses.
+fn runs(trace: &Trace, turn: &Turn, places: &[Pc]) -> bool {
+    let mut instructions = turn.iter().flat_map(|block| &trace.blocks()[*block].instructions);
+    instructions.any(|instruction| places.contains(&instruction.pc))
 }
 
 /// The loops that are not left out and could be, those with the most instructions first.

@@ -88,6 +88,14 @@ impl Summary {
         ];
         all.into_iter().filter(|(_, n)| *n > 0).collect()
     }
+
+    /// The loops that look like waiting and are kept, as that is not sure, those with the most instructions first. None where together they are
+    /// a thousandth of what is kept or less: that is nothing to speak of.
+    pub fn waiting_loops_kept(&self) -> impl Iterator<Item = &LoopSeen> {
+        let looks = || self.loops.iter().filter(|seen| seen.looks_like_waiting);
+        let matters = looks().map(|seen| seen.instructions).sum::<u64>() > self.kept / 1000;
+        looks().filter(move |_| matters)
+    }
 }
 
 impl fmt::Display for Summary {
@@ -107,10 +115,9 @@ impl fmt::Display for Summary {
             let s = if left.threads.len() == 1 { "" } else { "s" };
             write!(f, "thread{s} {} ({})", ranges(&left.threads), left.reason)?;
         }
-        let looks: Vec<&LoopSeen> = self.loops.iter().filter(|seen| seen.looks_like_waiting).collect();
+        let looks: Vec<&LoopSeen> = self.waiting_loops_kept().collect();
         let instructions: u64 = looks.iter().map(|seen| seen.instructions).sum();
-        // Up to a thousandth of what is kept is nothing to speak of.
-        if instructions > *kept / 1000 {
+        if !looks.is_empty() {
             let share = 100.0 * instructions.min(*kept) as f64 / *kept as f64;
             let places: Vec<String> = looks.iter().take(3).map(|seen| seen.pc.to_string()).collect();
             write!(
