@@ -59,7 +59,7 @@ fn a_line_where_nothing_could_wait_is_refused_and_so_is_one_without_code() {
     {
         let refused = run("replay", &["--spin", &format!("spin_works.c:{place}"), trace]);
         let said = String::from_utf8_lossy(&refused.stderr);
-        assert_eq!(refused.status.code(), Some(2), "{said}");
+        assert_eq!(refused.status.code(), Some(4), "{said}");
         assert!(said.contains(why), "{said}");
     }
 }
