@@ -33,7 +33,8 @@ pub(crate) const DEADLOCK: u8 = 6;
 pub(crate) const BELOW: u8 = 7;
 pub(crate) const DIFFERS: u8 = 8;
 pub(crate) const BUG: u8 = 70;
-/// Standard output is a pipe that nobody reads any more, as behind `| head`: what a shell shows for a program that SIGPIPE ends.
+/// Standard output is a pipe that nobody reads any more, as behind `| head`: what a shell shows for a program that
+/// SIGPIPE ends.
 const CLOSED_PIPE: u8 = 141;
 pub(crate) const TRACING: u8 = 125;
 pub(crate) const NOT_EXECUTABLE: u8 = 126;
@@ -58,7 +59,8 @@ pub(crate) fn of(verb: impl FnOnce() -> anyhow::Result<ExitCode>) -> ExitCode {
     }
 }
 
-/// What clap has to say: help and the version go to standard output, with status 0, what is wrong goes to standard error.
+/// What clap has to say: help and the version go to standard output, with status 0, what is wrong goes to standard
+/// error.
 fn show_usage(usage: &clap::Error) -> ExitCode {
     match usage.print() {
         Err(error) if !usage.use_stderr() && error.kind() == ErrorKind::BrokenPipe => ExitCode::from(CLOSED_PIPE),

@@ -1,7 +1,7 @@
 //! Where results go: files, written whole or not at all, and standard output. Where remarks go: standard error.
 //!
-//! No verb writes to either stream past this file (`clippy.toml` says so): a failure of standard output is an unwritable file like any other,
-//! and a failure of standard error changes nothing.
+//! No verb writes to either stream past this file (`clippy.toml` says so): a failure of standard output is an
+//! unwritable file like any other, and a failure of standard error changes nothing.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 /// What errors call standard output.
 const STDOUT: &str = "standard output";
 
-/// Writes a remark, a line, to standard error. Where that cannot be written, as a pipe whose reader is gone, the remark is lost and the work goes on.
+/// Writes a remark, a line, to standard error. Where that cannot be written, as a pipe whose reader is gone, the remark
+/// is lost and the work goes on.
 macro_rules! say {
     ($($words:tt)*) => { $crate::output::remark(format_args!($($words)*)) };
 }

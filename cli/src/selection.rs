@@ -23,14 +23,14 @@ pub(crate) struct Selection {
     #[arg(long, value_name = "CODE", default_value = "all")]
     pub(crate) code: CodeFilter,
 
-    /// How locks count: serialize (one lane of a warp at a time; a model that deadlocks so is shown with simt), simt (lanes that come to a lock
-    /// together take turns, as in a GPU program's loop), drop (critical sections leave the streams), ignore; for replay several with commas, or
-    /// all, to compare them
+    /// How locks count: serialize (one lane of a warp at a time; a model that deadlocks so is shown with simt), simt
+    /// (lanes that come to a lock together take turns, as in a GPU program's loop), drop (critical sections leave the
+    /// streams), ignore; for replay several with commas, or all, to compare them
     #[arg(long, value_name = "LOCKS", default_value = "serialize")]
     pub(crate) locks: LockRules,
 
-    /// Which loops that spin count as waiting, and leave the streams: auto (those that are sure to wait), keep (only those with a `pause` or a
-    /// yield), or a line or address (auto, and the loop there)
+    /// Which loops that spin count as waiting, and leave the streams: auto (those that are sure to wait), keep (only
+    /// those with a `pause` or a yield), or a line or address (auto, and the loop there)
     #[arg(long, value_name = "WHICH", default_value = "auto")]
     pub(crate) spin: SpinRule,
 

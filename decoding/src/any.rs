@@ -11,9 +11,11 @@ thread_local! {
     static DECODERS: RefCell<(First, Second)> = RefCell::default();
 }
 
-/// What the decoders say differently of the instruction that these bytes begin with and the table does not explain: its name, what differs, how.
+/// What the decoders say differently of the instruction that these bytes begin with and the table does not explain: its
+/// name, what differs, how.
 ///
-/// Without a trace there is nothing recorded, so the kind and the change of the stack pointer are what the tracer would record.
+/// Without a trace there is nothing recorded, so the kind and the change of the stack pointer are what the tracer would
+/// record.
 #[must_use]
 pub fn unexplained(pc: u64, bytes: &[u8]) -> Vec<(String, &'static str, String)> {
     let bytes = &bytes[..bytes.len().min(15)];

@@ -18,8 +18,9 @@ impl Default for First {
 }
 
 impl First {
-    /// Of the instruction at `pc` that these bytes begin with; `recorded` is what the trace says of it, whose kind and change of the stack pointer are
-    /// taken in place of those that follow from the bytes. None for what is no instruction.
+    /// Of the instruction at `pc` that these bytes begin with; `recorded` is what the trace says of it, whose kind and
+    /// change of the stack pointer are taken in place of those that follow from the bytes. None for what is no
+    /// instruction.
     pub fn opinion(&mut self, pc: u64, code: &[u8], recorded: Option<&Instruction>) -> Option<Opinion> {
         let decoded = Decoder::with_ip(64, code, pc, DecoderOptions::NONE).decode();
         if decoded.is_invalid() {

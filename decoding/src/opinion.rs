@@ -14,7 +14,8 @@ pub struct Access {
     pub writes: bool,
 }
 
-/// A memory operand that the instruction names. What it pushes and pops is not among them: that follows from the stack pointer.
+/// A memory operand that the instruction names. What it pushes and pops is not among them: that follows from the stack
+/// pointer.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Operand {
     /// `fs` or `gs`, where the address counts from there.

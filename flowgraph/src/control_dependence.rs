@@ -9,7 +9,8 @@ use crate::{Graph, NONE, NodeId, PostDominators};
 ///
 /// The branches that `b` depends on are its post-dominance frontier.
 ///
-/// Source: Ferrante, Ottenstein and Warren, *The program dependence graph and its use in optimization*, ACM TOPLAS 9(3),
+/// Source: Ferrante, Ottenstein and Warren, *The program dependence graph and its use in optimization*, ACM TOPLAS
+/// 9(3),
 /// 1987. Time and memory are linear in the graph and in the answer, which may be quadratic in nests of loops.
 #[derive(Clone, Debug)]
 pub struct ControlDependence {

@@ -43,8 +43,8 @@ impl<'a> Part<'a> {
 /// many pairs as they have members.
 const PAIRS_PER_MEMBER: usize = 64;
 
-/// Which member of `b` stands for which member of `a`, if the two have the same shape: a one-to-one map that takes entry
-/// to entry and exit to exit and under which there is an edge between two nodes of `a` exactly where there is one
+/// Which member of `b` stands for which member of `a`, if the two have the same shape: a one-to-one map that takes
+/// entry to entry and exit to exit and under which there is an edge between two nodes of `a` exactly where there is one
 /// between their images. Pairs come in the order of [`Part::members`] of `a`. The search prefers images in the order of
 /// the successors, so that the first way on from a branch stands for the first way on from its image where it can.
 ///

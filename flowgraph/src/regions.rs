@@ -20,11 +20,11 @@ impl RegionId {
 /// The single-entry single-exit regions of the part of a graph that its entry reaches, as a *program structure tree*.
 ///
 /// A region (e, x) is what `e` reaches without passing `x`, where `x` post-dominates `e`, every edge that comes in from
-/// elsewhere leads to `e`, and the graph's entry is either `e` or outside. Every edge that leaves leads to `x`, which is
-/// not a member. `e` may be entered, and `x` left to, by several edges. A region of one node with one successor is
+/// elsewhere leads to `e`, and the graph's entry is either `e` or outside. Every edge that leaves leads to `x`, which
+/// is not a member. `e` may be entered, and `x` left to, by several edges. A region of one node with one successor is
 /// *trivial*. A region is *canonical* when it is not two regions (trivial ones too) in a row. Only regions that are
-/// canonical and not trivial are listed; any two of them are disjoint or one is inside the other. The whole graph is not
-/// listed.
+/// canonical and not trivial are listed; any two of them are disjoint or one is inside the other. The whole graph is
+/// not listed.
 ///
 /// These are the regions of LLVM's `RegionInfo`, except that post-dominators in endless loops differ
 /// ([`PostDominators`]).
@@ -329,8 +329,8 @@ fn nest(graph: &Graph, dominators: &Dominators, walk: &DepthFirst, found: &[Boun
     Regions { bounds, nesting, innermost, reached, order, start, size }
 }
 
-/// All nodes, the members of each region in a row, and by region where they start and how many they are. `by_number` has
-/// each node behind its dominator, so each entry before the other members.
+/// All nodes, the members of each region in a row, and by region where they start and how many they are. `by_number`
+/// has each node behind its dominator, so each entry before the other members.
 fn lay_out(
     by_number: &[NodeId],
     bounds: &[Bounds],

@@ -3,7 +3,8 @@
 //!
 //! `opt-19` prints what it finds; the graph is read off the labels that it prints. Where LLVM has another rule, the
 //! function is counted and left out of that comparison: post-dominators and regions where a loop never ends
-//! ([`flowgraph::PostDominators`] says how they differ), loops where one is irreducible (LLVM lists natural loops only).
+//! ([`flowgraph::PostDominators`] says how they differ), loops where one is irreducible (LLVM lists natural loops
+//! only).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;

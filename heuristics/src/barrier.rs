@@ -8,11 +8,12 @@
 //! A barrier belongs to a place and a call level: lanes that join it later are waited for too. Lanes that spin on a lock have no
 //! barrier for it: the one that gets the lock goes on.
 //!
-//! It reconverges where `ipdom` does at the latest, and wherever lanes happen to meet before: there is no stack that keeps them
-//! apart. It fails where the order of the code leads lanes past each other between branch and barrier. Where a lane that holds a lock waits at a
-//! convergence barrier for one that wants it, it *yields*, as hardware does that promises forward progress (NVIDIA since Volta): when all lanes
-//! that can run wait at convergence barriers, those at the innermost one are taken off it and go on. So it never deadlocks. With
-//! `yield=no` it does so only where lanes are missing that wait at a barrier of the program, and deadlocks where some wait for a lock.
+//! It reconverges where `ipdom` does at the latest, and wherever lanes happen to meet before: there is no stack that
+//! keeps them apart. It fails where the order of the code leads lanes past each other between branch and barrier. Where
+//! a lane that holds a lock waits at a convergence barrier for one that wants it, it *yields*, as hardware does that
+//! promises forward progress (NVIDIA since Volta): when all lanes that can run wait at convergence barriers, those at
+//! the innermost one are taken off it and go on. So it never deadlocks. With `yield=no` it does so only where lanes are
+//! missing that wait at a barrier of the program, and deadlocks where some wait for a lock.
 //!
 //! *Limitation*: as that of `ipdom`.
 //!

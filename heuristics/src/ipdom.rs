@@ -7,10 +7,11 @@
 //! is none), and each next pc becomes an entry above it with rpc R, the fall-through first, then ascending; the last runs first.
 //! An entry whose rpc is R already is replaced, not kept. Lanes that come to their rpc in the frame of the branch wait below.
 //!
-//! It reconverges at the first place that every path from the branch must pass. It fails where paths meet earlier (short-circuit
-//! conditions, breaks, calls of one function from both arms), and it deadlocks where lanes of the top entry wait for a lock: they
-//! spin, and the lane that has the lock waits for them to leave the loop with it (ElTantawy and Aamodt, *MIMD synchronization on
-//! SIMT architectures*, MICRO 2016). Where the top entry waits at a barrier, the next entry below runs, and its lanes part and reconverge there.
+//! It reconverges at the first place that every path from the branch must pass. It fails where paths meet earlier
+//! (short-circuit conditions, breaks, calls of one function from both arms), and it deadlocks where lanes of the top
+//! entry wait for a lock: they spin, and the lane that has the lock waits for them to leave the loop with it (ElTantawy
+//! and Aamodt, *MIMD synchronization on SIMT architectures*, MICRO 2016). Where the top entry waits at a barrier, the
+//! next entry below runs, and its lanes part and reconverge there.
 //!
 //! *Limitation*: post-dominators come from the code that the replayed lanes ran: the sides of branches that none of them took count where
 //! lanes ran the code there, but code that none ran does not, nor do targets of indirect jumps that none took.

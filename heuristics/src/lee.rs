@@ -153,7 +153,8 @@ mod tests {
 
     #[test]
     fn a_stub_is_a_part_of_its_call() {
-        // The stub at 30 leads to a function at 20, the one at 0 out of the replay, so that no level is opened; neither is a way back.
+        // The stub at 30 leads to a function at 20, the one at 0 out of the replay, so that no level is opened; neither
+        // is a way back.
         let lanes = ["1 2b 3c 30s 20 21r 5", "1 2b 5"];
         assert_eq!(schedule("lee", &lanes), "1:0-1 2:0-1 3:0 30:0 20:0 21:0 5:0-1");
         let lanes = ["1 2b 3c 0s 4- 5", "1 2b 5"];

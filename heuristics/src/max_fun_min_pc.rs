@@ -68,7 +68,8 @@ mod tests {
 
     #[test]
     fn a_stub_is_a_part_of_its_call() {
-        // Lane 0 calls a function of the replay by the stub at 30, lane 1 one that is left out: then it is at 4 again, at level 1.
+        // Lane 0 calls a function of the replay by the stub at 30, lane 1 one that is left out: then it is at 4 again,
+        // at level 1.
         let lanes = ["1 2b 3c 30s 20 21r 6", "1 2b 4c 40s 5- 6"];
         assert_eq!(schedule("maxfun-minpc", &lanes), "1:0-1 2:0-1 3:0 30:0 20:0 21:0 4:1 40:1 5:1 6:0-1");
     }

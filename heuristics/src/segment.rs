@@ -187,7 +187,8 @@ impl SegmentTable {
         self.elided[segment.0 as usize]
     }
 
-    /// The segment as it is in a stub of the linkage table that a lane was sent to: the same, marked so. Segments that cannot be in one are their own.
+    /// The segment as it is in a stub of the linkage table that a lane was sent to: the same, marked so. Segments that
+    /// cannot be in one are their own.
     #[inline]
     #[must_use]
     pub fn in_stub(&self, segment: SegmentId) -> SegmentId {

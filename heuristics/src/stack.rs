@@ -67,8 +67,8 @@ impl Stack {
         self.entries.len() == 1
     }
 
-    /// Brings the stack to where the lanes of the entry that runs stand at one pc: the highest that has a lane which waits at no barrier of the
-    /// program.
+    /// Brings the stack to where the lanes of the entry that runs stand at one pc: the highest that has a lane which
+    /// waits at no barrier of the program.
     fn settle(&mut self, warp: &WarpView) {
         let mut height = self.entries.len() - 1;
         loop {
@@ -107,8 +107,8 @@ impl Stack {
         self.entries[height + 1..].iter().fold(LaneSet::EMPTY, |all, entry| all | entry.lanes)
     }
 
-    /// These lanes of an entry, those that are in none above it, stand at these pcs (several): an entry each, above one that waits at the
-    /// post-dominator.
+    /// These lanes of an entry, those that are in none above it, stand at these pcs (several): an entry each, above one
+    /// that waits at the post-dominator.
     fn part(&mut self, warp: &WarpView, height: usize, lanes: LaneSet, mut pcs: Vec<Pc>) {
         let entry = self.entries[height];
         // Lanes may also disagree without a branch of their own: when a function's return joined lanes of several callers.

@@ -138,8 +138,9 @@ impl<'a> WarpView<'a> {
         self.groups.iter().find(|g| g.pc == pc).map_or(LaneSet::EMPTY, |g| g.lanes)
     }
 
-    /// The ready lanes that stand at the lowest pc in a stub of the linkage table to which they were sent; none where no lane stands in one. To the models
-    /// that count calls a stub is a part of the instruction that led there, so it is run before anything else is.
+    /// The ready lanes that stand at the lowest pc in a stub of the linkage table to which they were sent; none where
+    /// no lane stands in one. To the models that count calls a stub is a part of the instruction that led there, so it
+    /// is run before anything else is.
     #[must_use]
     pub fn in_stub(&self) -> Option<LaneSet> {
         let in_stub = |lane: &Lane| self.segment(self.lane(*lane).segment).in_stub;

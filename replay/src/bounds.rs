@@ -18,8 +18,9 @@ use crate::survey::Survey;
 use crate::warps::Unit;
 use crate::{Batch, Control, Entry, LaneStream, MeetingId, Result};
 
-/// The most steps that the search for an optimum may take, per thread instruction of the two lanes. A step, a comparison of two numbers, takes
-/// about 2 ns, a replay 5 to 20 ns per thread instruction under most models: the search takes as long as one or two replays.
+/// The most steps that the search for an optimum may take, per thread instruction of the two lanes. A step, a
+/// comparison of two numbers, takes about 2 ns, a replay 5 to 20 ns per thread instruction under most models: the
+/// search takes as long as one or two replays.
 const STEPS_PER_INSTRUCTION: u64 = 8;
 
 /// Steps that it may take in any case: some 10 ms.

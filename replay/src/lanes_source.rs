@@ -19,7 +19,8 @@ pub trait LaneSource: Sync {
     /// A lock's name for messages.
     fn lock_name(&self, lock: LockId) -> String;
 
-    /// The lane's generation: lanes share warps with lanes of their own generation only, and run after those of smaller ones. Default: 0.
+    /// The lane's generation: lanes share warps with lanes of their own generation only, and run after those of smaller
+    /// ones. Default: 0.
     fn generation(&self, _lane: usize) -> u32 {
         0
     }

@@ -22,7 +22,8 @@ use crate::{Error, LaneSource, Outcome, Result};
 /// What lanes do that come to a lock which another lane has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Contended {
-    /// They wait, in the order in which they came, as the program is written. Models that would never run the lane that has it deadlock.
+    /// They wait, in the order in which they came, as the program is written. Models that would never run the lane that
+    /// has it deadlock.
     #[default]
     Wait,
     /// They take turns: see `engine/turns.rs`. No model deadlocks.

@@ -52,7 +52,8 @@ impl FromStr for Grouping {
     }
 }
 
-/// The warp size that was asked for, or else one warp of all lanes of the largest generation, as far as a warp can hold them.
+/// The warp size that was asked for, or else one warp of all lanes of the largest generation, as far as a warp can hold
+/// them.
 ///
 /// # Errors
 /// When a warp cannot have that size.

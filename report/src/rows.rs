@@ -35,7 +35,8 @@ pub struct Row {
     pub lanes: Option<u64>,
     /// How many warps they made.
     pub warps: Option<u64>,
-    /// Whether the heuristic deadlocks with the program as it is written: the counts are then of lanes that take turns at locks.
+    /// Whether the heuristic deadlocks with the program as it is written: the counts are then of lanes that take turns
+    /// at locks.
     pub takes_turns: bool,
     /// What came of it.
     pub outcome: Outcome,
@@ -96,7 +97,8 @@ impl Row {
     }
 }
 
-/// The heuristic, with a mark where the counts of one of these rows of it are not those of the program as it is written.
+/// The heuristic, with a mark where the counts of one of these rows of it are not those of the program as it is
+/// written.
 pub(crate) fn label_of<'a>(heuristic: &str, rows: impl IntoIterator<Item = &'a Row>) -> String {
     let marked = rows.into_iter().any(|row| row.heuristic == heuristic && row.takes_turns);
     if marked { format!("{heuristic} *") } else { heuristic.to_owned() }

@@ -1,5 +1,6 @@
-//! Horizontal bars of two parts, the first at the axis and the second stacked on it, with a figure behind each: the layout of charts that
-//! show a part of a whole. Bars of one label stand one below another, so that what was before stands over what came after.
+//! Horizontal bars of two parts, the first at the axis and the second stacked on it, with a figure behind each: the
+//! layout of charts that show a part of a whole. Bars of one label stand one below another, so that what was before
+//! stands over what came after.
 
 use crate::axis::{self, Tick};
 use crate::bars::title_block;

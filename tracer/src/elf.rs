@@ -152,8 +152,8 @@ impl Image {
         Image { fixed, segments: segments.iter().map(segment).collect(), ..Image::default() }
     }
 
-    /// The ways in which memory at `start`, where the file's bytes from `offset` on are mapped, can be a part of this image. They are
-    /// several where segments share a page of the file: it is mapped once for each.
+    /// The ways in which memory at `start`, where the file's bytes from `offset` on are mapped, can be a part of this
+    /// image. They are several where segments share a page of the file: it is mapped once for each.
     pub fn fits(&self, start: u64, offset: u64, executable: bool) -> impl Iterator<Item = Fit> {
         let page = |x: u64| x & !4095;
         let holds =

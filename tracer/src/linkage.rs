@@ -1,7 +1,8 @@
 //! The stubs of a file's linkage table, named as objdump does: `sin@plt` jumps on to `sin`.
 //!
-//! They have no symbols of their own. What a stub jumps to is what the loader writes into the slot through which it jumps, and the file's relocations say
-//! for each slot what that is. Before it is bound a slot can lead back into the table, to code that pushes the number of its relocation.
+//! They have no symbols of their own. What a stub jumps to is what the loader writes into the slot through which it
+//! jumps, and the file's relocations say for each slot what that is. Before it is bound a slot can lead back into the
+//! table, to code that pushes the number of its relocation.
 
 use std::collections::HashMap;
 
@@ -47,7 +48,8 @@ const IRELATIVE: u32 = 37;
 /// The size of a relocation with an addend.
 const RELOCATION: usize = 24;
 
-/// The slots that these relocations fill (the bytes of a section of type RELA); `symbol` gives names by the symbols' numbers.
+/// The slots that these relocations fill (the bytes of a section of type RELA); `symbol` gives names by the symbols'
+/// numbers.
 pub(crate) fn slots(relocations: &[u8], symbol: impl Fn(usize) -> Option<String>) -> Vec<Slot> {
     let word = |bytes: &[u8], at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
     let slot = |bytes: &[u8]| {
@@ -64,8 +66,8 @@ pub(crate) fn slots(relocations: &[u8], symbol: impl Fn(usize) -> Option<String>
     relocations.chunks_exact(RELOCATION).filter_map(slot).collect()
 }
 
-/// The stubs in the sections of the linkage table: of each its address and bytes. `name` gives the name of the indirect function with the resolver at an
-/// address. `numbered` are the slots in the order of their relocations in `.rela.plt`.
+/// The stubs in the sections of the linkage table: of each its address and bytes. `name` gives the name of the indirect
+/// function with the resolver at an address. `numbered` are the slots in the order of their relocations in `.rela.plt`.
 pub(crate) fn stubs(
     sections: &[(u64, Vec<u8>)],
     slots: &[Slot],
@@ -141,7 +143,8 @@ mod tests {
 
     #[test]
     fn a_lazy_table_is_a_header_and_an_entry_for_each_slot() {
-        // The header pushes and jumps through 0x4010; then two entries that jump through their slots, push their numbers, jump to the header.
+        // The header pushes and jumps through 0x4010; then two entries that jump through their slots, push their
+        // numbers, jump to the header.
         let header = [&[0xff, 0x35, 0xe2, 0x2f, 0, 0][..], &[0xff, 0x25, 0xe4, 0x2f, 0, 0], &[0x0f, 0x1f, 0x40, 0]];
         let entry = |number: u8, slot: u8| {
             let back = 0xe0 - 16 * number;

@@ -32,7 +32,8 @@ const INTERVAL: Duration = Duration::from_millis(20);
 /// What tells a program from others: path, build id and bias of its file.
 type ProgramKey = (String, Option<Vec<u8>>, u64);
 
-/// Creates the file. Where it is a named pipe, waits until somebody opens it to read, unless the program is asked to end.
+/// Creates the file. Where it is a named pipe, waits until somebody opens it to read, unless the program is asked to
+/// end.
 fn create_file(path: &Path, interrupt: &Interrupt) -> io::Result<File> {
     if !fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_fifo()) {
         return File::create(path);

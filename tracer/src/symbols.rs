@@ -72,7 +72,8 @@ impl SymbolTable {
         *addresses = entries.iter().map(|entry| entry.address).collect();
     }
 
-    /// Says of symbols without a size where they end: at the next symbol, or where their part of the code does. To be called when they are sorted.
+    /// Says of symbols without a size where they end: at the next symbol, or where their part of the code does. To be
+    /// called when they are sorted.
     pub fn bound(&mut self, code: &[Range<u64>]) {
         for at in 0..self.entries.len() {
             let Entry { address, size: 0, .. } = self.entries[at] else { continue };

@@ -105,8 +105,8 @@ impl Pipeline {
     /// Runs the passes, and LLVM's verifier after each. Returns all that they looked at.
     ///
     /// # Errors
-    /// [`Error::BadIr`] when the module is not well formed to begin with, [`Error::Refused`] when a pass finds its own work wrong or LLVM's verifier
-    /// does. The module must not be used then: see [`Pipeline::apply`].
+    /// [`Error::BadIr`] when the module is not well formed to begin with, [`Error::Refused`] when a pass finds its own
+    /// work wrong or LLVM's verifier does. The module must not be used then: see [`Pipeline::apply`].
     pub fn run(&self, module: &mut Module, options: &Options) -> Result<Vec<Candidate>> {
         module.verify().map_err(|text| Error::BadIr { name: "the module".to_owned(), text })?;
         let mut candidates = Vec::new();
@@ -123,8 +123,8 @@ impl Pipeline {
         Ok(candidates)
     }
 
-    /// Runs the passes as [`Pipeline::run`] over the module that `read` reads. When a pass refuses its own work, the module is read again and returned as it
-    /// is, with that refusal as the only candidate.
+    /// Runs the passes as [`Pipeline::run`] over the module that `read` reads. When a pass refuses its own work, the
+    /// module is read again and returned as it is, with that refusal as the only candidate.
     ///
     /// # Errors
     /// What `read` fails with, and [`Error::BadIr`] when the module is not well formed to begin with.

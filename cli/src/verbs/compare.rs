@@ -47,7 +47,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     chart: Option<PathBuf>,
 
-    /// The chart's kind: fetches with the speed-up above (speedup), divergent thread instructions (divergent), or another
+    /// The chart's kind: fetches with the speed-up above (speedup), divergent thread instructions (divergent), or
+    /// another
     #[arg(long, value_name = "KIND", requires = "chart", default_value = "speedup", value_parser = clap::builder::PossibleValuesParser::new(report::CHARTS.iter().map(|c| c.name())))]
     kind: String,
 

@@ -104,7 +104,8 @@ fn code(trace: &Trace, syntax: Syntax, out: &mut impl Write) -> std::io::Result<
     Ok(())
 }
 
-/// Whether both decoders say the same of the trace's code, but for what is explained; what they say otherwise goes to standard error.
+/// Whether both decoders say the same of the trace's code, but for what is explained; what they say otherwise goes to
+/// standard error.
 pub(crate) fn decoders_agree(trace: &Trace) -> anyhow::Result<bool> {
     let report = decoding::check(trace);
     if !report.differences.is_empty() {

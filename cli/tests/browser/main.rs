@@ -222,7 +222,8 @@ fn a_comparison_shows_what_changed_by_line_and_either_program_in_full() {
     assert_quiet(&browser, &page);
 }
 
-/// Before (10.bin) over after (8.bin), in counts and in shares, with the change in figures, at three widths, in light and dark.
+/// Before (10.bin) over after (8.bin), in counts and in shares, with the change in figures, at three widths, in light
+/// and dark.
 fn divergent_bars_stand_side_by_side(browser: &mut Chromium, fft: &Fft, page: &Path) {
     let [before, after] = ["10.bin", "8.bin"].map(|trace| {
         let replayed = fft.replayed(trace);

@@ -1,5 +1,5 @@
-//! Threads that one routine of a library starts, by what they were really started for: C++ and Rust programs, as they are compiled for speed and without
-//! optimisation.
+//! Threads that one routine of a library starts, by what they were really started for: C++ and Rust programs, as they
+//! are compiled for speed and without optimisation.
 
 use std::path::Path;
 use std::process::Command;
@@ -160,6 +160,7 @@ fn futures_are_looked_through_too() {
 
 #[test]
 fn threads_of_closures_are_told_apart() {
-    // The carrier is made anew for each closure; only newer manglings of names tell for which. With optimisation one carrier can serve all.
+    // The carrier is made anew for each closure; only newer manglings of names tell for which. With optimisation one
+    // carrier can serve all.
     check(&["rustc"], RUST, &["-Copt-level=0"], ["", ""]);
 }

@@ -72,7 +72,8 @@ fn of_fft_the_timing_by_thread_0_and_the_loops_over_partners_part_the_lanes() {
     let result = fft.replayed(&["--by", "line"]);
     let rows = rows(&result);
     let total = result["lost_slots"].as_u64().unwrap();
-    // Both compilers copy what stands between two tests of one condition into both arms, and lay out thread 0's arm behind the others'.
+    // Both compilers copy what stands between two tests of one condition into both arms, and lay out thread 0's arm
+    // behind the others'.
     let timing = fft.lines_with("if (id == 0 || time_all)");
     let loops = fft.lines_with("for (long partner = ");
     let of = |lines: &[u64], function: &str| -> Vec<Value> {

@@ -1,5 +1,5 @@
-//! Calls through the linkage table: one source made with the table and without (`-fno-plt`), by four linkers, has the same schedule outside of the
-//! table's stubs under the models that count calls. Stubs are named by what they jump to.
+//! Calls through the linkage table: one source made with the table and without (`-fno-plt`), by four linkers, has the
+//! same schedule outside of the table's stubs under the models that count calls. Stubs are named by what they jump to.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::support::succeed;
 
-/// Four threads whose ways part before, between and behind calls of the C library: in both arms, in loops of different length, from a callee, by a
-/// callback, and at the end of a function, where the stub is jumped to.
+/// Four threads whose ways part before, between and behind calls of the C library: in both arms, in loops of different
+/// length, from a callee, by a callback, and at the end of a function, where the stub is jumped to.
 const SOURCE: &str = r#"
 #include <math.h>
 #include <pthread.h>
@@ -154,7 +154,8 @@ fn with_and_without_a_linkage_table_the_rest_is_scheduled_the_same() {
     for (linker, flags) in ways {
         let linker_flag = format!("-fuse-ld={linker}");
         let flags: Vec<&str> = [&[linker_flag.as_str()], flags].concat();
-        // Bound when they are first used, functions with several forms are chosen then, by code of their libraries that else runs before.
+        // Bound when they are first used, functions with several forms are chosen then, by code of their libraries that
+        // else runs before.
         let codes = if flags.contains(&"-Wl,-z,now") { &["main", "all"][..] } else { &["main"] };
         for code in codes {
             let without = outside(&built.trace(&[&flags[..], &["-fno-plt"]].concat()), code);

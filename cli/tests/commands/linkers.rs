@@ -1,5 +1,6 @@
-//! Lines, regions and locks of one program as four linkers lay it out: segments that share a page of the file, gaps between them, addresses
-//! fixed beforehand, with the C library inside and beside it. The judges are what the program says of itself (where `work` lies), `nm` and `addr2line`.
+//! Lines, regions and locks of one program as four linkers lay it out: segments that share a page of the file, gaps
+//! between them, addresses fixed beforehand, with the C library inside and beside it. The judges are what the program
+//! says of itself (where `work` lies), `nm` and `addr2line`.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -138,8 +139,9 @@ impl Linked {
         writer.join().unwrap().unwrap();
         let mut lines = BTreeMap::new();
         let text = String::from_utf8(output.stdout).unwrap();
-        // An address, then a place for each function that was inlined, the innermost first: `/a/places.c:12 (discriminator 2)`. Of
-        // instructions that belong to no line it says `?`: those belong to where their function was called.
+        // An address, then a place for each function that was inlined, the innermost first: `/a/places.c:12
+        // (discriminator 2)`. Of instructions that belong to no line it says `?`: those belong to where their function
+        // was called.
         for (answer, count) in text.split("0x").skip(1).zip(runs.values()) {
             let places = answer.lines().skip(1).filter_map(|place| place.split(' ').next()?.rsplit_once(':'));
             let mut known = places.filter_map(|(file, line)| Some((file, line.parse().ok()?)));

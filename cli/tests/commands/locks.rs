@@ -1,5 +1,5 @@
-//! Programs whose lanes contend for locks, traced for real: every model leaves a number, and where it deadlocks with the program as it is
-//! written, that is said with the lock and the line.
+//! Programs whose lanes contend for locks, traced for real: every model leaves a number, and where it deadlocks with
+//! the program as it is written, that is said with the lock and the line.
 
 use heuristics::REGISTRY;
 use serde_json::Value;

@@ -1,4 +1,5 @@
-//! Spin-waiting that no `pause` marks, in real programs: left out where it is sure, and loops that only look like it are kept.
+//! Spin-waiting that no `pause` marks, in real programs: left out where it is sure, and loops that only look like it
+//! are kept.
 
 use serde_json::Value;
 

@@ -1,4 +1,5 @@
-//! Results that cannot be written: every verb says so, with the status of an unwritable file; a reader that has had enough is no error.
+//! Results that cannot be written: every verb says so, with the status of an unwritable file; a reader that has had
+//! enough is no error.
 
 use std::fs::File;
 use std::path::Path;

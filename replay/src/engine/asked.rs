@@ -16,7 +16,8 @@ pub(super) struct Asked {
 }
 
 impl Replay<'_> {
-    /// Who chooses next: the section made last that has a lane to run, else the model of the warp. None when no lane can run.
+    /// Who chooses next: the section made last that has a lane to run, else the model of the warp. None when no lane
+    /// can run.
     #[inline]
     pub(super) fn asked(&self) -> Option<Asked> {
         if self.groups.is_empty() {
@@ -53,8 +54,8 @@ impl Replay<'_> {
         Ok(deadlock)
     }
 
-    /// Lets the model that is asked choose, and runs what it chose; or a run of segments, where all live lanes stay together. The lanes for
-    /// which it waits for ever, where it says so.
+    /// Lets the model that is asked choose, and runs what it chose; or a run of segments, where all live lanes stay
+    /// together. The lanes for which it waits for ever, where it says so.
     pub(super) fn advance(
         &mut self,
         asked: Asked,
@@ -99,7 +100,8 @@ impl Replay<'_> {
         Some(Asked { live: turns.sections[index].in_turn(), ready: turns.own(index) & ready, ..asked })
     }
 
-    /// Prepares what a model sees that does not know all lanes, or not as they stand: its groups, and the lanes' states where they differ.
+    /// Prepares what a model sees that does not know all lanes, or not as they stand: its groups, and the lanes' states
+    /// where they differ.
     #[inline]
     fn see(&mut self, asked: Asked) -> Option<Vec<LaneState>> {
         let turns = self.sync.turns().filter(|turns| !turns.sections.is_empty())?;

@@ -29,7 +29,8 @@ pub struct LockWait {
     pub waiting: LaneSet,
     /// Who has it.
     pub holders: LaneSet,
-    /// Where they wait, each place once: the instructions that they would run next. The call that takes the lock ends there, as a rule.
+    /// Where they wait, each place once: the instructions that they would run next. The call that takes the lock ends
+    /// there, as a rule.
     pub at: Vec<Pc>,
     /// The same as a user would call it, once somebody has found that out.
     pub place: Option<String>,

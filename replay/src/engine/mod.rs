@@ -106,8 +106,8 @@ impl Brief {
 }
 
 impl<'a> Replay<'a> {
-    /// A warp of these lanes of the survey, or a block of warps, at their beginning. `take_turns`: at locks, instead of waiting in the order in
-    /// which they came.
+    /// A warp of these lanes of the survey, or a block of warps, at their beginning. `take_turns`: at locks, instead of
+    /// waiting in the order in which they came.
     ///
     /// # Errors
     /// When the trace cannot be read.
@@ -332,8 +332,8 @@ impl<'a> Replay<'a> {
         Ok(true)
     }
 
-    /// The lanes have run something, or begin, or were freed: each goes on to its next segment, its next wait, or its end; and so do those
-    /// whose turn comes by that.
+    /// The lanes have run something, or begin, or were freed: each goes on to its next segment, its next wait, or its
+    /// end; and so do those whose turn comes by that.
     fn arrive(&mut self, lanes: LaneSet) -> Result<()> {
         self.move_on(lanes)?;
         loop {

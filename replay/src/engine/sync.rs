@@ -122,7 +122,8 @@ impl Sync {
         self.turns.as_mut()
     }
 
-    /// Lanes that have moved on have come to locks or behind sections: the lanes that can go on now. To be called until there are none.
+    /// Lanes that have moved on have come to locks or behind sections: the lanes that can go on now. To be called until
+    /// there are none.
     pub(crate) fn take_turns(&mut self, states: &[LaneState], live: LaneSet) -> LaneSet {
         let Some(turns) = &mut self.turns else { return LaneSet::EMPTY };
         let arrived = turns.make_sections(states);
@@ -138,7 +139,8 @@ impl Sync {
         freed
     }
 
-    /// No lane can run: the lanes that can when turns, or lanes behind a section, no longer wait for each other. Empty: that changes nothing.
+    /// No lane can run: the lanes that can when turns, or lanes behind a section, no longer wait for each other. Empty:
+    /// that changes nothing.
     pub(crate) fn give_up_turns(&mut self) -> Option<LaneSet> {
         let moved = self.turns.as_mut()?.give_up(|lane, wanted| takes(&mut self.locks, lane, wanted))?;
         let freed = apply(moved, &mut self.events);

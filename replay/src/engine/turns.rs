@@ -5,18 +5,21 @@
 //!     if (try_lock(l)) { critical section; unlock(l); done = true; }
 //! ```
 //!
-//! Lanes that come to a lock together make a *section*. In each of its *turns* those run for whose locks nobody else has: one lane per lock, the
-//! lowest first, lanes with different locks side by side, readers of one lock together. A lane is *behind* the section when it has none of
-//! the locks left that it took since it came there; it waits until all lanes of the section are, and they go on together. A lock taken
-//! inside of a section makes a section of its own, above the other.
+//! Lanes that come to a lock together make a *section*. In each of its *turns* those run for whose locks nobody else
+//! has: one lane per lock, the lowest first, lanes with different locks side by side, readers of one lock together. A
+//! lane is *behind* the section when it has none of the locks left that it took since it came there; it waits until all
+//! lanes of the section are, and they go on together. A lock taken inside of a section makes a section of its own,
+//! above the other.
 //!
-//! A turn is an entry of a stack: the section that was made last runs first, under the model begun anew for the turn, which knows no
-//! lanes but those of the turn. Below, where the model of the warp (or of the turn below) stands, the lanes of a section wait as at a barrier, at
-//! the place at which they came to the lock, and are then behind it: as if the whole section were one instruction.
+//! A turn is an entry of a stack: the section that was made last runs first, under the model begun anew for the turn,
+//! which knows no lanes but those of the turn. Below, where the model of the warp (or of the turn below) stands, the
+//! lanes of a section wait as at a barrier, at the place at which they came to the lock, and are then behind it: as if
+//! the whole section were one instruction.
 //!
-//! Where no section can run on, since the lanes that hold what it waits for are in a section below, that one runs. Where none can run at all, two
-//! things that no lock orders are given up, the innermost first: a turn waits for the end of the one before it, and lanes behind a
-//! section wait for each other. What is left then is a cycle of locks that the program itself has, or a barrier inside of a section.
+//! Where no section can run on, since the lanes that hold what it waits for are in a section below, that one runs.
+//! Where none can run at all, two things that no lock orders are given up, the innermost first: a turn waits for the
+//! end of the one before it, and lanes behind a section wait for each other. What is left then is a cycle of locks that
+//! the program itself has, or a barrier inside of a section.
 
 use heuristics::{Heuristic, Lane, LaneSet, LaneState, MAX_LANES, Tally};
 use trace_format::Pc;
@@ -126,8 +129,8 @@ impl Turns {
         }
     }
 
-    /// Makes sections of the lanes that have come to locks since the last call: one of those that stand at one place, inside of the same section.
-    /// The lanes, and what they want.
+    /// Makes sections of the lanes that have come to locks since the last call: one of those that stand at one place,
+    /// inside of the same section. The lanes, and what they want.
     pub(super) fn make_sections(&mut self, states: &[LaneState]) -> Vec<(Lane, Wanted)> {
         if self.arrived.is_empty() {
             return Vec::new();
@@ -153,8 +156,9 @@ impl Turns {
         all
     }
 
-    /// What happens before any lane runs: a turn begins, in which these lanes take their locks, or all lanes of a section are behind it and
-    /// go on. None: a lane of these `ready` ones runs. `take` takes a lock, and says whether that could be done.
+    /// What happens before any lane runs: a turn begins, in which these lanes take their locks, or all lanes of a
+    /// section are behind it and go on. None: a lane of these `ready` ones runs. `take` takes a lock, and says whether
+    /// that could be done.
     pub(super) fn next(&mut self, ready: LaneSet, mut take: impl FnMut(Lane, Wanted) -> bool) -> Option<Vec<Moved>> {
         for index in (0..self.sections.len()).rev() {
             let section = &self.sections[index];
@@ -241,8 +245,8 @@ impl Turns {
         self.sections[index + 1..].iter().fold(self.sections[index].in_turn(), |own, s| own - s.lanes)
     }
 
-    /// How the lanes stand for the model of a turn, or for that of the warp: those in a section above as they came there. None where
-    /// none of `lanes` is in one.
+    /// How the lanes stand for the model of a turn, or for that of the warp: those in a section above as they came
+    /// there. None where none of `lanes` is in one.
     pub(super) fn seen_from(&self, turn: Option<Turn>, lanes: LaneSet, states: &[LaneState]) -> Option<Vec<LaneState>> {
         let above = &self.sections[turn.and_then(|turn| self.section_of(turn)).map_or(0, |index| index + 1)..];
         if above.iter().all(|s| s.lanes.is_disjoint(&lanes)) {

@@ -1,12 +1,13 @@
 //! The checker: judges a replay from outside, knowing neither engine nor model.
 //!
-//! It reads every lane's stream itself and demands of each step: the mask is not empty, its lanes are live, no two of them have one home,
-//! all are of one generation, and each instruction is the next one of every active lane. At the end every lane must have come to its end, and the counts must be those of the
-//! steps. What it finds wrong is a bug of this program, and its messages say which rule was broken.
+//! It reads every lane's stream itself and demands of each step: the mask is not empty, its lanes are live, no two of
+//! them have one home, all are of one generation, and each instruction is the next one of every active lane. At the end
+//! every lane must have come to its end, and the counts must be those of the steps. What it finds wrong is a bug of
+//! this program, and its messages say which rule was broken.
 //!
-//! Its cost is that of the replay: streams that the survey has kept are judged once, by reading the trace again, and then read from memory; a
-//! step of instructions that lie at one place of the segments' table is the lane's own segment without a look at each of them; and of a
-//! run of segments that the engine consumes at once the segments are compared.
+//! Its cost is that of the replay: streams that the survey has kept are judged once, by reading the trace again, and
+//! then read from memory; a step of instructions that lie at one place of the segments' table is the lane's own segment
+//! without a look at each of them; and of a run of segments that the engine consumes at once the segments are compared.
 
 use heuristics::{Lane, LaneSet, SegmentId, SegmentTable};
 use trace_format::{Instruction, Pc};
@@ -39,7 +40,8 @@ struct Pcs<'a> {
 }
 
 impl<'a> Pcs<'a> {
-    /// The segment in which the lane's next instruction is, which is not its last when this returns; none at the lane's end.
+    /// The segment in which the lane's next instruction is, which is not its last when this returns; none at the lane's
+    /// end.
     #[inline]
     fn segment(&mut self) -> Result<Option<&'a [Instruction]>> {
         loop {
@@ -62,8 +64,8 @@ impl<'a> Pcs<'a> {
         }
     }
 
-    /// Passes these instructions where they are the very ones, not only equal ones, that the table has as the rest of the lane's segment, or as a
-    /// part of it; whether they were.
+    /// Passes these instructions where they are the very ones, not only equal ones, that the table has as the rest of
+    /// the lane's segment, or as a part of it; whether they were.
     #[inline]
     fn passes_in_place(&mut self, instructions: &[Instruction]) -> Result<bool> {
         let Some(segment) = self.segment()? else { return Ok(false) };

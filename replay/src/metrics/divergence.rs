@@ -226,8 +226,9 @@ impl Metric for DivergenceMeter {
             self.live = step.live;
             self.ends += 1;
         }
-        // A company that stays as it was, while no lane has come to its end since it ran last, begins and ends nothing. Whether one has is asked of each company:
-        // the first to run after a lane's end need not be the one that the end leaves complete.
+        // A company that stays as it was, while no lane has come to its end since it ran last, begins and ends nothing.
+        // Whether one has is asked of each company: the first to run after a lane's end need not be the one that the
+        // end leaves complete.
         let ends = self.ends;
         let keeps = |company: &Option<Company>| company.is_some_and(|c| c.lanes == step.lanes && c.ends == ends);
         if !step.lanes.iter().all(|l| keeps(&self.company[l.index()])) {

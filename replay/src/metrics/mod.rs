@@ -137,8 +137,8 @@ pub trait Metric {
     /// When a result cannot be written, or the step breaks a rule.
     fn step(&mut self, step: &Step) -> Result<()>;
 
-    /// Whether it can be told of whole runs of segments that all live lanes ran together, instead of each step of them. The engine looks for such
-    /// runs only where every metric can. Default: no.
+    /// Whether it can be told of whole runs of segments that all live lanes ran together, instead of each step of them.
+    /// The engine looks for such runs only where every metric can. Default: no.
     fn takes_runs(&self) -> bool {
         false
     }

@@ -1,22 +1,27 @@
 //! What a thread was really started for: the callable behind a start routine that a library has for all threads.
 //!
-//! `std::thread` starts every thread at one routine of the C++ library, which finds the callable behind its argument; boost's threads and Rust's do the same.
-//! Taken by their start routine, threads of different work would be lanes of one warp. So the first functions that such a thread enters are looked through,
-//! by their names in the symbol table:
+//! `std::thread` starts every thread at one routine of the C++ library, which finds the callable behind its argument;
+//! boost's threads and Rust's do the same. Taken by their start routine, threads of different work would be lanes of
+//! one warp. So the first functions that such a thread enters are looked through, by their names in the symbol table:
 //!
-//! - a *launcher* is a start routine that runs what it was given: one outside of the program itself, or one with a name known here;
-//! - a *carrier* is a function that the compiler makes for one type of callable, as `std::thread::_State_impl<…>::_M_run`. Lambdas and other function
-//!   objects have a type each, so the carrier tells them apart; where the callable was not inlined, it is the `operator()` that comes next;
-//! - pointers to functions share their types: there the callable is the first function of the program that is called through a pointer.
+//! - a *launcher* is a start routine that runs what it was given: one outside of the program itself, or one with a name
+//!   known here;
+//! - a *carrier* is a function that the compiler makes for one type of callable, as
+//!   `std::thread::_State_impl<…>::_M_run`. Lambdas and other function objects have a type each, so the carrier tells
+//!   them apart; where the callable was not inlined, it is the `operator()` that comes next;
+//! - pointers to functions share their types: there the callable is the first function of the program that is called
+//!   through a pointer.
 //!
 //! Where names and calls tell nothing, the start routine stays what the thread was started for.
 
 use trace_format::{Block, Kind, ModuleRole, Pc, Trace};
 
-/// So many instructions of a thread are looked at: what stands before the callable takes some hundreds, with the loader binding functions some thousands.
+/// So many instructions of a thread are looked at: what stands before the callable takes some hundreds, with the loader
+/// binding functions some thousands.
 const MOST_INSTRUCTIONS: u64 = 100_000;
 
-/// Parts of the mangled names of launchers that can be linked into the program: of the C++ library, of boost, of Rust's library.
+/// Parts of the mangled names of launchers that can be linked into the program: of the C++ library, of boost, of Rust's
+/// library.
 const LAUNCHERS: [&str; 3] = ["execute_native_thread_routine", "thread_proxy", "12thread_start"];
 
 /// What a carrier carries.
@@ -39,7 +44,8 @@ fn carrier(name: &str) -> Option<Carries> {
     if !(is_run || is_boost || is_llvm) {
         return None;
     }
-    // The arguments of the innermost tuple are those of the caller: with std::async a future's state stands around them.
+    // The arguments of the innermost tuple are those of the caller: with std::async a future's state stands around
+    // them.
     let after = |text: &'static str, within: &'static str| {
         let inner = name.split_once(text).map(|(_, rest)| rest)?;
         inner.split_once(within).map(|(_, rest)| rest)

@@ -1,15 +1,18 @@
 //! Generations: which lanes could never run together, since the program joined one before it started the other.
 //!
-//! A lane's generation is the least number above those of all lanes that had been joined before it began, as the thread that started it knew: what a thread joins, it
-//! knows, and what it knows, those know that it starts and those that join it. Lanes of one warp are of one generation, and a generation runs after those of smaller
-//! numbers, as the forks of OpenMP do.
+//! A lane's generation is the least number above those of all lanes that had been joined before it began, as the thread
+//! that started it knew: what a thread joins, it knows, and what it knows, those know that it starts and those that
+//! join it. Lanes of one warp are of one generation, and a generation runs after those of smaller numbers, as the forks
+//! of OpenMP do.
 //!
-//! A join names a handle, a start does not. The handle is the address of the thread's own block, which both glibc and musl put right above its stack: the thread is the
-//! one whose first stack pointer lies next below the handle, the latest of those that had that stack. That is believed where it had not been joined
-//! before, and came to an end; else no order is assumed.
+//! A join names a handle, a start does not. The handle is the address of the thread's own block, which both glibc and
+//! musl put right above its stack: the thread is the one whose first stack pointer lies next below the handle, the
+//! latest of those that had that stack. That is believed where it had not been joined before, and came to an end; else
+//! no order is assumed.
 //!
-//! A thread that comes to the region more than once (`main`, which joins what it started and calls the same function itself) is a lane of each generation in which it does:
-//! it goes on to the next when all others of its generation have been joined.
+//! A thread that comes to the region more than once (`main`, which joins what it started and calls the same function
+//! itself) is a lane of each generation in which it does: it goes on to the next when all others of its generation have
+//! been joined.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -71,8 +74,9 @@ struct Joined {
     thread: usize,
 }
 
-/// By thread: when it was started. That is when its maker called for it: what the thread itself does first may come later than what its maker does next.
-/// Where the calls of a maker are not as many as the threads that it made, it is that first act.
+/// By thread: when it was started. That is when its maker called for it: what the thread itself does first may come
+/// later than what its maker does next. Where the calls of a maker are not as many as the threads that it made, it is
+/// that first act.
 fn started(threads: &[ThreadSurvey]) -> Vec<Option<Seq>> {
     let mut children = vec![Vec::new(); threads.len()];
     for (t, thread) in threads.iter().enumerate() {

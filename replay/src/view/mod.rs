@@ -241,7 +241,8 @@ fn stays(threads: &[ThreadSurvey], counted: &[Counted]) -> (Vec<Stay>, usize) {
     generations::generations(threads, &parts, &kept)
 }
 
-/// The lanes, and by lane the extents of its thread. Of a trace read from text each thread is a lane, whatever is in it.
+/// The lanes, and by lane the extents of its thread. Of a trace read from text each thread is a lane, whatever is in
+/// it.
 fn take_lanes(trace: &Trace, stays: Vec<Stay>, verbatim: bool) -> (Vec<LaneOrigin>, Vec<Range<u64>>) {
     if verbatim {
         let lane = |thread| LaneOrigin { thread, first: Seq::default(), generation: 0 };

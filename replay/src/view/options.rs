@@ -53,7 +53,8 @@ pub enum Spin {
     Auto,
     /// None.
     Keep,
-    /// Those that wait for sure, and those that run an instruction at one of these addresses and whose turns write no memory.
+    /// Those that wait for sure, and those that run an instruction at one of these addresses and whose turns write no
+    /// memory.
     At(Vec<Pc>),
 }
 

@@ -248,8 +248,8 @@ fn parallel_bodies(trace: &Trace, threads: &[ThreadSurvey], routines: &[Routine]
     Choice { rule, words, others, shares: shares(trace, threads, routines, None) }
 }
 
-/// What threads were started for and the bodies of parallel regions, with what each holds, the greatest first. Taken is the routine that was chosen, or all
-/// bodies where none was.
+/// What threads were started for and the bodies of parallel regions, with what each holds, the greatest first. Taken is
+/// the routine that was chosen, or all bodies where none was.
 fn shares(trace: &Trace, threads: &[ThreadSurvey], routines: &[Routine], chosen: Option<u64>) -> Vec<Share> {
     let mut shares: Vec<Share> = routines
         .iter()

@@ -89,8 +89,8 @@ impl Summary {
         all.into_iter().filter(|(_, n)| *n > 0).collect()
     }
 
-    /// The loops that look like waiting and are kept, as that is not sure, those with the most instructions first. None where together they are
-    /// a thousandth of what is kept or less: that is nothing to speak of.
+    /// The loops that look like waiting and are kept, as that is not sure, those with the most instructions first. None
+    /// where together they are a thousandth of what is kept or less: that is nothing to speak of.
     pub fn waiting_loops_kept(&self) -> impl Iterator<Item = &LoopSeen> {
         let looks = || self.loops.iter().filter(|seen| seen.looks_like_waiting);
         let matters = looks().map(|seen| seen.instructions).sum::<u64>() > self.kept / 1000;

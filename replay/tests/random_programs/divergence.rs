@@ -1,7 +1,9 @@
-//! Divergences counted anew, by brute force: from the written schedule alone, fetch by fetch, each fetch's company by itself.
+//! Divergences counted anew, by brute force: from the written schedule alone, fetch by fetch, each fetch's company by
+//! itself.
 //!
-//! For a fetch of two lanes or more: the next fetch that any of them runs is looked for. Where all of them that are still live run it, nothing
-//! happens; else they have diverged, until a fetch that all of them run that are live then. A lane is live while instructions of it are left.
+//! For a fetch of two lanes or more: the next fetch that any of them runs is looked for. Where all of them that are
+//! still live run it, nothing happens; else they have diverged, until a fetch that all of them run that are live then.
+//! A lane is live while instructions of it are left.
 
 use heuristics::{REGISTRY, Spec};
 use proptest::prelude::*;
@@ -120,8 +122,9 @@ fn runs(pc: u64, kind: Kind) -> Does {
     Does::Runs(Instruction { pc: Pc(pc), len: 1, kind, sp: SpEffect::Add(0), memory: 0 }, Vec::new())
 }
 
-/// Lanes 0 to 2 part: 0 and 1 take one arm, 2 the other, in which it ends. Lane 3, which was never with them, is the first to run without lane 2. Yet the
-/// divergence of 0 to 2 ends with the next fetch that 0 and 1 share, all that are left of it: 4 fetches lie between, in turns 3, 0 with 1, 2 and 3.
+/// Lanes 0 to 2 part: 0 and 1 take one arm, 2 the other, in which it ends. Lane 3, which was never with them, is the
+/// first to run without lane 2. Yet the divergence of 0 to 2 ends with the next fetch that 0 and 1 share, all that are
+/// left of it: 4 fetches lie between, in turns 3, 0 with 1, 2 and 3.
 #[test]
 fn a_lane_that_runs_between_the_end_of_another_and_a_join_hides_no_join() {
     let arm = || [5, 10, 11, 12].map(|pc| runs(pc, if pc == 5 { Kind::Branch } else { Kind::Plain })).to_vec();

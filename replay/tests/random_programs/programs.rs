@@ -27,7 +27,8 @@ pub(crate) enum Statement {
         lock: u8,
         body: Vec<Statement>,
     },
-    /// A critical section with a body, which may hold others: their locks are other ones, so no order of locks is broken.
+    /// A critical section with a body, which may hold others: their locks are other ones, so no order of locks is
+    /// broken.
     Section {
         lock: u8,
         body: Vec<Statement>,

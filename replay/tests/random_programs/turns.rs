@@ -1,5 +1,5 @@
-//! Random programs with locks inside of locks, whose lanes take turns: no model deadlocks, nothing is lost, and `minpc` makes the fetches that a
-//! reference makes, which knows neither the engine nor its sections.
+//! Random programs with locks inside of locks, whose lanes take turns: no model deadlocks, nothing is lost, and `minpc`
+//! makes the fetches that a reference makes, which knows neither the engine nor its sections.
 
 use heuristics::{REGISTRY, Spec};
 use proptest::prelude::*;
@@ -9,8 +9,8 @@ use trace_format::Pc;
 
 use crate::programs::{does, sections, statements};
 
-/// Runs lanes by recursion: a section is a call that returns when all its lanes are behind it. Sound where no lane holds what one in
-/// another section wants, as in programs whose locks belong to a depth.
+/// Runs lanes by recursion: a section is a call that returns when all its lanes are behind it. Sound where no lane
+/// holds what one in another section wants, as in programs whose locks belong to a depth.
 struct Reference<'a> {
     lanes: &'a [Vec<Does>],
     at: Vec<usize>,
@@ -50,7 +50,8 @@ impl Reference<'_> {
         false
     }
 
-    /// Runs lanes until each has ended or has no more locks than when it came: those it had, as many as `least` says by lane.
+    /// Runs lanes until each has ended or has no more locks than when it came: those it had, as many as `least` says by
+    /// lane.
     fn scope(&mut self, lanes: &[usize], least: Option<&[usize]>) {
         let mut inside: Vec<usize> = lanes.to_vec();
         // Sections that lanes have come to, the one to be run next last.

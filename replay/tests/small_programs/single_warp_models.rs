@@ -53,7 +53,8 @@ fn a_callee_below_its_caller_called_from_both_arms() {
     check([then, otherwise, then, otherwise], 18, [18, 18, 18, 18, 44]);
 }
 
-/// While lane 0 waits at the barrier, on top of the stack, the others go round a loop and meet behind it: 1 + 2 + 9 + 3 + 1.
+/// While lane 0 waits at the barrier, on top of the stack, the others go round a loop and meet behind it: 1 + 2 + 9 + 3
+/// + 1.
 #[test]
 fn lanes_reconverge_below_a_stack_entry_that_waits_at_a_barrier() {
     let trips = |n: usize| format!("1b {} 6-8 ! 9", vec!["3-5b"; n].join(" "));

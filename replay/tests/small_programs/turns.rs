@@ -95,7 +95,8 @@ fn no_model_deadlocks_where_lanes_take_turns() {
 
 #[test]
 fn lanes_behind_a_section_go_on_where_one_of_them_has_what_another_wants() {
-    // Both come to a lock at 3, lane 0 with lock 5; lane 1 wants that one inside of its section there. 1 2 3 (both), 4 (lane 0), 8 4 (lane 1), 9.
+    // Both come to a lock at 3, lane 0 with lock 5; lane 1 wants that one inside of its section there. 1 2 3 (both), 4
+    // (lane 0), 8 4 (lane 1), 9.
     check(&["1 +5 2 +6 3 -6 4 -5 9", "1 +4 2 +7 3 +5 8 -5 -7 4 -4 9"], "minpc,ipdom", 7);
 }
 

@@ -5,8 +5,8 @@ use replay::{Control, LockId};
 use trace_format::{Instruction, Kind, Pc, SpEffect};
 
 /// A lane as text: decimal pcs, ranges `3-5`; a letter after a pc says what the instruction is: `b` branches, `c` calls
-/// (8 bytes of stack), `r` returns. `+` takes the lock, `-` gives it back, `~` takes it shared; `+2` means lock 2, `+` lock 0.
-/// At `!` all lanes meet at a barrier.
+/// (8 bytes of stack), `r` returns. `+` takes the lock, `-` gives it back, `~` takes it shared; `+2` means lock 2, `+`
+/// lock 0. At `!` all lanes meet at a barrier.
 pub(crate) fn lane(text: &str) -> Vec<Does> {
     let mut does = Vec::new();
     for token in text.split_whitespace() {

@@ -1,9 +1,9 @@
 //! `divergent`: how many thread instructions are in divergent fetches, stacked under the others.
 //!
-//! A bar is all thread instructions; its filled part, at the axis, is those in fetches with fewer active than live lanes. Two lanes that
-//! run 5 instructions each, 2 of them one lane at a time, have 10 thread instructions, 4 of them divergent (40%). Rows of several numbers of lanes
-//! stand under their heuristic, one line per number. Rows of several traces that were run alike stand one below another; the first is what
-//! the others are compared with.
+//! A bar is all thread instructions; its filled part, at the axis, is those in fetches with fewer active than live
+//! lanes. Two lanes that run 5 instructions each, 2 of them one lane at a time, have 10 thread instructions, 4 of them
+//! divergent (40%). Rows of several numbers of lanes stand under their heuristic, one line per number. Rows of several
+//! traces that were run alike stand one below another; the first is what the others are compared with.
 
 use super::Chart;
 use crate::rows::label_of;
@@ -13,7 +13,8 @@ use crate::{Colour, Outcome, Picture, PlotOptions, Row, colour_of};
 
 pub(super) struct Divergent;
 
-/// The divergent part where several heuristics, which have a colour each, are meant; and where a row is what others are compared with.
+/// The divergent part where several heuristics, which have a colour each, are meant; and where a row is what others are
+/// compared with.
 const ANY: Colour = (0x66, 0x66, 0x66);
 /// The other thread instructions.
 const OTHERS: Colour = (0xEC, 0xEC, 0xEC);
@@ -74,7 +75,8 @@ struct Part<'a> {
     rows: Vec<&'a Row>,
 }
 
-/// Region, code, locks, grouping, and warp size (empty where there is one warp). A replay that failed may lack some, which are empty then.
+/// Region, code, locks, grouping, and warp size (empty where there is one warp). A replay that failed may lack some,
+/// which are empty then.
 type Key = [String; 5];
 
 fn key(row: &Row) -> Key {
@@ -92,7 +94,8 @@ fn arguments(row: &Row) -> Vec<&str> {
     row.command.split(' ').skip(1).collect()
 }
 
-/// Whether arguments are the same, but for words that are the number of lanes: `-p 16 -n 16` of 16 lanes, and `-p 4 -n 16` of 4.
+/// Whether arguments are the same, but for words that are the number of lanes: `-p 16 -n 16` of 16 lanes, and `-p 4 -n
+/// 16` of 4.
 fn alike(a: (&[&str], Option<u64>), b: (&[&str], Option<u64>)) -> bool {
     let is = |word: &str, lanes: Option<u64>| lanes.is_some_and(|n| n.to_string() == word);
     a.0.len() == b.0.len() && a.0.iter().zip(b.0).all(|(x, y)| x == y || is(x, a.1) && is(y, b.1))
@@ -101,7 +104,8 @@ fn alike(a: (&[&str], Option<u64>), b: (&[&str], Option<u64>)) -> bool {
 fn settings(rows: &[Row]) -> Vec<Setting<'_>> {
     let mut found: Vec<Setting> = Vec::new();
     for row in rows {
-        // A replay that failed may not say everything: it has the lanes of its trace, and joins the first setting that it does not contradict.
+        // A replay that failed may not say everything: it has the lanes of its trace, and joins the first setting that
+        // it does not contradict.
         let same = |other: &&Row| other.lanes.is_some() && (&other.trace, &other.command) == (&row.trace, &row.command);
         let lanes = row.lanes.or_else(|| rows.iter().find(same).and_then(|other| other.lanes));
         let (key, words, failed) = (key(row), arguments(row), row.counts().is_none());
@@ -153,7 +157,8 @@ fn words(setting: &Setting) -> Words {
     [Some(command(setting)), lanes, warp, named("region", region), named("code", code), locks, named("grouping", group)]
 }
 
-/// The command of all rows: their programs' names as far as they agree, and the arguments. Without commands the trace's name.
+/// The command of all rows: their programs' names as far as they agree, and the arguments. Without commands the trace's
+/// name.
 fn command(setting: &Setting) -> String {
     let rows = || setting.parts.iter().flat_map(|p| &p.rows);
     let mut programs: Vec<&str> = Vec::new();

@@ -1,8 +1,9 @@
 //! Threads leave translations whose code is about to change.
 //!
-//! A superblock that was given up is trapped at its entries only. A thread in the midst of it would run what was translated, and a route may lead from
-//! the instruction that writes the code, or from the one that waits for it, into the code itself. So before memory with code is written to, or changes
-//! in another way, every other thread that stands in such a superblock is brought to rest, and goes on in what is translated anew.
+//! A superblock that was given up is trapped at its entries only. A thread in the midst of it would run what was
+//! translated, and a route may lead from the instruction that writes the code, or from the one that waits for it, into
+//! the code itself. So before memory with code is written to, or changes in another way, every other thread that stands
+//! in such a superblock is brought to rest, and goes on in what is translated anew.
 //!
 //! Threads in system calls are left alone: behind the call they jump to the entry of a superblock.
 
@@ -14,7 +15,8 @@ use super::remote::{Lost, Result};
 use crate::ptrace::{self, Stop, Tid};
 
 impl Session<'_> {
-    /// Brings all other threads that have the memory of this one, which is stopped, out of code that has been given up since it changes.
+    /// Brings all other threads that have the memory of this one, which is stopped, out of code that has been given up
+    /// since it changes.
     pub(super) fn leave_changed(&mut self, tid: Tid) -> Result<()> {
         let space = self.threads.get(&tid).ok_or(Lost::Gone)?.space;
         let translator = self.translator_in(space)?;

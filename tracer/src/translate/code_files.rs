@@ -1,8 +1,9 @@
 //! Files of which code is mapped: when they are written, mapped memory changes past the memory map.
 //!
-//! Writes are seen where the process has the file open for writing when code of it is first translated, as JIT compilers do that map memory files:
-//! then its calls that write to files are looked at before they are made. Other writes (by another process, through a descriptor that is opened
-//! later, by asynchronous calls) are not seen. They leave a warning, where the file tells that it was modified.
+//! Writes are seen where the process has the file open for writing when code of it is first translated, as JIT
+//! compilers do that map memory files: then its calls that write to files are looked at before they are made. Other
+//! writes (by another process, through a descriptor that is opened later, by asynchronous calls) are not seen. They
+//! leave a warning, where the file tells that it was modified.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -103,7 +104,8 @@ impl Translator {
 }
 
 impl Session<'_> {
-    /// A thread stands at a landing before a call that writes to a file. Where code of the file has been translated the call is made in its place.
+    /// A thread stands at a landing before a call that writes to a file. Where code of the file has been translated the
+    /// call is made in its place.
     pub(super) fn write_to_file(&mut self, tid: Tid, registers: &Registers, descriptor: u64) -> Result<()> {
         let file = format!("/proc/{tid}/fd/{}", descriptor as i32);
         let Some(key) = fs::metadata(file).ok().map(|metadata| key_of(&metadata)) else { return Ok(()) };

@@ -3,8 +3,8 @@
 //! Such pages, and other pages that show the same memory, are read-only while there are translations (`program_code`). The first write gives the
 //! translations up and lifts the protection, until code is translated from there again.
 //!
-//! Not seen are writes that go past the memory map: to the file that is mapped, by another process (see `code_files` for those of this one), and to
-//! `/proc/self/mem`.
+//! Not seen are writes that go past the memory map: to the file that is mapped, by another process (see `code_files`
+//! for those of this one), and to `/proc/self/mem`.
 
 use nix::libc;
 
@@ -35,8 +35,8 @@ impl Session<'_> {
             return Ok(false);
         }
         if !translator.code.protected.contains_key(&page) {
-            // Another thread's write may have lifted the protection in the meantime. Outside of translated code nothing runs in which that could have
-            // been: this is another fault, as that of code that may not be executed.
+            // Another thread's write may have lifted the protection in the meantime. Outside of translated code nothing
+            // runs in which that could have been: this is another fault, as that of code that may not be executed.
             let pc = ptrace::registers(tid)?.rip;
             translator.code.map_changed();
             let lifted = translator.space.is_ours(pc) && translator.code.region(page).is_some_and(|r| r.writable);

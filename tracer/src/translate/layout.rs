@@ -33,7 +33,8 @@ pub const MASK: u64 = ROUTINES + (1 << FIRST_BITS);
 pub const SECOND_MASK: u64 = MASK + 16;
 /// One byte for each number of a system call, by its lowest 16 bits: how it is made, see [`call`].
 pub const CALLS: u64 = MASK + PAGE;
-/// One byte for each number of a system call, in the same way: whether we look at it before the program makes it, 0 or 1.
+/// One byte for each number of a system call, in the same way: whether we look at it before the program makes it, 0 or
+/// 1.
 pub const LOOKS: u64 = CALLS + (1 << 16);
 /// The length of the tables.
 pub const TABLES_LEN: u64 = LOOKS + (1 << 16);

@@ -1,7 +1,7 @@
 //! System calls that change the memory map, or what memory holds.
 //!
-//! What was translated from that memory is given up, and left by all threads, before the call is made: behind it the memory may be written without our
-//! knowing.
+//! What was translated from that memory is given up, and left by all threads, before the call is made: behind it the
+//! memory may be written without our knowing.
 
 use nix::libc;
 
@@ -68,7 +68,8 @@ impl Change {
 }
 
 impl Session<'_> {
-    /// Makes a call that may change memory, or what is known of it, in the program's place. Returns what the kernel returned.
+    /// Makes a call that may change memory, or what is known of it, in the program's place. Returns what the kernel
+    /// returned.
     pub(super) fn memory_call(&mut self, tid: Tid, number: i64, arguments: [u64; 6]) -> Result<i64> {
         let change = Change::of(tid, number, &arguments);
         self.before_new_view(tid, number, &arguments);
@@ -162,7 +163,8 @@ impl Session<'_> {
         }
     }
 
-    /// A thread stands before a call that it would make by itself at a landing. It is made in its place, and goes on behind it.
+    /// A thread stands before a call that it would make by itself at a landing. It is made in its place, and goes on
+    /// behind it.
     pub(super) fn make_at_landing(&mut self, tid: Tid, registers: &Registers) -> Result<()> {
         let arguments = arguments_of(registers);
         let result = self.memory_call(tid, registers.rax.cast_signed(), arguments)?;

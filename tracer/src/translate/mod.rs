@@ -8,8 +8,8 @@
 //! - `layout`: what lies where; `tables`: how code is found at run time; `assembler`, `expansions`, `rewrite`: the code that is put between the program's own.
 //! - `builder` translates one superblock, `translator` keeps all of them (`packed`, in few bytes), `program_code` reads the program.
 //! - `route`: the way that code is seen to take when it runs often, for a translation that follows it.
-//! - `code_writes`, `memory_calls`, `code_files`: code changes, by a write, a system call, or a write to its file; `changed_code`: threads leave what was
-//!   translated of it.
+//! - `code_writes`, `memory_calls`, `code_files`: code changes, by a write, a system call, or a write to its file;
+//!   `changed_code`: threads leave what was translated of it.
 //! - `remote` makes system calls in the program's place; `state` brings a stopped thread from the copy's registers to the program's.
 //! - `forward` does the rest of an expansion for a thread that was killed in it.
 //! - `processes`: the memory of each process with its translations. `forks`: processes that the program makes.

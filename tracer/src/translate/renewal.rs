@@ -184,8 +184,8 @@ impl Session<'_> {
         tids
     }
 
-    /// Stops those threads of an address space that are `wanted` and not stopped yet, and returns those that are in the kernel and will stop before
-    /// they come back. None when the program has become another in the meantime.
+    /// Stops those threads of an address space that are `wanted` and not stopped yet, and returns those that are in the
+    /// kernel and will stop before they come back. None when the program has become another in the meantime.
     pub(super) fn stop_those(&mut self, space: SpaceId, wanted: impl Fn(Tid, &Thread) -> bool) -> Option<Vec<Tid>> {
         while let Ok(Some(stop)) = ptrace::wait_any(false) {
             self.met.push_back(stop);

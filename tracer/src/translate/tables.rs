@@ -22,8 +22,8 @@ const SECOND_LIMIT: u64 = SECOND_ENTRIES / 4 * 3;
 /// In so many entries of the second table searches begin at first: those of a page.
 const SECOND_AT_FIRST: u64 = PAGE / 16;
 
-/// Calls that change the program's memory, and are made by the program itself. When one that fills buffers fails half-way, what was to be received
-/// may be lost.
+/// Calls that change the program's memory, and are made by the program itself. When one that fills buffers fails
+/// half-way, what was to be received may be lost.
 const FILLING_CALLS: [i64; 10] = [
     libc::SYS_read,
     libc::SYS_pread64,

@@ -4,8 +4,9 @@
 //! - The kernel does not give a program that is traced the rights of its set-user-id file, unless the tracer has them all.
 //! - 32-bit code, and the 32-bit system calls of `int 0x80`.
 //!
-//! A process that the program has made and that asks to be traced by it goes on by itself. A call by which the first process asks for that, or a
-//! process asks to trace one of those that are recorded, fails as it does under any tracer; the outcome says why. User shadow stacks are not there: programs that would use them run without.
+//! A process that the program has made and that asks to be traced by it goes on by itself. A call by which the first
+//! process asks for that, or a process asks to trace one of those that are recorded, fails as it does under any tracer;
+//! the outcome says why. User shadow stacks are not there: programs that would use them run without.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -67,7 +68,8 @@ impl Session<'_> {
         self.go_on_untraced(tid, &Registers { rip: next - SYSCALL_LEN, ..*registers }, obstacle)
     }
 
-    /// Whether this is a call by which a process that the program has made asks to be traced by it. It then goes on by itself: a process has one tracer.
+    /// Whether this is a call by which a process that the program has made asks to be traced by it. It then goes on by
+    /// itself: a process has one tracer.
     pub(super) fn asks_its_maker(&self, tid: Tid, registers: &Registers) -> bool {
         let Some(process) = self.threads.get(&tid).map(|thread| thread.process) else { return false };
         let is_alone = !self.threads.iter().any(|(other, t)| *other != tid && t.process == process && !t.ended);

@@ -30,8 +30,8 @@ fn assert_equal(program: &Path, arguments: &[&str]) -> usize {
     assert_equal_with("", program, arguments)
 }
 
-/// How often a program of several threads is run before its streams must have been the same: what a join does depends on whether its thread has
-/// ended, so an honest difference is one of several runs.
+/// How often a program of several threads is run before its streams must have been the same: what a join does depends
+/// on whether its thread has ended, so an honest difference is one of several runs.
 const RUNS: usize = 5;
 
 /// The same with more options.

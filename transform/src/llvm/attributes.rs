@@ -86,12 +86,13 @@ impl<'m> Instruction<'m> {
     pub fn must_stay_constant(self, argument: usize) -> bool {
         let kind = kind_named("immarg");
         let Some(callee) = self.callee().filter(|callee| callee.is_function()) else { return false };
-        // SAFETY: attributes of a function are asked for; the index of the first argument is 1, and one past the last has none.
+        // SAFETY: attributes of a function are asked for; the index of the first argument is 1, and one past the last
+        // has none.
         unsafe { !LLVMGetEnumAttributeAtIndex(callee.raw(), argument as u32 + 1, kind).is_null() }
     }
 
-    /// Whether this call and another could be one, arguments aside, which are as many and of the same types: same callee, same promises, nothing by which
-    /// calls must stay apart.
+    /// Whether this call and another could be one, arguments aside, which are as many and of the same types: same
+    /// callee, same promises, nothing by which calls must stay apart.
     #[must_use]
     pub fn calls_the_same_as(self, other: Instruction<'m>) -> bool {
         let both_call = self.opcode() == Opcode::LLVMCall && other.opcode() == Opcode::LLVMCall;

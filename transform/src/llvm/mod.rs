@@ -2,9 +2,9 @@
 //!
 //! [`Module`] owns a context and a module; everything else is a handle that borrows it. Three rules make the handles safe:
 //!
-//! 1. **Nothing dies while a handle lives.** [`Instruction::erase`] refuses what is still used, and only unlinks: the instruction stops using anything,
-//!    and is deleted by [`Module::sweep`], which takes the module by `&mut`, so that no handle is left. Optimiser passes, which delete
-//!    what they like, take it by `&mut` too.
+//! 1. **Nothing dies while a handle lives.** [`Instruction::erase`] refuses what is still used, and only unlinks: the
+//!    instruction stops using anything, and is deleted by [`Module::sweep`], which takes the module by `&mut`, so that
+//!    no handle is left. Optimiser passes, which delete what they like, take it by `&mut` too.
 //! 2. **A handle's type says what it points at.** Handles are made here only, of what LLVM returned for that kind; conversions
 //!    ([`Value::as_instruction`]) ask LLVM first.
 //! 3. **Calls that LLVM defines for some kinds only are guarded** by a look at the kind, also in release builds: LLVM's own

@@ -147,7 +147,8 @@ impl Module {
         functions
     }
 
-    /// The functions that have a body and may be optimised: not those marked `optnone`, as all are by a compiler that was told not to optimise.
+    /// The functions that have a body and may be optimised: not those marked `optnone`, as all are by a compiler that
+    /// was told not to optimise.
     #[must_use]
     pub fn functions_to_optimise(&self) -> Vec<Function<'_>> {
         self.functions().into_iter().filter(|function| !function.has_attribute("optnone")).collect()

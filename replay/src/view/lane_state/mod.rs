@@ -1,5 +1,5 @@
-//! A thread's way through its stream, item by item: what is kept of it, and what the replay must be told. It has more than 500 lines since
-//! the short way and the long way through a block keep one state in step.
+//! A thread's way through its stream, item by item: what is kept of it, and what the replay must be told. It has more
+//! than 500 lines since the short way and the long way through a block keep one state in step.
 //!
 //! Two states run side by side. The *true* one follows the whole stream: stack pointer, open frames, functions, locks.
 //! The *expected* one is what the replay makes of the stream it gets. Where they differ before a kept
@@ -117,9 +117,11 @@ pub(super) struct LaneState<'a> {
     unsettled: bool,
     frames: Frames,
     pending: Pending,
-    /// Whether the last thing that happened sent the thread to a function, or it is in a stub of the linkage table to which it was sent.
+    /// Whether the last thing that happened sent the thread to a function, or it is in a stub of the linkage table to
+    /// which it was sent.
     sent: bool,
-    /// The stack pointer at the first instruction of the stub in which the thread is, if `sent`, and if it was called: where its frame began.
+    /// The stack pointer at the first instruction of the stub in which the thread is, if `sent`, and if it was called:
+    /// where its frame began.
     stub: Option<u64>,
     /// The same while the loader binds the stub's slot: it jumps on to the function with that stack pointer.
     binding: Option<u64>,
@@ -440,7 +442,8 @@ impl<'a> LaneState<'a> {
         }
     }
 
-    /// Whether the segment is what a stub of the linkage table does to have its slot bound, when it is used for the first time: a part of the loader.
+    /// Whether the segment is what a stub of the linkage table does to have its slot bound, when it is used for the
+    /// first time: a part of the loader.
     fn binds(&self, id: SegmentId) -> bool {
         let plan = self.plan;
         if plan.table.in_stub(id) == id {
@@ -495,8 +498,8 @@ impl<'a> LaneState<'a> {
         }
     }
 
-    /// The segment that is kept now, marked where it is in a stub of the linkage table: code of that form to which the thread was sent by a
-    /// call, or which the symbols call so.
+    /// The segment that is kept now, marked where it is in a stub of the linkage table: code of that form to which the
+    /// thread was sent by a call, or which the symbols call so.
     fn perhaps_in_stub(&mut self, id: SegmentId) -> SegmentId {
         let was_sent = std::mem::replace(&mut self.sent, false);
         let in_stub = self.plan.table.in_stub(id);
@@ -510,7 +513,8 @@ impl<'a> LaneState<'a> {
         in_stub
     }
 
-    /// What comes now is not kept. A stub that leads there was a part of the call, so that the function opens no level, nor does what it calls back.
+    /// What comes now is not kept. A stub that leads there was a part of the call, so that the function opens no level,
+    /// nor does what it calls back.
     fn leave_stub(&mut self, reason: Reason) {
         if std::mem::replace(&mut self.sent, false)
             && let Some(sp) = self.stub

@@ -1,7 +1,9 @@
-//! Turns that wait are taken out of the stream again: of a wait however long one turn stays, the one in which it was over.
+//! Turns that wait are taken out of the stream again: of a wait however long one turn stays, the one in which it was
+//! over.
 //!
-//! The first turns are kept, watched, and cut off the batch when the thread is back at the loop's head. From then on the thread is only compared with the turn that it
-//! makes over and over: whole turns change nothing but counts, and the blocks of the last one are run when it turns out otherwise.
+//! The first turns are kept, watched, and cut off the batch when the thread is back at the loop's head. From then on
+//! the thread is only compared with the turn that it makes over and over: whole turns change nothing but counts, and
+//! the blocks of the last one are run when it turns out otherwise.
 
 use trace_format::BlockId;
 

@@ -1,12 +1,15 @@
 //! Loops that wait: turns that do nothing, found by following each thread once.
 //!
-//! A thread that comes back to a block, and has run on the way no block that writes elsewhere than to its stack, has made a *turn*. Turns are
-//! told apart by the blocks that they run, one after another, and each is judged once ([`turn::deeds`]). One that could be waiting is waiting for sure when
+//! A thread that comes back to a block, and has run on the way no block that writes elsewhere than to its stack, has
+//! made a *turn*. Turns are told apart by the blocks that they run, one after another, and each is judged once
+//! ([`turn::deeds`]). One that could be waiting is waiting for sure when
 //!
 //! - it carries nothing from turn to turn: then it can be left only because memory has changed that another writes; or
-//! - some thread left it at a branch that follows from memory alone, so that another has written there; and no thread reads later what it carries.
+//! - some thread left it at a branch that follows from memory alone, so that another has written there; and no thread
+//!   reads later what it carries.
 //!
-//! Of the others, those whose carried registers nobody reads later look like waiting; they are told, and left out on request.
+//! Of the others, those whose carried registers nobody reads later look like waiting; they are told, and left out on
+//! request.
 
 mod turn;
 
@@ -224,7 +227,8 @@ impl<'a> Follower<'a> {
         }
     }
 
-    /// Before this block, which stands at this place of the run: whether the way from there is a turn that could be waiting.
+    /// Before this block, which stands at this place of the run: whether the way from there is a turn that could be
+    /// waiting.
     fn turn(&mut self, block: BlockId, from: usize) -> bool {
         let blocks = &self.run[from..];
         if blocks.len() > MOST_BLOCKS || self.refused.get(&block).is_some_and(|n| *n >= MOST_REFUSED) {

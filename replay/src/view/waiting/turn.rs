@@ -1,16 +1,19 @@
-//! What one turn of a loop does, from its code bytes: whether it is waiting, if nothing of it lives on. It has more than 500 lines since what instructions mean to values, slots and
-//! watched registers is one list of rules.
+//! What one turn of a loop does, from its code bytes: whether it is waiting, if nothing of it lives on. It has more
+//! than 500 lines since what instructions mean to values, slots and watched registers is one list of rules.
 //!
-//! The turn is followed instruction by instruction from the loop's head back to it. Each register, and each slot of the stack at a known place, has a value: which
-//! registers of the turn's beginning it follows from, and which loads. A turn does nothing when
+//! The turn is followed instruction by instruction from the loop's head back to it. Each register, and each slot of the
+//! stack at a known place, has a value: which registers of the turn's beginning it follows from, and which loads. A
+//! turn does nothing when
 //!
-//! - it writes no memory, but slots of its own stack that it reads only after it has written them, and locked operations that leave what they find when they fail
-//!   (`xchg`, `cmpxchg`, `bts` and their kin) where what they find decides a branch;
+//! - it writes no memory, but slots of its own stack that it reads only after it has written them, and locked
+//!   operations that leave what they find when they fail (`xchg`, `cmpxchg`, `bts` and their kin) where what they find
+//!   decides a branch;
 //! - no address that it reads follows from what a turn before has changed: a walk along a list or a table is work;
 //! - a branch of it follows from memory, and from nothing else that changes from turn to turn.
 //!
-//! Registers that a turn both reads from the turn before and changes are *carried*. A turn that carries none leaves the thread as it was: it can end by nothing but a change of
-//! memory that another makes. One that carries some (a bound on the spinning, a backoff) is waiting when nobody reads them after the loop.
+//! Registers that a turn both reads from the turn before and changes are *carried*. A turn that carries none leaves the
+//! thread as it was: it can end by nothing but a change of memory that another makes. One that carries some (a bound on
+//! the spinning, a backoff) is waiting when nobody reads them after the loop.
 
 use iced_x86::{
     Code, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind,

@@ -4,8 +4,8 @@ use super::Translator;
 use crate::translate::layout::PAGE;
 
 impl Translator {
-    /// Code in this memory is about to change: gives up what was translated from it, and from other pages that show the same. Threads may still be in
-    /// it: see [`Translator::is_in_changed`].
+    /// Code in this memory is about to change: gives up what was translated from it, and from other pages that show the
+    /// same. Threads may still be in it: see [`Translator::is_in_changed`].
     pub fn memory_changes(&mut self, start: u64, length: u64) {
         let (start, end) = pages_of(start, length);
         let elsewhere = self.code.shown_by(start, end);
