@@ -78,7 +78,7 @@ fn a_refused_pass_is_an_error_that_names_it_and_tells_why() {
     let error = refused.run(&mut module().unwrap(), &Options::default()).unwrap_err();
     assert!(matches!(error, Error::Refused { pass: "refused", .. }), "{error}");
     let said = error.to_string();
-    assert!(said.contains("%one = add i32 %a, 1 is erased, though") && said.contains("instruction.rs:"), "{said}");
+    assert!(said.contains("%one = add i32 %a, 1 is erased, though") && said.contains("refused.rs:"), "{said}");
 }
 
 #[test]

@@ -115,8 +115,14 @@ impl<'m> Instruction<'m> {
     }
 
     /// The attribute by which this call and another with as many arguments cannot become one, if there is one.
+    ///
+    /// # Panics
+    /// When one is no call.
     #[must_use]
+    #[track_caller]
     pub fn call_differs_from(self, other: Instruction<'m>) -> Option<&'static str> {
+        let both_call = self.opcode() == Opcode::LLVMCall && other.opcode() == Opcode::LLVMCall;
+        assert!(both_call, "only calls have attributes");
         for index in self.attribute_places() {
             for &name in DECISIVE {
                 let kind = kind_named(name);
@@ -139,7 +145,12 @@ impl<'m> Instruction<'m> {
     }
 
     /// Leaves to this call only the attributes that the other has too.
+    ///
+    /// # Panics
+    /// When one is no call, or they are of two modules.
+    #[track_caller]
     pub fn intersect_attributes(self, other: Instruction<'m>) {
+        self.module().assert_is(other.module());
         for index in self.attribute_places() {
             let others = other.attributes_at(index);
             for attribute in self.attributes_at(index) {
@@ -160,16 +171,16 @@ impl<'m> Instruction<'m> {
         }
     }
 
-    /// Gives a call an attribute for itself as a whole.
+    /// Forbids later passes to make two calls of this one.
     ///
     /// # Panics
-    /// When it is no call or LLVM knows no such attribute.
-    pub fn add_call_attribute(self, name: &str) {
-        let kind = kind_named(name);
-        assert!(self.opcode() == Opcode::LLVMCall && kind != 0, "an attribute {name} for what is no call");
-        // SAFETY: it is a call; the attribute is one of the module's own context.
+    /// When it is no call.
+    #[track_caller]
+    pub fn forbid_duplication(self) {
+        assert!(self.opcode() == Opcode::LLVMCall, "an attribute of calls for what is no call");
+        // SAFETY: it is a call; the attribute is one of the module's own context, of a kind that takes no number.
         unsafe {
-            let attribute = LLVMCreateEnumAttribute(self.module().context(), kind, 0);
+            let attribute = LLVMCreateEnumAttribute(self.module().context(), kind_named("noduplicate"), 0);
             LLVMAddCallSiteAttribute(self.raw(), LLVMAttributeFunctionIndex, attribute);
         }
     }
@@ -189,7 +200,12 @@ impl<'m> Instruction<'m> {
     }
 
     /// Leaves to this instruction only the metadata that the other has too, debug locations aside.
+    ///
+    /// # Panics
+    /// When they are of two modules.
+    #[track_caller]
     pub fn intersect_metadata(self, other: Instruction<'m>) {
+        self.module().assert_is(other.module());
         let others = other.metadata();
         for entry in self.metadata() {
             if !others.contains(&entry) {
@@ -216,9 +232,11 @@ impl<'m> Instruction<'m> {
     /// Leaves to this instruction only the promises (no overflow, exact) that the other, of the same opcode, makes too.
     ///
     /// # Panics
-    /// When the opcodes differ.
+    /// When the opcodes differ, or they are of two modules.
+    #[track_caller]
     pub fn intersect_flags(self, other: Instruction<'m>) {
         use llvm_sys::LLVMOpcode::*;
+        self.module().assert_is(other.module());
         assert!(self.opcode() == other.opcode(), "flags of two kinds of instruction");
         let (a, b) = (self.raw(), other.raw());
         // SAFETY: each flag is read and written for the kinds that have it, and both are of that kind.

@@ -39,9 +39,27 @@ impl<'m> Block<'m> {
     /// # Panics
     /// When it is in none.
     #[must_use]
+    #[track_caller]
     pub fn function(self) -> Function<'m> {
+        self.assert_in_function();
         // SAFETY: the block is alive.
         Function::of_raw(unsafe { LLVMGetBasicBlockParent(self.raw) }, self.module)
+    }
+
+    /// Refuses a block that was erased: nothing is put there any more, and nothing leads there.
+    #[track_caller]
+    pub(super) fn assert_in_function(self) {
+        // SAFETY: the block is alive, if perhaps in no function.
+        let inside = unsafe { !LLVMGetBasicBlockParent(self.raw).is_null() };
+        assert!(inside, "a block that was erased is used");
+    }
+
+    /// Refuses a block to which a terminator of this block cannot lead: one of another function or module, one that was
+    /// erased.
+    #[track_caller]
+    pub(super) fn assert_can_lead_to(self, other: Block<'m>) {
+        self.module.assert_is(other.module);
+        assert!(self.function() == other.function(), "a block leads to one of another function");
     }
 
     /// Its label; empty where it has none.
@@ -164,18 +182,26 @@ impl<'m> Block<'m> {
     /// Puts the block after another of its function.
     ///
     /// # Panics
-    /// When they are of two functions.
+    /// When they are of two functions, or one.
+    #[track_caller]
     pub fn move_after(self, other: Block<'m>) {
+        self.module.assert_is(other.module);
         assert!(self.function() == other.function(), "a block is moved to another function");
+        assert!(self != other, "a block is moved after itself");
         // SAFETY: both are alive and of one function.
         unsafe { LLVMMoveBasicBlockAfter(self.raw, other.raw) };
     }
 
     /// Adds an empty block just before this one.
+    ///
+    /// # Panics
+    /// When this one was erased.
     #[must_use]
+    #[track_caller]
     pub fn insert_before(self, name: &str) -> Block<'m> {
+        self.assert_in_function();
         let name = std::ffi::CString::new(name).unwrap_or_default();
-        // SAFETY: the block is in a function (`nowhere` is handed to nobody); the name is copied.
+        // SAFETY: the block is in a function; the name is copied.
         let raw = unsafe { LLVMInsertBasicBlockInContext(self.module.context(), self.raw, name.as_ptr()) };
         Block::of_raw(raw, self.module)
     }
@@ -201,8 +227,10 @@ impl<'m> Block<'m> {
     /// Takes the block, with what is left in it, out of the function.
     ///
     /// # Panics
-    /// When it can still be entered, or what is left in it is used elsewhere.
+    /// When it can still be entered, or what is left in it is used elsewhere, or it was erased before.
+    #[track_caller]
     pub fn erase(self) {
+        self.assert_in_function();
         assert!(self.entering().is_empty() && !self.has_address(), "a block that can be entered is erased");
         let instructions = self.instructions();
         for instruction in &instructions {
@@ -215,7 +243,7 @@ impl<'m> Block<'m> {
             );
         }
         instructions.into_iter().for_each(Instruction::discard);
-        // SAFETY: the block is in a function (`nowhere` is handed to nobody), and nothing leads to it.
+        // SAFETY: the block is in a function, and nothing leads to it.
         unsafe { LLVMRemoveBasicBlockFromParent(self.raw) };
         self.module.bury_block(self.raw);
     }

@@ -5,7 +5,7 @@ use std::ffi::CString;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
-use super::{Block, Function, Instruction, Module, Type, Value};
+use super::{Block, Function, Instruction, Type, Value};
 
 const UNNAMED: *const std::ffi::c_char = c"".as_ptr();
 
@@ -16,7 +16,12 @@ impl<'m> Block<'m> {
     }
 
     /// Adds a jump to `target` at the end.
+    ///
+    /// # Panics
+    /// When the blocks are not of one function, or one was erased.
+    #[track_caller]
     pub fn branch_to(self, target: Block<'m>) -> Instruction<'m> {
+        self.assert_can_lead_to(target);
         // SAFETY: the builder stands at the end of this block; both blocks are alive.
         let raw = unsafe { LLVMBuildBr(self.builder(), target.raw()) };
         Instruction::of_raw(raw, self.module())
@@ -25,8 +30,12 @@ impl<'m> Block<'m> {
     /// Adds a branch at the end: to `yes` when `condition` holds, else to `no`.
     ///
     /// # Panics
-    /// When the condition is no truth value.
+    /// When the condition is no truth value, the blocks are not of one function, or something was erased.
+    #[track_caller]
     pub fn branch_on(self, condition: Value<'m>, yes: Block<'m>, no: Block<'m>) -> Instruction<'m> {
+        self.assert_can_lead_to(yes);
+        self.assert_can_lead_to(no);
+        condition.assert_usable_in(self.module());
         assert!(condition.type_of() == self.function().truth_type(), "a branch on what is no truth value");
         // SAFETY: as in `branch_to`, and the condition is an i1.
         let raw = unsafe { LLVMBuildCondBr(self.builder(), condition.raw(), yes.raw(), no.raw()) };
@@ -36,7 +45,8 @@ impl<'m> Block<'m> {
     /// Adds a phi at the end of the block, which must hold nothing but phis so far.
     ///
     /// # Panics
-    /// When the block holds more, or a value has another type.
+    /// When it joins nothing, a value has another type, or something was erased.
+    #[track_caller]
     pub fn add_phi(self, incoming: &[(Value<'m>, Block<'m>)], name: &str) -> Instruction<'m> {
         let builder = self.builder();
         self.phi(builder, incoming, name)
@@ -45,17 +55,24 @@ impl<'m> Block<'m> {
     /// Puts a phi before all else in the block.
     ///
     /// # Panics
-    /// When the block is empty or a value has another type.
+    /// When the block is empty, or as [`Block::add_phi`].
+    #[track_caller]
     pub fn add_phi_in_front(self, incoming: &[(Value<'m>, Block<'m>)], name: &str) -> Instruction<'m> {
         let first = self.instructions()[0];
         let builder = self.module().builder_at(self.raw(), first.raw());
         self.phi(builder, incoming, name)
     }
 
+    #[track_caller]
     fn phi(self, builder: LLVMBuilderRef, incoming: &[(Value<'m>, Block<'m>)], name: &str) -> Instruction<'m> {
         let of_type = incoming.first().expect("a phi joins something").0.type_of();
         assert!(of_type.is_first_class(), "a phi of a type without values");
-        assert!(incoming.iter().all(|(value, _)| value.type_of() == of_type), "a phi of two types");
+        self.assert_in_function();
+        for (value, block) in incoming {
+            value.assert_usable_in(self.module());
+            block.assert_can_lead_to(self);
+            assert!(value.type_of() == of_type, "a phi of two types");
+        }
         let name = CString::new(name).unwrap_or_default();
         // SAFETY: the builder stands in this block; values have the phi's type; both arrays are as long as the count says.
         unsafe {
@@ -70,9 +87,13 @@ impl<'m> Block<'m> {
     /// Adds, at the end, the choice between two values.
     ///
     /// # Panics
-    /// When the types do not fit.
+    /// When the types do not fit, or something was erased.
     #[must_use]
+    #[track_caller]
     pub fn select(self, condition: Value<'m>, yes: Value<'m>, no: Value<'m>) -> Value<'m> {
+        for value in [condition, yes, no] {
+            value.assert_usable_in(self.module());
+        }
         assert!(condition.type_of() == self.function().truth_type(), "a choice by what is no truth value");
         assert!(yes.type_of() == no.type_of() && yes.type_of().is_first_class(), "a choice between two types");
         // SAFETY: the builder stands in this block; the types were looked at.
@@ -84,25 +105,26 @@ impl<'m> Block<'m> {
 /// A variable in the stack frame, for values that must outlive a change of the control flow.
 #[derive(Clone, Copy)]
 pub struct Slot<'m> {
-    address: LLVMValueRef,
+    variable: Instruction<'m>,
     holds: Type<'m>,
-    module: &'m Module,
 }
 
 impl<'m> Function<'m> {
     /// A new variable, made at the beginning of the entry block.
     ///
     /// # Panics
-    /// When there are no values of this type.
+    /// When there are no values of this type, or it is one of another module.
     #[must_use]
+    #[track_caller]
     pub fn add_slot(self, holds: Type<'m>) -> Slot<'m> {
+        self.module().assert_is(holds.module());
         assert!(holds.is_first_class(), "a variable of a type without values");
         let entry = self.blocks()[0];
         let first = entry.first_insertion_point();
         let builder = self.module().builder_at(entry.raw(), first.raw());
         // SAFETY: the builder stands in the entry block; the type can be stored.
-        let address = unsafe { LLVMBuildAlloca(builder, holds.raw(), UNNAMED) };
-        Slot { address, holds, module: self.module() }
+        let variable = unsafe { LLVMBuildAlloca(builder, holds.raw(), UNNAMED) };
+        Slot { variable: Instruction::of_raw(variable, self.module()), holds }
     }
 }
 
@@ -110,26 +132,36 @@ impl<'m> Slot<'m> {
     /// Stores a value before an instruction.
     ///
     /// # Panics
-    /// When it has another type than the variable, or the instruction was erased.
+    /// When it has another type than the variable, or something was erased or is of another module.
+    #[track_caller]
     pub fn store_before(self, value: Value<'m>, instruction: Instruction<'m>) {
+        let module = self.variable.module();
+        value.assert_usable_in(module);
         assert!(value.type_of() == self.holds, "a variable takes a value of another type");
-        let block = instruction.block().expect("a store before an instruction that was erased");
-        let builder = self.module.builder_at(block.raw(), instruction.raw());
+        let builder = self.builder_before(instruction);
         // SAFETY: the builder stands in a live block; the value has the variable's type.
-        unsafe { LLVMBuildStore(builder, value.raw(), self.address) };
+        unsafe { LLVMBuildStore(builder, value.raw(), self.variable.raw()) };
     }
 
     /// Loads the value before an instruction.
     ///
     /// # Panics
-    /// When the instruction was erased.
+    /// When the instruction or the variable was erased, or they are of two modules.
     #[must_use]
+    #[track_caller]
     pub fn load_before(self, instruction: Instruction<'m>) -> Value<'m> {
-        let block = instruction.block().expect("a load before an instruction that was erased");
-        let builder = self.module.builder_at(block.raw(), instruction.raw());
+        let builder = self.builder_before(instruction);
         // SAFETY: the builder stands in a live block; the address is that of a variable of this type.
-        let raw = unsafe { LLVMBuildLoad2(builder, self.holds.raw(), self.address, UNNAMED) };
-        Value::of_raw(raw, self.module)
+        let raw = unsafe { LLVMBuildLoad2(builder, self.holds.raw(), self.variable.raw(), UNNAMED) };
+        Value::of_raw(raw, self.variable.module())
+    }
+
+    #[track_caller]
+    fn builder_before(self, instruction: Instruction<'m>) -> LLVMBuilderRef {
+        self.variable.assert_in_block();
+        self.variable.module().assert_is(instruction.module());
+        let block = instruction.assert_in_block();
+        instruction.module().builder_at(block.raw(), instruction.raw())
     }
 
     /// What the variable holds.

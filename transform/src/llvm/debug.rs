@@ -27,14 +27,25 @@ impl<'m> Instruction<'m> {
     }
 
     /// Gives it the location of another.
+    ///
+    /// # Panics
+    /// When they are of two modules.
+    #[track_caller]
     pub fn take_location(self, other: Instruction<'m>) {
+        self.module().assert_is(other.module());
         // SAFETY: both are instructions of one context; no location is one too.
         unsafe { LLVMInstructionSetDebugLoc(self.raw(), LLVMInstructionGetDebugLoc(other.raw())) };
     }
 
     /// Gives it the location of what stands for both others: theirs when they have the same line, else line 0 of what encloses both, which tells
     /// a debugger that no one line is right.
+    ///
+    /// # Panics
+    /// When they are not of one module.
+    #[track_caller]
     pub fn join_locations(self, one: Instruction<'m>, other: Instruction<'m>) {
+        self.module().assert_is(one.module());
+        self.module().assert_is(other.module());
         // SAFETY: all are instructions of one context; locations and scopes are asked for what they have. The function of an instruction in a
         // block has a subprogram wherever its instructions have locations, since the verifier wants it so.
         unsafe {

@@ -105,14 +105,48 @@ impl<'m> Instruction<'m> {
         }
     }
 
+    /// Refuses an instruction that was erased.
+    #[track_caller]
+    pub(super) fn assert_in_block(self) -> Block<'m> {
+        self.block().unwrap_or_else(|| panic!("{self} was erased, and is used again"))
+    }
+
+    /// Its operand number `index`.
+    ///
+    /// # Panics
+    /// When there is no such operand.
+    #[must_use]
+    #[track_caller]
+    pub fn operand(self, index: u32) -> Value<'m> {
+        // SAFETY: it is an instruction, and alive; the index is below the count.
+        unsafe {
+            let count = LLVMGetNumOperands(self.raw);
+            assert!(i64::from(index) < i64::from(count), "{self} has no operand number {index}");
+            Value::of_raw(LLVMGetOperand(self.raw, index), self.module)
+        }
+    }
+
     /// Makes it use `value` as its operand number `index`.
     ///
     /// # Panics
-    /// When there is no such operand, or one of another type.
+    /// When there is no such operand, one of another type, or one that LLVM wants to be a constant and would be none: a
+    /// case of a switch, a clause of a landing pad, a field of a structure. When an instruction was erased, or the value is
+    /// of another module.
+    #[track_caller]
     pub fn set_operand(self, index: u32, value: Value<'m>) {
-        let old = self.operands()[index as usize];
+        self.assert_in_block();
+        value.assert_usable_in(self.module);
+        let old = self.operand(index);
         assert!(old.type_of() == value.type_of(), "an operand is replaced by one of another type");
-        // SAFETY: there is such an operand (checked by indexing) and the type is the same.
+        assert!(old.type_of().is_first_class(), "an operand is replaced that is no value of the program");
+        let constant_only = match self.opcode() {
+            Opcode::LLVMSwitch => index > 0,
+            Opcode::LLVMLandingPad | Opcode::LLVMCatchPad | Opcode::LLVMCleanupPad | Opcode::LLVMIndirectBr => true,
+            Opcode::LLVMGetElementPtr => index > 1 && old.is_constant() && !value.is_constant(),
+            _ => false,
+        };
+        assert!(!constant_only, "operand {index} of {self} must stay a constant");
+        // SAFETY: there is such an operand, the type is the same, and what LLVM takes for a constant stays one.
         unsafe { LLVMSetOperand(self.raw, index, value.raw()) };
     }
 
@@ -132,8 +166,11 @@ impl<'m> Instruction<'m> {
     /// Makes the edge number `index` of a terminator lead to `block`.
     ///
     /// # Panics
-    /// When there is no such edge, or the terminator is an indirect branch or one of inline assembly.
+    /// When there is no such edge, the terminator is an indirect branch or one of inline assembly, or terminator or block
+    /// were erased or are not of one function.
+    #[track_caller]
     pub fn set_successor(self, index: usize, block: Block<'m>) {
+        self.assert_in_block().assert_can_lead_to(block);
         assert!(index < self.successors().len(), "a terminator without such a successor");
         let movable = !matches!(self.opcode(), Opcode::LLVMIndirectBr | Opcode::LLVMCallBr);
         assert!(movable, "an edge that depends on the address of a block is moved");
@@ -172,9 +209,11 @@ impl<'m> Instruction<'m> {
     /// Takes it out of its block and puts it before another instruction.
     ///
     /// # Panics
-    /// When it or the other was erased, or both are the same.
+    /// When it or the other was erased, both are the same, or they are of two modules.
+    #[track_caller]
     pub fn move_before(self, other: Instruction<'m>) {
-        let block = other.block().expect("an instruction is moved before one that was erased");
+        self.module.assert_is(other.module);
+        let block = other.assert_in_block();
         assert!(self != other, "an instruction is moved before itself");
         let name = self.unlink();
         let builder = self.module.builder_at(block.raw(), other.raw);
@@ -185,8 +224,11 @@ impl<'m> Instruction<'m> {
     /// Takes it out of its block and puts it at the end of another.
     ///
     /// # Panics
-    /// When it was erased.
+    /// When it or the block was erased, or they are of two modules.
+    #[track_caller]
     pub fn move_to_end_of(self, block: Block<'m>) {
+        self.module.assert_is(block.module());
+        block.assert_in_function();
         let name = self.unlink();
         let builder = self.module.builder_at(block.raw(), std::ptr::null_mut());
         // SAFETY: it is in no block, and the builder stands in a live one; the name is copied.
@@ -196,22 +238,32 @@ impl<'m> Instruction<'m> {
     /// A copy of it, put before another instruction.
     ///
     /// # Panics
-    /// When the other was erased.
+    /// When it or the other was erased, or they are of two modules.
     #[must_use]
+    #[track_caller]
     pub fn copy_before(self, other: Instruction<'m>) -> Instruction<'m> {
-        let block = other.block().expect("a copy is put before an instruction that was erased");
+        self.module.assert_is(other.module);
+        let block = other.assert_in_block();
         let builder = self.module.builder_at(block.raw(), other.raw);
         self.insert_copy(builder)
     }
 
     /// A copy of it, put at the end of a block.
+    ///
+    /// # Panics
+    /// When it or the block was erased, or they are of two modules.
     #[must_use]
+    #[track_caller]
     pub fn copy_to_end_of(self, block: Block<'m>) -> Instruction<'m> {
+        self.module.assert_is(block.module());
+        block.assert_in_function();
         let builder = self.module.builder_at(block.raw(), std::ptr::null_mut());
         self.insert_copy(builder)
     }
 
+    #[track_caller]
     fn insert_copy(self, builder: LLVMBuilderRef) -> Instruction<'m> {
+        self.assert_in_block();
         // SAFETY: the copy is in no block, and the builder stands in a live one.
         unsafe {
             let copy = LLVMInstructionClone(self.raw);
@@ -221,8 +273,9 @@ impl<'m> Instruction<'m> {
     }
 
     /// Takes it out of its block; its name, which putting it into another would take away.
+    #[track_caller]
     fn unlink(self) -> CString {
-        assert!(self.block().is_some(), "{self} was erased, and is moved");
+        self.assert_in_block();
         let name = CString::new(self.as_value().name()).unwrap_or_default();
         // SAFETY: it is in a block.
         unsafe { LLVMInstructionRemoveFromParent(self.raw) };
@@ -233,7 +286,9 @@ impl<'m> Instruction<'m> {
     ///
     /// # Panics
     /// When an instruction still uses what it makes, or it was erased before.
+    #[track_caller]
     pub fn erase(self) {
+        self.assert_in_block();
         let users = self.as_value().uses();
         let user = users.first().map(|u| u.user.to_string());
         assert!(user.is_none(), "{self} is erased, though {} uses it", user.unwrap_or_default());
@@ -241,17 +296,22 @@ impl<'m> Instruction<'m> {
     }
 
     /// As [`Instruction::erase`]; the caller sees to it that all that uses it goes too.
+    #[track_caller]
     pub(super) fn discard(self) {
-        assert!(self.block().is_some(), "{self} is erased twice");
         self.unlink();
         for (i, _) in self.successors().iter().enumerate() {
             // SAFETY: it is a terminator with that many successors, in no block, and never runs again.
             unsafe { LLVMSetSuccessor(self.raw, i as u32, self.module.nowhere().raw()) };
         }
         for (i, operand) in self.operands().into_iter().enumerate() {
-            if operand.type_of().is_first_class() {
-                // SAFETY: there is such an operand; poison has its type.
-                unsafe { LLVMSetOperand(self.raw, i as u32, LLVMGetPoison(operand.type_of().raw())) };
+            let of_type = operand.type_of();
+            // SAFETY: there is such an operand; poison, and the token that is none, have its type.
+            unsafe {
+                if of_type.is_first_class() {
+                    LLVMSetOperand(self.raw, i as u32, LLVMGetPoison(of_type.raw()));
+                } else if of_type.is_token() {
+                    LLVMSetOperand(self.raw, i as u32, LLVMConstNull(of_type.raw()));
+                }
             }
         }
         if self.type_of().is_first_class() {

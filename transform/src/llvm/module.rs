@@ -111,9 +111,16 @@ impl Module {
     }
 
     /// The module as bitcode.
+    ///
+    /// # Panics
+    /// When it is not well formed: LLVM's writer takes for granted that it is.
     #[must_use]
+    #[track_caller]
     pub fn to_bitcode(&self) -> Vec<u8> {
-        // SAFETY: the buffer lives until it is disposed of, after its bytes were copied.
+        if let Err(text) = self.verify() {
+            panic!("bitcode of a module that is not well formed: {text}");
+        }
+        // SAFETY: the module is well formed; the buffer lives until it is disposed of, after its bytes were copied.
         unsafe {
             let buffer = LLVMWriteBitcodeToMemoryBuffer(self.raw);
             let start = LLVMGetBufferStart(buffer).cast::<u8>();
@@ -157,12 +164,14 @@ impl Module {
     /// Runs optimiser passes, in the language of `opt -passes=`.
     ///
     /// # Errors
-    /// [`Error::Bug`] when LLVM does not know them.
+    /// [`Error::Bug`] when LLVM does not know them, or the module is not well formed, which passes take for granted.
     pub fn run_passes(&mut self, pipeline: &str) -> Result<()> {
         self.sweep();
+        self.verify().map_err(|text| Error::Bug(format!("the IR before {pipeline} is not well formed: {text}")))?;
         let text =
             CString::new(pipeline).map_err(|_| Error::Bug(format!("a pass list with a zero byte: {pipeline:?}")))?;
-        // SAFETY: the module is alive, and borrowed mutably, so that no handle into it is; a target machine may be left out.
+        // SAFETY: the module is alive, well formed, and borrowed mutably, so that no handle into it is; a target machine
+        // may be left out.
         unsafe {
             let options = LLVMCreatePassBuilderOptions();
             let error = LLVMRunPasses(self.raw, text.as_ptr(), ptr::null_mut(), options);
@@ -183,6 +192,12 @@ impl Module {
             // SAFETY: it is in no block, nothing uses it (`bury` saw to that), and no handle is left, since they borrow the module.
             unsafe { LLVMDeleteInstruction(instruction) };
         }
+    }
+
+    /// Refuses what belongs to another module: LLVM would make one of both, and they have two contexts.
+    #[track_caller]
+    pub(super) fn assert_is(&self, other: &Module) {
+        assert!(ptr::eq(self, other), "parts of two modules are mixed");
     }
 
     pub(super) fn context(&self) -> LLVMContextRef {

@@ -26,6 +26,16 @@ impl<'m> Value<'m> {
         self.raw
     }
 
+    /// Refuses what nothing in this module may use: parts of another module, and instructions and blocks that were
+    /// erased.
+    #[track_caller]
+    pub(super) fn assert_usable_in(self, module: &Module) {
+        module.assert_is(self.module);
+        if let Some(instruction) = self.as_instruction() {
+            instruction.assert_in_block();
+        }
+    }
+
     /// The instruction that makes it, if one does.
     #[must_use]
     pub fn as_instruction(self) -> Option<Instruction<'m>> {
@@ -125,8 +135,13 @@ impl<'m> Value<'m> {
     /// Makes all that uses this use `other` instead.
     ///
     /// # Panics
-    /// When the types differ.
+    /// When the types differ, this is a constant, one of them was erased, or they are of two modules.
+    #[track_caller]
     pub fn replace_all_uses_with(self, other: Value<'m>) {
+        self.assert_usable_in(other.module);
+        other.assert_usable_in(self.module);
+        assert!(!self.is_constant(), "a constant is replaced in all of the module");
+        assert!(self.type_of().is_first_class(), "what is no value of the program is replaced");
         assert!(self.type_of() == other.type_of(), "a value is replaced by one of another type");
         assert!(self != other, "a value is replaced by itself");
         // SAFETY: both are alive, differ, and have the same type.
@@ -192,6 +207,10 @@ impl<'m> Type<'m> {
         self.raw
     }
 
+    pub(super) fn module(self) -> &'m Module {
+        self.module
+    }
+
     fn kind(self) -> LLVMTypeKind {
         // SAFETY: types live as long as the context.
         unsafe { LLVMGetTypeKind(self.raw) }
@@ -245,6 +264,11 @@ impl<'m> Type<'m> {
     #[must_use]
     pub fn is_void(self) -> bool {
         matches!(self.kind(), LLVMTypeKind::LLVMVoidTypeKind)
+    }
+
+    /// Whether its values are tokens, which tie instructions together.
+    pub(super) fn is_token(self) -> bool {
+        matches!(self.kind(), LLVMTypeKind::LLVMTokenTypeKind)
     }
 
     /// The value that stands for "whatever": what nothing sensible reads.

@@ -58,7 +58,7 @@ fn joined_call<'m>(
         call.forbid_tail();
     }
     call.join_locations(one, other);
-    call.add_call_attribute("noduplicate");
+    call.forbid_duplication();
     call
 }
 
