@@ -8,6 +8,7 @@ use std::path::Path;
 use anstyle::{AnsiColor, Style};
 
 use crate::breakdown::Row;
+use crate::disassembly::Fetched;
 use crate::table::{grouped, percent};
 
 /// The numbers of lines that ran, and the lines that are shown around them.
@@ -15,11 +16,20 @@ const AROUND: u32 = 3;
 const FAINT: Style = Style::new().dimmed();
 const BOLD: Style = Style::new().bold();
 
-/// The rows of one outcome, by line of this file, as a listing with escapes for colours; `rows` are those by line.
+/// The instructions of lines, by file and line.
+pub(crate) type Instructions = HashMap<(String, u32), Vec<Fetched>>;
+
+/// The rows of one outcome, by line of this file, as a listing with escapes for colours; `rows` are those by line. Below each line stand its
+/// instructions, where there are any.
 ///
 /// # Errors
 /// The file is none of those that ran: the error names those.
-pub(crate) fn listing(file: &Path, rows: &[Row], warp_size: usize) -> replay::Result<String> {
+pub(crate) fn listing(
+    file: &Path,
+    rows: &[Row],
+    instructions: &Instructions,
+    warp_size: usize,
+) -> replay::Result<String> {
     let known = rows.iter().filter_map(|row| row.line().map(|(path, number)| (path, number, row)));
     let own: HashMap<u32, &Row> =
         known.clone().filter(|(path, ..)| is_same_file(file, path)).map(|(_, number, row)| (number, row)).collect();
@@ -54,6 +64,10 @@ pub(crate) fn listing(file: &Path, rows: &[Row], warp_size: usize) -> replay::Re
             Some(row) => writeln!(shown, "{}{number:>5}  {}", numbers(row, warp_size), heat(row.lost, most, line)),
             None => writeln!(shown, "{:64}{FAINT}{number:>5}  {line}{FAINT:#}", ""),
         };
+        for fetched in instructions.get(&(path.to_owned(), number)).into_iter().flatten() {
+            let fetches = grouped(fetched.fetches);
+            let _ = writeln!(shown, "{FAINT}{fetches:>14}{:57}{fetched}{FAINT:#}", "");
+        }
     }
     Ok(shown)
 }

@@ -3,6 +3,7 @@
 
 mod annotate;
 mod breakdown;
+mod disassembly;
 mod exit;
 mod locks;
 mod memory;

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use trace_format::{Instruction, SpEffect, Trace};
 
 use crate::known::explained;
-use crate::opinion::{Opinion, differences};
+use crate::opinion::{Aspect, Opinion, differences};
 use crate::{First, Second};
 
 /// An instruction of which the decoders think differently.
@@ -18,10 +18,15 @@ pub struct Difference {
     pub code: Vec<u8>,
     /// Its name, as the first decoder has it, or the second where the first has none.
     pub mnemonic: String,
-    /// What differs.
-    pub what: &'static str,
-    /// How: the first decoder's opinion against the second's.
-    pub how: String,
+    /// What differs, and how: the first decoder's opinion against the second's.
+    pub aspect: Aspect,
+}
+
+impl Difference {
+    pub(crate) fn new(pc: u64, code: &[u8], opinion: Option<&Opinion>, aspect: Aspect) -> Difference {
+        let mnemonic = opinion.map_or_else(String::new, |opinion| opinion.mnemonic.clone());
+        Difference { pc, code: code.to_vec(), mnemonic, aspect }
+    }
 }
 
 /// What came of a trace.
@@ -29,6 +34,8 @@ pub struct Difference {
 pub struct Report {
     /// Instructions that were compared, each once however many blocks it stands in.
     pub instructions: u64,
+    /// How many of them have each name; the second decoder's where the first has none.
+    pub names: BTreeMap<String, u64>,
     /// Those of which the trace has no code.
     pub without_code: u64,
     /// Differences that the table does not explain.
@@ -42,6 +49,9 @@ impl Report {
         self.instructions += other.instructions;
         self.without_code += other.without_code;
         self.differences.extend(other.differences);
+        for (name, count) in other.names {
+            *self.names.entry(name).or_default() += count;
+        }
         for (key, count) in other.explained {
             *self.explained.entry(key).or_default() += count;
         }
@@ -89,18 +99,20 @@ fn compare(
 ) {
     let pc = instruction.pc.address();
     let (a, b) = (first.opinion(pc, code, Some(instruction)), second.opinion(pc, code));
-    let named = a.as_ref().or(b.as_ref()).map_or_else(String::new, |opinion| opinion.mnemonic.clone());
+    let named = a.as_ref().or(b.as_ref());
+    *report.names.entry(named.map_or_else(String::new, |opinion| opinion.mnemonic.clone())).or_default() += 1;
     let mut found = differences(a.as_ref(), b.as_ref());
-    if has_memory && let Some(difference) = recorded_addresses(instruction, a.as_ref()) {
-        found.push(("addresses", difference));
+    if has_memory && let Some(how) = recorded_addresses(instruction, a.as_ref()) {
+        found.push(Aspect { what: "addresses", sides: how.clone(), how });
     }
     // A stack pointer that was recorded is right whatever the instruction does to it.
-    found.retain(|(what, _)| *what != "stack pointer" || instruction.sp != SpEffect::Recorded);
-    for (what, how) in found {
-        if explained(&named, what).is_some() {
-            *report.explained.entry((named.clone(), what)).or_default() += 1;
+    found.retain(|aspect| aspect.what != "stack pointer" || instruction.sp != SpEffect::Recorded);
+    for aspect in found {
+        let difference = Difference::new(pc, code, named, aspect);
+        if explained(&difference.aspect, a.as_ref(), b.as_ref(), code).is_some() {
+            *report.explained.entry((difference.mnemonic, difference.aspect.what)).or_default() += 1;
         } else {
-            report.differences.push(Difference { pc, code: code.to_vec(), mnemonic: named.clone(), what, how });
+            report.differences.push(difference);
         }
     }
 }

@@ -46,6 +46,7 @@ impl First {
             target: (decoded.op_count() > 0 && is_near(decoded.op0_kind())).then_some(target),
             memory,
             sp: recorded.map_or(SpEffect::Recorded, |recorded| recorded.sp),
+            extensions: decoded.cpuid_features().iter().map(|extension| format!("{extension:?}")).collect(),
         })
     }
 }

@@ -15,6 +15,6 @@ mod syntax;
 
 pub use any::unexplained;
 pub use check::{Difference, Report, check};
-pub use opinion::{Access, Operand, Opinion, differences};
+pub use opinion::{Access, Aspect, Operand, Opinion, differences};
 pub use syntax::{Disassembler, Syntax};
 pub use {first::First, second::Second};

@@ -1,6 +1,5 @@
 //! What a decoder says of an instruction, as far as a trace depends on it.
 
-use std::collections::BTreeSet;
 use std::fmt;
 
 use trace_format::{Kind, SpEffect};
@@ -12,6 +11,17 @@ pub struct Access {
     pub reads: bool,
     /// It may be written.
     pub writes: bool,
+}
+
+impl fmt::Display for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match (self.reads, self.writes) {
+            (true, true) => "reads and writes",
+            (true, false) => "reads",
+            (false, true) => "writes",
+            (false, false) => "does not access",
+        })
+    }
 }
 
 /// A memory operand that the instruction names. What it pushes and pops is not among them: that follows from the stack
@@ -35,13 +45,7 @@ pub struct Operand {
 impl fmt::Display for Operand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Operand { segment, base, index, displacement, size, access } = self;
-        let how = match (access.reads, access.writes) {
-            (true, true) => "reads and writes",
-            (true, false) => "reads",
-            (false, true) => "writes",
-            (false, false) => "does not access",
-        };
-        write!(f, "{how} {size} bytes at [")?;
+        write!(f, "{access} {size} bytes at [")?;
         if let Some(segment) = segment {
             write!(f, "{segment}:")?;
         }
@@ -70,56 +74,121 @@ pub struct Opinion {
     pub memory: Vec<Operand>,
     /// What it does to the stack pointer.
     pub sp: SpEffect,
+    /// The extensions of the processor that it belongs to, as iced-x86 names them; capstone tells none.
+    pub extensions: Vec<String>,
 }
 
-/// What differs between two lists of operands, if anything does.
-fn of_memory(first: &[Operand], second: &[Operand]) -> &'static str {
-    let with = |operand: &Operand, size: bool, access: bool| Operand {
-        size: if size { operand.size } else { 0 },
-        access: if access { operand.access } else { Access { reads: false, writes: false } },
-        ..operand.clone()
-    };
-    let same = |size, access| {
-        let all = |operands: &[Operand]| operands.iter().map(|o| with(o, size, access)).collect::<BTreeSet<_>>();
-        first.len() == second.len() && all(first) == all(second)
-    };
-    match () {
-        () if same(true, false) => "access",
-        () if same(false, true) => "size",
-        () => "memory",
+/// Something in which two opinions differ.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Aspect {
+    /// What differs: `validity`, `length`, `kind`, `target`, `segment`, `access` or `size` of a memory operand,
+    /// `memory` (its registers, or that there is one), `stack pointer`, `addresses` (in the trace).
+    pub what: &'static str,
+    /// What the first says against what the second says, without registers and addresses, or how many bytes the first
+    /// has more: the table of known differences goes by it.
+    pub sides: String,
+    /// The same in full.
+    pub how: String,
+}
+
+impl Operand {
+    /// What makes its address, without the segment.
+    fn place(&self) -> (&Option<String>, &Option<(String, u32)>, i64) {
+        (&self.base, &self.index, self.displacement)
+    }
+
+    /// Without registers and addresses.
+    fn summary(&self) -> String {
+        format!("{} {} bytes", self.access, self.size)
     }
 }
 
-/// In what two opinions differ: a sentence for each thing. `None` is "no instruction".
+/// All of them, in words.
+fn listed(operands: &[Operand], words: impl Fn(&Operand) -> String) -> String {
+    if operands.is_empty() {
+        return "no memory".to_owned();
+    }
+    operands.iter().map(words).collect::<Vec<_>>().join(", ")
+}
+
+/// Something of an operand.
+type Words = fn(&Operand) -> String;
+
+/// In what two lists of operands differ.
+fn of_memory(first: &[Operand], second: &[Operand]) -> Vec<Aspect> {
+    if first == second {
+        return Vec::new();
+    }
+    let how = format!("{} against {}", listed(first, Operand::to_string), listed(second, Operand::to_string));
+    let sorted = |operands: &[Operand]| {
+        let mut operands = operands.to_vec();
+        operands.sort_by(|a, b| a.place().cmp(&b.place()));
+        operands
+    };
+    let (first, second) = (sorted(first), sorted(second));
+    let same_places =
+        first.len() == second.len() && first.iter().zip(&second).all(|(first, second)| first.place() == second.place());
+    if !same_places {
+        let mut sides = format!("{} against {}", listed(&first, Operand::summary), listed(&second, Operand::summary));
+        if let ([first], [second]) = (&first[..], &second[..])
+            && first.displacement == second.displacement * 8
+            && (&first.base, &first.index) == (&second.base, &second.index)
+        {
+            sides += " at an eighth of the displacement";
+        }
+        return vec![Aspect { what: "memory", sides, how }];
+    }
+    let aspects: [(_, Words); 3] = [
+        ("segment", |operand| operand.segment.clone().unwrap_or_else(|| "none".to_owned())),
+        ("access", |operand| operand.access.to_string()),
+        ("size", |operand| operand.size.to_string()),
+    ];
+    let mut all = Vec::new();
+    for (what, of) in aspects {
+        let differ = first.iter().zip(&second).map(|(first, second)| (of(first), of(second))).filter(|(a, b)| a != b);
+        let mut sides: Vec<String> = differ.map(|(first, second)| format!("{first} against {second}")).collect();
+        sides.dedup();
+        if !sides.is_empty() {
+            all.push(Aspect { what, sides: sides.join(", "), how: how.clone() });
+        }
+    }
+    all
+}
+
+/// In what two opinions differ. `None` is "no instruction".
 #[must_use]
-pub fn differences(first: Option<&Opinion>, second: Option<&Opinion>) -> Vec<(&'static str, String)> {
+pub fn differences(first: Option<&Opinion>, second: Option<&Opinion>) -> Vec<Aspect> {
+    let validity = |sides: &str, how| vec![Aspect { what: "validity", sides: sides.to_owned(), how }];
     let (first, second) = match (first, second) {
         (None, None) => return Vec::new(),
-        (Some(first), None) => return vec![("validity", format!("{} against no instruction", first.mnemonic))],
-        (None, Some(second)) => return vec![("validity", format!("no instruction against {}", second.mnemonic))],
+        (Some(first), None) => {
+            return validity("an instruction against none", format!("{} against no instruction", first.mnemonic));
+        }
+        (None, Some(second)) => {
+            return validity("none against an instruction", format!("no instruction against {}", second.mnemonic));
+        }
         (Some(first), Some(second)) => (first, second),
     };
     let mut all = Vec::new();
-    let mut add = |what, differs: bool, a: String, b: String| {
-        if differs {
-            all.push((what, format!("{a} against {b}")));
-        }
-    };
-    add("length", first.len != second.len, first.len.to_string(), second.len.to_string());
-    add("kind", first.kind != second.kind, format!("{:?}", first.kind), format!("{:?}", second.kind));
-    add("target", first.target != second.target, format!("{:x?}", first.target), format!("{:x?}", second.target));
-    let shown = |operands: &[Operand]| {
-        if operands.is_empty() {
-            return "no memory".to_owned();
-        }
-        operands.iter().map(Operand::to_string).collect::<Vec<_>>().join(", ")
-    };
-    add(
-        of_memory(&first.memory, &second.memory),
-        first.memory != second.memory,
-        shown(&first.memory),
-        shown(&second.memory),
-    );
-    add("stack pointer", first.sp != second.sp, format!("{:?}", first.sp), format!("{:?}", second.sp));
+    let mut add = |what, sides: String, how: String| all.push(Aspect { what, sides, how });
+    if first.len != second.len {
+        let more = if first.len > second.len { "more" } else { "fewer" };
+        let how = format!("{} against {}", first.len, second.len);
+        add("length", format!("{} bytes {more}", first.len.abs_diff(second.len)), how);
+    }
+    if first.kind != second.kind {
+        let how = format!("{:?} against {:?}", first.kind, second.kind);
+        add("kind", how.clone(), how);
+    }
+    if first.target != second.target {
+        let said = |target: Option<u64>| if target.is_some() { "a target" } else { "none" };
+        let sides = format!("{} against {}", said(first.target), said(second.target));
+        add("target", sides, format!("{:x?} against {:x?}", first.target, second.target));
+    }
+    if first.sp != second.sp {
+        let how = format!("{:?} against {:?}", first.sp, second.sp);
+        add("stack pointer", how.clone(), how);
+    }
+    all.extend(of_memory(&first.memory, &second.memory));
     all
 }

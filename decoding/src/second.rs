@@ -5,6 +5,7 @@ use capstone::arch::{BuildsCapstone, DetailsArchInsn};
 use capstone::{AccessType, Capstone, Insn, InsnDetail, RegId};
 use trace_format::{Kind, SpEffect};
 
+use crate::known::is_prefix;
 use crate::opinion::{Access, Operand, Opinion};
 
 /// The other decoder.
@@ -51,6 +52,7 @@ impl Second {
             memory,
             sp,
             mnemonic,
+            extensions: Vec::new(),
         })
     }
 
@@ -136,10 +138,6 @@ impl Second {
         };
         effect.map_or(SpEffect::Recorded, SpEffect::Add)
     }
-}
-
-fn is_prefix(byte: u8) -> bool {
-    matches!(byte, 0x66 | 0x67 | 0xf0 | 0xf2 | 0xf3 | 0x2e | 0x36 | 0x3e | 0x26 | 0x64 | 0x65 | 0x40..=0x4f)
 }
 
 /// Instructions whose operand in brackets is an address and no access; capstone does not tell them apart.

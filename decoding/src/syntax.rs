@@ -1,19 +1,24 @@
 //! Instructions as text.
 
-use iced_x86::{Decoder, DecoderOptions, Formatter, GasFormatter, Instruction, IntelFormatter};
+use iced_x86::{
+    Decoder, DecoderOptions, Formatter, GasFormatter, Instruction, IntelFormatter, MemorySizeOptions, Mnemonic,
+};
 
-/// How assemblers write instructions.
+/// How assemblers write instructions. Both are written as GNU's objdump does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Syntax {
-    /// `mov eax,[rdi+4]`: the destination first, as in the processor's manuals.
+    /// `mov eax,DWORD PTR [rdi+0x4]`: the destination first, as in the processor's manuals.
     #[default]
     Intel,
-    /// `mov 4(%rdi),%eax`: the destination last, as GNU tools write it by default.
+    /// `mov 0x4(%rdi),%eax`: the destination last, as GNU tools write it by default.
     Att,
 }
 
 /// Writes instructions in one syntax.
-pub struct Disassembler(Box<dyn Formatter>);
+pub struct Disassembler {
+    formatter: Box<dyn Formatter>,
+    syntax: Syntax,
+}
 
 impl Disassembler {
     /// One for this syntax.
@@ -29,7 +34,13 @@ impl Disassembler {
         options.set_uppercase_hex(false);
         options.set_branch_leading_zeros(false);
         options.set_small_hex_numbers_in_decimal(false);
-        Disassembler(formatter)
+        options.set_rip_relative_addresses(true);
+        options.set_show_branch_size(false);
+        options.set_memory_size_options(MemorySizeOptions::Always);
+        options.set_uppercase_keywords(true);
+        options.set_always_show_scale(syntax == Syntax::Intel);
+        options.set_show_zero_displacements(true);
+        Disassembler { formatter, syntax }
     }
 
     /// The instruction at `pc` with these bytes; `(bad)` for what is none.
@@ -39,9 +50,18 @@ impl Disassembler {
             return "(bad)".to_owned();
         }
         let mut text = String::new();
-        self.0.format(&decoded, &mut text);
+        self.formatter.format(&decoded, &mut text);
+        if self.syntax == Syntax::Att && is_wide_by_nature(decoded.mnemonic()) {
+            // Newer GNU tools leave the suffix out where there is no other size.
+            text = text.replacen("q ", " ", 1);
+        }
         text
     }
+}
+
+/// Whether in 64-bit code it works on 8 bytes unless a prefix says otherwise.
+fn is_wide_by_nature(mnemonic: Mnemonic) -> bool {
+    matches!(mnemonic, Mnemonic::Call | Mnemonic::Jmp | Mnemonic::Push | Mnemonic::Pop)
 }
 
 #[cfg(test)]
@@ -52,8 +72,9 @@ mod tests {
     fn both_syntaxes_say_the_same_in_their_own_order() {
         let texts =
             |code: &[u8]| [Syntax::Intel, Syntax::Att].map(|syntax| Disassembler::new(syntax).text(0x40_1000, code));
-        assert_eq!(texts(&[0x8b, 0x47, 0x04]), ["mov eax,[rdi+0x4]", "mov 0x4(%rdi),%eax"]);
-        assert_eq!(texts(&[0x74, 0x0e]), ["je short 0x401010", "je 0x401010"]);
+        assert_eq!(texts(&[0x8b, 0x47, 0x04]), ["mov eax,DWORD PTR [rdi+0x4]", "mov 0x4(%rdi),%eax"]);
+        assert_eq!(texts(&[0x74, 0x0e]), ["je 0x401010"; 2]);
+        assert_eq!(texts(&[0xff, 0x35, 2, 0, 0, 0]), ["push QWORD PTR [rip+0x2]", "push 0x2(%rip)"]);
         assert_eq!(texts(&[0x06]), ["(bad)", "(bad)"]);
     }
 }

@@ -1,47 +1,92 @@
 //! What the table says of memory that is read or written, the processor says too.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
+use decoding::known::{KNOWN, explained};
 use decoding::{First, Second, differences};
+use trace_format::{Pc, SpEffect};
 
-/// Instructions of the judge with the bytes at which the decoders differ about them.
-const JUDGED: [(&str, &[u8], &str); 8] = [
-    ("movups", &[0x0f, 0x11, 0x07], "movups writes"),
-    ("movq", &[0x66, 0x0f, 0xd6, 0x07], "movq writes"),
-    ("cmpxchg", &[0x0f, 0xb1, 0x0f], "cmpxchg writes"),
-    ("fnstcw", &[0xd9, 0x3f], "fnstcw writes"),
-    ("setl", &[0x0f, 0x9c, 0x07], "setl writes"),
-    ("comisd", &[0x66, 0x0f, 0x2f, 0x07], "comisd reads 8"),
-    ("test", &[0x84, 0x07], "test leaves"),
-    ("vmovdqu", &[0xc5, 0xfe, 0x7f, 0x07], "vmovdqu writes"),
-];
-
-#[test]
-fn the_processor_agrees_with_the_first_decoder() {
-    let folder = std::env::temp_dir().join(format!("lockstep-judge-{}", std::process::id()));
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/judge.c");
-    let built = Command::new("gcc").arg("-O1").arg("-o").args([&folder, &source]).output().unwrap();
+/// What the judge says: of each instruction its name, the verdict and its bytes.
+fn judged() -> Vec<(String, String, Vec<u8>)> {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, program) = (Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/judge.c"), folder.path().join("judge"));
+    let built = Command::new("gcc").arg("-O1").arg("-o").args([&program, &source]).output().unwrap();
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-    let said = Command::new(&folder).output().unwrap();
-    std::fs::remove_file(&folder).unwrap();
+    let said = Command::new(&program).output().unwrap();
     assert!(said.status.success());
     let said = String::from_utf8(said.stdout).unwrap();
-    let said: BTreeSet<&str> = said.lines().collect();
-    for (name, code, verdict) in JUDGED {
-        let (first, second) = (First::default().opinion(0x1000, code, None), Second::default().opinion(0x1000, code));
+    let line = |line: &str| {
+        let (name, rest) = line.split_once(' ').unwrap();
+        let (verdict, hex) = rest.rsplit_once(' ').unwrap();
+        let bytes = (0..hex.len() / 2).map(|at| u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).unwrap());
+        (name.to_owned(), verdict.to_owned(), bytes.collect())
+    };
+    said.lines().map(line).collect()
+}
+
+#[test]
+fn the_processor_agrees_with_the_first_decoder_and_the_table_has_the_difference() {
+    let all = judged();
+    assert!(all.len() > 90, "{}", all.len());
+    for (name, verdict, code) in &all {
+        let recorded = tracer::instruction(Pc(0x1000), code);
+        let first = First::default().opinion(0x1000, code, recorded.as_ref());
+        let second = Second::default().opinion(0x1000, code);
+        let what = format!("{name} {verdict} {code:02x?}: {first:?} against {second:?}");
         let found = differences(first.as_ref(), second.as_ref());
-        let differs = found.iter().any(|(what, _)| ["access", "size"].contains(what));
-        assert!(differs, "{name}: the decoders agree by now: {found:?}");
-        let operand = first.unwrap().memory.remove(0);
-        let of_first = match (operand.access.reads, operand.access.writes) {
-            (_, true) => format!("{name} writes"),
-            _ if verdict.ends_with("leaves") => format!("{name} leaves"),
-            _ => format!("{name} reads {}", operand.size),
-        };
-        assert_eq!(of_first, verdict, "{name}");
-        let has_avx = std::arch::is_x86_feature_detected!("avx");
-        assert!(said.contains(verdict) || name.starts_with('v') && !has_avx, "{name}: the processor says {said:?}");
+        for aspect in &found {
+            assert!(explained(aspect, first.as_ref(), second.as_ref(), code).is_some(), "{aspect:?}: {what}");
+        }
+        if verdict == "refused" {
+            assert!(first.is_none() && second.is_some(), "{what}");
+            continue;
+        }
+        let first = first.unwrap_or_else(|| panic!("{what}"));
+        assert_eq!(&first.mnemonic, name, "{what}");
+        let operand = first.memory.first();
+        match verdict.as_str() {
+            "writes" => assert!(operand.unwrap().access.writes, "{what}"),
+            "leaves" => assert!(!operand.unwrap().access.writes, "{what}"),
+            "ignores" => assert!(operand.is_none(), "{what}"),
+            "counts from fs" => assert_eq!(operand.unwrap().segment.as_deref(), Some("fs"), "{what}"),
+            "runs" => assert_eq!(first.len, code.len(), "{what}"),
+            _ => match verdict.split_once(' ').unwrap_or_else(|| panic!("{what}")) {
+                ("touches", bytes) => assert_eq!(operand.unwrap().size.to_string(), bytes, "{what}"),
+                // `enter` has its change recorded.
+                ("sp", by) => {
+                    assert!(first.sp == SpEffect::Recorded || first.sp == SpEffect::Add(by.parse().unwrap()), "{what}")
+                }
+                _ => panic!("{what}"),
+            },
+        }
+    }
+}
+
+#[test]
+fn what_the_processor_was_asked_about_the_judge_runs() {
+    let has_avx = std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("f16c");
+    let all = judged();
+    for known in KNOWN.iter().filter(|known| known.verdict.contains("the processor was asked")) {
+        let runs: Vec<&str> = all
+            .iter()
+            .filter(|(_, _, code)| {
+                let recorded = tracer::instruction(Pc(0x1000), code);
+                let first = First::default().opinion(0x1000, code, recorded.as_ref());
+                let second = Second::default().opinion(0x1000, code);
+                differences(first.as_ref(), second.as_ref()).iter().any(|aspect| {
+                    explained(aspect, first.as_ref(), second.as_ref(), code).is_some_and(|entry| {
+                        (entry.what, entry.example, entry.names) == (known.what, known.example, known.names)
+                    })
+                })
+            })
+            .map(|(name, ..)| name.as_str())
+            .collect();
+        let is_there = |name: &&str| runs.contains(name) || name.starts_with('v') && !has_avx;
+        let all_named = known.names.split(' ').all(|name| is_there(&name));
+        // Of who writes memory each is run, else one for all.
+        let is_judged = if known.what == "access" { all_named } else { !runs.is_empty() || !has_avx };
+        let missing: Vec<&str> = known.names.split(' ').filter(|name| !is_there(name)).collect();
+        assert!(is_judged, "{}: {}: the judge runs {runs:?} of them, not {missing:?}", known.what, known.verdict);
     }
 }

@@ -54,6 +54,13 @@ function lostBar(byCause, most) {
     page.causes.map((cause, i) => byCause[i] > 0 && el("i", { style: `width:${(byCause[i] / slots) * 100}%;background:${cause.colour}` })));
 }
 
+/** A line's text; its instructions, each with its fetches, where the page has them. */
+function codeOf(line, text) {
+  if (!line.instructions) return text;
+  const rows = line.instructions.map((i) => `${grouped(i.fetches).padStart(11)}  ${i.text}`);
+  return el("details", { class: "instructions" }, el("summary", {}, text || "(its instructions)"), el("pre", {}, rows.join("\n")));
+}
+
 function sourceRow(program, index, text, most, size) {
   const line = program.lines[index];
   const [lost, parted] = [lostOf(line), sum(line.parted_by)];
@@ -61,7 +68,7 @@ function sourceRow(program, index, text, most, size) {
   const shade = lost > 0 ? `--heat:color-mix(in srgb, ${mainColour(line.lost_by)} ${Math.round(15 + 85 * Math.sqrt(lost / most))}%, transparent)` : null;
   return el("tr", { id: lineId(index), class: "ran", style: shade, tabindex: -1, "data-line": line.label, "data-lost": lost, "data-fetches": line.fetches },
     el("td", { class: "no" }, line.number || ""),
-    el("td", { class: "code", title: inlined }, text),
+    el("td", { class: "code", title: inlined }, codeOf(line, text)),
     number(grouped(line.fetches)), td(spark(line, size)), number(percent(line.thread_instructions / (line.fetches * size))),
     number(grouped(lost)), td(lostBar(line.lost_by, most)), number(parted > 0 ? grouped(parted) : ""));
 }

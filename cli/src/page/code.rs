@@ -6,9 +6,10 @@ use flowgraph::NodeId;
 use heuristics::{PlaceId, SegmentId};
 use replay::Outcome;
 use replay::metrics::{Cause, Causes};
-use report::page::{Function, Line, Pcs};
+use report::page::{Function, Instruction, Line, Pcs};
 use trace_format::{Pc, Trace};
 
+use crate::disassembly::Fetched;
 use crate::source::Source;
 
 /// Where functions were entered.
@@ -168,6 +169,15 @@ impl<'t> Code<'t> {
             memory.iter_mut().zip(classes).for_each(|(sum, more)| *sum += more);
         }
         self.order_functions();
+    }
+
+    /// Puts instructions to their lines.
+    pub(crate) fn disassemble(&mut self, all: &[Fetched]) {
+        for fetched in all {
+            let line = self.line(fetched.pc);
+            let text = fetched.to_string();
+            self.lines[line].instructions.push(Instruction { fetches: fetched.fetches, text });
+        }
     }
 
     fn order_functions(&mut self) {

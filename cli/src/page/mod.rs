@@ -18,6 +18,7 @@ use serde_json::Value;
 use trace_format::Trace;
 
 use self::code::Code;
+use crate::disassembly::{self, SyntaxName};
 use crate::locks;
 use crate::selection::{self, Selection};
 use crate::source::Source;
@@ -33,6 +34,8 @@ pub(crate) struct Request<'a> {
     pub models: &'a [Spec],
     /// The part of the trace, and its warps.
     pub selection: &'a Selection,
+    /// How instructions are written, where they are to be shown.
+    pub syntax: Option<SyntaxName>,
 }
 
 /// A page about these programs.
@@ -89,6 +92,9 @@ pub(crate) fn program(path: &Path, request: &Request) -> anyhow::Result<Program>
     let Some(causes) = outcomes[0].causes.clone() else { return Ok(Program::default()) };
 
     code.count(&outcomes[0], &causes);
+    if let Some(syntax) = request.syntax {
+        code.disassemble(&disassembly::fetched(&trace, &causes, syntax));
+    }
     let branches = branches::of(&outcomes[0], &causes, &mut code);
     let more_branches = branches.len().saturating_sub(branches::MOST);
     let deadlock = outcomes[0].deadlock.as_ref();

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use decoding::{Disassembler, Syntax};
 use trace_format::Trace;
 
+use crate::disassembly::SyntaxName;
 use crate::exit;
 use crate::output::{Output, say};
 use crate::source::Source;
@@ -37,25 +38,6 @@ pub(crate) struct Args {
     /// Write to FILE instead of standard output
     #[arg(long, short = 'o', value_name = "FILE", default_value = "-")]
     output: PathBuf,
-}
-
-/// See [`Syntax`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum SyntaxName {
-    /// `mov eax,[rdi+0x4]`
-    #[default]
-    Intel,
-    /// `mov 0x4(%rdi),%eax`
-    Att,
-}
-
-impl From<SyntaxName> for Syntax {
-    fn from(name: SyntaxName) -> Syntax {
-        match name {
-            SyntaxName::Intel => Syntax::Intel,
-            SyntaxName::Att => Syntax::Att,
-        }
-    }
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
@@ -119,9 +101,9 @@ pub(crate) fn decoders_agree(trace: &Trace) -> anyhow::Result<bool> {
 /// What came of decoding the trace's code twice.
 pub(crate) fn verified(report: &decoding::Report, out: &mut impl Write) -> std::io::Result<()> {
     for difference in &report.differences {
-        let decoding::Difference { pc, code, mnemonic, what, how } = difference;
+        let decoding::Difference { pc, code, mnemonic, aspect } = difference;
         let bytes: Vec<String> = code.iter().map(|byte| format!("{byte:02x}")).collect();
-        writeln!(out, "{pc:#x}  {}  {mnemonic}: {what}: {how}", bytes.join(" "))?;
+        writeln!(out, "{pc:#x}  {}  {mnemonic}: {}: {}", bytes.join(" "), aspect.what, aspect.how)?;
     }
     let explained: u64 = report.explained.values().sum();
     let without = match report.without_code {
@@ -135,6 +117,7 @@ pub(crate) fn verified(report: &decoding::Report, out: &mut impl Write) -> std::
         grouped(report.differences.len() as u64),
         grouped(explained)
     )?;
+    writeln!(out, "  {} names of instructions are among them", grouped(report.names.len() as u64))?;
     for ((mnemonic, what), count) in &report.explained {
         writeln!(out, "  {} {mnemonic}: {what}", grouped(*count))?;
     }

@@ -41,7 +41,7 @@ enum Format {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let request = Request { model: &args.model, models: &[], selection: &args.selection };
+    let request = Request { model: &args.model, models: &[], selection: &args.selection, syntax: None };
     let program = page::program(&args.trace, &request)?;
     program.notes.iter().for_each(|note| say!("lockstep: {note}"));
     let text = match args.format {

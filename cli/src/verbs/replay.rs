@@ -12,6 +12,7 @@ use replay::{Outcome, ReplayOptions, ScheduleFile, Setting};
 use trace_format::Trace;
 
 use crate::breakdown::{By, Row};
+use crate::disassembly::{self, SyntaxName};
 use crate::memory::MemoryBy;
 use crate::output::{Output, WithColours, print, say};
 use crate::selection::Selection;
@@ -44,6 +45,10 @@ pub(crate) struct Args {
     /// Show this source file with what each of its lines costs, per heuristic
     #[arg(long, value_name = "FILE", conflicts_with_all = ["by", "json"])]
     annotate: Option<PathBuf>,
+
+    /// With --annotate, show below each line its instructions, written as objdump does in this syntax
+    #[arg(long, value_name = "SYNTAX", value_enum, requires = "annotate")]
+    syntax: Option<SyntaxName>,
 
     /// Rows that --by and --memory-by show. Default: 20 in a table, all in JSON
     #[arg(long, value_name = "N", requires = "rows")]
@@ -129,6 +134,8 @@ struct Rows {
     lost: Option<Vec<Row>>,
     locks: Option<Vec<locks::Row>>,
     memory: Option<Vec<memory::Row>>,
+    /// By file and line, where they are wanted.
+    instructions: annotate::Instructions,
 }
 
 fn run_here(args: &Args) -> anyhow::Result<ExitCode> {
@@ -150,7 +157,7 @@ fn run_here(args: &Args) -> anyhow::Result<ExitCode> {
         let mut outcomes = replay_view(args, &view, *rule, &specs)?;
         locks::locate(&mut outcomes, &view, &mut source);
         outcomes.iter_mut().for_each(|o| o.locks = Some(rule.to_string()));
-        let rows = outcomes.iter().map(|o| rows(args, o, &view, &mut source)).collect();
+        let rows = outcomes.iter().map(|o| rows(args, o, &trace, &view, &mut source)).collect();
         let shares = view.summary().shares.clone();
         all.push(Replayed { taken, shares, setting: setting(args, &trace, &view), outcomes, rows });
     }
@@ -252,14 +259,23 @@ fn by(args: &Args) -> Option<By> {
 }
 
 /// The rows that `--by`, `--annotate` and `--memory-by` ask for.
-fn rows(args: &Args, outcome: &Outcome, view: &View, source: &mut Source) -> Rows {
+fn rows(args: &Args, outcome: &Outcome, trace: &Trace, view: &View, source: &mut Source) -> Rows {
     if !outcome.is_complete() {
         return Rows::default();
     }
     let lost = by(args).zip(outcome.causes.as_ref());
     let memory = args.memory_by.zip(outcome.traffic.as_ref());
     let locks = outcome.contention.as_ref().filter(|c| !c.locks.is_empty());
+    let mut instructions = annotate::Instructions::new();
+    if let Some((syntax, causes)) = args.syntax.zip(outcome.causes.as_ref()) {
+        for fetched in disassembly::fetched(trace, causes, syntax) {
+            if let Some(line) = source.line(fetched.pc) {
+                instructions.entry((line.file, line.line)).or_default().push(fetched);
+            }
+        }
+    }
     Rows {
+        instructions,
         lost: lost.map(|(by, causes)| breakdown::rows(by, causes, source)),
         locks: locks.map(|contention| locks::rows(contention, view, source)),
         memory: memory.map(|(by, traffic)| memory::rows(by, traffic, source)),
@@ -338,8 +354,8 @@ fn tables(args: &Args, all: &[Replayed]) -> replay::Result<String> {
                 text += &format!("\n{}: {}\n", outcome.heuristic, breakdown::legend(by, lost));
                 text += &breakdown::table(by, rows, lost, size, args.top);
             }
-            if let (Some(file), Some(rows)) = (&args.annotate, &rows.lost) {
-                let listing = annotate::listing(file, rows, outcome.warp_size)?;
+            if let (Some(file), Some(rows_of)) = (&args.annotate, &rows.lost) {
+                let listing = annotate::listing(file, rows_of, &rows.instructions, outcome.warp_size)?;
                 text += &format!("\n{}:\n{listing}", outcome.heuristic);
             }
             if let Some(rows) = &rows.locks {

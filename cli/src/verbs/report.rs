@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use heuristics::Spec;
 
+use crate::disassembly::SyntaxName;
 use crate::output::{Output, say};
 use crate::page::{self, Request};
 use crate::selection::Selection;
@@ -32,13 +33,17 @@ pub(crate) struct Args {
     #[arg(long, value_name = "LIST", default_value = "all", value_parser = heuristics_list)]
     models: Vec<SpecList>,
 
+    /// Show below each line of source its instructions, written as objdump does in this syntax
+    #[arg(long, value_name = "SYNTAX", value_enum)]
+    syntax: Option<SyntaxName>,
+
     #[command(flatten)]
     selection: Selection,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let models: Vec<Spec> = args.models.iter().flat_map(|list| list.specs().to_vec()).collect();
-    let request = Request { model: &args.model, models: &models, selection: &args.selection };
+    let request = Request { model: &args.model, models: &models, selection: &args.selection, syntax: args.syntax };
     let mut programs = Vec::new();
     for path in std::iter::once(&args.trace).chain(&args.after) {
         let program = page::program(path, &request)?;

@@ -133,6 +133,41 @@ fn functions_of_a_stripped_program_are_named_by_address_and_a_note_says_so() {
 }
 
 #[test]
+fn instructions_stand_below_their_lines_in_the_listing_and_on_the_page() {
+    let built = Built::by("g++", &["-g"]);
+    let trace = built.trace();
+    let trace = trace.to_str().unwrap();
+    let all = |syntax: &str| {
+        let listing = succeed("replay", &["--annotate", "table.cpp", "--syntax", syntax, trace]);
+        let below: Vec<String> = listing
+            .lines()
+            .skip_while(|line| !line.contains("the odd arm"))
+            .skip(1)
+            .take_while(|line| line.contains("  0x"))
+            .map(|line| line.split_once("  0x").unwrap().1.split_once("  ").unwrap().1.to_owned())
+            .collect();
+        let page = built.at("page.html");
+        let to_report = ["report", "--models", "minsp-pc", "--syntax", syntax, "-o", page.to_str().unwrap(), trace];
+        succeed("lockstep", &to_report);
+        let program = crate::page::data(&page)["programs"][0].clone();
+        let number = number_of("the odd arm");
+        let line = program["lines"].as_array().unwrap().iter().find(|line| line["number"] == number).unwrap();
+        let on_page = line["instructions"].as_array().unwrap().iter();
+        assert!(on_page.clone().all(|i| i["fetches"].as_u64().unwrap() > 0), "{line}");
+        let on_page: Vec<String> =
+            on_page.map(|i| i["text"].as_str().unwrap().split_once("  ").unwrap().1.to_owned()).collect();
+        assert_eq!(below, on_page, "{listing}");
+        assert!(!below.is_empty(), "{listing}");
+        below
+    };
+    let (intel, att) = (all("intel"), all("att"));
+    assert_eq!(intel.len(), att.len());
+    assert!(att.iter().any(|text| text.contains('%')) && !intel.iter().any(|text| text.contains('%')), "{att:?}");
+    let output = run("replay", &["--syntax", "att", trace]);
+    assert_eq!(output.status.code(), Some(2), "a syntax without a listing");
+}
+
+#[test]
 fn a_listing_shows_the_costs_beside_the_source_and_colours_only_for_a_terminal() {
     let built = Built::by("g++", &["-g"]);
     let trace = built.trace();

@@ -101,6 +101,18 @@ pub struct Line {
     pub parted_by: Vec<u64>,
     /// Memory operands by class: uniform, affine, scattered; empty where they were not recorded.
     pub memory: Vec<u64>,
+    /// Its instructions, where they are to be shown.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub instructions: Vec<Instruction>,
+}
+
+/// An instruction of a line.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Instruction {
+    /// Warp instructions.
+    pub fetches: u64,
+    /// Its address, and what it says.
+    pub text: String,
 }
 
 /// A source file.

@@ -1,0 +1,65 @@
+//! The instructions of source lines, as text, with what each costs.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+
+use decoding::{Disassembler, Syntax};
+use replay::metrics::Causes;
+use trace_format::{Pc, Trace};
+
+/// See [`Syntax`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum SyntaxName {
+    /// `mov eax,DWORD PTR [rdi+0x4]`
+    #[default]
+    Intel,
+    /// `mov 0x4(%rdi),%eax`
+    Att,
+}
+
+impl From<SyntaxName> for Syntax {
+    fn from(name: SyntaxName) -> Syntax {
+        match name {
+            SyntaxName::Intel => Syntax::Intel,
+            SyntaxName::Att => Syntax::Att,
+        }
+    }
+}
+
+/// An instruction that was fetched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fetched {
+    /// Where it is.
+    pub pc: Pc,
+    /// How often it was fetched.
+    pub fetches: u64,
+    /// The instruction.
+    pub text: String,
+}
+
+impl fmt::Display for Fetched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}  {}", self.pc, self.text)
+    }
+}
+
+/// The instructions that were fetched, by address. Those of which the trace has no code are left out.
+pub(crate) fn fetched(trace: &Trace, causes: &Causes, syntax: SyntaxName) -> Vec<Fetched> {
+    let mut fetches: BTreeMap<Pc, u64> = BTreeMap::new();
+    for ((pc, _), issued) in &causes.issued {
+        *fetches.entry(*pc).or_default() += issued.fetches;
+    }
+    let mut code: HashMap<Pc, &[u8]> = HashMap::new();
+    for (_, block) in trace.blocks().iter().filter(|(_, block)| !block.code.is_empty()) {
+        for (at, instruction) in block.instructions.iter().enumerate() {
+            code.entry(instruction.pc).or_insert(&block.code[block.code_range(at)]);
+        }
+    }
+    let mut disassembler = Disassembler::new(syntax.into());
+    let mut all = Vec::new();
+    for (pc, fetches) in fetches {
+        let Some(code) = code.get(&pc) else { continue };
+        all.push(Fetched { pc, fetches, text: disassembler.text(pc.address(), code) });
+    }
+    all
+}
