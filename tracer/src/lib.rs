@@ -18,6 +18,7 @@ mod limit;
 mod linkage;
 mod modules;
 mod names;
+mod output;
 mod program;
 mod ptrace;
 mod recorder;

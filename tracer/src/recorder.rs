@@ -4,14 +4,11 @@
 //! program must not suffer for it. The engine asks [`Recorder::failed`] and stops stepping.
 
 use std::borrow::Cow;
-use std::fs::{self, File};
-use std::io::{self, Read};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
-use nix::fcntl::{FcntlArg, OFlag, fcntl};
-use nix::libc;
 use rustc_hash::FxHashSet;
 use trace_format::{
     Block, BlockId, Event, Execution, Finish, Meta, ModuleId, Pc, Seq, SyncFunction, ThreadExit, ThreadId, TraceWriter,
@@ -19,47 +16,19 @@ use trace_format::{
 
 use crate::blocks::{Interner, PendingBlock};
 use crate::engine::{Progress, TraceOptions};
-use crate::interrupt::Interrupt;
 use crate::limit::Limit;
 use crate::modules::ModuleMap;
+use crate::output::Output;
 
 /// So many threads can do something at one time, and each gets a number of its own for it.
 const AT_ONE_TIME: u64 = 64;
 
-/// How often it is looked whether somebody reads a named pipe by now.
-const INTERVAL: Duration = Duration::from_millis(20);
-
 /// What tells a program from others: path, build id and bias of its file.
 type ProgramKey = (String, Option<Vec<u8>>, u64);
 
-/// Creates the file. Where it is a named pipe, waits until somebody opens it to read, unless the program is asked to
-/// end.
-fn create_file(path: &Path, interrupt: &Interrupt) -> io::Result<File> {
-    if !fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_fifo()) {
-        return File::create(path);
-    }
-    loop {
-        match File::options().write(true).custom_flags(libc::O_NONBLOCK).open(path) {
-            Err(error) if error.raw_os_error() == Some(libc::ENXIO) => {
-                if interrupt.is_asked() {
-                    let reason = "nobody reads this named pipe, and the program was asked to end before it began";
-                    return Err(io::Error::new(io::ErrorKind::Interrupted, reason));
-                }
-                std::thread::sleep(INTERVAL);
-            }
-            Err(error) => return Err(error),
-            Ok(file) => {
-                // From here on its reader is waited for.
-                fcntl(&file, FcntlArg::F_SETFL(OFlag::empty()))?;
-                return Ok(file);
-            }
-        }
-    }
-}
-
 /// Writes one trace.
 pub struct Recorder {
-    writer: TraceWriter<File>,
+    writer: TraceWriter<Output>,
     blocks: Interner,
     symbols: FxHashSet<Pc>,
     /// The programs that ran so far: what their files are, and how far they were moved.
@@ -77,7 +46,7 @@ impl Recorder {
     /// Creates the file and writes what is known before the start.
     pub fn create(options: &TraceOptions) -> trace_format::Result<Recorder> {
         let path: &Path = &options.output;
-        let file = create_file(path, &options.interrupt).map_err(|source| trace_format::Error::Io {
+        let file = Output::create(path, &options.interrupt).map_err(|source| trace_format::Error::Io {
             path: path.to_owned(),
             action: trace_format::Action::Create,
             source,
@@ -377,7 +346,7 @@ impl Recorder {
         let mut progress = self.progress();
         match (self.failure, self.writer.finish(finish)) {
             (None, Ok(file)) => {
-                progress.bytes = file.metadata().ok().filter(fs::Metadata::is_file).map_or(progress.bytes, |m| m.len());
+                progress.bytes = file.len().unwrap_or(progress.bytes);
                 (progress, None)
             }
             (Some(error), _) | (None, Err(error)) => (progress, Some(error)),

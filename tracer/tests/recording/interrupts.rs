@@ -1,10 +1,14 @@
 //! Ctrl-C and its kin end the program, and the trace is whole.
 
-use std::io::Read;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
+use nix::fcntl::{FcntlArg, fcntl};
+use nix::libc;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -21,15 +25,20 @@ fn start(mode: &str) -> (Child, Recorded) {
 fn start_with(options: &str, mode: &str) -> (Child, Recorded) {
     let path = place("trace.bin");
     let recorder = record_command(options, &path, &compile("endless.c", &["-static"]), &[mode]);
-    // Who runs these tests in the background may have SIGINT ignored, which a recorder and its program would inherit.
-    let mut command = Command::new("env");
-    command.arg("--default-signal").arg(recorder.get_program()).args(recorder.get_args());
-    command.envs(recorder.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let mut child = command.process_group(0).stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = with_default_signals(&recorder).process_group(0).stdout(Stdio::piped()).spawn().unwrap();
     child.stdout.as_mut().unwrap().read_exact(&mut [0; 6]).unwrap();
     std::thread::sleep(Duration::from_millis(300));
     let output = std::process::Output { status: ExitStatus::from_raw(0), stdout: Vec::new(), stderr: Vec::new() };
     (child, Recorded { output, outcome: String::new(), path })
+}
+
+/// The same command. Who runs these tests in the background may have SIGINT ignored, which a recorder and its program
+/// would inherit.
+fn with_default_signals(recorder: &Command) -> Command {
+    let mut command = Command::new("env");
+    command.arg("--default-signal").arg(recorder.get_program()).args(recorder.get_args());
+    command.envs(recorder.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command
 }
 
 /// The end of the trace. What the program did in its endless loop is more than one would want to look at.
@@ -74,6 +83,42 @@ fn a_named_pipe_that_nobody_reads_does_not_keep_a_signal_up() {
     let output = record_command("engine=translate", &pipe, &compile("hello.c", &["-static"]), &[]).output().unwrap();
     assert_eq!(output.status.code(), Some(7), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(reader.wait().unwrap().success());
+}
+
+/// Records a program into a named pipe of a page that nobody reads, of which so many bytes are taken already, asks the
+/// recorder to end while it waits, and returns its status, what it said, and the outcome.
+fn recorded_into_full_pipe(engine: &str, taken: usize) -> (Option<i32>, String, String) {
+    let (pipe, outcome) = (place("trace.bin"), place("outcome"));
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let mut ends = File::options().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(&pipe).unwrap();
+    fcntl(&ends, FcntlArg::F_SETPIPE_SZ(4096)).unwrap();
+    ends.write_all(&vec![0; taken]).unwrap();
+    let recorder = record_command(engine, &pipe, &compile("coins.c", &["-static"]), &[]);
+    let mut command = with_default_signals(&recorder);
+    let mut child = command.env("RECORD_OUTCOME", &outcome).stderr(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(1500));
+    assert!(child.try_wait().unwrap().is_none(), "{engine}: it does not wait for the reader");
+    kill(process(&child), Signal::SIGTERM).unwrap();
+    let ended = (0..3000).any(|_| {
+        std::thread::sleep(Duration::from_millis(10));
+        child.try_wait().unwrap().is_some()
+    });
+    assert!(ended, "{engine}: the recorder waits for ever");
+    let output = child.wait_with_output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.code(), error, std::fs::read_to_string(outcome).unwrap_or_default())
+}
+
+#[test]
+fn a_named_pipe_whose_reader_stops_reading_does_not_keep_a_signal_up() {
+    let (status, _, outcome) = recorded_into_full_pipe("engine=translate", 0);
+    assert_eq!(status, Some(143));
+    assert!(outcome.contains("does not read on"), "{outcome}");
+    for engine in ["engine=translate", "engine=step"] {
+        let (status, error, _) = recorded_into_full_pipe(engine, 4096);
+        assert_eq!(status, Some(125), "{engine}");
+        assert!(error.contains("does not read on"), "{engine}: {error}");
+    }
 }
 
 #[test]
