@@ -9,6 +9,7 @@
 
 mod blocks;
 mod copies;
+mod debuggers;
 mod decode;
 mod elf;
 mod engine;

@@ -15,7 +15,7 @@ pub use launch::{LaunchError, launch};
 pub use memory::{read, read_code, read_u64, write};
 pub use nix::libc::user_regs_struct as Registers;
 pub use request::{
-    SignalInfo, detach, event_message, interrupt, listen, poke, registers, resume, set_pc, set_registers,
+    SignalInfo, detach, event_message, interrupt, listen, poke, registers, resume, send, set_pc, set_registers,
     set_signal_info, set_signal_mask, signal_info, signal_mask, step,
 };
 pub use shared::{SharedMemory, timestamp};

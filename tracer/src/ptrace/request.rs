@@ -10,6 +10,9 @@ use nix::libc;
 
 use super::{Registers, Tid};
 
+/// `si_code` of a signal that was sent to one thread.
+const SI_TKILL: i32 = -6;
+
 /// The result of a request.
 pub type Result<T> = std::result::Result<T, Errno>;
 
@@ -29,6 +32,20 @@ impl SignalInfo {
     pub fn address(&self) -> u64 {
         // SAFETY: every bit pattern is a valid pointer to look at as a number; for other signals it means nothing.
         unsafe { self.0.si_addr() as u64 }
+    }
+
+    /// Whether this process has sent it, to one thread.
+    #[must_use]
+    pub fn is_of_ours(&self) -> bool {
+        self.0.si_code == SI_TKILL && self.is_from(Tid(std::process::id().cast_signed()))
+    }
+
+    /// Whether this process has sent it by a call.
+    #[must_use]
+    pub fn is_from(&self, process: Tid) -> bool {
+        let by_call = [SI_TKILL, libc::SI_USER, libc::SI_QUEUE].contains(&self.0.si_code);
+        // SAFETY: for a signal that was sent by a call, as the code says, the kernel has filled in who did.
+        by_call && unsafe { self.0.si_pid() } == process.0
     }
 
     /// Changes the address of a fault.
@@ -137,4 +154,10 @@ pub fn set_signal_mask(tid: Tid, mask: u64) -> Result<()> {
     let mask: *const u64 = &mask;
     // SAFETY: the kernel reads as many bytes as the third argument says, the size of the mask, from a valid pointer.
     Errno::result(unsafe { libc::ptrace(libc::PTRACE_SETSIGMASK, tid.0, size_of::<u64>(), mask) }).map(drop)
+}
+
+/// Sends a signal to one thread of a process.
+pub fn send(process: Tid, tid: Tid, signal: i32) -> Result<()> {
+    // SAFETY: tgkill takes three numbers.
+    Errno::result(unsafe { libc::syscall(libc::SYS_tgkill, process.0, tid.0, signal) }).map(drop)
 }

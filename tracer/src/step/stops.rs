@@ -130,6 +130,10 @@ impl Session<'_> {
     pub(super) fn go_on(&mut self, tid: Tid, signal: i32) {
         let recording = self.recording;
         let Some(thread) = self.threads.get_mut(&tid) else { return };
+        if thread.leaves {
+            self.let_go(tid);
+            return;
+        }
         thread.injected = signal;
         thread.stepping = recording && thread.recording;
         // Both fail only when the thread has been killed; its end will be reported.
@@ -143,6 +147,20 @@ impl Session<'_> {
             }
             let _ = ptrace::resume(tid, signal);
         }
+    }
+
+    /// The only thread of a process goes on by itself from here.
+    fn let_go(&mut self, tid: Tid) {
+        let Some(thread) = self.threads.remove(&tid) else { return };
+        if thread.trap.blocked
+            && let Ok(mask) = ptrace::signal_mask(tid)
+        {
+            let _ = ptrace::set_signal_mask(tid, mask | super::signals::TRAP_BIT);
+        }
+        self.processes.remove(&tid);
+        self.others.set(tid, false);
+        // It fails when the process has been killed.
+        let _ = ptrace::detach(tid);
     }
 
     /// The thread stops with its whole process, or comes back from that.

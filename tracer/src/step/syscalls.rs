@@ -1,10 +1,11 @@
 //! System calls that concern the recording: what they ask for before, what they did after.
 
 use nix::libc;
-use trace_format::Event;
+use trace_format::{Event, ThreadExit};
 
 use super::Session;
 use super::thread::{Child, Syscall, set_syscall_argument, syscall_arguments};
+use crate::debuggers::{TRACED_BY_ITS_MAKER, asks_maker, note_refusal};
 use crate::ptrace::{self, Address, Registers, Tid};
 
 /// Numbers that the `libc` crate does not have.
@@ -38,9 +39,23 @@ impl Session<'_> {
             libc::SYS_execve | libc::SYS_execveat => {
                 self.processes.entry(process).or_default().exec_thread = Some(tid);
             }
+            call if asks_maker(call, arguments[0]) => self.leave_to_its_maker(tid),
             _ => {}
         }
         None
+    }
+
+    /// A thread asks to be traced by the process that made its own. It goes on by itself, before the call, where it is the
+    /// only one of a process that the program has made: else the call fails, as it does under any tracer.
+    fn leave_to_its_maker(&mut self, tid: Tid) {
+        let process = self.thread(tid).process;
+        let is_alone = !self.threads.iter().any(|(other, thread)| *other != tid && thread.process == process)
+            && !self.births.values().any(|birth| birth.process == process);
+        if process != self.main && is_alone {
+            self.warnings.push(format!("process {process} is recorded no further: {TRACED_BY_ITS_MAKER}"));
+            self.end_thread(tid, ThreadExit::StillRunning);
+            self.thread(tid).leaves = true;
+        }
     }
 
     /// Gives back the argument that was changed for the call. `in_handler`: a signal came between, so that it lies in the
@@ -111,6 +126,7 @@ impl Session<'_> {
             libc::SYS_execve | libc::SYS_execveat => {
                 self.processes.entry(process).or_default().exec_thread = None;
             }
+            libc::SYS_ptrace => note_refusal(&mut self.warnings, first, result),
             _ => {}
         }
     }

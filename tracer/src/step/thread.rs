@@ -116,6 +116,8 @@ pub struct Thread {
     pub repeating: Option<Registers>,
     /// The signal it was resumed with.
     pub injected: i32,
+    /// Whether it is let go for good when it goes on.
+    pub leaves: bool,
     /// SIGTRAP as the program sees it.
     pub trap: TrapSignal,
     /// The number of threads set for its next parallel region.
@@ -145,6 +147,7 @@ impl Thread {
             restarting: false,
             repeating: None,
             injected: 0,
+            leaves: false,
             trap: TrapSignal::default(),
             team_size: 0,
             other_stack: None,

@@ -62,6 +62,13 @@ impl Assembler {
         self.imm32(place);
     }
 
+    /// `mov qword gs:[place], 0`
+    pub fn clear_slot(&mut self, place: u32) {
+        self.raw(&[0x65, 0x48, 0xc7, 0x04, 0x25]);
+        self.imm32(place);
+        self.imm32(0);
+    }
+
     /// `xchg gs:[place], register`: what was written before is visible to all before what comes next is read.
     pub fn exchange_slot(&mut self, place: u32, register: u8) {
         self.raw(&[0x65, 0x48 | (register >> 3) << 2, 0x87, 0x04 | (register & 7) << 3, 0x25]);

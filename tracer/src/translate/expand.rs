@@ -6,7 +6,7 @@ mod straight;
 
 use std::ops::Range;
 
-use trace_format::{Block, BlockId, SpEffect, ThreadId};
+use trace_format::{Block, BlockId, Event, SpEffect, ThreadId};
 
 use pieces::Door;
 use recipe::{Recipe, Taken, recipe};
@@ -94,6 +94,17 @@ impl Stream {
             other_stack: None,
         }
     }
+
+    /// The thread has returned from a handler, and has this stack pointer: the events that say so are `told`.
+    pub fn left_handler(&mut self, sp: u64, mut told: impl FnMut(ThreadId, Event)) {
+        self.sync.signal_return();
+        let before = std::mem::replace(&mut self.sp, sp);
+        self.transferred = false;
+        told(self.id, Event::SignalReturn);
+        if before != sp {
+            told(self.id, Event::SetSp(sp));
+        }
+    }
 }
 
 /// What is known of paths.
@@ -151,6 +162,21 @@ impl Clock {
 fn wide(words: &[u32], byte: u32) -> u64 {
     let at = (byte / 4) as usize;
     u64::from(words[at]) | u64::from(words[at + 1]) << 32
+}
+
+/// A record says that the kernel has let a handler begin.
+fn handler_entered(words: &[u32], stream: &mut Stream, translator: &Translator, recorder: &mut Recorder) {
+    let [sp, handler, interrupted, start, length] = [16, 24, 32, 40, 48].map(|at| wide(words, at));
+    let alternate = Some(start..start.saturating_add(length)).filter(|stack| stack.contains(&sp));
+    stream.sync.signal(interrupted, alternate);
+    let before = std::mem::replace(&mut stream.sp, sp);
+    stream.transferred = false;
+    recorder.signal(stream.id, words[1].cast_signed(), translator.code.modules.pc(handler), sp, before);
+}
+
+/// A record says that the program has returned from a handler.
+fn handler_left(words: &[u32], stream: &mut Stream, recorder: &mut Recorder) {
+    stream.left_handler(wide(words, 8), |id, event| recorder.event(id, event));
 }
 
 impl Expander {
@@ -215,6 +241,15 @@ impl Expander {
                         recorder.futex_wait(stream.id, wide(rest, 16));
                     }
                     record::FUTEX_LEN / 4
+                }
+                record::SIGNAL => {
+                    recorder.set_time(self.clock.time(wide(rest, 8)));
+                    handler_entered(rest, stream, translator, recorder);
+                    record::SIGNAL_LEN / 4
+                }
+                record::RETURN => {
+                    handler_left(rest, stream, recorder);
+                    record::RETURN_LEN / 4
                 }
                 _ => match self.path(rest, stream, translator, recorder) {
                     Some(used) => used,

@@ -4,7 +4,7 @@ use nix::libc;
 
 use super::assembler::{Assembler, JMP_SHORT, JRCXZ, register};
 use super::layout::{self, CALLS, FIRST, LOOKS, MASK, RETURNS, ROUTINES, SECOND, SECOND_ENTRIES, SECOND_MASK};
-use super::layout::{call, record, slot};
+use super::layout::{call, look, record, slot};
 
 /// The instruction, and its length.
 pub const SYSCALL: [u8; 2] = [0x0f, 0x05];
@@ -234,14 +234,19 @@ pub struct LandingCode {
 
 /// System calls are made here, for all code of a cache: code may be thrown away while a thread waits in the kernel, this may not.
 /// r11 is the program's in between.
-pub fn landing(code: &mut Assembler, lookup: &Lookup, futex: bool) -> LandingCode {
-    let entry = code.here();
+/// `returns` is the way out of signal handlers; none for futex calls.
+pub fn landing(code: &mut Assembler, lookup: &Lookup, returns: Option<u64>) -> LandingCode {
+    let (entry, futex) = (code.here(), returns.is_none());
     let mut looked_at = None;
-    if !futex {
+    if let Some(returns) = returns {
         code.raw(&[0x0f, 0xb7, 0xc8]); // movzx ecx, ax
         code.raw(&[0x0f, 0xb6, 0x89]); // movzx ecx, byte [rcx + LOOKS]
         code.raw(&lookup.address(LOOKS).to_le_bytes());
         let unseen = code.short_forward(JRCXZ);
+        code.raw(&[0x48, 0x8d, 0x49, look::STOP.wrapping_neg()]); // lea rcx, [rcx - STOP]
+        let stop = code.short_forward(JRCXZ);
+        code.jump(returns);
+        code.land(stop);
         looked_at = Some(code.trap());
         code.land(unseen);
     }
@@ -340,6 +345,7 @@ fn restore_after_search(code: &mut Assembler) {
 mod tests {
     use iced_x86::{Decoder, DecoderOptions, Mnemonic};
 
+    use super::super::handler_code;
     use super::*;
 
     const LOOKUP: Lookup = Lookup { tables: 0x6000_0000, bmi2: true };
@@ -364,8 +370,10 @@ mod tests {
         checked_entry(&mut code, 0x40_1000, 0x2000);
         record_leave(&mut code, 0x40_1000);
         record_enter(&mut code, &LOOKUP, 3, Some(register::RCX));
-        landing(&mut code, &LOOKUP, true);
-        landing(&mut code, &LOOKUP, false);
+        landing(&mut code, &LOOKUP, None);
+        landing(&mut code, &LOOKUP, Some(0x1000));
+        handler_code::signal_entry(&mut code, &LOOKUP);
+        handler_code::signal_left(&mut code, &LOOKUP);
         call_at(&mut code, 0x2000, 0x40_1000);
         let (native, taken) = tell_calls_apart(&mut code, &LOOKUP);
         code.land(native);

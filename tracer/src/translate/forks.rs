@@ -11,6 +11,7 @@ use super::layout::{PAGE, slot};
 use super::mapper::SetUpError;
 use super::processes::{SpaceId, running};
 use super::remote::{self, Lost, Result};
+use super::signals::STEP_FLAG;
 use super::space::Landing;
 use super::stops::EVENT_STOP;
 use super::thread::{Birth, Thread};
@@ -19,14 +20,16 @@ use crate::ptrace::{self, Address, Registers, Stop, Tid};
 
 /// What a call that was interrupted before it did anything returns, as long as the program does not see it: it is made again.
 const ERESTARTNOINTR: i64 = -513;
-/// The flag by which a thread is stepped: programs see it in r11 behind a call.
-const STEP_FLAG: u64 = 0x100;
 /// The arguments of `clone3` that we know, in bytes.
 const CLONE_ARGUMENTS: u64 = 88;
 
 /// What a new process has of its maker.
 #[derive(Clone, Copy)]
 struct Inherited {
+    /// Who made it.
+    maker: Option<Tid>,
+    /// Whether it says together with its maker what to do at signals.
+    same_actions: bool,
     /// The memory that it shares or has a copy of.
     space: SpaceId,
     /// Whether it has memory of its own.
@@ -132,6 +135,8 @@ impl Session<'_> {
     fn process_made(&mut self, tid: Tid, child: Tid, flags: u64, next: u64) -> Result<()> {
         let (thread, translator) = running(&mut self.threads, &mut self.processes, tid).ok_or(Lost::Gone)?;
         let inherited = Inherited {
+            maker: Some(thread.process),
+            same_actions: flags & libc::CLONE_SIGHAND as u64 != 0,
             space: thread.space,
             own_memory: flags & libc::CLONE_VM as u64 == 0,
             hidden_mask: thread.hidden_mask,
@@ -225,6 +230,13 @@ impl Session<'_> {
                 remote::call(tid, translator.space.syscall_at, libc::SYS_mprotect, arguments)?;
             }
         }
+        if let Some(maker) = inherited.maker {
+            let (scratch, at) = (registers.gs_base + u64::from(slot::SCRATCH), translator.space.syscall_at);
+            if inherited.same_actions {
+                self.processes.leave_handlers(maker);
+            }
+            self.lead_to_handlers(tid, maker, scratch, at)?;
+        }
         (registers.rip, registers.rcx) = (inherited.next, inherited.next);
         registers.r11 &= !STEP_FLAG;
         registers.gs_base = inherited.gs_base;
@@ -249,7 +261,9 @@ impl Session<'_> {
             self.kill_process_of(tid);
             return Ok(());
         };
-        self.let_go(tid, Inherited { space, own_memory: true, hidden_mask: 0, gs_base: 0, next })?;
+        let inherited =
+            Inherited { maker: None, same_actions: false, space, own_memory: true, hidden_mask: 0, gs_base: 0, next };
+        self.let_go(tid, inherited)?;
         // Should the memory not be its own, others can write now what was protected.
         if let Some(space) = self.processes.space_mut(space) {
             for page in space.translator.code.protected.keys().copied().collect::<Vec<_>>() {

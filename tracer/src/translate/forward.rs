@@ -6,7 +6,7 @@
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 
 use super::space::Space;
-use crate::ptrace::{self, Registers};
+use crate::ptrace::{self, Address, Registers};
 
 /// Carries out the instruction of ours that the thread of this slot stands at. False when it is none of those that make records.
 pub fn step(registers: &mut Registers, slot: u32, space: &Space) -> bool {
@@ -58,10 +58,14 @@ fn copy(instruction: &Instruction, registers: &mut Registers, slot: u32, space: 
     };
     let value = match instruction.op1_kind() {
         OpKind::Register => register(registers, instruction.op1_register()).map(|value| *value),
+        OpKind::Memory if instruction.memory_base() == Register::RSP => {
+            let at = Address(registers.rsp).plus(instruction.memory_displacement64());
+            ptrace::read_u64(space.process, at)
+        }
         OpKind::Memory => in_slot(instruction).map(|place| space.value(slot, place)),
         _ => Some(instruction.immediate(1)),
     };
-    let Some(value) = value else { return false };
+    let Some(value) = value.filter(|_| length == 4 || length == 8) else { return false };
     let value = if length == 4 { value & u64::from(u32::MAX) } else { value };
     match instruction.op0_kind() {
         OpKind::Register => match register(registers, instruction.op0_register()) {

@@ -33,11 +33,18 @@ pub const MASK: u64 = ROUTINES + (1 << FIRST_BITS);
 pub const SECOND_MASK: u64 = MASK + 16;
 /// One byte for each number of a system call, by its lowest 16 bits: how it is made, see [`call`].
 pub const CALLS: u64 = MASK + PAGE;
-/// One byte for each number of a system call, in the same way: whether we look at it before the program makes it, 0 or
-/// 1.
+/// One byte for each number of a system call that the program makes, in the same way: what is done before, see [`look`].
 pub const LOOKS: u64 = CALLS + (1 << 16);
 /// The length of the tables.
 pub const TABLES_LEN: u64 = LOOKS + (1 << 16);
+
+/// What is done before a system call that the program makes by itself; nothing: 0.
+pub mod look {
+    /// We look at it.
+    pub const STOP: u8 = 1;
+    /// It returns from a signal handler, by a way of its own.
+    pub const RETURN: u8 = 2;
+}
 
 /// How system calls are made that the program does not make by itself, which is 0.
 pub mod call {
@@ -91,6 +98,14 @@ pub mod slot {
     pub const NUMBER: u32 = 88;
     /// Whether a system call is being made at a landing: 1 from before the call until behind it, else 0.
     pub const CALLING: u32 = 96;
+    /// The handler that a signal is delivered to.
+    pub const HANDLER: u32 = 104;
+    /// The program's stack pointer when the signal came.
+    pub const SIGNAL_SP: u32 = 112;
+    /// Where the program goes on when it has returned from a handler.
+    pub const RETURN_TO: u32 = 120;
+    /// Whether we have to look at returns from handlers: 0 or 1.
+    pub const LOOK_AT_RETURN: u32 = 128;
     /// Room for arguments of system calls that we make.
     pub const SCRATCH: u32 = 1024;
 }
@@ -109,12 +124,22 @@ pub mod record {
     /// A futex system call is done: see [`FUTEX_LEN`].
     pub const FUTEX: u32 = 0xffff_fffc;
 
+    /// A signal handler is entered: see [`SIGNAL_LEN`].
+    pub const SIGNAL: u32 = 0xffff_fffb;
+    /// The program has returned from a signal handler: see [`RETURN_LEN`].
+    pub const RETURN: u32 = 0xffff_fffa;
+
     /// Escape, hook number, time (8), stack pointer (8), return address (8), rdi, rsi, rdx, rcx (8 each).
     pub const ENTER_LEN: u32 = 64;
     /// Escape, unused, time (8), stack pointer (8), rax (8), address (8).
     pub const LEAVE_LEN: u32 = 40;
     /// Escape, operation (4), time (8), futex address (8), result (8).
     pub const FUTEX_LEN: u32 = 32;
+    /// Escape, signal (4), time (8), stack pointer of the handler (8), the handler (8), stack pointer of what was interrupted (8), start and length of the
+    /// alternate stack (8 each).
+    pub const SIGNAL_LEN: u32 = 56;
+    /// Escape, unused, stack pointer (8).
+    pub const RETURN_LEN: u32 = 16;
 
     /// The length of a record that is no path.
     #[must_use]
@@ -123,6 +148,8 @@ pub mod record {
             ENTER => Some(ENTER_LEN),
             LEAVE => Some(LEAVE_LEN),
             FUTEX => Some(FUTEX_LEN),
+            SIGNAL => Some(SIGNAL_LEN),
+            RETURN => Some(RETURN_LEN),
             _ => None,
         }
     }

@@ -193,6 +193,7 @@ impl Session<'_> {
     /// The thread is about to end; its registers can still be read.
     pub(super) fn exiting(&mut self, tid: Tid) {
         self.together.end();
+        self.hand_postponed_on(tid);
         self.settle_at_end(tid);
         self.drain(tid);
         let status = ptrace::event_message(tid).unwrap_or(0) as i32;

@@ -13,6 +13,7 @@
 //! - `remote` makes system calls in the program's place; `state` brings a stopped thread from the copy's registers to the program's.
 //! - `forward` does the rest of an expansion for a thread that was killed in it.
 //! - `processes`: the memory of each process with its translations. `forks`: processes that the program makes.
+//! - `storms`: signals that come often; `handler_code`: how the program gets into their handlers and out by itself.
 //! - `stops`, `syscalls`, `signals`, `lifecycle`: what each stop means. `renewal`: all translations are thrown away when they take too
 //!   much memory. `gates`: recording begins and ends. `untraceable`: a process goes on by itself. `values`: what is recorded beside the path, for memory addresses. `expand`: from records to the trace.
 
@@ -27,6 +28,7 @@ mod expansions;
 mod forks;
 mod forward;
 mod gates;
+mod handler_code;
 mod layout;
 mod lifecycle;
 mod mapper;
@@ -44,6 +46,7 @@ mod signals;
 mod space;
 mod state;
 mod stops;
+mod storms;
 mod superblock;
 mod syscalls;
 mod tables;
@@ -53,6 +56,7 @@ mod untraceable;
 mod values;
 
 use std::collections::VecDeque;
+use std::time::Instant;
 
 use nix::libc;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -153,6 +157,8 @@ struct Session<'a> {
     early: FxHashSet<Tid>,
     /// Stops that were met while something else was waited for.
     met: VecDeque<(Tid, Stop)>,
+    /// Threads to which signals are sent anew, and when.
+    postponed: Vec<(Instant, Tid)>,
     /// Whether instructions are still recorded.
     recording: bool,
     /// Whether the program is in its window.
@@ -185,6 +191,7 @@ impl<'a> Session<'a> {
             births: FxHashMap::default(),
             early: FxHashSet::default(),
             met: VecDeque::new(),
+            postponed: Vec::new(),
             recording: true,
             switch: Switch::new(&options.window),
             others: Others::default(),
@@ -225,9 +232,9 @@ impl<'a> Session<'a> {
         loop {
             let next = match self.met.pop_front() {
                 Some(met) => met,
-                None => match ptrace::wait_any(true) {
-                    Ok(Some(stop)) => stop,
-                    _ => break,
+                None => match self.next_stop() {
+                    Some(stop) => stop,
+                    None => break,
                 },
             };
             let Some((tid, stop)) = self.renew_when_full(next) else { continue };

@@ -7,13 +7,12 @@ use super::route::Route;
 use super::superblock::{Draft, Link, Trap};
 
 /// System calls that we look at before they are made, or make for the program, since they change what we have to know of.
-pub const TAKEN_SYSCALLS: [i64; 25] = [
+pub const TAKEN_SYSCALLS: [i64; 24] = [
     libc::SYS_mmap,
     libc::SYS_mprotect,
     libc::SYS_munmap,
     libc::SYS_rt_sigaction,
     libc::SYS_rt_sigprocmask,
-    libc::SYS_rt_sigreturn,
     libc::SYS_mremap,
     libc::SYS_arch_prctl,
     libc::SYS_rseq,

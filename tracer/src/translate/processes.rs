@@ -31,8 +31,20 @@ pub struct AddressSpace {
 /// A process: threads that the kernel stops, ends and sends signals to together.
 struct Process {
     space: SpaceId,
+    /// Whether the kernel may be told of our entry for handlers.
+    may_be_direct: bool,
     /// What it does at signals: also for those that share it.
-    actions: Rc<RefCell<FxHashMap<i32, Action>>>,
+    actions: Rc<RefCell<FxHashMap<i32, Answer>>>,
+}
+
+/// What a process does at a signal.
+#[derive(Clone, Copy)]
+struct Answer {
+    action: Action,
+    /// How often the signal was delivered so far.
+    delivered: u32,
+    /// Whether the kernel knows our entry for handlers in place of the handler.
+    direct: bool,
 }
 
 /// All of them.
@@ -49,7 +61,7 @@ impl Processes {
     pub fn begin(&mut self, process: Tid, translator: Translator, clock: Clock) -> SpaceId {
         self.end(process);
         let id = self.add(translator, Expander::new(clock));
-        self.processes.insert(process, Process { space: id, actions: Rc::default() });
+        self.processes.insert(process, Process { space: id, may_be_direct: true, actions: Rc::default() });
         id
     }
 
@@ -63,8 +75,8 @@ impl Processes {
     /// A process has made another, with a copy of its memory and its translations, or with the same where there is no copy. `same_actions`
     /// tells whether one also says for the other what to do at signals. None when the maker is gone.
     pub fn fork(&mut self, maker: Tid, child: Tid, copy: Option<Translator>, same_actions: bool) -> Option<SpaceId> {
-        let Process { space, actions } = self.processes.get(&maker)?;
-        let (space, mut actions) = (*space, actions.clone());
+        let Process { space, may_be_direct, actions } = self.processes.get(&maker)?;
+        let (space, may_be_direct, mut actions) = (*space, *may_be_direct, actions.clone());
         if !same_actions {
             let copied = actions.borrow().clone();
             actions = Rc::new(RefCell::new(copied));
@@ -80,7 +92,7 @@ impl Processes {
                 space
             }
         };
-        self.processes.insert(child, Process { space, actions });
+        self.processes.insert(child, Process { space, may_be_direct, actions });
         Some(space)
     }
 
@@ -161,7 +173,48 @@ impl Processes {
     /// What the process does at a signal, where it has said so.
     #[must_use]
     pub fn action(&self, process: Tid, signal: i32) -> Option<Action> {
-        self.processes.get(&process)?.actions.borrow().get(&signal).copied()
+        self.processes.get(&process)?.actions.borrow().get(&signal).map(|answer| answer.action)
+    }
+
+    /// Whether the kernel lets handlers of this signal begin at our entry.
+    #[must_use]
+    pub fn is_direct(&self, process: Tid, signal: i32) -> bool {
+        let process = self.processes.get(&process);
+        process.is_some_and(|process| process.actions.borrow().get(&signal).is_some_and(|answer| answer.direct))
+    }
+
+    /// From now on it does, or no longer.
+    pub fn set_direct(&self, process: Tid, signal: i32, direct: bool) {
+        if let Some(process) = self.processes.get(&process)
+            && let Some(answer) = process.actions.borrow_mut().get_mut(&signal)
+        {
+            answer.direct = direct;
+        }
+    }
+
+    /// The signals whose handlers the kernel lets begin at our entry, and what the process says to do.
+    #[must_use]
+    pub fn direct(&self, process: Tid) -> Vec<(i32, Action)> {
+        let Some(process) = self.processes.get(&process) else { return Vec::new() };
+        let actions = process.actions.borrow();
+        actions.iter().filter(|(_, answer)| answer.direct).map(|(&signal, answer)| (signal, answer.action)).collect()
+    }
+
+    /// A process that goes on by itself says together with this one what to do at signals: the kernel is told of the handlers from now on.
+    pub fn leave_handlers(&mut self, process: Tid) {
+        if let Some(process) = self.processes.get_mut(&process) {
+            process.may_be_direct = false;
+        }
+    }
+
+    /// A signal is delivered to its handler. How often it was before; 0 where the kernel is to be told of the handler.
+    pub fn count_delivery(&self, process: Tid, signal: i32) -> u32 {
+        let Some(process) = self.processes.get(&process).filter(|process| process.may_be_direct) else { return 0 };
+        let mut actions = process.actions.borrow_mut();
+        let Some(answer) = actions.get_mut(&signal) else { return 0 };
+        let before = answer.delivered;
+        answer.delivered = before.saturating_add(1);
+        before
     }
 
     /// The process says what it does at a signal from now on; `None`: what the kernel does by default.
@@ -169,7 +222,7 @@ impl Processes {
         let Some(process) = self.processes.get(&process) else { return };
         let mut actions = process.actions.borrow_mut();
         match action {
-            Some(action) => actions.insert(signal, action),
+            Some(action) => actions.insert(signal, Answer { action, delivered: 0, direct: false }),
             None => actions.remove(&signal),
         };
     }

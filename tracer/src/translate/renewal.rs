@@ -20,6 +20,7 @@ use super::signals::is_fault;
 use super::space::Landing;
 use super::state::{last_path, take_back_last};
 use super::stops::EVENT_STOP;
+use super::storms::Claim;
 use super::superblock::Superblock;
 use super::thread::Thread;
 use crate::ptrace::{self, ProcessHandle, Registers, Stop, Tid};
@@ -309,7 +310,12 @@ impl Session<'_> {
             Some(Stop::Signal(signal)) => {
                 let info = ptrace::signal_info(tid)?;
                 if !is_fault(signal, &info) {
-                    self.threads.get_mut(&tid).ok_or(Lost::Gone)?.deferred.push((signal, info));
+                    let thread = self.threads.get_mut(&tid).ok_or(Lost::Gone)?;
+                    match thread.claim(signal, info) {
+                        Claim::Kept(info) => thread.deferred.push((signal, info)),
+                        Claim::New => thread.deferred.push((signal, info)),
+                        Claim::Stray => {}
+                    }
                 }
             }
             Some(Stop::Event { event: EVENT_STOP, signal }) => group_stopped = signal != libc::SIGTRAP,

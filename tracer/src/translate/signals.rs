@@ -3,9 +3,10 @@
 //! A handler must find the registers of the program, and the kernel must build its frame from them: the thread is brought to a place
 //! between two instructions, its registers are set to the program's, and it runs one step with the signal, into the handler. Then
 //! it goes on in the translation of the handler. `rt_sigreturn` is the same way back.
+//!
+//! `storms` has a shorter way for signals that come often.
 
 use nix::libc;
-use trace_format::Event;
 
 use super::Session;
 use super::processes::running;
@@ -14,16 +15,23 @@ use super::syscalls::SA_NODEFER;
 use crate::ptrace::{self, Address, Registers, SignalInfo, Stop, Tid};
 
 /// Where things lie in the frame that the kernel builds for a handler, from the stack pointer at its first instruction on.
-const FRAME_STACK: u64 = 24;
-const FRAME_SP: u64 = 168;
-const FRAME_PC: u64 = 176;
-const FRAME_MASK: u64 = 304;
+pub const FRAME_STACK: u64 = 24;
+pub const FRAME_SP: u64 = 168;
+pub const FRAME_PC: u64 = 176;
+pub const FRAME_FLAGS: u64 = 184;
+pub const FRAME_CS: u64 = 192;
+pub const FRAME_MASK: u64 = 304;
+
+/// The flag by which a thread is stepped, by itself or by its tracer: programs see it in r11 behind a call.
+pub const STEP_FLAG: u64 = 0x100;
 
 /// What the program does at a signal, as `rt_sigaction` was told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Action {
-    handler: u64,
-    flags: u64,
+    /// Where the handler starts.
+    pub handler: u64,
+    /// The flags, as `SA_RESTART`.
+    pub flags: u64,
     restorer: u64,
     mask: u64,
 }
@@ -50,6 +58,12 @@ impl Action {
         bytes
     }
 
+    /// The same with another handler.
+    #[must_use]
+    pub fn with_handler(self, handler: u64) -> Action {
+        Action { handler, ..self }
+    }
+
     /// What the kernel is told: no vital signal is blocked by the handler, or ignored.
     #[must_use]
     pub fn for_kernel(self, signal: i32) -> Action {
@@ -60,13 +74,22 @@ impl Action {
     }
 
     /// The vital signals that the program believes blocked while the handler runs.
-    fn hides(self, signal: i32) -> u64 {
+    pub fn hides(self, signal: i32) -> u64 {
         let own = if self.flags & SA_NODEFER == 0 { 1u64 << (signal - 1).clamp(0, 63) } else { 0 };
         (self.mask | own) & VITAL
     }
 
-    fn is_handler(self) -> bool {
+    /// Whether a function of the program handles the signal.
+    pub fn is_handler(self) -> bool {
         self.handler != libc::SIG_DFL as u64 && self.handler != libc::SIG_IGN as u64
+    }
+}
+
+/// Whether nothing is done at a signal: since the program says so, or by default.
+fn is_ignored(signal: i32, action: Option<Action>) -> bool {
+    match action.map_or(libc::SIG_DFL as u64, |action| action.handler) as usize {
+        libc::SIG_DFL => matches!(signal, libc::SIGCHLD | libc::SIGURG | libc::SIGWINCH),
+        handler => handler == libc::SIG_IGN,
     }
 }
 
@@ -81,10 +104,8 @@ impl Session<'_> {
         let process = self.threads.get(&tid).ok_or(Lost::Gone)?.process;
         let action = self.processes.action(process, signal);
         let fault = is_fault(signal, &info);
-        if action.is_some_and(|action| action.handler == libc::SIG_IGN as u64)
-            && VITAL & 1 << (signal - 1) != 0
-            && !fault
-        {
+        // The kernel is not asked: another thread might name a handler before it looks.
+        if is_ignored(signal, action) && !fault {
             self.resume(tid, 0);
             return Ok(());
         }
@@ -118,7 +139,9 @@ impl Session<'_> {
             Stop::Signal(libc::SIGTRAP) => {}
             stop => return Err(Lost::Stopped(stop)),
         }
-        let now = ptrace::registers(tid)?;
+        let mut now = ptrace::registers(tid)?;
+        // The kernel may have been told of our entry for handlers.
+        now.rip = action.handler;
         let back_to = ptrace::read_u64(tid, Address(now.rsp).plus(FRAME_PC));
         if back_to != Some(registers.rip)
             && let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid)
@@ -128,6 +151,7 @@ impl Session<'_> {
         }
         self.handler_entered(tid, signal, action, &now)?;
         self.run_at(tid, &now)?;
+        self.has_signalled(tid);
         self.resume(tid, 0);
         Ok(())
     }
@@ -179,12 +203,15 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// `rt_sigreturn`.
+    /// `rt_sigreturn`, which is recorded already. The thread stands at the call.
     pub(super) fn signal_return(&mut self, tid: Tid, registers: &Registers) -> Result<()> {
         // The handler's `ret` has taken the first word off the frame.
         let mask_at = Address(registers.rsp.wrapping_sub(8)).plus(FRAME_MASK);
         let Some(mask) = ptrace::read_u64(tid, mask_at) else {
             // A frame that cannot be read: the program gets the fault that it would get.
+            let known = running(&mut self.threads, &mut self.processes, tid);
+            let (thread, translator) = known.ok_or(Lost::Gone)?;
+            super::state::take_back_last(thread, translator, true);
             return self.run_natively(tid, registers);
         };
         // No other signal shall come between the call and us: the mask is set afterwards.
@@ -199,27 +226,27 @@ impl Session<'_> {
         self.drain(tid);
         let thread = self.threads.get_mut(&tid).ok_or(Lost::Gone)?;
         thread.hidden_mask = mask & VITAL;
-        let stream = &mut thread.stream;
-        stream.sync.signal_return();
-        let moved = stream.sp != now.rsp;
-        stream.sp = now.rsp;
-        stream.transferred = false;
-        let id = stream.id;
-        if self.recording {
-            self.recorder.event(id, Event::SignalReturn);
-            if moved {
-                self.recorder.event(id, Event::SetSp(now.rsp));
+        let recorder = self.recording.then_some(&mut self.recorder);
+        let mut recorder = recorder.filter(|_| thread.recording);
+        thread.stream.left_handler(now.rsp, |id, event| {
+            if let Some(recorder) = &mut recorder {
+                recorder.event(id, event);
             }
-        }
+        });
         self.run_at(tid, &now)?;
+        self.has_signalled(tid);
         self.resume_with_deferred(tid)
     }
 
     /// Lets a thread go on that stands at a trap of ours, after delivering a signal that it no longer blocks.
     pub(super) fn resume_with_deferred(&mut self, tid: Tid) -> Result<()> {
         let thread = self.threads.get_mut(&tid).ok_or(Lost::Gone)?;
-        let hidden = thread.hidden_mask;
-        let ready = thread.deferred.iter().position(|(signal, _)| 1u64 << (signal - 1) & hidden == 0);
+        let mut blocked = thread.hidden_mask;
+        if !thread.deferred.is_empty() {
+            // The handler of one of its kind may run.
+            blocked |= ptrace::signal_mask(tid)?;
+        }
+        let ready = thread.deferred.iter().position(|(signal, _)| 1u64 << (signal - 1) & blocked == 0);
         match ready {
             Some(ready) => {
                 let (signal, info) = thread.deferred.remove(ready);

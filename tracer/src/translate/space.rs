@@ -8,13 +8,14 @@ use nix::libc;
 
 use super::assembler::Assembler;
 use super::expansions::{self, Lookup, SYSCALL_LEN};
+use super::handler_code::{self, ReturnCode};
 use super::layout::{CACHE_LEN, COLD_START, PAGE, SLOT_BASES, SLOTS, TABLE_BASES, TABLES_LEN, slot_len};
 use super::mapper::{Mapper, SetUpError, far, near};
 use super::plan::{Landings, Room};
 use super::remote::{self, Result};
 use super::superblock::Trap;
 use super::tables::{HASH, Tables};
-use crate::ptrace::{self, Address, SharedMemory, Tid};
+use crate::ptrace::{self, Address, Registers, SharedMemory, Tid};
 
 /// Room that a cache must have for one more superblock with all that belongs to it.
 const RESERVE: u64 = 64 << 10;
@@ -45,6 +46,8 @@ struct Cache {
     landings: Landings,
     /// The addresses of their `syscall` instructions.
     calls: [u64; 2],
+    /// The way out of signal handlers.
+    returns: ReturnCode,
 }
 
 impl Cache {
@@ -101,6 +104,12 @@ pub struct Space {
     pub traps: Vec<(u64, Trap)>,
     /// Where threads stand that are at rest.
     rest: u64,
+    /// Where the kernel lets threads begin to handle signals, and where they look the handler up.
+    pub signal_entry: u64,
+    signal_lookup: u64,
+    /// Where they go on behind handlers, and where they look for what comes next.
+    signal_left: u64,
+    left_lookup: u64,
 }
 
 impl Space {
@@ -135,6 +144,10 @@ impl Space {
             caches: Vec::new(),
             traps: Vec::new(),
             rest: 0,
+            signal_entry: 0,
+            signal_lookup: 0,
+            signal_left: 0,
+            left_lookup: 0,
         };
         let places: Vec<u64> = near(pc).into_iter().chain(far()).collect();
         let cache = mapper.map(&places, CACHE_LEN, libc::PROT_READ | libc::PROT_EXEC)?;
@@ -155,9 +168,15 @@ impl Space {
         if self.caches.is_empty() {
             self.rest = rest;
             self.traps.push((rest, Trap::Rest));
+            self.signal_entry = code.here();
+            self.signal_lookup = handler_code::signal_entry(&mut code, &self.tables.lookup);
+            self.signal_left = code.here();
+            self.left_lookup = handler_code::signal_left(&mut code, &self.tables.lookup);
         }
-        let [futex, other] = [true, false].map(|futex| {
-            let landing = expansions::landing(&mut code, &self.tables.lookup, futex);
+        let returns = handler_code::signal_return(&mut code, self.signal_left);
+        self.traps.push((returns.looked_at, Trap::Return));
+        let [futex, other] = [None, Some(returns.entry)].map(|returns| {
+            let landing = expansions::landing(&mut code, &self.tables.lookup, returns);
             self.traps.push((landing.fault, Trap::Fault(landing.call)));
             self.traps.extend(landing.looked_at.map(|at| (at, Trap::Filling)));
             landing
@@ -170,7 +189,8 @@ impl Space {
         code.raw(&stub.bytes);
         let hot = (code.bytes.len() as u64).next_multiple_of(64);
         let ready = [0, COLD_START];
-        let mut cache = Cache { memory, base, hot, cold: COLD_START, ready, first: hot, miss, landings, calls };
+        let mut cache =
+            Cache { memory, base, hot, cold: COLD_START, ready, first: hot, miss, landings, calls, returns };
         cache.prepare();
         cache.memory.write(0, &code.bytes);
         self.caches.push(cache);
@@ -196,6 +216,30 @@ impl Space {
     #[must_use]
     pub fn call_near(&self, address: u64) -> Option<u64> {
         self.caches[self.cache_with(address)?].calls.into_iter().filter(|call| address <= *call).min()
+    }
+
+    /// The registers of the program for the thread of this slot, where it looks for what comes next: the handler of a
+    /// signal, or what the handler has returned to.
+    #[must_use]
+    pub fn around_handler(&self, slot: u32, registers: &Registers) -> Option<Registers> {
+        let looks = [self.signal_lookup, self.left_lookup].contains(&registers.rip);
+        looks.then(|| self.before_target(slot, registers))
+    }
+
+    /// Whether a thread with this pc has run nothing of the program since a handler was to begin, or has ended.
+    #[must_use]
+    pub fn has_not_run(&self, pc: u64) -> bool {
+        pc == self.signal_entry || pc == self.signal_left
+    }
+
+    /// Where a thread with this pc stands, if it makes the call by which it returns from a handler. Before the call, the frame
+    /// of the handler may lead to our code already, which the second value says.
+    #[must_use]
+    pub fn returning(&self, pc: u64) -> Option<(Landing, bool)> {
+        let ReturnCode { entry, call, .. } = self.caches[self.cache_with(pc)?].returns;
+        let before = entry <= pc && pc <= call;
+        let after = (pc == call + SYSCALL_LEN).then_some((Landing::After, false));
+        before.then_some((Landing::Before, pc == call)).or(after)
     }
 
     /// The number of the memory file of the slots.

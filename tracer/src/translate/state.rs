@@ -9,15 +9,19 @@ use super::layout::{record, slot};
 use super::lifecycle::CODE_64;
 use super::processes::{AddressSpace, running};
 use super::remote::{self, Lost, Result};
+use super::signals::FRAME_PC;
 use super::space::Landing;
 use super::superblock::{Borrowed, MAX_HOT_INSTRUCTIONS, Trap};
 use super::thread::Thread;
 use super::translator::{Path, Translator};
 use super::values::{Value, register_value};
-use crate::ptrace::{self, Registers, Stop, Tid};
+use crate::ptrace::{self, Address, Registers, Stop, Tid};
 
 /// Translated code is never so long without a mark: a thread that does not come to one is lost.
 const MOST_STEPS: u32 = 20_000;
+
+/// No expansion has more instructions.
+const MOST_AHEAD: u32 = 64;
 
 /// So many words of a buffer are read at once: 64 KiB, which stay in a level-2 cache until they are expanded. The longest record, of
 /// [`MAX_HOT_INSTRUCTIONS`] with three values each, is shorter.
@@ -45,16 +49,22 @@ fn convert(mut registers: Registers, thread: &mut Thread, translator: &mut Trans
         thread.pointer = registers.r11;
         return Some(Registers { gs_base: thread.gs_base, ..found });
     }
+    if let Some(found) = translator.space.around_handler(thread.slot, &registers) {
+        thread.pointer = registers.r11;
+        return Some(Registers { gs_base: thread.gs_base, ..found });
+    }
     registers.gs_base = thread.gs_base;
     if !translator.space.is_ours(at) {
         return Some(registers);
     }
     let value = |name| translator.space.value(thread.slot, name);
-    if let Some(trap) = translator.trap(at).filter(|trap| *trap != Trap::Filling) {
+    let trap = translator.trap(at);
+    let before_call = matches!(trap, Some(Trap::Filling | Trap::Return));
+    if let Some(trap) = trap.filter(|_| !before_call) {
         thread.pointer = registers.r11;
         registers.r11 = value(slot::R11);
         registers.rip = match trap {
-            Trap::Filling => unreachable!("it is looked at below"),
+            Trap::Filling | Trap::Return => unreachable!("they are looked at below"),
             Trap::Missing(pc) | Trap::Native(pc) | Trap::Hook(pc) | Trap::Gate(pc) => pc,
             Trap::Lookup => value(slot::TARGET),
             Trap::Rest => value(slot::NEXT),
@@ -69,8 +79,14 @@ fn convert(mut registers: Registers, thread: &mut Thread, translator: &mut Trans
         };
         return Some(registers);
     }
-    let filling = translator.trap(at) == Some(Trap::Filling);
-    if let Some(call) = translator.space.landing(at).or(filling.then_some(Landing::Before)) {
+    let returning = translator.space.returning(at);
+    if returning == Some((Landing::Before, true)) {
+        // It makes the call anew, with the frame as the program knows it.
+        let pc = Address(registers.rsp.wrapping_sub(8)).plus(FRAME_PC);
+        ptrace::write(translator.space.process, pc, &value(slot::RETURN_TO).to_le_bytes());
+    }
+    let call = translator.space.landing(at).or(returning.map(|(call, _)| call));
+    if let Some(call) = call.or(before_call.then_some(Landing::Before)) {
         thread.pointer = value(slot::POINTER);
         registers.rip = value(slot::NEXT);
         registers.rcx = registers.rip;
@@ -107,6 +123,18 @@ fn convert(mut registers: Registers, thread: &mut Thread, translator: &mut Trans
         record_part(thread, translator, Path { superblock: number, executed });
     }
     Some(registers)
+}
+
+/// The same, also where the thread stands in the middle of an expansion, when the rest of it can be carried out here.
+pub fn convert_ahead(registers: Registers, thread: &mut Thread, translator: &mut Translator) -> Option<Registers> {
+    let mut ahead = registers;
+    for _ in 0..MOST_AHEAD {
+        let converted = convert(ahead, thread, translator);
+        if converted.is_some() || !forward::step(&mut ahead, thread.slot, &translator.space) {
+            return converted;
+        }
+    }
+    None
 }
 
 /// Ends the record of a path early. Its values are written already.
@@ -151,7 +179,7 @@ impl Session<'_> {
             let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid) else {
                 return Err(Lost::Gone);
             };
-            if let Some(registers) = convert(registers, thread, translator) {
+            if let Some(registers) = convert_ahead(registers, thread, translator) {
                 thread.held = true;
                 return Ok(registers);
             }
@@ -204,7 +232,7 @@ impl Session<'_> {
     }
 
     /// Where the translation of the code at `pc` lies, with the thread that is about to run it.
-    fn translation_at(&mut self, tid: Tid, pc: u64, looked_up: bool) -> Result<(&Thread, &Translator, u64)> {
+    pub(super) fn translation_at(&mut self, tid: Tid, pc: u64, looked_up: bool) -> Result<(&Thread, &Translator, u64)> {
         let (thread, translator) = running(&mut self.threads, &mut self.processes, tid).ok_or(Lost::Gone)?;
         let at = translator.enter(tid, pc, looked_up)?;
         translator.space.set_value(thread.slot, slot::CALLING, 0);
@@ -364,6 +392,10 @@ impl Session<'_> {
         if let Some(thread) = self.threads.get_mut(&tid) {
             let held = std::mem::replace(&mut thread.held, false);
             thread.let_go_with = if held { None } else { ptrace::registers(tid).ok() };
+        }
+        if let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid) {
+            let look = thread.hidden_mask != 0 || !thread.deferred.is_empty();
+            translator.space.set_value(thread.slot, slot::LOOK_AT_RETURN, look.into());
         }
         // Fails only when the thread has been killed; its end will be reported.
         let _ = ptrace::resume(tid, signal);

@@ -3,6 +3,7 @@
 use nix::libc;
 
 use super::Session;
+use super::expansions::SYSCALL_LEN;
 use super::layout::slot;
 use super::processes::running;
 use super::remote::{Lost, Result};
@@ -64,11 +65,9 @@ impl Session<'_> {
             Stop::Signal(libc::SIGTRAP) if self.our_trap(tid)? => {}
             Stop::Signal(libc::SIGSEGV) if self.empty_entry(tid)? => {}
             Stop::Signal(libc::SIGSEGV) if self.guard_hit(tid)? => self.resume(tid, 0),
+            Stop::Signal(libc::SIGSEGV) if self.return_faulted(tid)? => {}
             Stop::Signal(libc::SIGSEGV) if self.write_to_code(tid)? => {}
-            Stop::Signal(signal) => {
-                let info = ptrace::signal_info(tid)?;
-                self.deliver(tid, signal, info)?;
-            }
+            Stop::Signal(signal) => self.signalled(tid, signal)?,
         }
         Ok(())
     }
@@ -123,6 +122,10 @@ impl Session<'_> {
             }
             Trap::Syscall { next } => self.syscall(tid, &registers, next)?,
             Trap::Filling => self.call_fills(tid)?,
+            Trap::Return => {
+                registers.rip = translator.space.value(thread.slot, slot::NEXT) - SYSCALL_LEN;
+                self.signal_return(tid, &registers)?;
+            }
             Trap::Fault(call) => self.call_faulted(tid, call)?,
         }
         Ok(true)

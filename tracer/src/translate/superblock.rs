@@ -66,6 +66,8 @@ pub enum Trap {
     },
     /// A system call that fills a buffer is about to be made, behind the trap.
     Filling,
+    /// A return from a signal handler that we have to look at. It is recorded already.
+    Return,
     /// A system call, made at this address, has ended with `EFAULT`: perhaps since its buffer lies in memory that we made read-only.
     Fault(u64),
     /// The instruction at this address has to run outside of the cache.

@@ -6,6 +6,7 @@ use super::Session;
 use super::remote::{self, Lost, Result, VITAL};
 use super::signals::Action;
 use super::thread::Thread;
+use crate::debuggers::note_refusal;
 use crate::ptrace::{self, Address, Registers, Tid};
 
 /// `arch_prctl` codes: the `libc` crate does not have them.
@@ -58,7 +59,6 @@ impl Session<'_> {
             self.together.end();
         }
         match number {
-            libc::SYS_rt_sigreturn => return self.signal_return(tid, registers),
             libc::SYS_fork | libc::SYS_vfork | libc::SYS_clone | libc::SYS_clone3 => {
                 return self.make_child(tid, registers, next);
             }
@@ -82,7 +82,7 @@ impl Session<'_> {
             _ => self.memory_call(tid, number, arguments)?,
         };
         if number == libc::SYS_ptrace {
-            self.has_traced(arguments[0], result);
+            note_refusal(&mut self.warnings, arguments[0], result);
         }
         after.rax = result.cast_unsigned();
         after.rcx = next;
@@ -174,6 +174,9 @@ impl Session<'_> {
             let translator = self.translator(tid)?;
             given = translator.space.scratch(slot, &action.for_kernel(number).to_bytes());
         }
+        if wanted.is_some() {
+            self.let_handlers_begin(tid, number);
+        }
         let result = self.call(tid, libc::SYS_rt_sigaction, [signal, given, old, size, 0, 0])?;
         if result == 0 {
             if old != 0
@@ -183,6 +186,9 @@ impl Session<'_> {
             }
             if let Some(action) = wanted {
                 self.processes.set_action(process, number, Some(action));
+                if !action.is_handler() {
+                    self.forget_postponed(process, number);
+                }
             }
         }
         Ok(result)

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use super::code_files::WRITING_CALLS;
 use super::expansions::Lookup;
 use super::layout::{
-    CALLS, FIRST, FIRST_MASK, LOOKS, MASK, PAGE, RETURNS, ROUTINES, SECOND, SECOND_ENTRIES, SECOND_MASK, call,
+    CALLS, FIRST, FIRST_MASK, LOOKS, MASK, PAGE, RETURNS, ROUTINES, SECOND, SECOND_ENTRIES, SECOND_MASK, call, look,
 };
 use super::plan::TAKEN_SYSCALLS;
 use crate::ptrace::SharedMemory;
@@ -112,7 +112,7 @@ impl Tables {
 
     /// From now on this call is looked at before it is made.
     fn look_at(&self, number: i64) {
-        self.memory.patch_byte((LOOKS + number.cast_unsigned()) as usize, 1);
+        self.memory.patch_byte((LOOKS + number.cast_unsigned()) as usize, look::STOP);
     }
 
     /// Whether the second table takes no more.
@@ -268,6 +268,7 @@ fn set_constants(memory: &SharedMemory) {
         how(number, call::TAKEN);
     }
     how(libc::SYS_futex, call::FUTEX);
+    memory.patch_byte(LOOKS as usize + libc::SYS_rt_sigreturn as usize, look::RETURN);
 }
 
 fn entry_of_first(index: u64) -> usize {

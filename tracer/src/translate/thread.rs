@@ -1,5 +1,7 @@
 //! What the engine knows of a thread.
 
+use std::time::Instant;
+
 use trace_format::ThreadId;
 
 use super::expand::Stream;
@@ -24,6 +26,14 @@ pub struct Thread {
     pub hidden_mask: u64,
     /// Signals that came while the program believed them blocked.
     pub deferred: Vec<(i32, SignalInfo)>,
+    /// When it was last let go into a handler, or out of one.
+    pub signalled: Option<Instant>,
+    /// Signals that are held back until it has run for a moment.
+    pub postponed: Vec<Postponed>,
+    /// How many signals have come in a row, each before it had run for a moment.
+    pub early: u32,
+    /// How many of those held back were sent to it anew and have not come, though it has got a signal like that.
+    pub strays: u32,
     /// The base of gs, as the program set it.
     pub gs_base: u64,
     /// What is written of it.
@@ -51,6 +61,10 @@ impl Thread {
             let_go_with: None,
             hidden_mask: 0,
             deferred: Vec::new(),
+            signalled: None,
+            postponed: Vec::new(),
+            early: 0,
+            strays: 0,
             gs_base: 0,
             stream,
             passed: None,
@@ -59,6 +73,16 @@ impl Thread {
             ended: false,
         }
     }
+}
+
+/// A signal that is held back.
+pub struct Postponed {
+    /// Which.
+    pub signal: i32,
+    /// What the kernel has said of it.
+    pub info: SignalInfo,
+    /// Whether it was sent to the thread anew.
+    pub sent: bool,
 }
 
 /// A thread that the kernel has announced, but that has not come to its first stop.

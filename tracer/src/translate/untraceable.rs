@@ -21,6 +21,7 @@ use super::expansions::SYSCALL_LEN;
 use super::layout::PAGE;
 use super::processes::running;
 use super::remote::{self, Lost, Result, VITAL};
+use crate::debuggers::{TRACED_BY_ITS_MAKER, asks_maker};
 use crate::program::changes_user;
 use crate::ptrace::{self, Address, ProcessHandle, Registers, Tid};
 
@@ -47,8 +48,7 @@ const PRIVILEGES: Obstacle = Obstacle {
     way_out: " (run trace as root, or use a copy of that program without the permission bit, to record it)",
 };
 const OLD_CALL: Obstacle = Obstacle { what: "it makes a 32-bit system call", way_out: "" };
-const TRACED: Obstacle =
-    Obstacle { what: "the program that made it traces it (as debuggers and strace do)", way_out: "" };
+const TRACED: Obstacle = Obstacle { what: TRACED_BY_ITS_MAKER, way_out: "" };
 /// A jump into it has been made.
 pub const NARROW_CODE: Obstacle = Obstacle { what: "it runs 32-bit code", way_out: "" };
 
@@ -73,22 +73,7 @@ impl Session<'_> {
     pub(super) fn asks_its_maker(&self, tid: Tid, registers: &Registers) -> bool {
         let Some(process) = self.threads.get(&tid).map(|thread| thread.process) else { return false };
         let is_alone = !self.threads.iter().any(|(other, t)| *other != tid && t.process == process && !t.ended);
-        registers.rax.cast_signed() == libc::SYS_ptrace
-            && registers.rdi == u64::from(libc::PTRACE_TRACEME)
-            && process != self.main
-            && is_alone
-    }
-
-    /// `ptrace(request, …)` has returned this.
-    pub(super) fn has_traced(&mut self, request: u64, result: i64) {
-        let asks = [u64::from(libc::PTRACE_TRACEME), u64::from(libc::PTRACE_ATTACH), u64::from(libc::PTRACE_SEIZE)];
-        if asks.contains(&request) && result == -i64::from(libc::EPERM) {
-            let warning = "a process cannot be traced by the program (as debuggers and strace do) while it is recorded: \
-                record without --follow-forks";
-            if !self.warnings.iter().any(|known| known == warning) {
-                self.warnings.push(warning.to_owned());
-            }
-        }
+        asks_maker(registers.rax.cast_signed(), registers.rdi) && process != self.main && is_alone
     }
 
     /// A thread comes to an instruction that cannot be translated; `registers` are the program's. Whether it goes on by itself from there, since
@@ -145,14 +130,19 @@ impl Session<'_> {
             let at = translator.space.syscall_at;
             remote::call(tid, at, libc::SYS_rt_sigaction, [signal as u64, action, 0, 8, 0, 0])?;
         }
+        let (thread, translator) = running(&mut self.threads, &mut self.processes, tid).ok_or(Lost::Gone)?;
+        let (scratch, at) = (translator.space.scratch(thread.slot, &[]), translator.space.syscall_at);
+        self.lead_to_handlers(tid, process, scratch, at)?;
         self.lift_within(tid, 0, u64::MAX - PAGE)?;
         let thread = self.threads.get_mut(&tid).ok_or(Lost::Gone)?;
         let (gs_base, hidden) = (thread.gs_base, thread.hidden_mask);
         ptrace::set_registers(tid, &Registers { gs_base, orig_rax: u64::MAX, ..*registers })?;
         let mask = ptrace::signal_mask(tid)?;
         ptrace::set_signal_mask(tid, mask | hidden)?;
-        for (signal, _) in std::mem::take(&mut thread.deferred) {
-            // It is blocked, so it waits in the kernel now.
+        let postponed = std::mem::take(&mut thread.postponed).into_iter().filter(|kept| !kept.sent);
+        let postponed: Vec<i32> = postponed.map(|kept| kept.signal).collect();
+        for signal in std::mem::take(&mut thread.deferred).into_iter().map(|(signal, _)| signal).chain(postponed) {
+            // It waits in the kernel now, where it is blocked.
             let _ = ProcessHandle::open(process).and_then(|process| process.send(signal));
         }
         Ok(())

@@ -150,14 +150,18 @@ fn a_limit_that_leaves_no_room_is_named() {
 fn a_program_may_trace_its_children_which_are_recorded_no_further() {
     let program = compile("tracer.c", &[]);
     goes_on_by_itself(&program, &[], "warnings: []");
-    let recorded = record("engine=translate follow-forks", &program, &[]);
-    assert_eq!(recorded.stdout(), "1 stops, status 5\n");
-    assert!(
-        recorded.outcome.contains("is recorded no further: the program that made it traces it"),
-        "{}",
-        recorded.outcome
-    );
-    recorded.trace();
+    for engine in ["translate", "step"] {
+        let recorded = record(&format!("engine={engine} follow-forks"), &program, &[]);
+        assert_eq!(recorded.stdout(), "1 stops, status 5\n", "{engine}");
+        let said = "is recorded no further: the program that made it traces it";
+        assert!(recorded.outcome.contains(said), "{engine}: {}", recorded.outcome);
+        recorded.trace();
+        let refused = record(&format!("engine={engine} follow-forks"), &program, &["attach"]);
+        assert_eq!(refused.stdout(), "attach: Operation not permitted\n", "{engine}");
+        let said = "a process cannot be traced by the program (as debuggers and strace do) while it is recorded";
+        assert!(refused.outcome.contains(said), "{engine}: {}", refused.outcome);
+        refused.trace();
+    }
 }
 
 #[test]

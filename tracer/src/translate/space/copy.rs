@@ -40,6 +40,10 @@ impl Space {
             caches,
             traps: self.traps.clone(),
             rest: self.rest,
+            signal_entry: self.signal_entry,
+            signal_lookup: self.signal_lookup,
+            signal_left: self.signal_left,
+            left_lookup: self.left_lookup,
         })
     }
 }

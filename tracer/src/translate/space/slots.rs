@@ -42,6 +42,7 @@ impl Space {
     fn reset(&mut self, slot: u32) {
         let start = self.restart(slot);
         self.set_value(slot, slot::POINTER, start);
+        self.set_value(slot, slot::HANDLER, 0);
     }
 
     /// The buffer was read: the next records start here.
@@ -60,13 +61,18 @@ impl Space {
     #[must_use]
     pub fn after_empty_entry(&self, slot: u32, registers: &Registers) -> Option<Registers> {
         let by_lookup = registers.rip == 0 && registers.gs_base == self.slot_address(slot);
-        by_lookup.then(|| Registers {
+        by_lookup.then(|| self.before_target(slot, registers))
+    }
+
+    /// The registers of the program for a thread in a lookup: what it looks for, in rcx, comes next.
+    pub(super) fn before_target(&self, slot: u32, registers: &Registers) -> Registers {
+        Registers {
             rip: registers.rcx,
             rcx: self.value(slot, slot::RCX),
             rax: self.value(slot, slot::RAX),
             r11: self.value(slot, slot::R11),
             ..*registers
-        })
+        }
     }
 
     fn slot_len(&self) -> u64 {

@@ -1,0 +1,58 @@
+//! Signals that come often: programs get on and print what they print natively, and what is recorded of the handlers is what `step` records.
+
+use std::process::Command;
+
+use trace_format::Event;
+
+use crate::support::{all_events, compile, record};
+use crate::translate_equal::assert_equal_with;
+
+#[test]
+fn a_program_that_sends_itself_signals_again_and_again() {
+    assert!(assert_equal_with("", &compile("signals_raised.c", &["-static"]), &[]) > 2000);
+}
+
+#[test]
+fn handlers_that_hide_and_raise_other_signals() {
+    let program = compile("signals_varied.c", &["-static"]);
+    assert!(assert_equal_with("", &program, &[]) > 2000);
+    let native = Command::new(&program).arg("moved").output().unwrap();
+    for options in ["", "memory", "cache=65536 throw=1", "cache=65536 throw=2", "throw=3"] {
+        let recorded = record(&format!("engine=translate {options}"), &program, &["moved"]);
+        assert_eq!(recorded.stdout(), String::from_utf8_lossy(&native.stdout), "{options}");
+    }
+}
+
+#[test]
+fn a_signal_that_comes_often_costs_one_stop() {
+    let recorded = record("engine=translate", &compile("signals_often.c", &["-static"]), &["raised", "0", "3000", "0"]);
+    assert_eq!(recorded.stdout(), "3000 signals\n");
+    recorded.trace();
+    let (_, stops) = recorded.outcome.split_once("stops: ").expect("the outcome has it");
+    let stops: u64 = stops.split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap();
+    // What is left is code that the program comes to for the first time, and the first few signals.
+    assert!((3000..3800).contains(&stops), "{}", recorded.outcome);
+}
+
+#[test]
+fn programs_get_on_however_fast_signals_come() {
+    let program = compile("signals_often.c", &["-static"]);
+    for arguments in [
+        ["timer", "100", "300000", "0"],
+        ["timer", "50", "100000", "0"],
+        ["nested", "100", "100000", "0"],
+        ["threads", "0", "50000", "2"],
+        ["changes", "0", "50000", "2"],
+    ] {
+        let native = Command::new(&program).args(arguments).output().unwrap();
+        for options in ["engine=translate", "engine=translate memory"] {
+            let recorded = record(options, &program, &arguments);
+            assert_eq!(recorded.stdout(), String::from_utf8_lossy(&native.stdout), "{arguments:?}, {options}");
+            let events = all_events(&recorded.trace());
+            let count = |wanted: fn(&Event) -> bool| events.iter().filter(|event| wanted(event)).count();
+            let entered = count(|event| matches!(event, Event::Signal { .. }));
+            assert!(entered > 16, "{arguments:?}: only {entered} handlers were entered");
+            assert_eq!(count(|event| *event == Event::SignalReturn), entered, "{arguments:?}, {options}");
+        }
+    }
+}
