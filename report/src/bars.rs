@@ -1,6 +1,6 @@
 //! Horizontal bars in panels, with two reference lines each: the layout of every bar chart.
 
-use crate::axis::{self, Tick};
+use crate::frame::Frame;
 use crate::palette::{FAINT_INK, GRID, INK, PAPER, is_dark};
 use crate::text::{self, LINE};
 use crate::{Anchor, Colour, Counts, Outcome, Picture, PlotOptions, Row, Text, colour_of};
@@ -60,28 +60,14 @@ impl Bar {
     }
 }
 
-/// The width that labels may take, as a part of the picture's: more would leave too little for the bars.
+/// The width that labels may take, as a part of the picture's.
 const LABEL_SHARE: f64 = 0.36;
-
-/// Where things stand from left to right, the same in all panels.
-struct Frame {
-    size: f64,
-    small: f64,
-    margin: f64,
-    gap: f64,
-    width: f64,
-    label_room: f64,
-    /// Where the axis begins and ends.
-    left: f64,
-    right: f64,
-}
 
 impl BarChart {
     pub(crate) fn draw(&self, options: &PlotOptions) -> Picture {
-        let frame = self.frame(options);
-        let mut picture = Picture::new(frame.width);
-        picture.height = frame.margin;
-        title_block(&mut picture, &self.title, &self.subtitle, options);
+        let labels = self.panels.iter().flat_map(|panel| &panel.bars).map(|bar| &*bar.label);
+        let frame = Frame::new(options, LABEL_SHARE, labels);
+        let mut picture = frame.begin(&self.title, &self.subtitle, options);
         for (i, panel) in self.panels.iter().enumerate() {
             let last = i + 1 == self.panels.len();
             if i > 0 {
@@ -89,8 +75,7 @@ impl BarChart {
             }
             self.panel(&mut picture, &frame, panel, last);
         }
-        frame.axis_title(&mut picture, self.axis);
-        picture.height += frame.margin;
+        frame.end(&mut picture, self.axis);
         picture
     }
 
@@ -110,31 +95,11 @@ impl BarChart {
         }
     }
 
-    fn frame(&self, options: &PlotOptions) -> Frame {
-        let size = options.columns.text_size();
-        let width = options.columns.width();
-        let (small, margin, gap) = (size * 0.9, size * 0.7, size * 0.5);
-        let bars = || self.panels.iter().flat_map(|p| &p.bars);
-        let label_room = width * LABEL_SHARE;
-        let widest_label = bars()
-            .flat_map(|b| text::wrap(&b.label, size, false, label_room))
-            .map(|line| text::width(&line, size, false))
-            .fold(0.0, f64::max);
-        let left = margin + widest_label + gap;
-        // The last tick's label is centred on the axis' end.
-        let right = width - margin - size;
-        Frame { size, small, margin, gap, width, label_room, left, right }
-    }
-
     fn panel(&self, picture: &mut Picture, frame: &Frame, panel: &Panel, last: bool) {
         let max = self.max(panel);
-        let x_of = |value: f64| frame.left + (frame.right - frame.left) * (value / max).clamp(0.0, 1.0);
+        let x_of = frame.x_of(max);
         if let Some(heading) = &panel.heading {
-            for line in text::wrap(heading, frame.size, true, frame.width - 2.0 * frame.margin) {
-                let y = picture.height + frame.size * LINE / 2.0;
-                picture.text(Text::new(&line, frame.margin, y, frame.size, INK).bold());
-                picture.height += frame.size * LINE;
-            }
+            frame.heading(picture, heading);
             picture.height += frame.size * 0.3;
         }
         let references = References::place(picture, frame, panel, x_of);
@@ -142,7 +107,7 @@ impl BarChart {
         let top = picture.height;
         let pad = frame.size * 0.4;
         let bottom = top + 2.0 * pad + rows.iter().map(|r| r.height).sum::<f64>();
-        let ticks = frame.ticks(max);
+        let ticks = frame.ticks(max, "");
         for tick in &ticks {
             picture.line((x_of(tick.value), top), (x_of(tick.value), bottom), 0.5, GRID);
         }
@@ -165,55 +130,9 @@ impl BarChart {
         picture.line((frame.left, bottom), (frame.right, bottom), 0.8, INK);
         picture.height = bottom;
         if last || matches!(self.scale, Scale::OfEachPanel) {
-            for tick in &ticks {
-                let x = x_of(tick.value);
-                picture.line((x, bottom), (x, bottom + frame.size * 0.3), 0.8, INK);
-                let y = bottom + frame.size * 0.45 + frame.small * LINE / 2.0;
-                picture.text(Text::new(&tick.label, x, y, frame.small, INK).anchored(Anchor::Middle));
-            }
-            picture.height += frame.size * 0.45 + frame.small * LINE;
+            frame.draw_ticks(picture, &ticks, x_of);
         }
     }
-}
-
-impl Frame {
-    /// As many round ticks as have room for their labels.
-    fn ticks(&self, max: f64) -> Vec<Tick> {
-        let fits = |ticks: &[Tick]| {
-            let widest = ticks.iter().map(|t| text::width(&t.label, self.small, false)).fold(0.0, f64::max);
-            let step = ticks.get(1).map_or(max, |t| t.value) / max * (self.right - self.left);
-            widest + self.size <= step
-        };
-        let tried = (1..=5).rev().map(|most| axis::ticks(max, most));
-        tried.into_iter().find(|ticks| fits(ticks)).unwrap_or_else(|| axis::ticks(max, 1))
-    }
-
-    fn axis_title(&self, picture: &mut Picture, title: &str) {
-        let room = self.width - 2.0 * self.margin;
-        picture.height += self.size * 0.2;
-        for line in text::wrap(title, self.size, false, room) {
-            let half = text::width(&line, self.size, false) / 2.0;
-            let middle = ((self.left + self.right) / 2.0).min(self.width - self.margin - half).max(self.margin + half);
-            let y = picture.height + self.size * LINE / 2.0;
-            picture.text(Text::new(&line, middle, y, self.size, INK).anchored(Anchor::Middle));
-            picture.height += self.size * LINE;
-        }
-    }
-}
-
-/// Writes the title and the fainter line below it.
-pub(crate) fn title_block(picture: &mut Picture, title: &str, subtitle: &str, options: &PlotOptions) {
-    let size = options.columns.text_size();
-    let margin = size * 0.7;
-    let room = picture.width - 2.0 * margin;
-    for (words, size, bold, colour) in [(title, size * 1.1, true, INK), (subtitle, size * 0.9, false, FAINT_INK)] {
-        for line in text::wrap(&text::printable(words), size, bold, room) {
-            let text = Text::new(&line, margin, picture.height + size * LINE / 2.0, size, colour);
-            picture.text(if bold { text.bold() } else { text });
-            picture.height += size * LINE;
-        }
-    }
-    picture.height += size * 0.5;
 }
 
 /// The lines of a bar's label and sentence, and the height they need.

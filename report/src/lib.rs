@@ -10,6 +10,7 @@ mod charts;
 mod condition;
 mod error;
 mod format;
+mod frame;
 mod lines;
 pub mod page;
 mod palette;

@@ -1,7 +1,7 @@
 //! Lines in panels, one per heuristic, over a row of settings: the layout of every chart of a sweep. Each line has its name at its end, so that
 //! no reader has to tell colours apart.
 
-use crate::bars::title_block;
+use crate::frame::title_block;
 use crate::palette::{FAINT_INK, GRID, INK};
 use crate::text::{self, LINE};
 use crate::{Anchor, Colour, Picture, PlotOptions, Text, axis};

@@ -4,7 +4,7 @@
 //! the columns are 75 % and 25 %.
 
 use super::Chart;
-use crate::bars::title_block;
+use crate::frame::title_block;
 use crate::palette::{FAINT_INK, GRID, INK};
 use crate::settings::{Setting, settings};
 use crate::text::{self, LINE};

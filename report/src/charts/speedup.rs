@@ -5,7 +5,7 @@
 
 use super::Chart;
 use crate::axis;
-use crate::bars::title_block;
+use crate::frame::title_block;
 use crate::palette::{FAINT_INK, GRID, INK};
 use crate::rows::label_of;
 use crate::settings::settings;
