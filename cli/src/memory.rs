@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use replay::Outcome;
-use replay::metrics::{Accesses, Space, TRANSACTION_SIZES, Traffic};
+use replay::metrics::{ACCESS_HEADER, Accesses, Space, TRANSACTION_SIZES, Traffic};
 use serde_json::{Map, Value, json};
 use trace_format::Pc;
 
+use crate::json;
 use crate::source::Source;
-use crate::table::{Align, aligned, grouped, percent};
+use crate::table::{Align, aligned, cell};
 
 /// What memory accesses are summed by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -110,7 +110,7 @@ fn row_json(row: &Row) -> Value {
     all.insert("uniform".into(), json!(accesses.classes.uniform));
     all.insert("affine".into(), json!(accesses.classes.affine));
     all.insert("scattered".into(), json!(accesses.classes.scattered));
-    all.insert("strides".into(), replay::strides(&accesses.strides));
+    all.insert("strides".into(), json::value(accesses.strides.named()));
     all.insert("heap".into(), space(&accesses.heap));
     all.insert("stack".into(), space(&accesses.stack));
     all.insert("interleaved_stack_transactions".into(), sizes(&accesses.interleaved).into());
@@ -128,59 +128,13 @@ pub(crate) fn table(by: MemoryBy, rows: &[Row], top: Option<usize>) -> String {
     text
 }
 
-/// A row per heuristic, and what the columns are; empty where memory was not asked for.
-pub(crate) fn totals(outcomes: &[Outcome]) -> String {
-    let complete = outcomes.iter().filter(|o| o.is_complete());
-    let cells: Vec<_> =
-        complete.filter_map(|o| Some((o.heuristic.clone(), String::new(), &o.traffic.as_ref()?.total))).collect();
-    if cells.is_empty() {
-        return String::new();
-    }
-    format!(
-        "\n{}accesses: memory operands of fetches; stride: the commonest of the affine ones, in bytes; 32B to 128B: transactions per access that the heap (globals too), the\n\
-         lanes' own stacks, and those stacks interleaved word by word take\n",
-        written("heuristic", cells.into_iter())
-    )
-}
-
 fn written<'a>(first: &str, rows: impl Iterator<Item = (String, String, &'a Accesses)>) -> String {
-    let header = [
-        first,
-        "accesses",
-        "uniform",
-        "affine",
-        "scattered",
-        "stride",
-        "heap 32B",
-        "64B",
-        "128B",
-        "stack 32B",
-        "64B",
-        "128B",
-        "interleaved 32B",
-        "64B",
-        "128B",
-        "",
-    ];
-    let mut text: Vec<Vec<String>> = vec![header.iter().map(|h| (*h).to_owned()).collect()];
+    let header = [first].into_iter().chain(ACCESS_HEADER).chain([""]);
+    let mut text: Vec<Vec<String>> = vec![header.map(str::to_owned).collect()];
     for (label, beside, accesses) in rows {
-        let share = |n: u64| percent(n as f64 / accesses.accesses().max(1) as f64);
-        let stride = accesses.strides.most_first().first().map_or_else(String::new, |(stride, _)| stride.to_string());
-        let mut cells = vec![label, grouped(accesses.accesses())];
-        let classes = &accesses.classes;
-        cells.extend([classes.uniform, classes.affine, classes.scattered].map(share));
-        cells.push(stride);
-        cells.extend(per_access(&accesses.heap.transactions, accesses.heap.accesses));
-        cells.extend(per_access(&accesses.stack.transactions, accesses.stack.accesses));
-        cells.extend(per_access(&accesses.interleaved, accesses.stack.accesses));
-        cells.push(beside);
-        text.push(cells);
+        let cells = accesses.cells();
+        text.push(std::iter::once(label).chain(cells.iter().map(cell)).chain([beside]).collect());
     }
-    let last = header.len() - 1;
+    let last = text[0].len() - 1;
     aligned(&text, |column| if column == 0 || column == last { Align::Left } else { Align::Right })
-}
-
-/// Transactions per access; nothing where there are no accesses.
-fn per_access(transactions: &[u64; 3], accesses: u64) -> [String; 3] {
-    transactions.map(|n| if accesses == 0 { String::new() } else { format!("{:.2}", n as f64 / accesses as f64) })
 }

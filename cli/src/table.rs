@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use replay::registry::{Cell, measures};
 use replay::{Optimum, Outcome};
 
 /// The table: a row per heuristic, best first kept in the order asked for, then the bounds.
@@ -65,36 +66,31 @@ pub(crate) fn marked(outcome: &Outcome) -> String {
     if outcome.deadlock.is_some() { format!("{} *", outcome.heuristic) } else { outcome.heuristic.clone() }
 }
 
-/// Divergence and cycles, a row per heuristic, and what the columns are; empty where neither was asked for.
+/// The tables of the measures that were asked for, a row per heuristic; empty where none was.
 pub(crate) fn measured(outcomes: &[Outcome]) -> String {
     let complete = || outcomes.iter().filter(|o| o.is_complete());
-    let number = |value: Option<f64>| value.map_or_else(String::new, |v| format!("{v:.2}"));
     let mut text = String::new();
-    if complete().any(|o| o.divergence.is_some()) {
-        let header =
-            ["heuristic", "divergences", "mean length", "longest", "never joined", "depth", "imbalance", "lone lanes"];
-        let mut rows = vec![header.map(str::to_owned)];
-        for (outcome, d) in complete().filter_map(|o| Some((o, o.divergence.as_ref()?))) {
-            let lone = percent(d.lone_fetches as f64 / d.fetches.max(1) as f64);
-            let (joined, never, longest) = (grouped(d.joined), grouped(d.never_joined), grouped(d.longest));
-            let (length, depth) = (number(d.mean_length()), number(d.depth()));
-            rows.push([marked(outcome), joined, length, longest, never, depth, number(d.imbalance()), lone]);
+    for table in measures().filter_map(|measure| measure.table) {
+        let Some(first) = complete().find(|o| (table.row)(o).is_some()) else { continue };
+        let mut rows = vec![["heuristic"].iter().chain(table.header).map(|h| (*h).to_owned()).collect::<Vec<_>>()];
+        for (outcome, cells) in complete().filter_map(|o| Some((o, (table.row)(o)?))) {
+            rows.push(std::iter::once(marked(outcome)).chain(cells.iter().map(cell)).collect());
         }
-        let table = aligned(&rows, |column| if column == 0 { Align::Left } else { Align::Right });
-        text += &format!(
-            "\n{table}length: fetches between two that lanes shared; depth: distinct pcs of live lanes; imbalance: 1 where diverged lanes run equally many instructions; \
-             lone lanes: share of fetches for one lane of several\n"
-        );
-    }
-    if let Some(units) = complete().find_map(|o| o.fetch_units) {
-        let mut rows = vec![["heuristic", "cycles", "thread instructions per cycle"].map(str::to_owned)];
-        rows.extend(
-            complete().map(|o| [marked(o), o.cycles.map_or_else(String::new, grouped), number(o.parallelism())]),
-        );
-        let table = aligned(&rows, |column| if column == 0 { Align::Left } else { Align::Right });
-        text += &format!("\n{table}cycles: the fetches in the model's order on {units} fetch units\n");
+        let table_text = aligned(&rows, |column| if column == 0 { Align::Left } else { Align::Right });
+        text += &format!("\n{table_text}{}\n", (table.legend)(first));
     }
     text
+}
+
+/// A cell as it is shown.
+pub(crate) fn cell(cell: &Cell) -> String {
+    match cell {
+        Cell::Count(count) => grouped(*count),
+        Cell::Number(number) => format!("{number:.2}"),
+        Cell::Share(share) => percent(*share),
+        Cell::Text(text) => text.clone(),
+        Cell::Empty => String::new(),
+    }
 }
 
 /// On which side of its column a cell stands.

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use heuristics::REGISTRY;
-use replay::COLUMNS;
+use replay::registry::{columns, measures};
 
 const BEGIN: &str = "<!-- made from the registry: BLESS=1 cargo test -p cli --test docs -->\n";
 const END: &str = "<!-- end -->";
@@ -70,8 +70,15 @@ fn the_readme_lists_every_heuristic() {
 #[test]
 fn the_page_of_metrics_is_made_from_the_columns() {
     let mut made = String::from("\n| column | what it is |\n|---|---|\n");
-    for column in COLUMNS {
+    for column in columns() {
         writeln!(made, "| `{}` | {} |", column.name, column.definition).unwrap();
+    }
+    made += "\nMeasures, which are asked for; the head of each file has the formula and a worked number:\n\n| measure | asked for by | explained in |\n|---|---|---|\n";
+    for measure in measures() {
+        let asked = measure.switch.map_or("other options".to_owned(), |s| format!("`--{}`", s.name));
+        writeln!(made, "| {} | {asked} | [{1}](../{1}) |", measure.name, measure.file).unwrap();
+        let head = head_of(measure.file).to_lowercase();
+        assert!(head.contains("worked number") || measure.columns.is_empty(), "{} has a worked number", measure.file);
     }
     made.push('\n');
     check_page("docs/metrics.md", &made);

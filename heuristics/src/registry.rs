@@ -183,7 +183,7 @@ impl Spec {
         let Some(entry) = REGISTRY.iter().find(|e| e.name == name) else {
             return Err(ParseError::UnknownName { name: name.to_owned() });
         };
-        let mut values: Vec<u32> = entry.parameters.iter().map(|p| p.default).collect();
+        let Spec { mut values, .. } = Spec::of(entry);
         let mut given = vec![false; values.len()];
         for setting in parameters.split(',').filter(|s| !s.is_empty()) {
             let (name, value) = setting.split_once('=').unwrap_or((setting, ""));
@@ -202,6 +202,12 @@ impl Spec {
             })?;
         }
         Ok(Spec { entry, values })
+    }
+
+    /// One that need not be in the [`REGISTRY`], with the defaults of its parameters.
+    #[must_use]
+    pub fn of(entry: &'static Entry) -> Spec {
+        Spec { entry, values: entry.parameters.iter().map(|p| p.default).collect() }
     }
 
     /// Reads a list with commas; `all` stands for every heuristic with its default parameters. A piece such as `threshold=8`

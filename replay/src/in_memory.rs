@@ -2,7 +2,7 @@
 
 use heuristics::{SegmentId, SegmentTable};
 use rustc_hash::FxHashMap;
-use trace_format::{Block, BlockTable, Instruction, Pc, SpEffect};
+use trace_format::{Block, BlockTable, Instruction, Kind, Pc, SpEffect};
 
 use crate::lanes_source::Kept;
 use crate::{Batch, Code, Control, LaneSource, LaneStream, LockId};
@@ -14,6 +14,14 @@ pub enum Does {
     Runs(Instruction, Vec<u64>),
     /// Comes to a control.
     Comes(Control),
+}
+
+impl Does {
+    /// Runs a branch of one byte at this address, which leads to the next instruction of its lane, wherever that lies.
+    #[must_use]
+    pub fn branches(pc: u64) -> Does {
+        Does::Runs(Instruction { pc: Pc(pc), len: 1, kind: Kind::Branch, sp: SpEffect::Add(0), memory: 0 }, Vec::new())
+    }
 }
 
 /// Lanes kept in memory.

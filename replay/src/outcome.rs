@@ -4,7 +4,7 @@ use heuristics::Tally;
 
 use crate::Optimum;
 use crate::engine::{Counts, Deadlock, End};
-use crate::metrics::{ActiveLanes, Causes, Contention, Divergence, Edges, LaneMap, MemoryClasses, Traffic};
+use crate::metrics::{Findings, Measured};
 
 /// What one heuristic made of the lanes.
 #[derive(Clone, Debug)]
@@ -41,37 +41,10 @@ pub struct Outcome {
     pub rank: Option<usize>,
     /// Thread instructions of each lane.
     pub lane_instructions: Vec<u64>,
-    /// The schedule's hash, where it was asked for.
-    pub schedule_fnv1a64: Option<u64>,
-    /// Memory operands by class, where the trace has addresses and they were asked for.
-    pub memory: Option<MemoryClasses>,
-    /// Memory accesses by instruction, and their transactions, where they were asked for.
-    pub traffic: Option<Traffic>,
-    /// What each lock cost, where it was asked for.
-    pub contention: Option<Contention>,
-    /// How long and how far lanes diverged, where it was asked for.
-    pub divergence: Option<Divergence>,
-    /// The fetch units on which the fetches were placed.
-    pub fetch_units: Option<usize>,
-    /// The cycles that the fetches take there, summed over warps.
-    pub cycles: Option<u64>,
-    /// The lost lane-slots by cause and place, where they were asked for.
-    pub causes: Option<Causes>,
     /// Fetches of each warp, or of each block of warps, in order.
     pub warp_fetches: Vec<u64>,
-    /// Who went where, and how many lanes were active where, where it was asked for.
-    pub profile: Option<Profile>,
-    /// Which lane ran what when, of each warp that the plan named.
-    pub lane_maps: Vec<LaneMap>,
-}
-
-/// What is known of each place of the code.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct Profile {
-    /// How often lanes went from one place to the next.
-    pub edges: Edges,
-    /// By instruction: its fetches by number of active lanes.
-    pub active_lanes: ActiveLanes,
+    /// What was measured beside that, where it was asked for: see [`Outcome::found`].
+    pub findings: Findings,
 }
 
 /// Tells each outcome its rank among all.
@@ -91,11 +64,10 @@ impl Outcome {
         (slots > 0.0).then(|| self.counts.thread_instructions() as f64 / slots)
     }
 
-    /// Thread instructions per cycle on the fetch units; none where they were not asked for.
+    /// The result of a measure, by its type; none where it was not asked for.
     #[must_use]
-    pub fn parallelism(&self) -> Option<f64> {
-        let cycles = self.cycles.filter(|cycles| *cycles > 0)?;
-        Some(self.counts.thread_instructions() as f64 / cycles as f64)
+    pub fn found<T: Measured>(&self) -> Option<&T> {
+        self.findings.get()
     }
 
     /// Lane-slots in which no lane ran an instruction: fetches x warp size - thread instructions.

@@ -9,12 +9,8 @@ use rayon::prelude::*;
 
 use crate::bounds::{Optimum, least_fetches, optimum};
 use crate::engine::{Brief, Counts, End, Replay, Replayed};
-use crate::metrics::{
-    ActiveCounter, Causes, Checker, Contention, ContentionMeter, Divergence, DivergenceMeter, EdgeCounter, FetchUnits,
-    LaneMap, LaneMapPlan, LaneMapper, LostSlots, MemoryClasses, Metric, ScheduleHash, ScheduleWriter, Traffic,
-    TrafficMeter,
-};
-use crate::outcome::{Profile, rank};
+use crate::metrics::{Ended, Finding, Findings, Measure, Metric, ScheduleWriter, Warp, checker};
+use crate::outcome::rank;
 use crate::survey::Survey;
 use crate::warps::{Grouping, Unit, blocks, generations, single_warps, warp_size, warps};
 use crate::{Error, LaneSource, Outcome, Result};
@@ -43,24 +39,8 @@ pub struct ReplayOptions {
     pub warps_per_block: Option<usize>,
     /// What lanes do at locks. Default: they wait.
     pub contended: Contended,
-    /// Whether the checker judges every step. Default: no.
-    pub check: bool,
-    /// Whether to hash the schedule. Default: no.
-    pub schedule_hash: bool,
-    /// Whether to classify memory accesses and count their transactions; for traces that have addresses. Default: no.
-    pub memory: bool,
-    /// Whether to charge every lost lane-slot to a cause, a branch and an instruction. Default: no.
-    pub causes: bool,
-    /// Whether to measure what each lock costs; for views that serialize locks. Default: no.
-    pub contention: bool,
-    /// Whether to measure how long and how far lanes diverge. Default: no.
-    pub divergence: bool,
-    /// Fetch units on which to place the fetches, 1 to [`crate::metrics::MOST_FETCH_UNITS`]. Default: cycles are not counted.
-    pub fetch_units: Option<usize>,
-    /// Whether to count edges and active lanes of each place of the code. Default: no.
-    pub profile: bool,
-    /// The lane maps to draw; the plan holds for one heuristic. Default: none.
-    pub lane_map: Option<LaneMapPlan>,
+    /// What to measure beside the engine's counts. Default: nothing.
+    pub measures: Vec<Measure>,
 }
 
 /// Where every fetch is written: the file and its name in errors.
@@ -76,15 +56,7 @@ struct Part {
     counts: Counts,
     end: End,
     tally: Tally,
-    hash: Option<u64>,
-    memory: Option<MemoryClasses>,
-    traffic: Option<Traffic>,
-    contention: Option<Contention>,
-    divergence: Option<Divergence>,
-    cycles: Option<u64>,
-    causes: Option<Causes>,
-    profile: Option<Profile>,
-    lane_map: Option<LaneMap>,
+    findings: Vec<Finding>,
 }
 
 /// Lanes that were read once, ready to be replayed again and again.
@@ -106,7 +78,8 @@ pub fn replay(
     schedule: Option<ScheduleFile>,
     done: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<Vec<Outcome>> {
-    let with_control_flow = options.causes || specs.iter().any(Spec::needs_control_flow);
+    let of_measures = options.measures.iter().any(Measure::needs_control_flow);
+    let with_control_flow = of_measures || specs.iter().any(Spec::needs_control_flow);
     Prepared::new(source, with_control_flow)?.replay(specs, options, schedule, done)
 }
 
@@ -141,7 +114,7 @@ impl<'a> Prepared<'a> {
         done: &(dyn Fn(usize, usize) + Sync),
     ) -> Result<Vec<Outcome>> {
         let survey = &self.survey;
-        if options.check {
+        if options.measures.iter().any(|measure| measure.name() == checker::ENTRY.name) {
             survey.check_kept()?;
         }
         let generations = generations(survey);
@@ -235,21 +208,8 @@ impl<'a> Prepared<'a> {
             upper_bound: lane_instructions.iter().sum(),
             rank: None,
             lane_instructions: lane_instructions.clone(),
-            schedule_fnv1a64: parts
-                .iter()
-                .map(|p| p.hash)
-                .collect::<Option<Vec<u64>>>()
-                .map(|h| ScheduleHash::of_warps(&h)),
-            memory: sum_memory(parts),
-            traffic: sum_traffic(parts),
-            contention: sum_contention(parts),
-            divergence: sum_divergence(parts),
-            fetch_units: options.fetch_units,
-            cycles: parts.iter().map(|p| p.cycles).sum(),
-            causes: sum_causes(parts),
             warp_fetches: parts.iter().map(|p| p.counts.fetches()).collect(),
-            profile: sum_profile(parts),
-            lane_maps: parts.iter().filter_map(|p| p.lane_map.clone()).collect(),
+            findings: sum_findings(parts),
         };
         let mut left = &parts[..];
         let outcomes = specs.iter().map(|spec| {
@@ -290,64 +250,20 @@ fn run_job(
     (options, take_turns): (&ReplayOptions, bool),
     out: Option<(&mut dyn Write, &Path)>,
 ) -> Result<Part> {
-    let (lanes, seats) = (&unit.lanes, &unit.seats);
-    let most_active = lanes.len().min(seats.width());
+    let lanes = &unit.lanes;
+    let warp = Warp { survey, program, unit, number };
     let mut heuristic = spec.build(lanes.len(), program);
-    let mut checker = options.check.then(|| Checker::new(survey, &program.segments, &unit.warps()));
-    let mut hash = options.schedule_hash.then(|| ScheduleHash::new(lanes.len()));
-    let mut memory = options.memory.then(|| MemoryClasses::new(most_active));
-    let mut traffic = options.memory.then(TrafficMeter::default);
-    let mut contention = options.contention.then(ContentionMeter::default);
-    let mut divergence = options.divergence.then(DivergenceMeter::default);
-    let mut fetch_units = options.fetch_units.map(FetchUnits::new);
-    let mut lost = options.causes.then(|| LostSlots::new(lanes.len(), seats));
-    let mut edges = options.profile.then(|| EdgeCounter::new(lanes.len(), seats.width()));
-    let mut active = options.profile.then(|| ActiveCounter::new(most_active));
-    let mut mapper = options.lane_map.as_ref().and_then(|plan| LaneMapper::new(lanes.len(), number, plan));
-    let mut writer = out.map(|(out, path)| ScheduleWriter::new(out, path, lanes.len()));
-    let mut metrics: Vec<&mut dyn Metric> = Vec::new();
-    metrics.extend(checker.as_mut().map(|m| m as &mut dyn Metric));
-    metrics.extend(hash.as_mut().map(|m| m as &mut dyn Metric));
-    metrics.extend(memory.as_mut().map(|m| m as &mut dyn Metric));
-    metrics.extend(traffic.as_mut().map(|m| m as &mut dyn Metric));
-    metrics.extend(contention.as_mut().map(|m| m as &mut dyn Metric));
-    metrics.extend(divergence.as_mut().map(|m| m as &mut dyn Metric));
-    metrics.extend(fetch_units.as_mut().map(|m| m as &mut dyn Metric));
-    metrics.extend(lost.as_mut().map(|m| m as &mut dyn Metric));
-    metrics.extend(edges.as_mut().map(|m| m as &mut dyn Metric));
-    metrics.extend(active.as_mut().map(|m| m as &mut dyn Metric));
-    metrics.extend(mapper.as_mut().map(|m| m as &mut dyn Metric));
-    metrics.extend(writer.as_mut().map(|m| m as &mut dyn Metric));
+    let mut metrics: Vec<Box<dyn Metric + '_>> = options.measures.iter().filter_map(|m| m.start(&warp)).collect();
+    if let Some((out, path)) = out {
+        metrics.push(Box::new(ScheduleWriter::new(out, path, lanes.len())));
+    }
     let replay = Replay::new(survey, program, briefs, unit, take_turns)?;
     let Replayed { counts, end, tally: of_turns } = replay.run(spec, &mut *heuristic, &mut metrics)?;
     let mut tally = heuristic.tally();
     tally.add(&of_turns);
-    if let Some(checker) = checker {
-        checker.finish(&counts, &end)?;
-    }
-    let causes = lost.map(|l| l.finish(program));
-    let profile = edges.zip(active);
-    let profile =
-        profile.map(|(edges, active)| Profile { edges: edges.finish(), active_lanes: active.finish(program) });
-    let lane_map = mapper.map(|m| m.finish(number, lanes));
-    let traffic = traffic.map(|t| t.finish(program));
-    let contention = contention.map(ContentionMeter::finish);
-    let divergence = divergence.map(DivergenceMeter::finish);
-    let cycles = fetch_units.map(|f| f.cycles());
-    Ok(Part {
-        counts,
-        end,
-        tally,
-        hash: hash.map(|h| h.value()),
-        memory,
-        traffic,
-        contention,
-        divergence,
-        cycles,
-        causes,
-        profile,
-        lane_map,
-    })
+    let ended = Ended { warp, counts: &counts, end: &end };
+    let findings = metrics.into_iter().map(|metric| metric.finish(&ended)).collect::<Result<_>>()?;
+    Ok(Part { counts, end, tally, findings })
 }
 
 fn sum_counts(parts: &[Part], warp_size: usize) -> Counts {
@@ -362,54 +278,10 @@ fn sum_tally(parts: &[Part]) -> Tally {
     sum
 }
 
-fn sum_memory(parts: &[Part]) -> Option<MemoryClasses> {
-    let mut sum = MemoryClasses::default();
-    for part in parts {
-        sum.add(part.memory.as_ref()?);
-    }
-    (!parts.is_empty()).then_some(sum)
-}
-
-fn sum_traffic(parts: &[Part]) -> Option<Traffic> {
-    let mut sum = Traffic::default();
-    for part in parts {
-        sum.add(part.traffic.as_ref()?);
-    }
-    (!parts.is_empty()).then_some(sum)
-}
-
-fn sum_contention(parts: &[Part]) -> Option<Contention> {
-    let mut sum = Contention::default();
-    for part in parts {
-        sum.add(part.contention.as_ref()?);
-    }
-    (!parts.is_empty()).then_some(sum)
-}
-
-fn sum_divergence(parts: &[Part]) -> Option<Divergence> {
-    let mut sum = Divergence::default();
-    for part in parts {
-        sum.add(part.divergence.as_ref()?);
-    }
-    (!parts.is_empty()).then_some(sum)
-}
-
-fn sum_causes(parts: &[Part]) -> Option<Causes> {
-    let mut sum = Causes::default();
-    for part in parts {
-        sum.add(part.causes.as_ref()?);
-    }
-    (!parts.is_empty()).then_some(sum)
-}
-
-fn sum_profile(parts: &[Part]) -> Option<Profile> {
-    let mut sum = Profile::default();
-    for part in parts {
-        let more = part.profile.as_ref()?;
-        sum.edges.add(&more.edges);
-        sum.active_lanes.add(&more.active_lanes);
-    }
-    (!parts.is_empty()).then_some(sum)
+fn sum_findings(parts: &[Part]) -> Findings {
+    let mut sum = Findings::default();
+    parts.iter().flat_map(|p| &p.findings).for_each(|finding| sum.add(finding));
+    sum
 }
 
 fn first_deadlock(parts: &[Part]) -> End {

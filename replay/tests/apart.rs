@@ -2,7 +2,7 @@
 
 use heuristics::Spec;
 use replay::in_memory::{Does, InMemory};
-use replay::metrics::{Divergence, LockSite, LockUse};
+use replay::metrics::{Checker, Contention, Cycles, Divergence, LockSite, LockUse};
 use replay::{Control, LockId, MeetingId, Outcome, ReplayOptions, replay};
 use trace_format::{Instruction, Kind, Pc, SpEffect};
 
@@ -24,21 +24,18 @@ fn comes(control: Control) -> Vec<Does> {
 
 fn replayed(lanes: &[Vec<Does>], model: &str, units: usize) -> Outcome {
     let options = ReplayOptions {
-        divergence: true,
-        contention: true,
-        fetch_units: Some(units),
-        check: true,
+        measures: vec![Checker::measure(), Contention::measure(), Divergence::measure(), Cycles::measure(units)],
         ..ReplayOptions::default()
     };
     replay(&InMemory::new(lanes), &[Spec::parse(model).unwrap()], &options, None, &|_, _| {}).unwrap().remove(0)
 }
 
 fn divergence(lanes: &[Vec<Does>], model: &str) -> Divergence {
-    replayed(lanes, model, 1).divergence.unwrap()
+    replayed(lanes, model, 1).found::<Divergence>().unwrap().clone()
 }
 
 fn cycles(lanes: &[Vec<Does>], units: usize) -> u64 {
-    replayed(lanes, "minpc", units).cycles.unwrap()
+    replayed(lanes, "minpc", units).found::<Cycles>().unwrap().cycles
 }
 
 /// Four lanes run a branch; two take an arm of 3 instructions, two one of 1, and all run 1 more.
@@ -113,15 +110,17 @@ fn without_divergence_there_is_none() {
 fn the_worked_number_of_fetch_units() {
     let of = |units| cycles(&diamond(), units);
     assert_eq!([1, 2, 3].map(of), [6, 5, 5]);
-    assert_eq!(replayed(&diamond(), "minpc", 2).parallelism(), Some(16.0 / 5.0));
+    let outcome = replayed(&diamond(), "minpc", 2);
+    let cycles = outcome.found::<Cycles>().unwrap();
+    assert_eq!(cycles.parallelism(outcome.counts.thread_instructions()), Some(16.0 / 5.0));
 }
 
 #[test]
 fn groups_at_one_pc_are_not_fetched_for_in_one_cycle() {
     // Each lane alone: lane 1 is one instruction behind lane 0, however many units there are.
     let lanes = [plain(1..11), plain(1..11)];
-    assert_eq!(replayed(&lanes, "none", 4).cycles, Some(11));
-    assert_eq!(replayed(&lanes, "none", 1).cycles, Some(20));
+    assert_eq!(replayed(&lanes, "none", 4).found::<Cycles>().unwrap().cycles, 11);
+    assert_eq!(replayed(&lanes, "none", 1).found::<Cycles>().unwrap().cycles, 20);
 }
 
 #[test]
@@ -137,8 +136,8 @@ fn what_a_lane_does_under_a_lock_comes_after_what_the_lane_before_did() {
     };
     // `minpc` runs all of lane 0 before lane 1 begins: nobody waits, and the lock still orders the two.
     let outcome = replayed(&[section(10), section(20)], "minpc", 2);
-    assert_eq!(outcome.contention.unwrap().locks[&LockId(0)].waits, 0);
-    assert_eq!(outcome.cycles, Some(5));
+    assert_eq!(outcome.found::<Contention>().unwrap().clone().locks[&LockId(0)].waits, 0);
+    assert_eq!(outcome.found::<Cycles>().unwrap().cycles, 5);
 }
 
 #[test]
@@ -156,7 +155,7 @@ fn the_worked_number_of_contention() {
         [plain([10]), comes(Control::Acquire(lock)), plain([11, 12]), comes(Control::Release(lock)), plain([13])]
             .concat()
     };
-    let locks = replayed(&[lane(), lane()], "minpc", 1).contention.unwrap().locks;
+    let locks = replayed(&[lane(), lane()], "minpc", 1).found::<Contention>().unwrap().clone().locks;
     let used = LockUse {
         acquisitions: 2,
         waits: 1,
@@ -174,7 +173,7 @@ fn readers_share_a_lock_and_a_writer_waits_for_them() {
     let lock = LockId(0);
     let reader = || [comes(Control::AcquireShared(lock)), plain([10, 11]), comes(Control::Release(lock))].concat();
     let writer = [comes(Control::Acquire(lock)), plain([20]), comes(Control::Release(lock))].concat();
-    let locks = replayed(&[reader(), reader(), writer], "minpc", 1).contention.unwrap().locks;
+    let locks = replayed(&[reader(), reader(), writer], "minpc", 1).found::<Contention>().unwrap().clone().locks;
     let used = &locks[&lock];
     assert_eq!((used.acquisitions, used.waits, used.fetches_held, used.fetches_serialised), (3, 1, 3, 2));
     assert_eq!(used.taken_at, [(LockSite::default(), 3)].into());

@@ -2,7 +2,7 @@
 
 use heuristics::Spec;
 use replay::in_memory::{Does, InMemory};
-use replay::metrics::{Cause, Causes};
+use replay::metrics::{Cause, Causes, Checker};
 use replay::{Control, LockId, MeetingId, ReplayOptions, replay};
 use trace_format::{Instruction, Kind, Pc, SpEffect};
 
@@ -20,10 +20,14 @@ fn plain(pcs: impl IntoIterator<Item = u64>) -> Vec<Does> {
 }
 
 fn causes(lanes: &[Vec<Does>], size: usize) -> Causes {
-    let options = ReplayOptions { causes: true, check: true, warp_size: Some(size), ..ReplayOptions::default() };
+    let options = ReplayOptions {
+        measures: vec![Checker::measure(), Causes::measure()],
+        warp_size: Some(size),
+        ..ReplayOptions::default()
+    };
     let specs = [Spec::parse("minpc").unwrap()];
     let outcome = replay(&InMemory::new(lanes), &specs, &options, None, &|_, _| {}).unwrap().remove(0);
-    let causes = outcome.causes.clone().unwrap();
+    let causes = outcome.found::<Causes>().unwrap().clone();
     assert_eq!(causes.total(), outcome.lost_slots());
     causes
 }

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use heuristics::Spec;
+use replay::metrics::{Checker, MemoryClasses, ScheduleHashes, Traffic};
 use replay::view::{View, ViewOptions};
 use replay::{Outcome, ReplayOptions, ScheduleFile, replay};
 use serde_json::Value;
@@ -53,9 +54,9 @@ fn compare(case: &str, expected: &Value, outcome: &Outcome, head: &[String]) {
     assert_eq!(outcome.counts.fetches(), expected["fetches"].as_u64().unwrap(), "{context}");
     assert_eq!(outcome.counts.thread_instructions(), expected["instructions"].as_u64().unwrap(), "{context}");
     assert_eq!(outcome.counts.active, numbers(&expected["active_histogram"]), "{context}");
-    let hash = format!("{:016x}", outcome.schedule_fnv1a64.unwrap());
+    let hash = format!("{:016x}", outcome.found::<ScheduleHashes>().unwrap().value());
     assert_eq!(hash, expected["schedule_fnv1a64"].as_str().unwrap(), "{context}");
-    let memory = &outcome.memory.as_ref().unwrap().by_active;
+    let memory = &outcome.found::<MemoryClasses>().unwrap().by_active;
     let by = |class: fn(&replay::metrics::Classes) -> u64| memory.iter().map(class).collect::<Vec<_>>();
     let classes = &expected["memory_by_active"];
     assert_eq!(by(|c| c.uniform), numbers(&classes["uniform"]), "{context}");
@@ -75,7 +76,15 @@ fn every_vector_matches_to_the_last_bit() {
         let view = View::new(&trace, &ViewOptions::default()).unwrap();
         let lengths = numbers(&case["instructions_per_thread"]);
         for result in case["results"].as_array().unwrap() {
-            let options = ReplayOptions { schedule_hash: true, memory: true, check: true, ..ReplayOptions::default() };
+            let options = ReplayOptions {
+                measures: vec![
+                    ScheduleHashes::measure(),
+                    MemoryClasses::measure(),
+                    Traffic::measure(),
+                    Checker::measure(),
+                ],
+                ..ReplayOptions::default()
+            };
             let mut schedule = Vec::new();
             let file = ScheduleFile { out: &mut schedule, path: Path::new("memory") };
             let outcomes = replay(&view, &[spec(result)], &options, Some(file), &|_, _| {}).unwrap();

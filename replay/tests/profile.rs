@@ -2,7 +2,7 @@
 
 use heuristics::Spec;
 use replay::in_memory::{Does, InMemory};
-use replay::metrics::{Kept, LaneMapPlan};
+use replay::metrics::{ActiveLanes, Edges, Kept, LaneMapPlan, LaneMaps};
 use replay::{LaneSource, Outcome, ReplayOptions, replay};
 use trace_format::{Instruction, Kind, Pc, SpEffect};
 
@@ -25,7 +25,8 @@ fn replayed(model: &str) -> (InMemory, Outcome) {
     let fetches = replay(&source, &specs, &plain, None, &|_, _| {}).unwrap()[0].warp_fetches.clone();
     let plan =
         LaneMapPlan { classes: vec![7; source.segments().places()], fetches: fetches.into_iter().map(Some).collect() };
-    let options = ReplayOptions { profile: true, lane_map: Some(plan), ..plain };
+    let options =
+        ReplayOptions { measures: vec![Edges::measure(), ActiveLanes::measure(), LaneMaps::measure(plan)], ..plain };
     let outcome = replay(&source, &specs, &options, None, &|_, _| {}).unwrap().remove(0);
     (source, outcome)
 }
@@ -36,7 +37,7 @@ fn edges_of_two_arms_have_their_lanes_and_their_lost_slots() {
     let mut start = vec![0; source.segments().places()];
     source.segments().iter().for_each(|(_, s)| start[s.place.0 as usize] = s.start().0);
     let pc = |place: heuristics::PlaceId| start[place.0 as usize];
-    let edges = outcome.profile.unwrap().edges;
+    let edges = outcome.found::<Edges>().unwrap().clone();
     let found: Vec<(u64, u64, u64, u64, u64)> =
         edges.all.iter().map(|((from, to), c)| (from.map_or(0, pc), pc(*to), c.times, c.crossings, c.lost)).collect();
     let mut found = found;
@@ -49,11 +50,10 @@ fn edges_of_two_arms_have_their_lanes_and_their_lost_slots() {
 fn edges_and_active_lanes_add_up_to_the_replay_s_counts() {
     for model in Spec::parse_list("all").unwrap() {
         let (_, outcome) = replayed(&model.to_string());
-        let profile = outcome.profile.as_ref().unwrap();
-        let lost: u64 = profile.edges.all.iter().map(|(_, c)| c.lost).sum();
+        let lost: u64 = outcome.found::<Edges>().unwrap().all.iter().map(|(_, c)| c.lost).sum();
         assert_eq!(lost, outcome.lost_slots(), "{model}");
         let mut active = vec![0; outcome.counts.active.len()];
-        for (_, counts) in &profile.active_lanes.all {
+        for (_, counts) in &outcome.found::<ActiveLanes>().unwrap().all {
             active.iter_mut().zip(counts).for_each(|(sum, more)| *sum += more);
         }
         assert_eq!(active, outcome.counts.active, "{model}");
@@ -64,7 +64,7 @@ fn edges_and_active_lanes_add_up_to_the_replay_s_counts() {
 fn a_lane_map_holds_every_fetch_and_thread_instruction() {
     for model in Spec::parse_list("all").unwrap() {
         let (_, outcome) = replayed(&model.to_string());
-        let map = &outcome.lane_maps[0];
+        let map = &outcome.found::<LaneMaps>().unwrap().0[0];
         assert_eq!(map.fetches, outcome.counts.fetches(), "{model}");
         for level in &map.levels {
             let active: u64 = level.cells.iter().map(|c| c.active).sum();

@@ -2,7 +2,7 @@
 
 use heuristics::Spec;
 use replay::in_memory::{Does, InMemory};
-use replay::metrics::{Accesses, Space, Traffic};
+use replay::metrics::{Accesses, Checker, MemoryClasses, Space, Traffic};
 use replay::{Control, ReplayOptions, replay};
 use trace_format::{Instruction, Kind, Pc, SpEffect};
 
@@ -18,9 +18,18 @@ fn stack(lane: u64) -> (u64, Does) {
 }
 
 fn traffic(lanes: &[Vec<Does>], size: usize) -> Traffic {
-    let options = ReplayOptions { memory: true, check: true, warp_size: Some(size), ..ReplayOptions::default() };
+    let options = ReplayOptions {
+        measures: vec![MemoryClasses::measure(), Traffic::measure(), Checker::measure()],
+        warp_size: Some(size),
+        ..ReplayOptions::default()
+    };
     let specs = [Spec::parse("minpc").unwrap()];
-    replay(&InMemory::new(lanes), &specs, &options, None, &|_, _| {}).unwrap().remove(0).traffic.unwrap()
+    replay(&InMemory::new(lanes), &specs, &options, None, &|_, _| {})
+        .unwrap()
+        .remove(0)
+        .found::<Traffic>()
+        .unwrap()
+        .clone()
 }
 
 fn at(traffic: &Traffic, pc: u64) -> &Accesses {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use heuristics::PlaceId;
 use replay::Outcome;
-use replay::metrics::{Cause, Causes, Crossed};
+use replay::metrics::{Cause, Causes, Crossed, Edges};
 use report::page::{Arm, Branch};
 use trace_format::Pc;
 
@@ -51,7 +51,7 @@ fn arms(outcome: &Outcome, code: &Code) -> HashMap<Pc, Vec<(Pc, Crossed)>> {
     let of_place = code.segment_of_places();
     let segment = |place: PlaceId| of_place[place.0 as usize].map(|id| &segments[id]);
     let mut arms: HashMap<Pc, Vec<(Pc, Crossed)>> = HashMap::new();
-    for ((from, to), crossed) in outcome.profile.iter().flat_map(|p| &p.edges.all) {
+    for ((from, to), crossed) in outcome.found::<Edges>().into_iter().flat_map(|edges| &edges.all) {
         let (Some(from), Some(to)) = (from.and_then(segment), segment(*to)) else { continue };
         arms.entry(from.last().pc).or_default().push((to.start(), *crossed));
     }

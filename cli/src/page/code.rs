@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use flowgraph::NodeId;
 use heuristics::{PlaceId, SegmentId};
 use replay::Outcome;
-use replay::metrics::{Cause, Causes};
+use replay::metrics::{ActiveLanes, Cause, Causes, Traffic};
 use report::page::{Function, Instruction, Line, Pcs};
 use trace_format::{Pc, Trace};
 
@@ -155,13 +155,13 @@ impl<'t> Code<'t> {
                 self.lines[line].parted_by[charge.cause as usize] += slots;
             }
         }
-        for (pc, counts) in outcome.profile.iter().flat_map(|p| &p.active_lanes.all) {
+        for (pc, counts) in outcome.found::<ActiveLanes>().into_iter().flat_map(|active| &active.all) {
             let line = self.line(*pc);
             let active = &mut self.lines[line].active;
             active.resize(active.len().max(counts.len()), 0);
             active.iter_mut().zip(counts).for_each(|(sum, more)| *sum += more);
         }
-        for (pc, accesses) in outcome.traffic.iter().flat_map(|t| &t.by_instruction) {
+        for (pc, accesses) in outcome.found::<Traffic>().into_iter().flat_map(|t| &t.by_instruction) {
             let line = self.line(*pc);
             let memory = &mut self.lines[line].memory;
             memory.resize(3, 0);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use heuristics::{PlaceId, SegmentId};
 use replay::Outcome;
-use replay::metrics::Crossed;
+use replay::metrics::{Causes, Crossed, Edges};
 use report::page::{Graph, Node, Way, lay_out};
 use trace_format::Pc;
 
@@ -34,7 +34,7 @@ pub(crate) fn of(outcome: &Outcome, code: &mut Code) -> Vec<Graph> {
 
 fn costs(outcome: &Outcome) -> HashMap<Pc, Cost> {
     let mut costs: HashMap<Pc, Cost> = HashMap::new();
-    if let Some(causes) = &outcome.causes {
+    if let Some(causes) = outcome.found::<Causes>() {
         for ((pc, _), issued) in &causes.issued {
             let cost = costs.entry(*pc).or_default();
             cost.fetches += issued.fetches;
@@ -99,7 +99,7 @@ fn graph(function: usize, outcome: &Outcome, costs: &HashMap<Pc, Cost>, code: &m
 
 fn places(function: usize, outcome: &Outcome, code: &mut Code) -> Places {
     let of_place = code.segment_of_places();
-    let all = outcome.profile.iter().flat_map(|p| &p.edges.all);
+    let all = outcome.found::<Edges>().into_iter().flat_map(|edges| &edges.all);
     let mut found: BTreeMap<Pc, (PlaceId, SegmentId)> = BTreeMap::new();
     for ((from, to), _) in all.clone() {
         for place in from.iter().chain([to]) {

@@ -1,7 +1,7 @@
 //! Lane maps as a page holds them: packed bytes instead of structures.
 
 use replay::Outcome;
-use replay::metrics::{Cell, Kept, LaneMap, Level, Window};
+use replay::metrics::{Cell, Kept, LaneMap, LaneMaps, Level, Window};
 use replay::view::View;
 use report::page::{Map, MapLevel, MapWindow, base64};
 use trace_format::Trace;
@@ -13,7 +13,7 @@ const OTHER_FUNCTION: u16 = 255;
 
 /// Of every warp that has one. Functions must be in their final order.
 pub(crate) fn of(outcome: &Outcome, trace: &Trace, view: &View, code: &mut Code) -> Vec<Map> {
-    let first_pcs = first_pcs(&outcome.lane_maps, code);
+    let first_pcs = first_pcs(maps(outcome), code);
     let functions = code.classes();
     let names: Vec<String> = view
         .lanes()
@@ -30,7 +30,7 @@ pub(crate) fn of(outcome: &Outcome, trace: &Trace, view: &View, code: &mut Code)
         levels: map.levels.iter().map(|l| level(l, map.lanes.len(), map.fetches, &first_pcs, &functions)).collect(),
         windows: map.windows.iter().map(|w| window(w, map.lanes.len(), code)).collect(),
     };
-    outcome.lane_maps.iter().map(map).collect()
+    maps(outcome).iter().map(map).collect()
 }
 
 /// By place: the number of its first instruction, where it is on one of the maps.
@@ -83,4 +83,8 @@ fn window(window: &Window, lanes: usize, code: &mut Code) -> MapWindow {
         lost: window.lost,
         stretches: base64(&words.iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<u8>>()),
     }
+}
+
+fn maps(outcome: &Outcome) -> &[LaneMap] {
+    outcome.found::<LaneMaps>().map_or(&[], |maps| &maps.0)
 }

@@ -10,7 +10,7 @@ mod listing;
 use std::path::Path;
 
 use heuristics::Spec;
-use replay::metrics::{Cause, LaneMapPlan};
+use replay::metrics::{ActiveLanes, Cause, Causes, Contention, Edges, LaneMapPlan, LaneMaps, MemoryClasses, Traffic};
 use replay::view::View;
 use replay::{Outcome, Prepared, ReplayOptions, Setting};
 use report::page::{CauseText, Page, Program};
@@ -19,6 +19,7 @@ use trace_format::Trace;
 
 use self::code::Code;
 use crate::disassembly::{self, SyntaxName};
+use crate::json;
 use crate::locks;
 use crate::selection::{self, Selection};
 use crate::source::Source;
@@ -51,7 +52,7 @@ pub(crate) fn page(programs: Vec<Program>) -> Page {
             })
             .collect(),
         colours: report::COLOURS.iter().map(|(name, c)| ((*name).to_owned(), colour(*c))).collect(),
-        columns: replay::COLUMNS.iter().map(|c| (c.name.to_owned(), c.definition.to_owned())).collect(),
+        columns: replay::registry::columns().map(|c| (c.name.to_owned(), c.definition.to_owned())).collect(),
         programs,
     }
 }
@@ -89,7 +90,7 @@ pub(crate) fn program(path: &Path, request: &Request) -> anyhow::Result<Program>
     // Its rank is among all, which it was not replayed with this time.
     let (rank, deadlock) = (outcomes[0].rank, outcomes[0].deadlock.clone());
     outcomes[0] = Outcome { rank, deadlock, ..measured(&prepared, request, &trace, plan)? };
-    let Some(causes) = outcomes[0].causes.clone() else { return Ok(Program::default()) };
+    let Some(causes) = outcomes[0].found::<Causes>().cloned() else { return Ok(Program::default()) };
 
     code.count(&outcomes[0], &causes);
     if let Some(syntax) = request.syntax {
@@ -102,7 +103,7 @@ pub(crate) fn program(path: &Path, request: &Request) -> anyhow::Result<Program>
         deadlock.map(|d| format!("{d}: what is shown of it is that of lanes that take turns at locks (--locks simt)")),
     );
     let maps = lane_maps::of(&outcomes[0], &trace, &view, &mut code);
-    let locks = outcomes[0].contention.as_ref().filter(|c| !c.locks.is_empty());
+    let locks = outcomes[0].found::<Contention>().filter(|c| !c.locks.is_empty());
     let locks = locks.map(|c| locks::to_json(&locks::rows(c, &view, code.source()), None)["rows"].take());
     let graphs = graphs::of(&outcomes[0], &mut code);
     let flame = flame::of(&causes, &mut code);
@@ -110,8 +111,8 @@ pub(crate) fn program(path: &Path, request: &Request) -> anyhow::Result<Program>
     let files = listing::files(code.files(), code.lines(), &mut notes);
     Ok(Program {
         chosen: 0,
-        widths: widths.iter().map(|o| replay::to_json(&setting, std::slice::from_ref(o), &taken)).map(result).collect(),
-        replayed: replay::to_json(&setting, &outcomes, &taken),
+        widths: widths.iter().map(|o| json::of(&setting, std::slice::from_ref(o), &taken)).map(result).collect(),
+        replayed: json::of(&setting, &outcomes, &taken),
         notes,
         files,
         maps,
@@ -168,14 +169,11 @@ fn plan(outcome: &Outcome, code: &Code) -> (LaneMapPlan, Vec<String>) {
 
 /// The chosen model once more, with all that the page shows of it.
 fn measured(prepared: &Prepared, request: &Request, trace: &Trace, plan: LaneMapPlan) -> anyhow::Result<Outcome> {
-    let options = ReplayOptions {
-        causes: true,
-        profile: true,
-        memory: trace.meta().memory,
-        contention: request.selection.locks.are_taken(),
-        lane_map: Some(plan),
-        ..request.selection.options()
-    };
+    let mut measures = vec![Causes::measure(), Edges::measure(), ActiveLanes::measure(), LaneMaps::measure(plan)];
+    measures.extend(trace.meta().memory.then(Traffic::measure));
+    measures.extend(trace.meta().memory.then(MemoryClasses::measure));
+    measures.extend(request.selection.locks.are_taken().then(Contention::measure));
+    let options = ReplayOptions { measures, ..request.selection.options() };
     let outcomes = prepared.replay(std::slice::from_ref(request.model), &options, None, &|_, _| {})?;
     outcomes.into_iter().next().ok_or_else(|| replay::Error::Bug("a replay has no outcome".into()).into())
 }

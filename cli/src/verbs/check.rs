@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use heuristics::Spec;
+use replay::metrics::Causes;
 use replay::{Outcome, ReplayOptions};
 
 use crate::breakdown::{self, By, Row};
@@ -44,7 +45,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let trace = selection::open(&args.trace)?;
     let view = args.selection.view(&trace)?;
     say!("{}", view.summary());
-    let options = ReplayOptions { causes: true, ..args.selection.options() };
+    let options = ReplayOptions { measures: vec![Causes::measure()], ..args.selection.options() };
     let mut outcomes = replay::replay(&view, std::slice::from_ref(&args.model), &options, None, &|_, _| {})?;
     locks::locate(&mut outcomes, &view, &mut Source::new(&trace));
     let Some(outcome) = outcomes.first() else { return Ok(ExitCode::SUCCESS) };
@@ -71,7 +72,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 
 /// The lines whose own efficiency is below the least, those that lose the most lane-slots first.
 fn lines_below(outcome: &Outcome, least: f64, source: &mut Source) -> Vec<Row> {
-    let Some(causes) = &outcome.causes else { return Vec::new() };
+    let Some(causes) = outcome.found::<Causes>() else { return Vec::new() };
     let mut rows = breakdown::rows(By::Line, causes, source);
     rows.retain(|row| row.efficiency(outcome.warp_size).is_some_and(|e| e < least));
     rows.sort_by(|a, b| (b.lost, &a.label).cmp(&(a.lost, &b.label)));

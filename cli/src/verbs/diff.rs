@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use heuristics::Spec;
 use replay::ReplayOptions;
+use replay::metrics::Causes;
 use report::Row;
 use serde_json::{Value, json};
 
@@ -171,7 +172,7 @@ impl Changed {
 fn by_line(args: &Args, path: &Path) -> anyhow::Result<BTreeMap<String, [u64; 3]>> {
     let trace = selection::open(path)?;
     let view = args.selection.view(&trace)?;
-    let options = ReplayOptions { causes: true, ..args.selection.options() };
+    let options = ReplayOptions { measures: vec![Causes::measure()], ..args.selection.options() };
     let mut outcomes = replay::replay(&view, std::slice::from_ref(&args.model), &options, None, &|_, _| {})?;
     let (mut lines, mut source) = (BTreeMap::<String, [u64; 3]>::new(), Source::new(&trace));
     locks::locate(&mut outcomes, &view, &mut source);
@@ -182,7 +183,9 @@ fn by_line(args: &Args, path: &Path) -> anyhow::Result<BTreeMap<String, [u64; 3]
         if !outcome.is_complete() {
             return Err(replay::Error::Request(format!("{}: {}", path.display(), outcome.status())).into());
         }
-        for row in outcome.causes.iter().flat_map(|causes| breakdown::rows(By::Line, causes, &mut source)) {
+        for row in
+            outcome.found::<Causes>().into_iter().flat_map(|causes| breakdown::rows(By::Line, causes, &mut source))
+        {
             let line = lines.entry(row.short().to_owned()).or_default();
             let more = [row.lost, row.parted, row.issued.fetches];
             line.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);

@@ -6,19 +6,20 @@ use std::process::ExitCode;
 
 use heuristics::Spec;
 use indicatif::{ProgressBar, ProgressStyle};
-use replay::metrics::MOST_FETCH_UNITS;
+use replay::metrics::{Causes, Contention, Traffic};
 use replay::view::{Locks, Share, View};
 use replay::{Outcome, ReplayOptions, ScheduleFile, Setting};
 use trace_format::Trace;
 
 use crate::breakdown::{By, Row};
 use crate::disassembly::{self, SyntaxName};
+use crate::measures::Measures;
 use crate::memory::MemoryBy;
 use crate::output::{Output, WithColours, print, say};
 use crate::selection::Selection;
 use crate::source::Source;
 use crate::verbs::dump;
-use crate::{annotate, breakdown, exit, locks, memory, regions, selection, spin, table};
+use crate::{annotate, breakdown, exit, json, locks, memory, regions, selection, spin, table};
 
 /// Re-run the threads of a trace in lockstep under one or more reconvergence heuristics
 #[derive(clap::Args)]
@@ -66,25 +67,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     schedule: Option<PathBuf>,
 
-    /// Put the schedule's FNV-1a hash into JSON and CSV
-    #[arg(long)]
-    schedule_hash: bool,
-
-    /// Classify memory accesses (uniform, affine, scattered) and count their transactions; the trace must have addresses
-    #[arg(long)]
-    memory: bool,
-
-    /// Measure divergence: how long lanes are apart, at how many pcs they stand, how unevenly they work meanwhile
-    #[arg(long)]
-    divergence: bool,
-
-    /// Count the cycles that the fetches take on hardware that fetches for up to N groups of a warp at once
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=MOST_FETCH_UNITS as i64))]
-    fetch_units: Option<u8>,
-
-    /// Judge every step by a checker that is independent of the engine, and the trace's code by a second decoder
-    #[arg(long)]
-    check: bool,
+    #[command(flatten)]
+    measures: Measures,
 
     /// Worker threads. Default: one per core; results do not depend on it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
@@ -142,7 +126,7 @@ fn run_here(args: &Args) -> anyhow::Result<ExitCode> {
     let specs = specs(args);
     let trace = selection::open(&args.trace)?;
     refuse_what_is_not_there(args, &trace)?;
-    if args.check && !dump::decoders_agree(&trace)? {
+    if args.measures.has("check") && !dump::decoders_agree(&trace)? {
         return Ok(ExitCode::from(exit::DIFFERS));
     }
     let mut source = Source::new(&trace);
@@ -168,7 +152,7 @@ fn run_here(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 fn refuse_what_is_not_there(args: &Args, trace: &Trace) -> replay::Result<()> {
-    if wants_memory(args) && !trace.meta().memory {
+    if measures(args).need_addresses() && !trace.meta().memory {
         return Err(replay::Error::Request(format!(
             "{}: the trace has no memory addresses: record it with trace --memory, or leave --memory and --memory-by out",
             args.trace.display()
@@ -186,8 +170,13 @@ fn refuse_what_is_not_there(args: &Args, trace: &Trace) -> replay::Result<()> {
     Ok(())
 }
 
-fn wants_memory(args: &Args) -> bool {
-    args.memory || args.memory_by.is_some()
+/// The measures asked for by options of their own, and by `--memory-by`.
+fn measures(args: &Args) -> Measures {
+    let mut measures = args.measures.clone();
+    if args.memory_by.is_some() {
+        measures.imply("memory");
+    }
+    measures
 }
 
 /// The heuristics asked for, each once, in order.
@@ -202,16 +191,10 @@ fn specs(args: &Args) -> Vec<Spec> {
 }
 
 fn replay_view(args: &Args, view: &View, rule: Locks, specs: &[Spec]) -> anyhow::Result<Vec<Outcome>> {
-    let options = ReplayOptions {
-        check: args.check,
-        schedule_hash: args.schedule_hash,
-        memory: wants_memory(args),
-        causes: by(args).is_some_and(By::is_of_lost),
-        contention: args.by == Some(By::Lock),
-        divergence: args.divergence,
-        fetch_units: args.fetch_units.map(usize::from),
-        ..args.selection.options_with(rule)
-    };
+    let mut measures = measures(args).measures();
+    measures.extend(by(args).is_some_and(By::is_of_lost).then(Causes::measure));
+    measures.extend((args.by == Some(By::Lock)).then(Contention::measure));
+    let options = ReplayOptions { measures, ..args.selection.options_with(rule) };
     let bar = progress();
     let done = |n: usize, all: usize| {
         bar.set_length(all as u64);
@@ -263,11 +246,11 @@ fn rows(args: &Args, outcome: &Outcome, trace: &Trace, view: &View, source: &mut
     if !outcome.is_complete() {
         return Rows::default();
     }
-    let lost = by(args).zip(outcome.causes.as_ref());
-    let memory = args.memory_by.zip(outcome.traffic.as_ref());
-    let locks = outcome.contention.as_ref().filter(|c| !c.locks.is_empty());
+    let lost = by(args).zip(outcome.found::<Causes>());
+    let memory = args.memory_by.zip(outcome.found::<Traffic>());
+    let locks = outcome.found::<Contention>().filter(|c| !c.locks.is_empty());
     let mut instructions = annotate::Instructions::new();
-    if let Some((syntax, causes)) = args.syntax.zip(outcome.causes.as_ref()) {
+    if let Some((syntax, causes)) = args.syntax.zip(outcome.found::<Causes>()) {
         for fetched in disassembly::fetched(trace, causes, syntax) {
             if let Some(line) = source.line(fetched.pc) {
                 instructions.entry((line.file, line.line)).or_default().push(fetched);
@@ -288,7 +271,7 @@ fn show(args: &Args, all: &[Replayed]) -> anyhow::Result<()> {
         write_csv(path, all)?;
     }
     let text = if args.json {
-        format!("{}\n", serde_json::to_string_pretty(&json(args, all))?)
+        format!("{}\n", serde_json::to_string_pretty(&to_json(args, all))?)
     } else if is_stdout(&args.csv) || is_stdout(&args.schedule) {
         return Ok(());
     } else {
@@ -305,10 +288,10 @@ fn write_csv(path: &Path, all: &[Replayed]) -> replay::Result<()> {
     out.finish()
 }
 
-fn json(args: &Args, all: &[Replayed]) -> serde_json::Value {
+fn to_json(args: &Args, all: &[Replayed]) -> serde_json::Value {
     let mut results = Vec::new();
     for replayed in all {
-        let mut of_rule = replay::to_json(&replayed.setting, &replayed.outcomes, &replayed.taken);
+        let mut of_rule = json::of(&replayed.setting, &replayed.outcomes, &replayed.taken);
         for (i, (outcome, rows)) in replayed.outcomes.iter().zip(&replayed.rows).enumerate() {
             let result = &mut of_rule["results"][i];
             if let (Some(by), Some(rows)) = (args.by, &rows.lost) {
@@ -326,7 +309,7 @@ fn json(args: &Args, all: &[Replayed]) -> serde_json::Value {
             results.push(result.take());
         }
     }
-    let mut whole = replay::to_json(&all[0].setting, &[], &all[0].taken);
+    let mut whole = json::of(&all[0].setting, &[], &all[0].taken);
     if args.by == Some(By::Region) {
         whole["regions"] = regions::to_json(&all[0].shares, args.top);
     }
@@ -344,7 +327,6 @@ fn tables(args: &Args, all: &[Replayed]) -> replay::Result<String> {
         }
         text += &format!("{}{}\n", table::of(outcomes), table::legend(outcomes));
         text += &table::measured(outcomes);
-        text += &memory::totals(outcomes);
         if args.by == Some(By::Region) {
             text += &format!("\n{}", regions::table(&replayed.shares, args.top));
         }

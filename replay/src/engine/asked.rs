@@ -43,7 +43,7 @@ impl Replay<'_> {
         turn: Turn,
         spec: &Spec,
         how: (bool, bool),
-        metrics: &mut [&mut dyn Metric],
+        metrics: &mut [Box<dyn Metric + '_>],
     ) -> Result<Option<LaneSet>> {
         let known = self.sync.turns_mut().and_then(|turns| turns.take_model(turn));
         let mut model = known.unwrap_or_else(|| spec.build(self.states.len(), self.program));
@@ -62,7 +62,7 @@ impl Replay<'_> {
         spec: &Spec,
         model: &mut dyn Heuristic,
         (by_instruction, each_step): (bool, bool),
-        metrics: &mut [&mut dyn Metric],
+        metrics: &mut [Box<dyn Metric + '_>],
     ) -> Result<Option<LaneSet>> {
         if !each_step
             && asked.ready == self.live

@@ -24,7 +24,7 @@ pub use deadlock::{Deadlock, LockWait};
 pub use sync::SyncEvent;
 use sync::{Arrival, Sync};
 
-use crate::metrics::{Metric, Step};
+use crate::metrics::{Metric, Standing, Step};
 use crate::survey::Survey;
 use crate::warps::Unit;
 use crate::{Error, MeetingId, Result};
@@ -159,7 +159,7 @@ impl<'a> Replay<'a> {
         mut self,
         spec: &Spec,
         heuristic: &mut dyn Heuristic,
-        metrics: &mut [&mut dyn Metric],
+        metrics: &mut [Box<dyn Metric + '_>],
     ) -> Result<Replayed> {
         let by_instruction = heuristic.extent() == Extent::Instruction;
         let horizon = heuristic.horizon();
@@ -201,7 +201,7 @@ impl<'a> Replay<'a> {
 
     /// Tells the metrics what happened between lanes since the last step.
     #[inline]
-    fn tell_events(&mut self, metrics: &mut [&mut dyn Metric]) {
+    fn tell_events(&mut self, metrics: &mut [Box<dyn Metric + '_>]) {
         for event in self.sync.take_events() {
             metrics.iter_mut().for_each(|metric| metric.synchronised(&event));
         }
@@ -242,7 +242,7 @@ impl<'a> Replay<'a> {
         group: usize,
         lanes: LaneSet,
         by_instruction: bool,
-        metrics: &mut [&mut dyn Metric],
+        metrics: &mut [Box<dyn Metric + '_>],
     ) -> Result<Ran> {
         let first = lanes.lowest().expect("checked").index();
         let (state, offset) = (self.states[first], self.offsets[first]);
@@ -253,9 +253,15 @@ impl<'a> Replay<'a> {
         self.counts.fetched(active, active < self.live_homes, instructions.len() as u64);
         if !metrics.is_empty() {
             let at_lock = self.sync.waiting_for_lock();
-            let waits = (at_lock, self.sync.waiting() - at_lock);
-            let lanes_at = (&self.cursors[..], &self.offsets[..], &self.states[..]);
-            let step = Step::new(instructions, lanes, self.live, waits, lanes_at, (self.program, self.seats));
+            let standing = Standing {
+                cursors: &self.cursors,
+                offsets: &self.offsets,
+                states: &self.states,
+                program: self.program,
+                seats: self.seats,
+            };
+            let at_barrier = self.sync.waiting() - at_lock;
+            let step = Step { instructions, lanes, live: self.live, at_lock, at_barrier, standing };
             for metric in metrics.iter_mut() {
                 metric.step(&step)?;
             }
@@ -300,7 +306,7 @@ impl<'a> Replay<'a> {
     /// Consumes the longest run of whole basic blocks that all live lanes have in common in their batches and after which another
     /// segment follows that they have in common; false when there is none. The segment after it is left to an ordinary step: it starts a
     /// block, so a model that remembers who led the last block chooses anew.
-    fn run_together(&mut self, heuristic: &mut dyn Heuristic, metrics: &mut [&mut dyn Metric]) -> Result<bool> {
+    fn run_together(&mut self, heuristic: &mut dyn Heuristic, metrics: &mut [Box<dyn Metric + '_>]) -> Result<bool> {
         let lanes = self.live;
         let first = lanes.lowest().expect("a lane is live").index();
         let common = self.cursors[first].next_segments(cursor::common_run(&self.cursors, lanes));

@@ -3,12 +3,24 @@
 //! Worked number: an instruction fetched three times, for 4, 4 and 1 of 4 lanes: 1 0 0 2. Summed over instructions it is the histogram of the
 //! whole replay.
 
-use heuristics::{Program, SegmentId};
+use heuristics::SegmentId;
 use rustc_hash::FxHashMap;
 use trace_format::Pc;
 
-use super::{Metric, Step};
+use super::{Ended, Finding, Measure, Measured, Metric, Step};
 use crate::Result;
+use crate::registry::Entry;
+
+/// The measure.
+pub(crate) static ENTRY: Entry = Entry {
+    name: "active-lanes",
+    file: "replay/src/metrics/active_lanes.rs",
+    switch: None,
+    needs_addresses: false,
+    measure: Some(|_| ActiveLanes::measure()),
+    columns: &[],
+    table: None,
+};
 
 /// By instruction, in the order of addresses: its fetches by number of active lanes; index 0 is one lane.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -18,8 +30,15 @@ pub struct ActiveLanes {
 }
 
 impl ActiveLanes {
-    /// Adds those of another warp.
-    pub fn add(&mut self, other: &ActiveLanes) {
+    /// Asks for them.
+    #[must_use]
+    pub fn measure() -> Measure {
+        Measure::new(ENTRY.name, |warp| Some(Box::new(ActiveCounter::new(warp.most_active()))))
+    }
+}
+
+impl Measured for ActiveLanes {
+    fn merge(&mut self, other: &ActiveLanes) {
         let mut sum: FxHashMap<Pc, Vec<u64>> = self.all.drain(..).collect();
         for (pc, more) in &other.all {
             let counts = sum.entry(*pc).or_default();
@@ -51,19 +70,6 @@ impl ActiveCounter {
     pub fn new(lanes: usize) -> ActiveCounter {
         ActiveCounter { lanes, fetches: FxHashMap::default() }
     }
-
-    /// What was found. `program` is the one that was replayed.
-    #[must_use]
-    pub fn finish(self, program: &Program) -> ActiveLanes {
-        let mut all: FxHashMap<Pc, Vec<u64>> = FxHashMap::default();
-        for ((segment, first, end, active), fetches) in self.fetches {
-            for at in first..end {
-                let pc = program.segments[segment].instructions[at as usize].pc;
-                all.entry(pc).or_insert_with(|| vec![0; self.lanes])[usize::from(active) - 1] += fetches;
-            }
-        }
-        ActiveLanes { all: sorted(all) }
-    }
 }
 
 impl Metric for ActiveCounter {
@@ -72,5 +78,16 @@ impl Metric for ActiveCounter {
         let key = (segment, first, first + step.instructions.len() as u32, step.lanes.len() as u16);
         *self.fetches.entry(key).or_default() += 1;
         Ok(())
+    }
+
+    fn finish(self: Box<Self>, ended: &Ended) -> Result<Finding> {
+        let mut all: FxHashMap<Pc, Vec<u64>> = FxHashMap::default();
+        for ((segment, first, end, active), fetches) in self.fetches {
+            for at in first..end {
+                let pc = ended.warp.program().segments[segment].instructions[at as usize].pc;
+                all.entry(pc).or_insert_with(|| vec![0; self.lanes])[usize::from(active) - 1] += fetches;
+            }
+        }
+        Ok(Finding::new(ActiveLanes { all: sorted(all) }))
     }
 }

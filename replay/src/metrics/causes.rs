@@ -17,8 +17,53 @@ use trace_format::{Kind, Pc};
 
 use super::call_paths::{CallPaths, Frames, PathId};
 use super::partings::{Parting, Partings, Site, Why};
-use super::{Metric, Step};
-use crate::Result;
+use super::{Ended, Finding, Measure, Measured, Metric, Step};
+use crate::registry::{Entry, of};
+use crate::{Column, Result};
+
+/// The measure; `--by` and `--annotate` imply it.
+pub(crate) static ENTRY: Entry = Entry {
+    name: "causes",
+    file: "replay/src/metrics/causes.rs",
+    switch: None,
+    needs_addresses: false,
+    measure: Some(|_| Causes::measure()),
+    columns: &[
+        Column::counted("lost_to_branch", "Of lost_slots, with --by: the lane went another way at a branch.", |o| {
+            of(o, |found: &Causes| found.lost_to(Cause::Branch))
+        }),
+        Column::counted("lost_to_loop", "The lane runs a loop more often, or less, than the active lanes.", |o| {
+            of(o, |found: &Causes| found.lost_to(Cause::LoopTripCount))
+        }),
+        Column::counted(
+            "lost_to_call_target",
+            "The lane called another function, or returned to another caller.",
+            |o| of(o, |found: &Causes| found.lost_to(Cause::CallTarget)),
+        ),
+        Column::counted(
+            "lost_to_lock",
+            "The lane waits for a lock, or has come apart from the active lanes at one.",
+            |o| of(o, |found: &Causes| found.lost_to(Cause::Lock)),
+        ),
+        Column::counted(
+            "lost_to_barrier",
+            "The lane waits at a barrier, or has come apart from the active lanes at one.",
+            |o| of(o, |found: &Causes| found.lost_to(Cause::Barrier)),
+        ),
+        Column::counted(
+            "lost_to_schedule",
+            "The lane stood where the active lanes did, and the model ran them apart.",
+            |o| of(o, |found: &Causes| found.lost_to(Cause::Schedule)),
+        ),
+        Column::counted("lost_to_finished", "The lane has come to its end.", |o| {
+            of(o, |found: &Causes| found.lost_to(Cause::Finished))
+        }),
+        Column::counted("lost_to_empty_seat", "The warp has fewer lanes than seats.", |o| {
+            of(o, |found: &Causes| found.lost_to(Cause::EmptySeat))
+        }),
+    ],
+    table: None,
+};
 
 /// What a lane-slot is lost to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -105,6 +150,13 @@ pub struct Causes {
 }
 
 impl Causes {
+    /// Asks for them.
+    #[must_use]
+    pub fn measure() -> Measure {
+        Measure::new(ENTRY.name, |warp| Some(Box::new(LostSlots::new(warp.lanes().len(), warp.seats()))))
+            .with_control_flow()
+    }
+
     /// All lost lane-slots.
     #[must_use]
     pub fn total(&self) -> u64 {
@@ -116,9 +168,10 @@ impl Causes {
     pub fn lost_to(&self, cause: Cause) -> u64 {
         self.charges.iter().filter(|(charge, _)| charge.cause == cause).map(|(_, slots)| slots).sum()
     }
+}
 
-    /// Adds those of another warp.
-    pub fn add(&mut self, other: &Causes) {
+impl Measured for Causes {
+    fn merge(&mut self, other: &Causes) {
         let names = self.paths.add(&other.paths);
         let name = |path: PathId| names[path.0 as usize];
         let mut charges: FxHashMap<Charge, u64> = self.charges.drain(..).collect();
@@ -199,28 +252,6 @@ impl LostSlots {
         }
     }
 
-    /// What was found, after the replay has ended. `program` is the one that was replayed, with its control flow.
-    #[must_use]
-    pub fn finish(self, program: &Program) -> Causes {
-        let trips = TripBranches::of(program);
-        let pc = |(segment, at): Site| program.segments[segment].instructions[at as usize].pc;
-        let mut charges: FxHashMap<Charge, u64> = FxHashMap::default();
-        for (((segment, first, end), path, seat), slots) in self.lost {
-            let (cause, site) = trips.cause(seat);
-            for at in first..end {
-                let charge = Charge { cause, parted_at: site.map(pc), issued: pc((segment, at)), path };
-                *charges.entry(charge).or_default() += slots;
-            }
-        }
-        let mut issued: FxHashMap<(Pc, PathId), Issued> = FxHashMap::default();
-        for (((segment, first, end), path), more) in self.issued {
-            for at in first..end {
-                issued.entry((pc((segment, at)), path)).or_default().add(more.fetches, more.thread_instructions);
-            }
-        }
-        Causes { charges: sorted(charges), issued: sorted(issued), paths: self.paths }
-    }
-
     /// The path of the lowest active lane, after all active lanes have come to theirs.
     fn path(&mut self, step: &Step) -> PathId {
         let pc = step.instructions[0].pc;
@@ -270,6 +301,27 @@ impl Metric for LostSlots {
             *self.lost.entry((stretch, path, *seat)).or_default() += count;
         }
         Ok(())
+    }
+
+    fn finish(self: Box<Self>, ended: &Ended) -> Result<Finding> {
+        let program = ended.warp.program();
+        let trips = TripBranches::of(program);
+        let pc = |(segment, at): Site| program.segments[segment].instructions[at as usize].pc;
+        let mut charges: FxHashMap<Charge, u64> = FxHashMap::default();
+        for (((segment, first, end), path, seat), slots) in self.lost {
+            let (cause, site) = trips.cause(seat);
+            for at in first..end {
+                let charge = Charge { cause, parted_at: site.map(pc), issued: pc((segment, at)), path };
+                *charges.entry(charge).or_default() += slots;
+            }
+        }
+        let mut issued: FxHashMap<(Pc, PathId), Issued> = FxHashMap::default();
+        for (((segment, first, end), path), more) in self.issued {
+            for at in first..end {
+                issued.entry((pc((segment, at)), path)).or_default().add(more.fetches, more.thread_instructions);
+            }
+        }
+        Ok(Finding::new(Causes { charges: sorted(charges), issued: sorted(issued), paths: self.paths }))
     }
 }
 

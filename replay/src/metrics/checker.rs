@@ -12,10 +12,26 @@
 use heuristics::{Lane, LaneSet, SegmentId, SegmentTable};
 use trace_format::{Instruction, Pc};
 
-use super::{Metric, Step};
+use super::{Ended, Finding, Measure, Metric, Step};
 use crate::engine::{Counts, End};
+use crate::registry::{self, Switch};
 use crate::survey::Survey;
 use crate::{Batch, Code, Entry, Error, LaneStream, Result};
+
+/// The measure, whose only result is an error.
+pub(crate) static ENTRY: registry::Entry = registry::Entry {
+    name: "checker",
+    file: "replay/src/metrics/checker.rs",
+    switch: Some(&Switch {
+        name: "check",
+        help: "Judge every step by a checker that is independent of the engine, and the trace's code by a second decoder",
+        number: None,
+    }),
+    needs_addresses: false,
+    measure: Some(|_| Checker::measure()),
+    columns: &[],
+    table: None,
+};
 
 /// Judges the replay of one warp, or of one block of warps.
 pub struct Checker<'a> {
@@ -100,6 +116,15 @@ impl<'a> Pcs<'a> {
 }
 
 impl<'a> Checker<'a> {
+    /// Asks for it: the replay then fails where a step breaks a rule.
+    #[must_use]
+    pub fn measure() -> Measure {
+        Measure::new(ENTRY.name, |warp| {
+            let segments = &warp.program().segments;
+            Some(Box::new(Checker::new(warp.survey(), segments, &warp.unit.warps())))
+        })
+    }
+
     /// A checker for these warps, each a list of lanes of the survey, whose segments these are.
     #[must_use]
     pub fn new(survey: &'a Survey<'a>, segments: &'a SegmentTable, warps: &[&[usize]]) -> Checker<'a> {
@@ -117,7 +142,7 @@ impl<'a> Checker<'a> {
     ///
     /// # Errors
     /// When a lane has instructions left, or the counts are not those of the steps.
-    pub fn finish(mut self, counts: &Counts, end: &End) -> Result<()> {
+    fn judge_end(&mut self, counts: &Counts, end: &End) -> Result<()> {
         if *end == End::Complete {
             for (lane, pcs) in self.lanes.iter_mut().enumerate() {
                 if let Some(pc) = pcs.next()? {
@@ -204,6 +229,11 @@ impl Metric for Checker<'_> {
         self.thread_instructions += (instructions * lanes.len()) as u64;
         Ok(())
     }
+
+    fn finish(mut self: Box<Self>, ended: &Ended) -> Result<Finding> {
+        self.judge_end(ended.counts, ended.end)?;
+        Ok(Finding::nothing())
+    }
 }
 
 #[cfg(test)]
@@ -211,6 +241,7 @@ mod tests {
     use heuristics::{Program, Seats};
     use trace_format::{Kind, SpEffect};
 
+    use super::super::Standing;
     use super::*;
     use crate::LaneSource;
     use crate::in_memory::{Does, InMemory};
@@ -223,9 +254,11 @@ mod tests {
         let survey = Survey::new(&source, false).unwrap();
         let taken: Vec<usize> = warps.iter().map(|w| w.len()).collect();
         let (program, seats) = (Program::default(), Seats::new(2, &taken));
-        let nobody = (LaneSet::EMPTY, LaneSet::EMPTY);
+        let nobody = LaneSet::EMPTY;
+        let standing = Standing { cursors: &[], offsets: &[], states: &[], program: &program, seats: &seats };
         let instructions = [instruction];
-        let step = Step::new(&instructions, lanes, LaneSet::first(2), nobody, (&[], &[], &[]), (&program, &seats));
+        let live = LaneSet::first(2);
+        let step = Step { instructions: &instructions, lanes, live, at_lock: nobody, at_barrier: nobody, standing };
         Checker::new(&survey, source.segments(), warps).step(&step).err().map_or_else(String::new, |e| e.to_string())
     }
 

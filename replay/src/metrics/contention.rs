@@ -12,8 +12,20 @@ use std::collections::BTreeMap;
 use heuristics::{LaneSet, MAX_LANES};
 use trace_format::Pc;
 
-use super::{Metric, Step};
+use super::{Ended, Finding, Measure, Measured, Metric, Step};
+use crate::registry::Entry;
 use crate::{LockId, Result, SyncEvent};
+
+/// The measure.
+pub(crate) static ENTRY: Entry = Entry {
+    name: "contention",
+    file: "replay/src/metrics/contention.rs",
+    switch: None,
+    needs_addresses: false,
+    measure: Some(|_| Contention::measure()),
+    columns: &[],
+    table: None,
+};
 
 /// What was done with a lock.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -65,8 +77,15 @@ pub struct Contention {
 }
 
 impl Contention {
-    /// Adds that of another warp.
-    pub fn add(&mut self, other: &Contention) {
+    /// Asks for it; for views in which locks count.
+    #[must_use]
+    pub fn measure() -> Measure {
+        Measure::new(ENTRY.name, |_| Some(Box::new(ContentionMeter::default())))
+    }
+}
+
+impl Measured for Contention {
+    fn merge(&mut self, other: &Contention) {
         for (lock, used) in &other.locks {
             self.locks.entry(*lock).or_default().add(used);
         }
@@ -98,13 +117,6 @@ impl Default for ContentionMeter {
 }
 
 impl ContentionMeter {
-    /// What was found, after the replay has ended.
-    #[must_use]
-    pub fn finish(self) -> Contention {
-        let of = |now: Now| LockUse { lanes_that_waited: now.waited.len() as u64, ..now.used };
-        Contention { locks: self.locks.into_iter().map(|(lock, now)| (lock, of(now))).collect() }
-    }
-
     fn busy(&mut self, lock: LockId) -> &mut Now {
         if !self.busy.contains(&lock) {
             self.busy.push(lock);
@@ -132,6 +144,11 @@ impl Metric for ContentionMeter {
             site.call = call.map(|i| i.pc).or(site.call);
         }
         Ok(())
+    }
+
+    fn finish(self: Box<Self>, _ended: &Ended) -> Result<Finding> {
+        let of = |now: Now| LockUse { lanes_that_waited: now.waited.len() as u64, ..now.used };
+        Ok(Finding::new(Contention { locks: self.locks.into_iter().map(|(lock, now)| (lock, of(now))).collect() }))
     }
 
     fn synchronised(&mut self, event: &SyncEvent) {

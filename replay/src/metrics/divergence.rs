@@ -19,8 +19,75 @@
 use heuristics::{LaneSet, MAX_LANES};
 use trace_format::Pc;
 
-use super::{Metric, Step};
-use crate::Result;
+use super::{Ended, Finding, Measure, Measured, Metric, Step};
+use crate::registry::{Cell, Entry, Switch, Table, of};
+use crate::{Column, Result, Value};
+
+/// The measure.
+pub(crate) static ENTRY: Entry = Entry {
+    name: "divergence",
+    file: "replay/src/metrics/divergence.rs",
+    switch: Some(&Switch {
+        name: "divergence",
+        help: "Measure divergence: how long lanes are apart, at how many pcs they stand, how unevenly they work meanwhile",
+        number: None,
+    }),
+    needs_addresses: false,
+    measure: Some(|_| Divergence::measure()),
+    columns: &[
+        Column::counted(
+            "divergences",
+            "With --divergence: how often lanes that ran together ran apart, and together again later.",
+            |o| of(o, |d: &Divergence| d.joined),
+        ),
+        Column::counted("divergences_never_joined", "How often they did not run together again.", |o| {
+            of(o, |d: &Divergence| d.never_joined)
+        }),
+        Column::counted(
+            "divergence_mean_length",
+            "Warp instructions between the two fetches that such lanes shared: the mean.",
+            |o| of(o, |d: &Divergence| d.mean_length()),
+        ),
+        Column::counted("divergence_max_length", "The greatest such length.", |o| of(o, |d: &Divergence| d.longest)),
+        Column::counted("divergence_lengths", "Divergences of length 1, 2 to 3, 4 to 7 … by powers of two.", |o| {
+            of(o, |d: &Divergence| Value::from(&d.by_length[..]))
+        }),
+        Column::counted("divergence_depth", "Distinct pcs of live lanes, averaged over warp instructions.", |o| {
+            of(o, |d: &Divergence| d.depth())
+        }),
+        Column::counted("divergence_max_depth", "The most distinct pcs of live lanes.", |o| {
+            of(o, |d: &Divergence| d.most_pcs)
+        }),
+        Column::counted(
+            "divergence_imbalance",
+            "Lanes x the most instructions that one of them ran while they were diverged, summed, / the instructions that they ran: 1 is balanced.",
+            |o| of(o, |d: &Divergence| d.imbalance()),
+        ),
+        Column::counted("lone_fetches", "Warp instructions issued for one lane while others were live.", |o| {
+            of(o, |d: &Divergence| d.lone_fetches)
+        }),
+    ],
+    table: Some(&Table {
+        header: &["divergences", "mean length", "longest", "never joined", "depth", "imbalance", "lone lanes"],
+        row: |outcome| {
+            let d: &Divergence = outcome.found()?;
+            Some(vec![
+                Cell::Count(d.joined),
+                Cell::number(d.mean_length()),
+                Cell::Count(d.longest),
+                Cell::Count(d.never_joined),
+                Cell::number(d.depth()),
+                Cell::number(d.imbalance()),
+                Cell::Share(d.lone_fetches as f64 / d.fetches.max(1) as f64),
+            ])
+        },
+        legend: |_| {
+            "length: fetches between two that lanes shared; depth: distinct pcs of live lanes; imbalance: 1 where diverged lanes run equally many instructions; \
+             lone lanes: share of fetches for one lane of several"
+                .to_owned()
+        },
+    }),
+};
 
 /// Divergences that are open at once, at most; the oldest is then taken for never joined.
 const MOST_OPEN: usize = 4096;
@@ -53,6 +120,12 @@ pub struct Divergence {
 }
 
 impl Divergence {
+    /// Asks for it.
+    #[must_use]
+    pub fn measure() -> Measure {
+        Measure::new(ENTRY.name, |_| Some(Box::new(DivergenceMeter::default())))
+    }
+
     /// Mean length of the divergences joined, in fetches.
     #[must_use]
     pub fn mean_length(&self) -> Option<f64> {
@@ -71,8 +144,22 @@ impl Divergence {
         (self.instructions > 0).then(|| self.slots as f64 / self.instructions as f64)
     }
 
-    /// Adds that of another warp.
-    pub fn add(&mut self, other: &Divergence) {
+    fn join(&mut self, length: u64, ran: impl ExactSizeIterator<Item = u64> + Clone) {
+        self.joined += 1;
+        self.length += length;
+        self.longest = self.longest.max(length);
+        let bucket = length.max(1).ilog2() as usize;
+        if self.by_length.len() <= bucket {
+            self.by_length.resize(bucket + 1, 0);
+        }
+        self.by_length[bucket] += 1;
+        self.slots += ran.len() as u64 * ran.clone().max().unwrap_or(0);
+        self.instructions += ran.sum::<u64>();
+    }
+}
+
+impl Measured for Divergence {
+    fn merge(&mut self, other: &Divergence) {
         self.joined += other.joined;
         self.never_joined += other.never_joined;
         self.length += other.length;
@@ -87,19 +174,6 @@ impl Divergence {
         self.slots += other.slots;
         self.instructions += other.instructions;
         self.lone_fetches += other.lone_fetches;
-    }
-
-    fn join(&mut self, length: u64, ran: impl ExactSizeIterator<Item = u64> + Clone) {
-        self.joined += 1;
-        self.length += length;
-        self.longest = self.longest.max(length);
-        let bucket = length.max(1).ilog2() as usize;
-        if self.by_length.len() <= bucket {
-            self.by_length.resize(bucket + 1, 0);
-        }
-        self.by_length[bucket] += 1;
-        self.slots += ran.len() as u64 * ran.clone().max().unwrap_or(0);
-        self.instructions += ran.sum::<u64>();
     }
 }
 
@@ -156,13 +230,6 @@ impl Default for DivergenceMeter {
 }
 
 impl DivergenceMeter {
-    /// What was found, after the replay has ended.
-    #[must_use]
-    pub fn finish(mut self) -> Divergence {
-        self.found.never_joined += self.open.len() as u64;
-        self.found
-    }
-
     /// Ends the divergences whose live lanes all run now, and gives up those with fewer than two left.
     fn close(&mut self, lanes: LaneSet) {
         let DivergenceMeter { found, open, live, ran, .. } = self;
@@ -245,5 +312,10 @@ impl Metric for DivergenceMeter {
             self.ran[lane.index()] += fetches;
         }
         Ok(())
+    }
+
+    fn finish(mut self: Box<Self>, _ended: &Ended) -> Result<Finding> {
+        self.found.never_joined += self.open.len() as u64;
+        Ok(Finding::new(self.found))
     }
 }

@@ -12,8 +12,20 @@ use heuristics::{Lane, PlaceId};
 use rustc_hash::FxHashMap;
 use trace_format::Kind;
 
-use super::{Metric, Step};
+use super::{Ended, Finding, Measure, Measured, Metric, Step};
 use crate::Result;
+use crate::registry::Entry;
+
+/// The measure.
+pub(crate) static ENTRY: Entry = Entry {
+    name: "edges",
+    file: "replay/src/metrics/edges.rs",
+    switch: None,
+    needs_addresses: false,
+    measure: Some(|_| Edges::measure()),
+    columns: &[],
+    table: None,
+};
 
 /// From where to where; from none where the function was entered.
 pub type Edge = (Option<PlaceId>, PlaceId);
@@ -37,8 +49,15 @@ pub struct Edges {
 }
 
 impl Edges {
-    /// Adds those of another warp.
-    pub fn add(&mut self, other: &Edges) {
+    /// Asks for them.
+    #[must_use]
+    pub fn measure() -> Measure {
+        Measure::new(ENTRY.name, |warp| Some(Box::new(EdgeCounter::new(warp.lanes().len(), warp.seats().width()))))
+    }
+}
+
+impl Measured for Edges {
+    fn merge(&mut self, other: &Edges) {
         let mut sum: FxHashMap<Edge, Crossed> = self.all.drain(..).collect();
         for (edge, more) in &other.all {
             sum.entry(*edge).or_default().add(*more);
@@ -105,12 +124,6 @@ impl EdgeCounter {
         let trails = vec![Trail::default(); lanes];
         EdgeCounter { warp_size: warp_size as u64, trails, all: FxHashMap::default(), crossed: Vec::new() }
     }
-
-    /// What was found.
-    #[must_use]
-    pub fn finish(self) -> Edges {
-        Edges { all: sorted(self.all) }
-    }
 }
 
 impl Metric for EdgeCounter {
@@ -138,6 +151,10 @@ impl Metric for EdgeCounter {
             self.all.entry(edge).or_default().lost += lost;
         }
         Ok(())
+    }
+
+    fn finish(self: Box<Self>, _ended: &Ended) -> Result<Finding> {
+        Ok(Finding::new(Edges { all: sorted(self.all) }))
     }
 }
 

@@ -12,8 +12,78 @@ use heuristics::{Lane, MAX_LANES};
 use rustc_hash::FxHashMap;
 use trace_format::Pc;
 
-use super::{Metric, Step};
-use crate::{LockId, Result, SyncEvent};
+use super::{Ended, Finding, Measure, Measured, Metric, Step};
+use crate::registry::{Cell, Entry, Switch, Table, of};
+use crate::{Column, LockId, Result, SyncEvent};
+
+/// The measure.
+pub(crate) static ENTRY: Entry = Entry {
+    name: "fetch-units",
+    file: "replay/src/metrics/fetch_units.rs",
+    switch: Some(&Switch {
+        name: "fetch-units",
+        help: "Count the cycles that the fetches take on hardware that fetches for up to N groups of a warp at once",
+        number: Some((1, MOST_FETCH_UNITS as u32)),
+    }),
+    needs_addresses: false,
+    measure: Some(|units| Cycles::measure(units as usize)),
+    columns: &[
+        Column::counted(
+            "fetch_units",
+            "Groups of a warp that can be fetched for in one cycle; with --fetch-units.",
+            |o| of(o, |found: &Cycles| found.units),
+        ),
+        Column::counted(
+            "cycles",
+            "Cycles that the warp instructions take on the fetch units, summed over warps.",
+            |o| of(o, |found: &Cycles| found.cycles),
+        ),
+        Column::counted("parallelism", "Thread instructions per cycle on the fetch units.", |o| {
+            of(o, |found: &Cycles| found.parallelism(o.counts.thread_instructions()))
+        }),
+    ],
+    table: Some(&Table {
+        header: &["cycles", "thread instructions per cycle"],
+        row: |outcome| {
+            let found: &Cycles = outcome.found()?;
+            let parallelism = found.parallelism(outcome.counts.thread_instructions());
+            Some(vec![Cell::Count(found.cycles), Cell::number(parallelism)])
+        },
+        legend: |outcome| {
+            let units = outcome.found().map_or(0, |found: &Cycles| found.units);
+            format!("cycles: the fetches in the model's order on {units} fetch units")
+        },
+    }),
+};
+
+/// The cycles of a replay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cycles {
+    /// The fetch units on which the fetches were placed.
+    pub units: usize,
+    /// The cycles that the fetches take there, summed over warps.
+    pub cycles: u64,
+}
+
+impl Cycles {
+    /// Asks for them, on so many units: 1 to [`MOST_FETCH_UNITS`].
+    #[must_use]
+    pub fn measure(units: usize) -> Measure {
+        Measure::new(ENTRY.name, move |_| Some(Box::new(FetchUnits::new(units))))
+    }
+
+    /// Thread instructions per cycle; none where there are no cycles.
+    #[must_use]
+    pub fn parallelism(&self, thread_instructions: u64) -> Option<f64> {
+        (self.cycles > 0).then(|| thread_instructions as f64 / self.cycles as f64)
+    }
+}
+
+impl Measured for Cycles {
+    fn merge(&mut self, other: &Cycles) {
+        self.cycles += other.cycles;
+    }
+}
 
 /// The most units that can be asked for: the cycles that are looked at take 8 bytes each per unit.
 pub const MOST_FETCH_UNITS: usize = 64;
@@ -57,12 +127,6 @@ impl FetchUnits {
             ready: vec![0; MAX_LANES],
             locks: FxHashMap::default(),
         }
-    }
-
-    /// The cycles of all fetches so far.
-    #[must_use]
-    pub fn cycles(&self) -> u64 {
-        self.cycles
     }
 
     /// Puts a fetch at this pc into the first cycle from `earliest` on that can take it; returns the cycle.
@@ -126,6 +190,10 @@ impl Metric for FetchUnits {
             self.ready[lane.index()] = earliest;
         }
         Ok(())
+    }
+
+    fn finish(self: Box<Self>, _ended: &Ended) -> Result<Finding> {
+        Ok(Finding::new(Cycles { units: self.units, cycles: self.cycles }))
     }
 
     fn synchronised(&mut self, event: &SyncEvent) {

@@ -9,10 +9,24 @@
 //! Worked number: two lanes, 5 fetches, bins of 2: both lanes run `a` twice, then lane 0 runs `b` twice, then lane 1 once. Bins: (2 a, 2 a),
 //! (2 b, 0), (0, 1 b).
 
+use std::sync::Arc;
+
 use heuristics::{LaneSet, SegmentId};
 
-use super::{Metric, Step};
+use super::{Ended, Finding, Measure, Measured, Metric, Step};
 use crate::Result;
+use crate::registry::Entry;
+
+/// The measure, which is asked for with a plan: see [`LaneMaps::measure`].
+pub(crate) static ENTRY: Entry = Entry {
+    name: "lane-map",
+    file: "replay/src/metrics/lane_map.rs",
+    switch: None,
+    needs_addresses: false,
+    measure: None,
+    columns: &[],
+    table: None,
+};
 
 /// How many bins of one level make a bin of the next.
 pub const FACTOR: u64 = 4;
@@ -110,6 +124,28 @@ pub struct LaneMap {
     pub windows: Vec<Window>,
 }
 
+/// The maps of the warps that the plan names, in order.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct LaneMaps(pub Vec<LaneMap>);
+
+impl LaneMaps {
+    /// Asks for them, by a plan that holds for one heuristic.
+    #[must_use]
+    pub fn measure(plan: LaneMapPlan) -> Measure {
+        let plan = Arc::new(plan);
+        Measure::new(ENTRY.name, move |warp| {
+            let mapper = LaneMapper::new(warp.lanes().len(), warp.number(), &plan)?;
+            Some(Box::new(mapper))
+        })
+    }
+}
+
+impl Measured for LaneMaps {
+    fn merge(&mut self, other: &LaneMaps) {
+        self.0.extend_from_slice(&other.0);
+    }
+}
+
 /// Fetches of a lane, by place; a place may stand in it several times.
 type Tally = Vec<(u32, u64)>;
 /// A tally of more entries than this is made shorter where it can be.
@@ -126,8 +162,8 @@ struct Filling {
 }
 
 /// Draws the map of one warp while it is replayed.
-pub struct LaneMapper<'a> {
-    classes: &'a [u16],
+pub struct LaneMapper {
+    plan: Arc<LaneMapPlan>,
     fetches: u64,
     levels: Vec<Filling>,
     window: u64,
@@ -140,10 +176,10 @@ pub struct LaneMapper<'a> {
     kept: Vec<Window>,
 }
 
-impl<'a> LaneMapper<'a> {
+impl LaneMapper {
     /// For a warp of so many lanes, which takes so many fetches, if the plan has a map of it. More or fewer fetches are mapped too, only less well.
     #[must_use]
-    pub fn new(lanes: usize, warp: usize, plan: &'a LaneMapPlan) -> Option<LaneMapper<'a>> {
+    pub fn new(lanes: usize, warp: usize, plan: &Arc<LaneMapPlan>) -> Option<LaneMapper> {
         let fetches = (*plan.fetches.get(warp)?)?.max(1);
         let mapped = plan.fetches.iter().flatten().count().max(1) as u64;
         let bins = (CELLS / mapped / lanes.max(1) as u64).clamp(FEWEST_BINS as u64, MOST_BINS);
@@ -162,7 +198,7 @@ impl<'a> LaneMapper<'a> {
             Window { start: 0, kept: if whole { Kept::Whole } else { Kept::First }, lost: 0, stretches: Vec::new() };
         let (first, worst, kept) = (None, None, Vec::new());
         Some(LaneMapper {
-            classes: &plan.classes,
+            plan: Arc::clone(plan),
             fetches,
             levels,
             window,
@@ -176,8 +212,7 @@ impl<'a> LaneMapper<'a> {
     }
 
     /// The map, after the replay has ended.
-    #[must_use]
-    pub fn finish(mut self, warp: usize, lanes: &[usize]) -> LaneMap {
+    fn map(mut self, warp: usize, lanes: &[usize]) -> LaneMap {
         for level in 0..self.levels.len() {
             if self.levels[level].filled > 0 {
                 self.close_bin(level);
@@ -214,7 +249,7 @@ impl<'a> LaneMapper<'a> {
         let (this, mut next) = (&mut upper[level], lower.first_mut());
         for (lane, tally) in this.tallies.iter_mut().enumerate() {
             compact(tally);
-            this.cells.push(cell(tally, self.classes));
+            this.cells.push(cell(tally, &self.plan.classes));
             for (place, count) in tally.drain(..) {
                 if let Some(next) = &mut next {
                     add(&mut next.tallies[lane], place, count);
@@ -320,7 +355,7 @@ fn cell(tally: &Tally, classes: &[u16]) -> Cell {
     Cell { active: tally.iter().map(|(_, count)| count).sum(), class, place }
 }
 
-impl Metric for LaneMapper<'_> {
+impl Metric for LaneMapper {
     fn step(&mut self, step: &Step) -> Result<()> {
         let (segment, first) = step.place();
         let count = step.instructions.len() as u32;
@@ -328,6 +363,11 @@ impl Metric for LaneMapper<'_> {
         let lost = (step.live.len() - step.lanes.len()) as u64;
         self.fill_windows(Stretch { segment, first, count, lanes: step.lanes }, lost);
         Ok(())
+    }
+
+    fn finish(self: Box<Self>, ended: &Ended) -> Result<Finding> {
+        let map = self.map(ended.warp.number(), ended.warp.lanes());
+        Ok(Finding::new(LaneMaps(vec![map])))
     }
 }
 
@@ -350,13 +390,13 @@ mod tests {
     }
 
     fn map(plan: &LaneMapPlan, bin: u64, run: &[(u32, u64, &[u8])]) -> LaneMap {
-        let mut mapper = LaneMapper::new(2, 0, plan).unwrap();
+        let mut mapper = LaneMapper::new(2, 0, &Arc::new(plan.clone())).unwrap();
         mapper.levels[0].bin = bin;
         for (place, count, lanes) in run {
             mapper.fill_bins(set(lanes), *place, *count);
             mapper.fill_windows(stretch(*place, *count as u32, lanes), 2 - lanes.len() as u64);
         }
-        mapper.finish(0, &[0, 1])
+        mapper.map(0, &[0, 1])
     }
 
     #[test]
@@ -414,7 +454,7 @@ mod tests {
 
     #[test]
     fn a_warp_that_is_not_in_the_plan_has_no_map() {
-        let plan = LaneMapPlan { classes: Vec::new(), fetches: vec![None] };
+        let plan = Arc::new(LaneMapPlan { classes: Vec::new(), fetches: vec![None] });
         assert!(LaneMapper::new(2, 0, &plan).is_none() && LaneMapper::new(2, 1, &plan).is_none());
     }
 }

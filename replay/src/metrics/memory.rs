@@ -8,8 +8,49 @@
 
 use heuristics::Lane;
 
-use super::{Metric, Step};
-use crate::Result;
+use super::{Ended, Finding, Measure, Measured, Metric, Step};
+use crate::registry::{Entry, Switch, of};
+use crate::{Column, Outcome, Result, Value};
+
+/// The switch of this measure and of [`super::Traffic`].
+pub(crate) static SWITCH: Switch = Switch {
+    name: "memory",
+    help: "Classify memory accesses (uniform, affine, scattered) and count their transactions; the trace must have addresses",
+    number: None,
+};
+
+/// The measure.
+pub(crate) static ENTRY: Entry = Entry {
+    name: "memory-classes",
+    file: "replay/src/metrics/memory.rs",
+    switch: Some(&SWITCH),
+    needs_addresses: true,
+    measure: Some(|_| MemoryClasses::measure()),
+    columns: &[
+        Column::counted(
+            "memory_uniform",
+            "Memory operands, by 1, 2 … W active lanes, whose lanes all access one address.",
+            |o| by_active(o, |c| c.uniform),
+        ),
+        Column::counted(
+            "memory_affine",
+            "Memory operands whose addresses follow the lane number by a stride, up or down.",
+            |o| by_active(o, |c| c.affine),
+        ),
+        Column::counted("memory_affine_downwards", "Those of memory_affine whose stride is negative.", |o| {
+            by_active(o, |c| c.affine_downwards)
+        }),
+        Column::counted("memory_scattered", "Memory operands that are neither uniform nor affine.", |o| {
+            by_active(o, |c| c.scattered)
+        }),
+    ],
+    table: None,
+};
+
+/// One class, by number of active lanes.
+fn by_active(outcome: &Outcome, class: fn(&Classes) -> u64) -> Value {
+    of(outcome, |found: &MemoryClasses| Value::Counts(found.by_active.iter().map(class).collect()))
+}
 
 /// Memory operands by class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -85,25 +126,32 @@ pub struct MemoryClasses {
 }
 
 impl MemoryClasses {
+    /// Asks for them.
+    #[must_use]
+    pub fn measure() -> Measure {
+        Measure::new(ENTRY.name, |warp| Some(Box::new(MemoryClasses::new(warp.most_active()))))
+    }
+
     /// None yet, for a warp of so many lanes.
     #[must_use]
     pub fn new(lanes: usize) -> MemoryClasses {
         MemoryClasses { by_active: vec![Classes::default(); lanes] }
     }
 
-    /// Adds those of another warp.
-    pub fn add(&mut self, other: &MemoryClasses) {
+    /// One memory operand of one fetch, with each active lane's address in lane order.
+    pub(crate) fn access(&mut self, addresses: &[(Lane, u64)]) {
+        self.by_active[addresses.len() - 1].count(Class::of(addresses));
+    }
+}
+
+impl Measured for MemoryClasses {
+    fn merge(&mut self, other: &MemoryClasses) {
         if self.by_active.len() < other.by_active.len() {
             self.by_active.resize(other.by_active.len(), Classes::default());
         }
         for (sum, part) in self.by_active.iter_mut().zip(&other.by_active) {
             sum.add(part);
         }
-    }
-
-    /// One memory operand of one fetch, with each active lane's address in lane order.
-    pub(crate) fn access(&mut self, addresses: &[(Lane, u64)]) {
-        self.by_active[addresses.len() - 1].count(Class::of(addresses));
     }
 }
 
@@ -124,6 +172,10 @@ impl Metric for MemoryClasses {
             self.access(&addresses);
         }
         Ok(())
+    }
+
+    fn finish(self: Box<Self>, _ended: &Ended) -> Result<Finding> {
+        Ok(Finding::new(*self))
     }
 }
 

@@ -1,18 +1,19 @@
 //! What is measured while lanes run, one file each; counts that every replay has are the engine's own.
 
-mod active_lanes;
+pub(crate) mod active_lanes;
 mod call_paths;
-mod causes;
-mod checker;
-mod contention;
-mod divergence;
-mod edges;
-mod fetch_units;
-mod lane_map;
-mod memory;
+pub(crate) mod causes;
+pub(crate) mod checker;
+pub(crate) mod contention;
+pub(crate) mod divergence;
+pub(crate) mod edges;
+pub(crate) mod fetch_units;
+pub(crate) mod lane_map;
+mod measure;
+pub(crate) mod memory;
 mod partings;
-mod schedule;
-mod traffic;
+pub(crate) mod schedule;
+pub(crate) mod traffic;
 
 use std::ops::Range;
 
@@ -26,11 +27,12 @@ pub use checker::Checker;
 pub use contention::{Contention, ContentionMeter, LockSite, LockUse};
 pub use divergence::{Divergence, DivergenceMeter};
 pub use edges::{Crossed, Edge, EdgeCounter, Edges};
-pub use fetch_units::{FetchUnits, MOST_FETCH_UNITS};
-pub use lane_map::{Cell, Kept, LaneMap, LaneMapPlan, LaneMapper, Level, Stretch, Window};
+pub use fetch_units::{Cycles, FetchUnits, MOST_FETCH_UNITS};
+pub use lane_map::{Cell, Kept, LaneMap, LaneMapPlan, LaneMapper, LaneMaps, Level, Stretch, Window};
+pub use measure::{Ended, Finding, Findings, Measure, Measured, Warp};
 pub use memory::{Classes, MemoryClasses};
-pub use schedule::{ScheduleHash, ScheduleWriter};
-pub use traffic::{Accesses, Space, Strides, TRANSACTION_SIZES, Traffic, TrafficMeter};
+pub use schedule::{ScheduleHash, ScheduleHashes, ScheduleWriter};
+pub use traffic::{ACCESS_HEADER, Accesses, Space, Strides, TRANSACTION_SIZES, Traffic, TrafficMeter};
 
 use crate::Result;
 use crate::engine::{Cursor, SyncEvent};
@@ -47,35 +49,33 @@ pub struct Step<'a> {
     pub at_lock: LaneSet,
     /// The live lanes that wait at a barrier.
     pub at_barrier: LaneSet,
-    cursors: &'a [Cursor<'a>],
-    offsets: &'a [u32],
-    states: &'a [LaneState],
-    program: &'a Program,
-    seats: &'a Seats,
+    pub(crate) standing: Standing<'a>,
+}
+
+/// Where the lanes of a step stand before it.
+#[derive(Clone, Copy)]
+pub(crate) struct Standing<'a> {
+    /// By lane: its stream.
+    pub cursors: &'a [Cursor<'a>],
+    /// By lane: the index of its next instruction in its segment.
+    pub offsets: &'a [u32],
+    /// By lane: its state.
+    pub states: &'a [LaneState],
+    pub program: &'a Program,
+    pub seats: &'a Seats,
 }
 
 impl<'a> Step<'a> {
-    pub(crate) fn new(
-        instructions: &'a [Instruction],
-        lanes: LaneSet,
-        live: LaneSet,
-        (at_lock, at_barrier): (LaneSet, LaneSet),
-        (cursors, offsets, states): (&'a [Cursor<'a>], &'a [u32], &'a [LaneState]),
-        (program, seats): (&'a Program, &'a Seats),
-    ) -> Step<'a> {
-        Step { instructions, lanes, live, at_lock, at_barrier, cursors, offsets, states, program, seats }
-    }
-
     /// Where the lanes sit.
     #[must_use]
     pub fn seats(&self) -> &'a Seats {
-        self.seats
+        self.standing.seats
     }
 
     /// Where a live lane stands before this step.
     #[must_use]
     pub fn state(&self, lane: Lane) -> &'a LaneState {
-        &self.states[lane.index()]
+        &self.standing.states[lane.index()]
     }
 
     /// The segment that the lowest active lane runs, and the index there of the first of these instructions. Equal
@@ -86,7 +86,7 @@ impl<'a> Step<'a> {
     #[must_use]
     pub fn place(&self) -> (SegmentId, u32) {
         let lowest = self.lanes.lowest().expect("a step has an active lane").index();
-        (self.states[lowest].segment, self.offsets[lowest])
+        (self.standing.states[lowest].segment, self.standing.offsets[lowest])
     }
 
     /// The place of these instructions' segment, the same for all active lanes.
@@ -95,13 +95,13 @@ impl<'a> Step<'a> {
     /// When no lane is active: a step has at least one.
     #[must_use]
     pub fn place_id(&self) -> PlaceId {
-        self.program.segments[self.place().0].place
+        self.standing.program.segments[self.place().0].place
     }
 
     /// The lane's stack before this step; none where it is not known, as in traces without addresses or read from text.
     #[must_use]
     pub fn stack(&self, lane: Lane) -> Option<Stack> {
-        let (zero, above) = self.cursors[lane.index()].stack()?;
+        let (zero, above) = self.standing.cursors[lane.index()].stack()?;
         let lowest = zero.wrapping_add_signed(self.state(lane).sp - RED_ZONE);
         Some(Stack { zero, addresses: lowest..zero.saturating_add(u64::from(above)) })
     }
@@ -110,10 +110,11 @@ impl<'a> Step<'a> {
     #[must_use]
     pub fn addresses(&self, lane: Lane) -> &'a [u64] {
         let l = lane.index();
-        let segment = &self.program.segments[self.states[l].segment];
-        let before = segment.instructions[..self.offsets[l] as usize].iter().map(|i| usize::from(i.memory)).sum();
+        let segment = &self.standing.program.segments[self.standing.states[l].segment];
+        let before =
+            segment.instructions[..self.standing.offsets[l] as usize].iter().map(|i| usize::from(i.memory)).sum();
         let count: usize = self.instructions.iter().map(|i| usize::from(i.memory)).sum();
-        &self.cursors[l].addresses()[before..before + count]
+        &self.standing.cursors[l].addresses()[before..before + count]
     }
 }
 
@@ -150,6 +151,12 @@ pub trait Metric {
     fn ran_together(&mut self, _lanes: LaneSet, _run: &[SegmentId]) -> Result<()> {
         Ok(())
     }
+
+    /// Called when the replay is over, also where it ended in a deadlock: what was found.
+    ///
+    /// # Errors
+    /// When what was seen breaks a rule.
+    fn finish(self: Box<Self>, ended: &Ended) -> Result<Finding>;
 
     /// Called for what happened between lanes, in order: after the step that made it happen, before the next. Default: nothing.
     fn synchronised(&mut self, _event: &SyncEvent) {}

@@ -5,8 +5,57 @@
 
 use std::io::Write;
 
-use super::{Metric, Step};
-use crate::{Error, Result};
+use super::{Ended, Finding, Measure, Measured, Metric, Step};
+use crate::registry::{Entry, Switch, of};
+use crate::{Column, Error, Result};
+
+/// The measure.
+pub(crate) static ENTRY: Entry = Entry {
+    name: "schedule-hash",
+    file: "replay/src/metrics/schedule.rs",
+    switch: Some(&Switch {
+        name: "schedule-hash",
+        help: "Put the schedule's FNV-1a hash into JSON and CSV",
+        number: None,
+    }),
+    needs_addresses: false,
+    measure: Some(|_| ScheduleHashes::measure()),
+    columns: &[Column::counted(
+        "schedule_fnv1a64",
+        "FNV-1a hash of every fetch's pc and active mask, 16 hex digits; only with --schedule-hash.",
+        |o| of(o, |found: &ScheduleHashes| format!("{:016x}", found.value())),
+    )],
+    table: None,
+};
+
+/// The hashes of the schedules of all warps, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScheduleHashes(Vec<u64>);
+
+impl ScheduleHashes {
+    /// Asks for them.
+    #[must_use]
+    pub fn measure() -> Measure {
+        Measure::new(ENTRY.name, |warp| Some(Box::new(ScheduleHash::new(warp.lanes().len()))))
+    }
+
+    /// The hash of them all: of one warp, its own; of more, over their hashes in order, 8 little-endian bytes each.
+    #[must_use]
+    pub fn value(&self) -> u64 {
+        if let [only] = self.0[..] {
+            return only;
+        }
+        let mut all = ScheduleHash::new(1);
+        self.0.iter().for_each(|hash| all.add(*hash));
+        all.hash
+    }
+}
+
+impl Measured for ScheduleHashes {
+    fn merge(&mut self, other: &ScheduleHashes) {
+        self.0.extend(&other.0);
+    }
+}
 
 const OFFSET_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
 const PRIME: u64 = 0x0100_0000_01b3;
@@ -23,23 +72,6 @@ impl ScheduleHash {
     #[must_use]
     pub fn new(lanes: usize) -> ScheduleHash {
         ScheduleHash { lanes, hash: OFFSET_BASIS }
-    }
-
-    /// The hash of the fetches so far.
-    #[must_use]
-    pub fn value(&self) -> u64 {
-        self.hash
-    }
-
-    /// The hash of several warps: of one, its own; of more, over their hashes in order, 8 little-endian bytes each.
-    #[must_use]
-    pub fn of_warps(hashes: &[u64]) -> u64 {
-        if let [only] = hashes {
-            return *only;
-        }
-        let mut all = ScheduleHash::new(1);
-        hashes.iter().for_each(|h| all.add(*h));
-        all.hash
     }
 
     #[inline]
@@ -59,6 +91,10 @@ impl Metric for ScheduleHash {
             }
         }
         Ok(())
+    }
+
+    fn finish(self: Box<Self>, _ended: &Ended) -> Result<Finding> {
+        Ok(Finding::new(ScheduleHashes(vec![self.hash])))
     }
 }
 
@@ -87,5 +123,9 @@ impl Metric for ScheduleWriter<'_> {
                 .map_err(|source| Error::Write { path: self.path.to_owned(), source })?;
         }
         Ok(())
+    }
+
+    fn finish(self: Box<Self>, _ended: &Ended) -> Result<Finding> {
+        Ok(Finding::nothing())
     }
 }

@@ -16,13 +16,120 @@
 
 use std::collections::BTreeMap;
 
-use heuristics::{Lane, Program, SegmentId};
+use heuristics::{Lane, SegmentId};
 use rustc_hash::FxHashMap;
 use trace_format::Pc;
 
-use super::memory::{Class, Classes};
-use super::{Metric, Step};
-use crate::Result;
+use super::memory::{self, Class, Classes};
+use super::{Ended, Finding, Measure, Measured, Metric, Step};
+use crate::registry::{Cell, Entry, Table, of};
+use crate::{Column, Outcome, Result, Value};
+
+/// The measure.
+pub(crate) static ENTRY: Entry = Entry {
+    name: "traffic",
+    file: "replay/src/metrics/traffic.rs",
+    switch: Some(&memory::SWITCH),
+    needs_addresses: true,
+    measure: Some(|_| Traffic::measure()),
+    columns: &[
+        Column::counted(
+            "memory_strides",
+            "Of memory_affine, those of each stride in bytes, the ten commonest and all others.",
+            |o| total(o, |a| a.strides.named()),
+        ),
+        Column::counted(
+            "heap_accesses",
+            "Memory operands with at least one active lane's address that are not of the lane's own stack.",
+            |o| total(o, |a| a.heap.accesses.into()),
+        ),
+        Column::counted(
+            "heap_transactions_32",
+            "Aligned pieces of 32 bytes in which the active lanes' addresses that are not of the lane's own stack lie, summed over memory operands.",
+            |o| total(o, |a| a.heap.transactions[0].into()),
+        ),
+        Column::counted(
+            "heap_transactions_64",
+            "Aligned pieces of 64 bytes in which the active lanes' addresses that are not of the lane's own stack lie, summed over memory operands.",
+            |o| total(o, |a| a.heap.transactions[1].into()),
+        ),
+        Column::counted(
+            "heap_transactions_128",
+            "Aligned pieces of 128 bytes in which the active lanes' addresses that are not of the lane's own stack lie, summed over memory operands.",
+            |o| total(o, |a| a.heap.transactions[2].into()),
+        ),
+        Column::counted(
+            "stack_accesses",
+            "Memory operands with at least one active lane's address in the lane's own stack.",
+            |o| total(o, |a| a.stack.accesses.into()),
+        ),
+        Column::counted(
+            "stack_transactions_32",
+            "Aligned pieces of 32 bytes in which the active lanes' addresses in the lane's own stack lie, summed over memory operands.",
+            |o| total(o, |a| a.stack.transactions[0].into()),
+        ),
+        Column::counted(
+            "stack_transactions_64",
+            "Aligned pieces of 64 bytes in which the active lanes' addresses in the lane's own stack lie, summed over memory operands.",
+            |o| total(o, |a| a.stack.transactions[1].into()),
+        ),
+        Column::counted(
+            "stack_transactions_128",
+            "Aligned pieces of 128 bytes in which the active lanes' addresses in the lane's own stack lie, summed over memory operands.",
+            |o| total(o, |a| a.stack.transactions[2].into()),
+        ),
+        Column::counted(
+            "interleaved_transactions_32",
+            "What stack_transactions_32 would be if the lanes' stacks were interleaved word by word.",
+            |o| total(o, |a| a.interleaved[0].into()),
+        ),
+        Column::counted(
+            "interleaved_transactions_64",
+            "What stack_transactions_64 would be if the lanes' stacks were interleaved word by word.",
+            |o| total(o, |a| a.interleaved[1].into()),
+        ),
+        Column::counted(
+            "interleaved_transactions_128",
+            "What stack_transactions_128 would be if the lanes' stacks were interleaved word by word.",
+            |o| total(o, |a| a.interleaved[2].into()),
+        ),
+    ],
+    table: Some(&TABLE),
+};
+
+/// Of all memory operands together.
+fn total(outcome: &Outcome, value: fn(&Accesses) -> Value) -> Value {
+    of(outcome, |found: &Traffic| value(&found.total))
+}
+
+/// The table, which rows of single instructions, lines and functions have too: see [`Accesses::cells`].
+static TABLE: Table = Table {
+    header: &ACCESS_HEADER,
+    row: |outcome| outcome.found().map(|found: &Traffic| found.total.cells()),
+    legend: |_| {
+        "accesses: memory operands of fetches; stride: the commonest of the affine ones, in bytes; 32B to 128B: transactions per access that the heap (globals too), the\n\
+         lanes' own stacks, and those stacks interleaved word by word take"
+            .to_owned()
+    },
+};
+
+/// What stands above [`Accesses::cells`].
+pub const ACCESS_HEADER: [&str; 14] = [
+    "accesses",
+    "uniform",
+    "affine",
+    "scattered",
+    "stride",
+    "heap 32B",
+    "64B",
+    "128B",
+    "stack 32B",
+    "64B",
+    "128B",
+    "interleaved 32B",
+    "64B",
+    "128B",
+];
 
 /// The sizes of transactions, in bytes.
 pub const TRANSACTION_SIZES: [u64; 3] = [32, 64, 128];
@@ -43,6 +150,20 @@ pub struct Strides {
 }
 
 impl Strides {
+    /// The ten commonest strides and their accesses, and how many others there are.
+    #[must_use]
+    pub fn named(&self) -> Value {
+        const SHOWN: usize = 10;
+        let all = self.most_first();
+        let others = self.others + all.iter().skip(SHOWN).map(|(_, n)| n).sum::<u64>();
+        let mut shown: Vec<(String, u64)> =
+            all.iter().take(SHOWN).map(|(stride, n)| (stride.to_string(), *n)).collect();
+        if others > 0 {
+            shown.push(("others".to_owned(), others));
+        }
+        Value::Named(shown)
+    }
+
     fn count(&mut self, stride: i128) {
         if self.counts.len() < MOST_STRIDES || self.counts.contains_key(&stride) {
             *self.counts.entry(stride).or_default() += 1;
@@ -110,6 +231,23 @@ pub struct Accesses {
 }
 
 impl Accesses {
+    /// What stands in a table of accesses, below [`ACCESS_HEADER`].
+    #[must_use]
+    pub fn cells(&self) -> Vec<Cell> {
+        let share = |n: u64| Cell::Share(n as f64 / self.accesses().max(1) as f64);
+        let per_access = |transactions: &[u64; 3], accesses: u64| {
+            transactions.map(|n| Cell::number((accesses > 0).then(|| n as f64 / accesses as f64)))
+        };
+        let stride = self.strides.most_first().first().map(|(stride, _)| stride.to_string());
+        let mut cells = vec![Cell::Count(self.accesses())];
+        cells.extend([self.classes.uniform, self.classes.affine, self.classes.scattered].map(share));
+        cells.push(stride.map_or(Cell::Empty, Cell::Text));
+        cells.extend(per_access(&self.heap.transactions, self.heap.accesses));
+        cells.extend(per_access(&self.stack.transactions, self.stack.accesses));
+        cells.extend(per_access(&self.interleaved, self.stack.accesses));
+        cells
+    }
+
     /// Memory operands of fetches.
     #[must_use]
     pub fn accesses(&self) -> u64 {
@@ -142,8 +280,15 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// Adds that of another warp.
-    pub fn add(&mut self, other: &Traffic) {
+    /// Asks for it; the trace must have addresses.
+    #[must_use]
+    pub fn measure() -> Measure {
+        Measure::new(ENTRY.name, |_| Some(Box::new(TrafficMeter::default())))
+    }
+}
+
+impl Measured for Traffic {
+    fn merge(&mut self, other: &Traffic) {
         self.total.add(&other.total);
         for (pc, accesses) in &other.by_instruction {
             self.by_instruction.entry(*pc).or_default().add(accesses);
@@ -178,20 +323,6 @@ pub struct TrafficMeter {
     heap: Vec<i128>,
     stack: Vec<i128>,
     interleaved: Vec<i128>,
-}
-
-impl TrafficMeter {
-    /// What was found, after the replay has ended.
-    #[must_use]
-    pub fn finish(self, program: &Program) -> Traffic {
-        let mut traffic = Traffic::default();
-        for ((segment, at), accesses) in self.by_instruction {
-            let pc = program.segments[segment].instructions[at as usize].pc;
-            traffic.total.add(&accesses);
-            traffic.by_instruction.entry(pc).or_default().add(&accesses);
-        }
-        traffic
-    }
 }
 
 impl Metric for TrafficMeter {
@@ -241,6 +372,16 @@ impl Metric for TrafficMeter {
             }
         }
         Ok(())
+    }
+
+    fn finish(self: Box<Self>, ended: &Ended) -> Result<Finding> {
+        let mut traffic = Traffic::default();
+        for ((segment, at), accesses) in self.by_instruction {
+            let pc = ended.warp.program().segments[segment].instructions[at as usize].pc;
+            traffic.total.add(&accesses);
+            traffic.by_instruction.entry(pc).or_default().add(&accesses);
+        }
+        Ok(Finding::new(traffic))
     }
 }
 

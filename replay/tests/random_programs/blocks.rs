@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use heuristics::Spec;
 use proptest::prelude::*;
 use replay::in_memory::Does;
+use replay::metrics::{Checker, ScheduleHashes};
 use replay::{Outcome, ReplayOptions, replay};
 
 use crate::programs::{does, lanes_of, statements, without_locks};
@@ -49,12 +50,12 @@ proptest! {
     #[test]
     fn a_block_of_one_warp_is_a_warp(program in statements(4), lanes in 1u64..9) {
         let specs = Spec::parse_list("minpc,dwf:policy=pc,ipdom,tbc,lwm").unwrap();
-        let options = ReplayOptions { schedule_hash: true, ..ReplayOptions::default() };
+        let options = ReplayOptions { measures: vec![ScheduleHashes::measure()], ..ReplayOptions::default() };
         let outcomes = replay(&lanes_of(&program, lanes), &specs, &options, None, &|_, _| {}).unwrap();
-        prop_assert_eq!(outcomes[0].schedule_fnv1a64, outcomes[1].schedule_fnv1a64);
+        prop_assert_eq!(outcomes[0].found::<ScheduleHashes>(), outcomes[1].found::<ScheduleHashes>());
         for block in &outcomes[3..] {
             prop_assert_eq!(block.is_complete(), outcomes[2].is_complete());
-            prop_assert_eq!(outcomes[2].schedule_fnv1a64, block.schedule_fnv1a64);
+            prop_assert_eq!(outcomes[2].found::<ScheduleHashes>(), block.found::<ScheduleHashes>());
             prop_assert_eq!(outcomes[2].lower_bound, block.lower_bound);
         }
     }
@@ -86,8 +87,7 @@ proptest! {
     ) {
         let source = lanes_of(&without_locks(&program), lanes);
         let specs = Spec::parse_list("lwm,tbc,ipdom").unwrap();
-        let options = ReplayOptions {
-            check: true, warp_size: Some(size), warps_per_block: Some(warps), ..ReplayOptions::default()
+        let options = ReplayOptions { measures: vec![Checker::measure()], warp_size: Some(size), warps_per_block: Some(warps), ..ReplayOptions::default()
         };
         let outcomes = replay(&source, &specs, &options, None, &|_, _| {}).unwrap();
         let fetches = fetches(&outcomes);
@@ -99,7 +99,7 @@ proptest! {
     fn lanes_of_one_home_never_share(program in statements(3), lanes in 1u64..9) {
         // With one seat in a warp nothing can be shared, however many warps are in the block.
         let specs = Spec::parse_list("dwf,tbc,lwm").unwrap();
-        let options = ReplayOptions { check: true, warp_size: Some(1), ..ReplayOptions::default() };
+        let options = ReplayOptions { measures: vec![Checker::measure()], warp_size: Some(1), ..ReplayOptions::default() };
         let source = lanes_of(&without_locks(&program), lanes);
         for outcome in replay(&source, &specs, &options, None, &|_, _| {}).unwrap() {
             prop_assert_eq!(outcome.warps_per_block as u64, lanes);

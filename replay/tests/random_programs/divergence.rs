@@ -92,7 +92,7 @@ fn pcs_of(does: &[Vec<Does>]) -> Vec<Vec<u64>> {
 
 /// What a model's replay measures, and what its schedule says by the definition; none where it deadlocks.
 fn measured_and_defined(does: &[Vec<Does>], spec: &Spec) -> Option<(Divergence, Divergence)> {
-    let options = ReplayOptions { divergence: true, ..ReplayOptions::default() };
+    let options = ReplayOptions { measures: vec![Divergence::measure()], ..ReplayOptions::default() };
     let mut written = Vec::new();
     let file = ScheduleFile { out: &mut written, path: "in memory".as_ref() };
     let source = InMemory::new(does);
@@ -100,7 +100,7 @@ fn measured_and_defined(does: &[Vec<Does>], spec: &Spec) -> Option<(Divergence, 
     let outcome: &Outcome = outcomes.first().filter(|o| o.is_complete())?;
     let schedule = String::from_utf8(written).unwrap();
     let (_heading, schedule) = schedule.split_once('\n').expect("a heading per warp");
-    Some((outcome.divergence.clone().unwrap(), by_definition(&fetches(schedule, &pcs_of(does)))))
+    Some((outcome.found::<Divergence>().unwrap().clone(), by_definition(&fetches(schedule, &pcs_of(does)))))
 }
 
 proptest! {

@@ -11,7 +11,7 @@ use heuristics::{REGISTRY, Spec};
 use programs::{does, has_locks, lanes_of, statements, without_locks};
 use proptest::prelude::*;
 use replay::in_memory::InMemory;
-use replay::metrics::Cause;
+use replay::metrics::{Cause, Causes, Checker, MemoryClasses, ScheduleHashes, Traffic};
 use replay::{Outcome, ReplayOptions, replay};
 
 /// Models that say in their heads where they deadlock: on locks.
@@ -36,7 +36,7 @@ proptest! {
     #[test]
     fn no_model_breaks_a_rule_or_beats_the_lower_bound(program in statements(3), lanes in 1u64..9, size in 1usize..9) {
         let source = lanes_of(&program, lanes);
-        let checked = ReplayOptions { check: true, warp_size: Some(size), ..ReplayOptions::default() };
+        let checked = ReplayOptions { measures: vec![Checker::measure()], warp_size: Some(size), ..ReplayOptions::default() };
         for outcome in everything(&source, &checked) {
             if outcome.is_complete() {
                 prop_assert!(outcome.counts.fetches() >= outcome.lower_bound, "{}", outcome.heuristic);
@@ -65,19 +65,19 @@ proptest! {
     fn without_subdivision_parts_are_those_that_wait_for_joins(program in statements(4), lanes in 1u64..9) {
         let source = lanes_of(&without_locks(&program), lanes);
         let specs = Spec::parse_list("multi-path:merge=yes,dws:longest=0").unwrap();
-        let options = ReplayOptions { schedule_hash: true, ..ReplayOptions::default() };
+        let options = ReplayOptions { measures: vec![ScheduleHashes::measure()], ..ReplayOptions::default() };
         let outcomes = replay(&source, &specs, &options, None, &|_, _| {}).unwrap();
-        prop_assert_eq!(outcomes[0].schedule_fnv1a64, outcomes[1].schedule_fnv1a64);
+        prop_assert_eq!(outcomes[0].found::<ScheduleHashes>(), outcomes[1].found::<ScheduleHashes>());
     }
 
     #[test]
     fn every_lost_slot_is_charged_once(program in statements(3), lanes in 1u64..9, size in 1usize..9) {
         let source = lanes_of(&program, lanes);
         let plain = ReplayOptions { warp_size: Some(size), ..ReplayOptions::default() };
-        let charged = ReplayOptions { causes: true, ..plain.clone() };
+        let charged = ReplayOptions { measures: vec![Causes::measure()], ..plain.clone() };
         for (without, outcome) in everything(&source, &plain).iter().zip(everything(&source, &charged)) {
             prop_assert_eq!(&without.counts, &outcome.counts, "{}", outcome.heuristic);
-            let causes = outcome.causes.as_ref().unwrap();
+            let causes = outcome.found::<Causes>().unwrap();
             prop_assert_eq!(causes.total(), outcome.lost_slots(), "{}", outcome.heuristic);
             prop_assert_eq!(Cause::ALL.iter().map(|c| causes.lost_to(*c)).sum::<u64>(), outcome.lost_slots());
             let mut fetches = 0;
@@ -100,7 +100,7 @@ proptest! {
     fn runs_of_segments_give_the_counts_that_steps_give(program in statements(3), lanes in 1u64..9) {
         let source = lanes_of(&program, lanes);
         let by_runs = everything(&source, &ReplayOptions::default());
-        let by_steps = everything(&source, &ReplayOptions { schedule_hash: true, ..ReplayOptions::default() });
+        let by_steps = everything(&source, &ReplayOptions { measures: vec![ScheduleHashes::measure()], ..ReplayOptions::default() });
         for (a, b) in by_runs.iter().zip(&by_steps) {
             prop_assert_eq!(&a.counts, &b.counts, "{}", a.heuristic);
             prop_assert_eq!(&a.end, &b.end);
@@ -114,18 +114,18 @@ proptest! {
     #[test]
     fn pieces_of_streams_change_nothing(program in statements(3), lanes in 1u64..9, codes in 1usize..9) {
         let does = does(&program, lanes);
-        let options = ReplayOptions { schedule_hash: true, check: true, memory: true, ..ReplayOptions::default() };
+        let options = ReplayOptions { measures: vec![ScheduleHashes::measure(), MemoryClasses::measure(), Traffic::measure(), Checker::measure()], ..ReplayOptions::default() };
         let (whole, pieces) = (InMemory::new(&does), InMemory::in_batches(&does, codes));
         for (whole, pieces) in everything(&whole, &options).iter().zip(everything(&pieces, &options)) {
-            prop_assert_eq!(whole.schedule_fnv1a64, pieces.schedule_fnv1a64, "{}", whole.heuristic);
-            prop_assert_eq!(&whole.memory, &pieces.memory, "{}", whole.heuristic);
+            prop_assert_eq!(whole.found::<ScheduleHashes>(), pieces.found::<ScheduleHashes>(), "{}", whole.heuristic);
+            prop_assert_eq!(whole.found::<MemoryClasses>(), pieces.found::<MemoryClasses>(), "{}", whole.heuristic);
         }
     }
 
     #[test]
     fn one_worker_and_three_give_the_same(program in statements(3), lanes in 1u64..17, size in 1usize..5) {
         let source = lanes_of(&program, lanes);
-        let options = ReplayOptions { warp_size: Some(size), schedule_hash: true, ..ReplayOptions::default() };
+        let options = ReplayOptions { measures: vec![ScheduleHashes::measure()], warp_size: Some(size), ..ReplayOptions::default() };
         let with = |workers: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(workers).build().unwrap();
             pool.install(|| everything(&source, &options)).iter().map(|o| format!("{o:?}")).collect::<Vec<_>>()

@@ -10,6 +10,7 @@
 
 use heuristics::{REGISTRY, Spec};
 use rayon::prelude::*;
+use replay::metrics::Checker;
 use replay::{Outcome, ReplayOptions, replay};
 
 use crate::DEADLOCK;
@@ -79,7 +80,7 @@ fn replay_one(seed: u64, specs: &[Spec]) -> Result<(), Fault> {
     let program = numbers.program(0);
     let lanes = 1 + numbers.below(6);
     let options = ReplayOptions {
-        check: true,
+        measures: vec![Checker::measure()],
         warp_size: Some(1 + numbers.below(lanes + 1) as usize),
         warps_per_block: Some(1 + numbers.below(3) as usize),
         ..ReplayOptions::default()

@@ -4,6 +4,7 @@
 use heuristics::{REGISTRY, Spec};
 use proptest::prelude::*;
 use replay::in_memory::{Does, InMemory};
+use replay::metrics::{Causes, Checker, ScheduleHashes};
 use replay::{Contended, Control, LockId, ReplayOptions, replay};
 use trace_format::Pc;
 
@@ -102,7 +103,7 @@ impl Reference<'_> {
 }
 
 fn options() -> ReplayOptions {
-    ReplayOptions { check: true, contended: Contended::TakeTurns, ..ReplayOptions::default() }
+    ReplayOptions { measures: vec![Checker::measure()], contended: Contended::TakeTurns, ..ReplayOptions::default() }
 }
 
 proptest! {
@@ -113,13 +114,13 @@ proptest! {
         let source = InMemory::new(&does(&program, lanes));
         let mut specs: Vec<Spec> = REGISTRY.iter().map(|e| Spec::parse(e.name).unwrap()).collect();
         specs.extend(Spec::parse_list("barrier:yield=no,multi-path:merge=yes,dws:order=turns,dwf:policy=time").unwrap());
-        let options = ReplayOptions { warp_size: Some(size), warps_per_block: Some(warps), causes: true, ..options() };
+        let options = ReplayOptions { measures: vec![Causes::measure(), Checker::measure()], warp_size: Some(size), warps_per_block: Some(warps), ..options() };
         for outcome in replay(&source, &specs, &options, None, &|_, _| {}).unwrap() {
             prop_assert!(outcome.is_complete(), "{}", outcome.status());
             prop_assert_eq!(outcome.counts.forced, 0, "{}", outcome.heuristic);
             prop_assert_eq!(outcome.counts.thread_instructions(), outcome.upper_bound);
             prop_assert!(outcome.counts.fetches() >= outcome.lower_bound, "{}", outcome.heuristic);
-            prop_assert_eq!(outcome.causes.as_ref().unwrap().total(), outcome.lost_slots());
+            prop_assert_eq!(outcome.found::<Causes>().unwrap().total(), outcome.lost_slots());
         }
     }
 
@@ -145,7 +146,7 @@ proptest! {
     fn runs_and_steps_and_pieces_give_the_same(program in sections(3), lanes in 1u64..9, codes in 1usize..9) {
         let does = does(&program, lanes);
         let specs: Vec<Spec> = REGISTRY.iter().map(|e| Spec::parse(e.name).unwrap()).collect();
-        let hashed = ReplayOptions { schedule_hash: true, ..options() };
+        let hashed = ReplayOptions { measures: vec![ScheduleHashes::measure(), Checker::measure()], ..options() };
         let by_runs = replay(&InMemory::new(&does), &specs, &options(), None, &|_, _| {}).unwrap();
         let by_steps = replay(&InMemory::in_batches(&does, codes), &specs, &hashed, None, &|_, _| {}).unwrap();
         for (a, b) in by_runs.iter().zip(&by_steps) {

@@ -2,13 +2,14 @@
 
 use heuristics::Spec;
 use replay::in_memory::{Does, InMemory};
+use replay::metrics::Checker;
 use replay::{Outcome, ReplayOptions, replay};
 
 use crate::written::lane;
 
 fn outcomes(lanes: &[&str], heuristics: &str) -> Vec<Outcome> {
     let lanes: Vec<Vec<Does>> = lanes.iter().map(|l| lane(l)).collect();
-    let options = ReplayOptions { check: true, ..ReplayOptions::default() };
+    let options = ReplayOptions { measures: vec![Checker::measure()], ..ReplayOptions::default() };
     replay(&InMemory::new(&lanes), &Spec::parse_list(heuristics).unwrap(), &options, None, &|_, _| {}).unwrap()
 }
 

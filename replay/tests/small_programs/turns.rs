@@ -2,13 +2,18 @@
 
 use heuristics::{REGISTRY, Spec};
 use replay::in_memory::{Does, InMemory};
+use replay::metrics::{Causes, Checker, Contention};
 use replay::{Contended, Outcome, ReplayOptions, replay};
 
 use crate::written::lane;
 
 fn outcomes(lanes: &[&str], heuristics: &str, contended: Contended) -> Vec<Outcome> {
     let lanes: Vec<Vec<Does>> = lanes.iter().map(|l| lane(l)).collect();
-    let options = ReplayOptions { check: true, contended, contention: true, causes: true, ..ReplayOptions::default() };
+    let options = ReplayOptions {
+        measures: vec![Checker::measure(), Causes::measure(), Contention::measure()],
+        contended,
+        ..ReplayOptions::default()
+    };
     let specs = match heuristics {
         "all" => REGISTRY.iter().map(|e| Spec::parse(e.name).unwrap()).collect(),
         list => Spec::parse_list(list).unwrap(),
@@ -26,7 +31,7 @@ fn check(lanes: &[&str], heuristics: &str, fetches: u64) {
         assert_eq!(outcome.status(), "ok", "{}", outcome.heuristic);
         assert_eq!((outcome.counts.fetches(), outcome.counts.forced), (fetches, 0), "{}", outcome.heuristic);
         assert_eq!(outcome.counts.thread_instructions(), outcome.upper_bound);
-        assert_eq!(outcome.causes.as_ref().unwrap().total(), outcome.lost_slots());
+        assert_eq!(outcome.found::<Causes>().unwrap().total(), outcome.lost_slots());
     }
 }
 
@@ -130,7 +135,7 @@ fn a_model_that_deadlocks_gets_the_numbers_of_turns_and_says_so() {
 #[test]
 fn contention_counts_lanes_that_wait_for_their_turn() {
     let outcome = outcomes(&["1 + 2b 3b - 4"; 3], "ipdom", Contended::TakeTurns).remove(0);
-    let used = outcome.contention.unwrap().locks.into_values().next().unwrap();
+    let used = outcome.found::<Contention>().unwrap().clone().locks.into_values().next().unwrap();
     // Two wait for lane 0's two fetches, one for lane 1's; whoever is behind the section waits for no lock.
     assert_eq!((used.acquisitions, used.waits, used.waiting_slots, used.fetches_held), (3, 2, 6, 6));
 }

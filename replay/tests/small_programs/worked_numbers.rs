@@ -2,6 +2,7 @@
 
 use heuristics::Spec;
 use replay::in_memory::InMemory;
+use replay::metrics::Checker;
 use replay::{ReplayOptions, replay};
 
 use crate::written::lane;
@@ -10,7 +11,7 @@ use crate::written::lane;
 fn check(lanes: [&str; 4], thread_instructions: u64, fetches: [u64; 5]) {
     let source = InMemory::new(&lanes.map(lane));
     let specs = Spec::parse_list("minpc,minsp-pc,maxfun-minpc:mode=1,long:n=4,ipdom").unwrap();
-    let options = ReplayOptions { check: true, ..ReplayOptions::default() };
+    let options = ReplayOptions { measures: vec![Checker::measure()], ..ReplayOptions::default() };
     let outcomes = replay(&source, &specs, &options, None, &|_, _| {}).unwrap();
     assert!(outcomes.iter().all(|o| o.counts.thread_instructions() == thread_instructions), "{outcomes:?}");
     let counted: Vec<u64> = outcomes.iter().map(|o| o.counts.fetches()).collect();

@@ -1,7 +1,7 @@
 //! Which lanes never ran together, since the program joined one before it started the other.
 
 use heuristics::Spec;
-use replay::metrics::Cause;
+use replay::metrics::{Cause, Causes, Checker};
 use replay::view::{View, ViewOptions};
 use replay::{ReplayOptions, replay};
 use trace_format::{Event, Kind, SyncFunction::*, ThreadExit, ThreadId};
@@ -243,14 +243,14 @@ fn efficiency_and_bounds_are_quotients_and_sums_over_generations() {
     begin(&[(4, 10), (5, 30)]);
     let view = program.view();
     let specs = Spec::parse_list("minsp-pc").unwrap();
-    let options = ReplayOptions { check: true, causes: true, ..ReplayOptions::default() };
+    let options = ReplayOptions { measures: vec![Checker::measure(), Causes::measure()], ..ReplayOptions::default() };
     let outcome = &replay(&view, &specs, &options, None, &|_, _| {}).unwrap()[0];
     assert_eq!((outcome.warp_size, outcome.warps), (3, 2));
     assert_eq!((outcome.counts.fetches(), outcome.lower_bound, outcome.upper_bound), (40, 40, 70));
     assert_eq!(outcome.counts.thread_instructions() * 1000 / (outcome.counts.fetches() * 3), 583);
     assert_eq!(outcome.lost_slots(), 50);
     let lost = |cause| {
-        outcome.causes.as_ref().unwrap().charges.iter().filter(|(c, _)| c.cause == cause).map(|(_, n)| n).sum::<u64>()
+        outcome.found::<Causes>().unwrap().charges.iter().filter(|(c, _)| c.cause == cause).map(|(_, n)| n).sum::<u64>()
     };
     assert_eq!((lost(Cause::EmptySeat), lost(Cause::Finished)), (30, 20));
     let text = include_str!("../../../docs/metrics.md");
