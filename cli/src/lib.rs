@@ -1,20 +1,16 @@
 //! The command line: what was typed, what was meant, and how results are shown. The parts that do the work are crates of their
 //! own.
 
-mod annotate;
-mod breakdown;
-mod disassembly;
+mod by;
 mod exit;
-mod json;
-mod locks;
 mod measures;
-mod memory;
+mod models;
 mod output;
 mod page;
 mod regions;
 mod selection;
-mod source;
 mod spin;
+mod syntax;
 mod table;
 mod verbs;
 

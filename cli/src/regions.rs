@@ -1,9 +1,8 @@
 //! `replay --by region`: what `--region auto` chose from, as a table for people, and as JSON.
 
+use attribution::table::{self, Align, grouped, percent};
 use replay::view::Share;
 use serde_json::{Value, json};
-
-use crate::table::{Align, aligned, grouped, percent};
 
 fn total(shares: &[Share]) -> f64 {
     shares.iter().map(|share| share.instructions).sum::<u64>().max(1) as f64
@@ -31,22 +30,16 @@ pub(crate) fn table(shares: &[Share], top: Option<usize>) -> String {
     }
     let total = total(shares);
     let header = ["threads", "thread instructions", "share", "taken", "region"];
-    let mut text: Vec<Vec<String>> = vec![header.map(str::to_owned).to_vec()];
-    let shown = top.unwrap_or(20).min(shares.len());
-    for share in &shares[..shown] {
-        let taken = if share.is_taken { "yes" } else { "" };
-        text.push(vec![
+    let cells = |share: &Share| {
+        vec![
             grouped(share.threads as u64),
             grouped(share.instructions),
             percent(share.instructions as f64 / total),
-            taken.to_owned(),
+            if share.is_taken { "yes" } else { "" }.to_owned(),
             share.region.clone(),
-        ]);
-    }
-    let mut table = "regions: what threads were started for, and the bodies of OpenMP parallel regions\n".to_owned();
-    table += &aligned(&text, |column| if column < 3 { Align::Right } else { Align::Left });
-    if shown < shares.len() {
-        table += &format!("({} more rows: --top N shows N)\n", shares.len() - shown);
-    }
-    table
+        ]
+    };
+    let align = |column| if column < 3 { Align::Right } else { Align::Left };
+    let rows = table::first(&header, shares, top, cells, align);
+    format!("regions: what threads were started for, and the bodies of OpenMP parallel regions\n{rows}")
 }

@@ -8,7 +8,7 @@ use crate::output::say;
 use crate::spin::SpinRule;
 
 use replay::view::{CodeFilter, Locks, Region, View, ViewOptions};
-use replay::{Contended, Grouping, ReplayOptions};
+use replay::{Contended, Grouping, ReplayOptions, Setting};
 use trace_format::Trace;
 
 /// The part of a trace that is replayed, and its warps.
@@ -102,6 +102,20 @@ impl Selection {
     pub(crate) fn view_with(&self, trace: &Trace, locks: Locks) -> replay::Result<View> {
         let (region, spin) = (self.region.clone(), self.spin.of(trace)?);
         View::new(trace, &ViewOptions { region, code: self.code, locks, spin })
+    }
+
+    /// What a result of that view is a result of; `path` is the trace's.
+    pub(crate) fn setting(&self, path: &Path, trace: &Trace, view: &View) -> Setting {
+        let name = path.file_name().unwrap_or(path.as_os_str());
+        Setting {
+            trace: name.to_string_lossy().into_owned(),
+            command: trace.meta().command.join(" "),
+            region: view.summary().region.clone(),
+            code: self.code.to_string(),
+            locks: self.locks.to_string(),
+            group: self.group.to_string(),
+            threads: trace.threads().len(),
+        }
     }
 
     /// How those lanes are replayed, with nothing beside the counts, for verbs that look at one view.

@@ -4,10 +4,9 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
+use attribution::Source;
 use replay::view::{Spin, Summary};
 use trace_format::{Pc, Trace};
-
-use crate::source::Source;
 
 /// What was typed.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use replay::registry::{Cell, measures};
+use attribution::table::{Align, aligned, cell, grouped, percent};
+use replay::registry::measures;
 use replay::{Optimum, Outcome};
 
 /// The table: a row per heuristic, best first kept in the order asked for, then the bounds.
@@ -82,49 +83,6 @@ pub(crate) fn measured(outcomes: &[Outcome]) -> String {
     text
 }
 
-/// A cell as it is shown.
-pub(crate) fn cell(cell: &Cell) -> String {
-    match cell {
-        Cell::Count(count) => grouped(*count),
-        Cell::Number(number) => format!("{number:.2}"),
-        Cell::Share(share) => percent(*share),
-        Cell::Text(text) => text.clone(),
-        Cell::Empty => String::new(),
-    }
-}
-
-/// On which side of its column a cell stands.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Align {
-    Left,
-    Right,
-}
-
-/// Rows of cells, each column as wide as its widest cell, with two spaces between columns and none at line ends.
-pub(crate) fn aligned<R: AsRef<[String]>>(rows: &[R], align: impl Fn(usize) -> Align) -> String {
-    let columns = rows.iter().map(|r| r.as_ref().len()).max().unwrap_or(0);
-    let width = |c: usize| rows.iter().filter_map(|r| r.as_ref().get(c)).map(|t| t.chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    let mut text = String::new();
-    for row in rows {
-        for (column, cell) in row.as_ref().iter().enumerate() {
-            let between = if column == 0 { "" } else { "  " };
-            let _ = match align(column) {
-                Align::Left => write!(text, "{between}{cell:<0$}", widths[column]),
-                Align::Right => write!(text, "{between}{cell:>0$}", widths[column]),
-            };
-        }
-        text.truncate(text.trim_end_matches(' ').len());
-        text.push('\n');
-    }
-    text
-}
-
-/// A share of 1 as `12.3%`.
-pub(crate) fn percent(share: f64) -> String {
-    format!("{:.1}%", 100.0 * share)
-}
-
 /// What the columns are, in two lines.
 pub(crate) fn legend(outcomes: &[Outcome]) -> String {
     let Some(first) = outcomes.first() else { return String::new() };
@@ -137,27 +95,4 @@ pub(crate) fn legend(outcomes: &[Outcome]) -> String {
         grouped(first.upper_bound),
         first.warp_size,
     )
-}
-
-/// `1234567` as `1,234,567`.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn digits_are_grouped_by_three() {
-        assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
-    }
 }

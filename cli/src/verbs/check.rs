@@ -1,18 +1,19 @@
 //! `lockstep check`: fails when a program runs in lockstep less well than it should, and says where.
 
+use std::cmp::Reverse;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use attribution::lost::{self, Row, main_causes};
+use attribution::table::{Align, aligned, grouped, percent};
+use attribution::{Source, locks};
 use heuristics::Spec;
 use replay::metrics::Causes;
 use replay::{Outcome, ReplayOptions};
 
-use crate::breakdown::{self, By, Row};
 use crate::output::{WithColours, print, say};
 use crate::selection::{self, Selection};
-use crate::source::Source;
-use crate::table::{Align, aligned, grouped, percent};
-use crate::{exit, locks, table};
+use crate::{exit, table};
 
 /// Fail when a trace's SIMT efficiency under a heuristic is below a least one, and list the lines below it
 #[derive(clap::Args)]
@@ -73,9 +74,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 /// The lines whose own efficiency is below the least, those that lose the most lane-slots first.
 fn lines_below(outcome: &Outcome, least: f64, source: &mut Source) -> Vec<Row> {
     let Some(causes) = outcome.found::<Causes>() else { return Vec::new() };
-    let mut rows = breakdown::rows(By::Line, causes, source);
+    let mut rows = lost::rows(lost::By::Line, causes, source);
     rows.retain(|row| row.efficiency(outcome.warp_size).is_some_and(|e| e < least));
-    rows.sort_by(|a, b| (b.lost, &a.label).cmp(&(a.lost, &b.label)));
+    rows.sort_by_cached_key(|row| (Reverse(row.lost), row.subject.to_string()));
     rows
 }
 
@@ -85,7 +86,7 @@ fn list(rows: &[Row], outcome: &Outcome, top: usize) -> String {
     for row in rows.iter().take(top) {
         let efficiency = row.efficiency(size).map_or_else(String::new, percent);
         let (fetches, lost) = (grouped(row.issued.fetches), grouped(row.lost));
-        text.push([efficiency, fetches, lost, row.short().to_owned(), row.lost_to(), row.beside.clone()]);
+        text.push([efficiency, fetches, lost, row.subject.short(), main_causes(&row.lost_by), row.subject.beside()]);
     }
     let more = match rows.len().saturating_sub(top) {
         0 => String::new(),

@@ -5,17 +5,18 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
+use attribution::table::{Align, aligned, grouped, percent};
+use attribution::{Source, locks};
 use heuristics::Spec;
 use replay::{Outcome, Setting};
 use report::PlotOptions;
 use serde_json::json;
-use trace_format::Trace;
 
+use crate::exit;
+use crate::models::{self, Models};
 use crate::output::{Output, WithColours, print, say};
 use crate::selection::{self, Selection};
-use crate::source::Source;
-use crate::table::{Align, aligned, grouped, marked, percent};
-use crate::{exit, locks};
+use crate::table::marked;
 
 /// Trace two builds of a program, replay both, and show them side by side
 ///
@@ -29,8 +30,8 @@ pub(crate) struct Args {
     after: PathBuf,
 
     /// Reconvergence heuristics: a name, or name:parameter=value, several with commas, or all (see `lockstep heuristics`)
-    #[arg(long, short = 'H', value_name = "LIST", default_value = "all")]
-    heuristic: Vec<String>,
+    #[arg(long, short = 'H', value_name = "LIST", default_value = "all", value_parser = Models::parse)]
+    heuristic: Vec<Models>,
 
     #[command(flatten)]
     selection: Selection,
@@ -69,7 +70,7 @@ struct Side {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let specs = specs(&args.heuristic)?;
+    let specs = models::all_of(&args.heuristic);
     let scratch = Scratch::new(args)?;
     let [before, after] = [&args.before, &args.after].map(|program| side(args, program, &scratch, &specs));
     let (before, after) = (before?, after?);
@@ -81,19 +82,6 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     show(args, &before, &after)?;
     let complete = |side: &Side| side.outcomes.iter().any(|o| o.deadlock().is_none());
     Ok(if complete(&before) && complete(&after) { ExitCode::SUCCESS } else { ExitCode::from(exit::DEADLOCK) })
-}
-
-/// The heuristics asked for, each once, in order.
-fn specs(lists: &[String]) -> Result<Vec<Spec>, heuristics::ParseError> {
-    let mut specs: Vec<Spec> = Vec::new();
-    for list in lists {
-        for spec in Spec::parse_list(list)? {
-            if !specs.iter().any(|s| s.to_string() == spec.to_string()) {
-                specs.push(spec);
-            }
-        }
-    }
-    Ok(specs)
 }
 
 /// Where the traces are put.
@@ -142,7 +130,7 @@ fn side(args: &Args, program: &Path, scratch: &Scratch, specs: &[Spec]) -> anyho
     say!("{}: {}", program.display(), view.summary());
     let mut outcomes = replay::replay(&view, specs, &args.selection.options(), None, &|_, _| {})?;
     locks::locate(&mut outcomes, &view, &mut Source::new(&trace));
-    let setting = setting(args, &path, &trace, &view);
+    let setting = args.selection.setting(&path, &trace, &view);
     Ok(Side { setting, outcomes, printed })
 }
 
@@ -160,18 +148,6 @@ fn trace(args: &Args, program: &Path, to: &Path) -> anyhow::Result<Vec<u8>> {
         return Err(replay::Error::Request(text).into());
     }
     Ok(output.stdout)
-}
-
-fn setting(args: &Args, path: &Path, trace: &Trace, view: &replay::view::View) -> Setting {
-    Setting {
-        trace: path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned(),
-        command: trace.meta().command.join(" "),
-        region: view.summary().region.clone(),
-        code: args.selection.code.to_string(),
-        locks: args.selection.locks.to_string(),
-        group: args.selection.group.to_string(),
-        threads: trace.threads().len(),
-    }
 }
 
 /// The rows of both: those of the first, then those of the second.

@@ -5,18 +5,16 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use attribution::table::{Align, aligned, grouped};
+use attribution::{Source, locks, lost};
 use heuristics::Spec;
 use replay::ReplayOptions;
 use replay::metrics::Causes;
 use report::Row;
 use serde_json::{Value, json};
 
-use crate::breakdown::{self, By};
-use crate::locks;
 use crate::output::{WithColours, print, say};
 use crate::selection::{self, Selection};
-use crate::source::Source;
-use crate::table::{Align, aligned, grouped};
 
 /// Show what changed from one result to another: rows of `replay --csv` per heuristic, or traces by source line
 #[derive(clap::Args)]
@@ -184,9 +182,9 @@ fn by_line(args: &Args, path: &Path) -> anyhow::Result<BTreeMap<String, [u64; 3]
             return Err(replay::Error::Request(format!("{}: {}", path.display(), outcome.status())).into());
         }
         for row in
-            outcome.found::<Causes>().into_iter().flat_map(|causes| breakdown::rows(By::Line, causes, &mut source))
+            outcome.found::<Causes>().into_iter().flat_map(|causes| lost::rows(lost::By::Line, causes, &mut source))
         {
-            let line = lines.entry(row.short().to_owned()).or_default();
+            let line = lines.entry(row.subject.short()).or_default();
             let more = [row.lost, row.parted, row.issued.fetches];
             line.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
         }

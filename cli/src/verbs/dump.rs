@@ -7,11 +7,11 @@ use std::process::ExitCode;
 use decoding::{Disassembler, Syntax};
 use trace_format::Trace;
 
-use crate::disassembly::SyntaxName;
 use crate::exit;
 use crate::output::{Output, say};
-use crate::source::Source;
-use crate::table::grouped;
+use crate::syntax::SyntaxName;
+use attribution::Source;
+use attribution::table::grouped;
 
 /// Show what is in a trace
 #[derive(clap::Args)]

@@ -4,22 +4,25 @@ use std::io::{IsTerminal, stderr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use attribution::listing::{self, Instructions};
+use attribution::table as rows_table;
+use attribution::{Source, disassembly, json, locks, lost, memory};
+use decoding::Syntax;
 use heuristics::Spec;
 use indicatif::{ProgressBar, ProgressStyle};
-use replay::metrics::{Causes, Contention, Traffic};
+use replay::metrics::{Causes, Contention, Measure, Traffic};
 use replay::view::{Locks, Share, View};
 use replay::{Outcome, ReplayOptions, ScheduleFile, Setting};
 use trace_format::Trace;
 
-use crate::breakdown::{By, Row};
-use crate::disassembly::{self, SyntaxName};
+use crate::by::{By, MemoryBy};
 use crate::measures::Measures;
-use crate::memory::MemoryBy;
+use crate::models::{self, Models};
 use crate::output::{Output, WithColours, print, say};
-use crate::selection::Selection;
-use crate::source::Source;
+use crate::selection::{self, Selection};
+use crate::syntax::SyntaxName;
 use crate::verbs::dump;
-use crate::{annotate, breakdown, exit, json, locks, memory, regions, selection, spin, table};
+use crate::{exit, regions, spin, table};
 
 /// Re-run the threads of a trace in lockstep under one or more reconvergence heuristics
 #[derive(clap::Args)]
@@ -29,8 +32,8 @@ pub(crate) struct Args {
     trace: PathBuf,
 
     /// Reconvergence heuristics: a name, or name:parameter=value, several with commas, or all (see `lockstep heuristics`)
-    #[arg(long, short = 'H', value_name = "LIST", default_value = "minsp-pc", value_parser = heuristics_list)]
-    heuristic: Vec<SpecList>,
+    #[arg(long, short = 'H', value_name = "LIST", default_value = "minsp-pc", value_parser = Models::parse)]
+    heuristic: Vec<Models>,
 
     #[command(flatten)]
     selection: Selection,
@@ -75,20 +78,6 @@ pub(crate) struct Args {
     workers: Option<u16>,
 }
 
-/// What one `--heuristic` says.
-#[derive(Clone)]
-pub(crate) struct SpecList(Vec<Spec>);
-
-impl SpecList {
-    pub(crate) fn specs(&self) -> &[Spec] {
-        &self.0
-    }
-}
-
-pub(crate) fn heuristics_list(text: &str) -> Result<SpecList, heuristics::ParseError> {
-    Spec::parse_list(text).map(SpecList)
-}
-
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match args.workers {
         Some(workers) => {
@@ -100,8 +89,110 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
 }
 
+/// What was meant by it.
+struct Request<'a> {
+    trace: &'a Path,
+    specs: Vec<Spec>,
+    selection: &'a Selection,
+    measures: Vec<Measure>,
+    /// Whether the trace's code is judged by a second decoder first.
+    check: bool,
+    rows: Wanted<'a>,
+    output: Shown<'a>,
+    schedule: Option<&'a Path>,
+}
+
+/// The rows that are wanted of each outcome, and how many are shown.
+struct Wanted<'a> {
+    lost: Option<lost::By>,
+    locks: bool,
+    memory: Option<memory::By>,
+    regions: bool,
+    /// The source file that is shown with the rows by line, instead of these.
+    annotate: Option<&'a Path>,
+    /// How the instructions of its lines are written, where they are to be shown.
+    syntax: Option<Syntax>,
+    top: Option<usize>,
+}
+
+/// Where results go.
+struct Shown<'a> {
+    /// To standard output: as JSON or tables; none where something else goes there.
+    printed: Option<Form>,
+    /// Rows, to this file.
+    csv: Option<&'a Path>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Json,
+    Tables,
+}
+
+impl Args {
+    /// What it means for this trace.
+    ///
+    /// # Errors
+    /// When the trace does not hold what is asked for, or two things that were typed don't go together.
+    fn meant(&self, trace: &Trace) -> replay::Result<Request<'_>> {
+        let refuse = |text: String| Err(replay::Error::Request(text));
+        let mut measures = self.measures.clone();
+        if self.memory_by.is_some() {
+            measures.imply("memory");
+        }
+        if measures.need_addresses() && !trace.meta().memory {
+            return refuse(format!(
+                "{}: the trace has no memory addresses: record it with trace --memory, or leave --memory and --memory-by out",
+                self.trace.display()
+            ));
+        }
+        let locks = self.by == Some(By::Lock);
+        if locks && !self.selection.locks.are_taken() {
+            let text = "where locks don't count there is nothing to show by lock: use --locks serialize or simt with --by lock";
+            return refuse(text.to_owned());
+        }
+        if self.schedule.is_some() && self.selection.locks.rules().len() > 1 {
+            let text = "a schedule is of one way in which locks count: name one with --locks, or leave --schedule out";
+            return refuse(text.to_owned());
+        }
+        let lost = match self.by {
+            Some(By::Lost(by)) => Some(by),
+            Some(By::Lock | By::Region) => None,
+            None => self.annotate.is_some().then_some(lost::By::Line),
+        };
+        let check = measures.has("check");
+        let mut measures = measures.measures();
+        measures.extend(lost.map(|_| Causes::measure()));
+        measures.extend(locks.then(Contention::measure));
+        let is_stdout = |path: &Option<PathBuf>| path.as_ref().is_some_and(|p| p.as_os_str() == "-");
+        let printed = match self.json {
+            true => Some(Form::Json),
+            false => (!is_stdout(&self.csv) && !is_stdout(&self.schedule)).then_some(Form::Tables),
+        };
+        Ok(Request {
+            trace: &self.trace,
+            specs: models::all_of(&self.heuristic),
+            selection: &self.selection,
+            measures,
+            check,
+            rows: Wanted {
+                lost,
+                locks,
+                memory: self.memory_by.map(|by| by.0),
+                regions: self.by == Some(By::Region),
+                annotate: self.annotate.as_deref(),
+                syntax: self.syntax.map(Into::into),
+                top: self.top,
+            },
+            output: Shown { printed, csv: self.csv.as_deref() },
+            schedule: self.schedule.as_deref(),
+        })
+    }
+}
+
 /// What came of one way in which locks count.
 struct Replayed {
+    rule: Locks,
     /// What the view took of the trace.
     taken: String,
     /// What there was to take.
@@ -115,104 +206,178 @@ struct Replayed {
 /// The rows that were asked for of one outcome; none of one that deadlocks.
 #[derive(Default)]
 struct Rows {
-    lost: Option<Vec<Row>>,
+    lost: Option<Vec<lost::Row>>,
     locks: Option<Vec<locks::Row>>,
     memory: Option<Vec<memory::Row>>,
     /// By file and line, where they are wanted.
-    instructions: annotate::Instructions,
+    instructions: Instructions,
 }
 
 fn run_here(args: &Args) -> anyhow::Result<ExitCode> {
-    let specs = specs(args);
     let trace = selection::open(&args.trace)?;
-    refuse_what_is_not_there(args, &trace)?;
-    if args.measures.has("check") && !dump::decoders_agree(&trace)? {
+    let request = args.meant(&trace)?;
+    if request.check && !dump::decoders_agree(&trace)? {
         return Ok(ExitCode::from(exit::DIFFERS));
     }
     let mut source = Source::new(&trace);
     let mut all = Vec::new();
-    for rule in args.selection.locks.rules() {
-        let view = args.selection.view_with(&trace, *rule)?;
+    for rule in request.selection.locks.rules() {
+        let view = request.selection.view_with(&trace, *rule)?;
         let taken = view.summary().to_string();
-        if !args.json {
+        if request.output.printed != Some(Form::Json) {
             say!("{taken}");
             spin::advice(&trace, view.summary()).into_iter().for_each(|advice| say!("{advice}"));
         }
-        let mut outcomes = replay_view(args, &view, *rule, &specs)?;
+        let mut outcomes = request.replay(&view, *rule)?;
         locks::locate(&mut outcomes, &view, &mut source);
         outcomes.iter_mut().for_each(|o| o.locks = Some(rule.to_string()));
-        let rows = outcomes.iter().map(|o| rows(args, o, &trace, &view, &mut source)).collect();
+        let rows = outcomes.iter().map(|o| request.rows.of(o, (&trace, &view), &mut source)).collect();
         let shares = view.summary().shares.clone();
-        all.push(Replayed { taken, shares, setting: setting(args, &trace, &view), outcomes, rows });
+        let setting = request.selection.setting(request.trace, &trace, &view);
+        all.push(Replayed { rule: *rule, taken, shares, setting, outcomes, rows });
     }
     source.notes().iter().for_each(|note| say!("lockstep: {note}"));
-    show(args, &all)?;
+    request.show(&all)?;
     let none_ran = all.iter().flat_map(|r| &r.outcomes).all(|o| o.deadlock().is_some());
     Ok(if none_ran { ExitCode::from(exit::DEADLOCK) } else { ExitCode::SUCCESS })
 }
 
-fn refuse_what_is_not_there(args: &Args, trace: &Trace) -> replay::Result<()> {
-    if measures(args).need_addresses() && !trace.meta().memory {
-        return Err(replay::Error::Request(format!(
-            "{}: the trace has no memory addresses: record it with trace --memory, or leave --memory and --memory-by out",
-            args.trace.display()
-        )));
+impl Request<'_> {
+    fn replay(&self, view: &View, rule: Locks) -> anyhow::Result<Vec<Outcome>> {
+        let options = ReplayOptions { measures: self.measures.clone(), ..self.selection.options_with(rule) };
+        let bar = progress();
+        let done = |n: usize, all: usize| {
+            bar.set_length(all as u64);
+            bar.set_position(n as u64);
+        };
+        let outcomes = match self.schedule {
+            Some(path) => {
+                let mut out = Output::create(path)?;
+                let path = out.path();
+                let file = ScheduleFile { out: &mut out, path: &path };
+                let outcomes = replay::replay(view, &self.specs, &options, Some(file), &done)?;
+                out.finish()?;
+                outcomes
+            }
+            None => replay::replay(view, &self.specs, &options, None, &done)?,
+        };
+        bar.finish_and_clear();
+        Ok(outcomes)
     }
-    if args.by == Some(By::Lock) && !args.selection.locks.are_taken() {
-        let text =
-            "where locks don't count there is nothing to show by lock: use --locks serialize or simt with --by lock";
-        return Err(replay::Error::Request(text.to_owned()));
+
+    fn show(&self, all: &[Replayed]) -> anyhow::Result<()> {
+        if let Some(path) = self.output.csv {
+            write_csv(path, all)?;
+        }
+        let text = match self.output.printed {
+            Some(Form::Json) => format!("{}\n", serde_json::to_string_pretty(&self.json(all))?),
+            Some(Form::Tables) => self.tables(all)?,
+            None => return Ok(()),
+        };
+        Ok(print(&text, WithColours::Yes)?)
     }
-    if args.schedule.is_some() && args.selection.locks.rules().len() > 1 {
-        let text = "a schedule is of one way in which locks count: name one with --locks, or leave --schedule out";
-        return Err(replay::Error::Request(text.to_owned()));
+
+    fn json(&self, all: &[Replayed]) -> serde_json::Value {
+        let wanted = &self.rows;
+        let mut results = Vec::new();
+        for replayed in all {
+            let mut of_rule = json::of(&replayed.setting, &replayed.outcomes, &replayed.taken);
+            for (i, (outcome, rows)) in replayed.outcomes.iter().zip(&replayed.rows).enumerate() {
+                let result = &mut of_rule["results"][i];
+                if let (Some(by), Some(rows), None) = (wanted.lost, &rows.lost, wanted.annotate) {
+                    result["by"] = json::lost(by, rows, outcome.lost_slots(), outcome.warp_size, wanted.top);
+                }
+                if let Some(rows) = &rows.locks {
+                    result["by"] = json::locks(rows, wanted.top);
+                }
+                if let (Some(by), Some(rows)) = (wanted.memory, &rows.memory) {
+                    result["memory_by"] = json::memory(by, rows, wanted.top);
+                }
+                if all.len() > 1 {
+                    result["view"] = replayed.taken.as_str().into();
+                }
+                results.push(result.take());
+            }
+        }
+        let mut whole = json::of(&all[0].setting, &[], &all[0].taken);
+        if wanted.regions {
+            whole["regions"] = regions::to_json(&all[0].shares, wanted.top);
+        }
+        whole["results"] = results.into();
+        whole
     }
-    Ok(())
+
+    fn tables(&self, all: &[Replayed]) -> replay::Result<String> {
+        let wanted = &self.rows;
+        let mut text = String::new();
+        for replayed in all {
+            let outcomes = &replayed.outcomes;
+            if all.len() > 1 {
+                let between = if text.is_empty() { "" } else { "\n" };
+                text += &format!("{between}locks: {}\n", replayed.rule);
+            }
+            text += &format!("{}{}\n", table::of(outcomes), table::legend(outcomes));
+            text += &table::measured(outcomes);
+            if wanted.regions {
+                text += &format!("\n{}", regions::table(&replayed.shares, wanted.top));
+            }
+            for (outcome, rows) in outcomes.iter().zip(&replayed.rows) {
+                text += &wanted.tables(outcome, rows)?;
+            }
+        }
+        Ok(text)
+    }
 }
 
-/// The measures asked for by options of their own, and by `--memory-by`.
-fn measures(args: &Args) -> Measures {
-    let mut measures = args.measures.clone();
-    if args.memory_by.is_some() {
-        measures.imply("memory");
-    }
-    measures
-}
-
-/// The heuristics asked for, each once, in order.
-fn specs(args: &Args) -> Vec<Spec> {
-    let mut specs: Vec<Spec> = Vec::new();
-    for spec in args.heuristic.iter().flat_map(|list| &list.0) {
-        if !specs.iter().any(|s| s.to_string() == spec.to_string()) {
-            specs.push(spec.clone());
+impl Wanted<'_> {
+    /// The rows of one outcome.
+    fn of(&self, outcome: &Outcome, (trace, view): (&Trace, &View), source: &mut Source) -> Rows {
+        if !outcome.is_complete() {
+            return Rows::default();
+        }
+        let lost = self.lost.zip(outcome.found::<Causes>());
+        let memory = self.memory.zip(outcome.found::<Traffic>());
+        let locks = outcome.found::<Contention>().filter(|c| self.locks && !c.locks.is_empty());
+        let mut instructions = Instructions::new();
+        if let Some((syntax, causes)) = self.syntax.zip(outcome.found::<Causes>()) {
+            for fetched in disassembly::fetched(trace, causes, syntax) {
+                if let Some(line) = source.line(fetched.pc) {
+                    instructions.entry((line.file, line.line)).or_default().push(fetched);
+                }
+            }
+        }
+        Rows {
+            instructions,
+            lost: lost.map(|(by, causes)| lost::rows(by, causes, source)),
+            locks: locks.map(|contention| locks::rows(contention, view, source)),
+            memory: memory.map(|(by, traffic)| memory::rows(by, traffic, source)),
         }
     }
-    specs
-}
 
-fn replay_view(args: &Args, view: &View, rule: Locks, specs: &[Spec]) -> anyhow::Result<Vec<Outcome>> {
-    let mut measures = measures(args).measures();
-    measures.extend(by(args).is_some_and(By::is_of_lost).then(Causes::measure));
-    measures.extend((args.by == Some(By::Lock)).then(Contention::measure));
-    let options = ReplayOptions { measures, ..args.selection.options_with(rule) };
-    let bar = progress();
-    let done = |n: usize, all: usize| {
-        bar.set_length(all as u64);
-        bar.set_position(n as u64);
-    };
-    let outcomes = match &args.schedule {
-        Some(path) => {
-            let mut out = Output::create(path)?;
-            let path = out.path();
-            let file = ScheduleFile { out: &mut out, path: &path };
-            let outcomes = replay::replay(view, specs, &options, Some(file), &done)?;
-            out.finish()?;
-            outcomes
+    /// Their tables.
+    fn tables(&self, outcome: &Outcome, rows: &Rows) -> replay::Result<String> {
+        let (name, size) = (&outcome.heuristic, outcome.warp_size);
+        let mut text = String::new();
+        match (self.lost, &rows.lost, self.annotate) {
+            (Some(_), Some(lost), Some(file)) => {
+                let listing = listing::listing(file, lost, &rows.instructions, size)?;
+                text += &format!("\n{name}:\n{listing}");
+            }
+            (Some(by), Some(rows), None) => {
+                let lost = outcome.lost_slots();
+                let table = rows_table::lost(by, rows, lost, size, self.top);
+                text += &format!("\n{name}: {}\n{table}", rows_table::lost_legend(by, lost));
+            }
+            _ => {}
         }
-        None => replay::replay(view, specs, &options, None, &done)?,
-    };
-    bar.finish_and_clear();
-    Ok(outcomes)
+        if let Some(rows) = &rows.locks {
+            text += &format!("\n{name}: {}\n{}", rows_table::LOCKS_LEGEND, rows_table::locks(rows, self.top));
+        }
+        if let (Some(by), Some(rows)) = (self.memory, &rows.memory) {
+            text += &format!("\n{name}: memory accesses\n{}", rows_table::memory(by, rows, self.top));
+        }
+        Ok(text)
+    }
 }
 
 fn progress() -> ProgressBar {
@@ -223,130 +388,10 @@ fn progress() -> ProgressBar {
     ProgressBar::no_length().with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
-fn setting(args: &Args, trace: &Trace, view: &View) -> Setting {
-    let name = args.trace.file_name().unwrap_or(args.trace.as_os_str());
-    Setting {
-        trace: name.to_string_lossy().into_owned(),
-        command: trace.meta().command.join(" "),
-        region: view.summary().region.clone(),
-        code: args.selection.code.to_string(),
-        locks: args.selection.locks.to_string(),
-        group: args.selection.group.to_string(),
-        threads: trace.threads().len(),
-    }
-}
-
-/// What lost lane-slots are summed by.
-fn by(args: &Args) -> Option<By> {
-    args.by.or(args.annotate.is_some().then_some(By::Line))
-}
-
-/// The rows that `--by`, `--annotate` and `--memory-by` ask for.
-fn rows(args: &Args, outcome: &Outcome, trace: &Trace, view: &View, source: &mut Source) -> Rows {
-    if !outcome.is_complete() {
-        return Rows::default();
-    }
-    let lost = by(args).zip(outcome.found::<Causes>());
-    let memory = args.memory_by.zip(outcome.found::<Traffic>());
-    let locks = outcome.found::<Contention>().filter(|c| !c.locks.is_empty());
-    let mut instructions = annotate::Instructions::new();
-    if let Some((syntax, causes)) = args.syntax.zip(outcome.found::<Causes>()) {
-        for fetched in disassembly::fetched(trace, causes, syntax) {
-            if let Some(line) = source.line(fetched.pc) {
-                instructions.entry((line.file, line.line)).or_default().push(fetched);
-            }
-        }
-    }
-    Rows {
-        instructions,
-        lost: lost.map(|(by, causes)| breakdown::rows(by, causes, source)),
-        locks: locks.map(|contention| locks::rows(contention, view, source)),
-        memory: memory.map(|(by, traffic)| memory::rows(by, traffic, source)),
-    }
-}
-
-fn show(args: &Args, all: &[Replayed]) -> anyhow::Result<()> {
-    let is_stdout = |path: &Option<PathBuf>| path.as_ref().is_some_and(|p| p.as_os_str() == "-");
-    if let Some(path) = &args.csv {
-        write_csv(path, all)?;
-    }
-    let text = if args.json {
-        format!("{}\n", serde_json::to_string_pretty(&to_json(args, all))?)
-    } else if is_stdout(&args.csv) || is_stdout(&args.schedule) {
-        return Ok(());
-    } else {
-        tables(args, all)?
-    };
-    Ok(print(&text, WithColours::Yes)?)
-}
-
 fn write_csv(path: &Path, all: &[Replayed]) -> replay::Result<()> {
     let outcomes: Vec<Outcome> = all.iter().flat_map(|r| r.outcomes.iter().cloned()).collect();
     let mut out = Output::create(path)?;
     let path = out.path();
     replay::write_csv(&all[0].setting, &outcomes, &mut out, &path)?;
     out.finish()
-}
-
-fn to_json(args: &Args, all: &[Replayed]) -> serde_json::Value {
-    let mut results = Vec::new();
-    for replayed in all {
-        let mut of_rule = json::of(&replayed.setting, &replayed.outcomes, &replayed.taken);
-        for (i, (outcome, rows)) in replayed.outcomes.iter().zip(&replayed.rows).enumerate() {
-            let result = &mut of_rule["results"][i];
-            if let (Some(by), Some(rows)) = (args.by, &rows.lost) {
-                result["by"] = breakdown::to_json(by, rows, outcome.lost_slots(), outcome.warp_size, args.top);
-            }
-            if let Some(rows) = &rows.locks {
-                result["by"] = locks::to_json(rows, args.top);
-            }
-            if let (Some(by), Some(rows)) = (args.memory_by, &rows.memory) {
-                result["memory_by"] = memory::to_json(by, rows, args.top);
-            }
-            if all.len() > 1 {
-                result["view"] = replayed.taken.as_str().into();
-            }
-            results.push(result.take());
-        }
-    }
-    let mut whole = json::of(&all[0].setting, &[], &all[0].taken);
-    if args.by == Some(By::Region) {
-        whole["regions"] = regions::to_json(&all[0].shares, args.top);
-    }
-    whole["results"] = results.into();
-    whole
-}
-
-fn tables(args: &Args, all: &[Replayed]) -> replay::Result<String> {
-    let mut text = String::new();
-    for (replayed, rule) in all.iter().zip(args.selection.locks.rules()) {
-        let outcomes = &replayed.outcomes;
-        if all.len() > 1 {
-            let between = if text.is_empty() { "" } else { "\n" };
-            text += &format!("{between}locks: {rule}\n");
-        }
-        text += &format!("{}{}\n", table::of(outcomes), table::legend(outcomes));
-        text += &table::measured(outcomes);
-        if args.by == Some(By::Region) {
-            text += &format!("\n{}", regions::table(&replayed.shares, args.top));
-        }
-        for (outcome, rows) in outcomes.iter().zip(&replayed.rows) {
-            if let (Some(by), Some(rows)) = (args.by, &rows.lost) {
-                let (lost, size) = (outcome.lost_slots(), outcome.warp_size);
-                text += &format!("\n{}: {}\n", outcome.heuristic, breakdown::legend(by, lost));
-                text += &breakdown::table(by, rows, lost, size, args.top);
-            }
-            if let (Some(file), Some(rows_of)) = (&args.annotate, &rows.lost) {
-                let listing = annotate::listing(file, rows_of, &rows.instructions, outcome.warp_size)?;
-                text += &format!("\n{}:\n{listing}", outcome.heuristic);
-            }
-            if let Some(rows) = &rows.locks {
-                text += &format!("\n{}: {}\n{}", outcome.heuristic, locks::LEGEND, locks::table(rows, args.top));
-            }
-            if let (Some(by), Some(rows)) = (args.memory_by, &rows.memory) {
-                text += &format!("\n{}: memory accesses\n{}", outcome.heuristic, memory::table(by, rows, args.top));
-            }
-        }
-    }
-    Ok(text)
 }

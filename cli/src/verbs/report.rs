@@ -6,11 +6,11 @@ use std::process::ExitCode;
 
 use heuristics::Spec;
 
-use crate::disassembly::SyntaxName;
+use crate::models::{self, Models};
 use crate::output::{Output, say};
 use crate::page::{self, Request};
 use crate::selection::Selection;
-use crate::verbs::replay::{SpecList, heuristics_list};
+use crate::syntax::SyntaxName;
 
 /// Write a page that shows how well a program runs in lockstep, and where it does not; of two traces, what changed
 #[derive(clap::Args)]
@@ -30,8 +30,8 @@ pub(crate) struct Args {
     model: Spec,
 
     /// The heuristics that it is ranked among
-    #[arg(long, value_name = "LIST", default_value = "all", value_parser = heuristics_list)]
-    models: Vec<SpecList>,
+    #[arg(long, value_name = "LIST", default_value = "all", value_parser = Models::parse)]
+    models: Vec<Models>,
 
     /// Show below each line of source its instructions, written as objdump does in this syntax
     #[arg(long, value_name = "SYNTAX", value_enum)]
@@ -42,7 +42,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let models: Vec<Spec> = args.models.iter().flat_map(|list| list.specs().to_vec()).collect();
+    let models = models::all_of(&args.models);
     let request = Request { model: &args.model, models: &models, selection: &args.selection, syntax: args.syntax };
     let mut programs = Vec::new();
     for path in std::iter::once(&args.trace).chain(&args.after) {
@@ -52,7 +52,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     let mut out = Output::create(&args.output)?;
     let path = out.path();
-    out.write_all(report::page::render(&page::page(programs)).as_bytes())
+    let tool = format!("lockstep {}", env!("CARGO_PKG_VERSION"));
+    out.write_all(report::page::render(&attribution::page::page(tool, programs)).as_bytes())
         .map_err(|source| replay::Error::Write { path, source })?;
     out.finish()?;
     Ok(ExitCode::SUCCESS)

@@ -12,7 +12,7 @@ use tracer::{ENGINES, Exit, Interrupt, Limit, Outcome, Progress, TraceOptions, W
 
 use crate::exit;
 use crate::output::say;
-use crate::table::grouped;
+use attribution::table::grouped;
 
 /// Run a program and record every thread's instruction stream
 ///

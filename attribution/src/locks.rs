@@ -1,25 +1,26 @@
-//! What each lock cost: as a table for people, and as JSON.
+//! What each lock cost, and where lanes wait for locks.
 
 use replay::metrics::{Contention, LockSite, LockUse};
 use replay::view::View;
 use replay::{LockId, Outcome};
-use serde_json::{Value, json};
 use trace_format::Pc;
 
-use crate::source::Source;
-use crate::table::{Align, aligned, grouped};
+use crate::Source;
 
 /// A lock.
-pub(crate) struct Row {
+#[derive(Clone, Debug)]
+pub struct Row {
     /// What a user would call it.
-    name: String,
-    used: LockUse,
+    pub name: String,
+    /// What it cost.
+    pub used: LockUse,
     /// Where it was taken, as places and how often; the commonest first.
-    taken_at: Vec<(String, u64)>,
+    pub taken_at: Vec<(String, u64)>,
 }
 
 /// The locks of one outcome, those with the most waiting slots first.
-pub(crate) fn rows(contention: &Contention, view: &View, source: &mut Source) -> Vec<Row> {
+#[must_use]
+pub fn rows(contention: &Contention, view: &View, source: &mut Source) -> Vec<Row> {
     let mut rows: Vec<Row> = contention
         .locks
         .iter()
@@ -42,7 +43,7 @@ fn name(lock: LockId, view: &View, source: &mut Source) -> String {
 }
 
 /// Tells each deadlock the lines at which lanes wait for locks, and the locks' names as the binary has them.
-pub(crate) fn locate(outcomes: &mut [Outcome], view: &View, source: &mut Source) {
+pub fn locate(outcomes: &mut [Outcome], view: &View, source: &mut Source) {
     for wait in outcomes.iter_mut().filter_map(Outcome::deadlock_mut).flat_map(|deadlock| &mut deadlock.waits) {
         wait.name = name(wait.lock, view, source);
         let mut places: Vec<String> = Vec::new();
@@ -82,59 +83,3 @@ fn place(site: LockSite, source: &mut Source) -> String {
     let place = site.call.or(site.last).map(|pc| source.place(pc));
     place.unwrap_or_else(|| "(before the first instruction)".to_owned())
 }
-
-/// The locks as JSON: the first `top` (all of them by default).
-pub(crate) fn to_json(rows: &[Row], top: Option<usize>) -> Value {
-    let list: Vec<Value> = rows.iter().take(top.unwrap_or(usize::MAX)).map(row_json).collect();
-    json!({ "by": "lock", "rows": list })
-}
-
-fn row_json(row: &Row) -> Value {
-    let taken_at: Vec<Value> =
-        row.taken_at.iter().map(|(place, n)| json!({ "place": place, "acquisitions": n })).collect();
-    json!({
-        "lock": row.name,
-        "acquisitions": row.used.acquisitions,
-        "waits": row.used.waits,
-        "lanes_that_waited": row.used.lanes_that_waited,
-        "fetches_held": row.used.fetches_held,
-        "fetches_serialised": row.used.fetches_serialised,
-        "waiting_slots": row.used.waiting_slots,
-        "taken_at": taken_at,
-    })
-}
-
-/// The first `top` locks (20 by default) as a table.
-pub(crate) fn table(rows: &[Row], top: Option<usize>) -> String {
-    let header =
-        ["acquired", "waits", "lanes waited", "fetches held", "serialised", "waiting slots", "lock", "taken at"];
-    let mut text: Vec<Vec<String>> = vec![header.map(str::to_owned).to_vec()];
-    let shown = top.unwrap_or(20).min(rows.len());
-    for row in &rows[..shown] {
-        let used = &row.used;
-        let numbers = [
-            used.acquisitions,
-            used.waits,
-            used.lanes_that_waited,
-            used.fetches_held,
-            used.fetches_serialised,
-            used.waiting_slots,
-        ];
-        let mut cells = numbers.map(grouped).to_vec();
-        let others =
-            if row.taken_at.len() > 1 { format!(" and {} more", row.taken_at.len() - 1) } else { String::new() };
-        let first = row.taken_at.first().map_or("", |(place, _)| place);
-        cells.extend([row.name.clone(), format!("{first}{others}")]);
-        text.push(cells);
-    }
-    let numbers = header.len() - 2;
-    let mut table = aligned(&text, |column| if column < numbers { Align::Right } else { Align::Left });
-    if shown < rows.len() {
-        table += &format!("({} more rows: --top N shows N)\n", rows.len() - shown);
-    }
-    table
-}
-
-/// What the columns are.
-pub(crate) const LEGEND: &str = "locks; waits: acquisitions for which a lane had to wait; fetches held: those of which an active lane holds the lock, serialised: those of them \
-     while others wait; waiting slots: lanes that wait, summed over fetches";

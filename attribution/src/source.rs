@@ -13,9 +13,10 @@ use trace_format::{Module, ModuleRole, Pc, STUB_NAME, Trace};
 
 /// A source line, and the function that it is a line of.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Line {
+pub struct Line {
     /// The path of the file, as the compiler was given it.
     pub file: String,
+    /// Its number, from 1.
     pub line: u32,
     /// Its function, then those into which that was inlined, the innermost first.
     pub functions: Vec<String>,
@@ -23,7 +24,8 @@ pub(crate) struct Line {
 
 impl Line {
     /// `fft.c:76`.
-    pub(crate) fn short(&self) -> String {
+    #[must_use]
+    pub fn short(&self) -> String {
         let name = Path::new(&self.file).file_name().map_or(self.file.as_str().into(), |n| n.to_string_lossy());
         format!("{name}:{}", self.line)
     }
@@ -37,7 +39,7 @@ struct Lines {
 }
 
 /// Functions and lines of one trace.
-pub(crate) struct Source<'t> {
+pub struct Source<'t> {
     trace: &'t Trace,
     modules: Vec<Lines>,
     /// Where functions without a symbol begin, in order.
@@ -47,12 +49,13 @@ pub(crate) struct Source<'t> {
 
 impl<'t> Source<'t> {
     /// Of this trace; binaries are opened when they are asked for.
-    pub(crate) fn new(trace: &'t Trace) -> Source<'t> {
+    #[must_use]
+    pub fn new(trace: &'t Trace) -> Source<'t> {
         Source { trace, modules: Vec::new(), entries: Vec::new(), notes: Vec::new() }
     }
 
     /// Tells where functions were entered, so that those without a symbol can be named by the address at which they begin.
-    pub(crate) fn know_entries(&mut self, entries: impl IntoIterator<Item = Pc>) {
+    pub fn know_entries(&mut self, entries: impl IntoIterator<Item = Pc>) {
         let nameless = entries.into_iter().filter(|pc| self.trace.symbol_of(*pc).is_none());
         self.entries.extend(nameless);
         self.entries.sort_unstable();
@@ -71,12 +74,14 @@ impl<'t> Source<'t> {
     }
 
     /// Why lines are missing: a sentence per binary that cannot be used.
-    pub(crate) fn notes(&self) -> &[String] {
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
     /// The function's name, demangled; without one the module's name and the function's first address there.
-    pub(crate) fn function(&self, pc: Pc) -> String {
+    #[must_use]
+    pub fn function(&self, pc: Pc) -> String {
         if let Some(symbol) = self.trace.symbol_of(pc) {
             return demangled(&symbol.name);
         }
@@ -90,7 +95,8 @@ impl<'t> Source<'t> {
     }
 
     /// Where its function begins.
-    pub(crate) fn function_start(&self, pc: Pc) -> Option<Pc> {
+    #[must_use]
+    pub fn function_start(&self, pc: Pc) -> Option<Pc> {
         if let Some(symbol) = self.trace.symbol_of(pc) {
             return Some(symbol.pc);
         }
@@ -100,7 +106,8 @@ impl<'t> Source<'t> {
     }
 
     /// `function+0x12`: the function and the offset from its beginning.
-    pub(crate) fn place(&self, pc: Pc) -> String {
+    #[must_use]
+    pub fn place(&self, pc: Pc) -> String {
         match self.trace.symbol_of(pc) {
             Some(symbol) => format!("{}+{:#x}", demangled(&symbol.name), pc.0 - symbol.pc.0),
             None => match self.trace.module_of(pc) {
@@ -112,7 +119,8 @@ impl<'t> Source<'t> {
 
     /// What stands for the line of an instruction of which [`Source::line`] has none: the function, where its binary says nothing of lines;
     /// the place, where the binary is not there.
-    pub(crate) fn without_line(&self, pc: Pc) -> String {
+    #[must_use]
+    pub fn without_line(&self, pc: Pc) -> String {
         let has_binary = self.trace.module_of(pc).is_some_and(|module| {
             let known = self.modules.iter().find(|m| (m.path.as_str(), m.bias) == (module.path.as_str(), module.bias));
             module.role == ModuleRole::Kernel || known.is_some_and(|m| m.loader.is_some())
@@ -121,14 +129,14 @@ impl<'t> Source<'t> {
     }
 
     /// The source line, where it is known.
-    pub(crate) fn line(&mut self, pc: Pc) -> Option<Line> {
+    pub fn line(&mut self, pc: Pc) -> Option<Line> {
         let module = self.trace.module_of(pc)?;
         let (lines, address) = self.in_binary(module, pc)?;
         line_in(lines, address)
     }
 
     /// The binary's name for the variable or function at this address: `lock`, or `locks+0x28` inside of one.
-    pub(crate) fn symbol(&mut self, address: u64) -> Option<String> {
+    pub fn symbol(&mut self, address: u64) -> Option<String> {
         let pc = Pc(address);
         let holding = self.trace.module_of(pc);
         // Variables that begin as zeros lie behind the mappings of their binary's file, and the heap may lie behind them.

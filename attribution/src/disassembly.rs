@@ -7,28 +7,9 @@ use decoding::{Disassembler, Syntax};
 use replay::metrics::Causes;
 use trace_format::{Pc, Trace};
 
-/// See [`Syntax`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum SyntaxName {
-    /// `mov eax,DWORD PTR [rdi+0x4]`
-    #[default]
-    Intel,
-    /// `mov 0x4(%rdi),%eax`
-    Att,
-}
-
-impl From<SyntaxName> for Syntax {
-    fn from(name: SyntaxName) -> Syntax {
-        match name {
-            SyntaxName::Intel => Syntax::Intel,
-            SyntaxName::Att => Syntax::Att,
-        }
-    }
-}
-
 /// An instruction that was fetched.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Fetched {
+pub struct Fetched {
     /// Where it is.
     pub pc: Pc,
     /// How often it was fetched.
@@ -44,7 +25,8 @@ impl fmt::Display for Fetched {
 }
 
 /// The instructions that were fetched, by address. Those of which the trace has no code are left out.
-pub(crate) fn fetched(trace: &Trace, causes: &Causes, syntax: SyntaxName) -> Vec<Fetched> {
+#[must_use]
+pub fn fetched(trace: &Trace, causes: &Causes, syntax: Syntax) -> Vec<Fetched> {
     let mut fetches: BTreeMap<Pc, u64> = BTreeMap::new();
     for ((pc, _), issued) in &causes.issued {
         *fetches.entry(*pc).or_default() += issued.fetches;
@@ -55,7 +37,7 @@ pub(crate) fn fetched(trace: &Trace, causes: &Causes, syntax: SyntaxName) -> Vec
             code.entry(instruction.pc).or_insert(&block.code[block.code_range(at)]);
         }
     }
-    let mut disassembler = Disassembler::new(syntax.into());
+    let mut disassembler = Disassembler::new(syntax);
     let mut all = Vec::new();
     for (pc, fetches) in fetches {
         let Some(code) = code.get(&pc) else { continue };

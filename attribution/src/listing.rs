@@ -7,8 +7,9 @@ use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
 
-use crate::breakdown::Row;
+use crate::Subject;
 use crate::disassembly::Fetched;
+use crate::lost::{Row, main_causes};
 use crate::table::{grouped, percent};
 
 /// The numbers of lines that ran, and the lines that are shown around them.
@@ -17,20 +18,15 @@ const FAINT: Style = Style::new().dimmed();
 const BOLD: Style = Style::new().bold();
 
 /// The instructions of lines, by file and line.
-pub(crate) type Instructions = HashMap<(String, u32), Vec<Fetched>>;
+pub type Instructions = HashMap<(String, u32), Vec<Fetched>>;
 
 /// The rows of one outcome, by line of this file, as a listing with escapes for colours; `rows` are those by line. Below each line stand its
 /// instructions, where there are any.
 ///
 /// # Errors
 /// The file is none of those that ran: the error names those.
-pub(crate) fn listing(
-    file: &Path,
-    rows: &[Row],
-    instructions: &Instructions,
-    warp_size: usize,
-) -> replay::Result<String> {
-    let known = rows.iter().filter_map(|row| row.line().map(|(path, number)| (path, number, row)));
+pub fn listing(file: &Path, rows: &[Row], instructions: &Instructions, warp_size: usize) -> replay::Result<String> {
+    let known = rows.iter().filter_map(|row| line_of(row).map(|(path, number)| (path, number, row)));
     let own: HashMap<u32, &Row> =
         known.clone().filter(|(path, ..)| is_same_file(file, path)).map(|(_, number, row)| (number, row)).collect();
     let Some((path, ..)) = known.clone().find(|(path, ..)| is_same_file(file, path)) else {
@@ -72,9 +68,14 @@ pub(crate) fn listing(
     Ok(shown)
 }
 
+/// The file and number of a row about a line.
+fn line_of(row: &Row) -> Option<(&str, u32)> {
+    if let Subject::Line(line) = &row.subject { Some((&line.file, line.line)) } else { None }
+}
+
 fn numbers(row: &Row, warp_size: usize) -> String {
     let lost = if row.lost > 0 { grouped(row.lost) } else { String::new() };
-    let lost_to: String = row.lost_to().chars().take(24).collect();
+    let lost_to: String = main_causes(&row.lost_by).chars().take(24).collect();
     let efficiency = row.efficiency(warp_size).map_or_else(String::new, percent);
     format!("{:>14} {efficiency:>7} {lost:>15}  {lost_to:<24}", grouped(row.issued.fetches))
 }

@@ -9,8 +9,8 @@ use replay::metrics::{ActiveLanes, Cause, Causes, Traffic};
 use report::page::{Function, Instruction, Line, Pcs};
 use trace_format::{Pc, Trace};
 
+use crate::Source;
 use crate::disassembly::Fetched;
-use crate::source::Source;
 
 /// Where functions were entered.
 fn entries(program: &heuristics::Program) -> Vec<Pc> {
@@ -23,7 +23,7 @@ fn entries(program: &heuristics::Program) -> Vec<Pc> {
 }
 
 /// Functions, lines and instructions of one trace.
-pub(crate) struct Code<'t> {
+pub struct Code<'t> {
     source: Source<'t>,
     program: &'t heuristics::Program,
     functions: Vec<Function>,
@@ -40,7 +40,9 @@ pub(crate) struct Code<'t> {
 }
 
 impl<'t> Code<'t> {
-    pub(crate) fn new(trace: &'t Trace, program: &'t heuristics::Program) -> Code<'t> {
+    /// Of this trace and the program that was replayed.
+    #[must_use]
+    pub fn new(trace: &'t Trace, program: &'t heuristics::Program) -> Code<'t> {
         let mut code = Code {
             source: Source::new(trace),
             program,

@@ -1,0 +1,131 @@
+//! What `lockstep report` puts on its page: one program's replays, read as functions, lines, branches and graphs.
+
+mod branches;
+mod code;
+mod flame;
+mod graphs;
+mod lane_maps;
+mod listing;
+
+use decoding::Syntax;
+use replay::metrics::{
+    ActiveLanes, Cause, Causes, Contention, Edges, LaneMapPlan, LaneMaps, Measure, MemoryClasses, Traffic,
+};
+use replay::view::View;
+use replay::{Outcome, Setting};
+use report::page::{CauseText, Page, Program};
+use serde_json::Value;
+use trace_format::Trace;
+
+pub use self::code::Code;
+use crate::{disassembly, json, locks};
+
+/// A page about these programs, which this tool made.
+#[must_use]
+pub fn page(tool: String, programs: Vec<Program>) -> Page {
+    let colour = |(r, g, b): report::Colour| format!("#{r:02x}{g:02x}{b:02x}");
+    let causes = Cause::ALL.iter().zip(report::CAUSE_COLOURS);
+    Page {
+        tool,
+        causes: causes
+            .map(|(cause, (name, shade))| {
+                debug_assert_eq!(cause.name(), name, "colours are in the order of the causes");
+                CauseText { name: name.to_owned(), colour: colour(shade), about: about(*cause).to_owned() }
+            })
+            .collect(),
+        colours: report::COLOURS.iter().map(|(name, c)| ((*name).to_owned(), colour(*c))).collect(),
+        columns: replay::registry::columns().map(|c| (c.name.to_owned(), c.definition.to_owned())).collect(),
+        programs,
+    }
+}
+
+fn about(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Branch => "the lane went another way at a branch",
+        Cause::LoopTripCount => "the lane runs a loop more often, or less often, than the active lanes",
+        Cause::CallTarget => "the lane called another function, or returned to another caller",
+        Cause::Lock => "the lane waits for a lock, or came apart from the active lanes at one",
+        Cause::Barrier => "the lane waits at a barrier, or came apart from the active lanes at one",
+        Cause::Schedule => "the lane stood where the active lanes did, and the model ran them apart",
+        Cause::Finished => "the lane has come to its end",
+        Cause::EmptySeat => "the warp has fewer lanes than seats",
+    }
+}
+
+/// Which warps get a lane map, those with the most fetches, and what to say of the others.
+#[must_use]
+pub fn plan(outcome: &Outcome, code: &Code) -> (LaneMapPlan, Vec<String>) {
+    /// More would make the page large.
+    const MOST: usize = 8;
+    let mut order: Vec<usize> = (0..outcome.warp_fetches.len()).collect();
+    order.sort_by_key(|w| std::cmp::Reverse(outcome.warp_fetches[*w]));
+    order.truncate(MOST);
+    let fetches = outcome.warp_fetches.iter().enumerate();
+    let fetches = fetches.map(|(w, n)| order.contains(&w).then_some(*n)).collect();
+    let left = outcome.warp_fetches.len().saturating_sub(MOST);
+    let note = (left > 0)
+        .then(|| format!("the lane map shows the {MOST} warps with the most fetches; {left} others have none"));
+    (LaneMapPlan { classes: code.classes(), fetches }, note.into_iter().collect())
+}
+
+/// What the page shows of the model that it is about; locks where they count.
+#[must_use]
+pub fn measures(trace: &Trace, with_locks: bool, plan: LaneMapPlan) -> Vec<Measure> {
+    let mut measures = vec![Causes::measure(), Edges::measure(), ActiveLanes::measure(), LaneMaps::measure(plan)];
+    if trace.meta().memory {
+        measures.extend([Traffic::measure(), MemoryClasses::measure()]);
+    }
+    if with_locks {
+        measures.push(Contention::measure());
+    }
+    measures
+}
+
+/// One program's part of the page. The first outcome is that of the model that the page is about, measured by
+/// [`measures`]; `widths` are its outcomes at other warp sizes. `taken` says what the view took of the trace, `notes`
+/// what else the reader should know. Instructions are shown where it is said how they are written.
+#[must_use]
+pub fn program(
+    trace: &Trace,
+    view: &View,
+    mut code: Code,
+    (setting, taken): (&Setting, &str),
+    (outcomes, widths): (&[Outcome], &[Outcome]),
+    mut notes: Vec<String>,
+    syntax: Option<Syntax>,
+) -> Program {
+    let chosen = &outcomes[0];
+    let Some(causes) = chosen.found::<Causes>() else { return Program::default() };
+    code.count(chosen, causes);
+    if let Some(syntax) = syntax {
+        code.disassemble(&disassembly::fetched(trace, causes, syntax));
+    }
+    let branches = branches::of(chosen, causes, &mut code);
+    let more_branches = branches.len().saturating_sub(branches::MOST);
+    let turns = "what is shown of it is that of lanes that take turns at locks (--locks simt)";
+    notes.extend(chosen.deadlock.iter().map(|deadlock| format!("{deadlock}: {turns}")));
+    let maps = lane_maps::of(chosen, trace, view, &mut code);
+    let contention = chosen.found::<Contention>().filter(|c| !c.locks.is_empty());
+    let locks = contention.map(|c| json::locks(&locks::rows(c, view, code.source()), None)["rows"].take());
+    let graphs = graphs::of(chosen, &mut code);
+    let flame = flame::of(causes, &mut code);
+    notes.extend(code.notes());
+    let files = listing::files(code.files(), code.lines(), &mut notes);
+    let result = |outcome: &Outcome| json::of(setting, std::slice::from_ref(outcome), taken)["results"][0].take();
+    Program {
+        chosen: 0,
+        widths: widths.iter().map(result).collect::<Vec<Value>>(),
+        replayed: json::of(setting, outcomes, taken),
+        notes,
+        files,
+        maps,
+        flame,
+        graphs,
+        locks: locks.unwrap_or_default(),
+        more_branches,
+        branches: branches.into_iter().take(branches::MOST).collect(),
+        functions: code.functions().to_vec(),
+        lines: code.lines().to_vec(),
+        pcs: code.take_pcs(),
+    }
+}

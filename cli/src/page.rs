@@ -1,0 +1,83 @@
+//! What `lockstep report` is asked for: which replays its page is made of.
+
+use std::path::Path;
+
+use attribution::page::Code;
+use attribution::{Source, locks, page};
+use heuristics::Spec;
+use replay::{Outcome, Prepared, ReplayOptions};
+use report::page::Program;
+
+use crate::models;
+use crate::selection::{self, Selection};
+use crate::syntax::SyntaxName;
+
+/// The warp sizes of the sweep.
+const WIDTHS: [usize; 6] = [2, 4, 8, 16, 32, 64];
+
+/// What a page is asked to be about.
+pub(crate) struct Request<'a> {
+    /// The heuristic that the page is about.
+    pub model: &'a Spec,
+    /// Those that it is compared with.
+    pub models: &'a [Spec],
+    /// The part of the trace, and its warps.
+    pub selection: &'a Selection,
+    /// How instructions are written, where they are to be shown.
+    pub syntax: Option<SyntaxName>,
+}
+
+/// One program's part of the page.
+///
+/// # Errors
+/// When the trace cannot be read or holds nothing to replay, or the model that the page is about deadlocks on it.
+pub(crate) fn program(path: &Path, request: &Request) -> anyhow::Result<Program> {
+    let trace = selection::open(path)?;
+    let view = request.selection.view(&trace)?;
+    let prepared = Prepared::new(&view, true)?;
+    let setting = request.selection.setting(path, &trace, &view);
+    let specs = models::each_once(std::iter::once(request.model).chain(request.models));
+    let mut outcomes = counted(&prepared, &specs, &request.selection.options())?;
+    locks::locate(&mut outcomes, &view, &mut Source::new(&trace));
+    let widths = widths(&prepared, request)?;
+    let code = Code::new(&trace, prepared.program());
+    let (plan, notes) = page::plan(&outcomes[0], &code);
+    let options = ReplayOptions {
+        measures: page::measures(&trace, request.selection.locks.are_taken(), plan),
+        ..request.selection.options()
+    };
+    let measured = prepared.replay(std::slice::from_ref(request.model), &options, None, &|_, _| {})?;
+    let measured = measured.into_iter().next().ok_or_else(|| replay::Error::Bug("a replay has no outcome".into()))?;
+    // Its rank is among all, which it was not replayed with this time.
+    let (rank, deadlock) = (outcomes[0].rank, outcomes[0].deadlock.clone());
+    outcomes[0] = Outcome { rank, deadlock, ..measured };
+    let taken = view.summary().to_string();
+    Ok(page::program(
+        &trace,
+        &view,
+        code,
+        (&setting, &taken),
+        (&outcomes, &widths),
+        notes,
+        request.syntax.map(Into::into),
+    ))
+}
+
+/// The plain counts under every model: the engine is fastest where nothing else is asked of it.
+fn counted(prepared: &Prepared, specs: &[Spec], options: &ReplayOptions) -> anyhow::Result<Vec<Outcome>> {
+    let outcomes = prepared.replay(specs, options, None, &|_, _| {})?;
+    if !outcomes[0].is_complete() {
+        let text = format!("{}: choose another model with --heuristic", outcomes[0].status());
+        return Err(replay::Error::Request(text).into());
+    }
+    Ok(outcomes)
+}
+
+fn widths(prepared: &Prepared, request: &Request) -> anyhow::Result<Vec<Outcome>> {
+    let mut all = Vec::new();
+    for size in WIDTHS {
+        let options = ReplayOptions { warp_size: Some(size), ..request.selection.options() };
+        all.extend(prepared.replay(std::slice::from_ref(request.model), &options, None, &|_, _| {})?);
+    }
+    Ok(all)
+}
