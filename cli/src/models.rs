@@ -14,11 +14,6 @@ impl Models {
     pub(crate) fn parse(text: &str) -> Result<Models, ParseError> {
         Spec::parse_list(text).map(Models)
     }
-
-    /// As they stand there.
-    pub(crate) fn specs(&self) -> &[Spec] {
-        &self.0
-    }
 }
 
 /// All that several say, each model once, in order.

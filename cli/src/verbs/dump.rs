@@ -4,14 +4,14 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use attribution::Source;
+use attribution::table::grouped;
 use decoding::{Disassembler, Syntax};
 use trace_format::Trace;
 
 use crate::exit;
 use crate::output::{Output, say};
 use crate::syntax::SyntaxName;
-use attribution::Source;
-use attribution::table::grouped;
 
 /// Show what is in a trace
 #[derive(clap::Args)]

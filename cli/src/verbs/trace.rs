@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use attribution::table::grouped;
 use clap::builder::PossibleValuesParser;
 use indicatif::{ProgressBar, ProgressStyle};
 use tracer::{ENGINES, Exit, Interrupt, Limit, Outcome, Progress, TraceOptions, Window};
 
 use crate::exit;
 use crate::output::say;
-use attribution::table::grouped;
 
 /// Run a program and record every thread's instruction stream
 ///

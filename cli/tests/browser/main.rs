@@ -132,7 +132,15 @@ fn the_page_of_fft_leads_from_the_verdict_to_a_branch_to_its_line() {
 
     browser.click("#worst-branch");
     assert_eq!(browser.evaluate("location.hash"), "#branch-0");
-    let is_seen = "(() => { const b = document.querySelector(location.hash).getBoundingClientRect(); return b.top >= 0 && b.top < innerHeight; })()";
+    // The page scrolls smoothly: on a busy machine it takes a while until the place is seen.
+    let is_seen = "(async () => {
+        const seen = () => {
+            const box = document.querySelector(location.hash).getBoundingClientRect();
+            return box.top >= 0 && box.top < innerHeight;
+        };
+        for (let tries = 0; tries < 200 && !seen(); tries++) await new Promise(done => setTimeout(done, 50));
+        return seen();
+    })()";
     assert_eq!(browser.evaluate(is_seen), true);
     browser.screenshot(&kept("branch.png"));
     let line = text(&mut browser, "#branch-0 h3 a");

@@ -35,42 +35,38 @@ pub(crate) enum Statement {
     },
 }
 
+/// Straight code of fewer than so many instructions, or a call.
+fn leaf(length: u8) -> impl Strategy<Value = Statement> {
+    prop_oneof![(1..length).prop_map(Statement::Straight), (0u8..2).prop_map(|function| Statement::Call { function })]
+}
+
+/// A branch or a loop around blocks.
+fn around(block: impl Strategy<Value = Vec<Statement>> + Clone + 'static) -> [BoxedStrategy<Statement>; 2] {
+    let branch = (any::<u8>(), block.clone(), block.clone());
+    let branch = branch.prop_map(|(seed, then, otherwise)| Statement::Branch { seed, then, otherwise });
+    let repeated = (any::<u8>(), 1u8..4, block).prop_map(|(seed, most, body)| Statement::Loop { seed, most, body });
+    [branch.boxed(), repeated.boxed()]
+}
+
 pub(crate) fn statements(depth: u32) -> impl Strategy<Value = Vec<Statement>> {
-    let leaf =
-        prop_oneof![(1u8..5).prop_map(Statement::Straight), (0u8..2).prop_map(|function| Statement::Call { function })];
-    leaf.prop_recursive(depth, 24, 4, |inner| {
-        let block = prop::collection::vec(inner, 0..4);
-        prop_oneof![
-            (any::<u8>(), block.clone(), block.clone()).prop_map(|(seed, then, otherwise)| Statement::Branch {
-                seed,
-                then,
-                otherwise
-            }),
-            (any::<u8>(), 1u8..4, block.clone()).prop_map(|(seed, most, body)| Statement::Loop { seed, most, body }),
-            (0u8..2, block).prop_map(|(lock, body)| Statement::Locked { lock, body }),
-        ]
-    })
-    .prop_flat_map(|s| (Just(s), any::<bool>()))
-    .prop_map(|(s, meets)| if meets { vec![s, Statement::Meet] } else { vec![s] })
-    .prop_flat_map(|first| prop::collection::vec(Just(first), 1..3))
-    .prop_map(|all| all.concat())
+    leaf(5)
+        .prop_recursive(depth, 24, 4, |inner| {
+            let block = prop::collection::vec(inner, 0..4);
+            let [branch, repeated] = around(block.clone());
+            prop_oneof![branch, repeated, (0u8..2, block).prop_map(|(lock, body)| Statement::Locked { lock, body })]
+        })
+        .prop_flat_map(|s| (Just(s), any::<bool>()))
+        .prop_map(|(s, meets)| if meets { vec![s, Statement::Meet] } else { vec![s] })
+        .prop_flat_map(|first| prop::collection::vec(Just(first), 1..3))
+        .prop_map(|all| all.concat())
 }
 
 /// Statements, and critical sections in critical sections.
 pub(crate) fn sections(depth: u32) -> impl Strategy<Value = Vec<Statement>> {
-    let leaf =
-        prop_oneof![(1u8..4).prop_map(Statement::Straight), (0u8..2).prop_map(|function| Statement::Call { function })];
-    let statement = leaf.prop_recursive(depth, 24, 4, |inner| {
+    let statement = leaf(4).prop_recursive(depth, 24, 4, |inner| {
         let block = prop::collection::vec(inner, 0..4);
-        prop_oneof![
-            (any::<u8>(), block.clone(), block.clone()).prop_map(|(seed, then, otherwise)| Statement::Branch {
-                seed,
-                then,
-                otherwise
-            }),
-            (any::<u8>(), 1u8..4, block.clone()).prop_map(|(seed, most, body)| Statement::Loop { seed, most, body }),
-            (any::<u8>(), block).prop_map(|(lock, body)| Statement::Section { lock, body }),
-        ]
+        let [branch, repeated] = around(block.clone());
+        prop_oneof![branch, repeated, (any::<u8>(), block).prop_map(|(lock, body)| Statement::Section { lock, body })]
     });
     prop::collection::vec(statement, 1..4)
 }
