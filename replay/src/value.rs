@@ -16,7 +16,7 @@ pub enum Value {
     Text(String),
     /// Counts in order.
     Counts(Vec<u64>),
-    /// Counts by name, in order.
+    /// Counts by name, in the order of names.
     Named(Vec<(String, u64)>),
 }
 

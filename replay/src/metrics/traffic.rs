@@ -150,7 +150,7 @@ pub struct Strides {
 }
 
 impl Strides {
-    /// The ten commonest strides and their accesses, and how many others there are.
+    /// The ten commonest strides and their accesses, and how many others there are, by name.
     #[must_use]
     pub fn named(&self) -> Value {
         const SHOWN: usize = 10;
@@ -161,6 +161,7 @@ impl Strides {
         if others > 0 {
             shown.push(("others".to_owned(), others));
         }
+        shown.sort_unstable();
         Value::Named(shown)
     }
 
