@@ -1,6 +1,7 @@
-//! Where the two decoders are known to differ, and who is right.
+//! Where the two decoders are known to differ, and who is right. The table is the file: it has more than 500 lines, and
+//! nothing to divide it by.
 //!
-//! The table is the file: it has more than 500 lines, and nothing to divide it by. An entry holds for named instructions, or a named kind of encoding, and for one way in which the two differ: of an
+//! An entry holds for named instructions, or a named kind of encoding, and for one way in which the two differ: of an
 //! instruction that is in the table any other difference is still reported.
 
 use std::fmt;
