@@ -8,7 +8,7 @@ use trace_format::{Event, ThreadExit};
 
 use super::Session;
 use super::expand::Stream;
-use super::layout::{BUFFER_LEN, VALUES_BUFFER_LEN};
+use super::layout::{BUFFER_LEN, CACHE_LEN, SLOTS, TABLES_LEN, VALUES_BUFFER_LEN, slot_len};
 use super::mapper::SetUpError;
 use super::processes::running;
 use super::program_code::ProgramCode;
@@ -41,7 +41,17 @@ impl Session<'_> {
         }
         let stream = Stream::new(id, main, registers.rsp);
         match self.begin_image(main, stream) {
-            Ok(()) | Err(SetUpError::Lost(Lost::Gone | Lost::NoRoom)) => Ok(()),
+            Ok(()) => {
+                if let Some(limit) = limit_of(main, ADDRESS_SPACE) {
+                    let taken = (SLOTS * slot_len(self.buffer_len()) + TABLES_LEN + CACHE_LEN) >> 20;
+                    self.warnings.push(format!(
+                        "the program's address space is limited to {limit} (ulimit -v), of which its translation takes \
+                         {taken} MiB or more: should it run out of memory, raise that limit, or use --engine step"
+                    ));
+                }
+                Ok(())
+            }
+            Err(SetUpError::Lost(Lost::Gone | Lost::NoRoom)) => Ok(()),
             Err(SetUpError::Lost(Lost::Stopped(stop))) => {
                 self.met.push_back((main, stop));
                 Ok(())
@@ -287,16 +297,24 @@ fn is_process(tid: Tid) -> bool {
     group.is_some_and(|number| number.trim() == tid.to_string())
 }
 
+/// The name of the limit for address space.
+const ADDRESS_SPACE: &str = "Max address space";
+
 /// The limit of a process for which the kernel has refused memory of ours, and what to do about it.
 fn limit_behind(process: Tid, errno: Errno) -> Option<String> {
     let (name, what, option) = match errno {
-        Errno::ENOMEM => ("Max address space", "its address space is limited", "-v"),
+        Errno::ENOMEM => (ADDRESS_SPACE, "its address space is limited", "-v"),
         Errno::EFBIG => ("Max file size", "the size of files, and of memory that is shared like one, is limited", "-f"),
         Errno::EMFILE => ("Max open files", "the number of open files is limited", "-n"),
         _ => return None,
     };
+    let limit = limit_of(process, name)?;
+    Some(format!("{what} to {limit} (ulimit {option}), which is too little: raise that limit"))
+}
+
+/// A limit of a process that has this name in its list of them, if it is limited.
+fn limit_of(process: Tid, name: &str) -> Option<String> {
     let limits = fs::read_to_string(format!("/proc/{process}/limits")).ok()?;
     let limit = limits.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().next()?;
-    (limit != "unlimited")
-        .then(|| format!("{what} to {limit} (ulimit {option}), which is too little: raise that limit"))
+    (limit != "unlimited").then(|| limit.to_owned())
 }

@@ -128,6 +128,18 @@ fn a_program_that_runs_32_bit_code_goes_on_by_itself() {
     goes_on_by_itself(&program, &["old"], "it makes a 32-bit system call: it goes on by itself");
 }
 
+/// Records a program under a limit that a shell sets, and returns status, what was said, and the outcome.
+fn recorded_under(limit: &str, engine: &str, program: &Path) -> (Option<i32>, String, String) {
+    let outcome = place("outcome");
+    let script = format!("ulimit {limit} && exec \"$@\"");
+    let mut command = Command::new("sh");
+    command.args(["-c", &script, "sh"]).arg(crate::support::recorder()).arg(place("trace.bin")).arg(program);
+    command.env("RECORD_OPTIONS", engine).env("RECORD_OUTCOME", &outcome);
+    let output = command.output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.code(), error, std::fs::read_to_string(outcome).unwrap_or_default())
+}
+
 #[test]
 fn a_limit_that_leaves_no_room_is_named() {
     let program = compile("hello.c", &["-static"]);
@@ -135,15 +147,23 @@ fn a_limit_that_leaves_no_room_is_named() {
         [("-v 2000000", "limited to 2048000000 (ulimit -v)"), ("-f 100", "limited to 51200 (ulimit -f)")]
     {
         let script = format!("ulimit {limit} && exec \"$@\"");
-        let run = |command: &mut Command| command.env("RECORD_OPTIONS", "engine=translate").output().unwrap();
-        let native = run(Command::new("sh").args(["-c", &script, "sh"]).arg(&program));
+        let native = Command::new("sh").args(["-c", &script, "sh"]).arg(&program).output().unwrap();
         assert_eq!(native.status.code(), Some(7), "{limit}");
-        let recorder = crate::support::recorder();
-        let refused =
-            run(Command::new("sh").args(["-c", &script, "sh"]).arg(recorder).arg(place("trace.bin")).arg(&program));
-        let error = String::from_utf8_lossy(&refused.stderr).into_owned();
+        let (status, error, _) = recorded_under(limit, "engine=translate", &program);
+        assert_eq!(status, Some(125), "{limit}: {error}");
         assert!(error.contains(named) && error.contains("raise that limit"), "{limit}: {error}");
+        let (status, error, outcome) = recorded_under(limit, "engine=step", &program);
+        assert_eq!(status, Some(7), "{limit}: {error}");
+        assert!(outcome.contains("warnings: []"), "{outcome}");
     }
+}
+
+#[test]
+fn a_limit_that_leaves_some_room_is_told() {
+    let program = compile("hello.c", &["-static"]);
+    let (status, error, outcome) = recorded_under("-v 9000000", "engine=translate", &program);
+    assert_eq!(status, Some(7), "{error}");
+    assert!(outcome.contains("limited to 9216000000 (ulimit -v), of which its translation takes"), "{outcome}");
 }
 
 #[test]
