@@ -1,7 +1,7 @@
 //! The file that a trace is written to, which may be a named pipe.
 //!
-//! Who writes to a pipe waits for its reader: for one to open it, and for one that reads on when the pipe is full. Both may
-//! take for ever, so both waits end when the program is asked to end.
+//! Who writes to a pipe waits for its reader: for one to open it, and for one that reads on when the pipe is full. Both
+//! may take for ever, so both waits end when the program is asked to end.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -18,7 +18,8 @@ use crate::interrupt::Interrupt;
 /// How often it is looked whether the program was asked to end.
 const INTERVAL: Duration = Duration::from_millis(20);
 
-/// So long a reader may read nothing once the program was asked to end: what is left of the trace is for one that reads.
+/// So long a reader may read nothing once the program was asked to end: what is left of the trace is for one that
+/// reads.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A file that is being written.
@@ -29,8 +30,8 @@ pub struct Output {
 }
 
 impl Output {
-    /// Creates the file. Where it is a named pipe, waits until somebody opens it to read, unless the program is asked to
-    /// end.
+    /// Creates the file. Where it is a named pipe, waits until somebody opens it to read, unless the program is asked
+    /// to end.
     pub fn create(path: &Path, interrupt: &Interrupt) -> io::Result<Output> {
         let output = |file| Output { file, interrupt: interrupt.clone() };
         if !fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_fifo()) {

@@ -48,8 +48,8 @@ pub struct ReturnCode {
     pub looked_at: u64,
 }
 
-/// `rt_sigreturn`, which ends at `left`: the frame's pc is kept in the slot, and `left` put in its place. All registers but
-/// rax and rsp are free, and the flags.
+/// `rt_sigreturn`, which ends at `left`: the frame's pc is kept in the slot, and `left` put in its place. All registers
+/// but rax and rsp are free, and the flags.
 pub fn signal_return(code: &mut Assembler, left: u64) -> ReturnCode {
     let looked_at = code.trap();
     // Who has run into it stands behind it.

@@ -33,7 +33,8 @@ pub const MASK: u64 = ROUTINES + (1 << FIRST_BITS);
 pub const SECOND_MASK: u64 = MASK + 16;
 /// One byte for each number of a system call, by its lowest 16 bits: how it is made, see [`call`].
 pub const CALLS: u64 = MASK + PAGE;
-/// One byte for each number of a system call that the program makes, in the same way: what is done before, see [`look`].
+/// One byte for each number of a system call that the program makes, in the same way: what is done before, see
+/// [`look`].
 pub const LOOKS: u64 = CALLS + (1 << 16);
 /// The length of the tables.
 pub const TABLES_LEN: u64 = LOOKS + (1 << 16);
@@ -135,8 +136,8 @@ pub mod record {
     pub const LEAVE_LEN: u32 = 40;
     /// Escape, operation (4), time (8), futex address (8), result (8).
     pub const FUTEX_LEN: u32 = 32;
-    /// Escape, signal (4), time (8), stack pointer of the handler (8), the handler (8), stack pointer of what was interrupted (8), start and length of the
-    /// alternate stack (8 each).
+    /// Escape, signal (4), time (8), stack pointer of the handler (8), the handler (8), stack pointer of what was
+    /// interrupted (8), start and length of the alternate stack (8 each).
     pub const SIGNAL_LEN: u32 = 56;
     /// Escape, unused, stack pointer (8).
     pub const RETURN_LEN: u32 = 16;

@@ -200,7 +200,8 @@ impl Processes {
         actions.iter().filter(|(_, answer)| answer.direct).map(|(&signal, answer)| (signal, answer.action)).collect()
     }
 
-    /// A process that goes on by itself says together with this one what to do at signals: the kernel is told of the handlers from now on.
+    /// A process that goes on by itself says together with this one what to do at signals: the kernel is told of the
+    /// handlers from now on.
     pub fn leave_handlers(&mut self, process: Tid) {
         if let Some(process) = self.processes.get_mut(&process) {
             process.may_be_direct = false;

@@ -312,8 +312,7 @@ impl Session<'_> {
                 if !is_fault(signal, &info) {
                     let thread = self.threads.get_mut(&tid).ok_or(Lost::Gone)?;
                     match thread.claim(signal, info) {
-                        Claim::Kept(info) => thread.deferred.push((signal, info)),
-                        Claim::New => thread.deferred.push((signal, info)),
+                        Claim::Kept(info) | Claim::New(info) => thread.deferred.push((signal, info)),
                         Claim::Stray => {}
                     }
                 }

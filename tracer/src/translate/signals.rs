@@ -101,6 +101,7 @@ pub fn is_fault(signal: i32, info: &SignalInfo) -> bool {
 impl Session<'_> {
     /// A signal comes to a thread that is stopped for it, or for a trap.
     pub(super) fn deliver(&mut self, tid: Tid, signal: i32, mut info: SignalInfo) -> Result<()> {
+        self.end_quiet(tid)?;
         let process = self.threads.get(&tid).ok_or(Lost::Gone)?.process;
         let action = self.processes.action(process, signal);
         let fault = is_fault(signal, &info);

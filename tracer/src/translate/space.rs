@@ -232,8 +232,8 @@ impl Space {
         pc == self.signal_entry || pc == self.signal_left
     }
 
-    /// Where a thread with this pc stands, if it makes the call by which it returns from a handler. Before the call, the frame
-    /// of the handler may lead to our code already, which the second value says.
+    /// Where a thread with this pc stands, if it makes the call by which it returns from a handler. Before the call,
+    /// the frame of the handler may lead to our code already, which the second value says.
     #[must_use]
     pub fn returning(&self, pc: u64) -> Option<(Landing, bool)> {
         let ReturnCode { entry, call, .. } = self.caches[self.cache_with(pc)?].returns;

@@ -394,7 +394,7 @@ impl Session<'_> {
             thread.let_go_with = if held { None } else { ptrace::registers(tid).ok() };
         }
         if let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid) {
-            let look = thread.hidden_mask != 0 || !thread.deferred.is_empty();
+            let look = thread.hidden_mask != 0 || !thread.deferred.is_empty() || thread.quiet.is_some();
             translator.space.set_value(thread.slot, slot::LOOK_AT_RETURN, look.into());
         }
         // Fails only when the thread has been killed; its end will be reported.

@@ -57,6 +57,7 @@ impl Session<'_> {
             Stop::Event { event: EVENT_STOP, signal } if signal != libc::SIGTRAP => drop(ptrace::listen(tid)),
             Stop::Event { event: EVENT_STOP, .. } => {
                 self.retry_call(tid)?;
+                self.moment_is_over(tid)?;
                 self.resume(tid, 0);
             }
             Stop::Event { event: libc::PTRACE_EVENT_EXIT, .. } => self.exiting(tid),
@@ -120,10 +121,14 @@ impl Session<'_> {
                     self.run_natively(tid, &registers)?;
                 }
             }
-            Trap::Syscall { next } => self.syscall(tid, &registers, next)?,
+            Trap::Syscall { next } => {
+                self.end_quiet(tid)?;
+                self.syscall(tid, &registers, next)?;
+            }
             Trap::Filling => self.call_fills(tid)?,
             Trap::Return => {
                 registers.rip = translator.space.value(thread.slot, slot::NEXT) - SYSCALL_LEN;
+                self.end_quiet(tid)?;
                 self.signal_return(tid, &registers)?;
             }
             Trap::Fault(call) => self.call_faulted(tid, call)?,

@@ -1,14 +1,15 @@
 //! Signals that come often: a shorter way into their handlers and out of them, and time for the program between two.
 //!
 //! In: once a signal was delivered often, the kernel is told of an entry of ours in place of the handler
-//! (`handler_code::signal_entry`), which records that the handler begins and looks it up. The thread's registers are made
-//! the program's, so that the frame that the kernel builds shows those, and it runs on: it does not stop a second time.
-//! Out: the program makes the call by which it returns, from a frame that leads to code of ours
+//! (`handler_code::signal_entry`), which records that the handler begins and looks it up. The thread's registers are
+//! made the program's, so that the frame that the kernel builds shows those, and it runs on: it does not stop a second
+//! time. Out: the program makes the call by which it returns, from a frame that leads to code of ours
 //! (`handler_code::signal_return`). So a signal costs one stop, that for its delivery, which no tracer can do without.
 //!
 //! Signals can come faster than they are handled like that. Then one that finds a thread that was let go only a moment
-//! ago is held back for a moment, and sent to it anew: a program always gets on between two signals, however slow they
-//! are. What is held back counts as waiting: of the standard signals one of each kind is kept, as the kernel does it.
+//! ago is held back, with all that would follow, until the thread has run for a moment, and sent to it anew: a program
+//! always gets on between two signals, however slow they are. What is held back counts as waiting: of the standard
+//! signals one of each kind is kept, as the kernel does it.
 
 use std::time::{Duration, Instant};
 
@@ -34,8 +35,14 @@ const DELIVERIES: u32 = 256;
 /// takes to handle one.
 const MOMENT: Duration = Duration::from_micros(25);
 
+/// A thread that was asked to stop is asked again after this time.
+const REMINDER: Duration = Duration::from_millis(2);
+
 /// So many signals may come one right behind the other, as those do that were blocked.
 const MOST_EARLY: u32 = 4;
+
+/// Signals that instructions raise: the kernel ends a program that blocks them then.
+const UNBLOCKABLE: u64 = VITAL | 1 << (libc::SIGFPE - 1) | 1 << (libc::SIGILL - 1) | 1 << (libc::SIGSYS - 1);
 
 /// Signals from here on are queued.
 const FIRST_QUEUED: i32 = 32;
@@ -81,8 +88,8 @@ pub enum Claim {
     Kept(SignalInfo),
     /// One that was sent anew, though the thread has got it before.
     Stray,
-    /// Another.
-    New,
+    /// Another, as the kernel says.
+    New(SignalInfo),
 }
 
 impl Thread {
@@ -104,7 +111,7 @@ impl Thread {
             self.strays -= 1;
             return Claim::Stray;
         }
-        Claim::New
+        Claim::New(info)
     }
 }
 
@@ -118,6 +125,19 @@ impl Session<'_> {
             return self.deliver(tid, signal, info);
         };
         let thread = self.threads.get_mut(&tid).ok_or(Lost::Gone)?;
+        if thread.quiet.is_some() {
+            // It waits with another mask. The frame of the handler has to hold the program's, so the signal comes anew.
+            let info = ptrace::signal_info(tid)?;
+            match thread.claim(signal, info) {
+                Claim::Kept(info) | Claim::New(info) => {
+                    thread.postponed.push(Postponed { signal, info, sent: false });
+                }
+                Claim::Stray => {}
+            }
+            self.end_quiet(tid)?;
+            self.resume(tid, 0);
+            return Ok(());
+        }
         if thread.deferred.iter().any(|(other, _)| *other == signal) {
             // Those of a kind come in their order.
             let info = ptrace::signal_info(tid)?;
@@ -157,7 +177,7 @@ impl Session<'_> {
                     return Ok(false);
                 }
                 Claim::Stray => return Ok(true),
-                Claim::New => waits = thread.postponed.iter().any(|kept| kept.signal == signal),
+                Claim::New(_) => waits = thread.postponed.iter().any(|kept| kept.signal == signal),
             }
         }
         // Who makes a call gets on, and who sends itself a signal by one gets it before the call is done.
@@ -180,9 +200,50 @@ impl Session<'_> {
         let thread = self.threads.get_mut(&tid).ok_or(Lost::Gone)?;
         if signal >= FIRST_QUEUED || !waits {
             thread.postponed.push(Postponed { signal, info, sent: false });
-            self.postponed.push((Instant::now() + MOMENT, tid));
         }
+        self.begin_quiet(tid, &arrival.registers)?;
         Ok(true)
+    }
+
+    /// No signal comes to a thread from now on that could wait, until it has run for a moment: each would stop it, and
+    /// where they come faster than stops are handled, it would never get on.
+    fn begin_quiet(&mut self, tid: Tid, registers: &Registers) -> Result<()> {
+        let mask = ptrace::signal_mask(tid)?;
+        let thread = self.threads.get_mut(&tid).ok_or(Lost::Gone)?;
+        if thread.quiet.is_none() {
+            ptrace::set_signal_mask(tid, !UNBLOCKABLE)?;
+            thread.quiet = Some((mask, [registers.rip, registers.rsp, registers.r11]));
+        }
+        self.postponed.push((Instant::now() + MOMENT, tid));
+        Ok(())
+    }
+
+    /// A thread has stopped since we have asked it to, or for another reason: its signals come again where it has run.
+    pub(super) fn moment_is_over(&mut self, tid: Tid) -> Result<()> {
+        let Some((_, before)) = self.threads.get(&tid).and_then(|thread| thread.quiet) else { return Ok(()) };
+        let registers = ptrace::registers(tid)?;
+        let in_call = self.translator(tid)?.space.landing(registers.rip).is_some();
+        if in_call || before != [registers.rip, registers.rsp, registers.r11] {
+            return self.end_quiet(tid);
+        }
+        self.postponed.push((Instant::now() + MOMENT, tid));
+        Ok(())
+    }
+
+    /// Signals come to this thread again, which is stopped: those first that were held back.
+    pub(super) fn end_quiet(&mut self, tid: Tid) -> Result<()> {
+        let Some(thread) = self.threads.get_mut(&tid) else { return Ok(()) };
+        if let Some((mask, _)) = thread.quiet.take() {
+            ptrace::set_signal_mask(tid, mask)?;
+            for kept in thread.postponed.iter_mut().filter(|kept| !kept.sent) {
+                kept.sent = ptrace::send(thread.process, tid, kept.signal).is_ok();
+            }
+            if thread.postponed.iter().any(|kept| !kept.sent) {
+                // The kernel takes no more for now.
+                self.postponed.push((Instant::now() + MOMENT, tid));
+            }
+        }
+        Ok(())
     }
 
     /// Delivers a signal to its handler by the short way, where there is one. Whether it did.
@@ -325,20 +386,25 @@ impl Session<'_> {
         }
     }
 
-    /// Sends signals again that were held back for long enough.
-    fn send_postponed(&mut self) {
+    /// Asks threads to stop that have been left alone for long enough.
+    fn end_moments(&mut self) {
         let now = Instant::now();
         let (due, later) = std::mem::take(&mut self.postponed).into_iter().partition(|(when, _)| *when <= now);
         self.postponed = later;
         let due: Vec<(Instant, Tid)> = due;
         for (_, tid) in due {
             let Some(thread) = self.threads.get_mut(&tid).filter(|thread| !thread.ended) else { continue };
+            if thread.quiet.is_some() {
+                // It fails when the thread is gone. The stop may be taken for another that was asked for.
+                thread.interrupted |= ptrace::interrupt(tid).is_ok();
+                self.postponed.push((now + REMINDER, tid));
+                continue;
+            }
             for kept in thread.postponed.iter_mut().filter(|kept| !kept.sent) {
-                match ptrace::send(thread.process, tid, kept.signal) {
-                    Ok(()) => kept.sent = true,
-                    // The kernel takes no more for now, or the thread is gone.
-                    Err(_) => self.postponed.push((now + MOMENT, tid)),
-                }
+                kept.sent = ptrace::send(thread.process, tid, kept.signal).is_ok();
+            }
+            if thread.postponed.iter().any(|kept| !kept.sent) {
+                self.postponed.push((now + MOMENT, tid));
             }
         }
     }
@@ -366,7 +432,7 @@ impl Session<'_> {
             if self.postponed.is_empty() {
                 return ptrace::wait_any(true).ok().flatten();
             }
-            self.send_postponed();
+            self.end_moments();
             match ptrace::wait_any(false) {
                 Ok(None) => std::thread::sleep(MOMENT),
                 Ok(stop) => return stop,

@@ -30,6 +30,9 @@ pub struct Thread {
     pub signalled: Option<Instant>,
     /// Signals that are held back until it has run for a moment.
     pub postponed: Vec<Postponed>,
+    /// The signals that it had blocked before all were, so that it runs for a moment, and its pc, stack pointer and r11
+    /// then.
+    pub quiet: Option<(u64, [u64; 3])>,
     /// How many signals have come in a row, each before it had run for a moment.
     pub early: u32,
     /// How many of those held back were sent to it anew and have not come, though it has got a signal like that.
@@ -63,6 +66,7 @@ impl Thread {
             deferred: Vec::new(),
             signalled: None,
             postponed: Vec::new(),
+            quiet: None,
             early: 0,
             strays: 0,
             gs_base: 0,

@@ -123,6 +123,7 @@ impl Session<'_> {
 
     /// Gives the only thread of a process its own code, registers, signals and memory back.
     fn take_hands_off(&mut self, tid: Tid, process: Tid, registers: &Registers) -> Result<()> {
+        self.end_quiet(tid)?;
         for signal in (1..=64).filter(|signal| VITAL & 1 << (signal - 1) != 0) {
             let Some(action) = self.processes.action(process, signal) else { continue };
             let (thread, translator) = running(&mut self.threads, &mut self.processes, tid).ok_or(Lost::Gone)?;
