@@ -14,7 +14,11 @@ static struct node nodes[LENGTH];
 static int table[LENGTH];
 static char text[LENGTH + 1];
 static volatile int flag, limit = LENGTH;
+static volatile int late_flag;
 static long results[THREADS][8];
+static long copied[THREADS][2];
+static volatile long beats;
+static long next_item;
 static int started;
 
 /* Polls, and counts how often. */
@@ -49,6 +53,49 @@ static __attribute__((noinline)) long length_of(const char *of) {
     return length;
 }
 
+/* Polls, and tells another how often: it adds to memory with a lock, though not to what it waits for. */
+static __attribute__((noinline)) void beats_on(void) {
+    for (int left = LENGTH; left && !late_flag; left--) __atomic_fetch_add(&beats, 1, __ATOMIC_SEQ_CST);
+}
+
+/* Has a `pause`, and writes. */
+static __attribute__((noinline)) void pauses_and_writes(long *to) {
+    for (int left = LENGTH; left && !late_flag; left--) {
+        __builtin_ia32_pause();
+        *(volatile long *)to += left;
+    }
+}
+
+/* Takes items from a heap that all share, each with a compare-and-swap that succeeds; what it makes of them is not used. */
+static __attribute__((noinline)) void steals(void) {
+    for (;;) {
+        long item = __atomic_load_n(&next_item, __ATOMIC_SEQ_CST);
+        if (item >= 20L * LENGTH) return;
+        __atomic_compare_exchange_n(&next_item, &item, item + 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    }
+}
+
+/* Waits for messages; works on each, and sums up in a register. */
+static __attribute__((noinline)) long answers(void) {
+    long sum = 0;
+    int seen = 0;
+    while (seen < 18) {
+        int now = (int)(__atomic_load_n(&beats, __ATOMIC_SEQ_CST) >> 5);
+        if (now > seen) {
+            seen++;
+            for (int i = 0; i < LENGTH; i++) sum = sum * 31 + (i ^ now);
+        }
+    }
+    return sum;
+}
+
+/* Copies through a register that other code has for its frame pointer. */
+void copies(long *to, const volatile long *from, const volatile int *until);
+__asm__(".text\n.globl copies\n.type copies, @function\ncopies:\n"
+        " push %rbp\n mov %rdi, %rbp\n mov $600, %ecx\n"
+        "1: mov (%rsi), %rax\n mov %rax, 8(%rbp)\n cmpl $0, (%rdx)\n jne 2f\n dec %ecx\n jnz 1b\n"
+        "2: pop %rbp\n ret\n.size copies, . - copies");
+
 static void *work(void *argument) {
     long *result = results[(long)argument];
     __atomic_fetch_add(&started, 1, __ATOMIC_SEQ_CST);
@@ -57,6 +104,11 @@ static void *work(void *argument) {
     result[2] = holds(table, LENGTH, LENGTH + 1);
     result[3] = length_of(text);
     delays();
+    beats_on();
+    pauses_and_writes(&result[4]);
+    steals();
+    result[5] = answers();
+    copies(copied[(long)argument], &beats, &late_flag);
     return 0;
 }
 

@@ -1,6 +1,6 @@
 //! What is the same for each execution of a block, worked out once: its codes, and whether it can be taken whole.
 
-use heuristics::{SegmentId, SegmentTable};
+use heuristics::{Segment, SegmentId, SegmentTable};
 use trace_format::{BlockId, Kind, STUB_NAME, SpEffect, Trace};
 
 use super::code_filter::{Class, Classifier};
@@ -34,7 +34,7 @@ impl Flags {
     pub const CALL: u16 = 1;
     /// Its last instruction is a return.
     pub const RETURN: u16 = 2;
-    /// It has a `pause`, and nothing of it is filtered out.
+    /// It has a `pause` that is not filtered out.
     pub const PAUSE: u16 = 4;
     /// It has recorded stack pointers.
     pub const RECORDED: u16 = 8;
@@ -47,7 +47,7 @@ impl Flags {
     /// A marker stands in it, in a region of markers.
     pub const MARKER: u16 = 128;
 
-    /// It is a part of a turn that waits.
+    /// Some of it is a part of a turn that waits.
     pub const WAITS: u16 = 256;
     /// Some of it can be in a stub of the linkage table.
     pub const STUB: u16 = 512;
@@ -67,6 +67,8 @@ pub(super) struct BlockFacts {
     classes: Vec<Class>,
     entries: Vec<bool>,
     exits: Vec<bool>,
+    /// Segments with a `pause`, of which nothing is filtered out.
+    pauses: Vec<bool>,
     /// Stubs that a symbol names so: they are ones however a lane comes to them.
     named_stubs: Vec<bool>,
     marked: bool,
@@ -82,7 +84,9 @@ impl BlockFacts {
     ) -> BlockFacts {
         let named_stub = |pc| trace.symbol_of(pc).is_some_and(|symbol| symbol.name.ends_with(STUB_NAME));
         let class = |pc| classifier.map_or(Class::Keep, |c| c.class(pc));
+        let has_pause = |s: &Segment| s.instructions.iter().any(|i| i.kind == Kind::Pause);
         let mut all = BlockFacts {
+            pauses: table.iter().map(|(_, s)| has_pause(s) && class(s.start()) == Class::Keep).collect(),
             classes: table.iter().map(|(_, s)| class(s.start())).collect(),
             entries: table.iter().map(|(_, s)| region.entries.contains(&s.start())).collect(),
             exits: table.iter().map(|(_, s)| region.exits.iter().flatten().any(|exit| *exit == s.start())).collect(),
@@ -142,22 +146,22 @@ impl BlockFacts {
             if table.in_stub(*id) != *id {
                 flags |= Flags::STUB;
             }
-            if segment.instructions.iter().any(|i| i.kind == Kind::Pause) {
+            if self.pauses(*id) {
                 flags |= Flags::PAUSE;
             }
-        }
-        if flags & Flags::FILTERED != 0 {
-            flags &= !Flags::PAUSE;
         }
         facts.flags = Flags(flags);
         facts
     }
 
-    /// Marks the blocks of turns that wait.
-    pub fn mark(&mut self, waiting: &Waiting) {
-        for (index, facts) in self.facts.iter_mut().enumerate() {
-            if waiting.is_member(BlockId(index as u32)) {
-                facts.flags.0 |= Flags::WAITS;
+    /// Marks the blocks with segments of turns that wait.
+    pub fn mark(&mut self, trace: &Trace, table: &SegmentTable, waiting: &Waiting) {
+        if waiting.longest() == 0 {
+            return;
+        }
+        for (id, _) in trace.blocks().iter() {
+            if table.of_block(id).iter().any(|segment| waiting.is_member(*segment)) {
+                self.facts[id.index()].flags.0 |= Flags::WAITS;
             }
         }
     }
@@ -177,6 +181,11 @@ impl BlockFacts {
     /// What the code filter says of a segment.
     pub fn class(&self, segment: SegmentId) -> Class {
         self.classes[segment.0 as usize]
+    }
+
+    /// Whether the segment has a `pause` and is not filtered out.
+    pub fn pauses(&self, segment: SegmentId) -> bool {
+        self.pauses[segment.0 as usize]
     }
 
     /// Whether a symbol says that the segment is in a stub of the linkage table.

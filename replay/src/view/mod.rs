@@ -30,7 +30,7 @@ use std::ops::Range;
 use heuristics::SegmentTable;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
-use trace_format::{Pc, Seq, Trace};
+use trace_format::{Instruction, Pc, Seq, Trace};
 
 use self::blocks::BlockFacts;
 use self::code_filter::Classifier;
@@ -41,7 +41,7 @@ use self::plan::Plan;
 use self::region::Choice;
 use self::stream::{Counted, ThreadReader};
 use self::survey::ThreadSurvey;
-use self::waiting::{Found, Turn, Turns, Waiting};
+use self::waiting::{Code, Found, Turn, Turns, Waiting, Writes};
 use crate::{Error, LaneOrigin, LaneStream, LockId, Result};
 
 pub use options::{CodeFilter, Locks, Region, Spin, ViewOptions};
@@ -68,19 +68,25 @@ impl View {
         if trace.instructions() == 0 {
             return Err(nothing_recorded(trace));
         }
-        let mut threads = survey::survey(trace, !verbatim && options.spin != Spin::Keep)?;
-        let turns = all_turns(&mut threads);
-        if let Spin::At(places) = &options.spin
-            && !turns.keys().any(|turn| runs(trace, turn, places))
-        {
+        let table = SegmentTable::new(trace.blocks(), &[]);
+        let code = (!verbatim && options.spin != Spin::Keep).then(|| Code::new(trace, &table, options.spin.places()));
+        let mut threads = survey::survey(trace, code.as_ref())?;
+        let mut turns = all_turns(&mut threads);
+        if let Some(code) = &code {
+            waiting::settle(&mut turns, code);
+        }
+        if !options.spin.places().is_empty() && !turns.keys().any(|turn| runs(&table, turn, options.spin.places())) {
             return Err(Error::Request(
-                "no loop that could be spin-waiting runs there: the turns of such a loop write no memory but its own stack".into(),
+                "no loop that could be spin-waiting runs there: the turns of such a loop write no memory but the \
+                 thread's stack"
+                    .into(),
             ));
         }
         let choice = region::choose(&options.region, trace, &threads, verbatim)?;
-        let table = cut_segments(trace, &threads, &choice);
+        let (table, turns) = cut_segments(trace, &threads, &choice, table, turns);
         let classifier = (!verbatim).then(|| Classifier::new(trace, options.code));
         let blocks = BlockFacts::new(trace, &table, classifier.as_ref(), &choice.rule);
+        let segments = table.len();
         let mut plan = Plan {
             table,
             blocks,
@@ -88,16 +94,14 @@ impl View {
             lock_rule: if verbatim { Locks::Ignore } else { options.locks },
             locks: lock_table(&threads),
             meetings: Meetings::new(&threads),
-            waiting: Waiting::new(
-                turns
-                    .iter()
-                    .filter(|(turn, found)| waits(trace, turn, found, &options.spin))
-                    .map(|(turn, _)| turn.clone()),
-            ),
+            waiting: Waiting::default(),
+            writes: Writes::new(trace, segments),
             verbatim,
             has_memory: trace.meta().memory,
         };
-        plan.blocks.mark(&plan.waiting);
+        let waits = turns.iter().filter(|(turn, found)| waits(&plan.table, turn, found, &options.spin));
+        plan.waiting = Waiting::new(waits.map(|(turn, _)| turn.clone()), &plan.table);
+        plan.blocks.mark(trace, &plan.table, &plan.waiting);
         let counted = count(trace, &plan)?;
         let (stays, unsure_joins) = stays(&threads, &counted);
         let mut summary = summarize(trace, &choice, &counted, verbatim);
@@ -105,7 +109,7 @@ impl View {
         summary.lanes = lanes.len();
         summary.generations = lanes.last().map_or(0, |lane| lane.generation as usize + 1);
         summary.unsure_joins = unsure_joins;
-        summary.loops = loops(trace, &turns, &options.spin);
+        summary.loops = loops(&plan.table, &turns, &options.spin);
         summary.beginnings = beginnings(trace, &plan, &counted);
         summary.shares.clone_from(&choice.shares);
         if lanes.is_empty() {
@@ -160,14 +164,27 @@ impl View {
     }
 }
 
-/// The segments: cut also where blocks were left half-way, and where the region's function begins.
-fn cut_segments(trace: &Trace, threads: &[ThreadSurvey], choice: &Choice) -> SegmentTable {
+/// The segments: cut also where blocks were left half-way, and where the region's function begins. With the turns that
+/// are made of them.
+fn cut_segments(
+    trace: &Trace,
+    threads: &[ThreadSurvey],
+    choice: &Choice,
+    table: SegmentTable,
+    turns: Turns,
+) -> (SegmentTable, Turns) {
     let mut cuts: FxHashSet<Pc> =
         choice.rule.entries.iter().chain(choice.rule.exits.iter().flatten()).copied().collect();
     cuts.extend(threads.iter().flat_map(|t| &t.cuts));
     let mut cuts: Vec<Pc> = cuts.into_iter().collect();
     cuts.sort_unstable();
-    SegmentTable::new(trace.blocks(), &cuts)
+    let is_cut = |i: &Instruction| cuts.binary_search(&i.pc).is_ok();
+    if cuts.is_empty() || !table.iter().any(|(_, segment)| segment.instructions[1..].iter().any(is_cut)) {
+        return (table, turns);
+    }
+    let finer = SegmentTable::new(trace.blocks(), &cuts);
+    let turns = waiting::in_other_table(turns, &table, &finer);
+    (finer, turns)
 }
 
 fn lock_table(threads: &[ThreadSurvey]) -> LockTable {
@@ -186,31 +203,26 @@ fn all_turns(threads: &mut [ThreadSurvey]) -> Turns {
     all
 }
 
-/// Where a turn begins.
-fn head(trace: &Trace, turn: &Turn) -> Pc {
-    trace.blocks()[turn[0]].start()
-}
-
 /// Whether the turn is left out.
-fn waits(trace: &Trace, turn: &Turn, found: &Found, spin: &Spin) -> bool {
+fn waits(table: &SegmentTable, turn: &Turn, found: &Found, spin: &Spin) -> bool {
     match spin {
         Spin::Keep => false,
         Spin::Auto => found.waits(),
-        Spin::At(places) => found.waits() || runs(trace, turn, places),
+        Spin::At(places) => found.waits() || runs(table, turn, places),
     }
 }
 
 /// Whether the turn runs an instruction at one of these addresses.
-fn runs(trace: &Trace, turn: &Turn, places: &[Pc]) -> bool {
-    let mut instructions = turn.iter().flat_map(|block| &trace.blocks()[*block].instructions);
+fn runs(table: &SegmentTable, turn: &Turn, places: &[Pc]) -> bool {
+    let mut instructions = turn.iter().flat_map(|segment| &table[*segment].instructions);
     instructions.any(|instruction| places.contains(&instruction.pc))
 }
 
 /// The loops that are not left out and could be, those with the most instructions first.
-fn loops(trace: &Trace, turns: &Turns, spin: &Spin) -> Vec<LoopSeen> {
+fn loops(table: &SegmentTable, turns: &Turns, spin: &Spin) -> Vec<LoopSeen> {
     let mut by_head: FxHashMap<Pc, LoopSeen> = FxHashMap::default();
-    for (turn, found) in turns.iter().filter(|(turn, found)| !waits(trace, turn, found, spin)) {
-        let pc = head(trace, turn);
+    for (_, found) in turns.iter().filter(|(turn, found)| !waits(table, turn, found, spin)) {
+        let pc = found.head;
         let seen = by_head.entry(pc).or_insert(LoopSeen { pc, instructions: 0, looks_like_waiting: true });
         seen.instructions += found.instructions;
         seen.looks_like_waiting &= found.looks_like_waiting();

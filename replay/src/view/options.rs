@@ -54,7 +54,7 @@ pub enum Spin {
     /// None.
     Keep,
     /// Those that wait for sure, and those that run an instruction at one of these addresses and whose turns write no
-    /// memory.
+    /// memory but the thread's stack: whatever they count, and whatever ends them.
     At(Vec<Pc>),
 }
 
@@ -69,6 +69,16 @@ pub struct ViewOptions {
     pub locks: Locks,
     /// Which loops count as spin-waiting. Default: `auto`.
     pub spin: Spin,
+}
+
+impl Spin {
+    /// The places that the user named.
+    pub(super) fn places(&self) -> &[Pc] {
+        match self {
+            Spin::At(places) => places,
+            Spin::Auto | Spin::Keep => &[],
+        }
+    }
 }
 
 impl fmt::Display for Region {

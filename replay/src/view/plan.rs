@@ -7,7 +7,7 @@ use super::blocks::BlockFacts;
 use super::locks::LockTable;
 use super::meetings::Meetings;
 use super::region::RegionRule;
-use super::waiting::Waiting;
+use super::waiting::{Waiting, Writes};
 
 /// How the streams of threads become streams of lanes.
 pub(super) struct Plan {
@@ -19,6 +19,8 @@ pub(super) struct Plan {
     pub meetings: Meetings,
     /// The turns of loops that are left out.
     pub waiting: Waiting,
+    /// Which segments write elsewhere than to the stack.
+    pub writes: Writes,
     /// Threads go into the streams just as they stand in the file: for traces read from text, whose calls
     /// and levels are given, not found.
     pub verbatim: bool,

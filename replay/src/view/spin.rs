@@ -1,24 +1,25 @@
 //! Spin-waiting in the program's own code.
 //!
-//! A thread that comes back to a block with a `pause` (or to the block after a yield) after at most [`WINDOW`] kept blocks, with the
-//! same stack pointer and the same locks, has waited. The pass it has just made is taken back out of the stream,
-//! so that of a wait however long one pass stays: the one that found the wait over.
+//! A thread that comes back to a segment with a `pause` (or to the one after a yield) after at most [`WINDOW`] kept basic
+//! blocks, with the same stack pointer and the same locks, and has written to nothing but its stack, has waited. The
+//! pass it has just made is taken back out of the stream, so that of a wait however long one pass stays: the one that
+//! found the wait over.
 
-use trace_format::BlockId;
+use heuristics::SegmentId;
 
 use super::locks::HeldLock;
 use crate::Batch;
 
-/// How many kept blocks a spin-wait loop has at most.
+/// How many kept basic blocks a spin-wait loop has at most.
 const WINDOW: u64 = 8;
 
-/// The stream's state before a block at which a thread may be spinning.
+/// The stream's state before a segment at which a thread may be spinning.
 #[derive(Clone, Debug)]
 pub(super) struct Mark {
-    block: BlockId,
+    segment: SegmentId,
     sp: u64,
     held: Vec<HeldLock>,
-    /// How many blocks were kept before.
+    /// How many basic blocks were kept before.
     at: u64,
     codes: usize,
     controls: usize,
@@ -32,7 +33,7 @@ pub(super) struct Mark {
     pub expected_level: u32,
 }
 
-/// The marks of the last few blocks, oldest first.
+/// The marks of the last few basic blocks, oldest first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Spin {
     marks: Vec<Mark>,
@@ -51,7 +52,7 @@ impl Spin {
         self.marks.clear();
     }
 
-    /// Another block is kept.
+    /// Another basic block is kept.
     pub fn block_kept(&mut self) {
         if self.is_watching() {
             self.blocks += 1;
@@ -60,10 +61,10 @@ impl Spin {
         }
     }
 
-    /// The thread stands before this block. When it has come back to it, the pass is cut off the batch, and the
+    /// The thread stands before this segment. When it has come back to it, the pass is cut off the batch, and the
     /// state before it returned.
-    pub fn come_to(&mut self, block: BlockId, sp: u64, held: &[HeldLock], batch: &mut Batch) -> Option<Mark> {
-        let same = |m: &Mark| m.block == block && m.sp == sp && m.held == held;
+    pub fn come_to(&mut self, segment: SegmentId, sp: u64, held: &[HeldLock], batch: &mut Batch) -> Option<Mark> {
+        let same = |m: &Mark| m.segment == segment && m.sp == sp && m.held == held;
         let at = self.marks.iter().rposition(same)?;
         self.marks.truncate(at + 1);
         let mark = self.marks.pop()?;
@@ -74,10 +75,18 @@ impl Spin {
         Some(mark)
     }
 
-    /// Watches for a return to this block.
-    pub fn mark(&mut self, block: BlockId, sp: u64, held: &[HeldLock], kept: u64, expected: (u64, u32), batch: &Batch) {
+    /// Watches for a return to this segment.
+    pub fn mark(
+        &mut self,
+        segment: SegmentId,
+        sp: u64,
+        held: &[HeldLock],
+        kept: u64,
+        expected: (u64, u32),
+        batch: &Batch,
+    ) {
         self.marks.push(Mark {
-            block,
+            segment,
             sp,
             held: held.to_vec(),
             at: self.blocks,

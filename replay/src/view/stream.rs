@@ -55,6 +55,7 @@ impl<'a> ThreadReader<'a> {
 
 impl LaneStream for ThreadReader<'_> {
     fn next_batch(&mut self, batch: &mut Batch) -> Result<bool> {
+        self.state.hand_on(batch);
         batch.clear();
         while !self.ended {
             match self.source.next()? {

@@ -80,20 +80,23 @@ pub(super) fn is_barrier(function: SyncFunction) -> bool {
     matches!(function, SyncFunction::BarrierWait | SyncFunction::TeamBarrier)
 }
 
-/// Whether a turn of a loop that waits may have this in it.
+/// Whether a turn of a loop that waits may have this in it: functions that wait, and locks, which the turn must give
+/// back.
 pub(super) fn is_part_of_waiting(event: &Event) -> bool {
-    use SyncFunction::Yield;
-    matches!(
-        event,
-        Event::FutexWait { .. } | Event::Enter { function: Yield, .. } | Event::Leave { function: Yield, .. }
-    )
+    match event {
+        Event::FutexWait { .. } => true,
+        Event::Enter { function, .. } | Event::Leave { function, .. } => {
+            matches!(function, SyncFunction::Yield | SyncFunction::ConditionWait)
+                || matches!(locks::action(*function), Some(Action::Take { .. } | Action::Give))
+        }
+        _ => false,
+    }
 }
 
-/// Looks at all threads, in thread order; with turns of loops where they are wanted.
-pub(super) fn survey(trace: &Trace, with_turns: bool) -> Result<Vec<ThreadSurvey>> {
-    let code = with_turns.then(|| Code::new(trace));
+/// Looks at all threads, in thread order; with turns of loops where what is known of code is given.
+pub(super) fn survey(trace: &Trace, code: Option<&Code>) -> Result<Vec<ThreadSurvey>> {
     let lengths: Vec<u32> = trace.blocks().iter().map(|(_, b)| b.instructions.len() as u32).collect();
-    trace.threads().par_iter().map(|thread| survey_thread(trace, thread.id, &lengths, code.as_ref())).collect()
+    trace.threads().par_iter().map(|thread| survey_thread(trace, thread.id, &lengths, code)).collect()
 }
 
 fn survey_thread(trace: &Trace, thread: ThreadId, lengths: &[u32], code: Option<&Code>) -> Result<ThreadSurvey> {
@@ -106,19 +109,27 @@ fn survey_thread(trace: &Trace, thread: ThreadId, lengths: &[u32], code: Option<
             Item::Block { block, .. } => {
                 surveyor.instructions += u64::from(lengths[block.index()]);
                 look_on(&mut look, &mut surveyor, &trace.blocks()[block], lengths[block.index()]);
-                if let Some(follower) = &mut follower {
-                    follower.block(block);
+                match &mut follower {
+                    Some(follower) if surveyor.stack.in_leaf() => follower.elsewhere(block),
+                    Some(follower) => follower.block(block),
+                    None => {}
                 }
             }
             Item::Partial { block, executed, .. } => {
-                follower.iter_mut().for_each(Follower::interrupt);
+                if let Some(follower) = &mut follower {
+                    follower.interrupt();
+                    follower.lose_stack();
+                }
                 surveyor.instructions += u64::from(executed);
                 look_on(&mut look, &mut surveyor, &trace.blocks()[block], executed);
                 surveyor.found.cuts.insert(trace.blocks()[block].instructions[executed as usize].pc);
             }
             Item::Event(event) => {
-                if !is_part_of_waiting(&event) {
-                    follower.iter_mut().for_each(Follower::interrupt);
+                if let Some(follower) = follower.as_mut().filter(|_| !is_part_of_waiting(&event)) {
+                    follower.interrupt();
+                    if !matches!(event, Event::Enter { .. } | Event::Leave { .. }) {
+                        follower.lose_stack();
+                    }
                 }
                 surveyor.event(event);
                 if let Event::Enter { function: SyncFunction::ThreadBody, object, .. } = event {

@@ -79,7 +79,7 @@ impl LaneState<'_> {
 
     /// Something happened beside running blocks.
     pub fn event(&mut self, event: Event, batch: &mut Batch) {
-        self.end_repeat(batch);
+        self.end_repeat(None, batch);
         if !is_part_of_waiting(&event) {
             self.turns.forget();
         }
@@ -234,11 +234,14 @@ impl LaneState<'_> {
         }
     }
 
-    /// Gives a lock back. When nothing was kept since it was taken, neither control stays: nobody would have waited for anything.
+    /// Gives a lock back. When nothing was kept since it was taken, neither control stays: nobody would have waited for
+    /// anything. Where a turn is watched both stay: they go with it.
     fn release(&self, lock: HeldLock, batch: &mut Batch) {
         let Some(id) = self.plan.locks.id(lock.object) else { return };
         let last = batch.codes.last().map(|c| c.entry());
         if let Some(Entry::Control(index)) = last
+            && !self.turns.is_watching()
+            && !self.spin.is_watching()
             && matches!(batch.controls[index], Control::Acquire(taken) | Control::AcquireShared(taken) if taken == id)
         {
             batch.codes.pop();

@@ -70,6 +70,15 @@ impl Counts {
         self.spin += more.spin;
     }
 
+    fn multiply(&mut self, by: u64) {
+        self.kept *= by;
+        self.outside_region *= by;
+        self.outside_main *= by;
+        self.sync_runtime *= by;
+        self.critical *= by;
+        self.spin *= by;
+    }
+
     fn drop(&mut self, reason: Reason, instructions: u64) {
         *match reason {
             Reason::OutsideRegion => &mut self.outside_region,
@@ -136,6 +145,8 @@ pub(super) struct LaneState<'a> {
     stack_top: u64,
     spin: Spin,
     turns: Turns,
+    /// The last segment of the batch before.
+    previous: Option<SegmentId>,
     /// Whether the thread has just yielded.
     yielded: bool,
 
@@ -189,6 +200,7 @@ impl<'a> LaneState<'a> {
             stack_top: 0,
             spin: Spin::default(),
             turns: Turns::default(),
+            previous: None,
             yielded: false,
             expected_sp: 0,
             expected_level: 1,
@@ -264,16 +276,15 @@ impl<'a> LaneState<'a> {
                 return;
             }
         }
-        if !self.repeats(block, sps, memory, batch) {
-            self.block_in_parts(block, facts, None, sps, memory, batch);
+        if !self.repeats(block, facts, sps, memory) {
+            self.block_in_parts(facts, None, sps, memory, batch);
         }
     }
 
     /// The thread ran the first instructions of a block.
     pub fn partial(&mut self, block: BlockId, executed: u32, sps: &[u64], memory: &[u64], batch: &mut Batch) {
-        self.end_repeat(batch);
         let facts = self.plan.blocks.of(block);
-        self.block_in_parts(block, facts, Some(executed), sps, memory, batch);
+        self.block_in_parts(facts, Some(executed), sps, memory, batch);
     }
 
     #[inline]
@@ -310,22 +321,9 @@ impl<'a> LaneState<'a> {
         self.expected_level = self.expected_level.saturating_sub(1).max(1);
     }
 
-    fn block_in_parts(
-        &mut self,
-        block: BlockId,
-        facts: Facts,
-        executed: Option<u32>,
-        sps: &[u64],
-        memory: &[u64],
-        batch: &mut Batch,
-    ) {
+    fn block_in_parts(&mut self, facts: Facts, executed: Option<u32>, sps: &[u64], memory: &[u64], batch: &mut Batch) {
         let executed = executed.unwrap_or(facts.len);
         let whole = executed == facts.len;
-        if whole {
-            self.watch_for_turns(block, facts, batch);
-        } else {
-            self.turns.forget();
-        }
         if whole
             && (self.extent.is_none() && !facts.flags.has(Flags::ENTRY)
                 || self.extent.is_some() && self.stack.in_leaf())
@@ -336,8 +334,7 @@ impl<'a> LaneState<'a> {
         let plan = self.plan;
         let codes = plan.blocks.codes(facts);
         let ids = codes.iter().filter_map(|c| c.as_segment());
-        self.watch_for_spinning(block, facts, batch);
-        let kept_before = self.counts.kept;
+        let is_watched = facts.flags.has(Flags::WAITS) || self.turns.is_watching();
         let (mut left, mut sps, mut memory) = (executed as usize, sps.iter(), memory);
         for id in ids {
             if left == 0 {
@@ -352,12 +349,33 @@ impl<'a> LaneState<'a> {
                 SpEffect::Add(change) => self.sp.wrapping_add_signed(i64::from(change)),
                 SpEffect::Recorded => *sps.next().expect("the reader gives as many stack pointers as the block has"),
             };
+            if is_watched {
+                if self.repeats_segment(id, addresses, batch) {
+                    continue;
+                }
+                self.watch_for_turns(id, batch);
+                // With it, the next turn has begun.
+                if self.repeats_segment(id, addresses, batch) {
+                    continue;
+                }
+            }
+            self.watch_for_spinning(id, batch);
+            let kept_before = self.counts.kept;
             self.segment(id, after, addresses, batch);
-        }
-        if self.counts.kept > kept_before {
-            self.spin.block_kept();
+            if self.counts.kept > kept_before && self.spin.is_watching() {
+                self.spin_on(id);
+            }
         }
         self.update();
+    }
+
+    /// A segment is kept while the thread may be spinning.
+    fn spin_on(&mut self, id: SegmentId) {
+        if self.plan.writes.is_set(id, &self.plan.table) {
+            self.spin.forget();
+        } else if self.plan.table[id].last().kind.transfers_control() {
+            self.spin.block_kept();
+        }
     }
 
     /// A block of which nothing is kept, whatever it is: outside of the region, or inside of a leaf function.
@@ -594,20 +612,21 @@ impl<'a> LaneState<'a> {
         self.raise_ceiling();
     }
 
-    /// Before a block at which a thread may be spinning: takes the pass before out again, or watches for the next.
-    fn watch_for_spinning(&mut self, block: BlockId, facts: Facts, batch: &mut Batch) {
-        if !(facts.flags.has(Flags::PAUSE) || self.yielded) {
+    /// Before a segment at which a thread may be spinning: takes the pass before out again, or watches for the next.
+    fn watch_for_spinning(&mut self, first: SegmentId, batch: &mut Batch) {
+        if !(self.yielded || self.plan.blocks.pauses(first)) {
             return;
         }
         self.settle_after_jump(batch);
-        let first = self.plan.blocks.codes(facts)[0].as_segment();
-        let Some(first) = first.filter(|id| self.reason(*id).is_none()) else { return };
+        if self.reason(first).is_some() {
+            return;
+        }
         if self.fresh {
             self.begin_stream(first, batch);
         }
         self.yielded = false;
         self.resolve(true, batch);
-        if let Some(mark) = self.spin.come_to(block, self.sp, self.held.locks(), batch) {
+        if let Some(mark) = self.spin.come_to(first, self.sp, self.held.locks(), batch) {
             self.turns.forget();
             self.counts.spin += self.counts.kept - mark.kept;
             self.counts.kept = mark.kept;
@@ -615,12 +634,12 @@ impl<'a> LaneState<'a> {
             self.expected_level = mark.expected_level;
         }
         let expected = (self.expected_sp, self.expected_level);
-        self.spin.mark(block, self.sp, self.held.locks(), self.counts.kept, expected, batch);
+        self.spin.mark(first, self.sp, self.held.locks(), self.counts.kept, expected, batch);
     }
 
     /// The thread's stream has ended.
     pub fn end(&mut self, batch: &mut Batch) {
-        self.end_repeat(batch);
+        self.end_repeat(None, batch);
         self.end_extent(batch);
     }
 }

@@ -1,24 +1,30 @@
-//! Turns that wait are taken out of the stream again: of a wait however long one turn stays, the one in which it was
-//! over.
+//! Turns that wait are taken out of the stream again: what is left of a wait does not depend on how long it was.
 //!
 //! The first turns are kept, watched, and cut off the batch when the thread is back at the loop's head. From then on
 //! the thread is only compared with the turn that it makes over and over: whole turns change nothing but counts, and
-//! the blocks of the last one are run when it turns out otherwise.
+//! the segments of the last one are run when it turns out otherwise. The last turn goes too, where all of it was run,
+//! and the code before the loop could have led to where it was left: where compilers turn `while` into one test before
+//! the loop and one at its end, a wait of no turn is one test, and so is any other.
 
-use trace_format::BlockId;
+use heuristics::SegmentId;
+use rustc_hash::FxHashMap;
+use trace_format::{BlockId, Pc, SpEffect};
 
-use super::super::blocks::{Facts, Flags};
+use super::super::blocks::Facts;
 use super::super::locks::HeldLock;
+use super::super::waiting::leads_to;
 use super::{Counts, LaneState};
-use crate::Batch;
 use crate::stream::BatchLengths;
+use crate::{Batch, Code};
 
-/// The stream's state before a block with which a turn may begin.
+/// The stream's state before a segment with which a turn may begin.
 #[derive(Clone, Debug)]
 struct Mark {
-    block: BlockId,
+    segment: SegmentId,
     sp: u64,
     held: Vec<HeldLock>,
+    /// Where the branch before it can lead.
+    ways: Option<[Pc; 2]>,
     /// Where its turn begins in the way.
     from: usize,
     lengths: BatchLengths,
@@ -30,21 +36,43 @@ struct Mark {
 /// A turn that is made over and over.
 #[derive(Clone, Debug)]
 struct Repeat {
-    blocks: Vec<BlockId>,
-    /// How many blocks of it have come.
+    segments: Vec<SegmentId>,
+    /// How many of them have come, of the turn that is being made.
     come: usize,
     /// What a turn adds to the counts.
     counts: Counts,
-    /// The addresses of the blocks that have come.
+    /// The addresses of the segments that have come.
     addresses: Vec<u64>,
-    /// How many of them are each block's.
-    shares: Vec<usize>,
+    /// By block, and how many have come before: how many have come behind it, and the turns that it ends.
+    blocks: FxHashMap<(BlockId, usize), (usize, u64)>,
+}
+
+impl Repeat {
+    /// How many have come behind this block, and the turns that it ends; none where it is something else.
+    fn behind(&mut self, block: BlockId, codes: &[Code]) -> Option<(usize, u64)> {
+        if let Some(known) = self.blocks.get(&(block, self.come)) {
+            return Some(*known);
+        }
+        let (mut come, mut turns) = (self.come, 0);
+        for code in codes {
+            if come == self.segments.len() {
+                come = 0;
+                turns += 1;
+            }
+            if code.as_segment() != Some(self.segments[come]) {
+                return None;
+            }
+            come += 1;
+        }
+        self.blocks.insert((block, self.come), (come, turns));
+        Some((come, turns))
+    }
 }
 
 /// The turns that are watched, and the one that is made over and over.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Turns {
-    way: Vec<BlockId>,
+    way: Vec<SegmentId>,
     marks: Vec<Mark>,
     repeat: Option<Box<Repeat>>,
 }
@@ -64,52 +92,75 @@ impl Turns {
 }
 
 impl LaneState<'_> {
-    /// Before a block: takes the turn before out again, or watches for the next.
-    pub(super) fn watch_for_turns(&mut self, block: BlockId, facts: Facts, batch: &mut Batch) {
-        if !facts.flags.has(Flags::WAITS) {
+    /// Before a segment: takes the turn before out again, or watches for the next.
+    pub(super) fn watch_for_turns(&mut self, segment: SegmentId, batch: &mut Batch) {
+        if self.stack.in_leaf() {
+            return;
+        }
+        self.perhaps_left(segment, batch);
+        let plan = self.plan;
+        let waiting = &plan.waiting;
+        if !waiting.is_member(segment) || plan.blocks.is_entry(segment) || plan.blocks.is_exit(segment) {
             self.turns.forget();
             return;
         }
-        let waiting = &self.plan.waiting;
-        if waiting.is_head(block) {
-            self.come_to_head(block, facts, batch);
+        if waiting.is_head(segment) {
+            self.come_to_head(segment, batch);
+            if self.turns.repeat.is_some() {
+                return;
+            }
         }
         let Turns { way, marks, .. } = &mut self.turns;
         marks.retain(|mark| way.len() - mark.from < waiting.longest());
         if marks.is_empty() {
             way.clear();
         } else {
-            way.push(block);
+            way.push(segment);
         }
     }
 
-    fn come_to_head(&mut self, block: BlockId, facts: Facts, batch: &mut Batch) {
+    /// Whether the lane could run this segment, as things are, and it is kept.
+    fn is_kept(&mut self, segment: SegmentId, batch: &mut Batch) -> bool {
         self.settle_after_jump(batch);
-        let first = self.plan.blocks.codes(facts)[0].as_segment();
-        let Some(first) = first.filter(|id| self.reason(*id).is_none()) else { return };
+        if self.reason(segment).is_some() {
+            return false;
+        }
         if self.fresh {
-            self.begin_stream(first, batch);
+            self.begin_stream(segment, batch);
         }
         self.resolve(true, batch);
-        let same = |m: &Mark| m.block == block && m.sp == self.sp && m.held == self.held.locks();
-        let at = self.turns.marks.iter().rposition(same);
-        if let Some(at) = at {
-            let mark = &self.turns.marks[at];
-            let turn = &self.turns.way[mark.from..];
-            if turn.is_empty() {
-                return;
-            }
-            if self.plan.waiting.contains(turn) {
-                self.take_out(at, batch);
-                return;
-            }
-            // The same way may yet be a part of a longer turn; the next begins here, too.
+        true
+    }
+
+    fn come_to_head(&mut self, segment: SegmentId, batch: &mut Batch) {
+        if !self.is_kept(segment, batch) {
+            return;
         }
+        let plan = self.plan;
+        let Turns { way, marks, .. } = &self.turns;
+        let same = |m: &Mark| m.segment == segment && m.sp == self.sp && m.held == self.held.locks();
+        let is_turn = |m: &Mark| same(m) && plan.waiting.contains(&way[m.from..], &plan.table);
+        if let Some(at) = marks.iter().rposition(is_turn) {
+            let (segments, counts) = self.take_out(at, batch);
+            if segments.iter().all(|id| matches!(plan.table[*id].sp, SpEffect::Add(_))) {
+                self.turns.repeat = Some(Box::new(Repeat {
+                    segments,
+                    come: 0,
+                    counts,
+                    addresses: Vec::new(),
+                    blocks: FxHashMap::default(),
+                }));
+            }
+            return;
+        }
+        // The same way may yet be a part of a longer turn; the next begins here, too.
+        let before = batch.codes.iter().rev().find_map(|code| code.as_segment()).or(self.previous);
         let mark = Mark {
-            block,
+            segment,
             sp: self.sp,
             held: self.held.locks().to_vec(),
-            from: self.turns.way.len(),
+            ways: before.and_then(|before| plan.table[before].ways),
+            from: way.len(),
             lengths: batch.lengths(),
             counts: self.counts,
             expected_sp: self.expected_sp,
@@ -118,11 +169,32 @@ impl LaneState<'_> {
         self.turns.marks.push(mark);
     }
 
-    /// The turn since this mark was waiting.
-    fn take_out(&mut self, at: usize, batch: &mut Batch) {
+    /// Before a segment: takes out what was run since a mark where that is a whole turn, and the code before the loop
+    /// could have led here.
+    fn perhaps_left(&mut self, segment: SegmentId, batch: &mut Batch) {
+        let plan = self.plan;
+        let to = Some(plan.table[segment].start());
+        let Turns { way, marks, .. } = &self.turns;
+        let is_left = |m: &Mark| {
+            m.segment != segment && leads_to(m.ways, to) && plan.waiting.contains(&way[m.from..], &plan.table)
+        };
+        let Some(at) = marks.iter().rposition(is_left) else { return };
+        if !self.is_kept(segment, batch) {
+            return;
+        }
+        // The call of a function is no part of what is taken out, nor is a lock.
+        let mark = &self.turns.marks[at];
+        if mark.sp == self.sp && mark.held == self.held.locks() {
+            self.take_out(at, batch);
+            self.turns.marks.truncate(at);
+        }
+    }
+
+    /// The turn since this mark was waiting. Returns what it is, and what it adds to the counts.
+    fn take_out(&mut self, at: usize, batch: &mut Batch) -> (Vec<SegmentId>, Counts) {
         self.turns.marks.truncate(at + 1);
         let mark = &self.turns.marks[at];
-        let blocks = self.turns.way.split_off(mark.from);
+        let segments = self.turns.way.split_off(mark.from);
         batch.truncate(&mark.lengths);
         let mut counts = self.counts.since(&mark.counts);
         counts.spin += std::mem::take(&mut counts.kept);
@@ -132,40 +204,80 @@ impl LaneState<'_> {
         self.expected_level = mark.expected_level;
         self.turns.marks[at].counts = self.counts;
         self.spin.forget();
-        let repeat = Repeat { blocks, come: 0, counts, addresses: Vec::new(), shares: Vec::new() };
-        self.turns.repeat = Some(Box::new(repeat));
+        (segments, counts)
     }
 
-    /// Whether the block is the next one of a turn that is made over and over, and needs nothing done.
-    pub(super) fn repeats(&mut self, block: BlockId, sps: &[u64], memory: &[u64], batch: &mut Batch) -> bool {
+    /// Whether the block is a part of turns that are made over and over, and needs nothing done.
+    pub(super) fn repeats(&mut self, block: BlockId, facts: Facts, sps: &[u64], memory: &[u64]) -> bool {
         let Some(repeat) = &mut self.turns.repeat else { return false };
-        if repeat.come == repeat.blocks.len() && repeat.blocks[0] == block {
+        if !sps.is_empty() {
+            return false;
+        }
+        let Some((come, turns)) = repeat.behind(block, self.plan.blocks.codes(facts)) else { return false };
+        let mut counts = repeat.counts;
+        counts.multiply(turns);
+        self.counts.add(&counts);
+        if let Some(mark) = self.turns.marks.last_mut() {
+            mark.counts.add(&counts);
+        }
+        repeat.come = come;
+        if !memory.is_empty() {
+            repeat.addresses.extend_from_slice(memory);
+            let table = &self.plan.table;
+            let own: u32 = repeat.segments[..come].iter().map(|id| table[*id].addresses).sum();
+            repeat.addresses.drain(..repeat.addresses.len() - own as usize);
+        }
+        true
+    }
+
+    /// Whether the segment is the next one of a turn that is made over and over, and needs nothing done. If it is not,
+    /// the segments of the last turn are run.
+    pub(super) fn repeats_segment(&mut self, segment: SegmentId, addresses: &[u64], batch: &mut Batch) -> bool {
+        let Some(repeat) = &mut self.turns.repeat else { return false };
+        if repeat.segments[repeat.come % repeat.segments.len()] != segment {
+            self.end_repeat(Some(segment), batch);
+            return false;
+        }
+        if repeat.come == repeat.segments.len() {
             self.counts.add(&repeat.counts);
             if let Some(mark) = self.turns.marks.last_mut() {
                 mark.counts.add(&repeat.counts);
             }
             repeat.come = 0;
             repeat.addresses.clear();
-            repeat.shares.clear();
         }
-        if repeat.blocks.get(repeat.come) == Some(&block) && sps.is_empty() {
-            repeat.come += 1;
-            repeat.addresses.extend_from_slice(memory);
-            repeat.shares.push(memory.len());
-            return true;
-        }
-        self.end_repeat(batch);
-        false
+        repeat.come += 1;
+        repeat.addresses.extend_from_slice(addresses);
+        true
     }
 
-    /// Runs the blocks of the last turn, which was not made to its end, or was the last.
-    pub(super) fn end_repeat(&mut self, batch: &mut Batch) {
+    /// Runs the segments of the last turn, which was not made to its end, or was the last; before this segment, where
+    /// one follows at once.
+    pub(super) fn end_repeat(&mut self, next: Option<SegmentId>, batch: &mut Batch) {
         let Some(repeat) = self.turns.repeat.take() else { return };
-        let mut addresses = &repeat.addresses[..];
-        for (block, share) in repeat.blocks.iter().zip(&repeat.shares).take(repeat.come) {
-            let (own, rest) = addresses.split_at(*share);
-            addresses = rest;
-            self.block_in_parts(*block, self.plan.blocks.of(*block), None, &[], own, batch);
+        let plan = self.plan;
+        let ways = self.turns.marks.last().and_then(|mark| mark.ways);
+        if repeat.come == repeat.segments.len() && leads_to(ways, next.map(|next| plan.table[next].start())) {
+            self.counts.add(&repeat.counts);
+            self.turns.forget();
+            self.update();
+            return;
         }
+        let mut addresses = &repeat.addresses[..];
+        for id in &repeat.segments[..repeat.come] {
+            let segment = &plan.table[*id];
+            let (own, rest) = addresses.split_at(segment.addresses as usize);
+            addresses = rest;
+            self.turns.way.push(*id);
+            let SpEffect::Add(change) = segment.sp else { unreachable!("such turns are not repeated") };
+            let after = self.sp.wrapping_add_signed(i64::from(change));
+            self.segment(*id, after, own, batch);
+        }
+        self.update();
+    }
+
+    /// The batch is handed on: what comes next follows its last segment.
+    pub fn hand_on(&mut self, batch: &Batch) {
+        self.previous = batch.codes.iter().rev().find_map(|code| code.as_segment());
     }
 }

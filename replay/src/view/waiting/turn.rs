@@ -5,30 +5,45 @@
 //! stack at a known place, has a value: which registers of the turn's beginning it follows from, and which loads. A
 //! turn does nothing when
 //!
-//! - it writes no memory, but slots of its own stack that it reads only after it has written them, and locked
-//!   operations that leave what they find when they fail (`xchg`, `cmpxchg`, `bts` and their kin) where what they find
-//!   decides a branch;
+//! - it writes no memory, except slots of its own stack, and locked operations that leave what they find when they fail
+//!   (`xchg`, `cmpxchg`, `bts` and their kin) where what they find decides a branch, and that did not succeed;
 //! - no address that it reads follows from what a turn before has changed: a walk along a list or a table is work;
 //! - a branch of it follows from memory, and from nothing else that changes from turn to turn.
 //!
-//! Registers that a turn both reads from the turn before and changes are *carried*. A turn that carries none leaves the
-//! thread as it was: it can end by nothing but a change of memory that another makes. One that carries some (a bound on
-//! the spinning, a backoff) is waiting when nobody reads them after the loop.
+//! Registers and slots of the frame that a turn both reads from the turn before and changes are *carried*. A turn that
+//! carries none leaves the thread as it was: it can end by nothing but a change of memory that another makes. One that
+//! carries some (a bound on the spinning, a backoff) is waiting when nobody reads them after the loop.
+//!
+//! A call of a function that waits (`sched_yield`) is one step: what happens in it is no part of the turn.
 
 use iced_x86::{
-    Code, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind,
-    Register, RflagsBits, UsedMemory,
+    Code as Form, ConditionCode, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic,
+    OpAccess, OpKind, Register, RflagsBits, UsedMemory,
 };
 use rustc_hash::FxHashMap;
-use trace_format::Block;
+use trace_format::{Block, Pc};
 
-/// Registers, a bit each: 16 general ones, 32 vectors, the flags.
-pub(in crate::view) type Registers = u64;
+use super::code::{Code, bytes};
+
+/// Registers and slots, a bit each: 16 general registers, 32 vectors, the flags; from [`FIRST_SLOT`] on, slots of the
+/// frame that the turn finds filled.
+pub(in crate::view) type Registers = u128;
+
+/// The bit of the first slot.
+pub(super) const FIRST_SLOT: usize = 64;
+
+/// The bit of the frame pointer.
+pub(super) const FRAME_POINTER: Registers = 1 << 5;
+
+/// Slots that a turn may find filled.
+const MOST_SLOTS: usize = 48;
 
 const FLAGS: [u32; 7] =
     [RflagsBits::CF, RflagsBits::PF, RflagsBits::AF, RflagsBits::ZF, RflagsBits::SF, RflagsBits::OF, RflagsBits::DF];
 const FIRST_FLAG: usize = 48;
 const COUNT: usize = FIRST_FLAG + FLAGS.len();
+const CARRY: usize = FIRST_FLAG;
+const ZERO: usize = FIRST_FLAG + 3;
 
 /// Linux x86-64 system calls that wait and do nothing else: `sched_yield`, `nanosleep`, `futex`, `clock_nanosleep`.
 const WAITS: [u64; 4] = [24, 35, 202, 230];
@@ -92,16 +107,26 @@ fn is_fence(instruction: &Instruction) -> bool {
         && matches!(instruction.mnemonic(), Mnemonic::Or | Mnemonic::Add | Mnemonic::Xor | Mnemonic::Sub)
 }
 
-/// The instructions of a block, decoded; none where their bytes are not known or say something else by now.
-pub(in crate::view) fn decode(block: &Block) -> Option<Vec<Instruction>> {
-    if block.code.is_empty() {
+/// Whether this condition holds where this flag is set; none where it hangs on others.
+fn says(condition: ConditionCode, flag: usize) -> Option<bool> {
+    match (condition, flag) {
+        (ConditionCode::e, ZERO) | (ConditionCode::b, CARRY) => Some(true),
+        (ConditionCode::ne, ZERO) | (ConditionCode::ae, CARRY) => Some(false),
+        _ => None,
+    }
+}
+
+/// So many instructions of a block from one on, decoded; none where their bytes are not known or say something else by
+/// now.
+pub(super) fn decode(block: &Block, first: usize, count: usize) -> Option<Vec<Instruction>> {
+    let mut code = bytes(block, first);
+    if code.is_empty() {
         return None;
     }
-    let mut at = 0;
-    let mut all = Vec::with_capacity(block.instructions.len());
-    for instruction in &block.instructions {
-        let bytes = block.code.get(at..at + usize::from(instruction.len))?;
-        at += bytes.len();
+    let mut all = Vec::with_capacity(count);
+    for instruction in &block.instructions[first..first + count] {
+        let (bytes, rest) = code.split_at_checked(usize::from(instruction.len))?;
+        code = rest;
         let decoded = Decoder::with_ip(64, bytes, instruction.pc.0, DecoderOptions::NONE).decode();
         if decoded.is_invalid() || decoded.len() != bytes.len() {
             return None;
@@ -111,9 +136,8 @@ pub(in crate::view) fn decode(block: &Block) -> Option<Vec<Instruction>> {
     Some(all)
 }
 
-/// Whether a block could be a part of a turn that does nothing, at a first look: what it writes may be stack.
-pub(in crate::view) fn may_wait(block: &Block, factory: &mut InstructionInfoFactory) -> bool {
-    let Some(all) = decode(block) else { return false };
+/// Whether instructions could be a part of a turn that does nothing, at a first look: what they write may be stack.
+pub(super) fn may_wait(all: &[Instruction], factory: &mut InstructionInfoFactory) -> bool {
     all.iter().all(|instruction| {
         let info = factory.info(instruction);
         let on_stack = |memory: &UsedMemory| {
@@ -125,6 +149,13 @@ pub(in crate::view) fn may_wait(block: &Block, factory: &mut InstructionInfoFact
     })
 }
 
+/// The address that an instruction writes to, where it stands in the code.
+pub(super) fn written_place(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> Option<u64> {
+    let writes = |memory: &UsedMemory| writes(memory.access());
+    (instruction.is_ip_rel_memory_operand() && factory.info(instruction).used_memory().iter().any(writes))
+        .then(|| instruction.ip_rel_memory_address())
+}
+
 /// What is known of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Known {
@@ -134,6 +165,15 @@ enum Known {
     /// So far above the stack pointer of the turn's beginning.
     Stack(i64),
     Constant(u64),
+    /// It tells whether a locked operation changed memory.
+    Tells(Told),
+}
+
+/// A value that is not 0 exactly where the locked operation of this number changed memory; or where it did not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Told {
+    operation: u32,
+    when_changed: bool,
 }
 
 /// What a value follows from.
@@ -171,57 +211,166 @@ type Slot = (Option<usize>, i64);
 pub(in crate::view) struct Deeds {
     /// What it carries from turn to turn.
     pub carried: Registers,
-    /// By block of the turn: whether its branches follow from memory, and from nothing that a turn carries.
+    /// The slots among that.
+    pub slots: Vec<Carried>,
+    /// By segment of the turn: where the stack pointer is behind it.
+    pub sps: Vec<i64>,
+    /// Memory that such branches follow from, where its address stands in the code.
+    pub places: Vec<u64>,
+    /// By segment of the turn: whether its branch follows from memory, and from nothing that a turn carries.
     pub by_memory: Vec<bool>,
 }
+
+/// A slot of the frame that a turn carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Carried {
+    /// Whether it is found by the frame pointer; else by the stack pointer at the turn's beginning.
+    pub by_frame: bool,
+    /// How far from that.
+    pub at: i64,
+    pub size: usize,
+    pub bit: usize,
+}
+
+/// A flag that tells whether a locked operation changed memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Tried {
+    operation: u32,
+    flag: usize,
+    /// What it is where memory was changed.
+    when_changed: bool,
+}
+
+/// Locked operations of a turn, at most.
+const MOST_TRIED: u32 = 32;
 
 struct Walk {
     registers: [Value; COUNT],
     /// What the low byte or word of a general register was set to alone.
     low: [Option<Value>; 16],
     slots: FxHashMap<Slot, (usize, Value)>,
-    /// Slots that were read before they were written.
+    /// Slots that were read before they were written, by the bits from [`FIRST_SLOT`] on.
     found: Vec<(Slot, usize)>,
+    /// Whether the frame pointer is one.
+    has_frame: bool,
+    /// Where the calls that are open return to.
+    calls: Vec<u64>,
+    /// The flag that tells of a locked operation, where it is not overwritten yet.
+    tried: Option<Tried>,
+    /// The locked operations so far.
+    operations: u32,
+    /// Those of them that changed nothing, a bit each.
+    failed: u64,
     /// What was read of the registers of the beginning.
     read: Registers,
     /// What each address that was read follows from.
     addresses: Vec<Value>,
     /// Loads of locked operations that write.
     locked: u64,
+    /// Loads from addresses that stand in the code.
+    places: Vec<(u64, u64)>,
     /// What conditional branches follow from, by block.
     branches: Vec<(usize, Value)>,
 }
 
-/// What this turn does, where it could be waiting; none where it is work.
-pub(in crate::view) fn deeds(turn: &[&Block], factory: &mut InstructionInfoFactory) -> Option<Deeds> {
-    let entry = |r| Value { from: 1u64 << r, loads: 0, outside: false, known: Known::Entry(r) };
+fn entry(bit: usize) -> Value {
+    Value { from: 1 << bit, loads: 0, outside: false, known: Known::Entry(bit) }
+}
+
+/// What this turn does, segment by segment, where it could be waiting; none where it is work.
+pub(super) fn deeds(turn: &[Vec<Instruction>], code: &Code, factory: &mut InstructionInfoFactory) -> Option<Deeds> {
+    let begin = Pc(turn[0][0].ip());
     let mut walk = Walk {
         registers: std::array::from_fn(entry),
+        has_frame: code.has_frame(begin),
+        calls: Vec::new(),
+        tried: None,
+        operations: 0,
+        failed: 0,
         low: [None; 16],
         slots: FxHashMap::default(),
         found: Vec::new(),
         read: 0,
         addresses: Vec::new(),
         locked: 0,
+        places: Vec::new(),
         branches: Vec::new(),
     };
     walk.registers[Register::RSP.number()] = Value { known: Known::Stack(0), ..Value::CONSTANT };
-    for (at, block) in turn.iter().enumerate() {
-        for instruction in decode(block)? {
-            walk.instruction(at, &instruction, factory)?;
+    let mut sps = Vec::with_capacity(turn.len());
+    for (at, segment) in turn.iter().enumerate() {
+        for instruction in segment {
+            walk.instruction(at, instruction, factory)?;
         }
+        let next = turn[(at + 1) % turn.len()][0].ip();
+        walk.come_to(segment[segment.len() - 1], next)?;
+        let Known::Stack(sp) = walk.registers[Register::RSP.number()].known else { return None };
+        sps.push(sp);
     }
-    walk.end(turn.len())
+    let mut deeds = walk.end(turn.len())?;
+    deeds.sps = sps;
+    let is_taken = |slot: &Carried| code.is_taken(begin, slot.by_frame, slot.at);
+    (!deeds.slots.iter().any(is_taken)).then_some(deeds)
 }
 
 impl Walk {
-    fn end(self, blocks: usize) -> Option<Deeds> {
+    /// After the last instruction of a segment, the thread comes to this address.
+    fn come_to(&mut self, last: Instruction, next: u64) -> Option<()> {
+        if last.flow_control() == FlowControl::ConditionalBranch
+            && let Some(tried) = self.tried
+            && let Some(when) = says(last.condition_code(), tried.flag)
+        {
+            if (when == (last.near_branch_target() == next)) == tried.when_changed {
+                return None;
+            }
+            self.failed |= 1 << tried.operation;
+        }
+        let goes_away =
+            matches!(last.flow_control(), FlowControl::Call | FlowControl::IndirectCall | FlowControl::IndirectBranch);
+        if goes_away && last.near_branch_target() != next && self.calls.last() == Some(&next) {
+            self.calls.pop();
+            self.waited()?;
+        }
+        Some(())
+    }
+
+    /// The thread is back from a function that waits.
+    fn waited(&mut self) -> Option<()> {
         let rsp = Register::RSP.number();
-        if self.registers[rsp].known != Known::Stack(0) {
+        let Known::Stack(sp) = self.registers[rsp].known else { return None };
+        self.registers[rsp].known = Known::Stack(sp.checked_add(8)?);
+        let preserved = [Register::RBX, Register::RBP, Register::RSP, Register::R12, Register::R13, Register::R14];
+        let is_preserved = |r: usize| r == Register::R15.number() || preserved.iter().any(|p| p.number() == r);
+        for register in (0..COUNT).filter(|r| !is_preserved(*r)) {
+            self.registers[register] = Value { outside: true, ..Value::CONSTANT };
+        }
+        self.low = [None; 16];
+        self.tried = None;
+        // What it returns hangs on what others did.
+        self.addresses.push(Value::CONSTANT);
+        self.registers[0] = Value { loads: 1 << (self.addresses.len() - 1).min(63), ..Value::CONSTANT };
+        Some(())
+    }
+
+    fn end(self, segments: usize) -> Option<Deeds> {
+        let rsp = Register::RSP.number();
+        if self.registers[rsp].known != Known::Stack(0) || !self.calls.is_empty() {
+            return None;
+        }
+        // One that may have changed memory has done something.
+        if self.failed.count_ones() != self.operations {
             return None;
         }
         let changed = (0..COUNT).filter(|r| *r != rsp && self.registers[*r].known != Known::Entry(*r));
-        let carried = changed.fold(0, |all, r| all | 1u64 << r) & self.read;
+        let mut carried = changed.fold(0, |all, r| all | (1 << r)) & self.read;
+        let mut slots = Vec::new();
+        for (i, (slot, size)) in self.found.iter().enumerate() {
+            let bit = FIRST_SLOT + i;
+            if self.slots.get(slot).is_some_and(|(_, value)| value.known != Known::Entry(bit)) {
+                carried |= 1 << bit;
+                slots.push(Carried { by_frame: slot.0.is_some(), at: slot.1, size: *size, bit });
+            }
+        }
         if self.addresses.iter().any(|address| address.from & carried != 0 || address.outside) {
             return None;
         }
@@ -229,13 +378,15 @@ impl Walk {
         if self.locked & !deciding != 0 {
             return None;
         }
-        let mut by_memory = vec![None; blocks];
+        let mut by_memory = vec![None; segments];
+        let mut places = Vec::new();
         for (at, value) in &self.branches {
             let by = value.loads != 0 && value.from & carried == 0 && !value.outside;
+            places.extend(self.places.iter().filter(|(load, _)| by && load & value.loads != 0).map(|(_, place)| place));
             by_memory[*at] = Some(by && by_memory[*at].unwrap_or(true));
         }
         let by_memory: Vec<bool> = by_memory.into_iter().map(|by| by.unwrap_or(false)).collect();
-        by_memory.iter().any(|by| *by).then_some(Deeds { carried, by_memory })
+        by_memory.iter().any(|by| *by).then_some(Deeds { carried, slots, sps: Vec::new(), places, by_memory })
     }
 
     fn value(&self, register: Register) -> Value {
@@ -249,7 +400,8 @@ impl Walk {
     fn set(&mut self, register: Register, value: Value) {
         let Some(number) = number(register) else { return };
         if number < 16 && register.size() <= 2 {
-            self.low[number] = Some(Value { known: Known::Nothing, ..value });
+            let known = if let Known::Tells(_) = value.known { value.known } else { Known::Nothing };
+            self.low[number] = Some(Value { known, ..value });
             self.registers[number].add(value);
             return;
         }
@@ -269,7 +421,7 @@ impl Walk {
         let displacement = memory.displacement().cast_signed();
         match self.value(memory.base()).known {
             Known::Stack(at) => Some((None, at.wrapping_add(displacement))),
-            Known::Entry(r) if r == Register::RBP.number() && memory.base() == Register::RBP => {
+            Known::Entry(r) if r == Register::RBP.number() && memory.base() == Register::RBP && self.has_frame => {
                 Some((Some(r), displacement))
             }
             _ => None,
@@ -291,18 +443,34 @@ impl Walk {
             if self.slots.iter().any(|(other, (of, _))| Walk::overlaps(slot, size, *other, *of)) {
                 return None;
             }
+            if self.found.len() == MOST_SLOTS {
+                return None;
+            }
+            let loads = self.next_load(Value::CONSTANT);
+            let value = Value { loads, ..entry(FIRST_SLOT + self.found.len()) };
             self.found.push((slot, size));
+            self.slots.insert(slot, (size, value));
+            return Some(value);
         }
         let mut address = self.value(memory.base());
         address.add(self.value(memory.index()));
-        self.addresses.push(address);
-        address.loads |= 1 << (self.addresses.len() - 1).min(63);
+        address.loads |= self.next_load(address);
         Some(address)
     }
 
+    /// The bit of another load, from an address that follows from this.
+    fn next_load(&mut self, address: Value) -> u64 {
+        self.addresses.push(address);
+        1 << (self.addresses.len() - 1).min(63)
+    }
+
     fn store(&mut self, slot: Slot, size: usize, value: Value) -> Option<()> {
-        if self.found.iter().any(|(found, of)| Walk::overlaps(slot, size, *found, *of)) {
-            return None;
+        for (found, of) in &self.found {
+            // A slot that the turn found filled may be carried where it lies in a frame; not where it lies in parts.
+            let is_carried = (*found, *of) == (slot, size) && (slot.0.is_some() || slot.1 >= 0);
+            if !is_carried && Walk::overlaps(slot, size, *found, *of) {
+                return None;
+            }
         }
         let exact = self.slots.contains_key(&slot);
         if !exact && self.slots.iter().any(|(other, (of, _))| Walk::overlaps(slot, size, *other, *of)) {
@@ -324,7 +492,7 @@ impl Walk {
         if info.used_registers().iter().any(|r| r.register().is_st() || r.register().is_mm() || r.register().is_k()) {
             return None;
         }
-        if instruction.code() == Code::Syscall {
+        if instruction.code() == Form::Syscall {
             let Known::Constant(call) = self.registers[0].known else { return None };
             if !WAITS.contains(&call) {
                 return None;
@@ -361,6 +529,9 @@ impl Walk {
                 let value = self.load(memory, slot)?;
                 self.read |= value.from;
                 exact = Some(value);
+                if slot.is_none() && instruction.is_ip_rel_memory_operand() {
+                    self.places.push((value.loads, instruction.ip_rel_memory_address()));
+                }
                 input.add(value);
                 if slot.is_none()
                     && writes(memory.access())
@@ -385,26 +556,38 @@ impl Walk {
             input.outside = true;
         }
         // Where it goes.
-        if instruction.flow_control() == FlowControl::ConditionalBranch {
-            self.branches.push((at, input));
+        match instruction.flow_control() {
+            FlowControl::ConditionalBranch => self.branches.push((at, input)),
+            FlowControl::Call | FlowControl::IndirectCall => self.calls.push(instruction.next_ip()),
+            FlowControl::Return => _ = self.calls.pop(),
+            _ => {}
         }
+        let frame = self.registers[Register::RBP.number()];
         // What it writes.
-        let result = self.result(instruction, input, exact);
+        let told = self.told(instruction, exact);
+        let mut result = self.result(instruction, input, exact);
+        if let Some(told) = told {
+            result.known = Known::Tells(told);
+        }
         for memory in info.used_memory().iter().filter(|m| writes(m.access())) {
             match self.slot(memory) {
                 _ if leaves_what_it_finds(instruction) => {}
                 Some(slot) => {
-                    self.store(slot, memory.memory_size().size().max(1), self.stored(instruction, input))?;
+                    self.store(slot, memory.memory_size().size().max(1), self.stored(instruction, input, told))?;
                 }
                 None => return None,
             }
         }
+        let tried = self.tries(instruction)?;
         let written = info.used_registers().iter().filter(|r| writes(r.access())).map(|r| r.register());
         let moves_sp = written.clone().any(|register| register.full_register() == Register::RSP);
         for register in written.filter(|register| register.full_register() != Register::RSP) {
             self.set(register, result);
         }
         let modified = flags(instruction.rflags_modified());
+        if modified != 0 {
+            self.tried = tried;
+        }
         for flag in FIRST_FLAG..COUNT {
             if modified & 1 << flag != 0 {
                 self.registers[flag] =
@@ -414,6 +597,11 @@ impl Walk {
         // The stack pointer.
         let Known::Stack(sp) = self.registers[rsp].known else { return None };
         let sp = match instruction.mnemonic() {
+            Mnemonic::Leave => match frame.known {
+                Known::Stack(frame) => frame.checked_add(8)?,
+                _ => return None,
+            },
+            Mnemonic::Enter => return None,
             _ if instruction.is_stack_instruction() => {
                 sp.checked_add(i64::from(instruction.stack_pointer_increment()))?
             }
@@ -456,8 +644,15 @@ impl Walk {
             Mnemonic::Mov if is_whole && instruction.op_kind(1) == OpKind::Register => {
                 self.value(instruction.op1_register())
             }
+            Mnemonic::Mov if is_wide && instruction.op_kind(1) == OpKind::Register => {
+                match self.value(instruction.op1_register()).known {
+                    Known::Constant(value) => Value { known: Known::Constant(value & 0xffff_ffff), ..plain },
+                    _ => plain,
+                }
+            }
             Mnemonic::Mov if is_whole => loaded.unwrap_or(plain),
             Mnemonic::Pop if is_whole => loaded.unwrap_or(plain),
+            Mnemonic::Leave => loaded.unwrap_or(plain),
             Mnemonic::Lea
                 if is_whole
                     && instruction.memory_index() == Register::None
@@ -484,9 +679,67 @@ impl Walk {
         }
     }
 
+    /// What the result of this instruction tells of a locked operation: that of `xchg` and `setcc`, and copies.
+    fn told(&self, instruction: &Instruction, loaded: Option<Value>) -> Option<Told> {
+        let operand = |n| match instruction.op_kind(n) {
+            OpKind::Register => Some(self.value(instruction.op_register(n))),
+            OpKind::Memory => loaded,
+            _ => None,
+        };
+        let known = |n| match operand(n)?.known {
+            Known::Tells(told) => Some(told),
+            _ => None,
+        };
+        match instruction.mnemonic() {
+            Mnemonic::Mov | Mnemonic::Movzx | Mnemonic::Movsx | Mnemonic::Movsxd => known(1),
+            Mnemonic::Xor if instruction.try_immediate(1).is_ok_and(|by| by == 1) => {
+                known(0).map(|told| Told { when_changed: !told.when_changed, ..told })
+            }
+            Mnemonic::Xchg if instruction.op0_kind() == OpKind::Memory => match operand(1)?.known {
+                Known::Constant(put) => Some(Told { operation: self.operations, when_changed: put == 0 }),
+                _ => None,
+            },
+            Mnemonic::Sete | Mnemonic::Setne | Mnemonic::Setb | Mnemonic::Setae => {
+                let tried = self.tried?;
+                let when = says(instruction.condition_code(), tried.flag)?;
+                Some(Told { operation: tried.operation, when_changed: when == tried.when_changed })
+            }
+            _ => None,
+        }
+    }
+
+    /// What the flags tell of a locked operation, this one or the one of which the operands tell.
+    fn tries(&mut self, instruction: &Instruction) -> Option<Option<Tried>> {
+        let is_same = || {
+            instruction.op1_kind() == OpKind::Register && instruction.op0_register() == instruction.op1_register()
+                || instruction.try_immediate(1).is_ok_and(|with| with == 0)
+        };
+        let operation = self.operations;
+        let is_memory = instruction.op_count() > 0 && instruction.op0_kind() == OpKind::Memory;
+        let tried = match instruction.mnemonic() {
+            Mnemonic::Test | Mnemonic::Cmp if instruction.op0_kind() == OpKind::Register && is_same() => {
+                match self.value(instruction.op0_register()).known {
+                    Known::Tells(Told { operation, when_changed }) => {
+                        return Some(Some(Tried { operation, flag: ZERO, when_changed: !when_changed }));
+                    }
+                    _ => return Some(None),
+                }
+            }
+            Mnemonic::Xchg if is_memory => None,
+            Mnemonic::Cmpxchg | Mnemonic::Cmpxchg8b | Mnemonic::Cmpxchg16b if is_memory => {
+                Some(Tried { operation, flag: ZERO, when_changed: true })
+            }
+            Mnemonic::Bts if is_memory => Some(Tried { operation, flag: CARRY, when_changed: false }),
+            Mnemonic::Btr if is_memory => Some(Tried { operation, flag: CARRY, when_changed: true }),
+            _ => return Some(None),
+        };
+        self.operations += 1;
+        (self.operations <= MOST_TRIED).then_some(tried)
+    }
+
     /// What the instruction leaves in the slot that it writes.
-    fn stored(&self, instruction: &Instruction, input: Value) -> Value {
-        let plain = Value { known: Known::Nothing, ..input };
+    fn stored(&self, instruction: &Instruction, input: Value, told: Option<Told>) -> Value {
+        let plain = Value { known: told.map_or(Known::Nothing, Known::Tells), ..input };
         let operand = match instruction.mnemonic() {
             Mnemonic::Push => 0,
             Mnemonic::Mov => 1,
@@ -498,48 +751,78 @@ impl Walk {
     }
 }
 
-/// What an instruction does to registers that are watched after a loop.
+/// What an instruction does to registers and slots that are watched after a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::view) enum Touch {
+pub(super) enum Touch {
     /// Reads these; then writes those as a whole.
     Uses(Registers, Registers),
     /// Saves this one on the stack.
     Saves(Registers),
     /// Takes this one back from the stack.
     Restores(Registers),
+    /// Reads so many bytes so far from the frame pointer, or else from the stack pointer; or takes their address.
+    ReadsSlot(bool, i64, usize),
+    /// Writes them.
+    WritesSlot(bool, i64, usize),
 }
 
-/// What a block does to registers, and all that it touches.
-pub(in crate::view) fn touches(block: &Block, factory: &mut InstructionInfoFactory) -> (Registers, Vec<Touch>) {
-    let touch = |instruction: &Instruction| {
-        let one = |register: Register| number(register).map_or(0, |n| 1u64 << n);
-        if instruction.op_count() == 1
-            && instruction.op_kind(0) == OpKind::Register
-            && instruction.op0_register().is_gpr64()
-        {
-            match instruction.mnemonic() {
-                Mnemonic::Push => return Touch::Saves(one(instruction.op0_register())),
-                Mnemonic::Pop => return Touch::Restores(one(instruction.op0_register())),
-                _ => {}
-            }
-        }
-        let info = factory.info(instruction);
-        let (mut read, mut written) = (0, 0);
-        for used in info.used_registers() {
-            let is_part = used.register().is_gpr() && used.register().size() <= 2;
-            if (reads(used.access()) || merges(used.access())) && !zeroes(instruction) {
-                read |= one(used.register());
-            }
-            if writes(used.access()) && !merges(used.access()) && !is_part {
-                written |= one(used.register());
-            }
-        }
-        Touch::Uses(read | flags(instruction.rflags_read()), written | flags(instruction.rflags_modified()))
-    };
-    let all: Vec<Touch> = decode(block).unwrap_or_default().iter().map(touch).collect();
-    let every = all.iter().fold(0, |every, touch| match touch {
+/// What a segment does to registers, and all that it touches.
+pub(super) fn touches(all: &[Instruction], factory: &mut InstructionInfoFactory) -> (Registers, Vec<Touch>) {
+    let mut touches = Vec::new();
+    for instruction in all {
+        touch(instruction, factory, &mut touches);
+    }
+    let every = touches.iter().fold(0, |every, touch| match touch {
         Touch::Uses(read, written) => every | read | written,
         Touch::Saves(one) | Touch::Restores(one) => every | one,
+        Touch::ReadsSlot(..) | Touch::WritesSlot(..) => every | FRAME_POINTER,
     });
-    (every, all)
+    (every, touches)
+}
+
+fn touch(instruction: &Instruction, factory: &mut InstructionInfoFactory, all: &mut Vec<Touch>) {
+    let one = |register: Register| number(register).map_or(0, |n| 1 << n);
+    if instruction.op_count() == 1
+        && instruction.op_kind(0) == OpKind::Register
+        && instruction.op0_register().is_gpr64()
+    {
+        match instruction.mnemonic() {
+            Mnemonic::Push => return all.push(Touch::Saves(one(instruction.op0_register()))),
+            Mnemonic::Pop => return all.push(Touch::Restores(one(instruction.op0_register()))),
+            _ => {}
+        }
+    }
+    if instruction.mnemonic() == Mnemonic::Leave {
+        return all.push(Touch::Restores(FRAME_POINTER));
+    }
+    let info = factory.info(instruction);
+    let (mut read, mut written) = (0, 0);
+    for used in info.used_registers() {
+        let is_part = used.register().is_gpr() && used.register().size() <= 2;
+        if (reads(used.access()) || merges(used.access())) && !zeroes(instruction) {
+            read |= one(used.register());
+        }
+        if writes(used.access()) && !merges(used.access()) && !is_part {
+            written |= one(used.register());
+        }
+    }
+    let by_frame = |base: Register| base == Register::RBP;
+    let base = instruction.memory_base();
+    if instruction.mnemonic() == Mnemonic::Lea
+        && matches!(base, Register::RBP | Register::RSP)
+        && instruction.op0_register() != Register::RSP
+    {
+        // Where what lies there goes to is not followed: it may be read.
+        all.push(Touch::ReadsSlot(by_frame(base), instruction.memory_displacement64().cast_signed(), 1));
+    }
+    let in_frame = |m: &&UsedMemory| matches!(m.base(), Register::RBP | Register::RSP) && m.index() == Register::None;
+    let slots: Vec<UsedMemory> = info.used_memory().iter().filter(in_frame).copied().collect();
+    let size = |memory: &UsedMemory| memory.memory_size().size().max(1);
+    for memory in slots.iter().filter(|m| reads(m.access()) || merges(m.access())) {
+        all.push(Touch::ReadsSlot(by_frame(memory.base()), memory.displacement().cast_signed(), size(memory)));
+    }
+    all.push(Touch::Uses(read | flags(instruction.rflags_read()), written | flags(instruction.rflags_modified())));
+    for memory in slots.iter().filter(|m| writes(m.access()) && !merges(m.access())) {
+        all.push(Touch::WritesSlot(by_frame(memory.base()), memory.displacement().cast_signed(), size(memory)));
+    }
 }

@@ -1,0 +1,302 @@
+//! What is known of code before any thread is followed: which segments can be a part of a turn that waits.
+//!
+//! Most of a program cannot: what writes elsewhere than to its stack does something, and what is left, once that is
+//! taken out of the control-flow graph, is mostly no cycle. So following a thread costs little where it works.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use flowgraph::{Builder, Components, NodeId};
+use heuristics::{SegmentId, SegmentTable};
+use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register};
+use rustc_hash::{FxHashMap, FxHashSet};
+use trace_format::{Block, BlockId, Kind, ModuleRole, Pc, Trace};
+
+use super::turn;
+
+/// How far apart the code of a function lies at most, as far as its slots go.
+const NEAR: u64 = 4096;
+
+/// What an instruction says of the frame pointer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Sign {
+    /// `mov rbp, rsp`: the register is one from here on.
+    Frame,
+    /// The register gets another value.
+    Other,
+    /// The address so far from it is taken.
+    Taken(i64),
+    /// The address so far from the stack pointer is taken.
+    TakenFromStack(i64),
+}
+
+/// What is known of code, for all threads.
+pub(in crate::view) struct Code<'a> {
+    pub(super) trace: &'a Trace,
+    pub(super) table: &'a SegmentTable,
+    /// Where the loader's code is.
+    loader: Vec<Range<Pc>>,
+    /// By segment: whether it can be a part of a turn.
+    can_wait: Vec<bool>,
+    /// By block: whether one of its segments can.
+    blocks: Vec<bool>,
+    /// By address.
+    signs: Vec<(Pc, Sign)>,
+    /// Segments that the user named as waiting.
+    named: FxHashSet<SegmentId>,
+    /// Addresses that stand in the code of instructions that write there.
+    written: FxHashSet<u64>,
+    /// By segment that can wait: a bit for each way of its branch that a thread went.
+    gone: Vec<AtomicU8>,
+}
+
+impl<'a> Code<'a> {
+    /// Of a whole trace; `named` are addresses in loops that wait because the user says so.
+    pub fn new(trace: &'a Trace, table: &'a SegmentTable, named: &[Pc]) -> Code<'a> {
+        let mut factory = InstructionInfoFactory::new();
+        let mut can_wait = vec![false; table.len()];
+        // What the loader does before a program begins, and when it binds a function, is no wait.
+        let loader: Vec<Range<Pc>> = loader(trace);
+        let (mut signs, mut targets) = (Vec::new(), FxHashMap::default());
+        let mut written = FxHashSet::default();
+        for (id, block) in trace.blocks().iter() {
+            let mut index = 0;
+            for segment in table.of_block(id) {
+                let length = table[*segment].len();
+                if table[*segment].origin == (id, index as u32)
+                    && let Some(all) = turn::decode(block, index, length)
+                {
+                    signs.extend(all.iter().filter_map(sign));
+                    written.extend(all.iter().filter_map(|i| turn::written_place(i, &mut factory)));
+                    let last = all.last().filter(|i| {
+                        matches!(table[*segment].last().kind, Kind::Jump | Kind::Call) && i.near_branch_target() != 0
+                    });
+                    targets.extend(last.map(|i| (*segment, Pc(i.near_branch_target()))));
+                    can_wait[segment.0 as usize] =
+                        !is_in(&loader, table[*segment].start()) && turn::may_wait(&all, &mut factory);
+                }
+                index += length;
+            }
+        }
+        signs.sort_unstable();
+        signs.dedup();
+        keep_cycles(trace, table, &targets, &mut can_wait);
+        let blocks = trace.blocks().iter();
+        let blocks = blocks.map(|(id, _)| table.of_block(id).iter().any(|s| can_wait[s.0 as usize])).collect();
+        let holds = |s: &SegmentId| table[*s].instructions.iter().any(|i| named.contains(&i.pc));
+        let named = if named.is_empty() {
+            FxHashSet::default()
+        } else {
+            table.iter().map(|(id, _)| id).filter(holds).collect()
+        };
+        let gone = can_wait.iter().map(|_| AtomicU8::new(0)).collect();
+        Code { trace, table, loader, can_wait, blocks, signs, named, written, gone }
+    }
+
+    /// Whether some of the block can be a part of a turn.
+    #[inline]
+    pub fn can_block_wait(&self, block: BlockId) -> bool {
+        self.blocks[block.index()]
+    }
+
+    /// Whether the segment can be a part of a turn.
+    #[inline]
+    pub fn can_wait(&self, segment: SegmentId) -> bool {
+        self.can_wait[segment.0 as usize]
+    }
+
+    /// A thread went from one segment, which can wait, to another.
+    #[inline]
+    pub fn went(&self, from: SegmentId, to: SegmentId) {
+        let Some(ways) = self.table[from].ways else { return };
+        let bit = if ways[0] == self.table[to].start() { 1 } else { 2 };
+        let gone = &self.gone[from.0 as usize];
+        if gone.load(Ordering::Relaxed) & bit == 0 {
+            gone.fetch_or(bit, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether a thread went from this segment along this way of its branch.
+    pub fn has_gone(&self, from: SegmentId, to: Pc) -> bool {
+        let bit = if self.table[from].ways.is_some_and(|ways| ways[0] == to) { 1 } else { 2 };
+        self.gone[from.0 as usize].load(Ordering::Relaxed) & bit != 0
+    }
+
+    /// Whether code that ran writes to this address, as it stands in the code.
+    pub fn is_written(&self, place: u64) -> bool {
+        self.written.contains(&place)
+    }
+
+    /// Whether the user named the segment.
+    pub fn is_named(&self, segment: SegmentId) -> bool {
+        self.named.contains(&segment)
+    }
+
+    /// The instructions of a segment, decoded; none where their bytes are not known.
+    pub fn decode(&self, segment: SegmentId) -> Option<Vec<Instruction>> {
+        let segment = &self.table[segment];
+        let (block, first) = segment.origin;
+        turn::decode(&self.trace.blocks()[block], first as usize, segment.len())
+    }
+
+    /// Whether the frame pointer is one in the code at this address, as far as instructions before it tell.
+    pub fn has_frame(&self, pc: Pc) -> bool {
+        let before = self.signs[..self.signs.partition_point(|(at, _)| *at < pc)].iter().rev();
+        let of_frame = |sign: &&Sign| matches!(sign, Sign::Frame | Sign::Other);
+        before.map(|(_, sign)| sign).find(of_frame) == Some(&Sign::Frame)
+    }
+
+    /// Whether code around this takes the address that lies so far from its frame pointer, or else from its stack
+    /// pointer.
+    pub fn is_taken(&self, pc: Pc, by_frame: bool, displacement: i64) -> bool {
+        let at = self.signs.partition_point(|(at, _)| *at < pc);
+        if !by_frame {
+            let near = |(at, _): &&(Pc, Sign)| at.0.abs_diff(pc.0) < NEAR;
+            let (before, behind) = (self.signs[..at].iter().rev(), self.signs[at..].iter());
+            let mut all = before.take_while(near).chain(behind.take_while(near));
+            return all.any(|(_, sign)| *sign == Sign::TakenFromStack(displacement));
+        }
+        let is_inside = |(_, sign): &&(Pc, Sign)| !matches!(sign, Sign::Frame | Sign::Other);
+        let before = self.signs[..at].iter().rev().take_while(is_inside);
+        let mut all = before.chain(self.signs[at..].iter().take_while(is_inside));
+        all.any(|(_, sign)| *sign == Sign::Taken(displacement))
+    }
+
+    /// Whether it is the loader's, which saves and restores registers of others when it looks up a function.
+    pub fn is_loaders(&self, pc: Pc) -> bool {
+        is_in(&self.loader, pc)
+    }
+}
+
+fn loader(trace: &Trace) -> Vec<Range<Pc>> {
+    let loaders = trace.modules().iter().filter(|module| module.role == ModuleRole::Loader);
+    loaders.flat_map(|module| &module.mappings).filter(|m| m.executable).map(|m| m.start..m.end).collect()
+}
+
+fn is_in(ranges: &[Range<Pc>], pc: Pc) -> bool {
+    ranges.iter().any(|range| range.contains(&pc))
+}
+
+fn sign(instruction: &Instruction) -> Option<(Pc, Sign)> {
+    let at = Pc(instruction.ip());
+    let to = instruction.op0_register();
+    match instruction.mnemonic() {
+        Mnemonic::Mov | Mnemonic::Lea if to == Register::RBP => {
+            let from_sp = instruction.op1_kind() == OpKind::Register && instruction.op1_register() == Register::RSP
+                || instruction.mnemonic() == Mnemonic::Lea && instruction.memory_base() == Register::RSP;
+            Some((at, if from_sp { Sign::Frame } else { Sign::Other }))
+        }
+        Mnemonic::Lea if instruction.memory_base() == Register::RBP && to != Register::RBP => {
+            Some((at, Sign::Taken(instruction.memory_displacement64().cast_signed())))
+        }
+        Mnemonic::Mov if instruction.op1_kind() == OpKind::Register && instruction.op1_register() == Register::RSP => {
+            Some((at, Sign::TakenFromStack(0)))
+        }
+        Mnemonic::Lea if instruction.memory_base() == Register::RSP && to != Register::RSP => {
+            Some((at, Sign::TakenFromStack(instruction.memory_displacement64().cast_signed())))
+        }
+        Mnemonic::Pop | Mnemonic::Push | Mnemonic::Leave | Mnemonic::Cmp | Mnemonic::Test => None,
+        _ if instruction.op_count() > 0
+            && instruction.op0_kind() == OpKind::Register
+            && to.full_register() == Register::RBP =>
+        {
+            Some((at, Sign::Other))
+        }
+        _ => None,
+    }
+}
+
+/// Of the segments that can wait, leaves those that lie on a cycle of such.
+fn keep_cycles(trace: &Trace, table: &SegmentTable, targets: &FxHashMap<SegmentId, Pc>, can_wait: &mut [bool]) {
+    let count = can_wait.len();
+    if count == 0 {
+        return;
+    }
+    let mut starts: FxHashMap<Pc, Vec<u32>> = FxHashMap::default();
+    let mut sites: FxHashSet<Pc> = FxHashSet::default();
+    for (id, segment) in table.iter() {
+        if can_wait[id.0 as usize] {
+            starts.entry(segment.start()).or_default().push(id.0);
+        }
+        if segment.last().kind.is_call() {
+            sites.extend(segment.last().next_pc());
+        }
+    }
+    // Two nodes stand for what a return, and what an indirect jump, may lead to.
+    let (returns, jumps) = (NodeId(count as u32), NodeId(count as u32 + 1));
+    let mut edges = Builder::new(count + 2);
+    let mut lead = |from: NodeId, to: Pc| {
+        for to in starts.get(&to).into_iter().flatten() {
+            edges.edge(from, NodeId(*to));
+        }
+    };
+    for (id, segment) in table.iter().filter(|(id, _)| can_wait[id.0 as usize]) {
+        let (from, last) = (NodeId(id.0), segment.last());
+        for to in segment.ways.into_iter().flatten().chain(targets.get(&id).copied()) {
+            lead(from, to);
+        }
+        if !matches!(last.kind, Kind::Jump | Kind::IndirectJump | Kind::Return)
+            && let Some(next) = last.next_pc()
+        {
+            lead(from, next);
+        }
+    }
+    sites.iter().for_each(|site| {
+        lead(returns, *site);
+        lead(jumps, *site);
+    });
+    trace.blocks().iter().for_each(|(_, block)| lead(jumps, block.start()));
+    for (id, segment) in table.iter().filter(|(id, _)| can_wait[id.0 as usize]) {
+        match segment.last().kind {
+            Kind::Return => _ = edges.edge(NodeId(id.0), returns),
+            Kind::IndirectJump | Kind::IndirectCall => _ = edges.edge(NodeId(id.0), jumps),
+            _ => {}
+        }
+    }
+    for (id, _) in trace.blocks().iter() {
+        for pair in table.of_block(id).windows(2) {
+            let [from, to] = [pair[0].0, pair[1].0];
+            let is_open = matches!(table[pair[0]].last().kind, Kind::Return | Kind::IndirectJump | Kind::IndirectCall);
+            if is_open && can_wait[from as usize] && can_wait[to as usize] {
+                edges.edge(NodeId(from), NodeId(to));
+            }
+        }
+    }
+    let graph = edges.build(NodeId(0));
+    let components = Components::of(&graph);
+    for (index, can) in can_wait.iter_mut().enumerate().filter(|(_, can)| **can) {
+        *can = components.is_cyclic(components.component(NodeId(index as u32)));
+    }
+}
+
+/// The code of a block from one instruction on.
+pub(super) fn bytes(block: &Block, first: usize) -> &[u8] {
+    let before: usize = block.instructions[..first].iter().map(|i| usize::from(i.len)).sum();
+    block.code.get(before..).unwrap_or_default()
+}
+
+/// Which segments write elsewhere than to the stack, worked out when it is asked.
+#[derive(Debug)]
+pub(in crate::view) struct Writes {
+    trace: Trace,
+    /// By segment: 0 not looked at yet, 1 it does not, as far as is known, 2 it does.
+    known: Vec<AtomicU8>,
+}
+
+impl Writes {
+    pub fn new(trace: &Trace, segments: usize) -> Writes {
+        Writes { trace: trace.clone(), known: (0..segments).map(|_| AtomicU8::new(0)).collect() }
+    }
+
+    /// Whether this segment does.
+    pub fn is_set(&self, segment: SegmentId, table: &SegmentTable) -> bool {
+        let known = &self.known[segment.0 as usize];
+        if known.load(Ordering::Relaxed) == 0 {
+            let (block, first) = table[segment].origin;
+            let all = turn::decode(&self.trace.blocks()[block], first as usize, table[segment].len());
+            let writes = all.is_some_and(|all| !turn::may_wait(&all, &mut InstructionInfoFactory::new()));
+            known.store(if writes { 2 } else { 1 }, Ordering::Relaxed);
+        }
+        known.load(Ordering::Relaxed) == 2
+    }
+}

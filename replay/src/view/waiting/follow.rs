@@ -1,0 +1,514 @@
+//! One thread is followed, segment by segment: which turns it makes, how it leaves them, and whether what they carry is
+//! read later.
+
+use heuristics::SegmentId;
+use iced_x86::InstructionInfoFactory;
+use rustc_hash::FxHashMap;
+use trace_format::{BlockId, Pc, SpEffect};
+
+use super::code::Code;
+use super::turn::{self, Carried, Deeds, FIRST_SLOT, FRAME_POINTER, Registers, Touch};
+use super::{Found, MOST_SEGMENTS, Turn, Turns, canonical, heads};
+
+/// Turns that are told apart in one thread; further ones are taken for work.
+const MOST_TURNS: usize = 1 << 14;
+
+/// Times that a thread's registers are watched after it has left a turn.
+const MOST_WATCHED: u32 = 4;
+
+/// How often a way is met before it is judged: most ways of a search are met once, and a wait goes the same way again.
+const JUDGED_AT: u32 = 3;
+
+/// Turns that begin at one segment and are none that wait, before the segment is no longer looked at.
+const MOST_REFUSED: u32 = 256;
+
+/// A turn that a thread goes on making.
+struct Going {
+    turn: usize,
+    /// The segment of it with which it was begun.
+    head: usize,
+    /// The segment of it that comes next.
+    next: usize,
+    /// By block that is a part of turns, and the segment that comes before it: the one that comes behind it, and the
+    /// turns that it ends.
+    blocks: FxHashMap<(BlockId, usize), (usize, u64)>,
+}
+
+/// All that runs: where the stack pointer is followed.
+const EVERYTHING: Registers = 1 << 127;
+
+/// Registers and slots that are followed after a loop.
+struct Watched {
+    turn: usize,
+    registers: Registers,
+    /// The slots among them that the stack pointer finds.
+    in_stack: Registers,
+    /// Where the stack pointer is, from where it was at the turn's beginning.
+    sp: i64,
+    /// By register: how often it lies saved on the stack.
+    saved: [u32; FIRST_SLOT],
+}
+
+impl Watched {
+    /// What of the registers is not saved, but in use.
+    fn here(&self) -> Registers {
+        (0..FIRST_SLOT).filter(|r| self.saved[*r] > 0).fold(self.registers, |all, r| all & !(1 << r))
+    }
+
+    /// Whether slots are followed, and the thread is in the function whose frame holds them.
+    fn sees_frame(&self) -> bool {
+        self.has_slots() && self.saved[FRAME_POINTER.trailing_zeros() as usize] == 0
+    }
+
+    fn has_slots(&self) -> bool {
+        self.registers >> FIRST_SLOT != 0
+    }
+
+    fn drop_frame(&mut self, slots: &[Carried]) {
+        for slot in slots.iter().filter(|slot| slot.by_frame) {
+            self.registers &= !(1 << slot.bit);
+        }
+    }
+
+    /// What is looked for in code.
+    fn wants(&self) -> Registers {
+        self.registers
+            | if self.has_slots() { FRAME_POINTER } else { 0 }
+            | if self.registers & self.in_stack != 0 { EVERYTHING } else { 0 }
+    }
+
+    /// The stack pointer has moved to there: slots below it are gone.
+    fn move_to(&mut self, sp: i64, slots: &[Carried]) {
+        self.sp = sp;
+        for slot in slots.iter().filter(|slot| !slot.by_frame && slot.at < sp) {
+            self.registers &= !(1 << slot.bit);
+        }
+    }
+}
+
+/// What is known of a way from a segment back to it.
+#[derive(Clone, Copy)]
+enum Met {
+    /// It was met so often.
+    Times(u32),
+    /// It is this turn, entered at this segment of it.
+    Turn(usize, usize),
+    /// It is work.
+    Work,
+}
+
+struct Judged {
+    segments: Turn,
+    /// None where it is waiting only since the user said so.
+    deeds: Option<Deeds>,
+    instructions: u64,
+    found: Found,
+    left: u32,
+}
+
+/// Follows one thread.
+pub(in crate::view) struct Follower<'a> {
+    code: &'a Code<'a>,
+    factory: InstructionInfoFactory,
+    /// The segments since one that does something, the latest last; turns that were made are taken out.
+    run: Vec<SegmentId>,
+    /// By segment: where it stands in the run, and which run that is.
+    last: Vec<(u32, u32)>,
+    number: u32,
+    judged: Vec<Judged>,
+    /// By segments, as they were met.
+    known: FxHashMap<Turn, Met>,
+    by_segments: FxHashMap<Turn, usize>,
+    refused: FxHashMap<SegmentId, u32>,
+    going: Option<Going>,
+    watched: Vec<Watched>,
+    watching: Registers,
+    touches: FxHashMap<SegmentId, (Registers, Vec<Touch>)>,
+    /// Whether the thread was in a function that is no part of any turn.
+    was_elsewhere: bool,
+}
+
+impl<'a> Follower<'a> {
+    pub fn new(code: &'a Code<'a>) -> Follower<'a> {
+        Follower {
+            code,
+            factory: InstructionInfoFactory::new(),
+            run: Vec::new(),
+            last: vec![(0, 0); code.table.len()],
+            number: 1,
+            judged: Vec::new(),
+            known: FxHashMap::default(),
+            by_segments: FxHashMap::default(),
+            refused: FxHashMap::default(),
+            going: None,
+            watched: Vec::new(),
+            watching: 0,
+            touches: FxHashMap::default(),
+            was_elsewhere: false,
+        }
+    }
+
+    /// The thread runs a block.
+    #[inline]
+    pub fn block(&mut self, block: BlockId) {
+        let mut segments = self.code.table.of_block(block);
+        if self.going.is_none() && self.watching == 0 && !self.code.can_block_wait(block) {
+            self.went(segments[0]);
+            self.forget();
+            return;
+        }
+        let Some(Going { turn, next, blocks, .. }) = &mut self.going else { return self.segments(segments) };
+        let (turn, before) = (*turn, *next);
+        if Some(&self.judged[turn].segments[before]) == segments.first() {
+            // The turn knows where the stack pointer is.
+            self.was_elsewhere = false;
+        }
+        if let Some((behind, turns)) = blocks.get(&(block, before)) {
+            *next = *behind;
+            let judged = &mut self.judged[turn];
+            judged.found.instructions += turns * judged.instructions;
+            return;
+        }
+        let instructions = self.judged[turn].found.instructions;
+        segments = self.go_on(segments);
+        if segments.is_empty()
+            && let Some(Going { next, blocks, .. }) = &mut self.going
+        {
+            let judged = &self.judged[turn];
+            let turns = (judged.found.instructions - instructions) / judged.instructions;
+            blocks.insert((block, before), (*next, turns));
+        } else {
+            self.segments(segments);
+        }
+    }
+
+    /// The thread runs a block inside of a function that is no part of any turn.
+    pub fn elsewhere(&mut self, block: BlockId) {
+        self.was_elsewhere = true;
+        for segment in self.code.table.of_block(block) {
+            if self.watching == 0 {
+                return;
+            }
+            self.watch(*segment, true);
+        }
+    }
+
+    /// The thread is back from such a function, which has taken its return address from the stack.
+    fn come_back(&mut self) {
+        self.was_elsewhere = false;
+        for watched in &mut self.watched {
+            let slots = self.judged[watched.turn].deeds.as_ref().map_or(&[][..], |deeds| &deeds.slots);
+            watched.move_to(watched.sp + 8, slots);
+        }
+        self.end_watching();
+    }
+
+    /// It is not known where the stack pointer is: what it finds can no longer be followed.
+    pub fn lose_stack(&mut self) {
+        for watched in self.watched.iter().filter(|watched| watched.registers & watched.in_stack != 0) {
+            // It will be watched another time.
+            let judged = &mut self.judged[watched.turn];
+            judged.left = judged.left.saturating_sub(1);
+        }
+        self.watched.retain(|watched| watched.registers & watched.in_stack == 0);
+        self.watching = self.watched.iter().fold(0, |all, watched| all | watched.wants());
+    }
+
+    fn segments(&mut self, mut segments: &[SegmentId]) {
+        if self.was_elsewhere {
+            self.come_back();
+        }
+        loop {
+            if self.going.is_some() {
+                segments = self.go_on(segments);
+            }
+            let Some((first, rest)) = segments.split_first() else { return };
+            if self.going.is_some() {
+                self.leave(Some(*first));
+            }
+            if self.watching != 0 {
+                self.watch(*first, false);
+            }
+            self.went(*first);
+            if !self.code.can_wait(*first) {
+                self.forget();
+            } else if self.begins_turn(*first) {
+                continue;
+            } else {
+                self.push(*first);
+            }
+            segments = rest;
+        }
+    }
+
+    /// The thread makes its turn over and over; returns the first segments that are none of it.
+    fn go_on<'s>(&mut self, segments: &'s [SegmentId]) -> &'s [SegmentId] {
+        let Some(Going { turn, head, next, .. }) = &mut self.going else { return segments };
+        let Judged { segments: turn, instructions, found, .. } = &mut self.judged[*turn];
+        for (i, segment) in segments.iter().enumerate() {
+            if turn[*next] != *segment {
+                return &segments[i..];
+            }
+            *next = if *next + 1 == turn.len() { 0 } else { *next + 1 };
+            if *next == *head {
+                found.instructions += *instructions;
+            }
+        }
+        &[]
+    }
+
+    /// The thread came to this segment from the last one of the run.
+    #[inline]
+    fn went(&self, to: SegmentId) {
+        if let Some(from) = self.run.last() {
+            self.code.went(*from, to);
+        }
+    }
+
+    fn push(&mut self, segment: SegmentId) {
+        if self.run.len() == 4 * MOST_SEGMENTS {
+            let kept = self.run.split_off(3 * MOST_SEGMENTS);
+            self.forget();
+            kept.into_iter().for_each(|segment| self.push(segment));
+        }
+        self.last[segment.0 as usize] = (self.run.len() as u32, self.number);
+        self.run.push(segment);
+    }
+
+    /// The thread does something that is no part of a turn.
+    pub fn interrupt(&mut self) {
+        if self.going.is_some() {
+            self.leave(None);
+        }
+        self.forget();
+    }
+
+    #[inline]
+    fn forget(&mut self) {
+        if !self.run.is_empty() {
+            self.run.clear();
+            self.number += 1;
+        }
+    }
+
+    /// Before this segment: whether the way since it ran before is a turn that could be waiting, and begins anew.
+    fn begins_turn(&mut self, segment: SegmentId) -> bool {
+        let (at, number) = self.last[segment.0 as usize];
+        let at = at as usize;
+        if number != self.number || self.run.get(at) != Some(&segment) || self.run.len() - at > MOST_SEGMENTS {
+            return false;
+        }
+        if self.refused.get(&segment).is_some_and(|n| *n >= MOST_REFUSED) {
+            return false;
+        }
+        let met = match self.known.get_mut(&self.run[at..]) {
+            Some(Met::Times(times)) if *times + 1 < JUDGED_AT => {
+                *times += 1;
+                Met::Work
+            }
+            Some(Met::Times(_)) => self.judge(at),
+            Some(known) => *known,
+            None => {
+                if self.known.len() < MOST_TURNS {
+                    self.known.insert(self.run[at..].into(), Met::Times(1));
+                }
+                Met::Work
+            }
+        };
+        let Met::Turn(turn, head) = met else {
+            *self.refused.entry(segment).or_default() += 1;
+            return false;
+        };
+        self.judged[turn].found.instructions += self.judged[turn].instructions;
+        self.going = Some(Going { turn, head, next: head, blocks: FxHashMap::default() });
+        self.run.truncate(at);
+        true
+    }
+
+    /// What the way from this place of the run is.
+    fn judge(&mut self, from: usize) -> Met {
+        let way: Turn = self.run[from..].into();
+        let turn = canonical(&way, self.code.table).and_then(|(segments, head)| {
+            let known = self.by_segments.get(&segments).copied();
+            Some(Met::Turn(known.or_else(|| self.judge_anew(&segments))?, head))
+        });
+        let met = turn.unwrap_or(Met::Work);
+        self.known.insert(way, met);
+        met
+    }
+
+    fn judge_anew(&mut self, segments: &Turn) -> Option<usize> {
+        let decoded: Option<Vec<_>> = segments.iter().map(|segment| self.code.decode(*segment)).collect();
+        let decoded = decoded?;
+        let is_named = segments.iter().any(|segment| self.code.is_named(*segment));
+        // Where a turn begins decides whether a slot is written before it is read: any beginning will do.
+        let mut judged = heads(segments, self.code.table).find_map(|head| {
+            let mut turn = decoded.clone();
+            turn.rotate_left(head);
+            let mut deeds = turn::deeds(&turn, self.code, &mut self.factory)?;
+            deeds.by_memory.rotate_right(head);
+            Some((Some(deeds), head))
+        });
+        if judged.is_none() && is_named {
+            judged = Some((None, 0));
+        }
+        let (deeds, head) = judged?;
+        let table = self.code.table;
+        let decides = |place: &usize| deeds.as_ref().is_some_and(|deeds| deeds.by_memory[*place]);
+        let exit = |place: usize| {
+            let next = table[segments[(place + 1) % segments.len()]].start();
+            Some((segments[place], table[segments[place]].ways?.into_iter().find(|way| *way != next)?))
+        };
+        let found = Found {
+            carries: deeds.as_ref().is_none_or(|deeds| deeds.carried != 0),
+            exits: (0..segments.len()).filter(decides).filter_map(exit).collect(),
+            left_by_memory: deeds.as_ref().is_some_and(|d| d.places.iter().any(|place| self.code.is_written(*place))),
+            head: table[segments[head]].start(),
+            ..Found::default()
+        };
+        let instructions = segments.iter().map(|segment| table[*segment].len() as u64).sum();
+        self.judged.push(Judged { segments: segments.clone(), deeds, instructions, found, left: 0 });
+        self.by_segments.insert(segments.clone(), self.judged.len() - 1);
+        Some(self.judged.len() - 1)
+    }
+
+    /// The thread leaves the turn that it went on making, for this segment.
+    fn leave(&mut self, to: Option<SegmentId>) {
+        let Some(Going { turn, head, next, .. }) = self.going.take() else { return };
+        let judged = &mut self.judged[turn];
+        let count = judged.segments.len();
+        if let Some(deeds) = &judged.deeds {
+            // The stack pointer was followed up to the turn's head.
+            let moved = deeds.sps[(next + count - 1) % count] - deeds.sps[(head + count - 1) % count];
+            self.watched.iter_mut().for_each(|watched| watched.sp += moved);
+            if to.is_some() {
+                judged.found.left_by_memory |= deeds.by_memory[(next + count - 1) % count];
+            }
+            judged.left += 1;
+            if deeds.carried != 0 && !judged.found.lives_on && judged.left <= MOST_WATCHED {
+                let in_stack =
+                    deeds.slots.iter().filter(|slot| !slot.by_frame).fold(0, |all, slot| all | 1 << slot.bit);
+                let sp = deeds.sps[(next + count - 1) % count];
+                let watched = Watched { turn, registers: deeds.carried, in_stack, sp, saved: [0; FIRST_SLOT] };
+                self.watching |= watched.wants();
+                self.watched.push(watched);
+            }
+        }
+        let last: Vec<SegmentId> = if next != head {
+            (0..(next + count - head) % count).map(|i| judged.segments[(head + i) % count]).collect()
+        } else {
+            let before = self.run.last().map(|before| self.code.table[*before].ways);
+            let to = to.map(|to| self.code.table[to].start());
+            if leads_to(before.flatten(), to) {
+                Vec::new()
+            } else {
+                judged.segments.iter().cycle().skip(head).take(count).copied().collect()
+            }
+        };
+        last.into_iter().for_each(|segment| self.push(segment));
+    }
+
+    /// Whether the registers and slots that are followed are read, or written over, in this segment.
+    fn watch(&mut self, segment: SegmentId, is_elsewhere: bool) {
+        let code = self.code;
+        let sp = code.table[segment].sp;
+        let is_lost = !is_elsewhere && (sp == SpEffect::Recorded || code.is_loaders(code.table[segment].start()));
+        if self.watching & EVERYTHING != 0 && is_lost {
+            self.lose_stack();
+        }
+        let factory = &mut self.factory;
+        let (every, touches) = self.touches.entry(segment).or_insert_with(|| {
+            let all = code.decode(segment).filter(|_| !code.is_loaders(code.table[segment].start()));
+            all.map_or((0, Vec::new()), |all| turn::touches(&all, factory))
+        });
+        if (*every | EVERYTHING) & self.watching == 0 {
+            return;
+        }
+        for watched in &mut self.watched {
+            let slots = self.judged[watched.turn].deeds.as_ref().map_or(&[][..], |deeds| &deeds.slots);
+            let mut lives_on = false;
+            for touch in touches.iter() {
+                lives_on |= follow(watched, *touch, slots, is_elsewhere);
+            }
+            if let SpEffect::Add(by) = sp
+                && !is_elsewhere
+            {
+                watched.move_to(watched.sp + i64::from(by), slots);
+            }
+            self.judged[watched.turn].found.lives_on |= lives_on;
+        }
+        self.end_watching();
+    }
+
+    /// Forgets what need not be watched any more.
+    fn end_watching(&mut self) {
+        for watched in &self.watched {
+            self.judged[watched.turn].found.was_followed |= watched.registers == 0;
+        }
+        let judged = &self.judged;
+        self.watched.retain(|watched| watched.registers != 0 && !judged[watched.turn].found.lives_on);
+        self.watching = self.watched.iter().fold(0, |all, watched| all | watched.wants());
+    }
+
+    /// The turns that could be waiting, and what the thread made of them.
+    pub fn finish(mut self) -> Turns {
+        self.interrupt();
+        for watched in &self.watched {
+            self.judged[watched.turn].found.was_followed = true;
+        }
+        self.judged.into_iter().map(|judged| (judged.segments, judged.found)).collect()
+    }
+}
+
+/// What one touch does to what is watched; whether something of that is read.
+fn follow(watched: &mut Watched, touch: Touch, slots: &[Carried], is_elsewhere: bool) -> bool {
+    let sees = |by_frame: bool| if by_frame { watched.sees_frame() } else { !is_elsewhere };
+    let from = |by_frame: bool| if by_frame { 0 } else { watched.sp };
+    let overlapping = |by_frame: bool, at: i64, size: usize| {
+        let overlap = move |slot: &&Carried| {
+            slot.by_frame == by_frame && slot.at < at + size as i64 && at < slot.at + slot.size as i64
+        };
+        slots.iter().filter(overlap)
+    };
+    match touch {
+        Touch::Saves(one) if one & watched.wants() != 0 => watched.saved[one.trailing_zeros() as usize] += 1,
+        Touch::Restores(one) if one & watched.wants() != 0 => {
+            let saved = &mut watched.saved[one.trailing_zeros() as usize];
+            match saved.checked_sub(1) {
+                Some(left) => *saved = left,
+                None => {
+                    watched.registers &= !one;
+                    if one == FRAME_POINTER {
+                        watched.drop_frame(slots);
+                    }
+                }
+            }
+        }
+        Touch::Uses(read, written) => {
+            let here = watched.here();
+            let was_frame = watched.sees_frame();
+            watched.registers &= !(written & here);
+            if was_frame && written & FRAME_POINTER != 0 {
+                watched.drop_frame(slots);
+            }
+            return read & here != 0;
+        }
+        Touch::ReadsSlot(by_frame, at, size) if sees(by_frame) => {
+            let at = at + from(by_frame);
+            return overlapping(by_frame, at, size).any(|slot| watched.registers & 1 << slot.bit != 0);
+        }
+        Touch::WritesSlot(by_frame, at, size) if sees(by_frame) => {
+            let at = at + from(by_frame);
+            let written = overlapping(by_frame, at, size)
+                .filter(|slot| at <= slot.at && slot.at + slot.size as i64 <= at + size as i64);
+            watched.registers = written.fold(watched.registers, |all, slot| all & !(1 << slot.bit));
+        }
+        _ => {}
+    }
+    false
+}
+
+/// Whether a branch with these ways could have gone there.
+pub(in crate::view) fn leads_to(ways: Option<[Pc; 2]>, to: Option<Pc>) -> bool {
+    ways.zip(to).is_some_and(|(ways, to)| ways.contains(&to))
+}
