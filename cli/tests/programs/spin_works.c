@@ -1,5 +1,5 @@
-/* Loops that look like waiting and are work: each thread runs every one of them, no turn of any may be left out. `memory` is written by nobody meanwhile, or what a loop
- * carries from turn to turn is used behind it. */
+/* Loops that look like waiting and are work: each thread runs every one of them, no turn of any may be left out. They
+ * write, or nobody writes meanwhile where they look, or what they carry from turn to turn is used behind them. */
 #include <pthread.h>
 #include <string.h>
 
@@ -66,7 +66,7 @@ static __attribute__((noinline)) void pauses_and_writes(long *to) {
     }
 }
 
-/* Takes items from a heap that all share, each with a compare-and-swap that succeeds; what it makes of them is not used. */
+/* Takes items from a heap that all share, each with a compare-and-swap that succeeds; nothing is made of them. */
 static __attribute__((noinline)) void steals(void) {
     for (;;) {
         long item = __atomic_load_n(&next_item, __ATOMIC_SEQ_CST);

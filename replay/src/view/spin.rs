@@ -1,9 +1,9 @@
 //! Spin-waiting in the program's own code.
 //!
-//! A thread that comes back to a segment with a `pause` (or to the one after a yield) after at most [`WINDOW`] kept basic
-//! blocks, with the same stack pointer and the same locks, and has written to nothing but its stack, has waited. The
-//! pass it has just made is taken back out of the stream, so that of a wait however long one pass stays: the one that
-//! found the wait over.
+//! A thread that comes back to a segment with a `pause` (or to the one after a yield) after at most [`WINDOW`] kept
+//! basic blocks, with the same stack pointer and the same locks, and has written to nothing but its stack, has waited.
+//! The pass it has just made is taken back out of the stream, so that of a wait however long one pass stays: the one
+//! that found the wait over.
 
 use heuristics::SegmentId;
 
