@@ -57,6 +57,13 @@ impl Dominators {
         self.tree.contains(node.0).then(|| self.tree.depth(node.0))
     }
 
+    /// The node that `ancestor` is the immediate dominator of and that dominates `node`, or is it: the first step down
+    /// the tree from `ancestor` to `node`. `None` where `ancestor` does not strictly dominate `node`. O(log n).
+    #[must_use]
+    pub fn child_towards(&self, ancestor: NodeId, node: NodeId) -> Option<NodeId> {
+        self.tree.child_towards(ancestor.0, node.0).map(NodeId)
+    }
+
     /// The last node that every path to `a` and every path to `b` goes through; `None` when either is not reached.
     /// O(log n).
     #[must_use]

@@ -78,6 +78,19 @@ impl Tree {
         self.first[a] <= self.first[n] && self.first[n] < self.end[a] && self.contains(node)
     }
 
+    /// The child of `ancestor` whose subtree holds `node`; `None` where `node` is not below `ancestor`.
+    pub(crate) fn child_towards(&self, ancestor: u32, node: u32) -> Option<u32> {
+        if node == ancestor || !self.is_ancestor(ancestor, node) {
+            return None;
+        }
+        let mut below = node;
+        while self.parent(below)? != ancestor {
+            let jump = self.jump[below as usize];
+            below = if self.depth(jump) > self.depth(ancestor) { jump } else { self.parent(below)? };
+        }
+        Some(below)
+    }
+
     /// The lowest node that is an ancestor of both, where there is one.
     pub(crate) fn nearest_common(&self, a: u32, b: u32) -> Option<u32> {
         if !self.contains(a) || !self.contains(b) {
@@ -130,6 +143,11 @@ mod tests {
         for (a, b) in [(1999, 1000), (1999, 1500), (1250, 1251), (999, 1998), (1998, 999)] {
             assert_eq!(tree.nearest_common(a, b), Some((a % 1000).min(b % 1000)));
         }
+        for ancestor in [0, 1, 2, 500, 997] {
+            assert_eq!(tree.child_towards(ancestor, 999), Some(ancestor + 1));
+            assert_eq!(tree.child_towards(ancestor, 1000 + ancestor), Some(1000 + ancestor));
+        }
+        assert_eq!((tree.child_towards(999, 3), tree.child_towards(3, 3)), (None, None));
         assert_eq!(tree.depth(1999), 1000);
     }
 }

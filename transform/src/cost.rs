@@ -20,6 +20,7 @@
 //! | [`Choices`] | how many the choices before one fused instruction are |
 //! | [`Callees`] | how many a call of a function takes, loops guessed |
 
+use flowgraph::Loops;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::flow::Flow;
@@ -420,7 +421,7 @@ impl<'m> Callees<'m> {
 
     fn of_body(&mut self, function: Function<'m>) -> i64 {
         let flow = Flow::of(function);
-        let loops = flow.loops();
+        let loops = Loops::of(flow.graph());
         let mut total = 0_i64;
         let mut recursive = false;
         for &block in flow.blocks() {

@@ -1,12 +1,12 @@
 //! The control flow of a function as a graph, for the analyses of `flowgraph`.
 
-use flowgraph::{Builder, Dominators, Graph, Loops, NodeId};
+use flowgraph::{Builder, Dominators, Graph, NodeId};
 use rustc_hash::FxHashMap;
 
 use crate::llvm::{Block, Function};
 
 /// The blocks of a function, numbered in their order, and the edges between them (those of exceptions included).
-pub(crate) struct Flow<'m> {
+pub struct Flow<'m> {
     blocks: Vec<Block<'m>>,
     numbers: FxHashMap<Block<'m>, NodeId>,
     graph: Graph,
@@ -14,7 +14,8 @@ pub(crate) struct Flow<'m> {
 
 impl<'m> Flow<'m> {
     /// The control flow as it is now.
-    pub(crate) fn of(function: Function<'m>) -> Flow<'m> {
+    #[must_use]
+    pub fn of(function: Function<'m>) -> Flow<'m> {
         let blocks = function.blocks();
         let numbers: FxHashMap<_, _> = blocks.iter().enumerate().map(|(i, &b)| (b, NodeId(i as u32))).collect();
         let mut builder = Builder::new(blocks.len());
@@ -26,46 +27,42 @@ impl<'m> Flow<'m> {
         Flow { graph: builder.build(NodeId(0)), blocks, numbers }
     }
 
-    pub(crate) fn graph(&self) -> &Graph {
+    /// The graph.
+    #[must_use]
+    pub fn graph(&self) -> &Graph {
         &self.graph
     }
 
-    pub(crate) fn node(&self, block: Block<'m>) -> NodeId {
+    /// A block's node.
+    ///
+    /// # Panics
+    /// When the block is new, or was erased.
+    #[must_use]
+    pub fn node(&self, block: Block<'m>) -> NodeId {
         self.numbers[&block]
     }
 
-    pub(crate) fn block(&self, node: NodeId) -> Block<'m> {
+    /// As [`Flow::node`], of a block that may have been erased.
+    #[must_use]
+    pub fn find(&self, block: Block<'m>) -> Option<NodeId> {
+        self.numbers.get(&block).copied()
+    }
+
+    /// A node's block.
+    #[must_use]
+    pub fn block(&self, node: NodeId) -> Block<'m> {
         self.blocks[node.index()]
     }
 
-    pub(crate) fn blocks(&self) -> &[Block<'m>] {
+    /// The blocks, by node.
+    #[must_use]
+    pub fn blocks(&self) -> &[Block<'m>] {
         &self.blocks
     }
 
-    pub(crate) fn dominators(&self) -> Dominators {
-        Dominators::of(&self.graph)
-    }
-
-    pub(crate) fn loops(&self) -> Loops {
-        Loops::of(&self.graph)
-    }
-
-    /// The nodes that control can reach after `from` without going through `without`.
-    pub(crate) fn reached(&self, from: NodeId, without: NodeId) -> Vec<bool> {
-        let mut seen = vec![false; self.graph.node_count()];
-        let mut open = vec![from];
-        while let Some(node) = open.pop() {
-            for &successor in self.graph.successors(node) {
-                if successor != without && !std::mem::replace(&mut seen[successor.index()], true) {
-                    open.push(successor);
-                }
-            }
-        }
-        seen
-    }
-
     /// Whether every path from the entry to `node` takes the edge from `from` to `to`.
-    pub(crate) fn edge_dominates(&self, dominators: &Dominators, from: NodeId, to: NodeId, node: NodeId) -> bool {
+    #[must_use]
+    pub fn edge_dominates(&self, dominators: &Dominators, from: NodeId, to: NodeId, node: NodeId) -> bool {
         let edges = self.block(from).terminator().successors();
         let single = edges.into_iter().filter(|&b| b == self.block(to)).count() == 1;
         let only_entry = |&p: &NodeId| p == from || dominators.depth(p).is_none() || dominators.dominates(to, p);

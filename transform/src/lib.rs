@@ -3,8 +3,9 @@
 //! | part | holds |
 //! |---|---|
 //! | [`REGISTRY`] | the passes by name; [`Pipeline`] runs several, and LLVM's verifier after each |
-//! | [`Candidate`] | a place where a pass could have changed the program, and why it did or did not |
+//! | [`Remark`] | a place where a pass could have changed the program, and why it did or did not |
 //! | [`wrapper`] | a compiler that applies passes between its optimiser and its code generation |
+//! | [`Context`] | what a pass is given beside a function: analyses, costs, settings |
 //! | [`llvm`] | LLVM IR behind safe types |
 //!
 //! Analyses come from `flowgraph`: LLVM's C interface has none.
@@ -14,7 +15,9 @@
     reason = "handles are hashed and compared by the address that they hold, which does not change"
 )]
 
-mod candidate;
+mod alignment;
+mod alike;
+mod context;
 mod cost;
 mod error;
 mod flow;
@@ -22,9 +25,12 @@ pub mod llvm;
 mod passes;
 mod refusal;
 mod registry;
+mod remark;
 mod ssa;
 pub mod wrapper;
 
-pub use candidate::{Candidate, Verdict};
+pub use context::Context;
 pub use error::{APT_LINE, Error, Result};
+pub use flow::Flow;
 pub use registry::{Options, Pass, Pipeline, REGISTRY};
+pub use remark::{Aligned, GuardKind, Kind, Place, Reason, Remark};

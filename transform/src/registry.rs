@@ -1,8 +1,9 @@
 //! The passes, in one ordered registry, and how several are run one after another.
 
-use crate::llvm::Module;
-use crate::{Candidate, Error, Result, Verdict};
-use crate::{passes, refusal};
+use crate::context::Context;
+use crate::llvm::{Function, Module};
+use crate::{Error, Reason, Remark, Result};
+use crate::{passes, refusal, ssa};
 
 /// A pass.
 pub struct Pass {
@@ -12,7 +13,51 @@ pub struct Pass {
     pub summary: &'static str,
     /// Where it comes from.
     pub source: &'static str,
-    run: fn(&mut Module, &Options) -> Result<Vec<Candidate>>,
+    run: Run,
+}
+
+/// How a pass is run.
+enum Run {
+    /// Over each function that may be optimised.
+    Functions {
+        /// Over one function.
+        each: for<'m> fn(&mut Function<'m>, &mut Context<'m>),
+        /// Once after all, with remarks on the module.
+        after: Option<for<'m> fn(&'m Module, &mut Context<'m>)>,
+    },
+    /// Over the module as a whole, which the pass leaves well formed by itself.
+    Module(fn(&mut Module) -> Vec<Remark>),
+}
+
+impl Run {
+    const fn each(each: for<'m> fn(&mut Function<'m>, &mut Context<'m>)) -> Run {
+        Run::Functions { each, after: None }
+    }
+}
+
+impl Pass {
+    /// Runs the pass, then what its changes make necessary: values that no longer dominate their uses become variables,
+    /// and variables become phis.
+    fn run(&self, module: &mut Module, options: &Options) -> Result<Vec<Remark>> {
+        let (each, after) = match self.run {
+            Run::Functions { each, after } => (each, after),
+            Run::Module(run) => return Ok(run(module)),
+        };
+        let mut context = Context::new(self.name, options);
+        for mut function in module.functions_to_optimise() {
+            context.begin(function);
+            each(&mut function, &mut context);
+            context.end();
+        }
+        if let Some(after) = after {
+            after(module, &mut context);
+        }
+        let (remarks, has_variables) = context.finish();
+        if has_variables {
+            module.run_passes(ssa::MEMORY_TO_REGISTERS)?;
+        }
+        Ok(remarks)
+    }
 }
 
 /// All passes, in the order in which they are listed. They are run in the order in which they are asked for.
@@ -21,31 +66,31 @@ pub const REGISTRY: &[Pass] = &[
         name: "none",
         summary: "changes nothing: the baseline that every transformation is compared with",
         source: "lockstep",
-        run: passes::none::run,
+        run: Run::each(passes::none::run),
     },
     Pass {
         name: "layout",
         summary: "puts blocks in topological order with loops in a row, so that min-pc models reconverge at joins",
         source: "Bourdoncle, FMPA 1993",
-        run: passes::layout::run,
+        run: Run::each(passes::layout::run),
     },
     Pass {
         name: "fcs",
         summary: "fuses calls of one function that stand on the two sides of a branch into one call",
         source: "Teixeira, Collange, Pereira, SBAC-PAD 2015",
-        run: passes::fcs::run,
+        run: Run::Functions { each: passes::fcs::run, after: Some(passes::fcs::remark_on_endless_calls) },
     },
     Pass {
         name: "tail-merge",
         summary: "lets arms that end with the same instructions share them",
         source: "a baseline of the paper of fcs",
-        run: passes::tail_merge::run,
+        run: Run::each(passes::tail_merge::run),
     },
     Pass {
         name: "branch-fusion",
         summary: "merges arms without calls instruction by instruction, with selects for operands that differ",
         source: "Coutinho, Sampaio, Pereira, Meira, PACT 2011",
-        run: passes::branch_fusion::run,
+        run: Run::each(passes::branch_fusion::run),
     },
 ];
 
@@ -54,7 +99,7 @@ const HIDDEN: &[Pass] = &[Pass {
     name: "refused",
     summary: "spoils the code and then finds out: for tests",
     source: "lockstep",
-    run: passes::refused::run,
+    run: Run::Module(passes::refused::run),
 }];
 
 /// How passes decide.
@@ -107,41 +152,42 @@ impl Pipeline {
     /// # Errors
     /// [`Error::BadIr`] when the module is not well formed to begin with, [`Error::Refused`] when a pass finds its own
     /// work wrong or LLVM's verifier does. The module must not be used then: see [`Pipeline::apply`].
-    pub fn run(&self, module: &mut Module, options: &Options) -> Result<Vec<Candidate>> {
+    pub fn run(&self, module: &mut Module, options: &Options) -> Result<Vec<Remark>> {
         module.verify().map_err(|text| Error::BadIr { name: "the module".to_owned(), text })?;
-        let mut candidates = Vec::new();
+        let mut remarks = Vec::new();
         for pass in &self.0 {
             let looked_at = refusal::caught(pass.name, || {
-                let looked_at = (pass.run)(module, options)?;
+                let looked_at = pass.run(module, options)?;
                 module.sweep();
                 let broken = |text| Error::Bug(format!("it makes IR that is not well formed: {text}"));
                 module.verify().map_err(broken)?;
                 Ok(looked_at)
             });
-            candidates.extend(looked_at?);
+            remarks.extend(looked_at?);
         }
-        Ok(candidates)
+        Ok(remarks)
     }
 
     /// Runs the passes as [`Pipeline::run`] over the module that `read` reads. When a pass refuses its own work, the
-    /// module is read again and returned as it is, with that refusal as the only candidate.
+    /// module is read again and returned as it is, with that refusal as the only remark.
     ///
     /// # Errors
     /// What `read` fails with, and [`Error::BadIr`] when the module is not well formed to begin with.
-    pub fn apply(&self, read: impl Fn() -> Result<Module>, options: &Options) -> Result<(Module, Vec<Candidate>)> {
+    pub fn apply(&self, read: impl Fn() -> Result<Module>, options: &Options) -> Result<(Module, Vec<Remark>)> {
         let mut module = read()?;
         match self.run(&mut module, options) {
-            Ok(candidates) => Ok((module, candidates)),
+            Ok(remarks) => Ok((module, remarks)),
             Err(Error::Refused { pass, why }) => {
                 let module = read()?;
-                let candidate = Candidate {
+                let remark = Remark {
                     pass,
                     function: module.source_name(),
                     subject: "the whole file".to_owned(),
                     places: Vec::new(),
-                    verdict: Verdict::Refused(why),
+                    reason: Reason::Refused(why),
+                    gain: None,
                 };
-                Ok((module, vec![candidate]))
+                Ok((module, vec![remark]))
             }
             Err(error) => Err(error),
         }

@@ -6,33 +6,39 @@
 //! stored, which are the paths that the program cannot take.
 //!
 //! In a loop, such a path would lead through the definition of the turn before, and the phi would carry that value around the loop for
-//! nothing. So the value is *forgotten* (an undefined one is stored) at each branch whose paths were joined and that strictly dominates
-//! the definition. That is sound: from such a branch no path leads to a use without the definition, or a path from the entry to the
-//! branch and on to the use would avoid the definition, which dominated the use before the change.
+//! nothing. So the value is *forgotten* (an undefined one is stored) at each branch whose paths were joined, that strictly dominates
+//! the definition, and whose paths have not come together again before it. That is sound: from such a branch no path leads to a use
+//! without the definition, or a path from the entry to the branch and on to the use would avoid the definition, which dominated the use
+//! before the change. Forgetting at fewer branches is sound too; at most [`MOST_OPEN`] are taken, the innermost.
 
-use flowgraph::Dominators;
-use rustc_hash::FxHashMap;
+use flowgraph::{Dominators, NodeId};
+use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::context::{Context, Joined};
 use crate::flow::Flow;
-use crate::llvm::{Block, Function, Instruction, Opcode, Slot, Use, Value};
+use crate::llvm::{Block, Instruction, Opcode, Slot, Use, Value};
 
 /// What has to follow when a function was repaired: the passes that turn variables into phis.
 pub(crate) const MEMORY_TO_REGISTERS: &str = "function(mem2reg)";
 
-/// Gives every use a definition that dominates it. `branches` are the blocks whose paths were joined. Returns how many values had to
-/// go through a variable.
-pub(crate) fn repair(function: Function<'_>, branches: &[Block<'_>]) -> usize {
-    let flow = Flow::of(function);
-    let dominators = flow.dominators();
+/// At so many branches a value is forgotten: more branches inside each other, all joined, would make the work grow with
+/// the square of their depth.
+const MOST_OPEN: usize = 64;
+
+/// Gives every use a definition that dominates it. Returns how many values had to go through a variable.
+pub(crate) fn repair<'m>(context: &mut Context<'m>, joined: &[Joined<'m>]) -> usize {
+    let (flow, dominators) = (context.flow(), context.dominators());
+    let open = OpenBranches::of(&flow, &dominators, joined);
     let mut repaired = 0;
     for &block in flow.blocks() {
-        if dominators.depth(flow.node(block)).is_none() {
+        let node = flow.node(block);
+        if dominators.depth(node).is_none() {
             continue;
         }
         for instruction in block.instructions() {
-            let broken = broken_uses(instruction, block, &flow, &dominators);
+            let broken = broken_uses(instruction, node, &flow, &dominators);
             if !broken.is_empty() {
-                through_variable(instruction, block, &broken, branches, &flow, &dominators);
+                through_variable(instruction, block, &broken, open.at(node).map(|branch| flow.block(branch)));
                 repaired += 1;
             }
         }
@@ -40,17 +46,74 @@ pub(crate) fn repair(function: Function<'_>, branches: &[Block<'_>]) -> usize {
     repaired
 }
 
+/// Of each block the joined branches that strictly dominate it and whose paths have not come together before it: lists
+/// that share their ends.
+struct OpenBranches {
+    /// By node: the number of its innermost branch's entry.
+    innermost: Vec<Option<u32>>,
+    /// A branch, and the entry of the one around it.
+    entries: Vec<(NodeId, Option<u32>)>,
+}
+
+impl OpenBranches {
+    fn of<'m>(flow: &Flow<'m>, dominators: &Dominators, joined: &[Joined<'m>]) -> OpenBranches {
+        let mut branches = FxHashSet::default();
+        let mut meeting: FxHashMap<NodeId, Vec<NodeId>> = FxHashMap::default();
+        let mut times: FxHashMap<NodeId, u32> = FxHashMap::default();
+        for joined in joined {
+            let Some(branch) = flow.find(joined.branch) else { continue };
+            branches.insert(branch);
+            *times.entry(branch).or_default() += 1;
+            if let Some(meets) = flow.find(joined.meets) {
+                meeting.entry(meets).or_default().push(branch);
+            }
+        }
+        // Paths that are joined again further down have parted again: such a branch stays open.
+        meeting.values_mut().for_each(|branches| branches.retain(|branch| times[branch] == 1));
+        let mut open = OpenBranches { innermost: vec![None; flow.blocks().len()], entries: Vec::new() };
+        let mut nodes: Vec<(u32, NodeId)> =
+            flow.graph().nodes().filter_map(|node| Some((dominators.depth(node)?, node))).collect();
+        // What dominates a node comes before it.
+        nodes.sort_unstable();
+        let mut entry_of: FxHashMap<NodeId, u32> = FxHashMap::default();
+        for (_, node) in nodes {
+            let Some(above) = dominators.idom(node) else { continue };
+            let mut list = open.innermost[above.index()];
+            if branches.contains(&above) {
+                list = Some(*entry_of.entry(above).or_insert_with(|| {
+                    open.entries.push((above, list));
+                    open.entries.len() as u32 - 1
+                }));
+            }
+            let closed =
+                meeting.get(&node).into_iter().flatten().filter(|&&b| b != node && dominators.dominates(b, node));
+            if let Some(outermost) = closed.min_by_key(|&&branch| dominators.depth(branch)) {
+                list = open.innermost[outermost.index()];
+            }
+            open.innermost[node.index()] = list;
+        }
+        open
+    }
+
+    /// The open branches of a block, the innermost first.
+    fn at(&self, node: NodeId) -> impl Iterator<Item = NodeId> {
+        let next = |&entry: &u32| self.entries[entry as usize].1;
+        std::iter::successors(self.innermost[node.index()], next)
+            .map(|entry| self.entries[entry as usize].0)
+            .take(MOST_OPEN)
+    }
+}
+
 /// The uses that the definition does not dominate.
 fn broken_uses<'m>(
     instruction: Instruction<'m>,
-    block: Block<'m>,
+    node: NodeId,
     flow: &Flow<'m>,
     dominators: &Dominators,
 ) -> Vec<Use<'m>> {
     if instruction.type_of().is_void() {
         return Vec::new();
     }
-    let node = flow.node(block);
     let is_broken = |u: &Use<'m>| {
         u.needed_in().is_some_and(|b| {
             let needed = flow.node(b);
@@ -64,16 +127,12 @@ fn through_variable<'m>(
     instruction: Instruction<'m>,
     block: Block<'m>,
     broken: &[Use<'m>],
-    branches: &[Block<'m>],
-    flow: &Flow<'m>,
-    dominators: &Dominators,
+    forgotten_at: impl Iterator<Item = Block<'m>>,
 ) {
     let slot = block.function().add_slot(instruction.type_of());
     slot.store_before(instruction.as_value(), after(instruction, block));
-    for &branch in branches {
-        if branch != block && dominators.dominates(flow.node(branch), flow.node(block)) {
-            slot.store_before(slot.holds().undef(), branch.terminator());
-        }
+    for branch in forgotten_at {
+        slot.store_before(slot.holds().undef(), branch.terminator());
     }
     // A phi may name a block twice, and then wants the same value for both.
     let mut at_end: FxHashMap<Block<'m>, Value<'m>> = FxHashMap::default();
@@ -98,6 +157,5 @@ fn after<'m>(instruction: Instruction<'m>, block: Block<'m>) -> Instruction<'m> 
     if instruction.is_phi() || instruction.begins_handler() {
         return block.first_insertion_point();
     }
-    let mut rest = block.instructions().into_iter().skip_while(|&i| i != instruction);
-    rest.nth(1).expect("what makes a value does not end a block")
+    instruction.next().expect("what makes a value does not end a block")
 }

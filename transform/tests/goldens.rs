@@ -27,9 +27,8 @@ fn made(pass: &str, case: &Path) -> String {
     let bytes = fs::read(case).unwrap();
     let mut module = Module::parse(&bytes, &case.display().to_string()).unwrap_or_else(|e| panic!("{e}"));
     let pipeline = Pipeline::parse(pass).unwrap();
-    let candidates =
-        pipeline.run(&mut module, &Options::default()).unwrap_or_else(|e| panic!("{}: {e}", case.display()));
-    let report: String = candidates.iter().map(|candidate| format!("; {candidate}\n")).collect();
+    let remarks = pipeline.run(&mut module, &Options::default()).unwrap_or_else(|e| panic!("{}: {e}", case.display()));
+    let report: String = remarks.iter().map(|remark| format!("; {remark}\n")).collect();
     let text = module.to_text();
     let names_file = |line: &&str| line.starts_with("; ModuleID") || line.starts_with("source_filename");
     let ir: String = text.lines().filter(|line| !names_file(line)).map(|line| format!("{line}\n")).collect();

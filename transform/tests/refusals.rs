@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use transform::llvm::{Instruction, Module};
-use transform::{Error, Options, Pipeline, Result, Verdict};
+use transform::{Error, Options, Pipeline, Reason, Result};
 
 const SUM: &str = "source_filename = \"sum.c\"
 define i32 @sum(i32 %a, i32 %b) {
@@ -84,10 +84,10 @@ fn a_refused_pass_is_an_error_that_names_it_and_tells_why() {
 #[test]
 fn the_code_of_a_module_whose_pass_is_refused_is_the_untransformed_one() {
     let passes = Pipeline::parse("layout,refused,fcs").unwrap();
-    let (after, candidates) = passes.apply(module, &Options::default()).unwrap();
+    let (after, remarks) = passes.apply(module, &Options::default()).unwrap();
     assert_eq!(after.to_text(), module().unwrap().to_text());
-    let [refusal] = &candidates[..] else { panic!("{candidates:?}") };
-    assert!(matches!(refusal.verdict, Verdict::Refused(_)), "{refusal}");
+    let [refusal] = &remarks[..] else { panic!("{remarks:?}") };
+    assert!(matches!(refusal.reason, Reason::Refused(_)), "{refusal}");
     assert!(refusal.to_string().starts_with("refused refused: sum.c: the whole file: %one = "), "{refusal}");
 }
 

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 use transform::wrapper::{self, Build};
-use transform::{Candidate, Error, Options, Pipeline};
+use transform::{Error, Options, Pipeline, Remark};
 
 /// Compile C with clang 19 and apply transformations to the optimised code
 ///
@@ -59,16 +59,16 @@ pub(crate) fn run(args: &Args, compiler: &str) -> anyhow::Result<ExitCode> {
         arguments: args.arguments.clone(),
     };
     let built = wrapper::build(&build)?;
-    super::transform::warn_of_refusals(&built.candidates);
+    super::transform::warn_of_refusals(&built.remarks);
     if let Some(path) = &args.report {
-        append(path, &built.candidates)?;
+        append(path, &built.remarks)?;
     }
     Ok(ExitCode::from(built.status))
 }
 
 /// One write per build, so that builds that run side by side do not mix their lines.
-fn append(path: &PathBuf, candidates: &[Candidate]) -> transform::Result<()> {
-    let text: String = candidates.iter().map(|candidate| format!("{candidate}\n")).collect();
+fn append(path: &PathBuf, remarks: &[Remark]) -> transform::Result<()> {
+    let text: String = remarks.iter().map(|remark| format!("{remark}\n")).collect();
     let written = if path.as_os_str() == "-" {
         std::io::stderr().write_all(text.as_bytes())
     } else {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use transform::llvm::Module;
-use transform::{Candidate, Error, Options, Pipeline, REGISTRY, Verdict};
+use transform::{Error, Options, Pipeline, REGISTRY, Reason, Remark};
 
 use crate::output::{Output, WithColours, print, say};
 
@@ -40,8 +40,8 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let (Some(input), Some(pass)) = (&args.input, &args.pass) else { return list() };
     let pipeline = Pipeline::parse(pass)?;
-    let (module, candidates) = pipeline.apply(|| Module::read(input), &Options { threshold: args.threshold })?;
-    warn_of_refusals(&candidates);
+    let (module, remarks) = pipeline.apply(|| Module::read(input), &Options { threshold: args.threshold })?;
+    warn_of_refusals(&remarks);
     if let Some(path) = &args.output {
         let is_text = path.as_os_str() == "-" || path.extension().is_some_and(|e| e == "ll");
         let bytes = if is_text { module.to_text().into_bytes() } else { module.to_bitcode() };
@@ -51,17 +51,17 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         out.finish()?;
     }
     if args.report {
-        let text: String = candidates.iter().map(|candidate| format!("{candidate}\n")).collect();
+        let text: String = remarks.iter().map(|remark| format!("{remark}\n")).collect();
         print(&text, WithColours::No)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Says on standard error whose code was left as it was because a pass found its own work wrong.
-pub(crate) fn warn_of_refusals(candidates: &[Candidate]) {
-    for candidate in candidates {
-        let (pass, source) = (candidate.pass, &candidate.function);
-        if let Verdict::Refused(why) = &candidate.verdict {
+pub(crate) fn warn_of_refusals(remarks: &[Remark]) {
+    for remark in remarks {
+        let (pass, source) = (remark.pass, &remark.function);
+        if let Reason::Refused(why) = &remark.reason {
             say!(
                 "lockstep: warning: transforming {source}: the pass {pass} found its own work wrong ({why}), so this file's code is emitted without \
                  transformations; this is a bug in lockstep, and the program is right without {pass}"

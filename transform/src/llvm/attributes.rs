@@ -1,12 +1,15 @@
 //! Attributes of calls and functions, flags and metadata of instructions, and what of them two instructions have in common.
 
+use std::cell::RefCell;
 use std::ptr;
+use std::sync::OnceLock;
 
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 use llvm_sys::{LLVMAttributeFunctionIndex, LLVMAttributeIndex};
+use rustc_hash::FxHashMap;
 
-use super::{Instruction, Opcode, Value};
+use super::{Instruction, Opcode};
 
 /// Attributes that say how values are passed, or otherwise what a call does: both calls must have them alike.
 const DECISIVE: &[&str] = &[
@@ -42,10 +45,27 @@ pub(super) fn function_has(function: LLVMValueRef, name: &str) -> bool {
     kind != 0 && unsafe { !LLVMGetEnumAttributeAtIndex(function, LLVMAttributeFunctionIndex, kind).is_null() }
 }
 
-/// LLVM's number for an attribute; 0 for a name it does not know.
+/// LLVM's number for an attribute; 0 for a name it does not know. LLVM compares the name with all that there are, so the
+/// answer is remembered.
 fn kind_named(name: &str) -> u32 {
-    // SAFETY: pointer and length are those of a live text.
-    unsafe { LLVMGetEnumAttributeKindForName(name.as_ptr().cast(), name.len()) }
+    thread_local! {
+        static KNOWN: RefCell<FxHashMap<String, u32>> = RefCell::default();
+    }
+    KNOWN.with_borrow_mut(|known| {
+        known.get(name).copied().unwrap_or_else(|| {
+            // SAFETY: pointer and length are those of a live text.
+            let kind = unsafe { LLVMGetEnumAttributeKindForName(name.as_ptr().cast(), name.len()) };
+            known.insert(name.to_owned(), kind);
+            kind
+        })
+    })
+}
+
+/// The decisive attributes that LLVM knows, with its numbers.
+fn decisive() -> &'static [(&'static str, u32)] {
+    static KINDS: OnceLock<Vec<(&'static str, u32)>> = OnceLock::new();
+    let known = || DECISIVE.iter().map(|&name| (name, kind_named(name))).filter(|(_, kind)| *kind != 0).collect();
+    KINDS.get_or_init(known)
 }
 
 impl<'m> Instruction<'m> {
@@ -91,29 +111,6 @@ impl<'m> Instruction<'m> {
         unsafe { !LLVMGetEnumAttributeAtIndex(callee.raw(), argument as u32 + 1, kind).is_null() }
     }
 
-    /// Whether this call and another could be one, arguments aside, which are as many and of the same types: same
-    /// callee, same promises, nothing by which calls must stay apart.
-    #[must_use]
-    pub fn calls_the_same_as(self, other: Instruction<'m>) -> bool {
-        let both_call = self.opcode() == Opcode::LLVMCall && other.opcode() == Opcode::LLVMCall;
-        if !both_call || self.callee() != other.callee() || self.called_type() != other.called_type() {
-            return false;
-        }
-        let typed = |(a, b): (Value<'m>, Value<'m>)| a.type_of() == b.type_of();
-        let plain = |i: Instruction<'m>| {
-            let marked = ["returns_twice", "noduplicate", "convergent", "nomerge"].iter().any(|name| i.call_has(name));
-            let assembly = i.callee().is_some_and(Value::is_inline_assembly);
-            !i.must_be_tail() && !i.has_bundles() && !marked && !assembly
-        };
-        self.arguments().len() == other.arguments().len()
-            && self.arguments().into_iter().zip(other.arguments()).all(typed)
-            && self.calling_convention() == other.calling_convention()
-            && self.is_as_fast_as(other)
-            && plain(self)
-            && plain(other)
-            && self.call_differs_from(other).is_none()
-    }
-
     /// The attribute by which this call and another with as many arguments cannot become one, if there is one.
     ///
     /// # Panics
@@ -124,11 +121,10 @@ impl<'m> Instruction<'m> {
         let both_call = self.opcode() == Opcode::LLVMCall && other.opcode() == Opcode::LLVMCall;
         assert!(both_call, "only calls have attributes");
         for index in self.attribute_places() {
-            for &name in DECISIVE {
-                let kind = kind_named(name);
-                if kind == 0 {
-                    continue;
-                }
+            if self.attributes_at(index) == other.attributes_at(index) {
+                continue;
+            }
+            for &(name, kind) in decisive() {
                 // SAFETY: both are calls with arguments up to this index; attributes are unique, so that equal ones have one address.
                 let (mine, others) = unsafe {
                     (

@@ -4,6 +4,7 @@ use std::hash::{Hash, Hasher};
 
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
+use rustc_hash::FxHashSet;
 
 use super::{Function, Instruction, Module, Opcode, Value};
 
@@ -96,10 +97,18 @@ impl<'m> Block<'m> {
         unsafe { LLVMGetFirstInstruction(self.raw).is_null() }
     }
 
+    /// Its instructions in order, each found when it is asked for: for looks at the first few, while nothing changes.
+    fn leading(self) -> impl Iterator<Item = Instruction<'m>> {
+        // SAFETY: the block is alive.
+        let first = unsafe { LLVMGetFirstInstruction(self.raw) };
+        let first = (!first.is_null()).then(|| Instruction::of_raw(first, self.module));
+        std::iter::successors(first, |i| i.next())
+    }
+
     /// Its phis.
     #[must_use]
     pub fn phis(self) -> Vec<Instruction<'m>> {
-        self.instructions().into_iter().take_while(|i| i.is_phi()).collect()
+        self.leading().take_while(|i| i.is_phi()).collect()
     }
 
     /// The instruction that ends it.
@@ -117,15 +126,14 @@ impl<'m> Block<'m> {
     /// The first instruction before which others can be put: after phis and landing pads.
     #[must_use]
     pub fn first_insertion_point(self) -> Instruction<'m> {
-        let mut instructions = self.instructions().into_iter();
-        let found = instructions.find(|i| !i.is_phi() && !i.begins_handler());
+        let found = self.leading().find(|i| !i.is_phi() && !i.begins_handler());
         found.expect("a block ends with a terminator")
     }
 
     /// Whether exceptions land here.
     #[must_use]
     pub fn is_handler(self) -> bool {
-        self.instructions().into_iter().find(|i| !i.is_phi()).is_some_and(Instruction::begins_handler)
+        self.leading().find(|i| !i.is_phi()).is_some_and(Instruction::begins_handler)
     }
 
     /// Whether its address is taken: then it cannot get another beginning.
@@ -148,6 +156,7 @@ impl<'m> Block<'m> {
     #[must_use]
     pub fn entering(self) -> Vec<Instruction<'m>> {
         let mut terminators: Vec<Instruction<'m>> = Vec::new();
+        let mut seen = FxHashSet::default();
         // SAFETY: as in `has_address`.
         unsafe {
             let mut link = LLVMGetFirstUse(LLVMBasicBlockAsValue(self.raw));
@@ -155,7 +164,7 @@ impl<'m> Block<'m> {
                 let user = LLVMGetUser(link);
                 if !LLVMIsATerminatorInst(user).is_null() {
                     let user = Instruction::of_raw(user, self.module);
-                    if !terminators.contains(&user) {
+                    if seen.insert(user) {
                         terminators.push(user);
                     }
                 }
@@ -188,6 +197,7 @@ impl<'m> Block<'m> {
         self.module.assert_is(other.module);
         assert!(self.function() == other.function(), "a block is moved to another function");
         assert!(self != other, "a block is moved after itself");
+        self.module.note_flow_change();
         // SAFETY: both are alive and of one function.
         unsafe { LLVMMoveBasicBlockAfter(self.raw, other.raw) };
     }
@@ -200,6 +210,7 @@ impl<'m> Block<'m> {
     #[track_caller]
     pub fn insert_before(self, name: &str) -> Block<'m> {
         self.assert_in_function();
+        self.module.note_flow_change();
         let name = std::ffi::CString::new(name).unwrap_or_default();
         // SAFETY: the block is in a function; the name is copied.
         let raw = unsafe { LLVMInsertBasicBlockInContext(self.module.context(), self.raw, name.as_ptr()) };
@@ -214,7 +225,7 @@ impl<'m> Block<'m> {
     #[must_use]
     pub fn split_before(self, first: Instruction<'m>, name: &str) -> Block<'m> {
         assert!(first.block() == Some(self) && !first.is_phi(), "a block is split at an instruction of its own");
-        assert!(self.function().blocks()[0] != self, "the entry block cannot get another beginning");
+        assert!(self.function().entry() != self, "the entry block cannot get another beginning");
         let head = self.insert_before(name);
         self.move_entries_to(head);
         for instruction in self.instructions().into_iter().take_while(|&i| i != first) {
@@ -243,6 +254,7 @@ impl<'m> Block<'m> {
             );
         }
         instructions.into_iter().for_each(Instruction::discard);
+        self.module.note_flow_change();
         // SAFETY: the block is in a function, and nothing leads to it.
         unsafe { LLVMRemoveBasicBlockFromParent(self.raw) };
         self.module.bury_block(self.raw);

@@ -22,6 +22,7 @@ impl<'m> Block<'m> {
     #[track_caller]
     pub fn branch_to(self, target: Block<'m>) -> Instruction<'m> {
         self.assert_can_lead_to(target);
+        self.module().note_flow_change();
         // SAFETY: the builder stands at the end of this block; both blocks are alive.
         let raw = unsafe { LLVMBuildBr(self.builder(), target.raw()) };
         Instruction::of_raw(raw, self.module())
@@ -37,6 +38,7 @@ impl<'m> Block<'m> {
         self.assert_can_lead_to(no);
         condition.assert_usable_in(self.module());
         assert!(condition.type_of() == self.function().truth_type(), "a branch on what is no truth value");
+        self.module().note_flow_change();
         // SAFETY: as in `branch_to`, and the condition is an i1.
         let raw = unsafe { LLVMBuildCondBr(self.builder(), condition.raw(), yes.raw(), no.raw()) };
         Instruction::of_raw(raw, self.module())
@@ -119,7 +121,7 @@ impl<'m> Function<'m> {
     pub fn add_slot(self, holds: Type<'m>) -> Slot<'m> {
         self.module().assert_is(holds.module());
         assert!(holds.is_first_class(), "a variable of a type without values");
-        let entry = self.blocks()[0];
+        let entry = self.entry();
         let first = entry.first_insertion_point();
         let builder = self.module().builder_at(entry.raw(), first.raw());
         // SAFETY: the builder stands in the entry block; the type can be stored.

@@ -3,27 +3,19 @@
 use std::ptr;
 
 use llvm_sys::debuginfo::*;
+use llvm_sys::prelude::*;
 
 use super::Instruction;
+use crate::Place;
 
 impl<'m> Instruction<'m> {
-    /// The source file and line that it stands for, where the module has lines.
+    /// The place in the source that it stands for, where the module has lines.
     #[must_use]
-    pub fn line(self) -> Option<(String, u32)> {
-        // SAFETY: it is an instruction; a location has a scope; a scope may have no file; the text belongs to the context.
-        unsafe {
-            let location = LLVMInstructionGetDebugLoc(self.raw());
-            if location.is_null() {
-                return None;
-            }
-            let file = LLVMDIScopeGetFile(LLVMDILocationGetScope(location));
-            if file.is_null() {
-                return None;
-            }
-            let mut length = 0;
-            let name = LLVMDIFileGetFilename(file, &raw mut length);
-            Some((super::owned_text(name, length as usize), LLVMDILocationGetLine(location)))
-        }
+    pub fn place(self) -> Option<Place> {
+        // SAFETY: it is an instruction, and alive.
+        let location = unsafe { LLVMInstructionGetDebugLoc(self.raw()) };
+        // SAFETY: it is a location, or none.
+        unsafe { place_of(location) }
     }
 
     /// Gives it the location of another.
@@ -68,5 +60,31 @@ impl<'m> Instruction<'m> {
             };
             LLVMInstructionSetDebugLoc(self.raw(), location);
         }
+    }
+}
+
+/// The place that a location says.
+///
+/// # Safety
+/// `location` is null or a location of a living context.
+unsafe fn place_of(location: LLVMMetadataRef) -> Option<Place> {
+    if location.is_null() {
+        return None;
+    }
+    // SAFETY: a location has a scope; a scope may have no file; the text belongs to the context; what it is inlined at is
+    // a location or null.
+    unsafe {
+        let file = LLVMDIScopeGetFile(LLVMDILocationGetScope(location));
+        if file.is_null() {
+            return None;
+        }
+        let mut length = 0;
+        let name = LLVMDIFileGetFilename(file, &raw mut length);
+        Some(Place {
+            file: super::owned_text(name, length as usize),
+            line: LLVMDILocationGetLine(location),
+            column: LLVMDILocationGetColumn(location),
+            inlined_at: place_of(LLVMDILocationGetInlinedAt(location)).map(Box::new),
+        })
     }
 }

@@ -58,9 +58,17 @@ impl<'m> Function<'m> {
         blocks
     }
 
+    /// The block in which it begins.
+    #[must_use]
+    pub fn entry(self) -> Block<'m> {
+        // SAFETY: the function is alive; one whose blocks were all erased has no entry, which `of_raw` refuses.
+        Block::of_raw(unsafe { LLVMGetFirstBasicBlock(self.raw) }, self.module)
+    }
+
     /// Adds an empty block at the end.
     #[must_use]
     pub fn add_block(self, name: &str) -> Block<'m> {
+        self.module.note_flow_change();
         let name = std::ffi::CString::new(name).unwrap_or_default();
         // SAFETY: function and context are alive; the name is copied.
         let raw = unsafe { LLVMAppendBasicBlockInContext(self.module.context(), self.raw, name.as_ptr()) };

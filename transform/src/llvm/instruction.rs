@@ -6,7 +6,7 @@ use std::hash::{Hash, Hasher};
 
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
-use llvm_sys::{LLVMAtomicOrdering, LLVMOpcode, LLVMTailCallKind};
+use llvm_sys::{LLVMAtomicOrdering, LLVMOpcode};
 
 use super::{Block, Module, Opcode, Type, Value};
 
@@ -23,7 +23,7 @@ impl<'m> Use<'m> {
     /// The block at whose end (for a phi) or in which (for all others) the value must be there.
     #[must_use]
     pub fn needed_in(self) -> Option<Block<'m>> {
-        if self.user.is_phi() { Some(self.user.incoming()[self.operand as usize].1) } else { self.user.block() }
+        if self.user.is_phi() { Some(self.user.incoming_block(self.operand)) } else { self.user.block() }
     }
 }
 
@@ -174,6 +174,7 @@ impl<'m> Instruction<'m> {
         assert!(index < self.successors().len(), "a terminator without such a successor");
         let movable = !matches!(self.opcode(), Opcode::LLVMIndirectBr | Opcode::LLVMCallBr);
         assert!(movable, "an edge that depends on the address of a block is moved");
+        self.module.note_flow_change();
         // SAFETY: it is a terminator with more than `index` successors.
         unsafe { LLVMSetSuccessor(self.raw, index as u32, block.raw()) };
     }
@@ -186,6 +187,39 @@ impl<'m> Instruction<'m> {
             let conditional = self.opcode() == Opcode::LLVMBr && LLVMIsConditional(self.raw) != 0;
             conditional.then(|| Value::of_raw(LLVMGetCondition(self.raw), self.module))
         }
+    }
+
+    /// The block that a phi's operand number `index` comes from.
+    ///
+    /// # Panics
+    /// When it is no phi, or has fewer operands.
+    #[must_use]
+    pub fn incoming_block(self, index: u32) -> Block<'m> {
+        assert!(self.is_phi(), "{self} joins nothing");
+        // SAFETY: it is a phi, and the index is below the count.
+        unsafe {
+            assert!(index < LLVMCountIncoming(self.raw), "{self} joins fewer values");
+            Block::of_raw(LLVMGetIncomingBlock(self.raw, index), self.module)
+        }
+    }
+
+    /// What a phi takes when control comes from this block.
+    #[must_use]
+    pub fn incoming_from(self, block: Block<'m>) -> Option<Value<'m>> {
+        // SAFETY: it is a phi where the count is asked for; the index is below the count.
+        unsafe {
+            let count = if self.is_phi() { LLVMCountIncoming(self.raw) } else { 0 };
+            let index = (0..count).find(|&i| LLVMGetIncomingBlock(self.raw, i) == block.raw())?;
+            Some(Value::of_raw(LLVMGetIncomingValue(self.raw, index), self.module))
+        }
+    }
+
+    /// The instruction after it in its block.
+    #[must_use]
+    pub fn next(self) -> Option<Instruction<'m>> {
+        // SAFETY: one that was erased has none, and is not asked.
+        let raw = self.block().map(|_| unsafe { LLVMGetNextInstruction(self.raw) })?;
+        (!raw.is_null()).then(|| Instruction::of_raw(raw, self.module))
     }
 
     /// A phi's values and the blocks that they come from; nothing for other instructions.
@@ -264,6 +298,9 @@ impl<'m> Instruction<'m> {
     #[track_caller]
     fn insert_copy(self, builder: LLVMBuilderRef) -> Instruction<'m> {
         self.assert_in_block();
+        if self.is_terminator() {
+            self.module.note_flow_change();
+        }
         // SAFETY: the copy is in no block, and the builder stands in a live one.
         unsafe {
             let copy = LLVMInstructionClone(self.raw);
@@ -276,6 +313,9 @@ impl<'m> Instruction<'m> {
     #[track_caller]
     fn unlink(self) -> CString {
         self.assert_in_block();
+        if self.is_terminator() {
+            self.module.note_flow_change();
+        }
         let name = CString::new(self.as_value().name()).unwrap_or_default();
         // SAFETY: it is in a block.
         unsafe { LLVMInstructionRemoveFromParent(self.raw) };
@@ -320,80 +360,6 @@ impl<'m> Instruction<'m> {
             unsafe { LLVMReplaceAllUsesWith(self.raw, LLVMGetPoison(self.type_of().raw())) };
         }
         self.module.bury(self.raw);
-    }
-
-    /// What a call calls; `None` for all that is no plain call.
-    #[must_use]
-    pub fn callee(self) -> Option<Value<'m>> {
-        // SAFETY: the question is put to calls only.
-        (self.opcode() == Opcode::LLVMCall).then(|| Value::of_raw(unsafe { LLVMGetCalledValue(self.raw) }, self.module))
-    }
-
-    /// What an `invoke` calls; `None` for all else.
-    #[must_use]
-    pub fn invoked(self) -> Option<Value<'m>> {
-        // SAFETY: the question is put to invokes only.
-        (self.opcode() == Opcode::LLVMInvoke)
-            .then(|| Value::of_raw(unsafe { LLVMGetCalledValue(self.raw) }, self.module))
-    }
-
-    /// What a call passes; nothing for all that is no plain call.
-    #[must_use]
-    pub fn arguments(self) -> Vec<Value<'m>> {
-        if self.opcode() != Opcode::LLVMCall {
-            return Vec::new();
-        }
-        // SAFETY: the question is put to calls only.
-        let count = unsafe { LLVMGetNumArgOperands(self.raw) } as usize;
-        self.operands().into_iter().take(count).collect()
-    }
-
-    /// The function type that a call uses.
-    #[must_use]
-    pub fn called_type(self) -> Option<Type<'m>> {
-        // SAFETY: the question is put to calls only.
-        (self.opcode() == Opcode::LLVMCall)
-            .then(|| Type::of_raw(unsafe { LLVMGetCalledFunctionType(self.raw) }, self.module))
-    }
-
-    /// A call's calling convention, as LLVM numbers them; 0 is C.
-    #[must_use]
-    pub fn calling_convention(self) -> u32 {
-        // SAFETY: the question is put to calls only.
-        if self.opcode() == Opcode::LLVMCall { unsafe { LLVMGetInstructionCallConv(self.raw) } } else { 0 }
-    }
-
-    /// Whether a call has operand bundles.
-    #[must_use]
-    pub fn has_bundles(self) -> bool {
-        // SAFETY: the question is put to calls only.
-        self.opcode() == Opcode::LLVMCall && unsafe { LLVMGetNumOperandBundles(self.raw) } != 0
-    }
-
-    /// Whether a call must be a jump at the end of its function.
-    #[must_use]
-    pub fn must_be_tail(self) -> bool {
-        // SAFETY: the question is put to calls only.
-        self.opcode() == Opcode::LLVMCall
-            && unsafe { LLVMGetTailCallKind(self.raw) } == LLVMTailCallKind::LLVMTailCallKindMustTail
-    }
-
-    /// Whether a call may be a jump.
-    #[must_use]
-    pub fn may_be_tail(self) -> bool {
-        // SAFETY: the question is put to calls only.
-        self.opcode() == Opcode::LLVMCall
-            && unsafe { LLVMGetTailCallKind(self.raw) } == LLVMTailCallKind::LLVMTailCallKindTail
-    }
-
-    /// Takes the leave to be a jump from a call.
-    ///
-    /// # Panics
-    /// When it is no call.
-    pub fn forbid_tail(self) {
-        assert!(self.opcode() == Opcode::LLVMCall, "only calls can be tail calls");
-        // SAFETY: it is a call.
-        unsafe { LLVMSetTailCallKind(self.raw, LLVMTailCallKind::LLVMTailCallKindNone) };
     }
 
     /// Whether both do the same to operands of the same types, promises about integers aside; always false for kinds that passes never merge: atomics,

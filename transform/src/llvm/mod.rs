@@ -29,6 +29,7 @@
 mod attributes;
 mod block;
 mod build;
+mod call;
 mod debug;
 mod function;
 mod instruction;

@@ -1,6 +1,6 @@
 //! A module, the context that it lives in, and what was taken out of it.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::path::Path;
 use std::ptr;
@@ -27,6 +27,8 @@ pub struct Module {
     erased: RefCell<Vec<LLVMValueRef>>,
     /// Unlinked blocks, empty.
     erased_blocks: RefCell<Vec<LLVMBasicBlockRef>>,
+    /// How often the control flow of a function, or the order of its blocks, was changed through a handle.
+    flow_changes: Cell<u64>,
     /// In no function: what erased terminators lead to.
     nowhere: LLVMBasicBlockRef,
 }
@@ -83,6 +85,7 @@ impl Module {
             complaints,
             erased: RefCell::default(),
             erased_blocks: RefCell::default(),
+            flow_changes: Cell::new(0),
             nowhere,
         })
     }
@@ -198,6 +201,17 @@ impl Module {
     #[track_caller]
     pub(super) fn assert_is(&self, other: &Module) {
         assert!(ptr::eq(self, other), "parts of two modules are mixed");
+    }
+
+    /// Changes whenever the control flow of a function or the order of its blocks does: what was found out about them
+    /// at another number may be wrong now.
+    #[must_use]
+    pub fn flow_changes(&self) -> u64 {
+        self.flow_changes.get()
+    }
+
+    pub(super) fn note_flow_change(&self) {
+        self.flow_changes.set(self.flow_changes.get() + 1);
     }
 
     pub(super) fn context(&self) -> LLVMContextRef {

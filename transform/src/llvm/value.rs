@@ -5,7 +5,7 @@ use std::hash::{Hash, Hasher};
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 use llvm_sys::{LLVMOpcode, LLVMTypeKind};
-use rustc_hash::FxHashSet;
+use rustc_hash::FxHashMap;
 
 use super::{Instruction, Module, Use};
 
@@ -108,9 +108,9 @@ impl<'m> Value<'m> {
     /// All places that use it; none for constants, whose uses reach across functions.
     #[must_use]
     pub fn uses(self) -> Vec<Use<'m>> {
-        let mut users: Vec<Instruction<'m>> = Vec::new();
+        let mut uses: Vec<Use<'m>> = Vec::new();
         if self.is_constant() {
-            return Vec::new();
+            return uses;
         }
         // SAFETY: the value is alive, and its list of uses does not change while it is walked; users that are no instructions (metadata that
         // wraps a value) are left out.
@@ -118,18 +118,20 @@ impl<'m> Value<'m> {
             let mut link = LLVMGetFirstUse(self.raw);
             while !link.is_null() {
                 let user = LLVMGetUser(link);
-                // A user with several such operands comes several times, mostly in a row.
-                if !LLVMIsAInstruction(user).is_null() && users.last().is_none_or(|last| last.raw() != user) {
-                    users.push(Instruction::of_raw(user, self.module));
+                if !LLVMIsAInstruction(user).is_null() {
+                    uses.push(Use { user: Instruction::of_raw(user, self.module), operand: operand_of(user, link) });
                 }
                 link = LLVMGetNextUse(link);
             }
         }
-        let mut seen = FxHashSet::default();
-        users.retain(|&user| seen.insert(user));
-        let operands_of = |user: Instruction<'m>| user.operands().into_iter().enumerate().map(move |o| (user, o));
-        let all = users.into_iter().flat_map(operands_of).filter(|(_, (_, operand))| *operand == self);
-        all.map(|(user, (i, _))| Use { user, operand: i as u32 }).collect()
+        // Each user's operands together and in order, the users in the order in which LLVM has them.
+        let mut places = FxHashMap::default();
+        for u in &uses {
+            let next = places.len();
+            places.entry(u.user).or_insert(next);
+        }
+        uses.sort_by_key(|u| (places[&u.user], u.operand));
+        uses
     }
 
     /// Makes all that uses this use `other` instead.
@@ -166,6 +168,28 @@ impl Eq for Value<'_> {}
 impl Hash for Value<'_> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.raw.hash(state);
+    }
+}
+
+/// Which operand of its user a use is.
+///
+/// # Safety
+/// `user` is an instruction, alive, and `link` one of the uses that it is the user of.
+unsafe fn operand_of(user: LLVMValueRef, link: LLVMUseRef) -> u32 {
+    // SAFETY: the caller says so, and each index is below the count. LLVM keeps the operands of an instruction in one
+    // array of uses, so that two neighbours tell how large one is; the answer is looked up before it is believed.
+    unsafe {
+        let count = LLVMGetNumOperands(user) as u32;
+        let first = LLVMGetOperandUse(user, 0);
+        if count > 1 {
+            let size = LLVMGetOperandUse(user, 1) as usize - first as usize;
+            let index = ((link as usize).wrapping_sub(first as usize) / size) as u32;
+            if index < count && LLVMGetOperandUse(user, index) == link {
+                return index;
+            }
+        }
+        let found = (0..count).find(|&i| LLVMGetOperandUse(user, i) == link);
+        found.expect("a use is one of its user's operands")
     }
 }
 

@@ -18,21 +18,14 @@
 //! Code generation comes later. The wrapper switches off its passes that move or duplicate blocks; those that split blocks (of long
 //! jumps, of calls that may throw) stay.
 
-use crate::flow::Flow;
-use crate::llvm::{Function, Module};
-use crate::registry::Options;
-use crate::{Candidate, Result};
+use crate::context::Context;
+use crate::llvm::Function;
 
-/// Lays out every function.
-pub(crate) fn run(module: &mut Module, _: &Options) -> Result<Vec<Candidate>> {
-    module.functions_to_optimise().into_iter().for_each(lay_out);
-    Ok(Vec::new())
-}
-
-fn lay_out(function: Function<'_>) {
-    let flow = Flow::of(function);
+/// Lays out a function.
+pub(crate) fn run<'m>(_: &mut Function<'m>, context: &mut Context<'m>) {
+    let (flow, loops) = (context.flow(), context.loops());
     let mut last = flow.block(flow.graph().entry());
-    for node in flowgraph::loop_order(flow.graph()).into_iter().skip(1) {
+    for &node in loops.order().iter().skip(1) {
         let block = flow.block(node);
         block.move_after(last);
         last = block;

@@ -3,12 +3,11 @@
 //! In each function the result becomes an undefined value; then an instruction is erased that is still used, which the
 //! layer below does not allow.
 
+use crate::Remark;
 use crate::llvm::{Module, Opcode};
-use crate::registry::Options;
-use crate::{Candidate, Result};
 
 /// Never returns where a function has an instruction that another uses.
-pub(crate) fn run(module: &mut Module, _: &Options) -> Result<Vec<Candidate>> {
+pub(crate) fn run(module: &mut Module) -> Vec<Remark> {
     for function in module.functions() {
         let instructions: Vec<_> = function.blocks().into_iter().flat_map(|block| block.instructions()).collect();
         for end in instructions.iter().filter(|i| i.opcode() == Opcode::LLVMRet) {
@@ -19,5 +18,5 @@ pub(crate) fn run(module: &mut Module, _: &Options) -> Result<Vec<Candidate>> {
         let used = instructions.into_iter().find(|i| !i.as_value().uses().is_empty());
         used.into_iter().for_each(|instruction| instruction.erase());
     }
-    Ok(Vec::new())
+    Vec::new()
 }

@@ -24,7 +24,8 @@
 //! those of the other, and let both jump there. Phis of the join get one value from the new block instead of two: the
 //! result of a matched pair where they have both halves of it, else a phi of two values that are made before the tail.
 //! Where a phi has one half of a pair and another value beside it, the match ends before that pair. The longest common
-//! end comes first; then again, until none is left.
+//! end comes first; then again, until none is left. A merge changes what the join and the new block have in common, and
+//! nothing else, so that only these two are looked at again.
 //!
 //! # Why the meaning is kept
 //! Each path runs the same instructions in the same order on the same values, with a jump more.
@@ -35,28 +36,45 @@
 //!
 //! Source: the tail merging (cross jumping) of compilers, here as a baseline of the paper that `fcs` implements.
 
+use std::collections::BinaryHeap;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::candidate::place;
-use crate::llvm::{Block, Function, Instruction, Module, Opcode, Value};
-use crate::registry::Options;
-use crate::{Candidate, Result, Verdict};
-
-const NAME: &str = "tail-merge";
+use crate::alike;
+use crate::context::Context;
+use crate::llvm::{Block, Function, Instruction, Opcode, Value};
+use crate::remark::Reason;
 
 /// So many arms of a join are compared with each other: each with each, so that the time grows with the square.
 const MOST_ARMS: usize = 32;
 
+/// So often arms of one join are merged: each time costs as much as the join has arms.
+const MOST_MERGES: usize = 64;
+
 /// The jump that comes with a new block.
 const COST: i64 = 1;
 
-/// Merges tails in every function.
-pub(crate) fn run(module: &mut Module, options: &Options) -> Result<Vec<Candidate>> {
-    let mut candidates = Vec::new();
-    for function in module.functions_to_optimise() {
-        in_function(function, options, &mut candidates);
+/// Merges tails in a function.
+pub(crate) fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
+    let mut tails = Tails::of(*function);
+    while let Some(tail) = tails.longest() {
+        let common = tail.matched.len();
+        let gain = common as i64 - COST;
+        let [one, other] = tail.matched.last().copied().unwrap_or(tail.arms.map(Block::terminator));
+        let taken = gain >= context.threshold();
+        let reason =
+            if taken { Reason::TailsMerged { common } } else { Reason::TailsWithoutProfit { common, jumps: COST } };
+        context.remark("arms that end alike".to_owned(), vec![one.place(), other.place()], reason, Some(gain));
+        if !taken {
+            break;
+        }
+        let merged = merge(&tail);
+        tails.merged(&tail, merged);
     }
-    Ok(candidates)
+    if tails.given_up > 0 {
+        let reason = Reason::GoneOver { left: tails.given_up };
+        context.remark("arms that end alike".to_owned(), Vec::new(), reason, None);
+    }
 }
 
 /// Two predecessors of a join and what they have in common at their ends: pairs of instructions, the last first.
@@ -66,30 +84,78 @@ struct Tail<'m> {
     matched: Vec<[Instruction<'m>; 2]>,
 }
 
-fn in_function<'m>(function: Function<'m>, options: &Options, candidates: &mut Vec<Candidate>) {
-    loop {
-        let tails = function.blocks().into_iter().flat_map(longest_tail);
-        let Some(tail) = tails.max_by_key(|tail| tail.matched.len()) else { break };
-        let profit = tail.matched.len() as i64 - COST;
-        let [one, other] = tail.matched.last().copied().unwrap_or(tail.arms.map(Block::terminator));
-        let verdict = if profit < options.threshold {
-            Verdict::Left(format!("no profit: {} instructions in common, {COST} jump more", tail.matched.len()))
-        } else {
-            Verdict::Taken(format!("{} instructions in common", tail.matched.len()))
+/// The longest tail of each join.
+struct Tails<'m> {
+    by_join: FxHashMap<Block<'m>, Tail<'m>>,
+    /// How long each join's tail is, its place in the function, and the join's number. Some are out of date.
+    heap: BinaryHeap<(usize, u128, usize)>,
+    /// By number.
+    joins: Vec<Block<'m>>,
+    /// By join: its place, and the last place before it, where nothing else is.
+    places: FxHashMap<Block<'m>, (u128, u128)>,
+    merges: FxHashMap<Block<'m>, usize>,
+    /// Joins whose arms were merged as often as may be, and that have more.
+    given_up: usize,
+}
+
+/// Between the places of two blocks, for those that come between: each halves what is left.
+const GAP: u128 = 1 << 90;
+
+impl<'m> Tails<'m> {
+    fn of(function: Function<'m>) -> Tails<'m> {
+        let mut tails = Tails {
+            by_join: FxHashMap::default(),
+            heap: BinaryHeap::new(),
+            joins: Vec::new(),
+            places: FxHashMap::default(),
+            merges: FxHashMap::default(),
+            given_up: 0,
         };
-        let candidate = Candidate {
-            pass: NAME,
-            function: function.name(),
-            subject: "arms that end alike".to_owned(),
-            places: vec![place(one), place(other)],
-            verdict,
-        };
-        let taken = candidate.is_taken();
-        candidates.push(candidate);
-        if !taken {
-            break;
+        for (i, block) in function.blocks().into_iter().enumerate() {
+            tails.places.insert(block, ((i as u128 + 1) * GAP, i as u128 * GAP));
+            tails.look_at(block);
         }
-        merge(&tail);
+        tails
+    }
+
+    /// Finds the longest tail of a join anew.
+    fn look_at(&mut self, join: Block<'m>) {
+        self.by_join.remove(&join);
+        let Some(tail) = longest_tail(join) else { return };
+        self.heap.push((tail.matched.len(), self.places[&join].0, self.joins.len()));
+        self.joins.push(join);
+        self.by_join.insert(join, tail);
+    }
+
+    /// Takes the longest tail out; of equals that of the last block.
+    fn longest(&mut self) -> Option<Tail<'m>> {
+        while let Some((length, _, number)) = self.heap.pop() {
+            let join = self.joins[number];
+            // What is out of date was looked at again, and has an entry of its own.
+            if self.by_join.get(&join).is_none_or(|tail| tail.matched.len() != length) {
+                continue;
+            }
+            if self.merges.get(&join).is_some_and(|&merges| merges >= MOST_MERGES) {
+                self.by_join.remove(&join);
+                self.given_up += 1;
+                continue;
+            }
+            return self.by_join.remove(&join);
+        }
+        None
+    }
+
+    /// Takes note of a merge: `merged` stands just before the join.
+    fn merged(&mut self, tail: &Tail<'m>, merged: Block<'m>) {
+        let (place, before) = self.places[&tail.join];
+        let between = before.midpoint(place);
+        self.places.insert(merged, (between, before));
+        self.places.insert(tail.join, (place, between));
+        *self.merges.entry(tail.join).or_default() += 1;
+        // Blocks that were made of one join share its measure.
+        self.merges.insert(merged, self.merges[&tail.join]);
+        self.look_at(tail.join);
+        self.look_at(merged);
     }
 }
 
@@ -122,7 +188,7 @@ fn common_end<'m>(join: Block<'m>, arms: [Block<'m>; 2]) -> Vec<[Instruction<'m>
         body
     });
     let pairs = bodies[0].iter().rev().zip(bodies[1].iter().rev()).map(|(a, b)| [*a, *b]);
-    let mut matched: Vec<_> = pairs.take_while(|[a, b]| can_be_one(*a, *b)).collect();
+    let mut matched: Vec<_> = pairs.take_while(|[a, b]| alike::instructions(*a, *b)).collect();
     // Shorter until each operand of a matched instruction is the same, or matched too, and each result is used in the
     // tail or joined.
     while let Some(bad) = first_fault(join, arms, &matched) {
@@ -131,16 +197,16 @@ fn common_end<'m>(join: Block<'m>, arms: [Block<'m>; 2]) -> Vec<[Instruction<'m>
     matched
 }
 
-fn can_be_one<'m>(a: Instruction<'m>, b: Instruction<'m>) -> bool {
-    a.calls_the_same_as(b) || a.does_the_same_as(b)
-}
-
 /// The number of matched instructions up to which all is well, where not all are.
 fn first_fault<'m>(join: Block<'m>, arms: [Block<'m>; 2], matched: &[[Instruction<'m>; 2]]) -> Option<usize> {
     let counterparts: FxHashMap<Value, Value> = matched.iter().map(|[a, b]| (a.as_value(), b.as_value())).collect();
     let same = |a: Value<'m>, b: Value<'m>| a == b || counterparts.get(&a) == Some(&b);
     let mine: [FxHashSet<Instruction>; 2] = [0, 1].map(|side| matched.iter().map(|pair| pair[side]).collect());
-    let joined: Vec<[Value; 2]> = join.phis().into_iter().map(|phi| arms.map(|arm| value_from(phi, arm))).collect();
+    let joined: Vec<[Value; 2]> = join
+        .phis()
+        .into_iter()
+        .map(|phi| arms.map(|arm| phi.incoming_from(arm).expect("a phi names each predecessor")))
+        .collect();
     matched.iter().position(|[a, b]| {
         let mut operands = a.operands().into_iter().zip(b.operands());
         let used_here = |i: Instruction<'m>, side: usize| {
@@ -155,29 +221,24 @@ fn first_fault<'m>(join: Block<'m>, arms: [Block<'m>; 2], matched: &[[Instructio
     })
 }
 
-/// What a phi takes when control comes from this block.
-fn value_from<'m>(phi: Instruction<'m>, from: Block<'m>) -> Value<'m> {
-    phi.incoming().into_iter().find(|(_, block)| *block == from).expect("a phi names each predecessor").0
-}
-
-fn merge(tail: &Tail<'_>) {
+/// Makes one end of two; returns the block that holds it.
+fn merge<'m>(tail: &Tail<'m>) -> Block<'m> {
     let [one, other] = tail.arms;
     let merged = tail.join.insert_before("tail");
     let counterparts: FxHashMap<Value, Value> =
         tail.matched.iter().map(|[a, b]| (b.as_value(), a.as_value())).collect();
-    join_phis(tail, merged, &counterparts);
+    alike::join_phis(tail.join, tail.arms, merged, |[a, b]| {
+        if a == b || counterparts.get(&b) == Some(&a) {
+            a
+        } else {
+            merged.add_phi(&[(a, one), (b, other)], "").as_value()
+        }
+    });
     for [kept, _] in tail.matched.iter().rev() {
         kept.move_to_end_of(merged);
     }
     for [kept, dropped] in &tail.matched {
-        if kept.opcode() == Opcode::LLVMCall {
-            kept.intersect_attributes(*dropped);
-            if !dropped.may_be_tail() {
-                kept.forbid_tail();
-            }
-        }
-        kept.intersect_flags(*dropped);
-        kept.intersect_metadata(*dropped);
+        alike::keep_what_both_promise(*kept, *dropped);
         kept.join_locations(*kept, *dropped);
         dropped.erase();
     }
@@ -185,23 +246,5 @@ fn merge(tail: &Tail<'_>) {
         arm.terminator().set_successor(0, merged);
     }
     merged.branch_to(tail.join).take_location(one.terminator());
-}
-
-/// Gives each phi of the join one value from the new block instead of one from each arm.
-fn join_phis<'m>(tail: &Tail<'m>, merged: Block<'m>, counterparts: &FxHashMap<Value<'m>, Value<'m>>) {
-    for phi in tail.join.phis() {
-        let incoming = phi.incoming();
-        let [a, b] = tail.arms.map(|arm| value_from(phi, arm));
-        let value = if a == b || counterparts.get(&b) == Some(&a) {
-            a
-        } else {
-            merged.add_phi(&[(a, tail.arms[0]), (b, tail.arms[1])], "").as_value()
-        };
-        let mut rest: Vec<_> = incoming.into_iter().filter(|(_, block)| !tail.arms.contains(block)).collect();
-        rest.push((value, merged));
-        let new = tail.join.add_phi_in_front(&rest, "");
-        new.take_location(phi);
-        phi.as_value().replace_all_uses_with(new.as_value());
-        phi.erase();
-    }
+    merged
 }

@@ -28,7 +28,7 @@ use std::ffi::OsString;
 use std::io::Write;
 
 use self::scratch::Scratch;
-use crate::{Candidate, Options, Pipeline, Result};
+use crate::{Options, Pipeline, Remark, Result};
 
 /// How code is laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -60,7 +60,7 @@ pub struct Built {
     /// The exit status that the compiler's driver would have.
     pub status: u8,
     /// What the passes looked at.
-    pub candidates: Vec<Candidate>,
+    pub remarks: Vec<Remark>,
 }
 
 /// Stops the optimiser from making two loops of one with a branch on a loop invariant inside, such as a thread's

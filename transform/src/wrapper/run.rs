@@ -11,12 +11,12 @@ use super::jobs::{Answer, Job, Product};
 use super::scratch::{Scratch, Streams};
 use super::{Build, Built, Layout, by_products, diagnostics};
 use crate::llvm::Module;
-use crate::{Candidate, Error, Pipeline, Result};
+use crate::{Error, Pipeline, Remark, Result};
 
 /// Runs the compiler as if we were not there.
 pub(super) fn unchanged(build: &Build, scratch: &Scratch) -> Result<Built> {
     let output = scratch.run(&build.compiler, &build.arguments, Streams::Ours)?;
-    Ok(Built { status: number(output.status), candidates: Vec::new() })
+    Ok(Built { status: number(output.status), remarks: Vec::new() })
 }
 
 /// Does all jobs. As with the driver, a job that fails does not keep the others from being done, but those that need
@@ -34,7 +34,7 @@ pub(super) fn all(build: &Build, answer: &Answer, scratch: &Scratch) -> Result<B
             Some(product) => {
                 let files = [1, 2].map(|half| scratch.path().join(format!("{number}.{half}.bc")));
                 let halves = Halves { job, files, scratch };
-                halves.compile(product, (build, &passes), &mut built.candidates)?
+                halves.compile(product, (build, &passes), &mut built.remarks)?
             }
             None => run(job, scratch)?,
         };
@@ -64,12 +64,7 @@ struct Halves<'a> {
 }
 
 impl Halves<'_> {
-    fn compile(
-        &self,
-        product: Product,
-        (build, passes): (&Build, &Pipeline),
-        candidates: &mut Vec<Candidate>,
-    ) -> Result<u8> {
+    fn compile(&self, product: Product, (build, passes): (&Build, &Pipeline), remarks: &mut Vec<Remark>) -> Result<u8> {
         let [optimised, transformed] = &self.files;
         let status = run(&self.job.until_bitcode(optimised.as_os_str()), self.scratch)?;
         // Some jobs succeed without an output, as when only syntax was checked.
@@ -78,7 +73,7 @@ impl Halves<'_> {
         }
         let start = SystemTime::now();
         let (module, looked_at) = passes.apply(|| Module::read(optimised), &build.options)?;
-        candidates.extend(looked_at);
+        remarks.extend(looked_at);
         let output = Path::new(self.job.output().unwrap_or_default());
         match product {
             Product::Code(_) => {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use transform::llvm::Module;
-use transform::{Candidate, Options, Pipeline};
+use transform::{Options, Pipeline, Remark};
 
 /// The repository's folder.
 pub(crate) fn root() -> PathBuf {
@@ -39,13 +39,13 @@ pub(crate) fn link(bitcode: &Path, to: &Path, flags: &[&str]) {
 }
 
 /// Runs passes over bitcode.
-pub(crate) fn transform(bitcode: &Path, passes: &str, to: &Path) -> Vec<Candidate> {
+pub(crate) fn transform(bitcode: &Path, passes: &str, to: &Path) -> Vec<Remark> {
     let mut module = Module::read(bitcode).expect("bitcode");
     let pipeline = Pipeline::parse(passes).expect("passes that exist");
-    let candidates = pipeline.run(&mut module, &Options::default());
-    let candidates = candidates.unwrap_or_else(|e| panic!("{}: {e}", bitcode.display()));
+    let remarks = pipeline.run(&mut module, &Options::default());
+    let remarks = remarks.unwrap_or_else(|e| panic!("{}: {e}", bitcode.display()));
     std::fs::write(to, module.to_bitcode()).expect("a file");
-    candidates
+    remarks
 }
 
 /// Every pass alone, then all in a row.

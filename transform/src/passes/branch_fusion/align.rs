@@ -3,21 +3,10 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Diamond;
+use crate::alignment::{self, align, pairs};
+use crate::alike;
 use crate::cost::{self, Choices};
 use crate::llvm::{Instruction, Opcode, Value};
-
-/// A piece of the fused arms.
-pub(super) enum Piece<'m> {
-    /// One instruction for two.
-    Pair(Instruction<'m>, Instruction<'m>),
-    /// Instructions of the first arm, and of the second, that have no partner.
-    Apart(Vec<Instruction<'m>>, Vec<Instruction<'m>>),
-}
-
-/// The pairs among the pieces.
-pub(super) fn pairs<'a, 'm>(pieces: &'a [Piece<'m>]) -> impl Iterator<Item = (Instruction<'m>, Instruction<'m>)> + 'a {
-    pieces.iter().filter_map(|piece| if let Piece::Pair(a, b) = piece { Some((*a, *b)) } else { None })
-}
 
 /// The operands of a pair beside each other, in the order of the first. Those of a sum and its like are exchanged where
 /// more of them are the same then.
@@ -38,6 +27,9 @@ pub(super) fn joined_operands<'m>(
     mine.into_iter().zip(others).collect()
 }
 
+/// A piece of the fused arms.
+pub(super) type Piece<'m> = alignment::Piece<Instruction<'m>>;
+
 /// Whether two instructions can be one at all, with choices for their operands.
 fn can_be_one<'m>(a: Instruction<'m>, b: Instruction<'m>) -> bool {
     if a.opcode() != b.opcode() {
@@ -53,14 +45,14 @@ fn can_be_one<'m>(a: Instruction<'m>, b: Instruction<'m>) -> bool {
             let chosen = |(i, (x, _)): (usize, (Value<'m>, Value<'m>))| {
                 !marks && x.type_of().is_first_class() && !a.must_stay_constant(i)
             };
-            callee.is_some() && a.calls_the_same_as(b) && differing().all(chosen)
+            callee.is_some() && alike::instructions(a, b) && differing().all(chosen)
         }
         // A field of a structure is a constant, and cannot be chosen; nor, for a like reason, further indices in
         // general.
         Opcode::LLVMGetElementPtr if a.operands().len() > 2 => {
-            a.does_the_same_as(b) && differing().all(|(i, _)| i == 0)
+            alike::instructions(a, b) && differing().all(|(i, _)| i == 0)
         }
-        _ => a.does_the_same_as(b) && differing().all(|(_, (x, _))| x.type_of().is_first_class()),
+        _ => alike::instructions(a, b) && differing().all(|(_, (x, _))| x.type_of().is_first_class()),
     }
 }
 
@@ -117,7 +109,9 @@ fn saving<'m>(a: Instruction<'m>, b: Instruction<'m>, counted: Counted) -> Optio
 /// are and fused. None where nothing can be paired.
 pub(super) fn best<'m>(diamond: &Diamond<'m>) -> Option<(Vec<Piece<'m>>, i64, i64)> {
     let way = |counted| {
-        let pieces = align(&diamond.bodies, counted);
+        let gap = if counted == Counted::None { 0 } else { cost::GUARD };
+        let [one, other] = &diamond.bodies;
+        let pieces = align(one, other, gap, |a, b| saving(a, b, counted));
         let after = fused(diamond, &pieces);
         Some((pieces, after)).filter(|(pieces, _)| pairs(pieces).next().is_some())
     };
@@ -126,69 +120,9 @@ pub(super) fn best<'m>(diamond: &Diamond<'m>) -> Option<(Vec<Piece<'m>>, i64, i6
     Some((pieces, apart(diamond), after))
 }
 
-/// Pairs in the order of both bodies with the highest sum of savings, less a guard for each gap between them.
-fn align<'m>(bodies: &[Vec<Instruction<'m>>; 2], counted: Counted) -> Vec<Piece<'m>> {
-    let (rows, columns) = (bodies[0].len(), bodies[1].len());
-    let gap = if counted == Counted::None { 0 } else { cost::GUARD };
-    let at = |i: usize, j: usize| i * (columns + 1) + j;
-    // The highest sum for what follows the first i and the first j: where a pair comes before, and where a gap is open.
-    let mut closed = vec![0_i64; (rows + 1) * (columns + 1)];
-    let mut open = closed.clone();
-    let mut savings = vec![None; rows * columns];
-    for i in (0..=rows).rev() {
-        for j in (0..=columns).rev() {
-            if i == rows && j == columns {
-                continue;
-            }
-            let mut paired = i64::MIN;
-            if i < rows && j < columns {
-                let saved = saving(bodies[0][i], bodies[1][j], counted);
-                savings[i * columns + j] = saved;
-                paired = saved.map_or(i64::MIN, |saved| saved + closed[at(i + 1, j + 1)]);
-            }
-            let down = if i < rows { open[at(i + 1, j)] } else { i64::MIN };
-            let right = if j < columns { open[at(i, j + 1)] } else { i64::MIN };
-            open[at(i, j)] = paired.max(down).max(right);
-            closed[at(i, j)] = paired.max(down.max(right) - gap);
-        }
-    }
-    let (mut i, mut j, mut is_open) = (0, 0, false);
-    let mut pieces = Vec::new();
-    let mut apart = (Vec::new(), Vec::new());
-    while i < rows || j < columns {
-        let best = if is_open { open[at(i, j)] } else { closed[at(i, j)] };
-        let saved = if i < rows && j < columns { savings[i * columns + j] } else { None };
-        if saved.is_some_and(|saved| saved + closed[at(i + 1, j + 1)] == best) {
-            flush(&mut apart, &mut pieces);
-            pieces.push(Piece::Pair(bodies[0][i], bodies[1][j]));
-            (i, j, is_open) = (i + 1, j + 1, false);
-            continue;
-        }
-        let rest = if is_open { best } else { best + gap };
-        if i < rows && open[at(i + 1, j)] == rest {
-            apart.0.push(bodies[0][i]);
-            i += 1;
-        } else {
-            apart.1.push(bodies[1][j]);
-            j += 1;
-        }
-        is_open = true;
-    }
-    flush(&mut apart, &mut pieces);
-    pieces
-}
-
-fn flush<'m>(apart: &mut (Vec<Instruction<'m>>, Vec<Instruction<'m>>), pieces: &mut Vec<Piece<'m>>) {
-    let (one, other) = std::mem::take(apart);
-    if !one.is_empty() || !other.is_empty() {
-        pieces.push(Piece::Apart(one, other));
-    }
-}
-
 /// What the two arms bring to the phis of the join, where they differ.
 fn joined<'m>(diamond: &Diamond<'m>) -> Vec<(Value<'m>, Value<'m>)> {
-    let from = |phi: &Instruction<'m>, arm| phi.incoming().into_iter().find(|(_, block)| *block == arm).map(|(v, _)| v);
-    let values = diamond.join.phis().into_iter().map(|phi| diamond.arms.map(|arm| from(&phi, arm)));
+    let values = diamond.join.phis().into_iter().map(|phi| diamond.arms.map(|arm| phi.incoming_from(arm)));
     let both = values.filter_map(|values| if let [Some(x), Some(y)] = values { Some((x, y)) } else { None });
     both.filter(|(x, y)| x != y).collect()
 }

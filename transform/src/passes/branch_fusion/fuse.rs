@@ -4,7 +4,9 @@ use rustc_hash::FxHashMap;
 
 use super::Diamond;
 use super::align::{Piece, joined_operands};
-use crate::llvm::{Block, Instruction, Opcode, Value};
+use crate::alike;
+use crate::context::Context;
+use crate::llvm::{Block, Instruction, Value};
 
 /// Values of one side and of the other, and what was chosen between them. The blocks in which choices are made dominate
 /// each other in their order, so that a choice can be used again.
@@ -19,22 +21,23 @@ struct Place<'m> {
 }
 
 /// Makes one row of instructions of the two arms.
-pub(super) fn fuse<'m>(diamond: &Diamond<'m>, pieces: Vec<Piece<'m>>, branches: &mut Vec<Block<'m>>) {
+pub(super) fn fuse<'m>(diamond: &Diamond<'m>, pieces: Vec<Piece<'m>>, context: &mut Context<'m>) {
     let mut at = Place { block: diamond.head, sides: None };
     let mut chosen = Chosen::default();
-    branches.push(at.block);
+    context.joined(at.block, diamond.join);
     // The branch's block loses its branch before the first piece is put there.
     diamond.head.terminator().erase();
     for piece in pieces {
         match piece {
             Piece::Pair(a, b) => pair(a, b, diamond.condition, at, &mut chosen),
             Piece::Apart(one, other) => {
-                branches.push(at.block);
-                at = apart(one, other, diamond, at.block);
+                let branch = at.block;
+                at = apart(one, other, diamond, branch);
+                context.joined(branch, at.block);
             }
         }
     }
-    close(diamond, at, &mut chosen, branches);
+    close(diamond, at, &mut chosen);
 }
 
 /// The value of one side or of the other. Right behind a piece apart a phi does it, which costs nothing where each side
@@ -67,14 +70,7 @@ fn pair<'m>(a: Instruction<'m>, b: Instruction<'m>, condition: Value<'m>, at: Pl
         }
     }
     a.move_to_end_of(at.block);
-    if a.opcode() == Opcode::LLVMCall {
-        a.intersect_attributes(b);
-        if !b.may_be_tail() {
-            a.forbid_tail();
-        }
-    }
-    a.intersect_flags(b);
-    a.intersect_metadata(b);
+    alike::keep_what_both_promise(a, b);
     a.join_locations(a, b);
     if !b.type_of().is_void() {
         b.as_value().replace_all_uses_with(a.as_value());
@@ -105,22 +101,8 @@ fn apart<'m>(
 }
 
 /// Leads on to the join, whose phis choose by the condition what they chose by the arm.
-fn close<'m>(diamond: &Diamond<'m>, at: Place<'m>, chosen: &mut Chosen<'m>, branches: &mut Vec<Block<'m>>) {
-    for phi in diamond.join.phis() {
-        let incoming = phi.incoming();
-        let from =
-            |arm: Block<'m>| incoming.iter().find(|(_, block)| *block == arm).expect("a phi names each predecessor").0;
-        let (x, y) = (from(diamond.arms[0]), from(diamond.arms[1]));
-        let value = choose(diamond.condition, [x, y], at, chosen);
-        let mut rest: Vec<_> = incoming.into_iter().filter(|(_, block)| !diamond.arms.contains(block)).collect();
-        rest.push((value, at.block));
-        let new = diamond.join.add_phi_in_front(&rest, "");
-        new.take_location(phi);
-        phi.as_value().replace_all_uses_with(new.as_value());
-        phi.erase();
-    }
+fn close<'m>(diamond: &Diamond<'m>, at: Place<'m>, chosen: &mut Chosen<'m>) {
+    alike::join_phis(diamond.join, diamond.arms, at.block, |values| choose(diamond.condition, values, at, chosen));
     at.block.branch_to(diamond.join);
-    // An arm may be the head of a diamond that was fused before.
-    branches.retain(|branch| !diamond.arms.contains(branch));
     diamond.arms.into_iter().for_each(Block::erase);
 }

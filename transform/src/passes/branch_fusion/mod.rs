@@ -25,7 +25,7 @@
 //!    costs; then how many fetches the fused arms are, by [`crate::cost`], against those of the arms apart.
 //! 3. [`fuse`]: put the pairs in a row after the branch's block, with a select for each operand that differs. What has
 //!    no partner runs in between, under a branch of its own on the same condition.
-//! 4. Phis of the join choose by the same condition. [`crate::ssa`] gives each use a definition that dominates it.
+//! 4. Phis of the join choose by the same condition. The pipeline gives each use a definition that dominates it.
 //!
 //! # Why the meaning is kept
 //! Instructions of one arm keep their order, and run when they ran before: a pair always stands for the one whose arm
@@ -41,34 +41,19 @@
 mod align;
 mod fuse;
 
-use crate::candidate::place;
-use crate::llvm::{Block, Instruction, Module, Opcode, Value};
-use crate::registry::Options;
-use crate::{Candidate, Result, Verdict, ssa};
-
-const NAME: &str = "branch-fusion";
+use crate::alignment;
+use crate::context::Context;
+use crate::llvm::{Block, Function, Instruction, Opcode, Value};
+use crate::remark::{Aligned, Reason};
 
 /// Arms are aligned in time and space of the product of their lengths: this many pairs take some milliseconds.
 const MOST_PAIRS: usize = 250_000;
 
-/// Fuses arms in every function.
-pub(crate) fn run(module: &mut Module, options: &Options) -> Result<Vec<Candidate>> {
-    let mut candidates = Vec::new();
-    let mut changed = false;
-    for function in module.functions_to_optimise() {
-        let mut branches = Vec::new();
-        for block in function.blocks() {
-            fuse_at(block, options, &mut branches, &mut candidates);
-        }
-        if !branches.is_empty() {
-            ssa::repair(function, &branches);
-            changed = true;
-        }
+/// Fuses arms in a function.
+pub(crate) fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
+    for block in function.blocks() {
+        fuse_at(block, context);
     }
-    if changed {
-        module.run_passes(ssa::MEMORY_TO_REGISTERS)?;
-    }
-    Ok(candidates)
 }
 
 /// A branch whose arms can be fused.
@@ -80,27 +65,21 @@ struct Diamond<'m> {
     bodies: [Vec<Instruction<'m>>; 2],
 }
 
-fn fuse_at<'m>(head: Block<'m>, options: &Options, branches: &mut Vec<Block<'m>>, candidates: &mut Vec<Candidate>) {
+fn fuse_at<'m>(head: Block<'m>, context: &mut Context<'m>) {
     // An arm of a diamond that was fused is out of the function, and empty.
     let Some(diamond) = Some(head).filter(|head| !head.is_empty()).and_then(Diamond::at) else { return };
-    let Some((pieces, before, after)) = align::best(&diamond) else { return };
-    let paired = align::pairs(&pieces).count();
-    let how = format!("{paired} pairs; lanes that part need about {before} instructions, fused {after}");
-    let verdict = match diamond.obstacle() {
-        Some(why) => Verdict::Left(why),
-        None if before - after < options.threshold => Verdict::Left(format!("no profit: {how}")),
-        None => Verdict::Taken(how),
+    let Some((pieces, apart, fused)) = align::best(&diamond) else { return };
+    let aligned = Aligned { pairs: alignment::pairs(&pieces).count(), apart, fused };
+    let reason = match diamond.obstacle() {
+        Some(reason) => reason,
+        None if apart - fused < context.threshold() => Reason::ArmsWithoutProfit(aligned),
+        None => Reason::ArmsFused(aligned),
     };
-    let taken = matches!(verdict, Verdict::Taken(_));
-    candidates.push(Candidate {
-        pass: NAME,
-        function: head.function().name(),
-        subject: "arms".to_owned(),
-        places: diamond.bodies.iter().map(|body| body.first().map_or_else(|| "?".to_owned(), |i| place(*i))).collect(),
-        verdict,
-    });
+    let taken = matches!(reason, Reason::ArmsFused(_));
+    let places = diamond.bodies.iter().map(|body| body.first().and_then(|i| i.place())).collect();
+    context.remark("arms".to_owned(), places, reason, Some(apart - fused));
     if taken {
-        fuse::fuse(&diamond, pieces, branches);
+        fuse::fuse(&diamond, pieces, context);
     }
 }
 
@@ -131,10 +110,10 @@ impl<'m> Diamond<'m> {
     }
 
     /// Why its arms are left, whatever could be gained.
-    fn obstacle(&self) -> Option<String> {
+    fn obstacle(&self) -> Option<Reason> {
         let callees = self.bodies.iter().flatten().filter_map(|i| i.callee());
         let callee = callees.into_iter().find(|callee| !callee.is_intrinsic())?;
         let name = if callee.is_function() { callee.name() } else { "what is no named function".to_owned() };
-        Some(format!("an arm calls {name}, and calls are the matter of fcs"))
+        Some(Reason::ArmCalls(name))
     }
 }

@@ -1,19 +1,23 @@
 //! The surgery.
 
-use super::pairs::{Guard, Pair, Round};
+use super::pairs::Guard;
 use super::sites::Site;
+use crate::alike;
 use crate::llvm::{Block, Instruction};
 
-/// Makes one call of the two.
-pub(super) fn fuse(pair: &Pair<'_>, round: &Round<'_>) {
-    let guard = round.guard(pair);
-    let (one, other) = (pair.one, pair.other);
+/// Makes one call of the two, whose paths part at `branch`; returns the block where both sides come together for it.
+pub(super) fn fuse<'m>(sites: [Site<'m>; 2], branch: Block<'m>, guard: Guard) -> Block<'m> {
+    let [one, other] = sites;
     let heads = (split(one), split(other));
     let fused = other.block.insert_before(&format!("fused.{}", one.callee.name()));
     heads.0.terminator().set_successor(0, fused);
     heads.1.terminator().set_successor(0, fused);
     let (condition, first_when) = match guard {
-        Guard::Condition(value, first_when) => (value, first_when),
+        // Asked for here: in a round of several pairs it may have become the result of another fused call.
+        Guard::Condition(first_when) => {
+            let condition = branch.terminator().condition();
+            (condition.expect("a guard by the condition of a branch with two ways"), first_when)
+        }
         Guard::Phi => {
             let function = fused.function();
             let incoming = [(function.truth(true), heads.0), (function.truth(false), heads.1)];
@@ -25,7 +29,8 @@ pub(super) fn fuse(pair: &Pair<'_>, round: &Round<'_>) {
     replace(other.call, call);
     let (yes, no) = if first_when { (one.block, other.block) } else { (other.block, one.block) };
     let back = fused.branch_on(condition, yes, no);
-    back.take_location(pair.branch_block().terminator());
+    back.take_location(branch.terminator());
+    fused
 }
 
 /// Moves what comes before the call into a block of its own; the call is the first of what stays.
@@ -51,12 +56,7 @@ fn joined_call<'m>(
     for (i, value) in joined.into_iter().enumerate() {
         call.set_operand(i as u32, value);
     }
-    call.intersect_attributes(other);
-    call.intersect_metadata(other);
-    call.intersect_flags(other);
-    if !other.may_be_tail() {
-        call.forbid_tail();
-    }
+    alike::keep_what_both_promise(call, other);
     call.join_locations(one, other);
     call.forbid_duplication();
     call

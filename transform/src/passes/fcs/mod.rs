@@ -29,8 +29,10 @@
 //!    expensive callee, of its calls the nearest.
 //! 3. [`crate::cost`]: what the callee costs against what the fusion adds.
 //! 4. [`fuse`]: the surgery. Then from 1 again, until no pair is left: a fused call may be fused again, and calls after
-//!    a fused one find the fused block's branch as theirs.
-//! 5. [`crate::ssa`] gives each use a definition that dominates it.
+//!    a fused one find the fused block's branch as theirs. In functions with thousands of calls one pair at a time would
+//!    take time that grows with the square of their size: after [`MOST_LOOKS`] looks at pairs and blocks, all pairs are
+//!    fused at once that lie side by side, [`MOST_ROUNDS`] times.
+//! 5. The pipeline gives each use a definition that dominates it.
 //!
 //! # Why the meaning is kept
 //! After the fused call control goes where it came from: by the branch's own condition where each side is reached by
@@ -53,75 +55,86 @@
 
 mod fuse;
 mod pairs;
+mod reach;
 mod sites;
 
-use crate::cost::Callees;
+use crate::context::Context;
 use crate::llvm::{Function, Module};
-use crate::registry::Options;
-use crate::{Candidate, Result, Verdict, ssa};
+use crate::remark::Reason;
 
-/// The name in the registry.
-const NAME: &str = "fcs";
+/// So many pairs and blocks are looked at for one pair at a time: about 0.2 s. A function with 100 calls of one function
+/// and 500 blocks has 150 rounds.
+const MOST_LOOKS: usize = 1 << 20;
 
-/// Fuses in every function.
-pub(crate) fn run(module: &mut Module, options: &Options) -> Result<Vec<Candidate>> {
-    let mut candidates = Vec::new();
-    let mut changed = false;
-    {
-        let mut costs = Callees::default();
-        let mut endless = 0;
-        for function in module.functions_to_optimise() {
-            endless += sites::endless(function);
-            changed |= in_function(function, &mut costs, options, &mut candidates);
-        }
-        if endless > 0 {
-            candidates.push(Candidate {
-                pass: NAME,
-                function: module.source_name(),
-                subject: format!("{endless} calls of functions that are called more than once"),
-                places: Vec::new(),
-                verdict: Verdict::Left("the callee does not return, so nothing is gained".to_owned()),
-            });
-        }
-    }
-    if changed {
-        module.run_passes(ssa::MEMORY_TO_REGISTERS)?;
-    }
-    Ok(candidates)
-}
+/// So often are pairs fused that lie side by side: enough for a switch of 2^16 cases that all call, whose calls become
+/// half as many each time.
+const MOST_ROUNDS: usize = 16;
 
-/// Fuses what is worth it in a function; says whether it changed.
-fn in_function<'m>(
-    function: Function<'m>,
-    costs: &mut Callees<'m>,
-    options: &Options,
-    candidates: &mut Vec<Candidate>,
-) -> bool {
-    let mut branches = Vec::new();
+/// Fuses what is worth it in a function.
+pub(crate) fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
+    let (mut looks, mut rounds) = (0, 0);
     loop {
-        let sites = sites::of(function);
+        let sites = sites::of(*function);
         if !sites::has_two_of_one_callee(&sites) {
             break;
         }
-        let round = pairs::of(function, &sites, costs);
+        let round = pairs::of(context, sites);
+        let threshold = context.threshold();
+        looks += round.looks();
+        let one_at_a_time = looks <= MOST_LOOKS;
         let mut left = Vec::new();
-        let taken = round.pairs().iter().find(|pair| match round.judge(pair, costs, options) {
-            Ok(_) => true,
-            Err(why) => {
-                left.push(pair.candidate(function, why));
-                false
+        let taken = if one_at_a_time {
+            let judged = round.pairs().iter().map(|pair| (pair, round.judge(pair, threshold)));
+            let mut taken = Vec::new();
+            for (pair, verdict) in judged {
+                match verdict {
+                    Ok(fusion) => {
+                        taken.push((*pair, fusion));
+                        break;
+                    }
+                    Err(reason) => left.push((*pair, reason)),
+                }
             }
-        });
-        let Some(pair) = taken else {
-            candidates.append(&mut left);
-            break;
+            taken
+        } else {
+            rounds += 1;
+            if rounds > MOST_ROUNDS {
+                let left = round.pairs().len();
+                context.remark("calls of one function".to_owned(), Vec::new(), Reason::GoneOver { left }, None);
+                break;
+            }
+            round.side_by_side(|pair| match round.judge(pair, threshold) {
+                Ok(fusion) => Some(fusion),
+                Err(reason) => {
+                    left.push((*pair, reason));
+                    None
+                }
+            })
         };
-        candidates.push(pair.taken(function, &round, costs));
-        branches.push(pair.branch_block());
-        fuse::fuse(pair, &round);
+        if taken.is_empty() {
+            for (pair, reason) in left {
+                round.remark(&pair, reason, context);
+            }
+            break;
+        }
+        for (pair, fusion) in &taken {
+            round.remark_on_taken(pair, *fusion, context);
+        }
+        // How control finds back is found out before anything changes.
+        let guards: Vec<_> = taken.iter().map(|(pair, _)| round.guard(pair)).collect();
+        for ((pair, _), guard) in taken.iter().zip(guards) {
+            let branch = round.branch_block(pair);
+            let fused = fuse::fuse(round.sites(pair), branch, guard);
+            context.joined(branch, fused);
+        }
     }
-    if !branches.is_empty() {
-        ssa::repair(function, &branches);
+}
+
+/// A remark on the calls in all functions that do not return.
+pub(crate) fn remark_on_endless_calls<'m>(module: &'m Module, context: &mut Context<'m>) {
+    let endless: usize = module.functions_to_optimise().into_iter().map(sites::endless).sum();
+    if endless > 0 {
+        let subject = format!("{endless} calls of functions that are called more than once");
+        context.remark_on_module(module.source_name(), subject, Reason::Endless);
     }
-    !branches.is_empty()
 }

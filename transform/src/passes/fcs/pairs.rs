@@ -1,67 +1,90 @@
 //! Which two calls could become one, and whether they should.
 
+use std::rc::Rc;
+
 use flowgraph::{Dominators, Loops, NodeId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::NAME;
+use super::reach::Reach;
 use super::sites::Site;
-use crate::candidate::place;
-use crate::cost::Callees;
+use crate::alike;
+use crate::context::Context;
 use crate::flow::Flow;
-use crate::llvm::{Block, Function, Instruction, Opcode, Value};
-use crate::registry::Options;
-use crate::{Candidate, Verdict};
+use crate::llvm::{Block, Instruction, Opcode, Value};
+use crate::remark::{GuardKind, Reason};
 
 /// Among how many following calls of the same function a partner is looked for: enough for any branch that a person
 /// wrote, and it keeps the work linear in functions with thousands of calls of one function.
 pub(super) const WINDOW: usize = 64;
 
 /// Two calls of one callee on different paths from a branch.
-pub(super) struct Pair<'m> {
-    pub(super) one: Site<'m>,
-    pub(super) other: Site<'m>,
+#[derive(Clone, Copy)]
+pub(super) struct Pair {
+    /// Their numbers among the sites, in order.
+    sites: [u32; 2],
     branch: NodeId,
-    branch_block: Block<'m>,
     /// Whether one of them is run after the other, behind the join of the branch.
     behind: bool,
-    /// What a call costs.
-    gain: i64,
     /// Blocks that every path from the branch to the calls goes through, of both sides.
     distance: u32,
     depth: u32,
+    /// What a call costs.
+    gain: i64,
 }
 
 /// A function as it is now, and its pairs.
 pub(super) struct Round<'m> {
-    flow: Flow<'m>,
-    dominators: Dominators,
-    loops: Loops,
-    pairs: Vec<Pair<'m>>,
+    flow: Rc<Flow<'m>>,
+    dominators: Rc<Dominators>,
+    loops: Rc<Loops>,
+    sites: Vec<Site<'m>>,
+    /// The blocks of the sites.
+    nodes: Vec<NodeId>,
+    pairs: Vec<Pair>,
+    /// How many pairs of sites were looked at, and blocks.
+    looks: usize,
 }
 
 /// How control leaves the fused block.
-pub(super) enum Guard<'m> {
+#[derive(Clone, Copy)]
+pub(super) enum Guard {
     /// By the branch's own condition; whether it holds for the first call.
-    Condition(Value<'m>, bool),
+    Condition(bool),
     /// By a phi that says where control came from.
     Phi,
 }
 
+impl Guard {
+    fn kind(self) -> GuardKind {
+        match self {
+            Guard::Condition(..) => GuardKind::Condition,
+            Guard::Phi => GuardKind::Phi,
+        }
+    }
+}
+
 /// Finds the pairs: those of the innermost branches first, there those of the most expensive callee, since fusing
 /// others could stand in the way; of one callee the nearest.
-pub(super) fn of<'m>(function: Function<'m>, sites: &[Site<'m>], costs: &mut Callees<'m>) -> Round<'m> {
-    let flow = Flow::of(function);
-    let (dominators, loops) = (flow.dominators(), flow.loops());
-    let mut by_callee: FxHashMap<Value<'m>, Vec<Site<'m>>> = FxHashMap::default();
-    for site in sites {
-        by_callee.entry(site.callee).or_default().push(*site);
+pub(super) fn of<'m>(context: &mut Context<'m>, sites: Vec<Site<'m>>) -> Round<'m> {
+    let (flow, dominators, loops) = (context.flow(), context.dominators(), context.loops());
+    let mut by_callee: FxHashMap<Value<'m>, Vec<u32>> = FxHashMap::default();
+    let mut callees = Vec::new();
+    for (number, site) in sites.iter().enumerate() {
+        let of_callee = by_callee.entry(site.callee).or_default();
+        if of_callee.is_empty() {
+            callees.push(site.callee);
+        }
+        of_callee.push(number as u32);
     }
-    let mut round = Round { flow, dominators, loops, pairs: Vec::new() };
-    let mut reached = FxHashMap::default();
-    let mut seen = FxHashSet::default();
-    for site in sites.iter().filter(|site| by_callee[&site.callee].len() > 1) {
-        if seen.insert(site.callee) {
-            round.pair_up(&by_callee[&site.callee], costs.of(site.callee), &mut reached);
+    let mut reach = Reach::new(flow.clone(), dominators.clone(), loops.clone());
+    let looks = flow.blocks().len();
+    let nodes = sites.iter().map(|site| flow.node(site.block)).collect();
+    let mut round = Round { flow, dominators, loops, sites, nodes, pairs: Vec::new(), looks };
+    for callee in callees {
+        let numbers = &by_callee[&callee];
+        if numbers.len() > 1 {
+            let gain = context.cost_of_call(callee);
+            round.pair_up(numbers, gain, &mut reach);
         }
     }
     // Stable, so that equals stay in the order of the blocks.
@@ -70,24 +93,46 @@ pub(super) fn of<'m>(function: Function<'m>, sites: &[Site<'m>], costs: &mut Cal
 }
 
 impl<'m> Round<'m> {
-    pub(super) fn pairs(&self) -> &[Pair<'m>] {
+    pub(super) fn pairs(&self) -> &[Pair] {
         &self.pairs
     }
 
-    fn pair_up(&mut self, sites: &[Site<'m>], gain: i64, reached: &mut FxHashMap<(NodeId, NodeId), Vec<bool>>) {
+    /// How much work finding them was, in pairs and blocks looked at.
+    pub(super) fn looks(&self) -> usize {
+        self.looks
+    }
+
+    /// The two sites of a pair.
+    pub(super) fn sites(&self, pair: &Pair) -> [Site<'m>; 2] {
+        pair.sites.map(|number| self.sites[number as usize])
+    }
+
+    /// The block whose branch parts the paths.
+    pub(super) fn branch_block(&self, pair: &Pair) -> Block<'m> {
+        self.flow.block(pair.branch)
+    }
+
+    fn pair_up(&mut self, numbers: &[u32], gain: i64, reach: &mut Reach<'m>) {
         let mut behind_some = FxHashSet::default();
-        for (i, one) in sites.iter().enumerate() {
-            for other in sites[i + 1..].iter().take(WINDOW) {
-                let (a, b) = (self.flow.node(one.block), self.flow.node(other.block));
+        for (i, &one) in numbers.iter().enumerate() {
+            reach.forget();
+            let a = self.nodes[one as usize];
+            // A block that `one` leads to and that has the same branch above it: all that it dominates is behind too.
+            let mut behind_it = None;
+            for &other in numbers[i + 1..].iter().take(WINDOW) {
+                let b = self.nodes[other as usize];
+                if behind_it.is_some_and(|join| join != b && self.dominators.dominates(join, b)) {
+                    continue;
+                }
+                self.looks += 1;
                 let Some(branch) = self.dominators.nearest_common(a, b) else { continue };
                 if branch == a || branch == b {
                     continue;
                 }
-                let mut leads = |from: NodeId, to: NodeId| {
-                    let after = reached.entry((from, branch)).or_insert_with(|| self.flow.reached(from, branch));
-                    after[to.index()]
-                };
-                let (first, second) = (leads(a, b), leads(b, a));
+                let (first, second) = (reach.leads(a, b, branch), reach.leads(b, a, branch));
+                if first {
+                    behind_it = self.dominators.child_towards(branch, b);
+                }
                 let behind = first || second;
                 // Of all that follow an arm, only what its branch decides on comes into question, and that once.
                 let after = if first { b } else { a };
@@ -96,83 +141,82 @@ impl<'m> Round<'m> {
                     continue;
                 }
                 let depth = |node| self.dominators.depth(node).unwrap_or(0);
-                self.pairs.push(Pair {
-                    one: *one,
-                    other: *other,
-                    branch,
-                    branch_block: self.flow.block(branch),
-                    behind,
-                    gain,
-                    distance: depth(a) + depth(b) - 2 * depth(branch),
-                    depth: depth(branch),
-                });
+                let distance = depth(a) + depth(b) - 2 * depth(branch);
+                self.pairs.push(Pair { sites: [one, other], branch, behind, distance, depth: depth(branch), gain });
             }
         }
     }
 
-    /// The profit of fusing the pair, in instructions; why not, where it cannot or should not be fused.
-    pub(super) fn judge(&self, pair: &Pair<'m>, costs: &mut Callees<'m>, options: &Options) -> Result<i64, String> {
+    /// What the fusion of the pair adds, in fetches; why not, where it cannot or should not be fused.
+    pub(super) fn judge(&self, pair: &Pair, threshold: i64) -> Result<i64, Reason> {
         self.shape(pair)?;
-        alike(pair)?;
-        let (gain, cost) = (costs.of(pair.one.callee), self.surgery(pair)?);
-        let profit = gain - cost;
-        if profit < options.threshold {
-            return Err(format!("no profit: the callee costs about {gain} instructions, the fusion {cost}"));
+        let [one, other] = self.sites(pair);
+        alike::calls(one.call, other.call)?;
+        let mut arguments = one.call.arguments().into_iter().zip(other.call.arguments()).enumerate();
+        if arguments.any(|(i, (a, b))| a != b && one.call.must_stay_constant(i)) {
+            return Err(Reason::ConstantArgument);
         }
-        Ok(profit)
+        let fusion = self.surgery(pair)?;
+        if pair.gain - fusion < threshold {
+            return Err(Reason::CallsWithoutProfit { callee: pair.gain, fusion });
+        }
+        Ok(fusion)
     }
 
     /// Whether the control flow allows the fusion.
-    fn shape(&self, pair: &Pair<'m>) -> Result<(), String> {
+    fn shape(&self, pair: &Pair) -> Result<(), Reason> {
         if pair.behind {
-            return Err("one call stands behind the join, where the other's path comes by too".to_owned());
+            return Err(Reason::BehindJoin);
         }
-        if !pair.branch_block.ends_with_branch() {
-            return Err("the paths do not part at a branch".to_owned());
+        if !self.branch_block(pair).ends_with_branch() {
+            return Err(Reason::NoBranch);
         }
-        let (a, b) = (self.flow.node(pair.one.block), self.flow.node(pair.other.block));
-        let around = (self.loops.innermost(a), self.loops.innermost(b));
+        let [one, other] = self.sites(pair);
+        let around = (self.loops.innermost(self.node(one)), self.loops.innermost(self.node(other)));
         if around.0 != around.1 || around.0.is_some_and(|id| !self.loops.contains(id, pair.branch)) {
-            return Err("a call is in a loop that does not contain the branch or the other call".to_owned());
+            return Err(Reason::InLoop);
         }
         if around.0.is_some_and(|id| self.loops.is_irreducible(id)) {
-            return Err("the loop around the branch has several entries".to_owned());
+            return Err(Reason::IrreducibleLoop);
         }
-        let obstacles =
-            [pair.one.obstacle, pair.other.obstacle, pair.one.split_obstacle(), pair.other.split_obstacle()];
-        obstacles.into_iter().flatten().next().map_or(Ok(()), |why| Err(why.to_owned()))
+        let obstacle = one.call_obstacle().or_else(|| other.call_obstacle());
+        let obstacle = obstacle.or_else(|| one.split_obstacle()).or_else(|| other.split_obstacle());
+        obstacle.map_or(Ok(()), Err)
     }
 
     /// How many instructions the fusion adds on each path, about: a jump on each side, the guard, a phi for each
     /// argument that differs, and two moves for each value that must be carried past the call.
-    fn surgery(&self, pair: &Pair<'m>) -> Result<i64, String> {
-        let arguments = pair.one.call.arguments();
-        let differing = arguments.iter().zip(pair.other.call.arguments()).filter(|(a, b)| **a != *b).count();
+    fn surgery(&self, pair: &Pair) -> Result<i64, Reason> {
+        let [one, other] = self.sites(pair);
+        let arguments = one.call.arguments();
+        let differing = arguments.iter().zip(other.call.arguments()).filter(|(a, b)| **a != *b).count();
         let guard = match self.guard(pair) {
             Guard::Condition(..) => 2,
             Guard::Phi => 3,
         };
-        let carried = self.carried(pair, pair.one)? + self.carried(pair, pair.other)?;
+        let carried = self.carried(pair, one)? + self.carried(pair, other)?;
         Ok(1 + guard + differing as i64 + 2 * carried)
     }
 
-    /// How many values, made between the branch and the call of this side, are used after the call: they no longer
-    /// dominate those uses.
-    fn carried(&self, pair: &Pair<'m>, site: Site<'m>) -> Result<i64, String> {
-        let end = self.flow.node(site.block);
+    /// How many values made between the branch and the call are used after it: after the fusion, control comes there
+    /// from the other side too, so that they no longer dominate those uses.
+    fn carried(&self, pair: &Pair, site: Site<'m>) -> Result<i64, Reason> {
+        let body = site.block.instructions();
+        let at = body.iter().position(|&i| i == site.call).unwrap_or(body.len());
+        let behind: FxHashSet<Instruction<'m>> = body.iter().skip(at + 1).copied().collect();
         let mut count = 0;
-        let mut node = end;
+        let mut node = self.node(site);
         while node != pair.branch {
             let block = self.flow.block(node);
             for instruction in block.instructions().into_iter().take_while(|&i| i != site.call) {
-                if instruction.type_of().is_void() || !self.is_used_after(instruction, site) {
+                if instruction.type_of().is_void() || !self.is_used_after(instruction, site, &behind) {
                     continue;
                 }
                 if !instruction.type_of().is_first_class() {
-                    return Err("a value that cannot be stored is used after a call".to_owned());
+                    return Err(Reason::UnstorableValue);
                 }
                 if instruction.opcode() == Opcode::LLVMInvoke && instruction.successors()[0].entering().len() > 1 {
-                    return Err("the result of a call that may throw is used after a call".to_owned());
+                    return Err(Reason::ResultOfInvoke);
                 }
                 count += 1;
             }
@@ -181,89 +225,83 @@ impl<'m> Round<'m> {
         Ok(count)
     }
 
-    fn is_used_after(&self, instruction: Instruction<'m>, site: Site<'m>) -> bool {
-        let call_block = self.flow.node(site.block);
+    /// Whether the value is used where only the call leads; `behind` is what follows the call in its block.
+    fn is_used_after(&self, instruction: Instruction<'m>, site: Site<'m>, behind: &FxHashSet<Instruction<'m>>) -> bool {
+        let call_block = self.node(site);
         let uses = instruction.as_value().uses();
         uses.into_iter().any(|u| {
             let Some(block) = u.needed_in() else { return false };
             if block != site.block || u.user.is_phi() {
                 return self.dominators.dominates(call_block, self.flow.node(block));
             }
-            let mut rest = block.instructions().into_iter().skip_while(|&i| i != site.call).skip(1);
-            rest.any(|i| i == u.user)
+            behind.contains(&u.user)
         })
     }
 
     /// How control finds back after the fused call.
-    pub(super) fn guard(&self, pair: &Pair<'m>) -> Guard<'m> {
-        let terminator = pair.branch_block.terminator();
-        let Some(condition) = terminator.condition() else { return Guard::Phi };
-        let sides: Vec<NodeId> = terminator.successors().into_iter().map(|b| self.flow.node(b)).collect();
-        let by = |side: NodeId, site: Site<'m>| {
-            self.flow.edge_dominates(&self.dominators, pair.branch, side, self.flow.node(site.block))
-        };
-        if by(sides[0], pair.one) && by(sides[1], pair.other) {
-            return Guard::Condition(condition, true);
+    pub(super) fn guard(&self, pair: &Pair) -> Guard {
+        let terminator = self.branch_block(pair).terminator();
+        if terminator.condition().is_none() {
+            return Guard::Phi;
         }
-        if by(sides[1], pair.one) && by(sides[0], pair.other) {
-            return Guard::Condition(condition, false);
+        let sides: Vec<NodeId> = terminator.successors().into_iter().map(|b| self.flow.node(b)).collect();
+        let [one, other] = self.sites(pair);
+        let by = |side: NodeId, site: Site<'m>| {
+            self.flow.edge_dominates(&self.dominators, pair.branch, side, self.node(site))
+        };
+        if by(sides[0], one) && by(sides[1], other) {
+            return Guard::Condition(true);
+        }
+        if by(sides[1], one) && by(sides[0], other) {
+            return Guard::Condition(false);
         }
         Guard::Phi
     }
-}
 
-/// Whether both calls pass the same kinds of values in the same way.
-fn alike(pair: &Pair<'_>) -> Result<(), String> {
-    let (one, other) = (pair.one.call, pair.other.call);
-    if one.called_type() != other.called_type() || one.arguments().len() != other.arguments().len() {
-        return Err("the calls use different function types".to_owned());
-    }
-    let types = one.arguments().into_iter().zip(other.arguments());
-    if types.into_iter().any(|(a, b)| a.type_of() != b.type_of()) {
-        return Err("the calls pass values of different types".to_owned());
-    }
-    let mut arguments = one.arguments().into_iter().zip(other.arguments()).enumerate();
-    if arguments.any(|(i, (a, b))| a != b && one.must_stay_constant(i)) {
-        return Err("the calls differ in an argument that must be a constant".to_owned());
-    }
-    if one.calling_convention() != other.calling_convention() {
-        return Err("the calls have different calling conventions".to_owned());
-    }
-    if !one.is_as_fast_as(other) {
-        return Err("the calls promise different things about floating point".to_owned());
-    }
-    match one.call_differs_from(other) {
-        Some(name) => Err(format!("the calls differ in the attribute {name}")),
-        None => Ok(()),
-    }
-}
-
-impl<'m> Pair<'m> {
-    /// The block whose branch parts the paths.
-    pub(super) fn branch_block(&self) -> Block<'m> {
-        self.branch_block
+    fn node(&self, site: Site<'m>) -> NodeId {
+        self.flow.node(site.block)
     }
 
-    /// The pair as one that is left.
-    pub(super) fn candidate(&self, function: Function<'m>, why: String) -> Candidate {
-        self.with(function, Verdict::Left(why))
-    }
-
-    /// The pair as one that is taken.
-    pub(super) fn taken(&self, function: Function<'m>, round: &Round<'m>, costs: &mut Callees<'m>) -> Candidate {
-        let guard = match round.guard(self) {
-            Guard::Condition(..) => "guarded by the branch's condition",
-            Guard::Phi => "guarded by a phi",
+    /// Says that a pair is left.
+    pub(super) fn remark(&self, pair: &Pair, reason: Reason, context: &mut Context<'m>) {
+        let gain = match reason {
+            Reason::CallsFused { callee, fusion, .. } | Reason::CallsWithoutProfit { callee, fusion } => {
+                Some(callee - fusion)
+            }
+            _ => None,
         };
-        let (gain, cost) = (costs.of(self.one.callee), round.surgery(self).unwrap_or_default());
-        let how = format!("the callee costs about {gain} instructions, the fusion {cost}; {guard}");
-        self.with(function, Verdict::Taken(how))
+        let [one, other] = self.sites(pair);
+        let subject = if one.callee.is_function() { one.callee.name() } else { "a function pointer".to_owned() };
+        context.remark(subject, vec![one.call.place(), other.call.place()], reason, gain);
     }
 
-    fn with(&self, function: Function<'m>, verdict: Verdict) -> Candidate {
-        let callee = self.one.callee;
-        let subject = if callee.is_function() { callee.name() } else { "a function pointer".to_owned() };
-        let places = vec![place(self.one.call), place(self.other.call)];
-        Candidate { pass: NAME, function: function.name(), subject, places, verdict }
+    /// Says that a pair is taken.
+    pub(super) fn remark_on_taken(&self, pair: &Pair, fusion: i64, context: &mut Context<'m>) {
+        let guard = self.guard(pair).kind();
+        self.remark(pair, Reason::CallsFused { callee: pair.gain, fusion, guard }, context);
+    }
+
+    /// The pairs that can be fused side by side: of those that `allow`, in order, each whose two sides of the branch hold
+    /// nothing of one taken before.
+    pub(super) fn side_by_side(&self, mut allow: impl FnMut(&Pair) -> Option<i64>) -> Vec<(Pair, i64)> {
+        let mut taken = Vec::new();
+        // Blocks that dominate a site of a taken pair: with a block, all that dominate it.
+        let mut busy = vec![false; self.flow.blocks().len()];
+        for pair in &self.pairs {
+            let nodes = self.sites(pair).map(|site| self.node(site));
+            let sides = nodes.map(|node| self.dominators.child_towards(pair.branch, node).unwrap_or(node));
+            if sides.iter().any(|side| busy[side.index()]) {
+                continue;
+            }
+            let Some(fusion) = allow(pair) else { continue };
+            taken.push((*pair, fusion));
+            for node in nodes {
+                let mut above = Some(node);
+                while let Some(node) = above.filter(|node| !std::mem::replace(&mut busy[node.index()], true)) {
+                    above = self.dominators.idom(node);
+                }
+            }
+        }
+        taken
     }
 }

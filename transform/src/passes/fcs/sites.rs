@@ -2,6 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::Reason;
 use crate::cost;
 use crate::llvm::{Block, Function, Instruction, Opcode, Value};
 
@@ -11,8 +12,6 @@ pub(super) struct Site<'m> {
     pub(super) call: Instruction<'m>,
     pub(super) callee: Value<'m>,
     pub(super) block: Block<'m>,
-    /// Why it cannot be fused with any other.
-    pub(super) obstacle: Option<&'static str>,
 }
 
 /// The calls of real functions, and of intrinsics that become such, in the order of the blocks; those that do not
@@ -36,7 +35,7 @@ fn all(function: Function<'_>) -> Vec<Site<'_>> {
         for call in block.instructions() {
             let Some(callee) = call.callee().or_else(|| call.invoked()) else { continue };
             if !callee.is_inline_assembly() && (!callee.is_intrinsic() || cost::is_library_call(call)) {
-                sites.push(Site { call, callee, block, obstacle: obstacle(call) });
+                sites.push(Site { call, callee, block });
             }
         }
     }
@@ -49,38 +48,40 @@ pub(super) fn has_two_of_one_callee(sites: &[Site<'_>]) -> bool {
     sites.iter().any(|site| !seen.insert(site.callee))
 }
 
-fn obstacle(call: Instruction<'_>) -> Option<&'static str> {
-    if call.opcode() == Opcode::LLVMInvoke {
-        return Some("a call may unwind into a handler of exceptions");
-    }
-    if call.must_be_tail() {
-        return Some("a call must be a jump at the end of its function");
-    }
-    if call.has_bundles() {
-        return Some("a call has operand bundles");
-    }
-    if call.call_has("returns_twice") {
-        return Some("the callee returns twice");
-    }
-    if call.call_has("nomerge") {
-        return Some("the calls are marked nomerge");
-    }
-    if call.arguments().iter().any(|a| !a.type_of().is_first_class()) {
-        return Some("an argument is no value that a phi can join");
-    }
-    None
-}
-
 impl Site<'_> {
+    /// Why the call cannot be fused with any other, if so.
+    pub(super) fn call_obstacle(&self) -> Option<Reason> {
+        let call = self.call;
+        if call.opcode() == Opcode::LLVMInvoke {
+            return Some(Reason::MayUnwind);
+        }
+        if call.must_be_tail() {
+            return Some(Reason::MustBeTail);
+        }
+        if call.has_bundles() {
+            return Some(Reason::Bundles);
+        }
+        if call.call_has("returns_twice") {
+            return Some(Reason::ReturnsTwice);
+        }
+        if call.call_has("nomerge") {
+            return Some(Reason::NoMerge);
+        }
+        if call.arguments().iter().any(|a| !a.type_of().is_first_class()) {
+            return Some(Reason::UnjoinableArgument);
+        }
+        None
+    }
+
     /// Why its block cannot be split before the call, if so.
-    pub(super) fn split_obstacle(&self) -> Option<&'static str> {
+    pub(super) fn split_obstacle(&self) -> Option<Reason> {
         if self.block.has_address() {
-            return Some("the address of a block is taken");
+            return Some(Reason::AddressTaken);
         }
         if self.block.is_handler() {
-            return Some("a call stands where an exception lands");
+            return Some(Reason::InHandler);
         }
         let fixed = |t: Instruction<'_>| matches!(t.opcode(), Opcode::LLVMIndirectBr | Opcode::LLVMCallBr);
-        self.block.entering().into_iter().any(fixed).then_some("a block is entered by inline assembly")
+        self.block.entering().into_iter().any(fixed).then_some(Reason::EnteredByAssembly)
     }
 }

@@ -1,0 +1,231 @@
+//! How time and memory of each pass grow with the size of a function: `cargo bench -p transform --bench growth`.
+//!
+//! The input is IR of four shapes, made here, of 100 to 10,000 branches: two-armed branches with calls in a row, one
+//! switch with a call in each case, branches nested in each other with calls, and diamonds of arithmetic in a row. Each
+//! pass runs over each in a process of its own, so that the peak of its memory can be read: the least time of [`ROUNDS`]
+//! counts, with LLVM's verifier and `mem2reg` as they follow the pass, and the memory above that of the module as it was
+//! read. The exponents are those of the power of the size that fits best by least squares; 1 is linear, and the target is
+//! at most 1.2. Times are of the
+//! processor; throughput is in branches per second.
+//!
+//! `-- LARGEST` measures up to another size, `-- LARGEST PASS` one pass only.
+
+use std::fmt::Write;
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+use transform::llvm::Module;
+use transform::{Options, Pipeline, REGISTRY};
+
+const ROUNDS: usize = 3;
+
+const SIZES: [usize; 5] = [100, 316, 1_000, 3_162, 10_000];
+
+/// What takes longer is not measured again, nor are larger sizes.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+type Shape = (&'static str, fn(usize) -> String);
+
+const SHAPES: [Shape; 4] = [("row", row), ("switch", switch), ("nesting", nesting), ("diamonds", diamonds)];
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
+    if let [one, pass, shape, size] = &words[..]
+        && one == "--one"
+    {
+        measure(pass, shape, size.parse().expect("a size"));
+        return ExitCode::SUCCESS;
+    }
+    let largest = words.first().map_or(usize::MAX, |word| word.parse().expect("a size"));
+    println!("{:<14} {:<9} {:>7} {:>10} {:>11} {:>9}", "pass", "shape", "size", "seconds", "branches/s", "MB");
+    let mut fits = String::new();
+    for pass in REGISTRY.iter().filter(|pass| words.get(1).is_none_or(|only| only == pass.name)) {
+        for (shape, _) in SHAPES {
+            let mut points = Vec::new();
+            for size in SIZES.into_iter().filter(|&size| size <= largest) {
+                let (seconds, bytes) = best(pass.name, shape, size);
+                let (name, rate, megabytes) = (pass.name, size as f64 / seconds, bytes / 1e6);
+                println!("{name:<14} {shape:<9} {size:>7} {seconds:>10.4} {rate:>11.0} {megabytes:>9.1}");
+                points.push((size as f64, seconds, bytes));
+                if seconds > PATIENCE.as_secs_f64() {
+                    break;
+                }
+            }
+            let time = exponent(points.iter().map(|&(size, seconds, _)| (size, seconds)));
+            // Below a megabyte it is what the allocator takes at a time.
+            let memory = exponent(points.iter().filter(|p| p.2 > 1e6).map(|&(size, _, bytes)| (size, bytes)));
+            writeln!(fits, "{:<14} {shape:<9} {time:>7} {memory:>8}", pass.name).expect("text");
+        }
+    }
+    println!("\nexponents      shape        time   memory\n{fits}");
+    ExitCode::SUCCESS
+}
+
+/// The least seconds, and the least bytes, of several runs.
+fn best(pass: &str, shape: &str, size: usize) -> (f64, f64) {
+    let mut least = (f64::MAX, f64::MAX);
+    for _ in 0..ROUNDS {
+        let program = std::env::current_exe().expect("this program");
+        let done = Command::new(program).args(["--one", pass, shape, &size.to_string()]).output().expect("a run");
+        assert!(done.status.success(), "{pass} {shape} {size}: {}", String::from_utf8_lossy(&done.stderr));
+        let said = String::from_utf8(done.stdout).expect("text");
+        let numbers: Vec<f64> = said.split_whitespace().map(|word| word.parse().expect("a number")).collect();
+        least = (least.0.min(numbers[0]), least.1.min(numbers[1]));
+        if numbers[0] > PATIENCE.as_secs_f64() {
+            break;
+        }
+    }
+    least
+}
+
+/// Prints the seconds that a pass takes, and the bytes above those of the module.
+fn measure(pass: &str, shape: &str, size: usize) {
+    let make = SHAPES.iter().find(|(name, _)| *name == shape).expect("a shape").1;
+    let pipeline = Pipeline::parse(pass).expect("a pass");
+    let mut module = Module::parse(make(size).as_bytes(), shape).expect("IR");
+    // The peak begins anew here (5 is what proc(5) says for that).
+    std::fs::write("/proc/self/clear_refs", "5").expect("Linux");
+    let before = peak();
+    let start = processor_time();
+    pipeline.run(&mut module, &Options::default()).expect("a pass that works");
+    println!("{} {}", (processor_time() - start).as_secs_f64(), peak() - before);
+}
+
+/// The time that this process has had a processor: a busy machine changes it little.
+fn processor_time() -> Duration {
+    let clock = nix::time::ClockId::CLOCK_PROCESS_CPUTIME_ID;
+    nix::time::clock_gettime(clock).expect("a clock").into()
+}
+
+/// The peak of the memory in use, in bytes.
+fn peak() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
+    line.trim().trim_end_matches(" kB").parse::<f64>().expect("a number") * 1024.0
+}
+
+/// The power of the size by which the other grows.
+fn exponent(points: impl Iterator<Item = (f64, f64)>) -> String {
+    let logs: Vec<(f64, f64)> = points.map(|(x, y)| (x.ln(), y.ln())).collect();
+    if logs.len() < 2 {
+        return "-".to_owned();
+    }
+    let mean = |of: fn(&(f64, f64)) -> f64| logs.iter().map(of).sum::<f64>() / logs.len() as f64;
+    let (x, y) = (mean(|p| p.0), mean(|p| p.1));
+    let covariance: f64 = logs.iter().map(|p| (p.0 - x) * (p.1 - y)).sum();
+    let variance: f64 = logs.iter().map(|p| (p.0 - x).powi(2)).sum();
+    format!("{:.2}", covariance / variance)
+}
+
+const DECLARATIONS: &str = "@done = external global i32\n@last = external global i32\ndeclare i32 @work(i32)\n";
+
+/// An arm that calls, keeps a value of its own past the call, and ends as the other arms do.
+fn calling_arm(text: &mut String, name: &str, argument: usize, to: &str) {
+    write!(
+        text,
+        "{name}:
+  %{name}.m = mul i32 %seed, {argument}
+  %{name}.q = call i32 @work(i32 %{name}.m)
+  %{name}.r = sub i32 %{name}.q, %{name}.m
+  store i32 7, ptr @done
+  store i32 %seed, ptr @last
+  br label %{to}
+"
+    )
+    .expect("text");
+}
+
+/// A load of a truth value and a branch by it.
+fn branch(text: &mut String, i: usize, yes: &str, no: &str) {
+    write!(
+        text,
+        "  %p{i} = getelementptr i32, ptr %in, i64 {i}
+  %v{i} = load i32, ptr %p{i}
+  %c{i} = icmp sgt i32 %v{i}, {i}
+  br i1 %c{i}, label %{yes}, label %{no}
+"
+    )
+    .expect("text");
+}
+
+fn row(size: usize) -> String {
+    let mut text = format!("{DECLARATIONS}define i32 @row(ptr %in, i32 %seed) {{\nentry:\n  br label %h0\n");
+    for i in 0..size {
+        writeln!(text, "h{i}:").expect("text");
+        if i > 0 {
+            let past = i - 1;
+            let before = if past == 0 { "%seed".to_owned() } else { format!("%s{past}") };
+            writeln!(text, "  %j{i} = phi i32 [ %t{past}.r, %t{past} ], [ %e{past}.r, %e{past} ]").expect("text");
+            writeln!(text, "  %s{i} = xor i32 {before}, %j{i}").expect("text");
+        }
+        branch(&mut text, i, &format!("t{i}"), &format!("e{i}"));
+        calling_arm(&mut text, &format!("t{i}"), 2 * i + 3, &format!("h{}", i + 1));
+        calling_arm(&mut text, &format!("e{i}"), 2 * i + 4, &format!("h{}", i + 1));
+    }
+    text + &format!("h{size}:\n  ret i32 %s{}\n}}\n", size - 1)
+}
+
+fn switch(size: usize) -> String {
+    let mut text = format!(
+        "{DECLARATIONS}define i32 @switch(ptr %in, i32 %seed) {{\nentry:\n  %v = load i32, ptr %in\n  switch i32 %v, label %join ["
+    );
+    (0..size).for_each(|i| write!(text, " i32 {i}, label %a{i}").expect("text"));
+    text += " ]\n";
+    (0..size).for_each(|i| calling_arm(&mut text, &format!("a{i}"), i + 2, "join"));
+    text += "join:\n  %j = phi i32 [ 0, %entry ]";
+    (0..size).for_each(|i| write!(text, ", [ %a{i}.r, %a{i} ]").expect("text"));
+    text + "\n  ret i32 %j\n}\n"
+}
+
+fn nesting(size: usize) -> String {
+    let mut text = format!("{DECLARATIONS}define i32 @nesting(ptr %in, i32 %seed) {{\nentry:\n  br label %h0\n");
+    for i in 0..size {
+        writeln!(text, "h{i}:").expect("text");
+        branch(&mut text, i, &format!("h{}", i + 1), &format!("e{i}"));
+        calling_arm(&mut text, &format!("e{i}"), i + 2, &format!("j{i}"));
+    }
+    calling_arm(&mut text, &format!("h{size}"), 1, &format!("j{}", size - 1));
+    for i in (0..size).rev() {
+        let inner = if i + 1 == size { format!("%h{size}.r, %h{size}") } else { format!("%x{0}, %j{0}", i + 1) };
+        let to = if i == 0 { "ret i32 %x0".to_owned() } else { format!("br label %j{}", i - 1) };
+        writeln!(text, "j{i}:\n  %x{i} = phi i32 [ {inner} ], [ %e{i}.r, %e{i} ]\n  {to}").expect("text");
+    }
+    text + "}\n"
+}
+
+fn diamonds(size: usize) -> String {
+    let mut text = format!("{DECLARATIONS}define i32 @diamonds(ptr %in, i32 %seed) {{\nentry:\n  br label %h0\n");
+    let arm = |text: &mut String, name: &str, i: usize, first: usize| {
+        write!(
+            text,
+            "{name}{i}:
+  %{name}{i}.a = mul i32 %v{i}, {first}
+  %{name}{i}.b = xor i32 %{name}{i}.a, %seed
+  %{name}{i}.d = mul i32 %{name}{i}.b, %v{i}
+  %{name}{i}.r = add i32 %{name}{i}.d, %{name}{i}.a
+  store i32 %{name}{i}.r, ptr @done
+  store i32 %seed, ptr @last
+  br label %h{}
+",
+            i + 1
+        )
+        .expect("text");
+    };
+    for i in 0..size {
+        writeln!(text, "h{i}:").expect("text");
+        if i > 0 {
+            let past = i - 1;
+            writeln!(text, "  %j{i} = phi i32 [ %t{past}.r, %t{past} ], [ %e{past}.r, %e{past} ]").expect("text");
+            writeln!(
+                text,
+                "  %s{i} = xor i32 {}, %j{i}",
+                if past == 0 { "%seed".to_owned() } else { format!("%s{past}") }
+            )
+            .expect("text");
+        }
+        branch(&mut text, i, &format!("t{i}"), &format!("e{i}"));
+        arm(&mut text, "t", i, 2 * i + 3);
+        arm(&mut text, "e", i, 2 * i + 5);
+    }
+    text + &format!("h{size}:\n  ret i32 %s{}\n}}\n", size - 1)
+}

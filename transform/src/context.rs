@@ -1,0 +1,238 @@
+//! What a pass is given beside the function: analyses, costs, settings; and what it leaves there: remarks, and what the
+//! pipeline has to mend.
+
+use std::cell::OnceCell;
+use std::rc::Rc;
+
+use flowgraph::{ControlDependence, Dominators, Loops, NodeId, PostDominators, Regions};
+
+use crate::cost::Callees;
+use crate::flow::Flow;
+use crate::llvm::{Block, Function, Value};
+use crate::{Options, Reason, Remark, ssa};
+
+/// A branch whose paths a pass joined, and the block in which all of them come together.
+#[derive(Clone, Copy)]
+pub(crate) struct Joined<'m> {
+    pub(crate) branch: Block<'m>,
+    pub(crate) meets: Block<'m>,
+}
+
+/// What belongs to one run of one pass over one module; analyses are those of the function that the pass looks at.
+pub struct Context<'m> {
+    pass: &'static str,
+    options: Options,
+    function: Option<Function<'m>>,
+    analyses: Analyses<'m>,
+    callees: Callees<'m>,
+    joined: Vec<Joined<'m>>,
+    has_joined: bool,
+    remarks: Vec<Remark>,
+}
+
+/// Analyses of one function at one state of its control flow.
+#[derive(Default)]
+struct Analyses<'m> {
+    /// The number of the module's changes when they were made.
+    changes: u64,
+    flow: OnceCell<Rc<Flow<'m>>>,
+    dominators: OnceCell<Rc<Dominators>>,
+    post_dominators: OnceCell<Rc<PostDominators>>,
+    control_dependence: OnceCell<Rc<ControlDependence>>,
+    loops: OnceCell<Rc<Loops>>,
+    regions: OnceCell<Rc<Regions>>,
+}
+
+impl<'m> Context<'m> {
+    pub(crate) fn new(pass: &'static str, options: &Options) -> Context<'m> {
+        Context {
+            pass,
+            options: options.clone(),
+            function: None,
+            analyses: Analyses::default(),
+            callees: Callees::default(),
+            joined: Vec::new(),
+            has_joined: false,
+            remarks: Vec::new(),
+        }
+    }
+
+    /// Turns to a function.
+    pub(crate) fn begin(&mut self, function: Function<'m>) {
+        self.function = Some(function);
+        self.analyses = Analyses::default();
+    }
+
+    /// Gives each use of the function a definition that dominates it, where the pass joined paths.
+    pub(crate) fn end(&mut self) {
+        let joined = std::mem::take(&mut self.joined);
+        if !joined.is_empty() {
+            self.has_joined = true;
+            ssa::repair(self, &joined);
+        }
+    }
+
+    /// The remarks, and whether variables were left that have to become phis.
+    pub(crate) fn finish(self) -> (Vec<Remark>, bool) {
+        (self.remarks, self.has_joined)
+    }
+
+    fn function(&self) -> Function<'m> {
+        self.function.expect("a pass asks about the function that it is given")
+    }
+
+    /// The analyses of the control flow as it is now: those made before a change are thrown away here.
+    fn analyses(&mut self) -> &Analyses<'m> {
+        let changes = self.function().module().flow_changes();
+        if self.analyses.changes != changes {
+            self.analyses = Analyses { changes, ..Analyses::default() };
+        }
+        &self.analyses
+    }
+
+    /// The control flow.
+    #[must_use]
+    pub fn flow(&mut self) -> Rc<Flow<'m>> {
+        let function = self.function();
+        self.analyses().flow.get_or_init(|| Rc::new(Flow::of(function))).clone()
+    }
+
+    /// The dominators.
+    #[must_use]
+    pub fn dominators(&mut self) -> Rc<Dominators> {
+        let flow = self.flow();
+        self.analyses().dominators.get_or_init(|| Rc::new(Dominators::of(flow.graph()))).clone()
+    }
+
+    /// The post-dominators, where control leaves at returns, at calls that unwind further, and where it must not come.
+    #[must_use]
+    pub fn post_dominators(&mut self) -> Rc<PostDominators> {
+        let flow = self.flow();
+        let of = || {
+            let leaves = |(_, block): &(usize, &Block<'m>)| block.terminator().successors().is_empty();
+            let exits = flow.blocks().iter().enumerate().filter(leaves).map(|(i, _)| NodeId(i as u32));
+            Rc::new(PostDominators::of(flow.graph(), &exits.collect::<Vec<_>>()))
+        };
+        self.analyses().post_dominators.get_or_init(of).clone()
+    }
+
+    /// Which branches decide about which blocks.
+    #[must_use]
+    pub fn control_dependence(&mut self) -> Rc<ControlDependence> {
+        let (flow, post) = (self.flow(), self.post_dominators());
+        self.analyses().control_dependence.get_or_init(|| Rc::new(ControlDependence::of(flow.graph(), &post))).clone()
+    }
+
+    /// The loops.
+    #[must_use]
+    pub fn loops(&mut self) -> Rc<Loops> {
+        let flow = self.flow();
+        self.analyses().loops.get_or_init(|| Rc::new(Loops::of(flow.graph()))).clone()
+    }
+
+    /// The parts with one way in and one way out.
+    #[must_use]
+    pub fn regions(&mut self) -> Rc<Regions> {
+        let (flow, dominators, post) = (self.flow(), self.dominators(), self.post_dominators());
+        self.analyses().regions.get_or_init(|| Rc::new(Regions::of(flow.graph(), &dominators, &post))).clone()
+    }
+
+    /// How many fetches a call of this function is guessed to take: of its code as it was when it was first asked for.
+    #[must_use]
+    pub fn cost_of_call(&mut self, callee: Value<'m>) -> i64 {
+        self.callees.of(callee)
+    }
+
+    /// The least profit, in fetches, for which code is changed.
+    #[must_use]
+    pub fn threshold(&self) -> i64 {
+        self.options.threshold
+    }
+
+    /// Says that all paths from a branch now come together in a block, though values may be used there that only some of
+    /// them define: the pipeline carries these. Either may be erased later.
+    pub fn joined(&mut self, branch: Block<'m>, meets: Block<'m>) {
+        self.joined.push(Joined { branch, meets });
+    }
+
+    /// A remark about the function that the pass looks at.
+    pub fn remark(&mut self, subject: String, places: Vec<Option<crate::Place>>, reason: Reason, gain: Option<i64>) {
+        let function = self.function().name();
+        self.remarks.push(Remark { pass: self.pass, function, subject, places, reason, gain });
+    }
+
+    /// A remark about the module.
+    pub fn remark_on_module(&mut self, source: String, subject: String, reason: Reason) {
+        let (pass, places) = (self.pass, Vec::new());
+        self.remarks.push(Remark { pass, function: source, subject, places, reason, gain: None });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::llvm::Module;
+
+    const LOOP: &str = "define void @f(i1 %c) {
+entry:
+  br label %head
+head:
+  br i1 %c, label %body, label %end
+body:
+  br label %head
+end:
+  ret void
+}
+";
+
+    fn context(function: Function<'_>) -> Context<'_> {
+        let mut context = Context::new("none", &Options::default());
+        context.begin(function);
+        context
+    }
+
+    #[test]
+    fn analyses_are_made_once_as_long_as_the_control_flow_stays() {
+        let module = Module::parse(LOOP.as_bytes(), "loop.ll").unwrap();
+        let function = module.functions()[0];
+        let mut context = context(function);
+        let before = (context.flow(), context.dominators(), context.post_dominators(), context.control_dependence());
+        let parts = (context.loops(), context.regions());
+        // What changes no edge changes no analysis.
+        let slot = function.add_slot(function.truth_type());
+        slot.store_before(function.truth(true), function.blocks()[2].terminator());
+        assert!(Rc::ptr_eq(&before.0, &context.flow()) && Rc::ptr_eq(&before.1, &context.dominators()));
+        assert!(Rc::ptr_eq(&before.2, &context.post_dominators()));
+        assert!(Rc::ptr_eq(&before.3, &context.control_dependence()));
+        assert!(Rc::ptr_eq(&parts.0, &context.loops()) && Rc::ptr_eq(&parts.1, &context.regions()));
+        assert_eq!(
+            (parts.0.count(), before.2.ipdom(NodeId(1)), before.1.idom(NodeId(3))),
+            (1, Some(NodeId(3)), Some(NodeId(1)))
+        );
+    }
+
+    #[test]
+    fn every_change_of_the_control_flow_throws_the_analyses_away() {
+        type Change = (&'static str, fn(Function<'_>));
+        let changes: [Change; 7] = [
+            ("an edge", |f| f.blocks()[2].terminator().set_successor(0, f.blocks()[3])),
+            ("all edges into a block", |f| f.blocks()[2].move_entries_to(f.blocks()[3])),
+            ("a new block", |f| _ = f.add_block("new")),
+            ("a block before another", |f| _ = f.blocks()[3].insert_before("new")),
+            ("the order", |f| f.blocks()[2].move_after(f.blocks()[3])),
+            ("a jump that is gone", |f| f.blocks()[2].terminator().erase()),
+            ("a jump that is new", |f| _ = f.blocks()[2].branch_to(f.blocks()[3])),
+        ];
+        for (what, change) in changes {
+            let module = Module::parse(LOOP.as_bytes(), "loop.ll").unwrap();
+            let before = module.flow_changes();
+            change(module.functions()[0]);
+            assert!(module.flow_changes() > before, "{what}");
+        }
+        let module = Module::parse(LOOP.as_bytes(), "loop.ll").unwrap();
+        let mut context = context(module.functions()[0]);
+        assert_eq!(context.loops().count(), 1);
+        changes[0].1(module.functions()[0]);
+        assert_eq!((context.loops().count(), context.dominators().idom(NodeId(3))), (0, Some(NodeId(1))));
+    }
+}

@@ -1,0 +1,327 @@
+//! What a pass looked at, what it decided, and why: for people as text, for programs as JSON, for viewers of LLVM's
+//! optimisation remarks as YAML.
+
+use std::fmt;
+
+/// A place where a pass could have changed the program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remark {
+    /// The pass.
+    pub pass: &'static str,
+    /// The function; the source file, for what is about a whole module.
+    pub function: String,
+    /// What it is about: the function that both sites call, or what the arms have in common.
+    pub subject: String,
+    /// The places that could become one, in order; `None` where the module has no lines. Empty for what is about all of
+    /// a function or module.
+    pub places: Vec<Option<Place>>,
+    /// What was decided, and why.
+    pub reason: Reason,
+    /// How many fetches of a warp whose lanes part the change saves, by the cost model, where it was reckoned.
+    pub gain: Option<i64>,
+}
+
+/// The decision of a [`Remark`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The program was changed.
+    Taken,
+    /// The program was left as it is.
+    Left,
+    /// The pass found its own work wrong, so that the whole module is left as it was before all passes.
+    Refused,
+}
+
+impl Kind {
+    /// The word for it in texts and in JSON.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Kind::Taken => "taken",
+            Kind::Left => "left",
+            Kind::Refused => "refused",
+        }
+    }
+}
+
+/// A place in a source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The file, as the compiler was told.
+    pub file: String,
+    /// The line; 0 where the compiler says that no one line is right.
+    pub line: u32,
+    /// The column; 0 where it is unknown.
+    pub column: u32,
+    /// The call into which this code was inlined.
+    pub inlined_at: Option<Box<Place>>,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file, self.line)
+    }
+}
+
+/// How control finds back after a fused call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GuardKind {
+    /// By the condition of the branch.
+    Condition,
+    /// By a phi that says where control came from.
+    Phi,
+}
+
+/// Arms aligned: what [`Reason::ArmsFused`] and [`Reason::ArmsWithoutProfit`] say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Aligned {
+    /// Instructions that stand for two.
+    pub pairs: usize,
+    /// Fetches of both arms where lanes part.
+    pub apart: i64,
+    /// Fetches of the fused arms.
+    pub fused: i64,
+}
+
+/// Why a pass decided as it did. Numbers are fetches by the cost model unless they say otherwise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// Taken: two calls became one.
+    CallsFused {
+        /// What the callee costs.
+        callee: i64,
+        /// What the fusion adds.
+        fusion: i64,
+        /// How control finds back.
+        guard: GuardKind,
+    },
+    /// Taken: two arms end with the same instructions, which became one.
+    TailsMerged {
+        /// How many instructions.
+        common: usize,
+    },
+    /// Taken: two arms became one row of instructions.
+    ArmsFused(Aligned),
+    /// Left: the callee costs less than the fusion adds, or not enough more.
+    CallsWithoutProfit {
+        /// What the callee costs.
+        callee: i64,
+        /// What the fusion adds.
+        fusion: i64,
+    },
+    /// Left: too few instructions in common.
+    TailsWithoutProfit {
+        /// How many instructions.
+        common: usize,
+        /// Jumps more.
+        jumps: i64,
+    },
+    /// Left: the fused arms would need as many fetches, or not enough fewer.
+    ArmsWithoutProfit(Aligned),
+    /// Left: one call can be reached from the other.
+    BehindJoin,
+    /// Left: what parts the paths is no branch.
+    NoBranch,
+    /// Left: a loop around one of them does not hold the other, or the branch.
+    InLoop,
+    /// Left: the loop around the branch can be entered in several places.
+    IrreducibleLoop,
+    /// Left: a call may unwind into a handler.
+    MayUnwind,
+    /// Left: a call must be a jump.
+    MustBeTail,
+    /// Left: a call has operand bundles.
+    Bundles,
+    /// Left: the callee returns twice, as `setjmp` does.
+    ReturnsTwice,
+    /// Left: somebody forbade to merge the calls.
+    NoMerge,
+    /// Left: an argument has a type that phis cannot join.
+    UnjoinableArgument,
+    /// Left: a block that would have to be split can be jumped to by its address.
+    AddressTaken,
+    /// Left: a block that would have to be split is a handler.
+    InHandler,
+    /// Left: a block that would have to be split is entered by inline assembly.
+    EnteredByAssembly,
+    /// Left: a value has to be carried past a call, and cannot be stored.
+    UnstorableValue,
+    /// Left: the result of a call that may throw would have to be carried past a call.
+    ResultOfInvoke,
+    /// Left: the calls use different function types.
+    FunctionTypes,
+    /// Left: the calls pass values of different types.
+    ArgumentTypes,
+    /// Left: the calls differ in an argument that must be a constant.
+    ConstantArgument,
+    /// Left: the calls have different calling conventions.
+    CallingConventions,
+    /// Left: the calls promise different things about floating point.
+    FloatingPoint,
+    /// Left: the calls differ in an attribute.
+    Attribute(&'static str),
+    /// Left: the callee does not return.
+    Endless,
+    /// Left: an arm calls a function, and calls are the matter of another pass.
+    ArmCalls(String),
+    /// Left: the function was gone over as often as the pass allows itself.
+    GoneOver {
+        /// How many candidates were left.
+        left: usize,
+    },
+    /// Refused: what the pass found wrong with its own work.
+    Refused(String),
+}
+
+impl Reason {
+    /// What was decided.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        match self {
+            Reason::CallsFused { .. } | Reason::TailsMerged { .. } | Reason::ArmsFused(_) => Kind::Taken,
+            Reason::Refused(_) => Kind::Refused,
+            _ => Kind::Left,
+        }
+    }
+
+    /// Its name, in JSON and YAML; it stays, whatever becomes of the text.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Reason::CallsFused { .. } => "CallsFused",
+            Reason::TailsMerged { .. } => "TailsMerged",
+            Reason::ArmsFused(_) => "ArmsFused",
+            Reason::CallsWithoutProfit { .. } => "CallsWithoutProfit",
+            Reason::TailsWithoutProfit { .. } => "TailsWithoutProfit",
+            Reason::ArmsWithoutProfit(_) => "ArmsWithoutProfit",
+            Reason::BehindJoin => "BehindJoin",
+            Reason::NoBranch => "NoBranch",
+            Reason::InLoop => "InLoop",
+            Reason::IrreducibleLoop => "IrreducibleLoop",
+            Reason::MayUnwind => "MayUnwind",
+            Reason::MustBeTail => "MustBeTail",
+            Reason::Bundles => "Bundles",
+            Reason::ReturnsTwice => "ReturnsTwice",
+            Reason::NoMerge => "NoMerge",
+            Reason::UnjoinableArgument => "UnjoinableArgument",
+            Reason::AddressTaken => "AddressTaken",
+            Reason::InHandler => "InHandler",
+            Reason::EnteredByAssembly => "EnteredByAssembly",
+            Reason::UnstorableValue => "UnstorableValue",
+            Reason::ResultOfInvoke => "ResultOfInvoke",
+            Reason::FunctionTypes => "FunctionTypes",
+            Reason::ArgumentTypes => "ArgumentTypes",
+            Reason::ConstantArgument => "ConstantArgument",
+            Reason::CallingConventions => "CallingConventions",
+            Reason::FloatingPoint => "FloatingPoint",
+            Reason::Attribute(_) => "Attribute",
+            Reason::Endless => "Endless",
+            Reason::ArmCalls(_) => "ArmCalls",
+            Reason::GoneOver { .. } => "GoneOver",
+            Reason::Refused(_) => "Refused",
+        }
+    }
+
+    /// Its numbers, by name.
+    #[must_use]
+    pub fn numbers(&self) -> Vec<(&'static str, i64)> {
+        match *self {
+            Reason::CallsFused { callee, fusion, .. } | Reason::CallsWithoutProfit { callee, fusion } => {
+                vec![("callee", callee), ("fusion", fusion)]
+            }
+            Reason::TailsMerged { common } => vec![("common", common as i64)],
+            Reason::TailsWithoutProfit { common, jumps } => vec![("common", common as i64), ("jumps", jumps)],
+            Reason::ArmsFused(Aligned { pairs, apart, fused })
+            | Reason::ArmsWithoutProfit(Aligned { pairs, apart, fused }) => {
+                vec![("pairs", pairs as i64), ("apart", apart), ("fused", fused)]
+            }
+            Reason::GoneOver { left } => vec![("left", left as i64)],
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl fmt::Display for Aligned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Aligned { pairs, apart, fused } = self;
+        write!(f, "{pairs} pairs; lanes that part need about {apart} instructions, fused {fused}")
+    }
+}
+
+/// The reason in words.
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words = match self {
+            Reason::CallsFused { callee, fusion, guard } => {
+                let guard = match guard {
+                    GuardKind::Condition => "guarded by the branch's condition",
+                    GuardKind::Phi => "guarded by a phi",
+                };
+                return write!(f, "the callee costs about {callee} instructions, the fusion {fusion}; {guard}");
+            }
+            Reason::TailsMerged { common } => return write!(f, "{common} instructions in common"),
+            Reason::ArmsFused(aligned) => return write!(f, "{aligned}"),
+            Reason::CallsWithoutProfit { callee, fusion } => {
+                return write!(f, "no profit: the callee costs about {callee} instructions, the fusion {fusion}");
+            }
+            Reason::TailsWithoutProfit { common, jumps } => {
+                return write!(f, "no profit: {common} instructions in common, {jumps} jump more");
+            }
+            Reason::ArmsWithoutProfit(aligned) => return write!(f, "no profit: {aligned}"),
+            Reason::Attribute(name) => return write!(f, "the calls differ in the attribute {name}"),
+            Reason::ArmCalls(callee) => return write!(f, "an arm calls {callee}, and calls are the matter of fcs"),
+            Reason::GoneOver { left } => {
+                return write!(f, "{left} candidates are left, and the function was gone over often enough");
+            }
+            Reason::Refused(why) => why,
+            Reason::BehindJoin => "one call stands behind the join, where the other's path comes by too",
+            Reason::NoBranch => "the paths do not part at a branch",
+            Reason::InLoop => "a call is in a loop that does not contain the branch or the other call",
+            Reason::IrreducibleLoop => "the loop around the branch has several entries",
+            Reason::MayUnwind => "a call may unwind into a handler of exceptions",
+            Reason::MustBeTail => "a call must be a jump at the end of its function",
+            Reason::Bundles => "a call has operand bundles",
+            Reason::ReturnsTwice => "the callee returns twice",
+            Reason::NoMerge => "the calls are marked nomerge",
+            Reason::UnjoinableArgument => "an argument is no value that a phi can join",
+            Reason::AddressTaken => "the address of a block is taken",
+            Reason::InHandler => "a call stands where an exception lands",
+            Reason::EnteredByAssembly => "a block is entered by inline assembly",
+            Reason::UnstorableValue => "a value that cannot be stored is used after a call",
+            Reason::ResultOfInvoke => "the result of a call that may throw is used after a call",
+            Reason::FunctionTypes => "the calls use different function types",
+            Reason::ArgumentTypes => "the calls pass values of different types",
+            Reason::ConstantArgument => "the calls differ in an argument that must be a constant",
+            Reason::CallingConventions => "the calls have different calling conventions",
+            Reason::FloatingPoint => "the calls promise different things about floating point",
+            Reason::Endless => "the callee does not return, so nothing is gained",
+        };
+        f.write_str(words)
+    }
+}
+
+impl Remark {
+    /// What was decided.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        self.reason.kind()
+    }
+
+    /// Whether the program was changed.
+    #[must_use]
+    pub fn is_taken(&self) -> bool {
+        self.kind() == Kind::Taken
+    }
+}
+
+/// On one line.
+impl fmt::Display for Remark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}: {}: {}", self.pass, self.kind().word(), self.function, self.subject)?;
+        if !self.places.is_empty() {
+            let places = self.places.iter().map(|p| p.as_ref().map_or_else(|| "?".to_owned(), Place::to_string));
+            write!(f, " at {}", places.collect::<Vec<_>>().join(" and "))?;
+        }
+        write!(f, ": {}", self.reason)
+    }
+}
