@@ -10,7 +10,10 @@
 //!   `std::thread::_State_impl<…>::_M_run`. Lambdas and other function objects have a type each, so the carrier tells
 //!   them apart; where the callable was not inlined, it is the `operator()` that comes next;
 //! - pointers to functions share their types: there the callable is the first function of the program that is called
-//!   through a pointer.
+//!   through a pointer;
+//! - Rust's library runs two carriers in a row, of which the first runs hooks and is the same for all threads. The second
+//!   one counts, or a first one that enters code of the program. Where the optimiser put the closure's carrier into the
+//!   *shim* by which the library calls it, the shim, of which each type of closure has its own, stands for it.
 //!
 //! Where names and calls tell nothing, the start routine stays what the thread was started for.
 
@@ -31,12 +34,14 @@ enum Carries {
     Object,
     /// A pointer to a function or to a member of a class.
     Pointer,
+    /// A closure of Rust, or hooks of its library.
+    Rust,
 }
 
 /// What a function of this name carries, if it is a carrier.
 fn carrier(name: &str) -> Option<Carries> {
     if name.contains("__rust_begin_short_backtrace") {
-        return Some(Carries::Object);
+        return Some(Carries::Rust);
     }
     let is_run = name.starts_with("_ZNSt6thread11_State_implI") && name.ends_with("6_M_runEv");
     let is_boost = name.starts_with("_ZN5boost6detail11thread_dataI") && name.contains("3runEv");
@@ -61,7 +66,7 @@ fn carrier(name: &str) -> Option<Carries> {
 }
 
 /// Whether a function of this name is a library's that hands a call on.
-fn hands_on(name: &str) -> bool {
+pub(super) fn hands_on(name: &str) -> bool {
     const PREFIXES: [&str; 6] = ["_ZNSt", "_ZNKSt", "_ZSt", "_ZZNSt", "_ZN5boost", "_ZNK5boost"];
     PREFIXES.iter().any(|prefix| name.starts_with(prefix))
         || name.ends_with(trace_format::STUB_NAME)
@@ -73,10 +78,10 @@ fn rust(name: &str) -> Option<String> {
     rustc_demangle::try_demangle(name).ok().map(|name| name.to_string())
 }
 
-/// Whether a function is of Rust's own libraries: by its path, or by that of the type whose method it is.
+/// Whether a function is of Rust's own libraries, or of what the compiler adds to them: by its path, or by that of the type whose method it is.
 fn is_of_rust(name: &str) -> bool {
     let path = name.trim_start_matches(['<', '&']);
-    ["core", "std", "alloc"]
+    ["core", "std", "alloc", "__rustc"]
         .iter()
         .any(|library| path.strip_prefix(library).is_some_and(|rest| rest.starts_with("::") || rest.starts_with('[')))
 }
@@ -102,6 +107,20 @@ fn is_body(name: &str) -> bool {
         || name.contains("clE") && (name.starts_with("_ZN") || name.starts_with("_ZZ"))
 }
 
+/// Whether this is the function by which Rust calls a boxed closure: each type of closure has one.
+fn is_shim(name: &str) -> bool {
+    rust(name).is_some_and(|name| {
+        name.contains("call_once") && (name.contains("vtable.shim") || name.contains("shim:vtable"))
+    })
+}
+
+/// Whether a start routine is a launcher, which runs what it was given.
+pub(super) fn is_given_work(trace: &Trace, routine: Pc) -> bool {
+    let name = name_at(trace, routine).unwrap_or("");
+    let in_program = trace.module_of(routine).is_some_and(|module| module.role == ModuleRole::Main);
+    carrier(name).is_none() && (!in_program || LAUNCHERS.iter().any(|launcher| name.contains(launcher)))
+}
+
 /// Looks for the callable of one thread.
 pub(super) struct Look<'t> {
     trace: &'t Trace,
@@ -109,7 +128,14 @@ pub(super) struct Look<'t> {
     /// The last instruction.
     before: Option<Kind>,
     carrier: Option<(Pc, Carries)>,
+    /// Of Rust's carriers: how many calls deep in it the thread is; none where it was left.
+    depth: Option<u32>,
+    /// The last of Rust's shims before the first carrier.
+    shim: Option<Pc>,
+    /// How many of Rust's carriers were entered.
+    carriers: usize,
     found: Option<Pc>,
+    calls: Option<Pc>,
     ended: bool,
 }
 
@@ -117,13 +143,26 @@ impl<'t> Look<'t> {
     /// Of a thread that begins with this routine; none where the routine is the program's own.
     pub(super) fn begin(trace: &'t Trace, routine: Pc) -> Option<Look<'t>> {
         let name = name_at(trace, routine).unwrap_or("");
-        let in_program = trace.module_of(routine).is_some_and(|module| module.role == ModuleRole::Main);
         let is_carrier = carrier(name);
-        if in_program && is_carrier.is_none() && !LAUNCHERS.iter().any(|launcher| name.contains(launcher)) {
+        if is_carrier.is_none() && !is_given_work(trace, routine) {
             return None;
         }
-        let carrier = is_carrier.map(|carries| (routine, carries));
-        Some(Look { trace, left: MOST_INSTRUCTIONS, before: None, carrier, found: None, ended: false })
+        let mut look = Look {
+            trace,
+            left: MOST_INSTRUCTIONS,
+            before: None,
+            carrier: None,
+            depth: None,
+            shim: None,
+            carriers: 0,
+            found: None,
+            calls: None,
+            ended: false,
+        };
+        if let Some(carries) = is_carrier {
+            look.enter_carrier(routine, carries);
+        }
+        Some(look)
     }
 
     /// Whether there is nothing more to see.
@@ -133,7 +172,14 @@ impl<'t> Look<'t> {
 
     /// What the thread was started for, where it is known by now to be another function than its routine.
     pub(super) fn callable(&self) -> Option<Pc> {
-        self.found.or(self.carrier.map(|(pc, _)| pc))
+        let unsure = self.carriers == 1 && self.calls.is_none();
+        self.found.or(self.shim.filter(|_| unsure)).or(self.carrier.map(|(pc, _)| pc))
+    }
+
+    /// The first function of the program that a closure of Rust calls, where it is not a function itself: its name says
+    /// more than the library's names do.
+    pub(super) fn calls(&self) -> Option<Pc> {
+        self.calls
     }
 
     /// The thread runs the first instructions of a block.
@@ -151,8 +197,19 @@ impl<'t> Look<'t> {
         self.ended |= self.left == 0;
     }
 
+    fn enter_carrier(&mut self, pc: Pc, carries: Carries) {
+        self.carrier = Some((pc, carries));
+        if carries == Carries::Rust {
+            self.carriers += 1;
+            self.depth = Some(0);
+        }
+    }
+
     /// The thread came to this address by a transfer of this kind.
     fn go(&mut self, kind: Kind, pc: Pc) {
+        if kind == Kind::Return {
+            self.depth = self.depth.and_then(|depth| depth.checked_sub(1));
+        }
         if !matches!(kind, Kind::Call | Kind::IndirectCall | Kind::Jump | Kind::IndirectJump) {
             return;
         }
@@ -161,9 +218,17 @@ impl<'t> Look<'t> {
             return; // a jump within a function
         }
         let name = name.unwrap_or("");
+        if let Some(carries) = carrier(name).filter(|carries| self.carrier.is_none() || *carries == Carries::Rust) {
+            self.enter_carrier(pc, carries);
+            return;
+        }
+        if kind.is_call() {
+            self.depth = self.depth.map(|depth| depth + 1);
+        }
         let in_program = self.trace.module_of(pc).is_some_and(|module| module.role == ModuleRole::Main);
         match self.carrier {
-            None => self.carrier = carrier(name).map(|carries| (pc, carries)),
+            None if is_shim(name) => self.shim = Some(pc),
+            None => {}
             Some((_, Carries::Object)) if is_body(name) && !hands_on(name) => self.find(pc),
             // What else it calls, its own code does: the object is a part of the carrier.
             Some((_, Carries::Object)) => self.ended = !invokes(name),
@@ -173,6 +238,23 @@ impl<'t> Look<'t> {
                     self.find(pc);
                 }
             }
+            Some((_, Carries::Rust)) if !in_program || hands_on(name) || name.is_empty() => {}
+            Some((_, Carries::Rust)) => self.rust_enters(pc, name),
+        }
+    }
+
+    /// The thread enters a function of the program, after a carrier of Rust or in one.
+    fn rust_enters(&mut self, pc: Pc, name: &str) {
+        if self.depth.is_none() {
+            // The closure is a part of the shim.
+            self.carrier = self.shim.map(|shim| (shim, Carries::Rust)).or(self.carrier);
+            self.calls = Some(pc);
+            self.ended = true;
+        } else if is_body(name) {
+            self.find(pc);
+        } else {
+            self.calls = Some(pc);
+            self.ended = true;
         }
     }
 
@@ -183,7 +265,7 @@ impl<'t> Look<'t> {
 }
 
 /// The name of the function that begins at this address.
-fn name_at(trace: &Trace, pc: Pc) -> Option<&str> {
+pub(super) fn name_at(trace: &Trace, pc: Pc) -> Option<&str> {
     trace.symbol_of(pc).filter(|symbol| symbol.pc == pc).map(|symbol| symbol.name.as_str())
 }
 
@@ -202,7 +284,7 @@ mod tests {
         assert_eq!(carrier(member), Some(Carries::Pointer));
         assert_eq!([carrier(lambda), carrier(future)], [Some(Carries::Object); 2]);
         let rust = "_ZN3std3sys9backtrace28__rust_begin_short_backtrace17h0123456789abcdefE";
-        assert_eq!(carrier(rust), Some(Carries::Object));
+        assert_eq!(carrier(rust), Some(Carries::Rust));
         for other in ["main", "work", "_ZN4tree6insertEi", "_ZNSt6thread4joinEv"] {
             assert_eq!(carrier(other), None, "{other}");
         }

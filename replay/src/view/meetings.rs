@@ -200,7 +200,7 @@ mod tests {
 
     fn body(enter: u64) -> Body {
         let function = SyncFunction::ParallelBody;
-        Body { function, object: 9, enter: Seq(enter), outermost: true, instructions: 0, callable: 0 }
+        Body { function, object: 9, enter: Seq(enter), outermost: true, instructions: 0, callable: 0, calls: None }
     }
 
     fn fork(enter: u64, leave: u64) -> Fork {

@@ -23,6 +23,7 @@ mod stream;
 mod summary;
 mod survey;
 mod sync_stack;
+mod tasks;
 mod waiting;
 
 use std::ops::Range;

@@ -1,9 +1,12 @@
 //! Which part of each thread is replayed.
 
+use std::collections::BTreeMap;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{Marker, Pc, SyncFunction, Trace};
 
 use super::Region;
+use super::callable::is_given_work;
 use super::code_filter::{Class, Classifier};
 use super::summary::Share;
 use super::survey::ThreadSurvey;
@@ -165,13 +168,20 @@ struct Routine {
     object: u64,
     /// Whether threads start with it; else a library's routine calls it for them.
     starts: bool,
+    /// The first function of the program that it calls, where its own name says nothing.
+    calls: Option<u64>,
+    /// Whether its threads are those of a pool, which run tasks.
+    is_pool: bool,
     threads: usize,
     instructions: u64,
 }
 
-/// The start routine of the threads, or the bodies of the parallel regions.
+/// The start routine of the threads, or the bodies of the parallel regions, or tasks of a pool of threads.
 fn automatic(trace: &Trace, threads: &[ThreadSurvey]) -> Result<Choice> {
     let routines = start_routines(trace, threads);
+    if let Some(choice) = tasks_of_pool(trace, threads, &routines) {
+        return Ok(choice);
+    }
     let main = routines.iter().max_by_key(|r| (r.threads, r.instructions, std::cmp::Reverse(r.object))).copied();
     let in_teams = outermost(threads, SyncFunction::ParallelBody).map(|(_, b)| b.instructions).sum::<u64>();
     let has_teams = outermost(threads, SyncFunction::ParallelBody).next().is_some();
@@ -191,11 +201,65 @@ fn automatic(trace: &Trace, threads: &[ThreadSurvey]) -> Result<Choice> {
             Ok(choice)
         }
         _ => Err(Error::Request(format!(
-            "the program started no threads and ran no OpenMP parallel regions while it was traced, so `--region auto` \
-             finds nothing to replay: {WAYS_OUT}{}",
+            "{} and ran no OpenMP parallel regions while it was traced, so `--region auto` finds nothing to replay: \
+             {WAYS_OUT}{}",
+            no_threads(trace),
             recorded_part(trace)
         ))),
     }
+}
+
+/// Why there is no start routine.
+fn no_threads(trace: &Trace) -> String {
+    let threads = trace.threads().len();
+    let is_go = trace.symbols().iter().any(|symbol| symbol.name.starts_with("runtime.mstart"));
+    match threads {
+        ..=1 => "the program started no threads".into(),
+        _ if is_go => format!(
+            "the {threads} threads are those of Go's scheduler, which run goroutines as they come, so what each was \
+             started for is not known; the program started no others"
+        ),
+        _ => format!(
+            "none of the {threads} threads was started by pthread_create, so their start routines are not known"
+        ),
+    }
+}
+
+/// Tasks of a pool of threads, of the function whose tasks hold most, where the tasks hold more than what other threads
+/// were started for and than parallel regions do.
+fn tasks_of_pool(trace: &Trace, threads: &[ThreadSurvey], routines: &[Routine]) -> Option<Choice> {
+    let tasks = tasks(threads);
+    let in_tasks: u64 = tasks.iter().map(|task| task.instructions).sum();
+    let in_others = routines.iter().filter(|r| !r.is_pool).map(|r| r.instructions).max().unwrap_or(0);
+    let in_teams: u64 = outermost(threads, SyncFunction::ParallelBody).map(|(_, b)| b.instructions).sum();
+    let greatest = tasks.iter().max_by_key(|task| (task.instructions, std::cmp::Reverse(task.object)))?;
+    if in_tasks <= in_others.max(in_teams) {
+        return None;
+    }
+    let rule = RegionRule { entries: vec![Pc(greatest.object)], ..RegionRule::default() };
+    let mut words = format!("tasks of a pool of threads: {}", label(greatest, trace));
+    if tasks.len() > 1 {
+        words += &format!(" (one of {} kinds of tasks: see --by region)", tasks.len());
+    }
+    let others: Vec<Routine> = routines.iter().filter(|r| !r.is_pool).copied().collect();
+    let mut all = shares(trace, threads, &others, Some(greatest.object));
+    all.extend(tasks.iter().map(|task| share("task", task, trace, Some(greatest.object))));
+    let left_out = other_routines(trace, threads, &others, None);
+    Some(Choice { rule, words, others: left_out, shares: in_order(all) })
+}
+
+/// The functions of tasks, with all that threads ran of each.
+fn tasks(threads: &[ThreadSurvey]) -> Vec<Routine> {
+    let mut all: BTreeMap<u64, Routine> = BTreeMap::new();
+    for task in threads.iter().flat_map(|thread| &thread.tasks) {
+        let new =
+            Routine { object: task.function, starts: false, calls: None, is_pool: true, threads: 0, instructions: 0 };
+        let routine = all.entry(task.function).or_insert(new);
+        routine.calls = routine.calls.or(task.calls);
+        routine.threads += 1;
+        routine.instructions += task.instructions;
+    }
+    all.into_values().collect()
 }
 
 fn outermost(threads: &[ThreadSurvey], function: SyncFunction) -> impl Iterator<Item = (usize, &super::survey::Body)> {
@@ -214,11 +278,13 @@ fn start_routines(trace: &Trace, threads: &[ThreadSurvey]) -> Vec<Routine> {
         }
         let (at, last) = last_thread.entry(body.callable).or_insert_with(|| {
             let starts = body.callable == body.object;
-            routines.push(Routine { object: body.callable, starts, threads: 0, instructions: 0 });
+            let (object, calls) = (body.callable, body.calls);
+            routines.push(Routine { object, starts, calls, is_pool: false, threads: 0, instructions: 0 });
             (routines.len() - 1, usize::MAX)
         });
         routines[*at].instructions += body.instructions;
         routines[*at].threads += usize::from(*last != thread);
+        routines[*at].is_pool |= !threads[thread].tasks.is_empty();
         *last = thread;
     }
     routines
@@ -231,7 +297,16 @@ fn start_routine(main: Routine, trace: &Trace, threads: &[ThreadSurvey], routine
         entries: vec![Pc(main.object)],
         exits: None,
     };
-    let words = format!("start routine {}", name_of(main.object, trace));
+    let mut words = format!("start routine {}", label(&main, trace));
+    if main.threads > 1 && main.starts {
+        words += match trace.symbol_of(Pc(main.object)) {
+            _ if is_given_work(trace, Pc(main.object)) => {
+                ", a library's: what it was given to run is not known, and could differ from thread to thread"
+            }
+            None => ", without a name: if it is a library's, what it runs could differ from thread to thread",
+            Some(_) => "",
+        };
+    }
     let others = other_routines(trace, threads, routines, Some(main.object));
     let shares = shares(trace, threads, routines, Some(main.object));
     Choice { rule, words, others, shares }
@@ -251,15 +326,8 @@ fn parallel_bodies(trace: &Trace, threads: &[ThreadSurvey], routines: &[Routine]
 /// What threads were started for and the bodies of parallel regions, with what each holds, the greatest first. Taken is
 /// the routine that was chosen, or all bodies where none was.
 fn shares(trace: &Trace, threads: &[ThreadSurvey], routines: &[Routine], chosen: Option<u64>) -> Vec<Share> {
-    let mut shares: Vec<Share> = routines
-        .iter()
-        .map(|r| Share {
-            region: format!("start routine {}", name_of(r.object, trace)),
-            threads: r.threads,
-            instructions: r.instructions,
-            is_taken: chosen == Some(r.object),
-        })
-        .collect();
+    let mut shares: Vec<Share> =
+        routines.iter().map(|routine| share("start routine", routine, trace, chosen)).collect();
     let mut bodies: FxHashMap<u64, (FxHashSet<usize>, u64)> = FxHashMap::default();
     for (thread, body) in outermost(threads, SyncFunction::ParallelBody) {
         let (of, instructions) = bodies.entry(body.object).or_default();
@@ -272,8 +340,28 @@ fn shares(trace: &Trace, threads: &[ThreadSurvey], routines: &[Routine], chosen:
         instructions,
         is_taken: chosen.is_none(),
     }));
+    in_order(shares)
+}
+
+fn share(kind: &str, routine: &Routine, trace: &Trace, chosen: Option<u64>) -> Share {
+    Share {
+        region: format!("{kind} {}", label(routine, trace)),
+        threads: routine.threads,
+        instructions: routine.instructions,
+        is_taken: chosen == Some(routine.object),
+    }
+}
+
+/// The one that is taken first, then the greatest.
+fn in_order(mut shares: Vec<Share>) -> Vec<Share> {
     shares.sort_by(|a, b| (b.is_taken, b.instructions, &a.region).cmp(&(a.is_taken, a.instructions, &b.region)));
     shares
+}
+
+/// A routine's name, and what it calls where that says more.
+fn label(routine: &Routine, trace: &Trace) -> String {
+    let calls = routine.calls.map_or_else(String::new, |pc| format!(" (calls {})", name_of(pc, trace)));
+    name_of(routine.object, trace) + &calls
 }
 
 /// The threads whose start routine is another than the one chosen.
@@ -285,7 +373,11 @@ fn other_routines(
 ) -> FxHashMap<usize, String> {
     outermost(threads, SyncFunction::ThreadBody)
         .filter(|(_, b)| Some(b.callable) != chosen && routines.iter().any(|r| r.object == b.callable))
-        .map(|(thread, b)| (thread, format!("start routine {}", name_of(b.callable, trace))))
+        .map(|(thread, b)| {
+            let routine = routines.iter().find(|r| r.object == b.callable);
+            let label = routine.map_or_else(|| name_of(b.callable, trace), |routine| label(routine, trace));
+            (thread, format!("start routine {label}"))
+        })
         .collect()
 }
 

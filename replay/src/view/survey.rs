@@ -8,6 +8,7 @@ use super::callable::Look;
 use super::locks::{self, Action, LockKind};
 use super::meetings::{BarrierInit, BarrierWait};
 use super::sync_stack::SyncStack;
+use super::tasks::{Task, TaskFunctions};
 use super::waiting::{Code, Follower, Turns};
 use crate::Result;
 
@@ -20,6 +21,8 @@ pub(super) struct Body {
     pub object: u64,
     /// What the routine runs, where it is a library's that was given something to call; else the routine.
     pub callable: u64,
+    /// The first function of the program that it calls, where the callable's name says nothing.
+    pub calls: Option<u64>,
     pub enter: Seq,
     /// Whether it lies in no other body of the same kind.
     pub outermost: bool,
@@ -73,6 +76,8 @@ pub(super) struct ThreadSurvey {
     pub creates: Vec<Seq>,
     /// Turns of loops that could be waiting.
     pub turns: Turns,
+    /// The tasks of a pool of threads that it ran.
+    pub tasks: Vec<Task>,
 }
 
 /// Whether the function is a barrier at which threads meet.
@@ -96,10 +101,19 @@ pub(super) fn is_part_of_waiting(event: &Event) -> bool {
 /// Looks at all threads, in thread order; with turns of loops where what is known of code is given.
 pub(super) fn survey(trace: &Trace, code: Option<&Code>) -> Result<Vec<ThreadSurvey>> {
     let lengths: Vec<u32> = trace.blocks().iter().map(|(_, b)| b.instructions.len() as u32).collect();
-    trace.threads().par_iter().map(|thread| survey_thread(trace, thread.id, &lengths, code)).collect()
+    let of_pools = TaskFunctions::of(trace);
+    let survey = |thread: ThreadId| survey_thread(trace, thread, &lengths, code, &of_pools);
+    trace.threads().par_iter().map(|thread| survey(thread.id)).collect()
 }
 
-fn survey_thread(trace: &Trace, thread: ThreadId, lengths: &[u32], code: Option<&Code>) -> Result<ThreadSurvey> {
+fn survey_thread(
+    trace: &Trace,
+    thread: ThreadId,
+    lengths: &[u32],
+    code: Option<&Code>,
+    of_pools: &TaskFunctions,
+) -> Result<ThreadSurvey> {
+    let mut tasks = of_pools.meter(trace);
     let mut follower = code.map(Follower::new);
     let mut surveyor = Surveyor::default();
     let mut look: Option<Look<'_>> = None;
@@ -109,6 +123,7 @@ fn survey_thread(trace: &Trace, thread: ThreadId, lengths: &[u32], code: Option<
             Item::Block { block, .. } => {
                 surveyor.instructions += u64::from(lengths[block.index()]);
                 look_on(&mut look, &mut surveyor, &trace.blocks()[block], lengths[block.index()]);
+                tasks.block(&trace.blocks()[block], lengths[block.index()]);
                 match &mut follower {
                     Some(follower) if surveyor.stack.in_leaf() => follower.elsewhere(block),
                     Some(follower) => follower.block(block),
@@ -122,6 +137,7 @@ fn survey_thread(trace: &Trace, thread: ThreadId, lengths: &[u32], code: Option<
                 }
                 surveyor.instructions += u64::from(executed);
                 look_on(&mut look, &mut surveyor, &trace.blocks()[block], executed);
+                tasks.block(&trace.blocks()[block], executed);
                 surveyor.found.cuts.insert(trace.blocks()[block].instructions[executed as usize].pc);
             }
             Item::Event(event) => {
@@ -139,9 +155,10 @@ fn survey_thread(trace: &Trace, thread: ThreadId, lengths: &[u32], code: Option<
         }
     }
     if let Some(look) = look {
-        surveyor.runs(look.callable());
+        surveyor.runs(&look);
     }
     surveyor.close_bodies(0);
+    surveyor.found.tasks = tasks.finish();
     surveyor.found.turns = follower.map(Follower::finish).unwrap_or_default();
     Ok(surveyor.found)
 }
@@ -151,7 +168,7 @@ fn look_on(look: &mut Option<Look<'_>>, surveyor: &mut Surveyor, block: &Block, 
     let Some(looking) = look else { return };
     looking.block(block, executed as usize);
     if looking.is_over() {
-        surveyor.runs(looking.callable());
+        surveyor.runs(looking);
         *look = None;
     }
 }
@@ -183,11 +200,12 @@ impl Surveyor {
     }
 
     /// What the outermost body of the thread runs, where that is known.
-    fn runs(&mut self, callable: Option<Pc>) {
+    fn runs(&mut self, look: &Look<'_>) {
         let last = self.found.bodies.iter_mut().rev();
         let body = last.into_iter().find(|body| body.function == SyncFunction::ThreadBody && body.outermost);
-        if let (Some(body), Some(callable)) = (body, callable) {
+        if let (Some(body), Some(callable)) = (body, look.callable()) {
             body.callable = callable.0;
+            body.calls = look.calls().map(|pc| pc.0);
         }
     }
 
@@ -221,6 +239,7 @@ impl Surveyor {
                     function,
                     object,
                     callable: object,
+                    calls: None,
                     enter: seq,
                     outermost: !is_nested,
                     instructions: 0,
