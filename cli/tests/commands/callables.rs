@@ -2,6 +2,7 @@
 //! are compiled for speed and without optimisation.
 
 use std::hint::black_box;
+use std::io::{Write, stderr};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -178,14 +179,14 @@ fn build(folder: &Path, compiler: &[&str], source: &str, flags: &[&str]) -> Opti
     let output = match command.output() {
         Ok(output) => output,
         Err(e) => {
-            println!("skipped: {} cannot be run: {e}", compiler[0]);
+            let _ = writeln!(stderr(), "skipped: {} cannot be run: {e}", compiler[0]);
             return None;
         }
     };
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let needs = ["cannot find -l", "No such file or directory"];
     if needs.iter().any(|text| said.contains(text)) {
-        println!("skipped: a library of {compiler:?} {flags:?} is not installed: {said}");
+        let _ = writeln!(stderr(), "skipped: a library of {compiler:?} {flags:?} is not installed: {said}");
         return None;
     }
     assert!(output.status.success(), "{compiler:?} {flags:?}: {said}");
