@@ -5,7 +5,7 @@ use std::ffi::CString;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
-use super::{Block, Function, Instruction, Type, Value};
+use super::{Block, Builder, Function, Instruction, Type, Value};
 
 const UNNAMED: *const std::ffi::c_char = c"".as_ptr();
 
@@ -93,15 +93,15 @@ impl<'m> Block<'m> {
     #[must_use]
     #[track_caller]
     pub fn select(self, condition: Value<'m>, yes: Value<'m>, no: Value<'m>) -> Value<'m> {
-        for value in [condition, yes, no] {
-            value.assert_usable_in(self.module());
-        }
-        assert!(condition.type_of() == self.function().truth_type(), "a choice by what is no truth value");
-        assert!(yes.type_of() == no.type_of() && yes.type_of().is_first_class(), "a choice between two types");
-        // SAFETY: the builder stands in this block; the types were looked at.
-        let raw = unsafe { LLVMBuildSelect(self.builder(), condition.raw(), yes.raw(), no.raw(), UNNAMED) };
-        Value::of_raw(raw, self.module())
+        Builder::at_end_of(self).select(condition, yes, no)
     }
+}
+
+/// A phi just before another instruction of its block.
+#[track_caller]
+pub(super) fn phi_before<'m>(place: Instruction<'m>, incoming: &[(Value<'m>, Block<'m>)]) -> Instruction<'m> {
+    let block = place.assert_in_block();
+    block.phi(block.module().builder_at(block.raw(), place.raw()), incoming, "")
 }
 
 /// A variable in the stack frame, for values that must outlive a change of the control flow.

@@ -43,6 +43,15 @@ impl<'m> Function<'m> {
         self.as_value().name()
     }
 
+    /// Its parameters, in order.
+    #[must_use]
+    pub fn parameters(self) -> Vec<Value<'m>> {
+        // SAFETY: the function is alive; the index is below the count.
+        unsafe {
+            (0..LLVMCountParams(self.raw)).map(|i| Value::of_raw(LLVMGetParam(self.raw, i), self.module)).collect()
+        }
+    }
+
     /// Its blocks in order, the entry first.
     #[must_use]
     pub fn blocks(self) -> Vec<Block<'m>> {

@@ -26,10 +26,12 @@
 //! `scripts/check-memory` runs this folder's unit tests under valgrind. LLVM's lists change under a handle's feet; so every list is returned as a vector.
 #![allow(unsafe_code)]
 
+mod assemble;
 mod attributes;
 mod block;
 mod build;
 mod call;
+mod copy;
 mod debug;
 mod function;
 mod instruction;
@@ -38,8 +40,10 @@ mod module;
 mod tests;
 mod value;
 
+pub use assemble::{Binary, Builder, Comparison};
 pub use block::Block;
 pub use build::Slot;
+pub use copy::Copies;
 pub use function::Function;
 pub use instruction::{Instruction, Use};
 pub use llvm_sys::LLVMOpcode as Opcode;

@@ -290,6 +290,56 @@ impl<'m> Type<'m> {
         matches!(self.kind(), LLVMTypeKind::LLVMVoidTypeKind)
     }
 
+    /// Whether its values are addresses.
+    #[must_use]
+    pub fn is_pointer(self) -> bool {
+        matches!(self.kind(), LLVMTypeKind::LLVMPointerTypeKind)
+    }
+
+    /// The type itself, or that of a vector's elements.
+    fn scalar(self) -> Type<'m> {
+        use LLVMTypeKind::*;
+        if !matches!(self.kind(), LLVMVectorTypeKind | LLVMScalableVectorTypeKind) {
+            return self;
+        }
+        // SAFETY: it is a type of vectors.
+        Type::of_raw(unsafe { LLVMGetElementType(self.raw) }, self.module)
+    }
+
+    /// Whether its values are integers, or vectors of integers.
+    #[must_use]
+    pub fn is_integers(self) -> bool {
+        matches!(self.scalar().kind(), LLVMTypeKind::LLVMIntegerTypeKind)
+    }
+
+    /// Whether its values are addresses, or vectors of addresses.
+    #[must_use]
+    pub fn is_pointers(self) -> bool {
+        self.scalar().is_pointer()
+    }
+
+    /// Whether its values have a size in memory.
+    #[must_use]
+    pub fn is_sized(self) -> bool {
+        // SAFETY: types live as long as the context.
+        unsafe { LLVMTypeIsSized(self.raw) != 0 }
+    }
+
+    /// The types of its parameters, and whether there may be more arguments, if it is a type of functions.
+    #[must_use]
+    pub fn parameters(self) -> Option<(Vec<Type<'m>>, bool)> {
+        if !matches!(self.kind(), LLVMTypeKind::LLVMFunctionTypeKind) {
+            return None;
+        }
+        // SAFETY: it is a type of functions; the array is as long as LLVM says.
+        let (raw, variadic) = unsafe {
+            let mut raw = vec![std::ptr::null_mut(); LLVMCountParamTypes(self.raw) as usize];
+            LLVMGetParamTypes(self.raw, raw.as_mut_ptr());
+            (raw, LLVMIsFunctionVarArg(self.raw) != 0)
+        };
+        Some((raw.into_iter().map(|raw| Type::of_raw(raw, self.module)).collect(), variadic))
+    }
+
     /// Whether its values are tokens, which tie instructions together.
     pub(super) fn is_token(self) -> bool {
         matches!(self.kind(), LLVMTypeKind::LLVMTokenTypeKind)
@@ -304,6 +354,14 @@ impl<'m> Type<'m> {
         assert!(self.is_first_class(), "an undefined value of a type without values");
         // SAFETY: the type has values.
         Value::of_raw(unsafe { LLVMGetUndef(self.raw) }, self.module)
+    }
+}
+
+/// As IR text.
+impl std::fmt::Display for Type<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // SAFETY: types live as long as the context; LLVM returns a text of its own making, which `taken_message` frees.
+        f.write_str(&unsafe { super::module::taken_message(LLVMPrintTypeToString(self.raw)) })
     }
 }
 
