@@ -168,6 +168,52 @@ impl<'a> Code<'a> {
     }
 }
 
+/// What need be known of a block to follow it as a whole, where nothing in it comes back.
+///
+/// A *cut* is a segment that cannot wait: what ran before it is forgotten.
+pub(super) struct Whole {
+    /// Whether no segment stands twice in it without a cut between.
+    pub is_simple: bool,
+    /// Whether no turn that waits begins in it, as often as it was tried.
+    pub is_refused: bool,
+    /// How often it was followed segment by segment.
+    pub times: u32,
+    /// Bits of the segments before the first cut.
+    pub before: u64,
+    /// Bits of those that are left of it: behind the last cut.
+    pub left: u64,
+    /// The first of those.
+    pub first_left: usize,
+    pub has_cut: bool,
+}
+
+impl Whole {
+    pub fn of(segments: &[SegmentId], code: &Code) -> Whole {
+        let mut whole =
+            Whole { is_simple: true, is_refused: false, times: 0, before: 0, left: 0, first_left: 0, has_cut: false };
+        for (i, segment) in segments.iter().enumerate() {
+            if !code.can_wait(*segment) {
+                (whole.has_cut, whole.left, whole.first_left) = (true, 0, i + 1);
+                continue;
+            }
+            whole.is_simple &= !segments[whole.first_left..i].contains(segment);
+            whole.left |= bit(*segment);
+            if !whole.has_cut {
+                whole.before |= bit(*segment);
+            }
+            if let Some(next) = segments.get(i + 1) {
+                code.went(*segment, *next);
+            }
+        }
+        whole
+    }
+}
+
+/// A bit that stands for the segment, and for others.
+pub(super) fn bit(segment: SegmentId) -> u64 {
+    1 << (segment.0 % 64)
+}
+
 fn loader(trace: &Trace) -> Vec<Range<Pc>> {
     let loaders = trace.modules().iter().filter(|module| module.role == ModuleRole::Loader);
     loaders.flat_map(|module| &module.mappings).filter(|m| m.executable).map(|m| m.start..m.end).collect()

@@ -6,8 +6,9 @@ use iced_x86::InstructionInfoFactory;
 use rustc_hash::FxHashMap;
 use trace_format::{BlockId, Pc, SpEffect};
 
-use super::code::Code;
-use super::turn::{self, Carried, Deeds, FIRST_SLOT, FRAME_POINTER, Registers, Touch};
+use super::code::{Code, Whole, bit};
+use super::turn::{self, Deeds, FIRST_SLOT, Registers, Touch};
+use super::watched::{EVERYTHING, Watched, follow};
 use super::{Found, MOST_SEGMENTS, Turn, Turns, canonical, heads};
 
 /// Turns that are told apart in one thread; further ones are taken for work.
@@ -32,58 +33,6 @@ struct Going {
     /// By block that is a part of turns, and the segment that comes before it: the one that comes behind it, and the
     /// turns that it ends.
     blocks: FxHashMap<(BlockId, usize), (usize, u64)>,
-}
-
-/// All that runs: where the stack pointer is followed.
-const EVERYTHING: Registers = 1 << 127;
-
-/// Registers and slots that are followed after a loop.
-struct Watched {
-    turn: usize,
-    registers: Registers,
-    /// The slots among them that the stack pointer finds.
-    in_stack: Registers,
-    /// Where the stack pointer is, from where it was at the turn's beginning.
-    sp: i64,
-    /// By register: how often it lies saved on the stack.
-    saved: [u32; FIRST_SLOT],
-}
-
-impl Watched {
-    /// What of the registers is not saved, but in use.
-    fn here(&self) -> Registers {
-        (0..FIRST_SLOT).filter(|r| self.saved[*r] > 0).fold(self.registers, |all, r| all & !(1 << r))
-    }
-
-    /// Whether slots are followed, and the thread is in the function whose frame holds them.
-    fn sees_frame(&self) -> bool {
-        self.has_slots() && self.saved[FRAME_POINTER.trailing_zeros() as usize] == 0
-    }
-
-    fn has_slots(&self) -> bool {
-        self.registers >> FIRST_SLOT != 0
-    }
-
-    fn drop_frame(&mut self, slots: &[Carried]) {
-        for slot in slots.iter().filter(|slot| slot.by_frame) {
-            self.registers &= !(1 << slot.bit);
-        }
-    }
-
-    /// What is looked for in code.
-    fn wants(&self) -> Registers {
-        self.registers
-            | if self.has_slots() { FRAME_POINTER } else { 0 }
-            | if self.registers & self.in_stack != 0 { EVERYTHING } else { 0 }
-    }
-
-    /// The stack pointer has moved to there: slots below it are gone.
-    fn move_to(&mut self, sp: i64, slots: &[Carried]) {
-        self.sp = sp;
-        for slot in slots.iter().filter(|slot| !slot.by_frame && slot.at < sp) {
-            self.registers &= !(1 << slot.bit);
-        }
-    }
 }
 
 /// What is known of a way from a segment back to it.
@@ -112,6 +61,14 @@ pub(in crate::view) struct Follower<'a> {
     factory: InstructionInfoFactory,
     /// The segments since one that does something, the latest last; turns that were made are taken out.
     run: Vec<SegmentId>,
+    /// Blocks whose segments, from these on, come behind those of the run: none of them came back.
+    behind: Vec<(BlockId, usize)>,
+    /// How many segments those are.
+    behind_count: usize,
+    /// Bits of all segments of the run and behind it.
+    seen: u64,
+    /// By block, once it was met.
+    wholes: Vec<Option<Whole>>,
     /// By segment: where it stands in the run, and which run that is.
     last: Vec<(u32, u32)>,
     number: u32,
@@ -134,6 +91,10 @@ impl<'a> Follower<'a> {
             code,
             factory: InstructionInfoFactory::new(),
             run: Vec::new(),
+            behind: Vec::new(),
+            behind_count: 0,
+            seen: 0,
+            wholes: (0..code.trace.blocks().len()).map(|_| None).collect(),
             last: vec![(0, 0); code.table.len()],
             number: 1,
             judged: Vec::new(),
@@ -157,6 +118,10 @@ impl<'a> Follower<'a> {
             self.forget();
             return;
         }
+        if self.going.is_none() && self.watching == 0 && !self.was_elsewhere && self.passes(block, segments) {
+            return;
+        }
+        self.catch_up();
         let Some(Going { turn, next, blocks, .. }) = &mut self.going else { return self.segments(segments) };
         let (turn, before) = (*turn, *next);
         if Some(&self.judged[turn].segments[before]) == segments.first() {
@@ -179,6 +144,62 @@ impl<'a> Follower<'a> {
             blocks.insert((block, before), (*next, turns));
         } else {
             self.segments(segments);
+        }
+    }
+
+    /// Follows a block as a whole, where no turn begins in it; says whether it did.
+    #[inline]
+    fn passes(&mut self, block: BlockId, segments: &[SegmentId]) -> bool {
+        let code = self.code;
+        let whole = self.wholes[block.index()].get_or_insert_with(|| Whole::of(segments, code));
+        if !whole.is_refused && (!whole.is_simple || whole.before & self.seen != 0) {
+            whole.times += 1;
+            if whole.times.is_multiple_of(MOST_REFUSED) {
+                let is_refused = |s: &SegmentId| self.refused.get(s).is_some_and(|n| *n >= MOST_REFUSED);
+                whole.is_refused = segments.iter().all(|s| !code.can_wait(*s) || is_refused(s));
+            }
+            return false;
+        }
+        let (left, first_left, has_cut) = (whole.left, whole.first_left, whole.has_cut);
+        self.went(segments[0]);
+        if has_cut {
+            self.forget();
+        }
+        if first_left < segments.len() {
+            self.behind.push((block, first_left));
+            self.behind_count += segments.len() - first_left;
+            self.seen |= left;
+            if self.behind_count > 4 * MOST_SEGMENTS {
+                self.shorten();
+            }
+        }
+        true
+    }
+
+    /// Forgets what lies too far back to be a part of a turn.
+    fn shorten(&mut self) {
+        self.run.clear();
+        self.number += 1;
+        let count = |(block, first): &(BlockId, usize)| self.code.table.of_block(*block).len() - first;
+        let mut left = 0;
+        let kept = self.behind.iter().rposition(|part| {
+            left += count(part);
+            left >= MOST_SEGMENTS
+        });
+        self.behind.drain(..kept.unwrap_or(0));
+        self.behind_count = left;
+        let bits = |(block, _): &(BlockId, usize)| self.wholes[block.index()].as_ref().map_or(0, |whole| whole.left);
+        self.seen = self.behind.iter().fold(0, |seen, part| seen | bits(part));
+    }
+
+    /// Puts the segments that ran behind the run into it.
+    #[inline]
+    fn catch_up(&mut self) {
+        if self.behind_count > 0 {
+            self.behind_count = 0;
+            for (block, first) in std::mem::take(&mut self.behind) {
+                self.code.table.of_block(block)[first..].iter().for_each(|segment| self.push(*segment));
+            }
         }
     }
 
@@ -257,10 +278,11 @@ impl<'a> Follower<'a> {
         &[]
     }
 
-    /// The thread came to this segment from the last one of the run.
+    /// The thread came to this segment from the last one of the run, or behind it.
     #[inline]
     fn went(&self, to: SegmentId) {
-        if let Some(from) = self.run.last() {
+        let behind = self.behind.last().and_then(|(block, _)| self.code.table.of_block(*block).last());
+        if let Some(from) = behind.or(self.run.last()) {
             self.code.went(*from, to);
         }
     }
@@ -272,6 +294,7 @@ impl<'a> Follower<'a> {
             kept.into_iter().for_each(|segment| self.push(segment));
         }
         self.last[segment.0 as usize] = (self.run.len() as u32, self.number);
+        self.seen |= bit(segment);
         self.run.push(segment);
     }
 
@@ -285,8 +308,10 @@ impl<'a> Follower<'a> {
 
     #[inline]
     fn forget(&mut self) {
-        if !self.run.is_empty() {
+        if self.seen != 0 {
             self.run.clear();
+            self.behind.clear();
+            (self.behind_count, self.seen) = (0, 0);
             self.number += 1;
         }
     }
@@ -458,54 +483,6 @@ impl<'a> Follower<'a> {
         }
         self.judged.into_iter().map(|judged| (judged.segments, judged.found)).collect()
     }
-}
-
-/// What one touch does to what is watched; whether something of that is read.
-fn follow(watched: &mut Watched, touch: Touch, slots: &[Carried], is_elsewhere: bool) -> bool {
-    let sees = |by_frame: bool| if by_frame { watched.sees_frame() } else { !is_elsewhere };
-    let from = |by_frame: bool| if by_frame { 0 } else { watched.sp };
-    let overlapping = |by_frame: bool, at: i64, size: usize| {
-        let overlap = move |slot: &&Carried| {
-            slot.by_frame == by_frame && slot.at < at + size as i64 && at < slot.at + slot.size as i64
-        };
-        slots.iter().filter(overlap)
-    };
-    match touch {
-        Touch::Saves(one) if one & watched.wants() != 0 => watched.saved[one.trailing_zeros() as usize] += 1,
-        Touch::Restores(one) if one & watched.wants() != 0 => {
-            let saved = &mut watched.saved[one.trailing_zeros() as usize];
-            match saved.checked_sub(1) {
-                Some(left) => *saved = left,
-                None => {
-                    watched.registers &= !one;
-                    if one == FRAME_POINTER {
-                        watched.drop_frame(slots);
-                    }
-                }
-            }
-        }
-        Touch::Uses(read, written) => {
-            let here = watched.here();
-            let was_frame = watched.sees_frame();
-            watched.registers &= !(written & here);
-            if was_frame && written & FRAME_POINTER != 0 {
-                watched.drop_frame(slots);
-            }
-            return read & here != 0;
-        }
-        Touch::ReadsSlot(by_frame, at, size) if sees(by_frame) => {
-            let at = at + from(by_frame);
-            return overlapping(by_frame, at, size).any(|slot| watched.registers & 1 << slot.bit != 0);
-        }
-        Touch::WritesSlot(by_frame, at, size) if sees(by_frame) => {
-            let at = at + from(by_frame);
-            let written = overlapping(by_frame, at, size)
-                .filter(|slot| at <= slot.at && slot.at + slot.size as i64 <= at + size as i64);
-            watched.registers = written.fold(watched.registers, |all, slot| all & !(1 << slot.bit));
-        }
-        _ => {}
-    }
-    false
 }
 
 /// Whether a branch with these ways could have gone there.

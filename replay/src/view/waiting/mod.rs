@@ -14,6 +14,7 @@
 mod code;
 mod follow;
 mod turn;
+mod watched;
 
 use heuristics::{SegmentId, SegmentTable};
 use rustc_hash::{FxHashMap, FxHashSet};
