@@ -20,8 +20,8 @@ const BOLD: Style = Style::new().bold();
 /// The instructions of lines, by file and line.
 pub type Instructions = HashMap<(String, u32), Vec<Fetched>>;
 
-/// The rows of one outcome, by line of this file, as a listing with escapes for colours; `rows` are those by line. Below each line stand its
-/// instructions, where there are any.
+/// The rows of one outcome, by line of this file, as a listing with escapes for colours; `rows` are those by line.
+/// Below each line stand its instructions, where there are any.
 ///
 /// # Errors
 /// The file is none of those that ran: the error names those.

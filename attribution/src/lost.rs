@@ -1,7 +1,7 @@
 //! Lost lane-slots by branch, line, function, cause or call path.
 //!
-//! Every slot is counted twice where a place is asked for: as *parted*, at the place where the lane left the active ones, and as *lost*,
-//! at the place that was fetched without it. Each of the two sums is the total.
+//! Every slot is counted twice where a place is asked for: as *parted*, at the place where the lane left the active
+//! ones, and as *lost*, at the place that was fetched without it. Each of the two sums is the total.
 
 use std::collections::{BTreeSet, HashMap};
 

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use replay::metrics::{ACCESS_HEADER, Accesses};
 use replay::registry::Cell;
+pub use report::grouped;
 
 use crate::lost::main_causes;
 use crate::{locks, lost, memory};
@@ -173,20 +174,6 @@ pub fn aligned<R: AsRef<[String]>>(rows: &[R], align: impl Fn(usize) -> Align) -
 #[must_use]
 pub fn percent(share: f64) -> String {
     format!("{:.1}%", 100.0 * share)
-}
-
-/// `1234567` as `1,234,567`.
-#[must_use]
-pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]

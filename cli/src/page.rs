@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use attribution::page::Code;
+use attribution::page::{Code, Replays};
 use attribution::{Source, locks, page};
 use heuristics::Spec;
 use replay::{Outcome, Prepared, ReplayOptions};
@@ -51,16 +51,15 @@ pub(crate) fn program(path: &Path, request: &Request) -> anyhow::Result<Program>
     // Its rank is among all, which it was not replayed with this time.
     let (rank, deadlock) = (outcomes[0].rank, outcomes[0].deadlock.clone());
     outcomes[0] = Outcome { rank, deadlock, ..measured };
-    let taken = view.summary().to_string();
-    Ok(page::program(
-        &trace,
-        &view,
-        code,
-        (&setting, &taken),
-        (&outcomes, &widths),
-        notes,
-        request.syntax.map(Into::into),
-    ))
+    let replays = Replays {
+        trace: &trace,
+        view: &view,
+        setting: &setting,
+        outcomes: &outcomes,
+        widths: &widths,
+        syntax: request.syntax.map(Into::into),
+    };
+    Ok(page::program(&replays, code, notes))
 }
 
 /// The plain counts under every model: the engine is fastest where nothing else is asked of it.

@@ -26,8 +26,8 @@ pub enum Form {
 /// A difference that is understood.
 #[derive(Clone, Copy, Debug)]
 pub struct Known {
-    /// The instructions' names, with spaces between them, as iced-x86 has them, or capstone where that has none; none stands for all of the form
-    /// and the extensions.
+    /// The instructions' names, with spaces between them, as iced-x86 has them, or capstone where that has none; none
+    /// stands for all of the form and the extensions.
     pub names: &'static str,
     /// The extensions of the processor that they belong to, as iced-x86 names them; none stands for any.
     pub extensions: &'static str,

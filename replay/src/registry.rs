@@ -1,5 +1,5 @@
-//! The ordered list of what stands in a result: the columns of every replay, and the measures with theirs. CSV, JSON, help, tables
-//! and docs/metrics.md are made from it.
+//! The ordered list of what stands in a result: the columns of every replay, and the measures with theirs. CSV, JSON,
+//! help, tables and docs/metrics.md are made from it.
 
 use crate::columns::{self, Column};
 use crate::metrics::{self, Measure};

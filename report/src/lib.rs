@@ -30,6 +30,7 @@ pub use format::{FORMATS, Format};
 pub use palette::{CAUSE_COLOURS, COLOURS, Colour, OTHER, colour_of};
 pub use picture::{Anchor, Mark, Picture, Text};
 pub use rows::{Counts, Outcome, Row, parse_rows, read_rows, read_rows_where};
+pub use text::grouped;
 
 /// What a chart is drawn for.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]

@@ -81,10 +81,13 @@ pub(crate) fn printable(text: &str) -> String {
 /// A count with commas between the thousands: `1,234,567`. From a million millions on it is rounded, since it would be too wide
 /// for the narrow charts.
 pub(crate) fn count(n: u64) -> String {
-    if n >= 1_000_000_000_000 {
-        return axis::short(n as f64);
-    }
-    let digits = n.to_string();
+    if n >= 1_000_000_000_000 { axis::short(n as f64) } else { grouped(n) }
+}
+
+/// `1234567` as `1,234,567`.
+#[must_use]
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
     let mut text = String::new();
     for (i, digit) in digits.chars().enumerate() {
         if i > 0 && (digits.len() - i).is_multiple_of(3) {

@@ -2,11 +2,10 @@
 //!
 //! The input is IR of four shapes, made here, of 100 to 10,000 branches: two-armed branches with calls in a row, one
 //! switch with a call in each case, branches nested in each other with calls, and diamonds of arithmetic in a row. Each
-//! pass runs over each in a process of its own, so that the peak of its memory can be read: the least time of [`ROUNDS`]
-//! counts, with LLVM's verifier and `mem2reg` as they follow the pass, and the memory above that of the module as it was
-//! read. The exponents are those of the power of the size that fits best by least squares; 1 is linear, and the target is
-//! at most 1.2. Times are of the
-//! processor; throughput is in branches per second.
+//! pass runs over each in a process of its own, so that the peak of its memory can be read: the least time of
+//! [`ROUNDS`] counts, with LLVM's verifier and `mem2reg` as they follow the pass, and the memory above that of the
+//! module as it was read. The exponents are those of the power of the size that fits best by least squares; 1 is
+//! linear, and the target is at most 1.2. Times are of the processor; throughput is in branches per second.
 //!
 //! `-- LARGEST` measures up to another size, `-- LARGEST PASS` one pass only.
 

@@ -1,8 +1,8 @@
 //! The alignment of two sequences: which of their members stand for each other, in the order of both.
 //!
 //! Source: Smith and Waterman, *Identification of common molecular subsequences*, J. Mol. Biol. 147, 1981, here global
-//! (Needleman and Wunsch, 1970), since what stands before and after the best run can be paired too; a gap costs the same
-//! however long it is (Gotoh, 1982). Time and memory are the product of the lengths.
+//! (Needleman and Wunsch, 1970), since what stands before and after the best run can be paired too; a gap costs the
+//! same however long it is (Gotoh, 1982). Time and memory are the product of the lengths.
 
 /// A piece of two sequences side by side.
 #[derive(Clone, Debug, PartialEq, Eq)]

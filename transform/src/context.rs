@@ -149,8 +149,8 @@ impl<'m> Context<'m> {
         self.options.threshold
     }
 
-    /// Says that all paths from a branch now come together in a block, though values may be used there that only some of
-    /// them define: the pipeline carries these. Either may be erased later.
+    /// Says that all paths from a branch now come together in a block, though values may be used there that only some
+    /// of them define: the pipeline carries these. Either may be erased later.
     pub fn joined(&mut self, branch: Block<'m>, meets: Block<'m>) {
         self.joined.push(Joined { branch, meets });
     }

@@ -1,5 +1,5 @@
-//! What a pass looked at, what it decided, and why: for people as text, for programs as JSON, for viewers of LLVM's
-//! optimisation remarks as YAML.
+//! What a pass looked at, what it decided, and why: as text for people, and as values with names that stay, for
+//! programs.
 
 use std::fmt;
 
@@ -33,7 +33,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The word for it in texts and in JSON.
+    /// The word for it in texts.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -184,7 +184,7 @@ impl Reason {
         }
     }
 
-    /// Its name, in JSON and YAML; it stays, whatever becomes of the text.
+    /// Its name, which stays, whatever becomes of the text.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {

@@ -5,11 +5,12 @@
 //! that are no longer dominated. LLVM's `mem2reg` then turns the variables into phis, with undefined values on the paths on which nothing was
 //! stored, which are the paths that the program cannot take.
 //!
-//! In a loop, such a path would lead through the definition of the turn before, and the phi would carry that value around the loop for
-//! nothing. So the value is *forgotten* (an undefined one is stored) at each branch whose paths were joined, that strictly dominates
-//! the definition, and whose paths have not come together again before it. That is sound: from such a branch no path leads to a use
-//! without the definition, or a path from the entry to the branch and on to the use would avoid the definition, which dominated the use
-//! before the change. Forgetting at fewer branches is sound too; at most [`MOST_OPEN`] are taken, the innermost.
+//! In a loop, such a path would lead through the definition of the turn before, and the phi would carry that value
+//! around the loop for nothing. So the value is *forgotten* (an undefined one is stored) at each branch whose paths
+//! were joined, that strictly dominates the definition, and whose paths have not come together again before it. That is
+//! sound: from such a branch no path leads to a use without the definition, or a path from the entry to the branch and
+//! on to the use would avoid the definition, which dominated the use before the change. Forgetting at fewer branches is
+//! sound too; at most [`MOST_OPEN`] are taken, the innermost.
 
 use flowgraph::{Dominators, NodeId};
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -81,19 +81,27 @@ pub fn measures(trace: &Trace, with_locks: bool, plan: LaneMapPlan) -> Vec<Measu
     measures
 }
 
-/// One program's part of the page. The first outcome is that of the model that the page is about, measured by
-/// [`measures`]; `widths` are its outcomes at other warp sizes. `taken` says what the view took of the trace, `notes`
-/// what else the reader should know. Instructions are shown where it is said how they are written.
+/// What the page of a program is made of.
+pub struct Replays<'a> {
+    /// The trace, and what the view took of it.
+    pub trace: &'a Trace,
+    /// The lanes.
+    pub view: &'a View,
+    /// What the outcomes are outcomes of.
+    pub setting: &'a Setting,
+    /// First that of the model that the page is about, measured by [`measures`]; then those that it is compared with.
+    pub outcomes: &'a [Outcome],
+    /// Those of the first model at other warp sizes.
+    pub widths: &'a [Outcome],
+    /// How instructions are written, where they are to be shown.
+    pub syntax: Option<Syntax>,
+}
+
+/// One program's part of the page; `notes` are what else the reader should know.
 #[must_use]
-pub fn program(
-    trace: &Trace,
-    view: &View,
-    mut code: Code,
-    (setting, taken): (&Setting, &str),
-    (outcomes, widths): (&[Outcome], &[Outcome]),
-    mut notes: Vec<String>,
-    syntax: Option<Syntax>,
-) -> Program {
+pub fn program(replays: &Replays, mut code: Code, mut notes: Vec<String>) -> Program {
+    let Replays { trace, view, setting, outcomes, widths, syntax } = *replays;
+    let taken = &*view.summary().to_string();
     let chosen = &outcomes[0];
     let Some(causes) = chosen.found::<Causes>() else { return Program::default() };
     code.count(chosen, causes);

@@ -11,9 +11,9 @@
 //!   them apart; where the callable was not inlined, it is the `operator()` that comes next;
 //! - pointers to functions share their types: there the callable is the first function of the program that is called
 //!   through a pointer;
-//! - Rust's library runs two carriers in a row, of which the first runs hooks and is the same for all threads. The second
-//!   one counts, or a first one that enters code of the program. Where the optimiser put the closure's carrier into the
-//!   *shim* by which the library calls it, the shim, of which each type of closure has its own, stands for it.
+//! - Rust's library runs two carriers in a row, of which the first runs hooks and is the same for all threads. The
+//!   second one counts, or a first one that enters code of the program. Where the optimiser put the closure's carrier
+//!   into the *shim* by which the library calls it, the shim, of which each type of closure has its own, stands for it.
 //!
 //! Where names and calls tell nothing, the start routine stays what the thread was started for.
 
@@ -78,7 +78,8 @@ fn rust(name: &str) -> Option<String> {
     rustc_demangle::try_demangle(name).ok().map(|name| name.to_string())
 }
 
-/// Whether a function is of Rust's own libraries, or of what the compiler adds to them: by its path, or by that of the type whose method it is.
+/// Whether a function is of Rust's own libraries, or of what the compiler adds to them: by its path, or by that of the
+/// type whose method it is.
 fn is_of_rust(name: &str) -> bool {
     let path = name.trim_start_matches(['<', '&']);
     ["core", "std", "alloc", "__rustc"]

@@ -1,13 +1,13 @@
 //! Tasks of pools of threads.
 //!
-//! The threads of a pool are all started for the same: to take tasks as they come. What they work on are the tasks, which
-//! the library runs through a function that the compiler makes for each type of task, told by its name:
+//! The threads of a pool are all started for the same: to take tasks as they come. What they work on are the tasks,
+//! which the library runs through a function that the compiler makes for each type of task, told by its name:
 //!
 //! - rayon: `execute` of its jobs (`<rayon_core::job::StackJob<…> as rayon_core::job::Job>::execute`);
 //! - oneTBB: `execute` of its tasks (`tbb::detail::d1::start_for<…>::execute`).
 //!
-//! A task lasts until its function returns; a task that runs another one meanwhile, as a pool's threads do while they wait,
-//! holds that one.
+//! A task lasts until its function returns; a task that runs another one meanwhile, as a pool's threads do while they
+//! wait, holds that one.
 
 use std::collections::BTreeMap;
 

@@ -45,8 +45,8 @@ impl Session<'_> {
         None
     }
 
-    /// A thread asks to be traced by the process that made its own. It goes on by itself, before the call, where it is the
-    /// only one of a process that the program has made: else the call fails, as it does under any tracer.
+    /// A thread asks to be traced by the process that made its own. It goes on by itself, before the call, where it is
+    /// the only one of a process that the program has made: else the call fails, as it does under any tracer.
     fn leave_to_its_maker(&mut self, tid: Tid) {
         let process = self.thread(tid).process;
         let is_alone = !self.threads.iter().any(|(other, thread)| *other != tid && thread.process == process)

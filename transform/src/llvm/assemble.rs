@@ -85,7 +85,8 @@ impl<'m> Builder<'m> {
     /// Integer arithmetic; a constant where LLVM can work it out.
     ///
     /// # Panics
-    /// When the types differ or are no integers, or something was erased or is of another module, as in all that follow.
+    /// When the types differ or are no integers, or something was erased or is of another module, as in all that
+    /// follow.
     #[track_caller]
     pub fn binary(self, operation: Binary, a: Value<'m>, b: Value<'m>) -> Value<'m> {
         use LLVMOpcode::*;
@@ -219,16 +220,16 @@ impl<'m> Builder<'m> {
         assert!(alike && arguments.iter().all(|a| a.type_of().is_first_class()), "an argument of another type");
         let builder = self.raw(&[arguments, &[callee]].concat());
         let mut raw: Vec<LLVMValueRef> = arguments.iter().map(|argument| argument.raw()).collect();
-        // SAFETY: the builder stands in a live block; the arguments are of the types that the function type says, and the
-        // array is as long as the count says.
+        // SAFETY: the builder stands in a live block; the arguments are of the types that the function type says, and
+        // the array is as long as the count says.
         let call = unsafe {
             LLVMBuildCall2(builder, of_type.raw(), callee.raw(), raw.as_mut_ptr(), raw.len() as u32, UNNAMED)
         };
         Instruction::of_raw(call, self.module())
     }
 
-    /// Inline assembly, in the syntax that LLVM takes by default, as something to call; it has effects that LLVM does not
-    /// see.
+    /// Inline assembly, in the syntax that LLVM takes by default, as something to call; it has effects that LLVM does
+    /// not see.
     ///
     /// # Panics
     /// When the type is no function's, or the constraints do not fit it.
@@ -269,8 +270,8 @@ impl<'m> Builder<'m> {
         cases.iter().map(|case| case.1).chain([otherwise]).for_each(|to| self.block.assert_can_lead_to(to));
         let builder = self.raw(&[value]);
         self.module().note_flow_change();
-        // SAFETY: the builder stands in a live block of the function that all others are of; each case is a constant of the
-        // value's type.
+        // SAFETY: the builder stands in a live block of the function that all others are of; each case is a constant of
+        // the value's type.
         unsafe {
             let switch = LLVMBuildSwitch(builder, value.raw(), otherwise.raw(), cases.len() as u32);
             for (case, to) in cases {
@@ -346,7 +347,8 @@ impl<'m> Type<'m> {
 }
 
 impl<'m> Instruction<'m> {
-    /// Whether there may be a copy of it: not of calls that forbid it, of tokens, and of jumps to the addresses of blocks.
+    /// Whether there may be a copy of it: not of calls that forbid it, of tokens, and of jumps to the addresses of
+    /// blocks.
     #[must_use]
     pub fn can_be_copied(self) -> bool {
         let jumps = matches!(self.opcode(), Opcode::LLVMIndirectBr | Opcode::LLVMCallBr);

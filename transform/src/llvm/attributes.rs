@@ -45,8 +45,8 @@ pub(super) fn function_has(function: LLVMValueRef, name: &str) -> bool {
     kind != 0 && unsafe { !LLVMGetEnumAttributeAtIndex(function, LLVMAttributeFunctionIndex, kind).is_null() }
 }
 
-/// LLVM's number for an attribute; 0 for a name it does not know. LLVM compares the name with all that there are, so the
-/// answer is remembered.
+/// LLVM's number for an attribute; 0 for a name it does not know. LLVM compares the name with all that there are, so
+/// the answer is remembered.
 fn kind_named(name: &str) -> u32 {
     thread_local! {
         static KNOWN: RefCell<FxHashMap<String, u32>> = RefCell::default();

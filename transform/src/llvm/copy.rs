@@ -27,9 +27,9 @@ impl<'m> Copies<'m> {
 }
 
 impl<'m> Function<'m> {
-    /// Copies blocks, at the end of the function; nothing leads to the copies yet, except from each other. Edges that leave
-    /// lead where they led, and phis there get the copies' values too. A phi in a copy keeps what comes from copied blocks,
-    /// and what came from a block that is the first of a pair in `entered` comes from the second now.
+    /// Copies blocks, at the end of the function; nothing leads to the copies yet, except from each other. Edges that
+    /// leave lead where they led, and phis there get the copies' values too. A phi in a copy keeps what comes from
+    /// copied blocks, and what came from a block that is the first of a pair in `entered` comes from the second now.
     ///
     /// # Panics
     /// When a block is not of this function, or something in it cannot be copied ([`Instruction::can_be_copied`]), or a

@@ -71,8 +71,8 @@ unsafe fn place_of(location: LLVMMetadataRef) -> Option<Place> {
     if location.is_null() {
         return None;
     }
-    // SAFETY: a location has a scope; a scope may have no file; the text belongs to the context; what it is inlined at is
-    // a location or null.
+    // SAFETY: a location has a scope; a scope may have no file; the text belongs to the context; what it is inlined at
+    // is a location or null.
     unsafe {
         let file = LLVMDIScopeGetFile(LLVMDILocationGetScope(location));
         if file.is_null() {

@@ -130,8 +130,8 @@ impl<'m> Instruction<'m> {
     ///
     /// # Panics
     /// When there is no such operand, one of another type, or one that LLVM wants to be a constant and would be none: a
-    /// case of a switch, a clause of a landing pad, a field of a structure. When an instruction was erased, or the value is
-    /// of another module.
+    /// case of a switch, a clause of a landing pad, a field of a structure. When an instruction was erased, or the
+    /// value is of another module.
     #[track_caller]
     pub fn set_operand(self, index: u32, value: Value<'m>) {
         self.assert_in_block();
@@ -166,8 +166,8 @@ impl<'m> Instruction<'m> {
     /// Makes the edge number `index` of a terminator lead to `block`.
     ///
     /// # Panics
-    /// When there is no such edge, the terminator is an indirect branch or one of inline assembly, or terminator or block
-    /// were erased or are not of one function.
+    /// When there is no such edge, the terminator is an indirect branch or one of inline assembly, or terminator or
+    /// block were erased or are not of one function.
     #[track_caller]
     pub fn set_successor(self, index: usize, block: Block<'m>) {
         self.assert_in_block().assert_can_lead_to(block);

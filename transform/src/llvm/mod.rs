@@ -1,6 +1,7 @@
 //! LLVM IR behind safe types: all the unsafe code of this crate.
 //!
-//! [`Module`] owns a context and a module; everything else is a handle that borrows it. Five rules make the handles safe:
+//! [`Module`] owns a context and a module; everything else is a handle that borrows it. Five rules make the handles
+//! safe:
 //!
 //! 1. **Nothing dies while a handle lives.** [`Instruction::erase`] refuses what is still used, and only unlinks: the
 //!    instruction stops using anything, and is deleted by [`Module::sweep`], which takes the module by `&mut`, so that
@@ -8,11 +9,11 @@
 //! 2. **What was erased stays out.** Handles of it can be compared and printed; nothing can use it, lead to it, move it
 //!    back, put something into it or erase it again. Assertions that are always on see to that.
 //! 3. **Two modules never mix.** Each function that takes two handles asserts that both are of one module.
-//! 4. **A handle's type says what it points at.** Handles are made here only, of what LLVM returned for that kind; conversions
-//!    ([`Value::as_instruction`]) ask LLVM first.
-//! 5. **Calls that LLVM defines for some kinds only are guarded** by a look at the kind, also in release builds: LLVM's own
-//!    assertions are compiled out of the shared library. Optimiser passes and the writer of bitcode take a well-formed
-//!    module for granted, so the verifier runs first.
+//! 4. **A handle's type says what it points at.** Handles are made here only, of what LLVM returned for that kind;
+//!    conversions ([`Value::as_instruction`]) ask LLVM first.
+//! 5. **Calls that LLVM defines for some kinds only are guarded** by a look at the kind, also in release builds: LLVM's
+//!    own assertions are compiled out of the shared library. Optimiser passes and the writer of bitcode take a
+//!    well-formed module for granted, so the verifier runs first.
 //!
 //! The first rule is the borrow checker's: no handle outlives what may delete.
 //!
@@ -23,7 +24,8 @@
 //! function.name();
 //! ```
 //!
-//! `scripts/check-memory` runs this folder's unit tests under valgrind. LLVM's lists change under a handle's feet; so every list is returned as a vector.
+//! `scripts/check-memory` runs this folder's unit tests under valgrind. LLVM's lists change under a handle's feet; so
+//! every list is returned as a vector.
 #![allow(unsafe_code)]
 
 mod assemble;

@@ -173,8 +173,8 @@ impl Module {
         self.verify().map_err(|text| Error::Bug(format!("the IR before {pipeline} is not well formed: {text}")))?;
         let text =
             CString::new(pipeline).map_err(|_| Error::Bug(format!("a pass list with a zero byte: {pipeline:?}")))?;
-        // SAFETY: the module is alive, well formed, and borrowed mutably, so that no handle into it is; a target machine
-        // may be left out.
+        // SAFETY: the module is alive, well formed, and borrowed mutably, so that no handle into it is; a target
+        // machine may be left out.
         unsafe {
             let options = LLVMCreatePassBuilderOptions();
             let error = LLVMRunPasses(self.raw, text.as_ptr(), ptr::null_mut(), options);

@@ -360,7 +360,8 @@ impl<'m> Type<'m> {
 /// As IR text.
 impl std::fmt::Display for Type<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // SAFETY: types live as long as the context; LLVM returns a text of its own making, which `taken_message` frees.
+        // SAFETY: types live as long as the context; LLVM returns a text of its own making, which `taken_message`
+        // frees.
         f.write_str(&unsafe { super::module::taken_message(LLVMPrintTypeToString(self.raw)) })
     }
 }

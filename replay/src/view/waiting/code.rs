@@ -4,6 +4,7 @@
 //! taken out of the control-flow graph, is mostly no cycle. So following a thread costs little where it works.
 
 use std::ops::Range;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use flowgraph::{Builder, Components, NodeId};
@@ -46,6 +47,8 @@ pub(in crate::view) struct Code<'a> {
     named: FxHashSet<SegmentId>,
     /// Addresses that stand in the code of instructions that write there.
     written: FxHashSet<u64>,
+    /// By block, once a thread has run it.
+    wholes: Vec<OnceLock<Whole>>,
     /// By segment that can wait: a bit for each way of its branch that a thread went.
     gone: Vec<AtomicU8>,
 }
@@ -90,7 +93,8 @@ impl<'a> Code<'a> {
             table.iter().map(|(id, _)| id).filter(holds).collect()
         };
         let gone = can_wait.iter().map(|_| AtomicU8::new(0)).collect();
-        Code { trace, table, loader, can_wait, blocks, signs, named, written, gone }
+        let wholes = trace.blocks().iter().map(|_| OnceLock::new()).collect();
+        Code { trace, table, loader, can_wait, blocks, signs, named, written, wholes, gone }
     }
 
     /// Whether some of the block can be a part of a turn.
@@ -103,6 +107,12 @@ impl<'a> Code<'a> {
     #[inline]
     pub fn can_wait(&self, segment: SegmentId) -> bool {
         self.can_wait[segment.0 as usize]
+    }
+
+    /// What need be known of a block that a thread runs, to follow it as a whole.
+    #[inline]
+    pub(super) fn whole(&self, block: BlockId) -> &Whole {
+        self.wholes[block.index()].get_or_init(|| Whole::of(self.table.of_block(block), self))
     }
 
     /// A thread went from one segment, which can wait, to another.
@@ -174,10 +184,6 @@ impl<'a> Code<'a> {
 pub(super) struct Whole {
     /// Whether no segment stands twice in it without a cut between.
     pub is_simple: bool,
-    /// Whether no turn that waits begins in it, as often as it was tried.
-    pub is_refused: bool,
-    /// How often it was followed segment by segment.
-    pub times: u32,
     /// Bits of the segments before the first cut.
     pub before: u64,
     /// Bits of those that are left of it: behind the last cut.
@@ -188,9 +194,8 @@ pub(super) struct Whole {
 }
 
 impl Whole {
-    pub fn of(segments: &[SegmentId], code: &Code) -> Whole {
-        let mut whole =
-            Whole { is_simple: true, is_refused: false, times: 0, before: 0, left: 0, first_left: 0, has_cut: false };
+    fn of(segments: &[SegmentId], code: &Code) -> Whole {
+        let mut whole = Whole { is_simple: true, before: 0, left: 0, first_left: 0, has_cut: false };
         for (i, segment) in segments.iter().enumerate() {
             if !code.can_wait(*segment) {
                 (whole.has_cut, whole.left, whole.first_left) = (true, 0, i + 1);

@@ -4,12 +4,12 @@
 use heuristics::SegmentId;
 use iced_x86::InstructionInfoFactory;
 use rustc_hash::FxHashMap;
-use trace_format::{BlockId, Pc, SpEffect};
+use trace_format::{BlockId, SpEffect};
 
-use super::code::{Code, Whole, bit};
+use super::code::{Code, bit};
 use super::turn::{self, Deeds, FIRST_SLOT, Registers, Touch};
 use super::watched::{EVERYTHING, Watched, follow};
-use super::{Found, MOST_SEGMENTS, Turn, Turns, canonical, heads};
+use super::{Found, MOST_SEGMENTS, Turn, Turns, canonical, heads, leads_to};
 
 /// Turns that are told apart in one thread; further ones are taken for work.
 const MOST_TURNS: usize = 1 << 14;
@@ -22,6 +22,9 @@ const JUDGED_AT: u32 = 3;
 
 /// Turns that begin at one segment and are none that wait, before the segment is no longer looked at.
 const MOST_REFUSED: u32 = 256;
+
+/// Stands for a block that need not be followed segment by segment.
+const ALWAYS_WORK: u32 = u32::MAX;
 
 /// A turn that a thread goes on making.
 struct Going {
@@ -67,8 +70,9 @@ pub(in crate::view) struct Follower<'a> {
     behind_count: usize,
     /// Bits of all segments of the run and behind it.
     seen: u64,
-    /// By block, once it was met.
-    wholes: Vec<Option<Whole>>,
+    /// By block in which segments came back: how often it was followed segment by segment; [`ALWAYS_WORK`] where no
+    /// turn begins in it, as often as it was tried.
+    tried: FxHashMap<BlockId, u32>,
     /// By segment: where it stands in the run, and which run that is.
     last: Vec<(u32, u32)>,
     number: u32,
@@ -94,7 +98,7 @@ impl<'a> Follower<'a> {
             behind: Vec::new(),
             behind_count: 0,
             seen: 0,
-            wholes: (0..code.trace.blocks().len()).map(|_| None).collect(),
+            tried: FxHashMap::default(),
             last: vec![(0, 0); code.table.len()],
             number: 1,
             judged: Vec::new(),
@@ -151,29 +155,37 @@ impl<'a> Follower<'a> {
     #[inline]
     fn passes(&mut self, block: BlockId, segments: &[SegmentId]) -> bool {
         let code = self.code;
-        let whole = self.wholes[block.index()].get_or_insert_with(|| Whole::of(segments, code));
-        if !whole.is_refused && (!whole.is_simple || whole.before & self.seen != 0) {
-            whole.times += 1;
-            if whole.times.is_multiple_of(MOST_REFUSED) {
-                let is_refused = |s: &SegmentId| self.refused.get(s).is_some_and(|n| *n >= MOST_REFUSED);
-                whole.is_refused = segments.iter().all(|s| !code.can_wait(*s) || is_refused(s));
-            }
+        let whole = code.whole(block);
+        if (!whole.is_simple || whole.before & self.seen != 0) && !self.is_work(block, segments) {
             return false;
         }
-        let (left, first_left, has_cut) = (whole.left, whole.first_left, whole.has_cut);
         self.went(segments[0]);
-        if has_cut {
+        if whole.has_cut {
             self.forget();
         }
-        if first_left < segments.len() {
-            self.behind.push((block, first_left));
-            self.behind_count += segments.len() - first_left;
-            self.seen |= left;
+        if whole.first_left < segments.len() {
+            self.behind.push((block, whole.first_left));
+            self.behind_count += segments.len() - whole.first_left;
+            self.seen |= whole.left;
             if self.behind_count > 4 * MOST_SEGMENTS {
                 self.shorten();
             }
         }
         true
+    }
+
+    /// Whether no turn begins in a block, though its segments come back: each of them was refused often enough.
+    fn is_work(&mut self, block: BlockId, segments: &[SegmentId]) -> bool {
+        let tried = self.tried.entry(block).or_default();
+        if *tried != ALWAYS_WORK {
+            *tried += 1;
+            if *tried >= MOST_REFUSED {
+                let is_refused = |s: &SegmentId| self.refused.get(s).is_some_and(|n| *n >= MOST_REFUSED);
+                *tried =
+                    if segments.iter().all(|s| !self.code.can_wait(*s) || is_refused(s)) { ALWAYS_WORK } else { 0 };
+            }
+        }
+        *tried == ALWAYS_WORK
     }
 
     /// Forgets what lies too far back to be a part of a turn.
@@ -188,7 +200,7 @@ impl<'a> Follower<'a> {
         });
         self.behind.drain(..kept.unwrap_or(0));
         self.behind_count = left;
-        let bits = |(block, _): &(BlockId, usize)| self.wholes[block.index()].as_ref().map_or(0, |whole| whole.left);
+        let bits = |(block, _): &(BlockId, usize)| self.code.whole(*block).left;
         self.seen = self.behind.iter().fold(0, |seen, part| seen | bits(part));
     }
 
@@ -483,9 +495,4 @@ impl<'a> Follower<'a> {
         }
         self.judged.into_iter().map(|judged| (judged.segments, judged.found)).collect()
     }
-}
-
-/// Whether a branch with these ways could have gone there.
-pub(in crate::view) fn leads_to(ways: Option<[Pc; 2]>, to: Option<Pc>) -> bool {
-    ways.zip(to).is_some_and(|(ways, to)| ways.contains(&to))
 }

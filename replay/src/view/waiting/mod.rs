@@ -21,7 +21,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::Pc;
 
 pub(super) use code::{Code, Writes};
-pub(super) use follow::{Follower, leads_to};
+pub(super) use follow::Follower;
 
 /// The most segments of a turn.
 const MOST_SEGMENTS: usize = 256;
@@ -85,6 +85,11 @@ pub(super) fn settle(all: &mut Turns, code: &Code) {
     for found in all.values_mut() {
         found.left_by_memory |= found.exits.iter().any(|(from, to)| code.has_gone(*from, *to));
     }
+}
+
+/// Whether a branch with these ways could have gone there.
+pub(super) fn leads_to(ways: Option<[Pc; 2]>, to: Option<Pc>) -> bool {
+    ways.zip(to).is_some_and(|(ways, to)| ways.contains(&to))
 }
 
 /// Where a turn can be entered: the places of segments to which the thread jumps, rather than falls through.

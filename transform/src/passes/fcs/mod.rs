@@ -29,9 +29,9 @@
 //!    expensive callee, of its calls the nearest.
 //! 3. [`crate::cost`]: what the callee costs against what the fusion adds.
 //! 4. [`fuse`]: the surgery. Then from 1 again, until no pair is left: a fused call may be fused again, and calls after
-//!    a fused one find the fused block's branch as theirs. In functions with thousands of calls one pair at a time would
-//!    take time that grows with the square of their size: after [`MOST_LOOKS`] looks at pairs and blocks, all pairs are
-//!    fused at once that lie side by side, [`MOST_ROUNDS`] times.
+//!    a fused one find the fused block's branch as theirs. In functions with thousands of calls one pair at a time
+//!    would take time that grows with the square of their size: after [`MOST_LOOKS`] looks at pairs and blocks, all
+//!    pairs are fused at once that lie side by side, [`MOST_ROUNDS`] times.
 //! 5. The pipeline gives each use a definition that dominates it.
 //!
 //! # Why the meaning is kept
@@ -62,8 +62,8 @@ use crate::context::Context;
 use crate::llvm::{Function, Module};
 use crate::remark::Reason;
 
-/// So many pairs and blocks are looked at for one pair at a time: about 0.2 s. A function with 100 calls of one function
-/// and 500 blocks has 150 rounds.
+/// So many pairs and blocks are looked at for one pair at a time: about 0.2 s. A function with 100 calls of one
+/// function and 500 blocks has 150 rounds.
 const MOST_LOOKS: usize = 1 << 20;
 
 /// So often are pairs fused that lie side by side: enough for a switch of 2^16 cases that all call, whose calls become

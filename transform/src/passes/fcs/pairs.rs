@@ -281,8 +281,8 @@ impl<'m> Round<'m> {
         self.remark(pair, Reason::CallsFused { callee: pair.gain, fusion, guard }, context);
     }
 
-    /// The pairs that can be fused side by side: of those that `allow`, in order, each whose two sides of the branch hold
-    /// nothing of one taken before.
+    /// The pairs that can be fused side by side: of those that `allow`, in order, each whose two sides of the branch
+    /// hold nothing of one taken before.
     pub(super) fn side_by_side(&self, mut allow: impl FnMut(&Pair) -> Option<i64>) -> Vec<(Pair, i64)> {
         let mut taken = Vec::new();
         // Blocks that dominate a site of a taken pair: with a block, all that dominate it.

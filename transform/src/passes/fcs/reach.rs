@@ -51,8 +51,8 @@ impl<'m> Reach<'m> {
 
     /// Whether control can come from `from` to `to` without passing `branch`, which dominates both and is neither.
     pub(super) fn leads(&mut self, from: NodeId, to: NodeId, branch: NodeId) -> bool {
-        // Who comes to a block that dominates the other, and is itself below the branch, comes to the other too; and there
-        // is no other way in.
+        // Who comes to a block that dominates the other, and is itself below the branch, comes to the other too; and
+        // there is no other way in.
         let to =
             self.dominators.child_towards(branch, to).filter(|&to| !self.dominators.dominates(to, from)).unwrap_or(to);
         let last = self.last(to, branch);
