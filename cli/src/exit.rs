@@ -132,7 +132,7 @@ fn of_transform(error: &transform::Error) -> u8 {
     match error {
         transform::Error::Read { .. } | transform::Error::BadIr { .. } => BAD_TRACE,
         transform::Error::Write { .. } => WRITE,
-        transform::Error::Request(_) => USAGE,
+        transform::Error::Parameters(_) => USAGE,
         transform::Error::NoCompiler { .. } => NOT_FOUND,
         transform::Error::Start { .. } => NOT_EXECUTABLE,
         _ => BUG,

@@ -38,7 +38,7 @@ pub(crate) const ENTRY: Entry = Entry {
     }],
     needs_control_flow: true,
     runs_blocks: false,
-    build: |values, lanes, _| Box::new(Barriers::new(lanes, values[0] == 1)),
+    build: |settings, lanes, _| Box::new(Barriers::new(lanes, settings.is_yes("yield"))),
 };
 
 struct Barrier {

@@ -33,8 +33,8 @@ pub(crate) const ENTRY: Entry = Entry {
     }],
     needs_control_flow: false,
     runs_blocks: true,
-    build: |values, lanes, _| {
-        let policy = [Policy::Majority, Policy::Minority, Policy::Time, Policy::Pc][values[0] as usize];
+    build: |settings, lanes, _| {
+        let policy = [Policy::Majority, Policy::Minority, Policy::Time, Policy::Pc][settings.choice("policy")];
         Box::new(Dwf { policy, came: vec![0; lanes], standing: LaneSet::EMPTY, time: 0, last_pc: None })
     },
 };

@@ -29,7 +29,7 @@ pub(crate) const ENTRY: Entry = Entry {
     parameters: &[
         Parameter {
             name: "longest",
-            values: Values::Number(0, u32::MAX),
+            values: Values::Number(0, u32::MAX as i64),
             default: 50,
             help: "the most instructions of the post-dominator's block with which a branch subdivides",
         },
@@ -42,9 +42,9 @@ pub(crate) const ENTRY: Entry = Entry {
     ],
     needs_control_flow: true,
     runs_blocks: false,
-    build: |values, lanes, _| {
-        let order = [Order::Pc, Order::Turns][values[1] as usize];
-        let splits = Splits::new(lanes, Some(values[0]));
+    build: |settings, lanes, _| {
+        let order = [Order::Pc, Order::Turns][settings.choice("order")];
+        let splits = Splits::new(lanes, Some(settings.count("longest")));
         Box::new(Paths { splits, merge: true, parts_at_locks: true, ..Paths::new(lanes, order) })
     },
 };

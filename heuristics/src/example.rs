@@ -125,7 +125,7 @@ fn run(spec: &str, width: usize, lanes: &[&str]) -> (String, Tally) {
     }
     let control_flow = observer.control_flow(&segments);
     let program = Program { segments, control_flow };
-    let mut heuristic = Spec::parse(spec).unwrap().build(lanes.len(), &program);
+    let mut heuristic = crate::build(&Spec::parse(spec).unwrap(), lanes.len(), &program);
     let mut states: Vec<LaneState> = lanes.iter().map(start).collect();
     let mut at = vec![0; lanes.len()];
     let mut live = LaneSet::first(lanes.len());

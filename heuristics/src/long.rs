@@ -16,7 +16,7 @@
 use std::collections::VecDeque;
 
 use crate::history::{self, History};
-use crate::{Choice, Entry, Heuristic, Lane, LaneSet, Parameter, Program, Together, Values, WarpView};
+use crate::{Choice, Entry, Heuristic, Lane, LaneSet, Parameter, Together, Values, WarpView};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "long",
@@ -26,13 +26,13 @@ pub(crate) const ENTRY: Entry = Entry {
     parameters: &[PARAMETER],
     needs_control_flow: false,
     runs_blocks: false,
-    build: |values, lanes, _: &Program| Box::new(Long::new(values[0], lanes)),
+    build: |settings, lanes, _| Box::new(Long::new(settings.count("n"), lanes)),
 };
 
 /// How many block entries a lane remembers: the parameter of the whole family.
 pub(crate) const PARAMETER: Parameter = Parameter {
     name: "n",
-    values: Values::Number(1, history::MOST),
+    values: Values::Number(1, history::MOST as i64),
     default: 4,
     help: "how many block entries a lane remembers",
 };

@@ -19,7 +19,7 @@ pub(crate) const ENTRY: Entry = Entry {
     parameters: &[PARAMETER],
     needs_control_flow: false,
     runs_blocks: false,
-    build: |values, lanes, _| Box::new(LongIrb(Long::new(values[0], lanes))),
+    build: |settings, lanes, _| Box::new(LongIrb(Long::new(settings.count("n"), lanes))),
 };
 
 struct LongIrb(Long);

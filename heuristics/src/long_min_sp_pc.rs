@@ -23,7 +23,7 @@ pub(crate) const ENTRY: Entry = Entry {
     parameters: &[PARAMETER],
     needs_control_flow: false,
     runs_blocks: false,
-    build: |values, lanes, _| Box::new(LongMinimum::new(values[0], lanes, min_sp_pc::among)),
+    build: |settings, lanes, _| Box::new(LongMinimum::new(settings.count("n"), lanes, min_sp_pc::among)),
 };
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ pub(crate) const ENTRY: Entry = Entry {
     }],
     needs_control_flow: false,
     runs_blocks: false,
-    build: |values, _, _| Box::new(MaxFunMinPc { mode: values[0] }),
+    build: |settings, _, _| Box::new(MaxFunMinPc { mode: settings.count("mode") }),
 };
 
 struct MaxFunMinPc {

@@ -33,7 +33,7 @@ pub(crate) const ENTRY: Entry = Entry {
     }],
     needs_control_flow: true,
     runs_blocks: false,
-    build: |values, lanes, _| Box::new(Paths { merge: values[0] == 1, ..Paths::new(lanes, Order::Pc) }),
+    build: |settings, lanes, _| Box::new(Paths { merge: settings.is_yes("merge"), ..Paths::new(lanes, Order::Pc) }),
 };
 
 #[cfg(test)]

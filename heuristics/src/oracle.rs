@@ -44,8 +44,12 @@ pub(crate) const ENTRY: Entry = Entry {
     ],
     needs_control_flow: false,
     runs_blocks: false,
-    build: |values, _, _| {
-        Box::new(Oracle { horizon: values[0], beta: i64::from(values[1]), meetings: FxHashMap::default() })
+    build: |settings, _, _| {
+        Box::new(Oracle {
+            horizon: settings.count("horizon"),
+            beta: settings.number("beta"),
+            meetings: FxHashMap::default(),
+        })
     },
 };
 

@@ -27,13 +27,13 @@ pub(crate) const ENTRY: Entry = Entry {
     parameters: &[
         Parameter {
             name: "hysteresis",
-            values: Values::Number(0, u32::MAX),
+            values: Values::Number(0, u32::MAX as i64),
             default: 4,
             help: "how far above the smallest counter a lane's may be for it to compete",
         },
         Parameter {
             name: "threshold",
-            values: Values::Number(0, u32::MAX),
+            values: Values::Number(0, u32::MAX as i64),
             default: 0,
             help: "when the smallest counter has reached it, all lanes compete",
         },
@@ -46,11 +46,11 @@ pub(crate) const ENTRY: Entry = Entry {
     ],
     needs_control_flow: false,
     runs_blocks: false,
-    build: |values, lanes, _| {
+    build: |settings, lanes, _| {
         Box::new(RdMinSpPc {
-            hysteresis: values[0],
-            threshold: values[1],
-            decrement: values[2] == 1,
+            hysteresis: settings.count("hysteresis"),
+            threshold: settings.count("threshold"),
+            decrement: settings.is_yes("decrement"),
             all: LaneSet::first(lanes),
             seen: FxHashMap::default(),
         })

@@ -35,7 +35,7 @@ pub struct ReplayOptions {
     pub warp_size: Option<usize>,
     /// How lanes are put into warps. Default: consecutive.
     pub grouping: Grouping,
-    /// Warps in a block, for the models that run blocks ([`Spec::runs_blocks`]). Default: as many as have [`heuristics::MAX_LANES`] lanes together.
+    /// Warps in a block, for the models that run blocks ([`heuristics::Entry::runs_blocks`]). Default: as many as have [`heuristics::MAX_LANES`] lanes together.
     pub warps_per_block: Option<usize>,
     /// What lanes do at locks. Default: they wait.
     pub contended: Contended,
@@ -79,12 +79,12 @@ pub fn replay(
     done: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<Vec<Outcome>> {
     let of_measures = options.measures.iter().any(Measure::needs_control_flow);
-    let with_control_flow = of_measures || specs.iter().any(Spec::needs_control_flow);
+    let with_control_flow = of_measures || specs.iter().any(|spec| spec.entry().needs_control_flow);
     Prepared::new(source, with_control_flow)?.replay(specs, options, schedule, done)
 }
 
 impl<'a> Prepared<'a> {
-    /// Reads every lane once. The control-flow graph is needed by some heuristics ([`Spec::needs_control_flow`]), and for causes.
+    /// Reads every lane once. The control-flow graph is needed by some heuristics ([`heuristics::Entry::needs_control_flow`]), and for causes.
     ///
     /// # Errors
     /// When the trace cannot be read.
@@ -122,7 +122,7 @@ impl<'a> Prepared<'a> {
         let warps = warps(survey, &generations, size, options.grouping);
         let kinds = [
             Units::new(survey, single_warps(&warps, size))?,
-            match specs.iter().any(Spec::runs_blocks) {
+            match specs.iter().any(|spec| spec.entry().runs_blocks) {
                 true => Units::new(survey, blocks(survey, &warps, size, options.warps_per_block)?)?,
                 false => Units::new(survey, Vec::new())?,
             },
@@ -155,7 +155,7 @@ impl<'a> Prepared<'a> {
         let Prepared { survey, program, briefs } = self;
         let source = survey.source();
         let take_turns = contended == Contended::TakeTurns;
-        let units_of = |spec: &Spec| &kinds[usize::from(spec.runs_blocks())];
+        let units_of = |spec: &Spec| &kinds[usize::from(spec.entry().runs_blocks)];
         let jobs: Vec<(usize, usize)> =
             specs.iter().enumerate().flat_map(|(s, spec)| (0..units_of(spec).all.len()).map(move |u| (s, u))).collect();
         let run = |(spec, unit): (usize, usize), out: Option<(&mut dyn Write, &Path)>| {
@@ -167,7 +167,7 @@ impl<'a> Prepared<'a> {
             Some(file) => {
                 let mut parts = Vec::with_capacity(jobs.len());
                 for (n, job) in jobs.iter().enumerate() {
-                    let kind = if specs[job.0].runs_blocks() { "block" } else { "warp" };
+                    let kind = if specs[job.0].entry().runs_blocks { "block" } else { "warp" };
                     // A second schedule of one heuristic is that of lanes that take turns.
                     let marked = if options.contended == contended || !take_turns { "" } else { " simt" };
                     writeln!(file.out, "heuristic {} {kind} {}{marked}", specs[job.0], job.1)
@@ -252,7 +252,7 @@ fn run_job(
 ) -> Result<Part> {
     let lanes = &unit.lanes;
     let warp = Warp { survey, program, unit, number };
-    let mut heuristic = spec.build(lanes.len(), program);
+    let mut heuristic = heuristics::build(spec, lanes.len(), program);
     let mut metrics: Vec<Box<dyn Metric + '_>> = options.measures.iter().filter_map(|m| m.start(&warp)).collect();
     if let Some((out, path)) = out {
         metrics.push(Box::new(ScheduleWriter::new(out, path, lanes.len())));

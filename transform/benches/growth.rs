@@ -14,7 +14,7 @@ use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use transform::llvm::Module;
-use transform::{Options, Pipeline, REGISTRY};
+use transform::{Pipeline, REGISTRY};
 
 const ROUNDS: usize = 3;
 
@@ -86,7 +86,7 @@ fn measure(pass: &str, shape: &str, size: usize) {
     std::fs::write("/proc/self/clear_refs", "5").expect("Linux");
     let before = peak();
     let start = processor_time();
-    pipeline.run(&mut module, &Options::default()).expect("a pass that works");
+    pipeline.run(&mut module).expect("a pass that works");
     println!("{} {}", (processor_time() - start).as_secs_f64(), peak() - before);
 }
 

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use transform::Pipeline;
 use transform::llvm::Module;
-use transform::{Options, Pipeline};
 
 const ROUNDS: usize = 9;
 
@@ -51,7 +51,7 @@ fn main() {
 /// What the wrapper adds to a compilation, but for starting the compiler twice: reading, the passes and the verifier, writing.
 fn apply(bitcode: &Path, passes: &str, to: &Path) {
     let mut module = Module::read(bitcode).expect("bitcode");
-    Pipeline::parse(passes).and_then(|p| p.run(&mut module, &Options::default())).expect("passes that work");
+    Pipeline::parse(passes).and_then(|p| p.run(&mut module)).expect("passes that work");
     std::fs::write(to, module.to_bitcode()).expect("a file");
 }
 

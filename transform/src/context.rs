@@ -4,12 +4,15 @@
 use std::cell::OnceCell;
 use std::rc::Rc;
 
+use parameters::Settings;
+
 use flowgraph::{ControlDependence, Dominators, Loops, NodeId, PostDominators, Regions};
 
-use crate::cost::Callees;
+use crate::cost::{Callees, Cost, CostModel};
 use crate::flow::Flow;
 use crate::llvm::{Block, Function, Value};
-use crate::{Options, Reason, Remark, ssa};
+use crate::registry::THRESHOLD;
+use crate::{Reason, Remark, ssa};
 
 /// A branch whose paths a pass joined, and the block in which all of them come together.
 #[derive(Clone, Copy)]
@@ -21,7 +24,8 @@ pub(crate) struct Joined<'m> {
 /// What belongs to one run of one pass over one module; analyses are those of the function that the pass looks at.
 pub struct Context<'m> {
     pass: &'static str,
-    options: Options,
+    settings: Settings,
+    costs: &'static dyn CostModel,
     function: Option<Function<'m>>,
     analyses: Analyses<'m>,
     callees: Callees<'m>,
@@ -44,13 +48,14 @@ struct Analyses<'m> {
 }
 
 impl<'m> Context<'m> {
-    pub(crate) fn new(pass: &'static str, options: &Options) -> Context<'m> {
+    pub(crate) fn new(pass: &'static str, settings: &Settings, costs: &'static dyn CostModel) -> Context<'m> {
         Context {
             pass,
-            options: options.clone(),
+            settings: settings.clone(),
+            costs,
             function: None,
             analyses: Analyses::default(),
-            callees: Callees::default(),
+            callees: Callees::by(costs),
             joined: Vec::new(),
             has_joined: false,
             remarks: Vec::new(),
@@ -137,16 +142,28 @@ impl<'m> Context<'m> {
         self.analyses().regions.get_or_init(|| Rc::new(Regions::of(flow.graph(), &dominators, &post))).clone()
     }
 
-    /// How many fetches a call of this function is guessed to take: of its code as it was when it was first asked for.
+    /// What a call of this function is guessed to take: of its code as it was when it was first asked for.
     #[must_use]
-    pub fn cost_of_call(&mut self, callee: Value<'m>) -> i64 {
+    pub fn cost_of_call(&mut self, callee: Value<'m>) -> Cost {
         self.callees.of(callee)
     }
 
-    /// The least profit, in fetches, for which code is changed.
+    /// What code costs.
+    #[must_use]
+    pub fn costs(&self) -> &'static dyn CostModel {
+        self.costs
+    }
+
+    /// The values of the pass's parameters.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The least profit, in fetches, for which code is changed: a parameter of most passes.
     #[must_use]
     pub fn threshold(&self) -> i64 {
-        self.options.threshold
+        self.settings.number(THRESHOLD.name)
     }
 
     /// Says that all paths from a branch now come together in a block, though values may be used there that only some
@@ -186,7 +203,7 @@ end:
 ";
 
     fn context(function: Function<'_>) -> Context<'_> {
-        let mut context = Context::new("none", &Options::default());
+        let mut context = Context::new("none", &Settings::of(&[]), &crate::cost::X86_64);
         context.begin(function);
         context
     }

@@ -34,8 +34,8 @@ pub enum Error {
         text: String,
     },
     /// A pass of this name does not exist, or cannot be asked for so.
-    #[error("{0}")]
-    Request(String),
+    #[error(transparent)]
+    Parameters(#[from] parameters::Error),
     /// The compiler is not there.
     #[error("compiling: {program} is not installed ({source}); on Debian: {APT_LINE}")]
     NoCompiler {

@@ -6,6 +6,7 @@
 //! | [`Remark`] | a place where a pass could have changed the program, and why it did or did not |
 //! | [`wrapper`] | a compiler that applies passes between its optimiser and its code generation |
 //! | [`Context`] | what a pass is given beside a function: analyses, costs, settings |
+//! | [`CostModel`] | what code costs; [`X86_64`] is taken unless told otherwise |
 //! | [`llvm`] | LLVM IR behind safe types |
 //!
 //! Analyses come from `flowgraph`: LLVM's C interface has none.
@@ -30,7 +31,8 @@ mod ssa;
 pub mod wrapper;
 
 pub use context::Context;
+pub use cost::{Cost, CostModel, X86_64};
 pub use error::{APT_LINE, Error, Result};
 pub use flow::Flow;
-pub use registry::{Options, Pass, Pipeline, REGISTRY};
-pub use remark::{Aligned, GuardKind, Kind, Place, Reason, Remark};
+pub use registry::{Pass, Pipeline, REGISTRY};
+pub use remark::{Aligned, Format, GuardKind, Kind, Place, Reason, Remark};

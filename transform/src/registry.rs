@@ -1,6 +1,11 @@
 //! The passes, in one ordered registry, and how several are run one after another.
 
+use std::fmt;
+
+use parameters::{Named, Parameter, Settings, Spec, Values};
+
 use crate::context::Context;
+use crate::cost::{CostModel, X86_64};
 use crate::llvm::{Function, Module};
 use crate::{Error, Reason, Remark, Result};
 use crate::{passes, refusal, ssa};
@@ -13,8 +18,38 @@ pub struct Pass {
     pub summary: &'static str,
     /// Where it comes from.
     pub source: &'static str,
+    /// Its parameters.
+    pub parameters: &'static [Parameter],
     run: Run,
 }
+
+impl Named for Pass {
+    const KIND: &'static str = "pass";
+
+    fn registry() -> &'static [Pass] {
+        REGISTRY
+    }
+
+    fn hidden() -> &'static [Pass] {
+        HIDDEN
+    }
+
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        self.parameters
+    }
+}
+
+/// By how much a pass has to gain.
+pub(crate) const THRESHOLD: Parameter = Parameter {
+    name: "threshold",
+    values: Values::Number(-1_000_000_000, 1_000_000_000),
+    default: 1,
+    help: "the least profit, in fetches that a warp saves where its lanes part, less those added, for which code is changed",
+};
 
 /// How a pass is run.
 enum Run {
@@ -38,12 +73,12 @@ impl Run {
 impl Pass {
     /// Runs the pass, then what its changes make necessary: values that no longer dominate their uses become variables,
     /// and variables become phis.
-    fn run(&self, module: &mut Module, options: &Options) -> Result<Vec<Remark>> {
+    fn run(&self, module: &mut Module, settings: &Settings, costs: &'static dyn CostModel) -> Result<Vec<Remark>> {
         let (each, after) = match self.run {
             Run::Functions { each, after } => (each, after),
             Run::Module(run) => return Ok(run(module)),
         };
-        let mut context = Context::new(self.name, options);
+        let mut context = Context::new(self.name, settings, costs);
         for mut function in module.functions_to_optimise() {
             context.begin(function);
             each(&mut function, &mut context);
@@ -61,72 +96,81 @@ impl Pass {
 }
 
 /// All passes, in the order in which they are listed. They are run in the order in which they are asked for.
-pub const REGISTRY: &[Pass] = &[
+pub static REGISTRY: &[Pass] = &[
     Pass {
         name: "none",
         summary: "changes nothing: the baseline that every transformation is compared with",
         source: "lockstep",
+        parameters: &[],
         run: Run::each(passes::none::run),
     },
     Pass {
         name: "layout",
         summary: "puts blocks in topological order with loops in a row, so that min-pc models reconverge at joins",
         source: "Bourdoncle, FMPA 1993",
+        parameters: &[],
         run: Run::each(passes::layout::run),
     },
     Pass {
         name: "fcs",
         summary: "fuses calls of one function that stand on the two sides of a branch into one call",
         source: "Teixeira, Collange, Pereira, SBAC-PAD 2015",
+        parameters: &[THRESHOLD],
         run: Run::Functions { each: passes::fcs::run, after: Some(passes::fcs::remark_on_endless_calls) },
     },
     Pass {
         name: "tail-merge",
         summary: "lets arms that end with the same instructions share them",
         source: "a baseline of the paper of fcs",
+        parameters: &[THRESHOLD],
         run: Run::each(passes::tail_merge::run),
     },
     Pass {
         name: "branch-fusion",
         summary: "merges arms without calls instruction by instruction, with selects for operands that differ",
         source: "Coutinho, Sampaio, Pereira, Meira, PACT 2011",
+        parameters: &[THRESHOLD],
         run: Run::each(passes::branch_fusion::run),
     },
 ];
 
 /// Passes that are not listed: one that always fails, for tests of what follows then.
-const HIDDEN: &[Pass] = &[Pass {
+static HIDDEN: &[Pass] = &[Pass {
     name: "refused",
     summary: "spoils the code and then finds out: for tests",
     source: "lockstep",
+    parameters: &[],
     run: Run::Module(passes::refused::run),
 }];
 
-/// How passes decide.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// The least profit, in instructions saved for a warp whose lanes part less instructions added, for which the program is changed. Default: 1.
-    pub threshold: i64,
-}
-
-impl Default for Options {
-    fn default() -> Options {
-        Options { threshold: 1 }
-    }
-}
-
-/// Passes to run, in order.
+/// Passes to run, in order, and how they decide.
 #[derive(Clone)]
-pub struct Pipeline(Vec<&'static Pass>);
+pub struct Pipeline {
+    passes: Vec<Spec<Pass>>,
+    costs: &'static dyn CostModel,
+}
 
 impl Pipeline {
-    /// The passes that a list of names with commas stands for.
+    /// The passes that a list with commas stands for: `fcs:threshold=8,layout`.
     ///
     /// # Errors
-    /// [`Error::Request`] with the names that there are, for a name that there is not.
+    /// [`Error::Parameters`] with what there is, for a name or a value that is not possible.
     pub fn parse(text: &str) -> Result<Pipeline> {
-        let names = text.split(',').map(str::trim);
-        names.map(named).collect::<Result<_>>().map(Pipeline)
+        Ok(Pipeline { passes: Spec::parse_list(text)?, costs: &X86_64 })
+    }
+
+    /// The same passes, with this value of a parameter in each that has it and was not given another.
+    #[must_use]
+    pub fn with_default(mut self, parameter: &str, value: i64) -> Pipeline {
+        self.passes.iter_mut().for_each(|pass| pass.settings.set_default(parameter, value));
+        self
+    }
+
+    /// The same passes, deciding by another cost model than [`X86_64`].
+    #[must_use]
+    pub fn with_costs(mut self, costs: &'static dyn CostModel) -> Pipeline {
+        self.costs = costs;
+        self
     }
 
     /// The same passes, then this one, unless it is the last already.
@@ -134,9 +178,9 @@ impl Pipeline {
     /// # Errors
     /// As [`Pipeline::parse`].
     pub fn then(mut self, name: &str) -> Result<Pipeline> {
-        let pass = named(name)?;
-        if self.0.last().is_none_or(|last| last.name != pass.name) {
-            self.0.push(pass);
+        let pass = Spec::<Pass>::parse(name)?;
+        if self.passes.last().is_none_or(|last| last.entry().name != pass.entry().name) {
+            self.passes.push(pass);
         }
         Ok(self)
     }
@@ -144,7 +188,7 @@ impl Pipeline {
     /// The names, in order.
     #[must_use]
     pub fn names(&self) -> Vec<&'static str> {
-        self.0.iter().map(|pass| pass.name).collect()
+        self.passes.iter().map(|pass| pass.entry().name).collect()
     }
 
     /// Runs the passes, and LLVM's verifier after each. Returns all that they looked at.
@@ -152,12 +196,12 @@ impl Pipeline {
     /// # Errors
     /// [`Error::BadIr`] when the module is not well formed to begin with, [`Error::Refused`] when a pass finds its own
     /// work wrong or LLVM's verifier does. The module must not be used then: see [`Pipeline::apply`].
-    pub fn run(&self, module: &mut Module, options: &Options) -> Result<Vec<Remark>> {
+    pub fn run(&self, module: &mut Module) -> Result<Vec<Remark>> {
         module.verify().map_err(|text| Error::BadIr { name: "the module".to_owned(), text })?;
         let mut remarks = Vec::new();
-        for pass in &self.0 {
-            let looked_at = refusal::caught(pass.name, || {
-                let looked_at = pass.run(module, options)?;
+        for pass in &self.passes {
+            let looked_at = refusal::caught(pass.entry().name, || {
+                let looked_at = pass.entry().run(module, &pass.settings, self.costs)?;
                 module.sweep();
                 let broken = |text| Error::Bug(format!("it makes IR that is not well formed: {text}"));
                 module.verify().map_err(broken)?;
@@ -173,9 +217,9 @@ impl Pipeline {
     ///
     /// # Errors
     /// What `read` fails with, and [`Error::BadIr`] when the module is not well formed to begin with.
-    pub fn apply(&self, read: impl Fn() -> Result<Module>, options: &Options) -> Result<(Module, Vec<Remark>)> {
+    pub fn apply(&self, read: impl Fn() -> Result<Module>) -> Result<(Module, Vec<Remark>)> {
         let mut module = read()?;
-        match self.run(&mut module, options) {
+        match self.run(&mut module) {
             Ok(remarks) => Ok((module, remarks)),
             Err(Error::Refused { pass, why }) => {
                 let module = read()?;
@@ -194,11 +238,15 @@ impl Pipeline {
     }
 }
 
-fn named(name: &str) -> Result<&'static Pass> {
-    REGISTRY.iter().chain(HIDDEN).find(|pass| pass.name == name).ok_or_else(|| {
-        let names: Vec<_> = REGISTRY.iter().map(|pass| pass.name).collect();
-        Error::Request(format!("there is no pass named \"{name}\"; there are {}", names.join(", ")))
-    })
+/// As it would be typed, every parameter spelt out: `fcs:threshold=1,layout`.
+impl fmt::Display for Pipeline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, pass) in self.passes.iter().enumerate() {
+            let separator = if i == 0 { "" } else { "," };
+            write!(f, "{separator}{pass}")?;
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -209,6 +257,16 @@ mod tests {
     fn an_unknown_pass_is_refused_with_the_names_that_there_are() {
         let error = Pipeline::parse("fcs,fusion").map(|p| p.names()).unwrap_err().to_string();
         assert!(error.contains("\"fusion\"") && error.contains("none, layout, fcs"), "{error}");
+    }
+
+    #[test]
+    fn parameters_are_spelt_out_and_read_back() {
+        let pipeline = Pipeline::parse("fcs:threshold=8,layout,tail-merge").unwrap().with_default("threshold", 3);
+        assert_eq!(pipeline.to_string(), "fcs:threshold=8,layout,tail-merge:threshold=3");
+        assert_eq!(Pipeline::parse(&pipeline.to_string()).unwrap().to_string(), pipeline.to_string());
+        let message = |text| Pipeline::parse(text).map(|p| p.names()).unwrap_err().to_string();
+        assert_eq!(message("layout:threshold=8"), "pass layout has no parameter \"threshold\"; it has none");
+        assert!(message("fcs:threshold=low").contains("threshold is -1000000000 to 1000000000"));
     }
 
     #[test]

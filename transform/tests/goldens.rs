@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use transform::llvm::Module;
-use transform::{Options, Pipeline, REGISTRY};
+use transform::{Pipeline, REGISTRY};
 
 fn folder(pass: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/goldens").join(pass)
@@ -27,7 +27,7 @@ fn made(pass: &str, case: &Path) -> String {
     let bytes = fs::read(case).unwrap();
     let mut module = Module::parse(&bytes, &case.display().to_string()).unwrap_or_else(|e| panic!("{e}"));
     let pipeline = Pipeline::parse(pass).unwrap();
-    let remarks = pipeline.run(&mut module, &Options::default()).unwrap_or_else(|e| panic!("{}: {e}", case.display()));
+    let remarks = pipeline.run(&mut module).unwrap_or_else(|e| panic!("{}: {e}", case.display()));
     let report: String = remarks.iter().map(|remark| format!("; {remark}\n")).collect();
     let text = module.to_text();
     let names_file = |line: &&str| line.starts_with("; ModuleID") || line.starts_with("source_filename");
@@ -67,11 +67,11 @@ fn a_pass_that_changes_nothing_leaves_every_byte() {
     for case in REGISTRY.iter().flat_map(|pass| cases(pass.name)) {
         let mut module = Module::read(&case).unwrap();
         let before = module.to_bitcode();
-        Pipeline::parse("none").unwrap().run(&mut module, &Options::default()).unwrap();
+        Pipeline::parse("none").unwrap().run(&mut module).unwrap();
         assert!(module.to_bitcode() == before, "{}", case.display());
         let before = before.as_slice();
-        let strict = Options { threshold: i64::MAX };
-        Pipeline::parse("fcs,tail-merge,branch-fusion").unwrap().run(&mut module, &strict).unwrap();
+        let strict = Pipeline::parse("fcs,tail-merge,branch-fusion").unwrap().with_default("threshold", 1_000_000_000);
+        strict.run(&mut module).unwrap();
         assert!(module.to_bitcode() == before, "{} with a threshold that nothing meets", case.display());
     }
 }

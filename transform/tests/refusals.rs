@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use transform::llvm::{Instruction, Module};
-use transform::{Error, Options, Pipeline, Reason, Result};
+use transform::{Error, Pipeline, Reason, Result};
 
 const SUM: &str = "source_filename = \"sum.c\"
 define i32 @sum(i32 %a, i32 %b) {
@@ -75,7 +75,7 @@ fn a_block_is_erased_only_when_nothing_outside_uses_what_it_makes() {
 #[test]
 fn a_refused_pass_is_an_error_that_names_it_and_tells_why() {
     let refused = Pipeline::parse("refused").unwrap();
-    let error = refused.run(&mut module().unwrap(), &Options::default()).unwrap_err();
+    let error = refused.run(&mut module().unwrap()).unwrap_err();
     assert!(matches!(error, Error::Refused { pass: "refused", .. }), "{error}");
     let said = error.to_string();
     assert!(said.contains("%one = add i32 %a, 1 is erased, though") && said.contains("refused.rs:"), "{said}");
@@ -84,7 +84,7 @@ fn a_refused_pass_is_an_error_that_names_it_and_tells_why() {
 #[test]
 fn the_code_of_a_module_whose_pass_is_refused_is_the_untransformed_one() {
     let passes = Pipeline::parse("layout,refused,fcs").unwrap();
-    let (after, remarks) = passes.apply(module, &Options::default()).unwrap();
+    let (after, remarks) = passes.apply(module).unwrap();
     assert_eq!(after.to_text(), module().unwrap().to_text());
     let [refusal] = &remarks[..] else { panic!("{remarks:?}") };
     assert!(matches!(refusal.reason, Reason::Refused(_)), "{refusal}");

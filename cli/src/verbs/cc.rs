@@ -7,8 +7,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
+use transform::Error;
 use transform::wrapper::{self, Build};
-use transform::{Error, Options, Pipeline, Remark};
+
+use super::transform::Deciding;
 
 /// Compile C with clang 19 and apply transformations to the optimised code
 ///
@@ -16,7 +18,8 @@ use transform::{Error, Options, Pipeline, Remark};
 /// the baseline with --transform none.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Transformations, in this order, with commas (see `lockstep transform --list`)
+    /// Transformations, in this order, with commas; a colon before parameters: fcs:threshold=8,layout (see `lockstep
+    /// transform --list`)
     #[arg(long, value_name = "LIST", default_value = "none")]
     transform: String,
 
@@ -24,11 +27,10 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = Layout::Ordered)]
     layout: Layout,
 
-    /// The least profit, in instructions, for which code is changed
-    #[arg(long, value_name = "INSTRUCTIONS", default_value_t = Options::default().threshold, allow_negative_numbers = true)]
-    threshold: i64,
+    #[command(flatten)]
+    deciding: Deciding,
 
-    /// Append what was looked at and what was decided to FILE, a line each (- for standard error)
+    /// Append what was looked at and what was decided to FILE (- for standard error)
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 
@@ -50,8 +52,7 @@ enum Layout {
 pub(crate) fn run(args: &Args, compiler: &str) -> anyhow::Result<ExitCode> {
     let build = Build {
         compiler: args.compiler.clone().unwrap_or_else(|| compiler.into()),
-        passes: Pipeline::parse(&args.transform)?,
-        options: Options { threshold: args.threshold },
+        passes: args.deciding.pipeline(&args.transform)?,
         layout: match args.layout {
             Layout::Ordered => wrapper::Layout::Ordered,
             Layout::Default => wrapper::Layout::Default,
@@ -61,14 +62,13 @@ pub(crate) fn run(args: &Args, compiler: &str) -> anyhow::Result<ExitCode> {
     let built = wrapper::build(&build)?;
     super::transform::warn_of_refusals(&built.remarks);
     if let Some(path) = &args.report {
-        append(path, &built.remarks)?;
+        append(path, &args.deciding.written(&built.remarks))?;
     }
     Ok(ExitCode::from(built.status))
 }
 
 /// One write per build, so that builds that run side by side do not mix their lines.
-fn append(path: &PathBuf, remarks: &[Remark]) -> transform::Result<()> {
-    let text: String = remarks.iter().map(|remark| format!("{remark}\n")).collect();
+fn append(path: &PathBuf, text: &str) -> transform::Result<()> {
     let written = if path.as_os_str() == "-" {
         std::io::stderr().write_all(text.as_bytes())
     } else {

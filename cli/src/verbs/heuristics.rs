@@ -16,7 +16,7 @@ pub(crate) fn run(_: &Args) -> anyhow::Result<ExitCode> {
     for entry in REGISTRY {
         writeln!(text, "{:<16} {} ({})", entry.name, entry.rule, entry.source)?;
         for p in entry.parameters {
-            writeln!(text, "{:<16}   {}={}: {} ({})", "", p.name, p.default_text(), p.help, p.values)?;
+            writeln!(text, "{:<16}   {}", "", p.line())?;
         }
     }
     print(&text, WithColours::No)?;

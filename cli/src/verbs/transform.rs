@@ -1,26 +1,27 @@
 //! `lockstep transform`: passes over a file of LLVM IR.
 
+use std::fmt::Write as _;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use transform::llvm::Module;
-use transform::{Error, Options, Pipeline, REGISTRY, Reason, Remark};
+use transform::{Error, Format, Pipeline, REGISTRY, Reason, Remark};
 
 use crate::output::{Output, WithColours, print, say};
 
 /// Apply transformations to LLVM IR (bitcode or text)
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// List the transformations
-    #[arg(long, exclusive = true)]
+    /// List the transformations and their parameters; with --pass, write that list with each parameter spelt out
+    #[arg(long, conflicts_with_all = ["input", "output", "report"])]
     list: bool,
 
     /// The IR to read
     #[arg(required_unless_present = "list", value_name = "INPUT")]
     input: Option<PathBuf>,
 
-    /// Transformations, in this order, with commas
+    /// Transformations, in this order, with commas; a colon before parameters: fcs:threshold=8,layout
     #[arg(long, value_name = "LIST", required_unless_present = "list")]
     pass: Option<String>,
 
@@ -32,15 +33,58 @@ pub(crate) struct Args {
     #[arg(long)]
     report: bool,
 
-    /// The least profit, in instructions, for which code is changed
-    #[arg(long, value_name = "INSTRUCTIONS", default_value_t = Options::default().threshold, allow_negative_numbers = true)]
-    threshold: i64,
+    #[command(flatten)]
+    deciding: Deciding,
+}
+
+/// How passes decide, and how that is said.
+#[derive(clap::Args)]
+pub(crate) struct Deciding {
+    /// The threshold of each transformation that has one, and is given no other: as PASS:threshold=N
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    threshold: Option<i64>,
+
+    /// How --report writes: a line each for people, a JSON object on a line each, or the YAML of LLVM's optimisation
+    /// remarks
+    #[arg(long, value_enum, default_value_t = Form::Text, value_name = "FORM")]
+    report_format: Form,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Form {
+    Text,
+    Json,
+    Yaml,
+}
+
+impl Deciding {
+    /// The passes that were asked for.
+    pub(crate) fn pipeline(&self, passes: &str) -> anyhow::Result<Pipeline> {
+        let pipeline = Pipeline::parse(passes)?;
+        Ok(match self.threshold {
+            Some(threshold) => pipeline.with_default("threshold", threshold),
+            None => pipeline,
+        })
+    }
+
+    /// Remarks in the form that was asked for.
+    pub(crate) fn written(&self, remarks: &[Remark]) -> String {
+        let format = match self.report_format {
+            Form::Text => Format::Text,
+            Form::Json => Format::Json,
+            Form::Yaml => Format::Yaml,
+        };
+        format.write(remarks)
+    }
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let (Some(input), Some(pass)) = (&args.input, &args.pass) else { return list() };
-    let pipeline = Pipeline::parse(pass)?;
-    let (module, remarks) = pipeline.apply(|| Module::read(input), &Options { threshold: args.threshold })?;
+    if args.list {
+        return list(args);
+    }
+    let (Some(input), Some(pass)) = (&args.input, &args.pass) else { unreachable!("clap asks for both") };
+    let pipeline = args.deciding.pipeline(pass)?;
+    let (module, remarks) = pipeline.apply(|| Module::read(input))?;
     warn_of_refusals(&remarks);
     if let Some(path) = &args.output {
         let is_text = path.as_os_str() == "-" || path.extension().is_some_and(|e| e == "ll");
@@ -51,8 +95,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         out.finish()?;
     }
     if args.report {
-        let text: String = remarks.iter().map(|remark| format!("{remark}\n")).collect();
-        print(&text, WithColours::No)?;
+        print(&args.deciding.written(&remarks), WithColours::No)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -70,8 +113,19 @@ pub(crate) fn warn_of_refusals(remarks: &[Remark]) {
     }
 }
 
-fn list() -> anyhow::Result<ExitCode> {
-    let line = |pass: &transform::Pass| format!("{:<14} {} ({})\n", pass.name, pass.summary, pass.source);
-    print(&REGISTRY.iter().map(line).collect::<String>(), WithColours::No)?;
+fn list(args: &Args) -> anyhow::Result<ExitCode> {
+    let mut text = String::new();
+    match &args.pass {
+        Some(pass) => writeln!(text, "{}", args.deciding.pipeline(pass)?)?,
+        None => {
+            for pass in REGISTRY {
+                writeln!(text, "{:<14} {} ({})", pass.name, pass.summary, pass.source)?;
+                for parameter in pass.parameters {
+                    writeln!(text, "{:<14}   {}", "", parameter.line())?;
+                }
+            }
+        }
+    }
+    print(&text, WithColours::No)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -46,7 +46,7 @@ impl Replay<'_> {
         metrics: &mut [Box<dyn Metric + '_>],
     ) -> Result<Option<LaneSet>> {
         let known = self.sync.turns_mut().and_then(|turns| turns.take_model(turn));
-        let mut model = known.unwrap_or_else(|| spec.build(self.states.len(), self.program));
+        let mut model = known.unwrap_or_else(|| heuristics::build(spec, self.states.len(), self.program));
         let deadlock = self.advance(asked, spec, &mut *model, how, metrics)?;
         if let Some(turns) = self.sync.turns_mut() {
             turns.put_back(turn, model);

@@ -1,12 +1,15 @@
-//! Against LLVM's own estimate of code size, instruction by instruction, where that counts instructions: `opt
+//! Fetches against LLVM's own estimate of code size, instruction by instruction, where that counts instructions: `opt
 //! -passes='print<cost-model>'`. What the module says LLVM misses is left out: divisions but by powers of two,
 //! distances of shifts in a register, the look at a condition.
+//!
+//! Latencies against LLVM's scheduling model of the code that LLVM makes of the instruction: `llvm-mca -mcpu=znver3`.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use super::fetches;
-use crate::llvm::Module;
+use super::{Cost, CostModel, X86_64};
+use crate::llvm::{Instruction, Module, Value};
+use crate::{Pipeline, Remark};
 
 /// A function of each simple instruction, for the types that have it.
 fn functions() -> String {
@@ -71,10 +74,167 @@ fn simple_instructions_cost_what_llvm_says() {
     let mut differ = String::new();
     for (function, estimate) in functions.into_iter().zip(estimates) {
         let instruction = function.blocks()[0].instructions()[0];
-        let ours = fetches(instruction, &|_| false);
+        let ours = X86_64.fetches(instruction, &|_| false);
         if ours != estimate {
             differ += &format!("{instruction}: {ours} by our table, {estimate} by LLVM\n");
         }
     }
     assert!(differ.is_empty(), "{differ}");
+}
+
+/// Runs a program of LLVM.
+fn said_by(program: &str, words: &[&str], input: &str) -> String {
+    let mut child =
+        Command::new(program).args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect(program);
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{program}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Types of floating-point values, and how intrinsics on them are named.
+const FLOATS: [(&str, &str); 4] =
+    [("float", "f32"), ("double", "f64"), ("<4 x float>", "v4f32"), ("<2 x double>", "v2f64")];
+
+/// Functions whose code is a chain: each instruction but moves and what prepares a division needs the one before.
+fn chains() -> String {
+    let mut text = String::new();
+    let mut add = |of: &str, into: &str, instruction: String| {
+        let number = text.matches("define").count();
+        let head = format!("define {into} @f{number}({of} %a, {of} %b, ptr %p)");
+        text += &format!("{head} {{\n  %r = {instruction}\n  ret {into} %r\n}}\n");
+    };
+    for of in ["i32", "i64"] {
+        for op in ["add", "sub", "mul", "and", "or", "xor", "shl", "lshr", "ashr", "udiv", "sdiv", "urem", "srem"] {
+            add(of, of, format!("{op} {of} %a, %b"));
+        }
+        for op in ["shl", "lshr", "ashr"] {
+            add(of, of, format!("{op} {of} %a, 5"));
+        }
+        for to in ["float", "double"] {
+            add(of, to, format!("sitofp {of} %a to {to}"));
+            add(to, of, format!("fptosi {to} %a to {of}"));
+        }
+    }
+    for (of, suffix) in FLOATS {
+        for op in ["fadd", "fsub", "fmul", "fdiv"] {
+            add(of, of, format!("{op} {of} %a, %b"));
+        }
+        add(of, of, format!("call {of} @llvm.sqrt.{suffix}({of} %a)"));
+        add(of, of, format!("call {of} @llvm.fmuladd.{suffix}({of} %a, {of} %b, {of} %a)"));
+    }
+    for of in ["<4 x i32>", "<2 x i64>", "<8 x i16>", "<16 x i8>"] {
+        for op in ["add", "sub", "and", "or", "xor"] {
+            add(of, of, format!("{op} {of} %a, %b"));
+        }
+    }
+    for of in ["i8", "i16", "i32", "i64", "ptr", "float", "double", "<4 x float>", "<2 x double>", "<4 x i32>"] {
+        add(of, of, format!("load {of}, ptr %p"));
+    }
+    add("float", "double", "fpext float %a to double".to_owned());
+    add("double", "float", "fptrunc double %a to float".to_owned());
+    add("<8 x i16>", "<8 x i16>", "mul <8 x i16> %a, %b".to_owned());
+    for (of, suffix) in FLOATS {
+        text +=
+            &format!("declare {of} @llvm.sqrt.{suffix}({of})\ndeclare {of} @llvm.fmuladd.{suffix}({of}, {of}, {of})\n");
+    }
+    text
+}
+
+/// The sum of the latencies of some lines of assembly, moves between registers and preparations of a division left out.
+fn latency_of_chain(assembly: &str) -> i64 {
+    let words =
+        ["-mtriple=x86_64-pc-linux-gnu", "-mcpu=znver3", "-iterations=1", "-instruction-info", "-summary-view=0"];
+    let said = said_by("llvm-mca-19", &words, assembly);
+    let mut sum = 0;
+    for line in said.lines() {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let [micro, latency, throughput, ..] = fields[..] else { continue };
+        if micro.parse::<i64>().is_err() || throughput.parse::<f64>().is_err() {
+            continue;
+        }
+        // Between the numbers and the instruction stand marks of what it may do.
+        let words = fields[3..].iter().skip_while(|word| word.chars().all(|c| "*U".contains(c)));
+        let instruction = words.copied().collect::<Vec<_>>().join(" ");
+        let is_move = instruction.starts_with("mov") && !instruction.contains('(');
+        let prepares = ["cltd", "cqto"].contains(&&*instruction) || zeroes(&instruction);
+        if !is_move && !prepares {
+            sum += latency.parse::<i64>().unwrap();
+        }
+    }
+    sum
+}
+
+/// Whether an instruction zeroes a register.
+fn zeroes(instruction: &str) -> bool {
+    let (name, operands) = instruction.split_once(' ').unwrap_or_default();
+    name.starts_with("xor") && operands.split_once(", ").is_some_and(|(one, other)| one == other)
+}
+
+#[test]
+fn latencies_are_those_of_the_code_that_llvm_makes() {
+    let text = chains();
+    let assembly = said_by("llc-19", &["-O2", "-mtriple=x86_64-pc-linux-gnu", "-o", "-"], &text);
+    let module = Module::parse(text.as_bytes(), "chains.ll").unwrap();
+    let functions: Vec<_> = module.functions().into_iter().filter(|f| !f.blocks().is_empty()).collect();
+    assert!(functions.len() > 90, "{} functions", functions.len());
+    let mut differ = String::new();
+    for function in functions {
+        let start = assembly.find(&format!("\n{}:", function.name())).unwrap();
+        let body = assembly[start + 1..].split(".Lfunc_end").next().unwrap();
+        let is_code = |line: &&str| line.starts_with('\t') && !line.trim_start().starts_with(['.', '#']);
+        let code: Vec<&str> = body.lines().filter(is_code).filter(|line| !line.contains("ret")).collect();
+        let instruction = function.blocks()[0].instructions()[0];
+        let (ours, theirs) =
+            (X86_64.latency(instruction, &|_| false), latency_of_chain(&format!("{}\n", code.join("\n"))));
+        if ours != theirs {
+            differ += &format!("{instruction}: {ours} by our table, {theirs} by LLVM's, of {code:?}\n");
+        }
+    }
+    assert!(differ.is_empty(), "{differ}");
+}
+
+/// A model in which calls cost nothing.
+struct CallsAreFree;
+
+impl CostModel for CallsAreFree {
+    fn fetches<'m>(&self, i: Instruction<'m>, beside: &dyn Fn(Instruction<'m>) -> bool) -> i64 {
+        X86_64.fetches(i, beside)
+    }
+
+    fn fetches_of_choices<'m>(&self, choices: &[(Value<'m>, Value<'m>)]) -> i64 {
+        X86_64.fetches_of_choices(choices)
+    }
+
+    fn latency<'m>(&self, i: Instruction<'m>, beside: &dyn Fn(Instruction<'m>) -> bool) -> i64 {
+        X86_64.latency(i, beside)
+    }
+
+    fn unknown_callee(&self) -> Cost {
+        Cost::default()
+    }
+}
+
+#[test]
+fn a_pass_decides_by_the_model_that_it_is_given() {
+    let text = "declare void @work(i32)
+define void @f(i1 %c) {
+entry:
+  br i1 %c, label %one, label %other
+one:
+  call void @work(i32 1)
+  br label %end
+other:
+  call void @work(i32 2)
+  br label %end
+end:
+  ret void
+}
+";
+    let fused = |pipeline: Pipeline| {
+        let mut module = Module::parse(text.as_bytes(), "calls.ll").unwrap();
+        pipeline.run(&mut module).unwrap().iter().any(Remark::is_taken)
+    };
+    let fcs = || Pipeline::parse("fcs").unwrap();
+    assert!(fused(fcs()) && !fused(fcs().with_costs(&CallsAreFree)));
 }

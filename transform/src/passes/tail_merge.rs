@@ -51,19 +51,17 @@ const MOST_ARMS: usize = 32;
 /// So often arms of one join are merged: each time costs as much as the join has arms.
 const MOST_MERGES: usize = 64;
 
-/// The jump that comes with a new block.
-const COST: i64 = 1;
-
 /// Merges tails in a function.
 pub(crate) fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
     let mut tails = Tails::of(*function);
+    // That comes with the new block.
+    let jumps = context.costs().jump();
     while let Some(tail) = tails.longest() {
         let common = tail.matched.len();
-        let gain = common as i64 - COST;
+        let gain = common as i64 - jumps;
         let [one, other] = tail.matched.last().copied().unwrap_or(tail.arms.map(Block::terminator));
         let taken = gain >= context.threshold();
-        let reason =
-            if taken { Reason::TailsMerged { common } } else { Reason::TailsWithoutProfit { common, jumps: COST } };
+        let reason = if taken { Reason::TailsMerged { common } } else { Reason::TailsWithoutProfit { common, jumps } };
         context.remark("arms that end alike".to_owned(), vec![one.place(), other.place()], reason, Some(gain));
         if !taken {
             break;

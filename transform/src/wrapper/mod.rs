@@ -28,7 +28,7 @@ use std::ffi::OsString;
 use std::io::Write;
 
 use self::scratch::Scratch;
-use crate::{Options, Pipeline, Remark, Result};
+use crate::{Pipeline, Remark, Result};
 
 /// How code is laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -46,8 +46,6 @@ pub struct Build {
     pub compiler: OsString,
     /// The passes.
     pub passes: Pipeline,
-    /// How they decide.
-    pub options: Options,
     /// How code is laid out. Default: [`Layout::Ordered`].
     pub layout: Layout,
     /// The compiler's command line, without its name.

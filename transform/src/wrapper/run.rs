@@ -34,7 +34,7 @@ pub(super) fn all(build: &Build, answer: &Answer, scratch: &Scratch) -> Result<B
             Some(product) => {
                 let files = [1, 2].map(|half| scratch.path().join(format!("{number}.{half}.bc")));
                 let halves = Halves { job, files, scratch };
-                halves.compile(product, (build, &passes), &mut built.remarks)?
+                halves.compile(product, &passes, &mut built.remarks)?
             }
             None => run(job, scratch)?,
         };
@@ -64,7 +64,7 @@ struct Halves<'a> {
 }
 
 impl Halves<'_> {
-    fn compile(&self, product: Product, (build, passes): (&Build, &Pipeline), remarks: &mut Vec<Remark>) -> Result<u8> {
+    fn compile(&self, product: Product, passes: &Pipeline, remarks: &mut Vec<Remark>) -> Result<u8> {
         let [optimised, transformed] = &self.files;
         let status = run(&self.job.until_bitcode(optimised.as_os_str()), self.scratch)?;
         // Some jobs succeed without an output, as when only syntax was checked.
@@ -72,7 +72,7 @@ impl Halves<'_> {
             return Ok(status);
         }
         let start = SystemTime::now();
-        let (module, looked_at) = passes.apply(|| Module::read(optimised), &build.options)?;
+        let (module, looked_at) = passes.apply(|| Module::read(optimised))?;
         remarks.extend(looked_at);
         let output = Path::new(self.job.output().unwrap_or_default());
         match product {

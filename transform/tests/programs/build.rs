@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use transform::llvm::Module;
-use transform::{Options, Pipeline, Remark};
+use transform::{Pipeline, Remark};
 
 /// The repository's folder.
 pub(crate) fn root() -> PathBuf {
@@ -42,7 +42,7 @@ pub(crate) fn link(bitcode: &Path, to: &Path, flags: &[&str]) {
 pub(crate) fn transform(bitcode: &Path, passes: &str, to: &Path) -> Vec<Remark> {
     let mut module = Module::read(bitcode).expect("bitcode");
     let pipeline = Pipeline::parse(passes).expect("passes that exist");
-    let remarks = pipeline.run(&mut module, &Options::default());
+    let remarks = pipeline.run(&mut module);
     let remarks = remarks.unwrap_or_else(|e| panic!("{}: {e}", bitcode.display()));
     std::fs::write(to, module.to_bitcode()).expect("a file");
     remarks

@@ -5,7 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::Diamond;
 use crate::alignment::{self, align, pairs};
 use crate::alike;
-use crate::cost::{self, Choices};
+use crate::cost::{self, CostModel};
 use crate::llvm::{Instruction, Opcode, Value};
 
 /// The operands of a pair beside each other, in the order of the first. Those of a sum and its like are exchanged where
@@ -58,6 +58,7 @@ fn can_be_one<'m>(a: Instruction<'m>, b: Instruction<'m>) -> bool {
 
 /// What a pair costs itself, and the operands that must be chosen for it.
 fn fetches_of_pair<'m>(
+    costs: &dyn CostModel,
     a: Instruction<'m>,
     b: Instruction<'m>,
     beside: &dyn Fn(Instruction<'m>) -> bool,
@@ -71,7 +72,7 @@ fn fetches_of_pair<'m>(
             second_differs |= i == 1;
         }
     }
-    let itself = if second_differs { cost::fetches_of_joined(a, beside) } else { cost::fetches(a, beside) };
+    let itself = if second_differs { costs.fetches_of_joined(a, beside) } else { costs.fetches(a, beside) };
     (itself, chosen)
 }
 
@@ -88,7 +89,7 @@ enum Counted {
 
 /// What one instruction for both saves; none where they cannot be one. Operands made in the arms are taken to be paired
 /// too.
-fn saving<'m>(a: Instruction<'m>, b: Instruction<'m>, counted: Counted) -> Option<i64> {
+fn saving<'m>(costs: &dyn CostModel, a: Instruction<'m>, b: Instruction<'m>, counted: Counted) -> Option<i64> {
     if !can_be_one(a, b) {
         return None;
     }
@@ -101,17 +102,18 @@ fn saving<'m>(a: Instruction<'m>, b: Instruction<'m>, counted: Counted) -> Optio
             || (counted == Counted::Mixed && inside == (false, false))
     };
     let in_arm = |user: Instruction<'m>| user.block() == a.block() || user.block() == b.block();
-    let (itself, chosen) = fetches_of_pair(a, b, &in_arm, &same);
-    Some(cost::fetches(a, &in_arm) + cost::fetches(b, &in_arm) - itself - Choices::of(chosen).fetches())
+    let (itself, chosen) = fetches_of_pair(costs, a, b, &in_arm, &same);
+    let apart = costs.fetches(a, &in_arm) + costs.fetches(b, &in_arm);
+    Some(apart - itself - costs.fetches_of_choices(&chosen))
 }
 
 /// The alignment of a diamond's arms that needs the fewest fetches, and how many the arms are where lanes part, as they
 /// are and fused. None where nothing can be paired.
 pub(super) fn best<'m>(diamond: &Diamond<'m>) -> Option<(Vec<Piece<'m>>, i64, i64)> {
     let way = |counted| {
-        let gap = if counted == Counted::None { 0 } else { cost::GUARD };
+        let gap = if counted == Counted::None { 0 } else { diamond.costs.guard() };
         let [one, other] = &diamond.bodies;
-        let pieces = align(one, other, gap, |a, b| saving(a, b, counted));
+        let pieces = align(one, other, gap, |a, b| saving(diamond.costs, a, b, counted));
         let after = fused(diamond, &pieces);
         Some((pieces, after)).filter(|(pieces, _)| pairs(pieces).next().is_some())
     };
@@ -132,17 +134,17 @@ fn apart(diamond: &Diamond<'_>) -> i64 {
     let bodies = &diamond.bodies;
     let of_arm = |body: &Vec<Instruction<'_>>| -> i64 {
         let beside = |user: Instruction<'_>| body.first().is_some_and(|first| user.block() == first.block());
-        body.iter().map(|&i| cost::fetches(i, &beside)).sum()
+        body.iter().map(|&i| diamond.costs.fetches(i, &beside)).sum()
     };
-    let jump = if bodies.iter().any(Vec::is_empty) { 0 } else { cost::JUMP };
+    let jump = if bodies.iter().any(Vec::is_empty) { 0 } else { diamond.costs.jump() };
     // A constant that goes to the join is moved into its register.
     let constants = joined(diamond).into_iter().flat_map(|(x, y)| [x, y]).filter(|v| v.is_constant()).count();
-    bodies.iter().map(of_arm).sum::<i64>() + cost::GUARD + jump + constants as i64
+    bodies.iter().map(of_arm).sum::<i64>() + diamond.costs.guard() + jump + constants as i64
 }
 
 /// How many fetches the fused arms are.
 fn fused<'m>(diamond: &Diamond<'m>, pieces: &[Piece<'m>]) -> i64 {
-    let straight = &straight_pieces(pieces);
+    let (straight, costs) = (&straight_pieces(pieces), diamond.costs);
     let partner: FxHashMap<Value, Value> = pairs(pieces).map(|(a, b)| (a.as_value(), b.as_value())).collect();
     let same = |x: Value<'m>, y: Value<'m>| x == y || partner.get(&x) == Some(&y);
     let beside = |here: usize| move |user: Instruction<'m>| straight.get(&user) == Some(&here);
@@ -152,21 +154,22 @@ fn fused<'m>(diamond: &Diamond<'m>, pieces: &[Piece<'m>]) -> i64 {
     let mut choose = |mut values: Vec<(Value<'m>, Value<'m>)>, here: usize| {
         values.retain(|&values| known.insert(values));
         let (by_select, moves) = split_choices(values, here, straight);
-        looks += i64::from(by_select.fetches() > 0);
-        by_select.fetches() + moves
+        let by_select = costs.fetches_of_choices(&by_select);
+        looks += i64::from(by_select > 0);
+        by_select + moves
     };
     for piece in pieces {
         total += match piece {
             Piece::Pair(a, b) => {
-                let (itself, chosen) = fetches_of_pair(*a, *b, &beside(here), &same);
+                let (itself, chosen) = fetches_of_pair(costs, *a, *b, &beside(here), &same);
                 itself + choose(chosen, here)
             }
             Piece::Apart(one, other) => {
-                let jump = if one.is_empty() || other.is_empty() { 0 } else { cost::JUMP };
-                let first: i64 = one.iter().map(|&i| cost::fetches(i, &beside(here + 1))).sum();
-                let second: i64 = other.iter().map(|&i| cost::fetches(i, &beside(here + 2))).sum();
+                let jump = if one.is_empty() || other.is_empty() { 0 } else { costs.jump() };
+                let first: i64 = one.iter().map(|&i| costs.fetches(i, &beside(here + 1))).sum();
+                let second: i64 = other.iter().map(|&i| costs.fetches(i, &beside(here + 2))).sum();
                 here += 3;
-                cost::GUARD + jump + first + second
+                costs.guard() + jump + first + second
             }
         };
     }
@@ -182,7 +185,7 @@ fn split_choices<'m>(
     values: Vec<(Value<'m>, Value<'m>)>,
     here: usize,
     straight: &FxHashMap<Instruction<'m>, usize>,
-) -> (Choices, i64) {
+) -> (Vec<(Value<'m>, Value<'m>)>, i64) {
     let made_in = |v: Value<'m>| v.as_instruction().and_then(|made| straight.get(&made)).copied();
     let (by_phi, by_select): (Vec<_>, Vec<_>) =
         values.into_iter().partition(|&(x, y)| here > 0 && made_in(x) != Some(here) && made_in(y) != Some(here));
@@ -192,7 +195,7 @@ fn split_choices<'m>(
         constants.max(i64::from(from_outside.contains(&true)))
     });
     let moves = moves.sum();
-    (Choices::of(by_select), moves)
+    (by_select, moves)
 }
 
 /// Which instructions will stand in one block: pairs that follow each other, and each side of what is apart, by a

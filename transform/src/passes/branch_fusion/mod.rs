@@ -43,6 +43,7 @@ mod fuse;
 
 use crate::alignment;
 use crate::context::Context;
+use crate::cost::CostModel;
 use crate::llvm::{Block, Function, Instruction, Opcode, Value};
 use crate::remark::{Aligned, Reason};
 
@@ -58,6 +59,7 @@ pub(crate) fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
 
 /// A branch whose arms can be fused.
 struct Diamond<'m> {
+    costs: &'static dyn CostModel,
     head: Block<'m>,
     condition: Value<'m>,
     arms: [Block<'m>; 2],
@@ -67,7 +69,10 @@ struct Diamond<'m> {
 
 fn fuse_at<'m>(head: Block<'m>, context: &mut Context<'m>) {
     // An arm of a diamond that was fused is out of the function, and empty.
-    let Some(diamond) = Some(head).filter(|head| !head.is_empty()).and_then(Diamond::at) else { return };
+    let Some(diamond) = Some(head).filter(|head| !head.is_empty()).and_then(|head| Diamond::at(head, context.costs()))
+    else {
+        return;
+    };
     let Some((pieces, apart, fused)) = align::best(&diamond) else { return };
     let aligned = Aligned { pairs: alignment::pairs(&pieces).count(), apart, fused };
     let reason = match diamond.obstacle() {
@@ -84,7 +89,7 @@ fn fuse_at<'m>(head: Block<'m>, context: &mut Context<'m>) {
 }
 
 impl<'m> Diamond<'m> {
-    fn at(head: Block<'m>) -> Option<Diamond<'m>> {
+    fn at(head: Block<'m>, costs: &'static dyn CostModel) -> Option<Diamond<'m>> {
         let condition = head.terminator().condition()?;
         let arms: [Block; 2] = head.terminator().successors().try_into().ok()?;
         let is_arm = |arm: Block<'m>| {
@@ -106,7 +111,14 @@ impl<'m> Diamond<'m> {
             !stays && (i.type_of().is_void() || i.type_of().is_first_class())
         };
         let small = bodies[0].len() * bodies[1].len() <= MOST_PAIRS;
-        (small && bodies.iter().flatten().all(movable)).then_some(Diamond { head, condition, arms, join, bodies })
+        (small && bodies.iter().flatten().all(movable)).then_some(Diamond {
+            costs,
+            head,
+            condition,
+            arms,
+            join,
+            bodies,
+        })
     }
 
     /// Why its arms are left, whatever could be gained.

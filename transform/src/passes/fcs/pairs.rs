@@ -9,6 +9,7 @@ use super::reach::Reach;
 use super::sites::Site;
 use crate::alike;
 use crate::context::Context;
+use crate::cost::CostModel;
 use crate::flow::Flow;
 use crate::llvm::{Block, Instruction, Opcode, Value};
 use crate::remark::{GuardKind, Reason};
@@ -37,6 +38,7 @@ pub(super) struct Round<'m> {
     flow: Rc<Flow<'m>>,
     dominators: Rc<Dominators>,
     loops: Rc<Loops>,
+    costs: &'static dyn CostModel,
     sites: Vec<Site<'m>>,
     /// The blocks of the sites.
     nodes: Vec<NodeId>,
@@ -79,11 +81,12 @@ pub(super) fn of<'m>(context: &mut Context<'m>, sites: Vec<Site<'m>>) -> Round<'
     let mut reach = Reach::new(flow.clone(), dominators.clone(), loops.clone());
     let looks = flow.blocks().len();
     let nodes = sites.iter().map(|site| flow.node(site.block)).collect();
-    let mut round = Round { flow, dominators, loops, sites, nodes, pairs: Vec::new(), looks };
+    let costs = context.costs();
+    let mut round = Round { flow, dominators, loops, costs, sites, nodes, pairs: Vec::new(), looks };
     for callee in callees {
         let numbers = &by_callee[&callee];
         if numbers.len() > 1 {
-            let gain = context.cost_of_call(callee);
+            let gain = context.cost_of_call(callee).fetches;
             round.pair_up(numbers, gain, &mut reach);
         }
     }
@@ -191,11 +194,12 @@ impl<'m> Round<'m> {
         let arguments = one.call.arguments();
         let differing = arguments.iter().zip(other.call.arguments()).filter(|(a, b)| **a != *b).count();
         let guard = match self.guard(pair) {
-            Guard::Condition(..) => 2,
-            Guard::Phi => 3,
+            Guard::Condition(..) => self.costs.guard(),
+            // And a constant on each side, by which control is told apart.
+            Guard::Phi => self.costs.guard() + 1,
         };
         let carried = self.carried(pair, one)? + self.carried(pair, other)?;
-        Ok(1 + guard + differing as i64 + 2 * carried)
+        Ok(self.costs.jump() + guard + differing as i64 + 2 * carried)
     }
 
     /// How many values made between the branch and the call are used after it: after the fusion, control comes there

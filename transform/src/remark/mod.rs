@@ -1,7 +1,41 @@
 //! What a pass looked at, what it decided, and why: as text for people, and as values with names that stay, for
 //! programs.
 
+mod json;
+mod yaml;
+
 use std::fmt;
+use std::fmt::Write;
+
+/// How remarks are written. Each form can be appended to what was written before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Format {
+    /// A line each, for people.
+    #[default]
+    Text,
+    /// A line each, with a JSON object.
+    Json,
+    /// Documents of YAML in the form of LLVM's optimisation remarks, which `llvm-remarkutil`, `llvm-opt-report` and
+    /// viewers read.
+    Yaml,
+}
+
+impl Format {
+    /// Remarks in this form, in order.
+    #[must_use]
+    pub fn write(self, remarks: &[Remark]) -> String {
+        let mut text = String::new();
+        for remark in remarks {
+            match self {
+                Format::Text => writeln!(text, "{remark}"),
+                Format::Json => writeln!(text, "{}", json::of(remark)),
+                Format::Yaml => write!(text, "{}", yaml::of(remark)),
+            }
+            .expect("text can be written to text");
+        }
+        text
+    }
+}
 
 /// A place where a pass could have changed the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -237,6 +271,19 @@ impl Reason {
             }
             Reason::GoneOver { left } => vec![("left", left as i64)],
             _ => Vec::new(),
+        }
+    }
+
+    /// What else it says than [`Reason::numbers`], by name.
+    #[must_use]
+    pub fn words(&self) -> Option<(&'static str, &str)> {
+        match self {
+            Reason::CallsFused { guard: GuardKind::Condition, .. } => Some(("guard", "condition")),
+            Reason::CallsFused { guard: GuardKind::Phi, .. } => Some(("guard", "phi")),
+            Reason::Attribute(name) => Some(("attribute", name)),
+            Reason::ArmCalls(callee) => Some(("callee", callee)),
+            Reason::Refused(why) => Some(("why", why)),
+            _ => None,
         }
     }
 }

@@ -1,10 +1,9 @@
-//! What code costs: the one model by which passes decide.
+//! How many x86-64 instructions code generation makes of an IR instruction: the column *fetches* of [`X86_64`].
 //!
-//! The unit is a fetch, one x86-64 instruction issued for a warp. So the model counts the instructions that code
-//! generation makes of an IR instruction, not how long they take: a division counts three, a multiplication one. The
-//! counts are those of LLVM 19 for the processor that clang takes without `-march` (SSE2, no FMA); they were read from
-//! its code and compared with what `opt -passes='print<cost-model>' -cost-kind=code-size` says, which misses what code
-//! generation does after its own selection:
+//! A division counts three, a multiplication one. The counts are those of LLVM 19 for the processor that clang takes
+//! without `-march` (SSE2, no FMA); they were read from its code and compared with what
+//! `opt -passes='print<cost-model>' -cost-kind=code-size` says, which misses what code generation does after its own
+//! selection:
 //!
 //! - a choice between floating-point values or vectors is a branch and a move, of integers and addresses a conditional
 //!   move;
@@ -14,34 +13,10 @@
 //!   operands and cost nothing;
 //! - mathematical intrinsics without an instruction are calls.
 //!
-//! | function | answers |
-//! |---|---|
-//! | [`fetches`] | how many an instruction is, given what stays beside it |
-//! | [`Choices`] | how many the choices before one fused instruction are |
-//! | [`Callees`] | how many a call of a function takes, loops guessed |
+//! [`X86_64`]: super::X86_64
 
-use flowgraph::Loops;
-use rustc_hash::{FxHashMap, FxHashSet};
-
-use crate::flow::Flow;
-use crate::llvm::{Function, Instruction, Opcode, Shape, Type, Value};
-
-/// How often a loop is taken to run where nothing says how often: the usual guess of compilers without a profile,
-/// between LLVM's 32 : 1 odds of staying in a loop and the 4 to 8 of unrolled ones.
-const TRIPS: i64 = 10;
-
-/// What a function costs whose code is not here: `write` and `malloc` take some hundred instructions, `sqrt` some ten;
-/// the cheap end is taken, so that unknown callees alone do not justify large changes.
-const UNKNOWN: i64 = 40;
-
-/// No callee counts for more, so that sums do not overflow.
-const MOST: i64 = 1_000_000;
-
-/// A look at the condition and a jump over code.
-pub(crate) const GUARD: i64 = 2;
-
-/// The jump past the other side, where both sides of a branch have code.
-pub(crate) const JUMP: i64 = 1;
+use super::UNKNOWN;
+use crate::llvm::{Instruction, Opcode, Shape, Type, Value};
 
 /// How many fetches an instruction is. `beside` says of an instruction that uses it whether both stay in one block,
 /// where one may become an operand of the other.
@@ -121,7 +96,7 @@ pub(crate) fn fetches_of_joined<'m>(i: Instruction<'m>, beside: &dyn Fn(Instruct
 const CONVERSION_OF_HALF: i64 = 10;
 
 /// How many registers values of a type take: 64 bits each, vectors 128.
-fn registers(of: Type<'_>) -> i64 {
+pub(super) fn registers(of: Type<'_>) -> i64 {
     match of.shape() {
         Shape::Integer(bits) => i64::from(bits.div_ceil(64)),
         Shape::Vector { bits, lanes, .. } => i64::from((bits * lanes).div_ceil(128)),
@@ -130,7 +105,7 @@ fn registers(of: Type<'_>) -> i64 {
     }
 }
 
-fn lanes(shape: Shape) -> i64 {
+pub(super) fn lanes(shape: Shape) -> i64 {
     if let Shape::Vector { lanes, .. } = shape { i64::from(lanes) } else { 1 }
 }
 
@@ -394,52 +369,3 @@ impl Choices {
         looks + branch + self.moves + self.under_branch
     }
 }
-
-/// Costs of functions, remembered.
-#[derive(Default)]
-pub(crate) struct Callees<'m> {
-    known: FxHashMap<Value<'m>, i64>,
-    open: FxHashSet<Value<'m>>,
-}
-
-impl<'m> Callees<'m> {
-    /// How many fetches a call of this function is guessed to take: its instructions, each loop around them counted as
-    /// [`TRIPS`] turns, what they call included; a recursive call counts as many turns too.
-    pub(crate) fn of(&mut self, callee: Value<'m>) -> i64 {
-        let Some(function) = callee.as_defined_function() else { return UNKNOWN };
-        if let Some(&cost) = self.known.get(&callee) {
-            return cost;
-        }
-        if !self.open.insert(callee) {
-            return TRIPS;
-        }
-        let cost = self.of_body(function);
-        self.open.remove(&callee);
-        self.known.insert(callee, cost);
-        cost
-    }
-
-    fn of_body(&mut self, function: Function<'m>) -> i64 {
-        let flow = Flow::of(function);
-        let loops = Loops::of(flow.graph());
-        let mut total = 0_i64;
-        let mut recursive = false;
-        for &block in flow.blocks() {
-            let mut inside = 0_i64;
-            for instruction in block.instructions() {
-                inside += fetches(instruction, &|other| other.block() == Some(block));
-                let callee = instruction.callee().or_else(|| instruction.invoked());
-                if let Some(callee) = callee.filter(|c| !c.is_intrinsic() && !c.is_inline_assembly()) {
-                    recursive |= self.open.contains(&callee);
-                    inside += self.of(callee);
-                }
-            }
-            let turns = TRIPS.saturating_pow(loops.depth(flow.node(block)).min(6));
-            total = total.saturating_add(inside.saturating_mul(turns)).min(MOST);
-        }
-        if recursive { total.saturating_mul(TRIPS).min(MOST) } else { total }
-    }
-}
-
-#[cfg(test)]
-mod tests;

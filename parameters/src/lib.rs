@@ -1,0 +1,11 @@
+//! Names with parameters, as users type them: `long:n=4`, `fcs:threshold=8,layout`.
+//!
+//! A registry is a list of things that implement [`Named`]: reconvergence models, passes. [`Spec`] is one of them with
+//! values for its parameters: [`Spec::parse_list`] reads a list of them, and what [`Spec`] shows reads back as itself,
+//! with each parameter spelt out.
+
+mod spec;
+mod values;
+
+pub use spec::{Error, Named, Spec};
+pub use values::{Parameter, Settings, Values};
