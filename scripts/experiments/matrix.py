@@ -246,7 +246,7 @@ def builds_of(program: dict, folder: Path):
     for transform in program["transforms"]:
         for layout in ["default"] if transform == PLAIN else program["layouts"]:
             yield Build(
-                name=f"{program['name']}-{transform.replace(',', '+')}-{layout}",
+                name=f"{program['name']}-{re.sub('[,:=]', '+', transform)}-{layout}",
                 program=program["name"],
                 transform=transform,
                 layout=layout,

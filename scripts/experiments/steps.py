@@ -119,7 +119,7 @@ def make_build(build: Build, limits: Limits, folder: Path) -> None:
             command = [*compiler, *build.flags, *build.sources, "-o", folder / "program", *build.libraries]
             run_limited(command, limits)
     facts = {
-        "transform": build.transform,
+        "transform": spelt_out(build.transform),
         "layout": build.layout,
         "compiler": first_line(["cc" if build.transform == PLAIN else "clang-19", "--version"]) if compiler != "none" else "",
         "flags": " ".join(build.flags) if compiler != "none" else "",
@@ -127,6 +127,13 @@ def make_build(build: Build, limits: Limits, folder: Path) -> None:
         "build_id": build_id(folder / "program"),
     }
     (folder / "facts.json").write_text(json.dumps(facts, indent=1) + "\n")
+
+
+def spelt_out(transform: str) -> str:
+    """A list of transformations with all of their parameters, as rows tell it."""
+    if transform == PLAIN:
+        return transform
+    return first_line([tool("lockstep"), "transform", "--list", "--pass", transform.replace("+", ",")])
 
 
 def make_workload(build: Build, compiler: list[str], limits: Limits, folder: Path) -> None:
@@ -180,7 +187,7 @@ def make_replay(matrix: Matrix, replay: Replay, folder: Path, made: Path) -> Non
     key = {
         "experiment": matrix.name,
         "program": run.build.program,
-        "transform": run.build.transform,
+        "transform": facts["transform"],
         "layout": run.build.layout,
         "input": run.input,
         "thread_count": run.threads,

@@ -69,9 +69,44 @@ fn ir_goes_in_and_comes_out_as_text_or_bitcode() {
     assert!(report.starts_with("fcs taken: pick: work at pick.c:4 and pick.c:4"), "{report}");
     let text = folder.succeed(lockstep(), &["transform", "--pass", "none", "out.bc", "-o", "-"]);
     assert_eq!(text.matches("call i32 @work").count(), 1, "{text}");
-    let unchanged =
-        folder.succeed(lockstep(), &["transform", "--pass", "fcs", "--threshold", "1000000", "in.bc", "--report"]);
-    assert!(unchanged.contains("fcs left: pick") && unchanged.contains("no profit"), "{unchanged}");
+    for limit in [&["--pass", "fcs", "--threshold", "1000000"][..], &["--pass", "fcs:threshold=1000000"]] {
+        let unchanged = folder.succeed(lockstep(), &[&["transform", "in.bc", "--report"], limit].concat());
+        assert!(unchanged.contains("fcs left: pick") && unchanged.contains("no profit"), "{unchanged}");
+    }
+    let other = folder.run(lockstep(), &["transform", "--pass", "layout:threshold=2", "in.bc"]);
+    let said = String::from_utf8_lossy(&other.stderr).into_owned();
+    assert_eq!(other.status.code(), Some(2));
+    assert!(said.contains("pass layout has no parameter \"threshold\"; it has none"), "{said}");
+}
+
+#[test]
+fn remarks_are_told_as_text_json_and_as_llvm_does() {
+    let folder = Folder::with(&[("pick.c", TWO_CALLS)]);
+    for form in ["text", "json", "yaml"] {
+        // Twice: each form can be appended to.
+        for _ in 0..2 {
+            let words = ["cc", "--transform", "fcs", "--report", form, "--report-format", form, "--"];
+            folder.succeed(lockstep(), &[&words[..], &["-O2", "-gline-tables-only", "-c", "pick.c"]].concat());
+        }
+    }
+    let lines: Vec<serde_json::Value> =
+        folder.read("json").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let text = folder.read("text");
+    assert_eq!(lines.len(), text.lines().count());
+    for (line, object) in text.lines().zip(&lines) {
+        let reason = object["text"].as_str().unwrap();
+        assert!(line.ends_with(reason) && line.starts_with(object["pass"].as_str().unwrap()), "{line} {object}");
+    }
+    assert_eq!(lines[0]["places"][0]["line"], 4);
+    let taken = lines.iter().filter(|object| object["kind"] == "taken").count();
+    // LLVM's own tool reads what we wrote, and counts the same.
+    let counts = folder.succeed(
+        "llvm-remarkutil-19",
+        &["count", "--parser=yaml", "--count-by=remark-name", "--group-by=function", "yaml"],
+    );
+    let fused = folder.read("yaml").matches("--- !Passed\nPass:            fcs\nName:            CallsFused\n").count();
+    assert!(taken == 2 && fused == taken, "{taken} {fused}");
+    assert!(counts.contains(&format!("pick,{}", lines.len())), "{counts}");
 }
 
 #[test]
@@ -91,4 +126,8 @@ fn the_list_names_every_pass() {
     for pass in transform::REGISTRY {
         assert!(list.lines().any(|line| line.starts_with(pass.name)), "{} is not in {list}", pass.name);
     }
+    assert!(list.contains("threshold=1: the least profit") && list.contains("(-1000000000 to 1000000000)"), "{list}");
+    let words = ["transform", "--list", "--pass", "fcs,layout,tail-merge:threshold=8", "--threshold", "3"];
+    let spelt_out = Folder::with(&[]).succeed(lockstep(), &words);
+    assert_eq!(spelt_out, "fcs:threshold=3,layout,tail-merge:threshold=8\n");
 }

@@ -194,7 +194,7 @@ fn a_pass_that_does_not_exist_is_refused() {
     let folder = two_files();
     let output = folder.run(lockstep(), &["cc", "--transform", "fusion", "--", "-c", "pick.c"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("there is no pass named \"fusion\""));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("there is no pass \"fusion\"; there are: none"));
 }
 
 #[test]

@@ -47,6 +47,11 @@ class Spreading(unittest.TestCase):
         self.assertEqual(replay.options[-2:], ("--warp-size", "8"))
         self.assertNotIn("--warp-size", matrix.replays["xz-plain-default-p1-r1-wthreads-consecutive-drop"].options)
 
+    def test_a_pass_with_a_parameter_has_a_name_that_files_can_have(self):
+        matrix = read(GOOD.replace('"fcs"', '"fcs:threshold=8,layout"'))
+        self.assertEqual(list(matrix.builds)[1], "fft-fcs+threshold+8+layout-ordered")
+        self.assertEqual(matrix.builds["fft-fcs+threshold+8+layout-ordered"].transform, "fcs:threshold=8,layout")
+
     def test_divergent_instructions_of_each_program_are_the_first_charts(self):
         chart = '[[chart]]\nname = "fft"\nkind = "efficiency"\n'
         charts = read(GOOD + chart).charts
