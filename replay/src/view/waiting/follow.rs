@@ -79,7 +79,10 @@ pub(in crate::view) struct Follower<'a> {
     judged: Vec<Judged>,
     /// By segments, as they were met.
     known: FxHashMap<Turn, Met>,
-    by_segments: FxHashMap<Turn, usize>,
+    /// By segments, in the one form of all ways around a ring: none where it is work.
+    by_segments: FxHashMap<Turn, Option<usize>>,
+    /// How many rings were judged.
+    pub(super) judgements: usize,
     refused: FxHashMap<SegmentId, u32>,
     going: Option<Going>,
     watched: Vec<Watched>,
@@ -104,6 +107,7 @@ impl<'a> Follower<'a> {
             judged: Vec::new(),
             known: FxHashMap::default(),
             by_segments: FxHashMap::default(),
+            judgements: 0,
             refused: FxHashMap::default(),
             going: None,
             watched: Vec::new(),
@@ -366,8 +370,15 @@ impl<'a> Follower<'a> {
     fn judge(&mut self, from: usize) -> Met {
         let way: Turn = self.run[from..].into();
         let turn = canonical(&way, self.code.table).and_then(|(segments, head)| {
+            // One that is work is met once for each of its segments: it is judged once all the same.
             let known = self.by_segments.get(&segments).copied();
-            Some(Met::Turn(known.or_else(|| self.judge_anew(&segments))?, head))
+            let turn = known.unwrap_or_else(|| {
+                let judged = self.judge_anew(&segments);
+                self.judgements += 1;
+                self.by_segments.insert(segments, judged);
+                judged
+            });
+            Some(Met::Turn(turn?, head))
         });
         let met = turn.unwrap_or(Met::Work);
         self.known.insert(way, met);
@@ -405,7 +416,6 @@ impl<'a> Follower<'a> {
         };
         let instructions = segments.iter().map(|segment| table[*segment].len() as u64).sum();
         self.judged.push(Judged { segments: segments.clone(), deeds, instructions, found, left: 0 });
-        self.by_segments.insert(segments.clone(), self.judged.len() - 1);
         Some(self.judged.len() - 1)
     }
 

@@ -184,3 +184,41 @@ pub(super) fn in_other_table(turns: Turns, old: &SegmentTable, new: &SegmentTabl
     };
     turns.into_iter().filter_map(turn).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use trace_format::{
+        Block, Event, Finish, Instruction, Kind, Meta, Seq, SpEffect, ThreadExit, ThreadId, Trace, TraceWriter,
+    };
+
+    use super::*;
+
+    /// A block that walks along a list, `mov rax, [rax]; test rax, rax`, and jumps on from it.
+    fn walks(at: u64, to: u64) -> Block {
+        let one = |pc, len, kind| Instruction { pc: Pc(pc), len, kind, sp: SpEffect::Add(0), memory: 0 };
+        let instructions = vec![one(at, 3, Kind::Plain), one(at + 3, 3, Kind::Plain), one(at + 6, 2, Kind::Branch)];
+        let by = to.wrapping_sub(at + 8) as u8;
+        Block { instructions, code: vec![0x48, 0x8b, 0x00, 0x48, 0x85, 0xc0, 0x75, by], ..Block::default() }
+    }
+
+    #[test]
+    fn a_ring_that_is_work_is_judged_once_wherever_it_is_entered() {
+        let places = [0x100, 0x120, 0x140, 0x130];
+        let mut writer = TraceWriter::new(Vec::new(), "made by hand", &Meta::default()).unwrap();
+        let next = places.iter().cycle().skip(1);
+        let ring: Vec<_> = places.iter().zip(next).map(|(at, to)| writer.add_block(walks(*at, *to)).unwrap()).collect();
+        let seq = Seq(1);
+        writer.event(ThreadId(0), Event::ThreadStart { parent: None, os_tid: 1, sp: 0x7000_0000, seq }).unwrap();
+        for _ in 0..20 {
+            ring.iter().for_each(|block| writer.block(ThreadId(0), *block, &[], &[]).unwrap());
+        }
+        writer.event(ThreadId(0), Event::ThreadEnd { exit: ThreadExit::Exited(0), seq: Seq(2) }).unwrap();
+        let trace = Trace::from_bytes(writer.finish(&Finish::default()).unwrap(), "made by hand").unwrap();
+        let table = SegmentTable::new(trace.blocks(), &[]);
+        let code = Code::new(&trace, &table, &[]);
+        let mut follower = Follower::new(&code);
+        (0..20).for_each(|_| ring.iter().for_each(|block| follower.block(*block)));
+        assert_eq!(follower.judgements, 1);
+        assert!(follower.finish().is_empty());
+    }
+}
