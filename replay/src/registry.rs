@@ -84,6 +84,7 @@ pub static REGISTRY: &[Line] = &[
     Line::Counted(columns::BOUNDS),
     Line::Measured(&metrics::schedule::ENTRY),
     Line::Measured(&metrics::fetch_units::ENTRY),
+    Line::Measured(&metrics::passes::ENTRY),
     Line::Measured(&metrics::divergence::ENTRY),
     Line::Measured(&metrics::memory::ENTRY),
     Line::Measured(&metrics::traffic::ENTRY),

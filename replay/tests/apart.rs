@@ -2,7 +2,7 @@
 
 use heuristics::Spec;
 use replay::in_memory::{Does, InMemory};
-use replay::metrics::{Checker, Contention, Cycles, Divergence, LockSite, LockUse};
+use replay::metrics::{Checker, Contention, Cycles, Divergence, LockSite, LockUse, Passes};
 use replay::{Control, LockId, MeetingId, Outcome, ReplayOptions, replay};
 use trace_format::{Instruction, Kind, Pc, SpEffect};
 
@@ -113,6 +113,30 @@ fn the_worked_number_of_fetch_units() {
     let outcome = replayed(&diamond(), "minpc", 2);
     let cycles = outcome.found::<Cycles>().unwrap();
     assert_eq!(cycles.parallelism(outcome.counts.thread_instructions()), Some(16.0 / 5.0));
+}
+
+/// The passes of eight lanes, of which some take the long arm of the diamond.
+fn passes(takes_long: fn(usize) -> bool, lanes_of_pass: usize) -> (Passes, Outcome) {
+    let [long, _, short, _]: [Vec<Does>; 4] = diamond().try_into().unwrap();
+    let lanes: Vec<_> = (0..8).map(|i| if takes_long(i) { long.clone() } else { short.clone() }).collect();
+    let options = ReplayOptions { measures: vec![Passes::measure(lanes_of_pass)], ..ReplayOptions::default() };
+    let specs = [Spec::parse("minpc").unwrap()];
+    let outcome = replay(&InMemory::new(&lanes), &specs, &options, None, &|_, _| {}).unwrap().remove(0);
+    (*outcome.found::<Passes>().unwrap(), outcome)
+}
+
+#[test]
+fn the_worked_number_of_passes() {
+    let (found, outcome) = passes(|lane| lane < 4, 4);
+    assert_eq!((found.taken, found.left_out), (8, 4));
+    assert_eq!(found.efficiency(outcome.counts.thread_instructions()), Some(1.0));
+    let (found, _) = passes(|lane| lane % 2 == 1, 4);
+    assert_eq!((found.taken, found.left_out), (12, 0));
+    // Passes of one lane are thread instructions, a pass of the whole warp is a fetch.
+    let (found, outcome) = passes(|lane| lane % 3 == 1, 1);
+    assert_eq!(found.taken, outcome.counts.thread_instructions());
+    let (found, outcome) = passes(|lane| lane % 3 == 1, 8);
+    assert_eq!((found.taken, found.left_out), (outcome.counts.fetches(), 0));
 }
 
 #[test]

@@ -12,6 +12,7 @@ pub(crate) mod lane_map;
 mod measure;
 pub(crate) mod memory;
 mod partings;
+pub(crate) mod passes;
 pub(crate) mod schedule;
 pub(crate) mod traffic;
 
@@ -31,6 +32,7 @@ pub use fetch_units::{Cycles, FetchUnits, MOST_FETCH_UNITS};
 pub use lane_map::{Cell, Kept, LaneMap, LaneMapPlan, LaneMapper, LaneMaps, Level, Stretch, Window};
 pub use measure::{Ended, Finding, Findings, Measure, Measured, Warp};
 pub use memory::{Classes, MemoryClasses};
+pub use passes::Passes;
 pub use schedule::{ScheduleHash, ScheduleHashes, ScheduleWriter};
 pub use traffic::{ACCESS_HEADER, Accesses, Space, Strides, TRANSACTION_SIZES, Traffic, TrafficMeter};
 
