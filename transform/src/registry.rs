@@ -132,22 +132,7 @@ pub static REGISTRY: &[Pass] = &[
         parameters: &[THRESHOLD],
         run: Run::each(passes::branch_fusion::run),
     },
-    Pass {
-        name: "deep-branches",
-        summary: "says which branches other branches decide about; changes nothing",
-        source: "lockstep",
-        parameters: &[DEPTH],
-        run: Run::each(passes::deep_branches::run),
-    },
 ];
-
-/// From how many branches on a branch is deep.
-const DEPTH: Parameter = Parameter {
-    name: "depth",
-    values: Values::Number(1, 100),
-    default: 1,
-    help: "how many branches decide about a branch that is told of",
-};
 
 /// Passes that are not listed: one that always fails, for tests of what follows then.
 static HIDDEN: &[Pass] = &[Pass {

@@ -1,7 +1,6 @@
 //! The passes, one file (or folder) each.
 
 pub(crate) mod branch_fusion;
-pub(crate) mod deep_branches;
 pub(crate) mod fcs;
 pub(crate) mod layout;
 pub(crate) mod none;

@@ -203,11 +203,6 @@ pub enum Reason {
         /// How many candidates were left.
         left: usize,
     },
-    /// Left: other branches decide about this one.
-    Deep {
-        /// How many.
-        above: i64,
-    },
     /// Refused: what the pass found wrong with its own work.
     Refused(String),
 }
@@ -257,7 +252,6 @@ impl Reason {
             Reason::Endless => "Endless",
             Reason::ArmCalls(_) => "ArmCalls",
             Reason::GoneOver { .. } => "GoneOver",
-            Reason::Deep { .. } => "Deep",
             Reason::Refused(_) => "Refused",
         }
     }
@@ -276,7 +270,6 @@ impl Reason {
                 vec![("pairs", pairs as i64), ("apart", apart), ("fused", fused)]
             }
             Reason::GoneOver { left } => vec![("left", left as i64)],
-            Reason::Deep { above } => vec![("above", above)],
             _ => Vec::new(),
         }
     }
@@ -327,7 +320,6 @@ impl fmt::Display for Reason {
             Reason::GoneOver { left } => {
                 return write!(f, "{left} candidates are left, and the function was gone over often enough");
             }
-            Reason::Deep { above } => return write!(f, "{above} branches decide about it"),
             Reason::Refused(why) => why,
             Reason::BehindJoin => "one call stands behind the join, where the other's path comes by too",
             Reason::NoBranch => "the paths do not part at a branch",
