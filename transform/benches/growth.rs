@@ -1,11 +1,12 @@
 //! How time and memory of each pass grow with the size of a function: `cargo bench -p transform --bench growth`.
 //!
-//! The input is IR of four shapes, made here, of 100 to 10,000 branches: two-armed branches with calls in a row, one
-//! switch with a call in each case, branches nested in each other with calls, and diamonds of arithmetic in a row. Each
-//! pass runs over each in a process of its own, so that the peak of its memory can be read: the least time of
-//! [`ROUNDS`] counts, with LLVM's verifier and `mem2reg` as they follow the pass, and the memory above that of the
-//! module as it was read. The exponents are those of the power of the size that fits best by least squares; 1 is
-//! linear, and the target is at most 1.2. Times are of the processor; throughput is in branches per second.
+//! The input is IR of five shapes, made here, of 100 to 10,000 branches: two-armed branches with calls in a row, one
+//! switch with a call in each case, branches nested in each other with calls, diamonds of arithmetic in a row, and such
+//! diamonds with pieces that have no partner, whose results outlive them. Each pass runs over each in a process of its
+//! own, so that the peak of its memory can be read: the least time of [`ROUNDS`] counts, with LLVM's verifier as it
+//! follows the pass, and the memory above that of the module as it was read. The exponents are those of the power of
+//! the size that fits best by least squares; 1 is linear, and the target is at most 1.2. Times are of the processor;
+//! throughput is in branches per second.
 //!
 //! `-- LARGEST` measures up to another size, `-- LARGEST PASS` one pass only.
 
@@ -25,7 +26,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 type Shape = (&'static str, fn(usize) -> String);
 
-const SHAPES: [Shape; 4] = [("row", row), ("switch", switch), ("nesting", nesting), ("diamonds", diamonds)];
+const SHAPES: [Shape; 5] =
+    [("row", row), ("switch", switch), ("nesting", nesting), ("diamonds", diamonds), ("pieces", pieces)];
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
@@ -193,19 +195,57 @@ fn nesting(size: usize) -> String {
 }
 
 fn diamonds(size: usize) -> String {
-    let mut text = format!("{DECLARATIONS}define i32 @diamonds(ptr %in, i32 %seed) {{\nentry:\n  br label %h0\n");
+    diamonds_with("diamonds", size, |name, i, first| {
+        format!(
+            "  %{name}{i}.a = mul i32 %v{i}, {first}
+  %{name}{i}.b = xor i32 %{name}{i}.a, %seed
+  %{name}{i}.d = mul i32 %{name}{i}.b, %v{i}
+  %{name}{i}.r = add i32 %{name}{i}.d, %{name}{i}.a
+"
+        )
+    })
+}
+
+/// Between what both arms do each does something of its own, and uses it later.
+fn pieces(size: usize) -> String {
+    diamonds_with("pieces", size, |name, i, first| {
+        let own = if name == "t" { ["udiv", "lshr"] } else { ["ashr", "urem"] };
+        let mut text = format!("  %{name}{i}.a = mul i32 %v{i}, {first}\n");
+        let mut last = format!("%{name}{i}.a");
+        for (k, own) in own.into_iter().enumerate() {
+            write!(
+                text,
+                "  %{name}{i}.o{k} = {own} i32 {last}, 3
+  %{name}{i}.x{k} = mul i32 {last}, %seed
+  store i32 %{name}{i}.x{k}, ptr @last
+  %{name}{i}.m{k} = mul i32 %{name}{i}.x{k}, {last}
+  store i32 %{name}{i}.m{k}, ptr @done
+"
+            )
+            .expect("text");
+            last = format!("%{name}{i}.m{k}");
+        }
+        write!(
+            text,
+            "  %{name}{i}.s = xor i32 %{name}{i}.o0, %{name}{i}.o1\n  %{name}{i}.r = add i32 %{name}{i}.s, {last}\n"
+        )
+        .expect("text");
+        text
+    })
+}
+
+/// Diamonds in a row, with arms of these bodies.
+fn diamonds_with(function: &str, size: usize, body: impl Fn(&str, usize, usize) -> String) -> String {
+    let mut text = format!("{DECLARATIONS}define i32 @{function}(ptr %in, i32 %seed) {{\nentry:\n  br label %h0\n");
     let arm = |text: &mut String, name: &str, i: usize, first: usize| {
         write!(
             text,
             "{name}{i}:
-  %{name}{i}.a = mul i32 %v{i}, {first}
-  %{name}{i}.b = xor i32 %{name}{i}.a, %seed
-  %{name}{i}.d = mul i32 %{name}{i}.b, %v{i}
-  %{name}{i}.r = add i32 %{name}{i}.d, %{name}{i}.a
-  store i32 %{name}{i}.r, ptr @done
+{}  store i32 %{name}{i}.r, ptr @done
   store i32 %seed, ptr @last
   br label %h{}
 ",
+            body(name, i, first),
             i + 1
         )
         .expect("text");

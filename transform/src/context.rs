@@ -30,7 +30,6 @@ pub struct Context<'m> {
     analyses: Analyses<'m>,
     callees: Callees<'m>,
     joined: Vec<Joined<'m>>,
-    has_joined: bool,
     remarks: Vec<Remark>,
 }
 
@@ -57,7 +56,6 @@ impl<'m> Context<'m> {
             analyses: Analyses::default(),
             callees: Callees::by(costs),
             joined: Vec::new(),
-            has_joined: false,
             remarks: Vec::new(),
         }
     }
@@ -72,14 +70,13 @@ impl<'m> Context<'m> {
     pub(crate) fn end(&mut self) {
         let joined = std::mem::take(&mut self.joined);
         if !joined.is_empty() {
-            self.has_joined = true;
             ssa::repair(self, &joined);
         }
     }
 
-    /// The remarks, and whether variables were left that have to become phis.
-    pub(crate) fn finish(self) -> (Vec<Remark>, bool) {
-        (self.remarks, self.has_joined)
+    /// The remarks.
+    pub(crate) fn finish(self) -> Vec<Remark> {
+        self.remarks
     }
 
     fn function(&self) -> Function<'m> {

@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::cost::{CostModel, X86_64};
 use crate::llvm::{Function, Module};
 use crate::{Error, Reason, Remark, Result};
-use crate::{passes, refusal, ssa};
+use crate::{passes, refusal};
 
 /// A pass.
 pub struct Pass {
@@ -71,12 +71,12 @@ impl Run {
 }
 
 impl Pass {
-    /// Runs the pass, then what its changes make necessary: values that no longer dominate their uses become variables,
-    /// and variables become phis.
-    fn run(&self, module: &mut Module, settings: &Settings, costs: &'static dyn CostModel) -> Result<Vec<Remark>> {
+    /// Runs the pass, and after each function what its changes make necessary: values that no longer dominate their uses
+    /// get phis.
+    fn run(&self, module: &mut Module, settings: &Settings, costs: &'static dyn CostModel) -> Vec<Remark> {
         let (each, after) = match self.run {
             Run::Functions { each, after } => (each, after),
-            Run::Module(run) => return Ok(run(module)),
+            Run::Module(run) => return run(module),
         };
         let mut context = Context::new(self.name, settings, costs);
         for mut function in module.functions_to_optimise() {
@@ -87,11 +87,7 @@ impl Pass {
         if let Some(after) = after {
             after(module, &mut context);
         }
-        let (remarks, has_variables) = context.finish();
-        if has_variables {
-            module.run_passes(ssa::MEMORY_TO_REGISTERS)?;
-        }
-        Ok(remarks)
+        context.finish()
     }
 }
 
@@ -201,7 +197,7 @@ impl Pipeline {
         let mut remarks = Vec::new();
         for pass in &self.passes {
             let looked_at = refusal::caught(pass.entry().name, || {
-                let looked_at = pass.entry().run(module, &pass.settings, self.costs)?;
+                let looked_at = pass.entry().run(module, &pass.settings, self.costs);
                 module.sweep();
                 let broken = |text| Error::Bug(format!("it makes IR that is not well formed: {text}"));
                 module.verify().map_err(broken)?;

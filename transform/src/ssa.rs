@@ -1,50 +1,79 @@
 //! Making SSA form again after the control flow was changed.
 //!
-//! A pass that joins paths leaves values that no longer dominate their uses, although on each path that the program really takes the
-//! definition still comes first. Each such value gets a variable in the stack frame: stored after the definition, loaded at the uses
-//! that are no longer dominated. LLVM's `mem2reg` then turns the variables into phis, with undefined values on the paths on which nothing was
-//! stored, which are the paths that the program cannot take.
+//! A pass that joins paths leaves values that no longer dominate their uses, although on each path that the program
+//! really takes the definition still comes first. Each such value gets phis where its definition meets other ways, with
+//! undefined values for the paths that pass no definition, which are the paths that the program cannot take.
 //!
 //! In a loop, such a path would lead through the definition of the turn before, and the phi would carry that value
-//! around the loop for nothing. So the value is *forgotten* (an undefined one is stored) at each branch whose paths
+//! around the loop for nothing. So the value is *forgotten* (it is undefined from there on) at each branch whose paths
 //! were joined, that strictly dominates the definition, and whose paths have not come together again before it. That is
 //! sound: from such a branch no path leads to a use without the definition, or a path from the entry to the branch and
 //! on to the use would avoid the definition, which dominated the use before the change. Forgetting at fewer branches is
 //! sound too; at most [`MOST_OPEN`] are taken, the innermost.
+//!
+//! # Steps
+//! 1. Find the values, and their uses that they don't dominate.
+//! 2. For each value: where it would need phis if it were live everywhere, which is the iterated dominance frontier of
+//!    the places that define or forget it; then what each use asks for, up the dominator tree; then what the phis ask
+//!    for that were asked for. Only these are made.
+//! 3. Phis that join one value with nothing else make way for that value.
+//!
+//! Source: Cytron et al., ACM TOPLAS 13(4), 1991; phis where they are needed only, as in Choi, Cytron, Ferrante,
+//! *Automatic construction of sparse data flow evaluation graphs*, POPL 1991. The phis, their order and their names are
+//! those that LLVM's `mem2reg` makes of a variable for each value (a test compares the two). But work for a value is
+//! that of the blocks between its definition and its uses, while `mem2reg` walks all that the definition, and each phi,
+//! dominates, and back from the uses to where all paths begin.
 
-use flowgraph::{Dominators, NodeId};
+use flowgraph::{Components, DominanceFrontiers, Dominators, NodeId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::context::{Context, Joined};
 use crate::flow::Flow;
-use crate::llvm::{Block, Instruction, Opcode, Slot, Use, Value};
-
-/// What has to follow when a function was repaired: the passes that turn variables into phis.
-pub(crate) const MEMORY_TO_REGISTERS: &str = "function(mem2reg)";
+use crate::llvm::{Block, Instruction, Opcode, Type, Use, Value};
 
 /// At so many branches a value is forgotten: more branches inside each other, all joined, would make the work grow with
 /// the square of their depth.
 const MOST_OPEN: usize = 64;
 
-/// Gives every use a definition that dominates it. Returns how many values had to go through a variable.
+/// Gives every use a definition that dominates it. Returns how many values had uses without one.
 pub(crate) fn repair<'m>(context: &mut Context<'m>, joined: &[Joined<'m>]) -> usize {
     let (flow, dominators) = (context.flow(), context.dominators());
     let open = OpenBranches::of(&flow, &dominators, joined);
-    let mut repaired = 0;
+    let broken = broken_values(&flow, &dominators);
+    let mut placing = Placing::new(&flow, &dominators);
+    let mut phis = Vec::new();
+    // Of several phis of a block, that of the first value comes first: each is put in front of those before.
+    for value in broken.iter().rev() {
+        placing.place(value, open.at(value.node), &mut phis);
+    }
+    simplify(phis, &flow, &dominators);
+    broken.len()
+}
+
+/// A value that does not dominate all of its uses.
+struct Broken<'m> {
+    instruction: Instruction<'m>,
+    node: NodeId,
+    /// The uses that it does not dominate.
+    uses: Vec<Use<'m>>,
+}
+
+/// All of them, in the order of the blocks.
+fn broken_values<'m>(flow: &Flow<'m>, dominators: &Dominators) -> Vec<Broken<'m>> {
+    let mut broken = Vec::new();
     for &block in flow.blocks() {
         let node = flow.node(block);
         if dominators.depth(node).is_none() {
             continue;
         }
         for instruction in block.instructions() {
-            let broken = broken_uses(instruction, node, &flow, &dominators);
-            if !broken.is_empty() {
-                through_variable(instruction, block, &broken, open.at(node).map(|branch| flow.block(branch)));
-                repaired += 1;
+            let uses = broken_uses(instruction, node, flow, dominators);
+            if !uses.is_empty() {
+                broken.push(Broken { instruction, node, uses });
             }
         }
     }
-    repaired
+    broken
 }
 
 /// Of each block the joined branches that strictly dominate it and whose paths have not come together before it: lists
@@ -124,39 +153,306 @@ fn broken_uses<'m>(
     instruction.as_value().uses().into_iter().filter(is_broken).collect()
 }
 
-fn through_variable<'m>(
-    instruction: Instruction<'m>,
-    block: Block<'m>,
-    broken: &[Use<'m>],
-    forgotten_at: impl Iterator<Item = Block<'m>>,
-) {
-    let slot = block.function().add_slot(instruction.type_of());
-    slot.store_before(instruction.as_value(), after(instruction, block));
-    for branch in forgotten_at {
-        slot.store_before(slot.holds().undef(), branch.terminator());
+/// A block as one value sees it; what it holds of a value before is out of date.
+#[derive(Default)]
+struct Place<'m> {
+    /// The number of the value.
+    of: usize,
+    /// What the value is from here on: itself, or undefined.
+    defines: Option<Value<'m>>,
+    /// Whether a phi is needed here, if the value is live.
+    joins: bool,
+    phi: Option<Instruction<'m>>,
+    /// What reaches the beginning of the block, where it was asked for.
+    source: Option<Source>,
+}
+
+/// Where a value comes from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Source {
+    /// From what this block defines.
+    Definition(NodeId),
+    /// From the phi of this block.
+    Phi(NodeId),
+    /// From no definition.
+    Nowhere,
+}
+
+/// The placing of phis, value after value.
+struct Placing<'a, 'm> {
+    flow: &'a Flow<'m>,
+    dominators: &'a Dominators,
+    frontiers: DominanceFrontiers,
+    components: Components,
+    entries: Vec<Vec<NodeId>>,
+    /// By node.
+    places: Vec<Place<'m>>,
+    /// The number of the value that is looked at.
+    number: usize,
+}
+
+impl<'a, 'm> Placing<'a, 'm> {
+    fn new(flow: &'a Flow<'m>, dominators: &'a Dominators) -> Placing<'a, 'm> {
+        Placing {
+            flow,
+            dominators,
+            frontiers: DominanceFrontiers::of(flow.graph(), dominators),
+            components: Components::of(flow.graph()),
+            entries: entries(flow),
+            places: flow.blocks().iter().map(|_| Place::default()).collect(),
+            number: 0,
+        }
     }
-    // A phi may name a block twice, and then wants the same value for both.
-    let mut at_end: FxHashMap<Block<'m>, Value<'m>> = FxHashMap::default();
-    for u in broken {
-        let value = load_for(*u, slot, &mut at_end);
-        u.user.set_operand(u.operand, value);
+
+    /// Places the phis of a value, adds them to `phis`, and mends its uses.
+    fn place(&mut self, value: &Broken<'m>, forgotten_at: impl Iterator<Item = NodeId>, phis: &mut Vec<Phi<'m>>) {
+        self.number += 1;
+        let of_type = value.instruction.type_of();
+        let mut definitions = vec![match value.instruction.opcode() {
+            // The result of an invoke is there in the block where it goes on.
+            Opcode::LLVMInvoke => self.flow.node(value.instruction.successors()[0]),
+            _ => value.node,
+        }];
+        definitions.extend(forgotten_at);
+        for &node in &definitions[1..] {
+            self.at(node).defines = Some(of_type.undef());
+        }
+        if self.at(definitions[0]).defines.is_none() {
+            self.at(definitions[0]).defines = Some(value.instruction.as_value());
+        }
+        let needed: Vec<(NodeId, bool)> = value.uses.iter().map(|&u| self.needed(u, definitions[0])).collect();
+        let top = self.top(&definitions, &needed);
+        self.mark_joins(definitions, top);
+        let sources: Vec<Source> = needed.iter().map(|&(node, at_end)| self.source(node, at_end, top)).collect();
+        let joins = self.live_joins(&sources, top);
+        for (version, &join) in joins.iter().enumerate() {
+            let phi = self.flow.block(join).begin_phi(of_type, &format!(".{version}"));
+            self.at(join).phi = Some(phi);
+        }
+        for &join in &joins {
+            let phi = self.at(join).phi.expect("one was made just now");
+            let mut unreached = Vec::new();
+            for place in 0..self.entries[join.index()].len() {
+                let from = self.entries[join.index()][place];
+                if self.dominators.depth(from).is_some() {
+                    let source = self.source(from, true, top);
+                    phi.add_incoming(self.value(source, of_type), self.flow.block(from));
+                } else {
+                    unreached.push(self.flow.block(from));
+                }
+            }
+            phis.push(Phi { phi, unreached });
+        }
+        for (u, source) in value.uses.iter().zip(sources) {
+            u.user.set_operand(u.operand, self.value(source, of_type));
+        }
+    }
+
+    /// What the value that is looked at knows of a block.
+    fn at(&mut self, node: NodeId) -> &mut Place<'m> {
+        let place = &mut self.places[node.index()];
+        if place.of != self.number {
+            *place = Place { of: self.number, ..Place::default() };
+        }
+        place
+    }
+
+    /// The block where a use needs the value, and whether at its end: a branch forgets before it decides, and what
+    /// an invoke makes is there from the first instruction on.
+    fn needed(&self, u: Use<'m>, defined_in: NodeId) -> (NodeId, bool) {
+        let node = self.flow.node(u.needed_in().expect("a broken use has a place"));
+        (node, u.user.is_phi() || u.user.is_terminator() || node == defined_in)
+    }
+
+    /// A block that dominates the definition and all that needs it, and at whose beginning nothing of it is left, or
+    /// nobody asks: the phis are below.
+    fn top(&mut self, definitions: &[NodeId], needed: &[(NodeId, bool)]) -> NodeId {
+        let common = |top: NodeId, &(node, _): &(NodeId, bool)| {
+            self.dominators.nearest_common(top, node).expect("control reaches both")
+        };
+        let mut top = needed.iter().fold(definitions[0], common);
+        let is_asked = needed.contains(&(top, false));
+        if top != definitions[0] && !is_asked && self.at(top).defines.is_some() {
+            return top;
+        }
+        // What the turn before left would still be there at the beginning of a block of its loop.
+        let in_loop = |top| definitions.iter().any(|&d| self.components.component(top) == self.components.component(d));
+        while let Some(above) = self.dominators.idom(top).filter(|_| in_loop(top)) {
+            top = above;
+        }
+        top
+    }
+
+    /// Marks the iterated dominance frontier of the definitions, as far as it lies below `top`.
+    fn mark_joins(&mut self, definitions: Vec<NodeId>, top: NodeId) {
+        let mut open = definitions;
+        while let Some(node) = open.pop() {
+            for place in 0..self.frontiers.frontier(node).len() {
+                let join = self.frontiers.frontier(node)[place];
+                let is_new = join != top && self.dominators.dominates(top, join) && !self.at(join).joins;
+                if is_new {
+                    self.at(join).joins = true;
+                    open.push(join);
+                }
+            }
+        }
+    }
+
+    /// The joins whose phis somebody asks for, in order.
+    fn live_joins(&mut self, asked: &[Source], top: NodeId) -> Vec<NodeId> {
+        let mut found = FxHashSet::default();
+        let mut open: Vec<Source> = asked.to_vec();
+        while let Some(source) = open.pop() {
+            let Source::Phi(join) = source else { continue };
+            if found.insert(join) {
+                for &from in self.flow.graph().predecessors(join) {
+                    if self.dominators.depth(from).is_some() {
+                        open.push(self.source(from, true, top));
+                    }
+                }
+            }
+        }
+        let mut found: Vec<NodeId> = found.into_iter().collect();
+        found.sort_unstable();
+        found
+    }
+
+    /// Where the value at the beginning or end of a block comes from: the nearest block above that defines it or needs
+    /// a phi. All that is found on the way is kept.
+    fn source(&mut self, node: NodeId, at_end: bool, top: NodeId) -> Source {
+        if at_end && self.at(node).defines.is_some() {
+            return Source::Definition(node);
+        }
+        let mut way = Vec::new();
+        let mut here = node;
+        let source = loop {
+            let place = self.at(here);
+            if let Some(known) = place.source {
+                break known;
+            }
+            way.push(here);
+            if place.joins {
+                break Source::Phi(here);
+            }
+            let Some(above) = self.dominators.idom(here).filter(|_| here != top) else { break Source::Nowhere };
+            if self.at(above).defines.is_some() {
+                break Source::Definition(above);
+            }
+            here = above;
+        };
+        for node in way {
+            self.at(node).source = Some(source);
+        }
+        source
+    }
+
+    fn value(&mut self, source: Source, of_type: Type<'m>) -> Value<'m> {
+        match source {
+            Source::Definition(node) => self.at(node).defines.expect("the block defines it"),
+            Source::Phi(node) => self.at(node).phi.expect("the join is live").as_value(),
+            Source::Nowhere => of_type.undef(),
+        }
     }
 }
 
-fn load_for<'m>(u: Use<'m>, slot: Slot<'m>, at_end: &mut FxHashMap<Block<'m>, Value<'m>>) -> Value<'m> {
-    match u.needed_in() {
-        Some(block) if u.user.is_phi() => *at_end.entry(block).or_insert_with(|| slot.load_before(block.terminator())),
-        _ => slot.load_before(u.user),
+/// By node: from where it is entered, once for each edge, in the order in which `mem2reg` comes by: it goes on to a
+/// block's first successor, and to the others when that leads to nothing new, the last one first. Then what is not
+/// reached, in the order of the blocks.
+fn entries(flow: &Flow<'_>) -> Vec<Vec<NodeId>> {
+    let mut entries: Vec<Vec<NodeId>> = vec![Vec::new(); flow.blocks().len()];
+    let mut seen = vec![false; flow.blocks().len()];
+    // The edges that leave a block, and how many there are to each successor.
+    let leaving = |node: NodeId| {
+        let mut edges: Vec<(NodeId, NodeId, usize)> = Vec::new();
+        let mut places: FxHashMap<NodeId, usize> = FxHashMap::default();
+        for to in flow.block(node).terminator().successors() {
+            let to = flow.node(to);
+            let place = *places.entry(to).or_insert(edges.len());
+            if place == edges.len() {
+                edges.push((node, to, 0));
+            }
+            edges[place].2 += 1;
+        }
+        edges
+    };
+    let mut node = flow.graph().entry();
+    let mut edges = Vec::new();
+    loop {
+        if !std::mem::replace(&mut seen[node.index()], true) {
+            let mut leaving = leaving(node);
+            // The last one put there is gone on to at once.
+            if !leaving.is_empty() {
+                leaving.rotate_left(1);
+            }
+            edges.extend(leaving);
+        }
+        let Some((from, to, times)) = edges.pop() else { break };
+        entries[to.index()].extend(std::iter::repeat_n(from, times));
+        node = to;
+    }
+    for node in flow.graph().nodes().filter(|node| !seen[node.index()]) {
+        for (from, to, times) in leaving(node) {
+            entries[to.index()].extend(std::iter::repeat_n(from, times));
+        }
+    }
+    entries
+}
+
+/// A phi that was placed.
+struct Phi<'m> {
+    phi: Instruction<'m>,
+    /// Where control could come from, if it came there.
+    unreached: Vec<Block<'m>>,
+}
+
+/// Takes phis away that join one value with nothing else, and finishes the others.
+fn simplify<'m>(phis: Vec<Phi<'m>>, flow: &Flow<'m>, dominators: &Dominators) {
+    let numbers: FxHashMap<Instruction, usize> = phis.iter().enumerate().map(|(i, placed)| (placed.phi, i)).collect();
+    let mut gone = vec![false; phis.len()];
+    let mut open: Vec<usize> = (0..phis.len()).collect();
+    while let Some(number) = open.pop() {
+        let phi = phis[number].phi;
+        let Some(only) = (if gone[number] { None } else { only_value(phi, flow, dominators) }) else { continue };
+        gone[number] = true;
+        open.extend(phi.as_value().uses().into_iter().filter_map(|u| numbers.get(&u.user)));
+        phi.as_value().replace_all_uses_with(only);
+        phi.erase();
+    }
+    for (placed, _) in phis.iter().zip(gone).filter(|(_, gone)| !gone) {
+        for &from in &placed.unreached {
+            placed.phi.add_incoming(placed.phi.type_of().poison(), from);
+        }
     }
 }
 
-/// The first instruction at which the value is there: for the result of an invoke, in the block where it goes on.
-fn after<'m>(instruction: Instruction<'m>, block: Block<'m>) -> Instruction<'m> {
-    if instruction.opcode() == Opcode::LLVMInvoke {
-        return instruction.successors()[0].first_insertion_point();
+/// The one value, beside itself, that a phi joins, or joins with undefined ones where that value is there anyway.
+fn only_value<'m>(phi: Instruction<'m>, flow: &Flow<'m>, dominators: &Dominators) -> Option<Value<'m>> {
+    let undefined = phi.type_of().undef();
+    let mut only = None;
+    let mut joins_undefined = false;
+    for (value, _) in phi.incoming() {
+        if value == undefined {
+            joins_undefined = true;
+        } else if value != phi.as_value() && only.replace(value).is_some_and(|other| other != value) {
+            return None;
+        }
     }
-    if instruction.is_phi() || instruction.begins_handler() {
-        return block.first_insertion_point();
+    match only.map(|value| (value, value.as_instruction())) {
+        None => Some(undefined),
+        Some((_, Some(made))) if joins_undefined && !is_there_before(made, phi, flow, dominators) => None,
+        Some((value, _)) => Some(value),
     }
-    instruction.next().expect("what makes a value does not end a block")
 }
+
+/// Whether what an instruction makes is there when control comes to the block of a phi.
+fn is_there_before<'m>(made: Instruction<'m>, phi: Instruction<'m>, flow: &Flow<'m>, dominators: &Dominators) -> bool {
+    let [made_in, joined_in] = [made, phi].map(|i| flow.node(i.block().expect("neither was erased")));
+    if made.opcode() == Opcode::LLVMInvoke {
+        let goes_on = flow.node(made.successors()[0]);
+        return flow.edge_dominates(dominators, made_in, goes_on, joined_in);
+    }
+    made_in != joined_in && dominators.dominates(made_in, joined_in)
+}
+
+#[cfg(test)]
+mod tests;

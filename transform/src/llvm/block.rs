@@ -97,6 +97,12 @@ impl<'m> Block<'m> {
         unsafe { LLVMGetFirstInstruction(self.raw).is_null() }
     }
 
+    /// Its first instruction.
+    #[must_use]
+    pub fn first(self) -> Option<Instruction<'m>> {
+        self.leading().next()
+    }
+
     /// Its instructions in order, each found when it is asked for: for looks at the first few, while nothing changes.
     fn leading(self) -> impl Iterator<Item = Instruction<'m>> {
         // SAFETY: the block is alive.

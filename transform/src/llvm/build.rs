@@ -60,9 +60,27 @@ impl<'m> Block<'m> {
     /// When the block is empty, or as [`Block::add_phi`].
     #[track_caller]
     pub fn add_phi_in_front(self, incoming: &[(Value<'m>, Block<'m>)], name: &str) -> Instruction<'m> {
-        let first = self.instructions()[0];
+        let first = self.first().expect("a phi is put before something");
         let builder = self.module().builder_at(self.raw(), first.raw());
         self.phi(builder, incoming, name)
+    }
+
+    /// Puts a phi that joins nothing so far before all else in the block: see [`Instruction::add_incoming`].
+    ///
+    /// # Panics
+    /// When the block is empty or was erased, or there are no values of this type, or it is one of another module.
+    #[must_use]
+    #[track_caller]
+    pub fn begin_phi(self, of_type: Type<'m>, name: &str) -> Instruction<'m> {
+        self.assert_in_function();
+        self.module().assert_is(of_type.module());
+        assert!(of_type.is_first_class(), "a phi of a type without values");
+        let first = self.first().expect("a phi is put before something");
+        let name = CString::new(name).unwrap_or_default();
+        // SAFETY: the builder stands in this block; the type has values; the name is copied.
+        let raw =
+            unsafe { LLVMBuildPhi(self.module().builder_at(self.raw(), first.raw()), of_type.raw(), name.as_ptr()) };
+        Instruction::of_raw(raw, self.module())
     }
 
     #[track_caller]
@@ -94,6 +112,24 @@ impl<'m> Block<'m> {
     #[track_caller]
     pub fn select(self, condition: Value<'m>, yes: Value<'m>, no: Value<'m>) -> Value<'m> {
         Builder::at_end_of(self).select(condition, yes, no)
+    }
+}
+
+impl<'m> Instruction<'m> {
+    /// Adds to a phi the value that it takes when control comes from this block.
+    ///
+    /// # Panics
+    /// When it is no phi, the value has another type, or something was erased or is of another module or function.
+    #[track_caller]
+    pub fn add_incoming(self, value: Value<'m>, from: Block<'m>) {
+        let block = self.assert_in_block();
+        assert!(self.is_phi(), "{self} joins nothing");
+        value.assert_usable_in(self.module());
+        from.assert_can_lead_to(block);
+        assert!(value.type_of() == self.type_of(), "a phi of two types");
+        let (mut value, mut from) = (value.raw(), from.raw());
+        // SAFETY: it is a phi of the value's type; both pointers are to one element, as the count says.
+        unsafe { LLVMAddIncoming(self.raw(), &raw mut value, &raw mut from, 1) };
     }
 }
 

@@ -133,6 +133,12 @@ fn an_erased_instruction_is_nobodys_operand() {
     refused("was erased", || gone.as_value().replace_all_uses_with(x.as_value()));
     refused("was erased", || _ = then.select(c, gone.as_value(), x.as_value()));
     refused("was erased", || _ = join.add_phi_in_front(&[(gone.as_value(), then), (x.as_value(), other)], ""));
+    let phi = join.begin_phi(x.type_of(), "");
+    refused("was erased", || phi.add_incoming(gone.as_value(), then));
+    refused("joins nothing", || x.add_incoming(x.as_value(), then));
+    refused("two types", || phi.add_incoming(c, then));
+    phi.erase();
+    refused("was erased", || phi.add_incoming(x.as_value(), then));
     refused("was erased", || slot.store_before(gone.as_value(), x));
     refused("was erased", || slot.store_before(x.as_value(), gone));
     refused("was erased", || _ = slot.load_before(gone));
@@ -172,6 +178,8 @@ fn nothing_is_put_into_an_erased_block_and_nothing_leads_there() {
     refused("block that was erased", || _ = gone.select(c, c, c));
     refused("block that was erased", || _ = gone.add_phi(&[(y.as_value(), other)], ""));
     refused("block that was erased", || _ = join.add_phi(&[(y.as_value(), gone)], ""));
+    refused("block that was erased", || _ = gone.begin_phi(y.type_of(), ""));
+    refused("block that was erased", || join.phis()[0].add_incoming(y.as_value(), gone));
     refused("block that was erased", || _ = gone.insert_before(""));
     refused("block that was erased", || gone.move_after(join));
     refused("block that was erased", || join.move_after(gone));
@@ -219,6 +227,10 @@ fn two_modules_do_not_mix() {
         refused(says, || _ = then.select(c, x.as_value(), theirs.as_value()));
         refused(says, || _ = then.add_phi_in_front(&[(theirs.as_value(), entry)], ""));
         refused(says, || _ = then.add_phi_in_front(&[(x.as_value(), their_block)], ""));
+        refused(says, || _ = then.begin_phi(theirs.type_of(), ""));
+        let phi = named(&module, "p");
+        refused(says, || phi.add_incoming(theirs.as_value(), then));
+        refused(says, || phi.add_incoming(x.as_value(), their_block));
         refused(says, || _ = entry.function().add_slot(theirs.type_of()));
         refused(says, || slot.store_before(theirs.as_value(), x));
         refused(says, || slot.store_before(x.as_value(), theirs));

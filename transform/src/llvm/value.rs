@@ -355,6 +355,17 @@ impl<'m> Type<'m> {
         // SAFETY: the type has values.
         Value::of_raw(unsafe { LLVMGetUndef(self.raw) }, self.module)
     }
+
+    /// The value that nothing may come to depend on, as on a path that is never taken.
+    ///
+    /// # Panics
+    /// When there can be no values of this type.
+    #[must_use]
+    pub fn poison(self) -> Value<'m> {
+        assert!(self.is_first_class(), "poison of a type without values");
+        // SAFETY: the type has values.
+        Value::of_raw(unsafe { LLVMGetPoison(self.raw) }, self.module)
+    }
 }
 
 /// As IR text.
