@@ -8,6 +8,7 @@
 //! | which nodes does control reach, in which order | [`DepthFirst`] | O(n + m) |
 //! | which node must have run before this one | [`Dominators`] | O((n + m) log n) |
 //! | where do the paths from this node meet again | [`PostDominators`] | O((n + m) log n) |
+//! | the same, where the turns of a loop end in one place | [`StructuredJoins`] | O(d (n + m) log n), loops nested d deep |
 //! | which nodes lie on common cycles | [`Components`] | O(n + m) |
 //! | which loops are there, inside which others | [`Loops`] | O((n + m) log n) |
 //! | where do the nodes end that a node dominates; which joins need phis | [`DominanceFrontiers`] | O(n + m + answer) |
@@ -45,6 +46,7 @@ mod layout;
 mod loops;
 mod post_dominators;
 mod regions;
+mod structured;
 mod tree;
 mod walk;
 
@@ -59,6 +61,7 @@ pub use layout::{loop_order, priorities};
 pub use loops::{LoopId, Loops};
 pub use post_dominators::PostDominators;
 pub use regions::{RegionId, Regions};
+pub use structured::{Join, StructuredJoins};
 pub use walk::DepthFirst;
 
 /// Marks "none" in vectors of dense indices.

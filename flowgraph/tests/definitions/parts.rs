@@ -1,7 +1,8 @@
-//! Dominance frontiers, control dependence, regions and isomorphism against their definitions.
+//! Dominance frontiers, control dependence, regions, structured joins and isomorphism against their definitions.
 
 use flowgraph::{
-    ControlDependence, DominanceFrontiers, Dominators, Graph, NodeId, Part, PostDominators, Regions, isomorphism,
+    ControlDependence, DominanceFrontiers, Dominators, Graph, Join, LoopId, NodeId, Part, PostDominators, Regions,
+    StructuredJoins, isomorphism,
 };
 
 use crate::{Set, all, edges, reach, without};
@@ -13,6 +14,136 @@ pub(crate) fn check(graph: &Graph, exits: &[NodeId]) {
     check_dependence(graph, &post);
     check_regions(graph, &dominators, &post);
     check_isomorphism(graph);
+    check_structured_joins(graph, exits, &post);
+}
+
+/// What is left of the graph for the joins in a loop, or outside of all: its nodes, and whether a node leads to the end.
+struct Scope<'a> {
+    graph: &'a Graph,
+    within: Set,
+    turn_of: Option<(LoopId, NodeId)>,
+    exits: &'a [NodeId],
+}
+
+impl Scope<'_> {
+    /// What a node stands for as the target of an edge: none for what is left out.
+    fn target(&self, to: NodeId) -> Option<Join> {
+        match self.turn_of {
+            Some((id, header)) if header == to => Some(Join::TurnEnd(id)),
+            _ => self.within.contains(&to).then_some(Join::Node(to)),
+        }
+    }
+
+    /// Whether a path leads from a place to the end of the scope without another place.
+    fn ends_without(&self, from: Join, without: Join) -> bool {
+        let (mut seen, mut work) = (std::collections::BTreeSet::new(), vec![from]);
+        while let Some(at) = work.pop() {
+            if at == without || !seen.insert(at) {
+                continue;
+            }
+            let Join::Node(node) = at else { return true };
+            if self.turn_of.is_none() && self.exits.contains(&node) {
+                return true;
+            }
+            work.extend(self.graph.successors(node).iter().filter_map(|&to| self.target(to)));
+        }
+        false
+    }
+
+    /// The first place that all paths from these places go through.
+    fn meets(&self, from: &[Join]) -> Option<Join> {
+        let end = self.turn_of.map(|(id, _)| Join::TurnEnd(id));
+        let places = self.within.iter().map(|&node| Join::Node(node)).chain(end);
+        let common: Vec<Join> = places.filter(|&at| from.iter().all(|&f| !self.ends_without(f, at))).collect();
+        common.iter().copied().find(|&at| common.iter().all(|&other| other == at || !self.ends_without(at, other)))
+    }
+}
+
+fn check_structured_joins(graph: &Graph, exits: &[NodeId], post: &PostDominators) {
+    let found = StructuredJoins::of(graph, exits);
+    let loops = found.loops();
+    let leads_out = |node: &NodeId| reach(graph, *node, &all(graph)).iter().any(|n| exits.contains(n));
+    let reached = reach(graph, graph.entry(), &all(graph));
+    let outside = Scope { graph, within: reached.iter().copied().filter(leads_out).collect(), turn_of: None, exits };
+    let turn = |id: LoopId| Scope {
+        graph,
+        within: loops.members(id).iter().copied().collect(),
+        turn_of: Some((id, loops.header(id))),
+        exits,
+    };
+    for &node in &reached {
+        let join = match loops.innermost(node) {
+            Some(id) => after(&turn(id), node),
+            None if outside.within.contains(&node) => after(&outside, node),
+            None => post.ipdom(node).map(Join::Node),
+        };
+        assert_eq!(found.join(node), join, "join of {node:?}");
+    }
+    for id in loops.ids() {
+        let scope = loops.parent(id).map_or_else(|| Scope { within: outside.within.clone(), ..outside }, turn);
+        let out = edges(graph).filter(|(from, to)| loops.contains(id, *from) && !loops.contains(id, *to));
+        let targets: Vec<Join> = out.filter_map(|(_, to)| scope.target(to)).collect();
+        let behind = if targets.is_empty() { None } else { scope.meets(&targets) };
+        assert_eq!(found.behind(id), behind, "behind {id:?}");
+    }
+    check_walks(graph, exits, &found);
+}
+
+/// The first place behind a node that all paths from it go through.
+fn after(scope: &Scope, node: NodeId) -> Option<Join> {
+    // An exit is where control may leave before it goes on.
+    if scope.turn_of.is_none() && scope.exits.contains(&node) {
+        return None;
+    }
+    let targets: Vec<Join> = scope.graph.successors(node).iter().filter_map(|&to| scope.target(to)).collect();
+    if targets.is_empty() { None } else { scope.meets(&targets) }
+}
+
+/// Whatever way a lane goes: while it stays in the loop around one of the places of a branch, it comes there before the
+/// turn is over, or before control leaves the graph.
+fn check_walks(graph: &Graph, exits: &[NodeId], found: &StructuredJoins) {
+    let loops = found.loops();
+    let reached = reach(graph, graph.entry(), &all(graph));
+    for (seed, &branch) in reached.iter().enumerate().filter(|(_, n)| graph.successors(**n).len() > 1) {
+        let mut around: Vec<Option<LoopId>> =
+            std::iter::successors(loops.innermost(branch), |&id| loops.parent(id)).map(Some).collect();
+        around.push(None);
+        // What the lane has yet to come to, by the loop around it; the place behind a loop counts once the loop is left.
+        let mut wanted: Vec<(Option<LoopId>, Option<Join>)> = vec![(around[0], found.join(branch))];
+        wanted.extend(around.windows(2).map(|pair| (pair[1], pair[0].and_then(|id| found.behind(id)))));
+        let (mut at, mut random) = (branch, seed as u64 + 1);
+        for _ in 0..64 {
+            let next = graph.successors(at);
+            if next.is_empty() || (exits.contains(&at) && random % 5 == 0) {
+                break;
+            }
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let to = next[(random >> 33) as usize % next.len()];
+            let turn = loops.headed_by(to).filter(|&id| loops.contains(id, at));
+            let (scope, join) = wanted[0];
+            let came = join == Some(Join::Node(to)) || join == turn.map(Join::TurnEnd);
+            let left = scope.is_some_and(|id| !loops.contains(id, to));
+            if left {
+                // It may come to the place behind the loop by this very step.
+                wanted.remove(0);
+                while wanted.len() > 1 && wanted[0].0.is_some_and(|id| !loops.contains(id, to)) {
+                    wanted.remove(0);
+                }
+                let (scope, join) = wanted[0];
+                let back = scope.is_some_and(|id| turn == Some(id));
+                if join == Some(Join::Node(to)) || (back && join == turn.map(Join::TurnEnd)) {
+                    break;
+                }
+                assert!(!back, "{at:?} to {to:?}: a turn ended before {join:?}, from {branch:?}");
+            } else if came {
+                break;
+            } else {
+                let over = scope.is_some() && turn == scope;
+                assert!(!over, "{at:?} to {to:?}: a turn ended before {join:?}, from {branch:?}");
+            }
+            at = to;
+        }
+    }
 }
 
 fn check_frontiers(graph: &Graph, dominators: &Dominators) {
