@@ -15,6 +15,10 @@
 //! the innermost one are taken off it and go on. So it never deadlocks. With `yield=no` it does so only where lanes are
 //! missing that wait at a barrier of the program, and deadlocks where some wait for a lock.
 //!
+//! Hardware reunites lanes at convergence barriers only (NVIDIA's whitepaper on Volta draws a statement behind an if and else that runs
+//! twice): `meet=barriers`. With `placement=structured` the barriers stand where compilers for GPUs put them: one at the end of a
+//! loop's turn, which a lane that leaves the loop is taken off, and one behind the loop.
+//!
 //! *Limitation*: as that of `ipdom`.
 //!
 //! Worked example: `1 2b 3 4` and `1 2b 9b 3 4`: the arm at 9 lies after the join at 3. Lane 0 waits at 3, which `minpc` would
@@ -23,26 +27,37 @@
 use std::cmp::Reverse;
 
 use crate::reconvergence::{Branch, Reconvergence, distinct_pcs};
-use crate::{Choice, Entry, Heuristic, Lane, LaneSet, Parameter, Ran, Values, WarpView, min_pc};
+use crate::{Choice, Entry, Heuristic, Lane, LaneSet, Parameter, Placement, Ran, Settings, Values, WarpView, min_pc};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "barrier",
     rule: "A pc per lane; lanes that part wait for each other in a convergence barrier at the post-dominator.",
     source: "Damani et al. 2020",
     file: file!(),
-    parameters: &[Parameter {
-        name: "yield",
-        values: Values::YesNo,
-        default: 1,
-        help: "whether lanes leave a convergence barrier at which they wait for one that waits for a lock",
-    }],
+    parameters: &[
+        Parameter {
+            name: "yield",
+            values: Values::YesNo,
+            default: 1,
+            help: "whether lanes leave a convergence barrier at which they wait for one that waits for a lock",
+        },
+        Parameter {
+            name: "meet",
+            values: Values::OneOf(&["anywhere", "barriers"]),
+            default: 0,
+            help: "where lanes that parted run together again: wherever they stand at one pc, or at convergence barriers only, as hardware does",
+        },
+        Placement::PARAMETER,
+    ],
     needs_control_flow: true,
     runs_blocks: false,
-    build: |settings, lanes, _| Box::new(Barriers::new(lanes, settings.is_yes("yield"))),
+    build: |settings, lanes, _| Box::new(Barriers::new(lanes, settings)),
 };
 
 struct Barrier {
     at: Reconvergence,
+    /// Where its lanes go that leave the loops around it: a lane that comes there is no longer waited for here.
+    around: Vec<Reconvergence>,
     participants: LaneSet,
     /// Those of the participants that have come.
     waiting: LaneSet,
@@ -55,26 +70,50 @@ struct Barriers {
     levels: Vec<u32>,
     /// Lanes that have run and then waited for a lock or the program's barrier: where they stand is known when they are freed.
     halted: LaneSet,
+    /// The lanes that run together, where they do not meet anywhere: each lane is in one of them.
+    splits: Option<Vec<LaneSet>>,
     yields: bool,
+    placement: Placement,
 }
 
 impl Barriers {
-    fn new(lanes: usize, yields: bool) -> Barriers {
-        Barriers { barriers: Vec::new(), levels: vec![1; lanes], halted: LaneSet::EMPTY, yields }
+    fn new(lanes: usize, settings: &Settings) -> Barriers {
+        Barriers {
+            barriers: Vec::new(),
+            levels: vec![1; lanes],
+            halted: LaneSet::EMPTY,
+            splits: (settings.choice("meet") == 1).then(|| vec![LaneSet::first(lanes)]),
+            yields: settings.is_yes("yield"),
+            placement: Placement::of(settings),
+        }
     }
 
     fn waiting(&self) -> LaneSet {
         self.barriers.iter().fold(LaneSet::EMPTY, |all, b| all | b.waiting)
     }
 
-    /// The lanes join the barrier at this place.
-    fn join(&mut self, at: Reconvergence, lane: Lane) {
-        match self.barriers.iter_mut().find(|b| b.at == at) {
-            Some(barrier) => barrier.participants.insert(lane),
-            None => {
-                self.barriers.push(Barrier { at, participants: LaneSet::only(lane), waiting: LaneSet::EMPTY });
+    /// The lane joins the barriers of a branch, which stand at these places.
+    fn join(&mut self, places: &[Reconvergence], lane: Lane) {
+        for (i, at) in places.iter().enumerate() {
+            match self.barriers.iter_mut().find(|b| b.at == *at) {
+                Some(barrier) => barrier.participants.insert(lane),
+                None => {
+                    let (around, waiting) = (places[i + 1..].to_vec(), LaneSet::EMPTY);
+                    let participants = LaneSet::only(lane);
+                    self.barriers.push(Barrier { at: *at, around, participants, waiting });
+                }
             }
         }
+    }
+
+    /// Lanes that ran together are apart, each with those that stand at its pc.
+    fn part(&mut self, warp: &WarpView, lanes: LaneSet) {
+        let Some(splits) = &mut self.splits else { return };
+        splits.iter_mut().for_each(|split| *split = *split - lanes);
+        for pc in distinct_pcs(warp, lanes) {
+            splits.push(lanes.iter().filter(|lane| warp.lane(*lane).pc == pc).collect());
+        }
+        splits.retain(|split| !split.is_empty());
     }
 
     /// The lane waits at the innermost of its barriers to which it has come, and is taken off those that it went past.
@@ -83,6 +122,13 @@ impl Barriers {
         for barrier in &mut self.barriers {
             if barrier.at.pc.is_some() && state.level < barrier.at.level {
                 barrier.participants.remove(lane);
+            }
+        }
+        // Who has come to where lanes of a loop meet behind it is no longer waited for inside.
+        for barrier in &mut self.barriers {
+            if barrier.around.iter().any(|point| point.pc.is_some() && point.is_reached(state)) {
+                barrier.participants.remove(lane);
+                barrier.waiting.remove(lane);
             }
         }
         let come_to = |b: &&mut Barrier| b.participants.contains(lane) && b.at.is_reached(state);
@@ -100,6 +146,7 @@ impl Barriers {
             }
             let Some(index) = self.barriers.iter().position(|b| b.waiting == b.participants) else { return };
             let opened = self.barriers.swap_remove(index);
+            self.part(warp, opened.waiting);
             for lane in opened.waiting {
                 self.come(warp, lane);
             }
@@ -116,6 +163,7 @@ impl Barriers {
         let barrier = &mut self.barriers[index];
         let lanes = std::mem::take(&mut barrier.waiting);
         barrier.participants = barrier.participants - lanes;
+        self.part(warp, lanes);
         for lane in lanes {
             self.come(warp, lane);
         }
@@ -138,7 +186,12 @@ impl Heuristic for Barriers {
             let candidates = warp.ready() - self.waiting();
             if !candidates.is_empty() {
                 let (_, mates) = min_pc::among(warp, candidates);
-                let lanes = mates & candidates;
+                let mut lanes = mates & candidates;
+                if let Some(splits) = &self.splits {
+                    let lowest = lanes.lowest().expect("a choice holds a lane");
+                    let split = splits.iter().find(|split| split.contains(lowest)).expect("each lane has a split");
+                    lanes = lanes & *split;
+                }
                 for lane in lanes {
                     self.levels[lane.index()] = warp.lane(lane).level;
                 }
@@ -157,10 +210,13 @@ impl Heuristic for Barriers {
         let ready = live & warp.ready();
         self.halted = self.halted | (live - ready);
         if distinct_pcs(warp, live).len() > 1 {
-            let at = Branch::of(warp, ran).reconvergence(warp);
+            let points = Branch::of(warp, ran).points(warp, self.placement);
+            let mut places: Vec<Reconvergence> = std::iter::once(points.first).chain(points.around).collect();
             for lane in live {
-                self.join(Reconvergence { level: self.levels[lane.index()], ..at }, lane);
+                places.iter_mut().for_each(|at| at.level = self.levels[lane.index()]);
+                self.join(&places, lane);
             }
+            self.part(warp, live);
         }
         for lane in ready {
             self.come(warp, lane);
@@ -169,7 +225,7 @@ impl Heuristic for Barriers {
     }
 
     fn stays_together(&self, _warp: &WarpView) -> bool {
-        self.barriers.is_empty()
+        self.barriers.is_empty() && self.splits.as_ref().is_none_or(|splits| splits.len() == 1)
     }
 }
 
@@ -185,6 +241,13 @@ mod tests {
     #[test]
     fn lanes_that_meet_early_run_together() {
         assert_eq!(schedule("barrier", &["1b 5 8", "1b 3b 5 8", "1b 3b 8"]), "1:0-2 3:1-2 5:0-1 8:0-2");
+    }
+
+    #[test]
+    fn hardware_reunites_lanes_at_barriers_only() {
+        // As in the whitepaper on Volta: what stands behind an if and else inside of another one runs for each side.
+        let lanes = ["1b 5 8", "1b 3b 5 8", "1b 3b 8"];
+        assert_eq!(schedule("barrier:meet=barriers", &lanes), "1:0-2 3:1-2 5:0 5:1 8:0-2");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::reconvergence::Branch;
 use crate::stack::{Next, Stack};
-use crate::{Choice, Heuristic, LaneSet, Ran, Seats, Together, WarpView};
+use crate::{Choice, Heuristic, LaneSet, Placement, Ran, Seats, Together, WarpView};
 
 /// A model of one stack per block.
 pub(crate) struct BlockStack {
@@ -17,7 +17,12 @@ pub(crate) struct BlockStack {
 
 impl BlockStack {
     pub(crate) fn new(lanes: usize, fetches: fn(&Next, &Seats) -> Vec<LaneSet>) -> BlockStack {
-        BlockStack { stack: Stack::new(lanes), fetches, running: LaneSet::EMPTY, to_come: Vec::new() }
+        BlockStack {
+            stack: Stack::new(lanes, Placement::Binary),
+            fetches,
+            running: LaneSet::EMPTY,
+            to_come: Vec::new(),
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::{Arc, OnceLock};
 
-use flowgraph::{Builder, Graph, NodeId, PostDominators, frontiers, priorities};
+use flowgraph::{Builder, Graph, Join, NodeId, PostDominators, StructuredJoins, frontiers, priorities};
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{Kind, Pc};
 
@@ -36,8 +36,12 @@ pub struct ControlFlow {
     graph: Option<Graph>,
     /// By place: see [`ControlFlow::priority`].
     priorities: Vec<u32>,
+    /// Where frames were left.
+    exits: Vec<NodeId>,
     /// By place: see [`ControlFlow::frontier`]; made when it is asked for first.
     frontiers: OnceLock<Vec<Vec<NodeId>>>,
+    /// Made when they are asked for first.
+    structured: OnceLock<StructuredJoins>,
 }
 
 impl ControlFlow {
@@ -45,6 +49,29 @@ impl ControlFlow {
     #[must_use]
     pub fn immediate_post_dominator(&self, place: PlaceId) -> Option<Pc> {
         self.post_dominators.get(place.0 as usize).copied().flatten().map(|p| self.starts[p.0 as usize])
+    }
+
+    /// The pcs at which lanes that part behind a place come together under the placement `structured`, the innermost
+    /// first; none stands for the end of the place's function. A lane comes to each, or leaves the loop around it for
+    /// the next one. At least one.
+    #[must_use]
+    pub fn structured_joins(&self, place: PlaceId) -> Vec<Option<Pc>> {
+        let Some(graph) = self.graph.as_ref().filter(|graph| place.0 < graph.node_count() as u32) else {
+            return vec![None];
+        };
+        let structured = self.structured.get_or_init(|| StructuredJoins::of(graph, &self.exits));
+        let (loops, node) = (structured.loops(), NodeId(place.0));
+        let pc = |join: Join| match join {
+            Join::Node(node) => self.starts.get(node.index()).copied(),
+            Join::TurnEnd(id) => self.starts.get(loops.header(id).index()).copied(),
+        };
+        let mut pcs: Vec<Option<Pc>> = structured.places(node).map(pc).collect();
+        let outermost = std::iter::successors(loops.innermost(node), |&id| loops.parent(id)).last();
+        if outermost.map_or(structured.join(node), |id| structured.behind(id)).is_none() {
+            pcs.push(None);
+        }
+        pcs.dedup();
+        pcs
     }
 
     /// How many instructions run in a row from the place's immediate post-dominator up to the next transfer of control, that one
@@ -218,9 +245,19 @@ impl Observer {
             lengths[segment.place.0 as usize] = segment.len() as u32;
         }
         let (priorities, block_lengths) = (priorities(&graph), block_lengths(segments, &graph));
-        let (distances, frontiers) = (distances(&lengths, &graph, &exits), OnceLock::new());
-        let graph = Some(graph);
-        ControlFlow { post_dominators, starts, lengths, block_lengths, distances, graph, priorities, frontiers }
+        let distances = distances(&lengths, &graph, &exits);
+        ControlFlow {
+            post_dominators,
+            starts,
+            lengths,
+            block_lengths,
+            distances,
+            graph: Some(graph),
+            priorities,
+            exits,
+            frontiers: OnceLock::new(),
+            structured: OnceLock::new(),
+        }
     }
 }
 

@@ -13,6 +13,9 @@
 //! and Aamodt, *MIMD synchronization on SIMT architectures*, MICRO 2016). Where the top entry waits at a barrier, the
 //! next entry below runs, and its lanes part and reconverge there.
 //!
+//! With `placement=structured` lanes wait where compilers for GPUs let them: those that go on in a loop at the end of each turn,
+//! those that leave it behind the loop.
+//!
 //! *Limitation*: post-dominators come from the code that the replayed lanes ran: the sides of branches that none of them took count where
 //! lanes ran the code there, but code that none ran does not, nor do targets of indirect jumps that none took.
 //!
@@ -21,17 +24,17 @@
 
 use crate::reconvergence::Branch;
 use crate::stack::Stack;
-use crate::{Choice, Entry, Heuristic, Ran, Together, WarpView};
+use crate::{Choice, Entry, Heuristic, Placement, Ran, Together, WarpView};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "ipdom",
     rule: "SIMT stack: lanes that part wait for each other at the branch's immediate post-dominator.",
     source: "Fung et al. 2007",
     file: file!(),
-    parameters: &[],
+    parameters: &[Placement::PARAMETER],
     needs_control_flow: true,
     runs_blocks: false,
-    build: |_, lanes, _| Box::new(Ipdom { stack: Stack::new(lanes) }),
+    build: |settings, lanes, _| Box::new(Ipdom { stack: Stack::new(lanes, Placement::of(settings)) }),
 };
 
 struct Ipdom {
@@ -77,6 +80,30 @@ mod tests {
     fn lanes_that_leave_a_loop_wait_at_its_exit() {
         let lanes = ["1 2b 1 2b 5", "1 2b 5"];
         assert_eq!(schedule("ipdom", &lanes), "1:0-1 2:0-1 1:0 2:0 5:0-1");
+    }
+
+    /// A loop whose end is doubled: a turn is 1, then 2 and 3 or 5 and 6; 3 and 6 go back to 1 or leave for 9.
+    const DOUBLED: [&str; 3] = ["1b 2 3b 1b 2 3b 9", "1b 5 6b 1b 5 6b 9", "1b 5 6b 9"];
+
+    #[test]
+    fn turns_of_a_loop_whose_end_is_doubled_meet_under_structured_placement() {
+        let both = &DOUBLED[..2];
+        assert_eq!(schedule("ipdom", both), "1:0-1 5:1 6:1 1:1 5:1 6:1 2:0 3:0 1:0 2:0 3:0 9:0-1");
+        let structured = "1:0-1 5:1 6:1 2:0 3:0 1:0-1 5:1 6:1 2:0 3:0 9:0-1";
+        assert_eq!(schedule("ipdom:placement=structured", both), structured);
+        assert_eq!(
+            schedule("barrier:placement=structured,meet=barriers", both),
+            "1:0-1 2:0 3:0 5:1 6:1 1:0-1 2:0 3:0 5:1 6:1 9:0-1"
+        );
+    }
+
+    #[test]
+    fn who_leaves_a_loop_waits_behind_it_and_is_not_waited_for_inside() {
+        let all = &DOUBLED[..];
+        let structured = "1:0-2 5:1-2 6:1-2 2:0 3:0 1:0-1 5:1 6:1 2:0 3:0 9:0-2";
+        assert_eq!(schedule("ipdom:placement=structured", all), structured);
+        let barriers = "1:0-2 2:0 3:0 5:1-2 6:1-2 1:0-1 2:0 3:0 5:1 6:1 9:0-2";
+        assert_eq!(schedule("barrier:placement=structured,meet=barriers", all), barriers);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use trace_format::Pc;
 
-use crate::{LaneSet, LaneState, PlaceId, Ran, Together, WarpView};
+use crate::{LaneSet, LaneState, PlaceId, Placement, Ran, Together, WarpView};
 
 /// Where lanes reconverge: at this pc of the frame of this level, or when that frame is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +16,13 @@ impl Reconvergence {
     pub(crate) fn is_reached(&self, state: &LaneState) -> bool {
         state.level < self.level || (state.level == self.level && Some(state.pc) == self.pc)
     }
+}
+
+/// Where the lanes of a branch reconverge, and where those do that leave the loops around it before.
+pub(crate) struct Points {
+    pub(crate) first: Reconvergence,
+    /// Behind the loops, the innermost first.
+    pub(crate) around: Vec<Reconvergence>,
 }
 
 /// The instruction after which lanes may disagree.
@@ -50,6 +57,19 @@ impl Branch {
     pub(crate) fn reconvergence(&self, warp: &WarpView) -> Reconvergence {
         let pc = warp.program().control_flow.immediate_post_dominator(self.place);
         Reconvergence { pc, level: self.level }
+    }
+
+    /// Where its lanes reconverge under a placement.
+    pub(crate) fn points(&self, warp: &WarpView, placement: Placement) -> Points {
+        match placement {
+            Placement::Binary => Points { first: self.reconvergence(warp), around: Vec::new() },
+            Placement::Structured => {
+                let mut pcs = warp.program().control_flow.structured_joins(self.place).into_iter();
+                let mut next = || pcs.next().map(|pc| Reconvergence { pc, level: self.level });
+                let first = next().expect("there is one");
+                Points { first, around: std::iter::from_fn(next).collect() }
+            }
+        }
     }
 
     /// How many instructions the block has at which its lanes reconverge.

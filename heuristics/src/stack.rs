@@ -3,7 +3,7 @@
 use trace_format::Pc;
 
 use crate::reconvergence::{Branch, Reconvergence, distinct_pcs};
-use crate::{Choice, LaneSet, WarpView};
+use crate::{Choice, LaneSet, Placement, WarpView};
 
 #[derive(Clone, Copy)]
 struct StackEntry {
@@ -11,6 +11,8 @@ struct StackEntry {
     at: Reconvergence,
     /// The lanes that it had when it came to be, or after its last branch.
     of: LaneSet,
+    /// Whether it came to be for the lanes that leave a loop.
+    for_exits: bool,
 }
 
 /// What the stack lets run.
@@ -25,13 +27,14 @@ pub(crate) struct Stack {
     /// The bottom entry, which never reconverges, is never popped; the top is last.
     entries: Vec<StackEntry>,
     last: Option<Branch>,
+    placement: Placement,
 }
 
 impl Stack {
-    pub(crate) fn new(lanes: usize) -> Stack {
+    pub(crate) fn new(lanes: usize, placement: Placement) -> Stack {
         let all = LaneSet::first(lanes);
-        let bottom = StackEntry { lanes: all, at: Reconvergence { pc: None, level: 0 }, of: all };
-        Stack { entries: vec![bottom], last: None }
+        let bottom = StackEntry { lanes: all, at: Reconvergence { pc: None, level: 0 }, of: all, for_exits: false };
+        Stack { entries: vec![bottom], last: None, placement }
     }
 
     /// The lanes that run next.
@@ -73,6 +76,9 @@ impl Stack {
         let mut height = self.entries.len() - 1;
         loop {
             let above = self.above(height);
+            if self.placement == Placement::Structured {
+                self.leave_loops(warp, height, above);
+            }
             let entry = &mut self.entries[height];
             entry.lanes = entry.lanes & warp.live();
             let at = entry.at;
@@ -82,12 +88,15 @@ impl Stack {
                 entry.lanes = entry.lanes - arrived;
                 entry.of = entry.lanes;
             }
-            let lanes = entry.lanes - above;
-            if entry.lanes.is_empty() && height > 0 {
+            // Once nobody has left the loop, those that go on need not be kept apart.
+            let (is_empty, for_exits, lanes) = (entry.lanes.is_empty(), entry.for_exits, entry.lanes);
+            let needless = for_exits && above.is_empty() && lanes == self.entries[height - 1].lanes & warp.live();
+            if (is_empty && height > 0) || needless {
                 self.entries.remove(height);
                 height -= 1;
                 continue;
             }
+            let lanes = lanes - above;
             let pcs = distinct_pcs(warp, lanes);
             if pcs.len() > 1 {
                 self.part(warp, height, lanes, pcs);
@@ -102,6 +111,19 @@ impl Stack {
         }
     }
 
+    /// Takes the lanes of an entry off it, and off all down to the one that reconverges where they stand: they have left
+    /// a loop whose other lanes wait for each other further up.
+    fn leave_loops(&mut self, warp: &WarpView, height: usize, above: LaneSet) {
+        for lane in self.entries[height].lanes - above {
+            let state = warp.lane(lane);
+            let behind = (1..height).find(|&below| self.entries[below].at.is_reached(state));
+            for entry in behind.map_or(&mut [][..], |below| &mut self.entries[below..=height]) {
+                entry.lanes.remove(lane);
+                entry.of = entry.lanes;
+            }
+        }
+    }
+
     /// The lanes of the entries above this one.
     fn above(&self, height: usize) -> LaneSet {
         self.entries[height + 1..].iter().fold(LaneSet::EMPTY, |all, entry| all | entry.lanes)
@@ -113,20 +135,27 @@ impl Stack {
         let entry = self.entries[height];
         // Lanes may also disagree without a branch of their own: when a function's return joined lanes of several callers.
         let branch = self.last.filter(|b| !b.lanes.is_disjoint(&lanes));
-        let at = branch.map_or(entry.at, |b| b.reconvergence(warp));
+        let points = branch.map(|b| b.points(warp, self.placement));
+        let (at, around) = points.map_or_else(|| (entry.at, Vec::new()), |points| (points.first, points.around));
         let mut place = height + 1;
         // One that reconverges there already is replaced, unless it also waits for lanes above.
         if at == entry.at && height > 0 && entry.lanes == lanes {
             self.entries.remove(height);
             place = height;
         }
+        // Who leaves a loop waits behind it, unless an entry below reconverges there already.
+        let has = |point: &Reconvergence| self.entries[1..place].iter().any(|entry| entry.at == *point);
+        let new = if has(&at) { 0 } else { around.iter().take_while(|point| !has(point)).count() };
+        let of_exits = around[..new].iter().rev().map(|&at| StackEntry { lanes, at, of: lanes, for_exits: true });
+        let of_exits: Vec<StackEntry> = of_exits.collect();
         let falls_to = branch.and_then(|b| b.falls_to);
         pcs.sort_by_key(|pc| (Some(*pc) != falls_to, *pc));
         let parts = pcs.into_iter().map(|pc| {
             let lanes = lanes.iter().filter(|l| warp.lane(*l).pc == pc).collect();
-            StackEntry { lanes, at, of: lanes }
+            StackEntry { lanes, at, of: lanes, for_exits: false }
         });
-        self.entries.splice(place..place, parts);
+        let new: Vec<StackEntry> = of_exits.into_iter().chain(parts).collect();
+        self.entries.splice(place..place, new);
         self.last = None;
     }
 }

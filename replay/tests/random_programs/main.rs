@@ -23,7 +23,8 @@ fn everything(source: &InMemory, options: &ReplayOptions) -> Vec<Outcome> {
         Spec::parse_list(
             "maxfun-minpc:mode=2,rd-minsp-pc:hysteresis=0,threshold=8,decrement=yes,long:n=1,multi-path:merge=yes,dws:order=turns,dws:longest=2,\
              dwf:policy=minority,dwf:policy=time,dwf:policy=pc,\
-             oracle:horizon=3,beta=0",
+             oracle:horizon=3,beta=0,ipdom:placement=structured,barrier:placement=structured,barrier:meet=barriers,\
+             barrier:placement=structured,meet=barriers",
         )
         .unwrap(),
     );

@@ -98,10 +98,15 @@ fn replay_one(seed: u64, specs: &[Spec]) -> Result<(), Fault> {
     Ok(())
 }
 
+/// Models whose lanes wait elsewhere than at post-dominators, or meet only there.
+const PLACED: &str = "ipdom:placement=structured,barrier:placement=structured,barrier:meet=barriers,\
+                      barrier:placement=structured,meet=barriers";
+
 #[test]
 fn no_model_breaks_a_rule_on_any_of_ten_thousand_programs() {
     let mut specs: Vec<Spec> = REGISTRY.iter().map(|e| Spec::parse(e.name).unwrap()).collect();
     specs.extend(Spec::parse_list("multi-path:merge=yes,dws:order=turns,dwf:policy=time").unwrap());
+    specs.extend(Spec::parse_list(PLACED).unwrap());
     let faults: Vec<(u64, Fault)> =
         (0..PROGRAMS).into_par_iter().filter_map(|seed| replay_one(seed, &specs).err().map(|f| (seed, f))).collect();
     assert!(faults.is_empty(), "{} of them: {:?}", faults.len(), &faults[..faults.len().min(5)]);
