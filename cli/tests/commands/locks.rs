@@ -77,24 +77,35 @@ fn a_table_marks_what_is_not_as_written_and_its_status_says_so() {
     let traced = Traced::new("lock_contention", "4");
     let path = traced.path();
     let table = succeed("replay", &["--region", "kernel", "--heuristic", "minpc,ipdom", &path]);
-    assert!(table.contains("\nipdom *  "), "{table}");
+    assert!(table.contains("\nipdom:placement=binary *  "), "{table}");
     assert!(
-        table.contains("* deadlocks as the program is written") && table.contains("  ipdom deadlocks: "),
+        table.contains("* deadlocks as the program is written")
+            && table.contains("  ipdom:placement=binary deadlocks: "),
         "{table}"
     );
     let only = run("replay", &["--region", "kernel", "--heuristic", "ipdom", &path]);
     assert_eq!(only.status.code(), Some(6));
-    assert!(String::from_utf8_lossy(&only.stdout).contains("ipdom *"));
+    assert!(String::from_utf8_lossy(&only.stdout).contains("ipdom:placement=binary *"));
     let turns = run("replay", &["--region", "kernel", "--heuristic", "ipdom", "--locks", "simt", &path]);
     assert_eq!(turns.status.code(), Some(0));
     assert!(!String::from_utf8_lossy(&turns.stdout).contains('*'));
     // Both ways asked for: the second is shown by itself.
     let both = traced.results(&["--heuristic", "ipdom", "--locks", "serialize,simt"]);
-    assert!(both[0]["status"].as_str().unwrap().contains("ipdom deadlocks") && both[0].get("fetches").is_none());
+    assert!(
+        both[0]["status"].as_str().unwrap().contains("ipdom:placement=binary deadlocks")
+            && both[0].get("fetches").is_none()
+    );
     assert_eq!(both[1]["status"], "ok");
     let schedule = succeed("replay", &["--region", "kernel", "--heuristic", "ipdom,minpc", "--schedule", "-", &path]);
     let heads: Vec<&str> = schedule.lines().filter(|line| line.starts_with("heuristic")).collect();
-    assert_eq!(heads, ["heuristic ipdom warp 0", "heuristic minpc warp 0", "heuristic ipdom warp 0 simt"]);
+    assert_eq!(
+        heads,
+        [
+            "heuristic ipdom:placement=binary warp 0",
+            "heuristic minpc warp 0",
+            "heuristic ipdom:placement=binary warp 0 simt"
+        ]
+    );
     let checked = run("lockstep", &["check", "--model", "ipdom", "--min-efficiency", "0", "--region", "kernel", &path]);
     assert_eq!(checked.status.code(), Some(6), "{}", String::from_utf8_lossy(&checked.stdout));
 }

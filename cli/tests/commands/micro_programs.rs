@@ -197,5 +197,8 @@ fn a_lock_serialises_and_a_stack_deadlocks_on_it() {
     let stack = crate::support::run("replay", &["--region", "kernel", "--heuristic", "ipdom", trace]);
     let said = String::from_utf8(stack.stdout).unwrap();
     assert_eq!(stack.status.code(), Some(6), "{said}");
-    assert!(said.contains("ipdom deadlocks") && said.contains("wait for") && said.contains("held by"), "{said}");
+    assert!(
+        said.contains("ipdom:placement=binary deadlocks") && said.contains("wait for") && said.contains("held by"),
+        "{said}"
+    );
 }
