@@ -2,7 +2,7 @@
 
 use heuristics::{Choice, Group, Heuristic, LaneSet, LaneState, Spec, WarpView};
 
-use super::turns::Turn;
+use super::turns::{Turn, Turns};
 use super::{Replay, cursor};
 use crate::Result;
 use crate::metrics::Metric;
@@ -19,12 +19,12 @@ impl Replay<'_> {
     /// Who chooses next: the section made last that has a lane to run, else the model of the warp. None when no lane
     /// can run.
     #[inline]
-    pub(super) fn asked(&self) -> Option<Asked> {
+    pub(super) fn asked<const TURNS: bool>(&self) -> Option<Asked> {
         if self.groups.is_empty() {
             return None;
         }
         let ready = self.live - self.sync.waiting();
-        let Some(turns) = self.sync.turns().filter(|turns| !turns.sections.is_empty()) else {
+        let Some(turns) = self.turns::<TURNS>().filter(|turns| !turns.sections.is_empty()) else {
             return Some(Asked { turn: None, live: self.live, ready });
         };
         for (index, section) in turns.sections.iter().enumerate().rev() {
@@ -34,6 +34,12 @@ impl Replay<'_> {
             }
         }
         Some(Asked { turn: None, live: self.live, ready: turns.outside(self.live) & ready })
+    }
+
+    /// The turns at locks. Where the caller knows that lanes take none, nothing is looked at: most replays are such.
+    #[inline]
+    fn turns<const TURNS: bool>(&self) -> Option<&Turns> {
+        if TURNS { self.sync.turns() } else { None }
     }
 
     /// As [`Replay::advance`], under the model of the turn.
@@ -47,7 +53,7 @@ impl Replay<'_> {
     ) -> Result<Option<LaneSet>> {
         let known = self.sync.turns_mut().and_then(|turns| turns.take_model(turn));
         let mut model = known.unwrap_or_else(|| heuristics::build(spec, self.states.len(), self.program));
-        let deadlock = self.advance(asked, spec, &mut *model, how, metrics)?;
+        let deadlock = self.advance::<true>(asked, spec, &mut *model, how, metrics)?;
         if let Some(turns) = self.sync.turns_mut() {
             turns.put_back(turn, model);
         }
@@ -56,7 +62,8 @@ impl Replay<'_> {
 
     /// Lets the model that is asked choose, and runs what it chose; or a run of segments, where all live lanes stay
     /// together. The lanes for which it waits for ever, where it says so.
-    pub(super) fn advance(
+    #[inline]
+    pub(super) fn advance<const TURNS: bool>(
         &mut self,
         asked: Asked,
         spec: &Spec,
@@ -72,8 +79,8 @@ impl Replay<'_> {
         {
             return Ok(None);
         }
-        let states = self.see(asked);
-        let view = self.view_of(asked, states.as_deref());
+        let states = self.see::<TURNS>(asked);
+        let view = self.view_of::<TURNS>(asked, states.as_deref());
         let lanes = match model.choose(&view.with_future(&cursor::Known(&self.cursors))) {
             Choice::Run(lanes) => lanes,
             Choice::Deadlock(lanes) => return Ok(Some(lanes)),
@@ -81,18 +88,18 @@ impl Replay<'_> {
         let group = self.check(spec, lanes, asked.ready)?;
         let ran = self.step(group, lanes, by_instruction, metrics)?;
         // A turn that has ended asks nothing more.
-        if let Some(asked) = self.still(asked) {
-            let states = self.see(asked);
-            model.executed(&self.view_of(asked, states.as_deref()), &ran);
+        if let Some(asked) = self.still::<TURNS>(asked) {
+            let states = self.see::<TURNS>(asked);
+            model.executed(&self.view_of::<TURNS>(asked, states.as_deref()), &ran);
         }
         Ok(None)
     }
 
     /// The same model, after its lanes have moved; none where its turn has ended.
     #[inline]
-    fn still(&self, asked: Asked) -> Option<Asked> {
+    fn still<const TURNS: bool>(&self, asked: Asked) -> Option<Asked> {
         let ready = self.live - self.sync.waiting();
-        let Some(turns) = self.sync.turns() else { return Some(Asked { live: self.live, ready, ..asked }) };
+        let Some(turns) = self.turns::<TURNS>() else { return Some(Asked { live: self.live, ready, ..asked }) };
         let Some(turn) = asked.turn else {
             return Some(Asked { live: self.live, ready: turns.outside(self.live) & ready, ..asked });
         };
@@ -103,7 +110,10 @@ impl Replay<'_> {
     /// Prepares what a model sees that does not know all lanes, or not as they stand: its groups, and the lanes' states
     /// where they differ.
     #[inline]
-    fn see(&mut self, asked: Asked) -> Option<Vec<LaneState>> {
+    fn see<const TURNS: bool>(&mut self, asked: Asked) -> Option<Vec<LaneState>> {
+        if !TURNS {
+            return None;
+        }
         let turns = self.sync.turns().filter(|turns| !turns.sections.is_empty())?;
         self.seen_groups.clear();
         let own = self.groups.iter().map(|g| Group { pc: g.pc, lanes: g.lanes & asked.ready });
@@ -112,8 +122,8 @@ impl Replay<'_> {
     }
 
     #[inline]
-    fn view_of<'v>(&'v self, asked: Asked, states: Option<&'v [LaneState]>) -> WarpView<'v> {
-        if self.sync.turns().is_none_or(|turns| turns.sections.is_empty()) {
+    fn view_of<'v, const TURNS: bool>(&'v self, asked: Asked, states: Option<&'v [LaneState]>) -> WarpView<'v> {
+        if self.turns::<TURNS>().is_none_or(|turns| turns.sections.is_empty()) {
             return self.view(asked.ready);
         }
         let states = states.unwrap_or(&self.states);

@@ -163,10 +163,12 @@ impl<'a> Replay<'a> {
     ) -> Result<Replayed> {
         let by_instruction = heuristic.extent() == Extent::Instruction;
         let horizon = heuristic.horizon();
+        let take_turns = self.sync.turns().is_some();
         let each_step = !metrics.iter().all(|m| m.takes_runs()) || self.seats.warps().len() > 1;
         while !self.live.is_empty() {
             self.tell_events(metrics);
-            let Some(asked) = self.asked() else {
+            let asked = if take_turns { self.asked::<true>() } else { self.asked::<false>() };
+            let Some(asked) = asked else {
                 let freed = match self.sync.give_up_turns() {
                     Some(freed) => freed,
                     None => self.sync.force(&mut self.counts),
@@ -178,7 +180,10 @@ impl<'a> Replay<'a> {
                 self.read_ahead(horizon)?;
             }
             let deadlock = match asked.turn {
-                None => self.advance(asked, spec, heuristic, (by_instruction, each_step), metrics)?,
+                None if take_turns => {
+                    self.advance::<true>(asked, spec, heuristic, (by_instruction, each_step), metrics)?
+                }
+                None => self.advance::<false>(asked, spec, heuristic, (by_instruction, each_step), metrics)?,
                 Some(turn) => self.advance_turn(asked, turn, spec, (by_instruction, each_step), metrics)?,
             };
             if let Some(lanes) = deadlock {
