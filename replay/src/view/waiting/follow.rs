@@ -7,7 +7,8 @@ use rustc_hash::FxHashMap;
 use trace_format::{BlockId, SpEffect};
 
 use super::code::{Code, bit};
-use super::turn::{self, Deeds, FIRST_SLOT, Registers, Touch};
+use super::judged::{Going, Judged, Met};
+use super::turn::{self, FIRST_SLOT, Registers, Touch};
 use super::watched::{EVERYTHING, Watched, follow};
 use super::{Found, MOST_SEGMENTS, Turn, Turns, canonical, heads, leads_to};
 
@@ -25,38 +26,6 @@ const MOST_REFUSED: u32 = 256;
 
 /// Stands for a block that need not be followed segment by segment.
 const ALWAYS_WORK: u32 = u32::MAX;
-
-/// A turn that a thread goes on making.
-struct Going {
-    turn: usize,
-    /// The segment of it with which it was begun.
-    head: usize,
-    /// The segment of it that comes next.
-    next: usize,
-    /// By block that is a part of turns, and the segment that comes before it: the one that comes behind it, and the
-    /// turns that it ends.
-    blocks: FxHashMap<(BlockId, usize), (usize, u64)>,
-}
-
-/// What is known of a way from a segment back to it.
-#[derive(Clone, Copy)]
-enum Met {
-    /// It was met so often.
-    Times(u32),
-    /// It is this turn, entered at this segment of it.
-    Turn(usize, usize),
-    /// It is work.
-    Work,
-}
-
-struct Judged {
-    segments: Turn,
-    /// None where it is waiting only since the user said so.
-    deeds: Option<Deeds>,
-    instructions: u64,
-    found: Found,
-    left: u32,
-}
 
 /// Follows one thread.
 pub(in crate::view) struct Follower<'a> {

@@ -13,6 +13,7 @@
 
 mod code;
 mod follow;
+mod judged;
 mod turn;
 mod watched;
 
