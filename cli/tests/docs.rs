@@ -57,6 +57,35 @@ fn the_page_of_heuristics_is_made_from_the_registry() {
     check_page("docs/heuristics.md", &made);
 }
 
+/// Of a crate's manifest: what it is, and which crates of this workspace it knows.
+fn of_manifest(name: &str, members: &[String]) -> (String, Vec<String>) {
+    let text = std::fs::read_to_string(root().join(name).join("Cargo.toml")).unwrap();
+    let description =
+        text.lines().find_map(|line| line.strip_prefix("description = \"")).unwrap().trim_end_matches('"');
+    let dependencies = text.lines().skip_while(|line| *line != "[dependencies]").skip(1);
+    let names = dependencies.take_while(|line| !line.starts_with('[')).filter_map(|line| line.split(['.', ' ']).next());
+    (description.to_owned(), names.filter(|name| members.iter().any(|m| m == name)).map(str::to_owned).collect())
+}
+
+#[test]
+fn the_table_of_crates_is_made_from_their_manifests() {
+    let workspace = std::fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let members = workspace.lines().find_map(|line| line.strip_prefix("members = [")).unwrap();
+    let mut left: Vec<String> =
+        members.trim_end_matches(']').split(", ").map(|name| name.trim_matches('"').to_owned()).collect();
+    let all = left.clone();
+    let mut made = String::from("\n| crate | what it is | knows |\n|---|---|---|\n");
+    while !left.is_empty() {
+        let is_next = |name: &String| of_manifest(name, &left).1.is_empty();
+        let next = left.iter().position(is_next).expect("no two crates know each other");
+        let name = left.remove(next);
+        let (description, knows) = of_manifest(&name, &all);
+        writeln!(made, "| `{name}` | {description} | {} |", knows.join(", ")).unwrap();
+    }
+    made.push('\n');
+    check_page("docs/ARCHITECTURE.md", &made);
+}
+
 #[test]
 fn the_readme_lists_every_heuristic() {
     let mut made = String::from("\n| heuristic | rule |\n|---|---|\n");
