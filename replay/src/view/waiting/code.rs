@@ -4,8 +4,8 @@
 //! taken out of the control-flow graph, is mostly no cycle. So following a thread costs little where it works.
 
 use std::ops::Range;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::{OnceLock, PoisonError, RwLock};
 
 use flowgraph::{Builder, Components, NodeId};
 use heuristics::{SegmentId, SegmentTable};
@@ -13,7 +13,9 @@ use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register};
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{Block, BlockId, Kind, ModuleRole, Pc, Trace};
 
-use super::turn;
+use super::Turn;
+use super::judged::{self, Judged};
+use super::turn::{self, Registers, Touch};
 
 /// How far apart the code of a function lies at most, as far as its slots go.
 const NEAR: u64 = 4096;
@@ -30,6 +32,9 @@ enum Sign {
     /// The address so far from the stack pointer is taken.
     TakenFromStack(i64),
 }
+
+/// The registers and slots that a segment touches: all of them as bits, and one after another.
+type Touched = (Registers, Vec<Touch>);
 
 /// What is known of code, for all threads.
 pub(in crate::view) struct Code<'a> {
@@ -49,6 +54,11 @@ pub(in crate::view) struct Code<'a> {
     written: FxHashSet<u64>,
     /// By block, once a thread has run it.
     wholes: Vec<OnceLock<Whole>>,
+    /// What turns are that some thread has made, and how often one was judged.
+    verdicts: RwLock<FxHashMap<Turn, Option<Judged>>>,
+    pub(super) judgements: AtomicUsize,
+    /// By segment, once it was asked for: the registers and slots that it touches.
+    touched: Vec<OnceLock<Touched>>,
     /// By segment that can wait: a bit for each way of its branch that a thread went.
     gone: Vec<AtomicU8>,
 }
@@ -93,8 +103,24 @@ impl<'a> Code<'a> {
             table.iter().map(|(id, _)| id).filter(holds).collect()
         };
         let gone = can_wait.iter().map(|_| AtomicU8::new(0)).collect();
+        let (verdicts, judgements) = (RwLock::default(), AtomicUsize::new(0));
+        let touched = can_wait.iter().map(|_| OnceLock::new()).collect();
         let wholes = trace.blocks().iter().map(|_| OnceLock::new()).collect();
-        Code { trace, table, loader, can_wait, blocks, signs, named, written, wholes, gone }
+        Code {
+            trace,
+            table,
+            loader,
+            can_wait,
+            blocks,
+            signs,
+            named,
+            written,
+            wholes,
+            verdicts,
+            judgements,
+            touched,
+            gone,
+        }
     }
 
     /// Whether some of the block can be a part of a turn.
@@ -107,6 +133,26 @@ impl<'a> Code<'a> {
     #[inline]
     pub fn can_wait(&self, segment: SegmentId) -> bool {
         self.can_wait[segment.0 as usize]
+    }
+
+    /// What the code of a turn says of it; judged once for all threads.
+    pub(super) fn judged(&self, segments: &Turn, factory: &mut InstructionInfoFactory) -> Option<Judged> {
+        if let Some(known) = self.verdicts.read().unwrap_or_else(PoisonError::into_inner).get(segments) {
+            return known.clone();
+        }
+        let judged = judged::judge(segments, self, factory);
+        self.judgements.fetch_add(1, Ordering::Relaxed);
+        self.verdicts.write().unwrap_or_else(PoisonError::into_inner).insert(segments.clone(), judged.clone());
+        judged
+    }
+
+    /// The registers and slots that a segment touches.
+    #[inline]
+    pub(super) fn touches(&self, segment: SegmentId, factory: &mut InstructionInfoFactory) -> &Touched {
+        self.touched[segment.0 as usize].get_or_init(|| {
+            let all = self.decode(segment).filter(|_| !self.is_loaders(self.table[segment].start()));
+            all.map_or((0, Vec::new()), |all| turn::touches(&all, factory))
+        })
     }
 
     /// What need be known of a block that a thread runs, to follow it as a whole.

@@ -8,9 +8,9 @@ use trace_format::{BlockId, SpEffect};
 
 use super::code::{Code, bit};
 use super::judged::{Going, Judged, Met};
-use super::turn::{self, FIRST_SLOT, Registers, Touch};
+use super::turn::{FIRST_SLOT, Registers};
 use super::watched::{EVERYTHING, Watched, follow};
-use super::{Found, MOST_SEGMENTS, Turn, Turns, canonical, heads, leads_to};
+use super::{MOST_SEGMENTS, Turn, Turns, canonical, leads_to};
 
 /// Turns that are told apart in one thread; further ones are taken for work.
 const MOST_TURNS: usize = 1 << 14;
@@ -50,13 +50,10 @@ pub(in crate::view) struct Follower<'a> {
     known: FxHashMap<Turn, Met>,
     /// By segments, in the one form of all ways around a ring: none where it is work.
     by_segments: FxHashMap<Turn, Option<usize>>,
-    /// How many rings were judged.
-    pub(super) judgements: usize,
     refused: FxHashMap<SegmentId, u32>,
     going: Option<Going>,
     watched: Vec<Watched>,
     watching: Registers,
-    touches: FxHashMap<SegmentId, (Registers, Vec<Touch>)>,
     /// Whether the thread was in a function that is no part of any turn.
     was_elsewhere: bool,
 }
@@ -76,12 +73,10 @@ impl<'a> Follower<'a> {
             judged: Vec::new(),
             known: FxHashMap::default(),
             by_segments: FxHashMap::default(),
-            judgements: 0,
             refused: FxHashMap::default(),
             going: None,
             watched: Vec::new(),
             watching: 0,
-            touches: FxHashMap::default(),
             was_elsewhere: false,
         }
     }
@@ -342,8 +337,10 @@ impl<'a> Follower<'a> {
             // One that is work is met once for each of its segments: it is judged once all the same.
             let known = self.by_segments.get(&segments).copied();
             let turn = known.unwrap_or_else(|| {
-                let judged = self.judge_anew(&segments);
-                self.judgements += 1;
+                let judged = self.code.judged(&segments, &mut self.factory).map(|judged| {
+                    self.judged.push(judged);
+                    self.judged.len() - 1
+                });
                 self.by_segments.insert(segments, judged);
                 judged
             });
@@ -352,40 +349,6 @@ impl<'a> Follower<'a> {
         let met = turn.unwrap_or(Met::Work);
         self.known.insert(way, met);
         met
-    }
-
-    fn judge_anew(&mut self, segments: &Turn) -> Option<usize> {
-        let decoded: Option<Vec<_>> = segments.iter().map(|segment| self.code.decode(*segment)).collect();
-        let decoded = decoded?;
-        let is_named = segments.iter().any(|segment| self.code.is_named(*segment));
-        // Where a turn begins decides whether a slot is written before it is read: any beginning will do.
-        let mut judged = heads(segments, self.code.table).find_map(|head| {
-            let mut turn = decoded.clone();
-            turn.rotate_left(head);
-            let mut deeds = turn::deeds(&turn, self.code, &mut self.factory)?;
-            deeds.by_memory.rotate_right(head);
-            Some((Some(deeds), head))
-        });
-        if judged.is_none() && is_named {
-            judged = Some((None, 0));
-        }
-        let (deeds, head) = judged?;
-        let table = self.code.table;
-        let decides = |place: &usize| deeds.as_ref().is_some_and(|deeds| deeds.by_memory[*place]);
-        let exit = |place: usize| {
-            let next = table[segments[(place + 1) % segments.len()]].start();
-            Some((segments[place], table[segments[place]].ways?.into_iter().find(|way| *way != next)?))
-        };
-        let found = Found {
-            carries: deeds.as_ref().is_none_or(|deeds| deeds.carried != 0),
-            exits: (0..segments.len()).filter(decides).filter_map(exit).collect(),
-            left_by_memory: deeds.as_ref().is_some_and(|d| d.places.iter().any(|place| self.code.is_written(*place))),
-            head: table[segments[head]].start(),
-            ..Found::default()
-        };
-        let instructions = segments.iter().map(|segment| table[*segment].len() as u64).sum();
-        self.judged.push(Judged { segments: segments.clone(), deeds, instructions, found, left: 0 });
-        Some(self.judged.len() - 1)
     }
 
     /// The thread leaves the turn that it went on making, for this segment.
@@ -432,11 +395,7 @@ impl<'a> Follower<'a> {
         if self.watching & EVERYTHING != 0 && is_lost {
             self.lose_stack();
         }
-        let factory = &mut self.factory;
-        let (every, touches) = self.touches.entry(segment).or_insert_with(|| {
-            let all = code.decode(segment).filter(|_| !code.is_loaders(code.table[segment].start()));
-            all.map_or((0, Vec::new()), |all| turn::touches(&all, factory))
-        });
+        let (every, touches) = code.touches(segment, &mut self.factory);
         if (*every | EVERYTHING) & self.watching == 0 {
             return;
         }

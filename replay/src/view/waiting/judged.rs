@@ -1,11 +1,14 @@
-//! What a thread's follower keeps of turns: those that it judged, the one that the thread goes on making, and the ways
-//! that it met.
+//! What is judged of turns, and what a thread's follower keeps of them.
 
+use std::sync::Arc;
+
+use iced_x86::InstructionInfoFactory;
 use rustc_hash::FxHashMap;
 use trace_format::BlockId;
 
-use super::turn::Deeds;
-use super::{Found, Turn};
+use super::code::Code;
+use super::turn::{self, Deeds};
+use super::{Found, Turn, heads};
 
 /// A turn that a thread goes on making.
 pub(super) struct Going {
@@ -30,12 +33,47 @@ pub(super) enum Met {
     Work,
 }
 
-/// A turn that was judged.
+/// A turn that could be waiting, as a thread makes it.
+#[derive(Clone)]
 pub(super) struct Judged {
     pub(super) segments: Turn,
     /// None where it is waiting only since the user said so.
-    pub(super) deeds: Option<Deeds>,
+    pub(super) deeds: Option<Arc<Deeds>>,
     pub(super) instructions: u64,
     pub(super) found: Found,
     pub(super) left: u32,
+}
+
+/// What the code of a turn says of it, before any thread makes it; none where it is work.
+pub(super) fn judge(segments: &Turn, code: &Code, factory: &mut InstructionInfoFactory) -> Option<Judged> {
+    let decoded: Option<Vec<_>> = segments.iter().map(|segment| code.decode(*segment)).collect();
+    let decoded = decoded?;
+    let is_named = segments.iter().any(|segment| code.is_named(*segment));
+    // Where a turn begins decides whether a slot is written before it is read: any beginning will do.
+    let mut judged = heads(segments, code.table).find_map(|head| {
+        let mut turn = decoded.clone();
+        turn.rotate_left(head);
+        let mut deeds = turn::deeds(&turn, code, factory)?;
+        deeds.by_memory.rotate_right(head);
+        Some((Some(deeds), head))
+    });
+    if judged.is_none() && is_named {
+        judged = Some((None, 0));
+    }
+    let (deeds, head) = judged?;
+    let table = code.table;
+    let decides = |place: &usize| deeds.as_ref().is_some_and(|deeds| deeds.by_memory[*place]);
+    let exit = |place: usize| {
+        let next = table[segments[(place + 1) % segments.len()]].start();
+        Some((segments[place], table[segments[place]].ways?.into_iter().find(|way| *way != next)?))
+    };
+    let found = Found {
+        carries: deeds.as_ref().is_none_or(|deeds| deeds.carried != 0),
+        exits: (0..segments.len()).filter(decides).filter_map(exit).collect(),
+        left_by_memory: deeds.as_ref().is_some_and(|d| d.places.iter().any(|place| code.is_written(*place))),
+        head: table[segments[head]].start(),
+        ..Found::default()
+    };
+    let instructions = segments.iter().map(|segment| table[*segment].len() as u64).sum();
+    Some(Judged { segments: segments.clone(), deeds: deeds.map(Arc::new), instructions, found, left: 0 })
 }
