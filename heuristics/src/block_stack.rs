@@ -16,13 +16,8 @@ pub(crate) struct BlockStack {
 }
 
 impl BlockStack {
-    pub(crate) fn new(lanes: usize, fetches: fn(&Next, &Seats) -> Vec<LaneSet>) -> BlockStack {
-        BlockStack {
-            stack: Stack::new(lanes, Placement::Binary),
-            fetches,
-            running: LaneSet::EMPTY,
-            to_come: Vec::new(),
-        }
+    pub(crate) fn new(lanes: usize, placement: Placement, fetches: fn(&Next, &Seats) -> Vec<LaneSet>) -> BlockStack {
+        BlockStack { stack: Stack::new(lanes, placement), fetches, running: LaneSet::EMPTY, to_come: Vec::new() }
     }
 }
 

@@ -18,19 +18,19 @@
 
 use std::cmp::Reverse;
 
-use crate::Entry;
 use crate::paths::{Order, Paths};
 use crate::splits::Split;
+use crate::{Entry, Placement};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "dual-path",
     rule: "As ipdom, but the two paths on top of the stack can both be scheduled.",
     source: "Rhu and Erez 2013",
     file: file!(),
-    parameters: &[],
+    parameters: &[Placement::PARAMETER],
     needs_control_flow: true,
     runs_blocks: false,
-    build: |_, lanes, _| Box::new(Paths { entries, ..Paths::new(lanes, Order::Pc) }),
+    build: |settings, lanes, _| Box::new(Paths { entries, ..Paths::new(lanes, Order::Pc, Placement::of(settings)) }),
 };
 
 /// The splits by rank, highest first: each group is an entry of the stack.

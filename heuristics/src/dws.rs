@@ -19,7 +19,7 @@
 
 use crate::paths::{Order, Paths};
 use crate::splits::Splits;
-use crate::{Entry, Parameter, Values};
+use crate::{Entry, Parameter, Placement, Values};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "dws",
@@ -44,8 +44,8 @@ pub(crate) const ENTRY: Entry = Entry {
     runs_blocks: false,
     build: |settings, lanes, _| {
         let order = [Order::Pc, Order::Turns][settings.choice("order")];
-        let splits = Splits::new(lanes, Some(settings.count("longest")));
-        Box::new(Paths { splits, merge: true, parts_at_locks: true, ..Paths::new(lanes, order) })
+        let splits = Splits::new(lanes, Some(settings.count("longest")), Placement::Binary);
+        Box::new(Paths { splits, merge: true, parts_at_locks: true, ..Paths::new(lanes, order, Placement::Binary) })
     },
 };
 

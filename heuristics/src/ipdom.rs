@@ -102,6 +102,9 @@ mod tests {
         let all = &DOUBLED[..];
         let structured = "1:0-2 5:1-2 6:1-2 2:0 3:0 1:0-1 5:1 6:1 2:0 3:0 9:0-2";
         assert_eq!(schedule("ipdom:placement=structured", all), structured);
+        let paths = "1:0-2 2:0 3:0 5:1-2 6:1-2 1:0-1 2:0 3:0 5:1 6:1 9:0-2";
+        assert_eq!(schedule("multi-path:placement=structured", all), paths);
+        assert_eq!(schedule("dual-path:placement=structured", all), paths);
         let barriers = "1:0-2 2:0 3:0 5:1-2 6:1-2 1:0-1 2:0 3:0 5:1 6:1 9:0-2";
         assert_eq!(schedule("barrier:placement=structured,meet=barriers", all), barriers);
     }

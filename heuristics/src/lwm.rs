@@ -17,17 +17,17 @@
 
 use crate::block_stack::BlockStack;
 use crate::stack::Next;
-use crate::{Entry, LaneSet, Seats};
+use crate::{Entry, LaneSet, Placement, Seats};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "lwm",
     rule: "One SIMT stack per block of warps; at each instruction the active lanes are packed into as few fetches as their homes allow.",
     source: "Narasiman et al. 2011",
     file: file!(),
-    parameters: &[],
+    parameters: &[Placement::PARAMETER],
     needs_control_flow: true,
     runs_blocks: true,
-    build: |_, lanes, _| Box::new(BlockStack::new(lanes, packed)),
+    build: |settings, lanes, _| Box::new(BlockStack::new(lanes, Placement::of(settings), packed)),
 };
 
 fn packed(next: &Next, seats: &Seats) -> Vec<LaneSet> {

@@ -18,22 +18,28 @@
 //! 1 (all), 3 (lanes 1 and 2), 5 (lane 0), 5 (lane 1), 8 (all); with merging, 5 runs once for lanes 0 and 1.
 
 use crate::paths::{Order, Paths};
-use crate::{Entry, Parameter, Values};
+use crate::{Entry, Parameter, Placement, Values};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "multi-path",
     rule: "As ipdom, but all paths can be scheduled; they wait for each other in a table of joins.",
     source: "ElTantawy et al. 2014",
     file: file!(),
-    parameters: &[Parameter {
-        name: "merge",
-        values: Values::YesNo,
-        default: 0,
-        help: "whether splits at one pc that wait for the same join become one",
-    }],
+    parameters: &[
+        Parameter {
+            name: "merge",
+            values: Values::YesNo,
+            default: 0,
+            help: "whether splits at one pc that wait for the same join become one",
+        },
+        Placement::PARAMETER,
+    ],
     needs_control_flow: true,
     runs_blocks: false,
-    build: |settings, lanes, _| Box::new(Paths { merge: settings.is_yes("merge"), ..Paths::new(lanes, Order::Pc) }),
+    build: |settings, lanes, _| {
+        let paths = Paths::new(lanes, Order::Pc, Placement::of(settings));
+        Box::new(Paths { merge: settings.is_yes("merge"), ..paths })
+    },
 };
 
 #[cfg(test)]

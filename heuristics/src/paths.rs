@@ -5,7 +5,7 @@
 
 use crate::reconvergence::Branch;
 use crate::splits::{Split, Splits};
-use crate::{Choice, Extent, Heuristic, LaneSet, Ran, Tally, Together, WarpView};
+use crate::{Choice, Extent, Heuristic, LaneSet, Placement, Ran, Tally, Together, WarpView};
 
 /// Which of the splits that can run goes first. Among equals the one with the lowest lane does.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -34,8 +34,8 @@ pub(crate) struct Paths {
 
 impl Paths {
     /// All splits compete, and none merge.
-    pub(crate) fn new(lanes: usize, order: Order) -> Paths {
-        let splits = Splits::new(lanes, None);
+    pub(crate) fn new(lanes: usize, order: Order, placement: Placement) -> Paths {
+        let splits = Splits::new(lanes, None, placement);
         Paths { splits, entries: all, order, merge: false, parts_at_locks: false, schedulable: 1, paths: 0 }
     }
 

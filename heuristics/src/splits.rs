@@ -7,7 +7,7 @@
 use trace_format::Pc;
 
 use crate::reconvergence::{Branch, Reconvergence, distinct_pcs};
-use crate::{LaneSet, WarpView};
+use crate::{LaneSet, Placement, WarpView};
 
 /// Lanes that run together: those that are ready stand at one pc.
 pub(crate) struct Split {
@@ -29,6 +29,8 @@ struct Join {
     /// The rank of the split that parted, which the joined lanes get.
     rank: u64,
     arrived: LaneSet,
+    /// Whether it was made for the lanes that leave a loop.
+    for_exits: bool,
     /// Splits and joins that lead here; 0: the join is free to be used anew.
     leading_here: usize,
 }
@@ -42,15 +44,16 @@ pub(crate) struct Splits {
     turns: u64,
     /// Branches whose post-dominator's block has at most so many instructions make no join.
     longest: Option<u32>,
+    placement: Placement,
 }
 
 impl Splits {
     /// All lanes in one split. Branches whose post-dominator's block has at most `longest` instructions will make no join.
-    pub(crate) fn new(lanes: usize, longest: Option<u32>) -> Splits {
+    pub(crate) fn new(lanes: usize, longest: Option<u32>, placement: Placement) -> Splits {
         let at = Reconvergence { pc: None, level: 0 };
-        let end = Join { at, parent: 0, rank: 0, arrived: LaneSet::EMPTY, leading_here: 1 };
+        let end = Join { at, parent: 0, rank: 0, arrived: LaneSet::EMPTY, for_exits: false, leading_here: 1 };
         let all = Split { lanes: LaneSet::first(lanes), join: 0, rank: 0, turn: 0, last: None, moved: true };
-        Splits { splits: vec![all], joins: vec![end], ranks: 0, turns: 0, longest }
+        Splits { splits: vec![all], joins: vec![end], ranks: 0, turns: 0, longest, placement }
     }
 
     /// The splits. Their order means nothing.
@@ -125,10 +128,27 @@ impl Splits {
         split.lanes = split.lanes & warp.live();
         // Lanes that wait stand elsewhere once they are freed.
         split.moved = !split.lanes.is_subset(&warp.ready());
-        let join = &mut self.joins[split.join];
-        let arrived = split.lanes.iter().filter(|l| join.at.is_reached(warp.lane(*l))).collect();
-        join.arrived = join.arrived | arrived;
-        split.lanes = split.lanes - arrived;
+        let (mut join, mut lanes) = (split.join, split.lanes);
+        let own = join;
+        // Who leaves a loop comes to a join further out, past those inside.
+        while join != 0 && (join == own || self.placement == Placement::Structured) {
+            let at = self.joins[join].at;
+            let arrived: LaneSet = lanes.iter().filter(|l| at.is_reached(warp.lane(*l))).collect();
+            lanes = lanes - arrived;
+            self.joins[join].arrived = self.joins[join].arrived | arrived;
+            join = self.joins[join].parent;
+        }
+        let split = &mut self.splits[index];
+        split.lanes = lanes;
+        // Once nobody has left the loop, those that go on need not be kept apart.
+        while self.joins[split.join].for_exits && self.joins[split.join].leading_here == 1 {
+            let needless = split.join;
+            if !self.joins[needless].arrived.is_empty() || lanes.is_empty() {
+                break;
+            }
+            split.join = self.joins[needless].parent;
+            self.joins[needless].leading_here = 0;
+        }
         let pcs = distinct_pcs(warp, split.lanes);
         match pcs.len() {
             0 => self.remove(index, warp),
@@ -143,11 +163,22 @@ impl Splits {
         let (lanes, join, rank) = (self.splits[index].lanes, self.splits[index].join, self.splits[index].rank);
         // Lanes may also disagree without a branch of their own: when a function's return joined lanes of several callers.
         let branch = self.splits[index].last.filter(|b| !b.lanes.is_disjoint(&lanes));
-        let at = branch.map_or(self.joins[join].at, |b| b.reconvergence(warp));
+        let points = branch.map(|b| b.points(warp, self.placement));
+        let (at, around) = points.map_or_else(|| (self.joins[join].at, Vec::new()), |p| (p.first, p.around));
         let leads_to = if at == self.joins[join].at || branch.is_some_and(|b| self.makes_no_join(b, warp)) {
             join
         } else {
-            self.open(Join { at, parent: join, rank, arrived: LaneSet::EMPTY, leading_here: 0 })
+            // Who leaves a loop waits behind it, unless a join further out stands there already.
+            let new = if self.leads_to(join, at) {
+                0
+            } else {
+                around.iter().take_while(|point| !self.leads_to(join, **point)).count()
+            };
+            let mut parent = join;
+            for (at, for_exits) in around[..new].iter().rev().map(|at| (*at, true)).chain([(at, false)]) {
+                parent = self.open(Join { at, parent, rank, arrived: LaneSet::EMPTY, for_exits, leading_here: 0 });
+            }
+            parent
         };
         let falls_to = branch.and_then(|b| b.falls_to);
         pcs.sort_by_key(|pc| (Some(*pc) != falls_to, *pc));
@@ -160,6 +191,17 @@ impl Splits {
         self.ranks += pairs;
         self.splits.swap_remove(index);
         self.left(join, warp, None);
+    }
+
+    /// Whether this join, or one further out, stands at a place.
+    fn leads_to(&self, mut join: usize, at: Reconvergence) -> bool {
+        while join != 0 {
+            if self.joins[join].at == at {
+                return true;
+            }
+            join = self.joins[join].parent;
+        }
+        false
     }
 
     fn makes_no_join(&self, branch: Branch, warp: &WarpView) -> bool {

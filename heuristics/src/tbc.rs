@@ -18,17 +18,17 @@
 
 use crate::block_stack::BlockStack;
 use crate::stack::Next;
-use crate::{Entry, LaneSet, Seats};
+use crate::{Entry, LaneSet, Placement, Seats};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "tbc",
     rule: "One SIMT stack per block of warps; each side of a branch is compacted into as few warps as the lanes' homes allow.",
     source: "Fung and Aamodt 2011",
     file: file!(),
-    parameters: &[],
+    parameters: &[Placement::PARAMETER],
     needs_control_flow: true,
     runs_blocks: true,
-    build: |_, lanes, _| Box::new(BlockStack::new(lanes, in_warps_of_entry)),
+    build: |settings, lanes, _| Box::new(BlockStack::new(lanes, Placement::of(settings), in_warps_of_entry)),
 };
 
 /// A fetch for each of the entry's warps that has a lane to run.

@@ -82,7 +82,9 @@ fn distances(graph: &[Vec<usize>]) -> Vec<Option<usize>> {
 fn specs() -> Vec<Spec> {
     let mut specs: Vec<Spec> = REGISTRY.iter().map(|entry| Spec::parse(entry.name).unwrap()).collect();
     let placed = "ipdom:placement=structured,barrier:placement=structured,barrier:meet=barriers,\
-                  barrier:placement=structured,meet=barriers,barrier:placement=structured,yield=no";
+                  barrier:placement=structured,meet=barriers,barrier:placement=structured,yield=no,\
+                  dual-path:placement=structured,multi-path:placement=structured,multi-path:merge=yes,placement=structured,\
+                  tbc:placement=structured,lwm:placement=structured";
     specs.extend(Spec::parse_list(placed).unwrap());
     specs
 }
@@ -101,6 +103,16 @@ fn no_lane_is_lost_on_any_of_ten_thousand_graphs() {
             Ok(outcomes) => outcomes,
             Err(error) => return Some(format!("seed {seed}: {error}")),
         };
+        for placement in ["binary", "structured"] {
+            let of = |model: &str| {
+                let name = |o: &&replay::Outcome| o.heuristic.starts_with(model) && o.heuristic.ends_with(placement);
+                outcomes.iter().find(name).map(|o| (o.heuristic.clone(), o.counts.clone()))
+            };
+            let [stack, dual, multi] = ["ipdom", "dual-path", "multi-path:merge=no"].map(|m| of(m).unwrap());
+            if stack.1 != dual.1 || stack.1 != multi.1 {
+                return Some(format!("seed {seed}: {stack:?} {dual:?} {multi:?}"));
+            }
+        }
         let lost = outcomes.iter().find(|outcome| !outcome.is_complete())?;
         Some(format!("seed {seed}: {}: {}", lost.heuristic, lost.status()))
     };

@@ -90,17 +90,23 @@ fn replay_one(seed: u64, specs: &[Spec]) -> Result<(), Fault> {
     };
     let locks = has_locks(&program);
     run(&program, specs)?.iter().try_for_each(|outcome| judge(outcome, locks))?;
-    let stack_and_tables = Spec::parse_list("ipdom,dual-path,multi-path").map_err(|e| e.to_string())?;
-    let [stack, dual, multi] = &run(&without_locks(&program), &stack_and_tables)?[..] else { unreachable!("three") };
-    if stack.counts != dual.counts || stack.counts != multi.counts {
-        return Err(format!("{:?} {:?} {:?}", stack.counts, dual.counts, multi.counts));
+    for placement in ["binary", "structured"] {
+        let models = ["ipdom", "dual-path", "multi-path"].map(|model| format!("{model}:placement={placement}"));
+        let stack_and_tables = Spec::parse_list(&models.join(",")).map_err(|e| e.to_string())?;
+        let [stack, dual, multi] = &run(&without_locks(&program), &stack_and_tables)?[..] else {
+            unreachable!("three")
+        };
+        if stack.counts != dual.counts || stack.counts != multi.counts {
+            return Err(format!("{placement}: {:?} {:?} {:?}", stack.counts, dual.counts, multi.counts));
+        }
     }
     Ok(())
 }
 
 /// Models whose lanes wait elsewhere than at post-dominators, or meet only there.
 const PLACED: &str = "ipdom:placement=structured,barrier:placement=structured,barrier:meet=barriers,\
-                      barrier:placement=structured,meet=barriers";
+                      barrier:placement=structured,meet=barriers,dual-path:placement=structured,\
+                      multi-path:merge=yes,placement=structured,tbc:placement=structured,lwm:placement=structured";
 
 #[test]
 fn no_model_breaks_a_rule_on_any_of_ten_thousand_programs() {
