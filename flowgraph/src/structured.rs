@@ -13,24 +13,24 @@ pub enum Join {
 
 /// For each branch the places at which its paths come together, as compilers for GPUs see them.
 ///
-/// A post-dominator of a branch inside of a loop must lie on the paths that leave the loop, too. So where a turn can end
-/// at several edges, each behind an exit of its own, as compilers for processors like it, all branches inside have their
-/// post-dominators behind the loop. Compilers for GPUs let the turns of a loop end in one place, and take lanes that
-/// leave the loop off what the others wait at. So here:
+/// A post-dominator of a branch inside of a loop must lie on the paths that leave the loop, too. So where a turn can
+/// end at several edges, each behind an exit of its own, as compilers for processors like it, all branches inside have
+/// their post-dominators behind the loop. Compilers for GPUs let the turns of a loop end in one place, and take lanes
+/// that leave the loop off what the others wait at. So here:
 ///
 /// - all edges to the header of a loop meet in the [`Join::TurnEnd`] of the loop;
-/// - the *join* of a node whose innermost loop is L is the first place that every path from it to the end of the turn of
-///   L goes through, edges out of L left out;
-/// - the place *behind* a loop M inside of L is the first that all paths from the ends of the edges from M to the rest of L
-///   go through, in the same sense;
+/// - the *join* of a node whose innermost loop is L is the first place that every path from it to the end of the turn
+///   of L goes through, edges out of L left out;
+/// - the place *behind* a loop M inside of L is the first that all paths from the ends of the edges from M to the rest
+///   of L go through, in the same sense;
 /// - what stands for L outside of all loops is the whole graph, without the nodes from which no path leads to an exit,
 ///   and its end are the exits.
 ///
 /// Every node of L is on a cycle through its header, so some path from it to the end of the turn stays in L, and the
-/// join exists. A finite walk from a node of L goes back to the header, leaves L, or ends; in the first case it has come
-/// to the join, by definition; in the second it comes to the place behind L, or leaves what is around L, and so on. So
-/// of the [`places`](StructuredJoins::places) of a branch each lane comes to one after another, or is known to have left
-/// it for one further out.
+/// join exists. A finite walk from a node of L goes back to the header, leaves L, or ends; in the first case it has
+/// come to the join, by definition; in the second it comes to the place behind L, or leaves what is around L, and so
+/// on. So of the [`places`](StructuredJoins::places) of a branch each lane comes to one after another, or is known to
+/// have left it for one further out.
 ///
 /// In a graph without loops, from each of whose nodes a path leads to an exit, joins are immediate post-dominators.
 /// O(d (n + m) log n), where d is how deep loops are nested.
@@ -66,7 +66,8 @@ impl StructuredJoins {
         }
         let part = Part::outside(graph, &found.loops, exits, &mut numbers);
         found.take(graph, &part, None, &outermost, &numbers);
-        // From these no path leads to an exit: they have nothing but the places at which endless loops are taken to end.
+        // From these no path leads to an exit: they have nothing but the places at which endless loops are taken to
+        // end.
         if part.members.len() < found.loops.order().len() {
             let post = PostDominators::of(graph, exits);
             for &node in found.loops.order() {
@@ -91,8 +92,8 @@ impl StructuredJoins {
         self.joins[node.index()]
     }
 
-    /// The first place that every path out of a loop goes through, as long as it stays in the loop around it. None where
-    /// that is the end of the graph, or where no edge leads from the loop to the rest of the loop around it.
+    /// The first place that every path out of a loop goes through, as long as it stays in the loop around it. None
+    /// where that is the end of the graph, or where no edge leads from the loop to the rest of the loop around it.
     #[must_use]
     pub fn behind(&self, id: LoopId) -> Option<Join> {
         self.behind[id.index()]

@@ -15,9 +15,9 @@
 //! the innermost one are taken off it and go on. So it never deadlocks. With `yield=no` it does so only where lanes are
 //! missing that wait at a barrier of the program, and deadlocks where some wait for a lock.
 //!
-//! Hardware reunites lanes at convergence barriers only (NVIDIA's whitepaper on Volta draws a statement behind an if and else that runs
-//! twice): `meet=barriers`. With `placement=structured` the barriers stand where compilers for GPUs put them: one at the end of a
-//! loop's turn, which a lane that leaves the loop is taken off, and one behind the loop.
+//! Hardware reunites lanes at convergence barriers only (NVIDIA's whitepaper on Volta draws a statement behind an if
+//! and else that runs twice): `meet=barriers`. With `placement=structured` the barriers stand where compilers for GPUs
+//! put them: one at the end of a loop's turn, which a lane that leaves the loop is taken off, and one behind the loop.
 //!
 //! *Limitation*: as that of `ipdom`.
 //!

@@ -40,8 +40,8 @@ pub struct ControlFlow {
     exits: Vec<NodeId>,
     /// By place: see [`ControlFlow::frontier`]; made when it is asked for first.
     frontiers: OnceLock<Vec<Vec<NodeId>>>,
-    /// Made when they are asked for first.
-    structured: OnceLock<StructuredJoins>,
+    /// By place: see [`ControlFlow::structured_joins`]; made when they are asked for first.
+    structured: OnceLock<Vec<Box<[Option<Pc>]>>>,
 }
 
 impl ControlFlow {
@@ -55,23 +55,31 @@ impl ControlFlow {
     /// first; none stands for the end of the place's function. A lane comes to each, or leaves the loop around it for
     /// the next one. At least one.
     #[must_use]
-    pub fn structured_joins(&self, place: PlaceId) -> Vec<Option<Pc>> {
-        let Some(graph) = self.graph.as_ref().filter(|graph| place.0 < graph.node_count() as u32) else {
-            return vec![None];
-        };
-        let structured = self.structured.get_or_init(|| StructuredJoins::of(graph, &self.exits));
-        let (loops, node) = (structured.loops(), NodeId(place.0));
+    pub fn structured_joins(&self, place: PlaceId) -> &[Option<Pc>] {
+        let all = self.structured.get_or_init(|| match &self.graph {
+            Some(graph) => self.all_structured_joins(&StructuredJoins::of(graph, &self.exits)),
+            None => Vec::new(),
+        });
+        all.get(place.0 as usize).map_or(&[None], |pcs| pcs)
+    }
+
+    fn all_structured_joins(&self, structured: &StructuredJoins) -> Vec<Box<[Option<Pc>]>> {
+        let loops = structured.loops();
         let pc = |join: Join| match join {
             Join::Node(node) => self.starts.get(node.index()).copied(),
             Join::TurnEnd(id) => self.starts.get(loops.header(id).index()).copied(),
         };
-        let mut pcs: Vec<Option<Pc>> = structured.places(node).map(pc).collect();
-        let outermost = std::iter::successors(loops.innermost(node), |&id| loops.parent(id)).last();
-        if outermost.map_or(structured.join(node), |id| structured.behind(id)).is_none() {
-            pcs.push(None);
-        }
-        pcs.dedup();
-        pcs
+        let of_place = |place: usize| {
+            let node = NodeId(place as u32);
+            let mut pcs: Vec<Option<Pc>> = structured.places(node).map(pc).collect();
+            let outermost = std::iter::successors(loops.innermost(node), |&id| loops.parent(id)).last();
+            if outermost.map_or(structured.join(node), |id| structured.behind(id)).is_none() {
+                pcs.push(None);
+            }
+            pcs.dedup();
+            pcs.into_boxed_slice()
+        };
+        (0..self.starts.len()).map(of_place).collect()
     }
 
     /// How many instructions run in a row from the place's immediate post-dominator up to the next transfer of control, that one

@@ -5,10 +5,10 @@
 //! | `binary` | at its immediate post-dominator in the graph of the machine code |
 //! | `structured` | where compilers for GPUs let them: see [`flowgraph::StructuredJoins`] |
 //!
-//! Compilers for processors double the end of a loop's turn, with the exit behind it: then all branches in the loop have
-//! their post-dominators behind the loop, and `binary` runs the loop lane by lane. Under `structured` the lanes that go on
-//! wait for each other at the end of each turn, whatever edge ends it; those that leave the loop wait behind it, and are
-//! no longer waited for inside.
+//! Compilers for processors double the end of a loop's turn, with the exit behind it: then all branches in the loop
+//! have their post-dominators behind the loop, and `binary` runs the loop lane by lane. Under `structured` the lanes
+//! that go on wait for each other at the end of each turn, whatever edge ends it; those that leave the loop wait behind
+//! it, and are no longer waited for inside.
 
 use parameters::{Parameter, Settings, Values};
 

@@ -25,6 +25,16 @@ pub(crate) struct Points {
     pub(crate) around: Vec<Reconvergence>,
 }
 
+impl Points {
+    /// Where lanes that leave a loop have yet to be awaited, the innermost first, when somebody waits at some points
+    /// already.
+    pub(crate) fn new_around(&self, is_known: impl Fn(&Reconvergence) -> bool) -> &[Reconvergence] {
+        let is_new = |point: &&Reconvergence| !is_known(point);
+        let count = if is_known(&self.first) { 0 } else { self.around.iter().take_while(is_new).count() };
+        &self.around[..count]
+    }
+}
+
 /// The instruction after which lanes may disagree.
 #[derive(Clone, Copy)]
 pub(crate) struct Branch {
@@ -53,21 +63,17 @@ impl Branch {
         Branch { lanes, ..self }
     }
 
-    /// Where its lanes reconverge.
-    pub(crate) fn reconvergence(&self, warp: &WarpView) -> Reconvergence {
-        let pc = warp.program().control_flow.immediate_post_dominator(self.place);
-        Reconvergence { pc, level: self.level }
-    }
-
     /// Where its lanes reconverge under a placement.
     pub(crate) fn points(&self, warp: &WarpView, placement: Placement) -> Points {
+        let at = |pc: Option<Pc>| Reconvergence { pc, level: self.level };
+        let control_flow = &warp.program().control_flow;
         match placement {
-            Placement::Binary => Points { first: self.reconvergence(warp), around: Vec::new() },
+            Placement::Binary => {
+                Points { first: at(control_flow.immediate_post_dominator(self.place)), around: Vec::new() }
+            }
             Placement::Structured => {
-                let mut pcs = warp.program().control_flow.structured_joins(self.place).into_iter();
-                let mut next = || pcs.next().map(|pc| Reconvergence { pc, level: self.level });
-                let first = next().expect("there is one");
-                Points { first, around: std::iter::from_fn(next).collect() }
+                let (first, around) = control_flow.structured_joins(self.place).split_first().expect("at least one");
+                Points { first: at(*first), around: around.iter().copied().map(at).collect() }
             }
         }
     }

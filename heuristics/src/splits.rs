@@ -6,7 +6,7 @@
 
 use trace_format::Pc;
 
-use crate::reconvergence::{Branch, Reconvergence, distinct_pcs};
+use crate::reconvergence::{Branch, Points, Reconvergence, distinct_pcs};
 use crate::{LaneSet, Placement, WarpView};
 
 /// Lanes that run together: those that are ready stand at one pc.
@@ -163,19 +163,17 @@ impl Splits {
         let (lanes, join, rank) = (self.splits[index].lanes, self.splits[index].join, self.splits[index].rank);
         // Lanes may also disagree without a branch of their own: when a function's return joined lanes of several callers.
         let branch = self.splits[index].last.filter(|b| !b.lanes.is_disjoint(&lanes));
-        let points = branch.map(|b| b.points(warp, self.placement));
-        let (at, around) = points.map_or_else(|| (self.joins[join].at, Vec::new()), |p| (p.first, p.around));
+        let stays = || Points { first: self.joins[join].at, around: Vec::new() };
+        let points = branch.map_or_else(stays, |b| b.points(warp, self.placement));
+        let at = points.first;
         let leads_to = if at == self.joins[join].at || branch.is_some_and(|b| self.makes_no_join(b, warp)) {
             join
         } else {
             // Who leaves a loop waits behind it, unless a join further out stands there already.
-            let new = if self.leads_to(join, at) {
-                0
-            } else {
-                around.iter().take_while(|point| !self.leads_to(join, **point)).count()
-            };
+            let new = points.new_around(|point| self.leads_to(join, *point)).iter().rev();
+            let new = new.map(|at| (*at, true)).chain([(at, false)]);
             let mut parent = join;
-            for (at, for_exits) in around[..new].iter().rev().map(|at| (*at, true)).chain([(at, false)]) {
+            for (at, for_exits) in new {
                 parent = self.open(Join { at, parent, rank, arrived: LaneSet::EMPTY, for_exits, leading_here: 0 });
             }
             parent

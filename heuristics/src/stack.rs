@@ -2,7 +2,7 @@
 
 use trace_format::Pc;
 
-use crate::reconvergence::{Branch, Reconvergence, distinct_pcs};
+use crate::reconvergence::{Branch, Points, Reconvergence, distinct_pcs};
 use crate::{Choice, LaneSet, Placement, WarpView};
 
 #[derive(Clone, Copy)]
@@ -111,8 +111,8 @@ impl Stack {
         }
     }
 
-    /// Takes the lanes of an entry off it, and off all down to the one that reconverges where they stand: they have left
-    /// a loop whose other lanes wait for each other further up.
+    /// Takes the lanes of an entry off it, and off all down to the one that reconverges where they stand: they have
+    /// left a loop whose other lanes wait for each other further up.
     fn leave_loops(&mut self, warp: &WarpView, height: usize, above: LaneSet) {
         for lane in self.entries[height].lanes - above {
             let state = warp.lane(lane);
@@ -135,8 +135,9 @@ impl Stack {
         let entry = self.entries[height];
         // Lanes may also disagree without a branch of their own: when a function's return joined lanes of several callers.
         let branch = self.last.filter(|b| !b.lanes.is_disjoint(&lanes));
-        let points = branch.map(|b| b.points(warp, self.placement));
-        let (at, around) = points.map_or_else(|| (entry.at, Vec::new()), |points| (points.first, points.around));
+        let stays = || Points { first: entry.at, around: Vec::new() };
+        let points = branch.map_or_else(stays, |b| b.points(warp, self.placement));
+        let at = points.first;
         let mut place = height + 1;
         // One that reconverges there already is replaced, unless it also waits for lanes above.
         if at == entry.at && height > 0 && entry.lanes == lanes {
@@ -144,9 +145,9 @@ impl Stack {
             place = height;
         }
         // Who leaves a loop waits behind it, unless an entry below reconverges there already.
-        let has = |point: &Reconvergence| self.entries[1..place].iter().any(|entry| entry.at == *point);
-        let new = if has(&at) { 0 } else { around.iter().take_while(|point| !has(point)).count() };
-        let of_exits = around[..new].iter().rev().map(|&at| StackEntry { lanes, at, of: lanes, for_exits: true });
+        let has = |point: &Reconvergence| *point == entry.at || self.entries[1..place].iter().any(|e| e.at == *point);
+        let new = points.new_around(has).iter().rev();
+        let of_exits = new.map(|&at| StackEntry { lanes, at, of: lanes, for_exits: true });
         let of_exits: Vec<StackEntry> = of_exits.collect();
         let falls_to = branch.and_then(|b| b.falls_to);
         pcs.sort_by_key(|pc| (Some(*pc) != falls_to, *pc));

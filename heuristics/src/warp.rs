@@ -28,7 +28,8 @@ pub struct Group {
     pub lanes: LaneSet,
 }
 
-/// A warp as it stands before a choice; or a block of warps, for a model that runs such ([`crate::Entry::runs_blocks`]).
+/// A warp as it stands before a choice; or a block of warps, for a model that runs such
+/// ([`crate::Entry::runs_blocks`]).
 #[derive(Clone, Copy)]
 pub struct WarpView<'a> {
     states: &'a [LaneState],
@@ -46,7 +47,8 @@ pub struct WarpView<'a> {
 pub struct Program {
     /// The segments.
     pub segments: SegmentTable,
-    /// The control-flow graphs of its functions; empty unless a heuristic asked for them ([`crate::Entry::needs_control_flow`]).
+    /// The control-flow graphs of its functions; empty unless a heuristic asked for them
+    /// ([`crate::Entry::needs_control_flow`]).
     pub control_flow: ControlFlow,
 }
 

@@ -110,15 +110,33 @@ impl<T: Named> Spec<T> {
             let parameters = parameters_of(self.entry.parameters());
             return Err(Error::UnknownParameter { kind, owner, name: name.to_owned(), parameters });
         };
-        let parameter = self.settings.parameter(index);
-        let Some(number) = parameter.values.parse(value) else {
-            let allowed = parameter.values.to_string();
-            return Err(Error::BadValue { kind, owner, name: parameter.name, value: value.to_owned(), allowed });
-        };
+        let number = self.read(index, value)?;
         match self.settings.give(index, number) {
-            Some(_) => Err(Error::Twice { kind, owner, name: parameter.name }),
+            Some(_) => Err(Error::Twice { kind, owner, name: self.settings.parameter(index).name }),
             None => Ok(()),
         }
+    }
+
+    /// Gives a parameter a value, as typed, where it has none yet and there is such a parameter.
+    ///
+    /// # Errors
+    /// When the value is not possible.
+    pub fn set_default(&mut self, name: &str, value: &str) -> Result<(), Error> {
+        let Some(index) = self.settings.index(name) else { return Ok(()) };
+        let number = self.read(index, value)?;
+        self.settings.give_default(index, number);
+        Ok(())
+    }
+
+    fn read(&self, index: usize, value: &str) -> Result<i64, Error> {
+        let parameter = self.settings.parameter(index);
+        parameter.values.parse(value).ok_or_else(|| Error::BadValue {
+            kind: T::KIND,
+            owner: self.entry.name(),
+            name: parameter.name,
+            value: value.to_owned(),
+            allowed: parameter.values.to_string(),
+        })
     }
 
     /// One that need not be in the registry, with the defaults of its parameters.

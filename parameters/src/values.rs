@@ -124,18 +124,6 @@ impl Settings {
         self.number(name) == 1
     }
 
-    /// Sets a parameter that was not given, where there is one of that name and the value is possible.
-    pub fn set_default(&mut self, name: &str, value: i64) {
-        let Some(index) = self.index(name) else { return };
-        let possible = match self.parameters[index].values {
-            Values::Number(least, most) => (least..=most).contains(&value),
-            _ => false,
-        };
-        if possible {
-            self.given[index].get_or_insert(value);
-        }
-    }
-
     /// The parameters with their values.
     pub fn iter(&self) -> impl Iterator<Item = (&'static Parameter, i64)> {
         self.parameters.iter().enumerate().map(|(i, parameter)| (parameter, self.value(i)))
@@ -152,6 +140,11 @@ impl Settings {
     /// Gives a value; what was given before, if anything.
     pub(crate) fn give(&mut self, index: usize, value: i64) -> Option<i64> {
         self.given[index].replace(value)
+    }
+
+    /// Gives a value where none was given.
+    pub(crate) fn give_default(&mut self, index: usize, value: i64) {
+        self.given[index].get_or_insert(value);
     }
 
     fn value(&self, index: usize) -> i64 {

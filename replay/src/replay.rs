@@ -35,7 +35,8 @@ pub struct ReplayOptions {
     pub warp_size: Option<usize>,
     /// How lanes are put into warps. Default: consecutive.
     pub grouping: Grouping,
-    /// Warps in a block, for the models that run blocks ([`heuristics::Entry::runs_blocks`]). Default: as many as have [`heuristics::MAX_LANES`] lanes together.
+    /// Warps in a block, for the models that run blocks ([`heuristics::Entry::runs_blocks`]). Default: as many as have
+    /// [`heuristics::MAX_LANES`] lanes together.
     pub warps_per_block: Option<usize>,
     /// What lanes do at locks. Default: they wait.
     pub contended: Contended,
@@ -84,7 +85,8 @@ pub fn replay(
 }
 
 impl<'a> Prepared<'a> {
-    /// Reads every lane once. The control-flow graph is needed by some heuristics ([`heuristics::Entry::needs_control_flow`]), and for causes.
+    /// Reads every lane once. The control-flow graph is needed by some heuristics
+    /// ([`heuristics::Entry::needs_control_flow`]), and for causes.
     ///
     /// # Errors
     /// When the trace cannot be read.

@@ -4,9 +4,8 @@
 use std::cell::OnceCell;
 use std::rc::Rc;
 
-use parameters::Settings;
-
 use flowgraph::{ControlDependence, Dominators, Loops, NodeId, PostDominators, Regions};
+use parameters::Settings;
 
 use crate::cost::{Callees, Cost, CostModel};
 use crate::flow::Flow;

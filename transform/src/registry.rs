@@ -71,8 +71,8 @@ impl Run {
 }
 
 impl Pass {
-    /// Runs the pass, and after each function what its changes make necessary: values that no longer dominate their uses
-    /// get phis.
+    /// Runs the pass, and after each function what its changes make necessary: values that no longer dominate their
+    /// uses get phis.
     fn run(&self, module: &mut Module, settings: &Settings, costs: &'static dyn CostModel) -> Vec<Remark> {
         let (each, after) = match self.run {
             Run::Functions { each, after } => (each, after),
@@ -155,11 +155,15 @@ impl Pipeline {
         Ok(Pipeline { passes: Spec::parse_list(text)?, costs: &X86_64 })
     }
 
-    /// The same passes, with this value of a parameter in each that has it and was not given another.
-    #[must_use]
-    pub fn with_default(mut self, parameter: &str, value: i64) -> Pipeline {
-        self.passes.iter_mut().for_each(|pass| pass.settings.set_default(parameter, value));
-        self
+    /// The same passes, with this value of a parameter, as typed, in each that has it and was not given another.
+    ///
+    /// # Errors
+    /// [`Error::Parameters`] for a value that is not possible.
+    pub fn with_default(mut self, parameter: &str, value: &str) -> Result<Pipeline> {
+        for pass in &mut self.passes {
+            pass.set_default(parameter, value)?;
+        }
+        Ok(self)
     }
 
     /// The same passes, deciding by another cost model than [`X86_64`].
@@ -257,12 +261,15 @@ mod tests {
 
     #[test]
     fn parameters_are_spelt_out_and_read_back() {
-        let pipeline = Pipeline::parse("fcs:threshold=8,layout,tail-merge").unwrap().with_default("threshold", 3);
+        let pipeline =
+            Pipeline::parse("fcs:threshold=8,layout,tail-merge").unwrap().with_default("threshold", "3").unwrap();
         assert_eq!(pipeline.to_string(), "fcs:threshold=8,layout,tail-merge:threshold=3");
         assert_eq!(Pipeline::parse(&pipeline.to_string()).unwrap().to_string(), pipeline.to_string());
         let message = |text| Pipeline::parse(text).map(|p| p.names()).unwrap_err().to_string();
         assert_eq!(message("layout:threshold=8"), "pass layout has no parameter \"threshold\"; it has none");
         assert!(message("fcs:threshold=low").contains("threshold is -1000000000 to 1000000000"));
+        let beyond = Pipeline::parse("layout,fcs").unwrap().with_default("threshold", "9999999999");
+        assert!(beyond.map(|p| p.names()).unwrap_err().to_string().starts_with("pass fcs: threshold=9999999999"));
     }
 
     #[test]

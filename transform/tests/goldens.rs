@@ -70,7 +70,8 @@ fn a_pass_that_changes_nothing_leaves_every_byte() {
         Pipeline::parse("none").unwrap().run(&mut module).unwrap();
         assert!(module.to_bitcode() == before, "{}", case.display());
         let before = before.as_slice();
-        let strict = Pipeline::parse("fcs,tail-merge,branch-fusion").unwrap().with_default("threshold", 1_000_000_000);
+        let strict =
+            Pipeline::parse("fcs,tail-merge,branch-fusion").unwrap().with_default("threshold", "1000000000").unwrap();
         strict.run(&mut module).unwrap();
         assert!(module.to_bitcode() == before, "{} with a threshold that nothing meets", case.display());
     }

@@ -62,7 +62,7 @@ impl Deciding {
     pub(crate) fn pipeline(&self, passes: &str) -> anyhow::Result<Pipeline> {
         let pipeline = Pipeline::parse(passes)?;
         Ok(match self.threshold {
-            Some(threshold) => pipeline.with_default("threshold", threshold),
+            Some(threshold) => pipeline.with_default("threshold", &threshold.to_string())?,
             None => pipeline,
         })
     }

@@ -17,7 +17,8 @@ pub(crate) fn check(graph: &Graph, exits: &[NodeId]) {
     check_structured_joins(graph, exits, &post);
 }
 
-/// What is left of the graph for the joins in a loop, or outside of all: its nodes, and whether a node leads to the end.
+/// What is left of the graph for the joins in a loop, or outside of all: its nodes, and whether a node leads to the
+/// end.
 struct Scope<'a> {
     graph: &'a Graph,
     within: Set,
@@ -108,7 +109,8 @@ fn check_walks(graph: &Graph, exits: &[NodeId], found: &StructuredJoins) {
         let mut around: Vec<Option<LoopId>> =
             std::iter::successors(loops.innermost(branch), |&id| loops.parent(id)).map(Some).collect();
         around.push(None);
-        // What the lane has yet to come to, by the loop around it; the place behind a loop counts once the loop is left.
+        // What the lane has yet to come to, by the loop around it; the place behind a loop counts once the loop is
+        // left.
         let mut wanted: Vec<(Option<LoopId>, Option<Join>)> = vec![(around[0], found.join(branch))];
         wanted.extend(around.windows(2).map(|pair| (pair[1], pair[0].and_then(|id| found.behind(id)))));
         let (mut at, mut random) = (branch, seed as u64 + 1);

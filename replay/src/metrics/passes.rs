@@ -1,16 +1,18 @@
-//! Passes: how often hardware issues a fetch that is narrower than the warp, where it leaves out what has no active lane.
+//! Passes: how often hardware issues a fetch that is narrower than the warp, where it leaves out what has no active
+//! lane.
 //!
-//! Hardware whose execution units have N lanes issues the fetch of a warp of W lanes in W / N passes, lanes 0 to N - 1 of
-//! the warp first; so do Intel's GPUs with 4 lanes, and AMD's with half of a wave of 64. A pass in which no lane is active
-//! can be left out: *basic cycle compression* of Vaidya et al., *SIMD divergence optimization through intra-warp
-//! compaction*, ISCA 2013. Formula: passes are summed over fetches; their efficiency is thread instructions / (N x passes).
+//! Hardware whose execution units have N lanes issues the fetch of a warp of W lanes in W / N passes, lanes 0 to N - 1
+//! of the warp first; so do Intel's GPUs with 4 lanes, and AMD's with half of a wave of 64. A pass in which no lane is
+//! active can be left out: *basic cycle compression* of Vaidya et al., *SIMD divergence optimization through intra-warp
+//! compaction*, ISCA 2013. Formula: passes are summed over fetches; their efficiency is thread instructions / (N x
+//! passes).
 //!
-//! Worked number: lanes 0 to 7 run a branch; lanes 0 to 3 take an arm of 3 instructions, lanes 4 to 7 one of 1, and all run
-//! 1 more. In passes of 4 lanes, the 2 fetches of all take 2 each, the 4 fetches of the arms 1 each: 8 passes of 12, and an
-//! efficiency of 32 / 32 = 1, where SIMT efficiency is 32 / 48. Had odd lanes taken one arm and even lanes the other, no
-//! pass could be left out.
+//! Worked number: lanes 0 to 7 run a branch; lanes 0 to 3 take an arm of 3 instructions, lanes 4 to 7 one of 1, and all
+//! run 1 more. In passes of 4 lanes, the 2 fetches of all take 2 each, the 4 fetches of the arms 1 each: 8 passes of
+//! 12, and an efficiency of 32 / 32 = 1, where SIMT efficiency is 32 / 48. Had odd lanes taken one arm and even lanes
+//! the other, no pass could be left out.
 
-use heuristics::{LaneSet, Seats};
+use heuristics::{LaneSet, MAX_LANES, Seats};
 
 use super::{Ended, Finding, Measure, Measured, Metric, Step};
 use crate::registry::{Cell, Entry, Switch, Table, of};
@@ -23,7 +25,7 @@ pub(crate) static ENTRY: Entry = Entry {
     switch: Some(&Switch {
         name: "pass-lanes",
         help: "Count the passes in which hardware with N lanes issues the fetches, those without an active lane left out",
-        number: Some((1, heuristics::MAX_LANES as u32)),
+        number: Some((1, MAX_LANES as u32)),
     }),
     needs_addresses: false,
     measure: Some(|lanes| Passes::measure(lanes as usize)),
@@ -83,10 +85,12 @@ impl Passes {
 
     /// How many passes of a fetch have an active lane.
     fn with_active(&self, active: LaneSet, seats: &Seats) -> usize {
-        let mut groups: Vec<usize> = active.iter().map(|lane| seats.home(lane) / self.lanes).collect();
-        groups.sort_unstable();
-        groups.dedup();
-        groups.len()
+        let mut passes = [0_u64; MAX_LANES / 64];
+        for lane in active {
+            let pass = seats.home(lane) / self.lanes;
+            passes[pass / 64] |= 1 << (pass % 64);
+        }
+        passes.iter().map(|bits| bits.count_ones() as usize).sum()
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod blocks;
 mod divergence;
+mod graphs;
 mod programs;
 mod ten_thousand;
 mod turns;

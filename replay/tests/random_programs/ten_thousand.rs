@@ -19,10 +19,14 @@ use crate::programs::{Statement, has_locks, lanes_of, without_locks};
 const PROGRAMS: u64 = 10_000;
 
 /// Marsaglia, *Xorshift RNGs* (Journal of Statistical Software 8, 2003): the same numbers on every machine.
-struct Numbers(u64);
+pub(crate) struct Numbers(u64);
 
 impl Numbers {
-    fn below(&mut self, limit: u64) -> u64 {
+    pub(crate) fn of(seed: u64) -> Numbers {
+        Numbers(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -76,7 +80,7 @@ fn judge(outcome: &Outcome, locks: bool) -> Result<(), Fault> {
 
 fn replay_one(seed: u64, specs: &[Spec]) -> Result<(), Fault> {
     // Neighbouring seeds begin far apart, and none begins at 0, where the generator would stay.
-    let mut numbers = Numbers(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+    let mut numbers = Numbers::of(seed);
     let program = numbers.program(0);
     let lanes = 1 + numbers.below(6);
     let options = ReplayOptions {
@@ -104,8 +108,9 @@ fn replay_one(seed: u64, specs: &[Spec]) -> Result<(), Fault> {
 }
 
 /// Models whose lanes wait elsewhere than at post-dominators, or meet only there.
-const PLACED: &str = "ipdom:placement=structured,barrier:placement=structured,barrier:meet=barriers,\
+pub(crate) const PLACED: &str = "ipdom:placement=structured,barrier:placement=structured,barrier:meet=barriers,\
                       barrier:placement=structured,meet=barriers,dual-path:placement=structured,\
+                      multi-path:placement=structured,\
                       multi-path:merge=yes,placement=structured,tbc:placement=structured,lwm:placement=structured";
 
 #[test]
