@@ -28,8 +28,12 @@ fn runs(source: &str, flags: &[&str], count: usize) -> Vec<(String, Vec<u64>)> {
 /// A wait of `spin_waits.c`, as a flag: what is left of a run is the work of 24 phases of 1000 to 4000 turns of 3
 /// instructions for each thread, and what the barrier itself takes, the same in each run.
 fn what_is_left_is_the_work(wait: &str) {
+    what_is_left_is_the_work_at(wait, &["-O2", "-O0"]);
+}
+
+fn what_is_left_is_the_work_at(wait: &str, optimisations: &[&str]) {
     const WORK: u64 = 4 * 24 * 2500 * 3;
-    for optimisation in ["-O2", "-O0"] {
+    for optimisation in optimisations {
         let left = runs("spin_waits.c", &[wait, optimisation], 3);
         let sums: Vec<u64> = left.iter().map(|(_, lanes)| lanes.iter().sum()).collect();
         let (least, most) = (*sums.iter().min().unwrap(), *sums.iter().max().unwrap());
@@ -64,6 +68,15 @@ fn a_barrier_that_spins_for_a_while_and_then_blocks_leaves_the_work() {
 #[test]
 fn a_lock_that_is_tried_with_an_exchange_leaves_the_work() {
     what_is_left_is_the_work("-DWAIT=6");
+    what_is_left_is_the_work("-DWAIT=7");
+    what_is_left_is_the_work("-DWAIT=10");
+}
+
+#[test]
+fn a_lock_that_is_tried_in_other_ways_leaves_the_work() {
+    what_is_left_is_the_work_at("-DWAIT=8", &["-O2"]);
+    what_is_left_is_the_work("-DWAIT=9");
+    what_is_left_is_the_work_at("-DWAIT=11", &["-O2"]);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <time.h>
 
 enum { THREADS = 4, PHASES = 24 };
 
@@ -13,6 +14,33 @@ static volatile int phase;
 static atomic_int atomic_phase;
 static volatile int flags[THREADS];
 static long sums[THREADS];
+
+#if WAIT == 6 /* with an exchange */
+static atomic_int lock;
+#define TAKE while (atomic_exchange(&lock, 1)) { }
+#define GIVE atomic_store(&lock, 0)
+#elif WAIT == 7 /* with an exchange of a byte */
+static atomic_flag lock = ATOMIC_FLAG_INIT;
+#define TAKE while (atomic_flag_test_and_set(&lock)) { }
+#define GIVE atomic_flag_clear(&lock)
+#elif WAIT == 8 /* with a comparison and exchange */
+static atomic_int lock;
+#define TAKE for (int free = 0; !atomic_compare_exchange_weak(&lock, &free, 1); free = 0) { }
+#define GIVE atomic_store(&lock, 0)
+#elif WAIT == 9 /* looked at before it is tried, by a function */
+static atomic_int lock;
+static int taken(void) { return atomic_load(&lock) || atomic_exchange(&lock, 1); }
+#define TAKE while (taken()) { }
+#define GIVE atomic_store(&lock, 0)
+#elif WAIT == 10 /* with the compiler's own exchange */
+static int lock;
+#define TAKE while (__sync_lock_test_and_set(&lock, 1)) { }
+#define GIVE __sync_lock_release(&lock)
+#elif WAIT == 11 /* with a bit of a word */
+static unsigned lock;
+#define TAKE while (__sync_fetch_and_or(&lock, 4) & 4) { }
+#define GIVE __sync_fetch_and_and(&lock, ~4u)
+#endif
 
 static void arrive(int now) {
     pthread_mutex_lock(&mutex);
@@ -61,15 +89,16 @@ static void barrier(int thread, int now) {
         for (int i = 0; i < THREADS; i++) behind |= flags[i] <= now;
         if (!behind) break;
     }
-#elif WAIT == 6 /* a lock that is tried with an exchange */
-    static atomic_int lock;
+#else /* a lock that is tried, held for long enough that others must wait for it */
+    static const struct timespec while_held = { 0, 200000 };
     (void)thread;
-    while (atomic_exchange(&lock, 1)) { }
+    TAKE;
     if (++arrived == THREADS) {
         arrived = 0;
         phase = now + 1;
     }
-    atomic_store(&lock, 0);
+    nanosleep(&while_held, 0);
+    GIVE;
     while (phase == now) { }
 #endif
 }

@@ -15,6 +15,7 @@ use trace_format::{Block, BlockId, Kind, ModuleRole, Pc, Trace};
 
 use super::Turn;
 use super::judged::{self, Judged};
+use super::reaching::{self, Leading};
 use super::turn::{self, Registers, Touch};
 
 /// How far apart the code of a function lies at most, as far as its slots go.
@@ -50,6 +51,10 @@ pub(in crate::view) struct Code<'a> {
     signs: Vec<(Pc, Sign)>,
     /// Segments that the user named as waiting.
     named: FxHashSet<SegmentId>,
+    /// Where jumps and calls lead.
+    pub(super) targets: FxHashMap<SegmentId, Pc>,
+    /// Once it was asked for: what leads where.
+    leading: OnceLock<Leading>,
     /// Addresses that stand in the code of instructions that write there.
     written: FxHashSet<u64>,
     /// By block, once a thread has run it.
@@ -114,6 +119,8 @@ impl<'a> Code<'a> {
             blocks,
             signs,
             named,
+            targets,
+            leading: OnceLock::new(),
             written,
             wholes,
             verdicts,
@@ -127,6 +134,11 @@ impl<'a> Code<'a> {
     #[inline]
     pub fn can_block_wait(&self, block: BlockId) -> bool {
         self.blocks[block.index()]
+    }
+
+    /// The constant that a general register holds at an address, whichever way led there.
+    pub(super) fn constant_at(&self, pc: Pc, register: usize) -> Option<u64> {
+        reaching::constant_at(pc, register, self, self.leading.get_or_init(|| Leading::of(self)))
     }
 
     /// Whether the segment can be a part of a turn.

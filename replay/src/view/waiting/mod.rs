@@ -14,6 +14,8 @@
 mod code;
 mod follow;
 mod judged;
+mod reaching;
+mod tells;
 mod turn;
 mod watched;
 

@@ -17,13 +17,14 @@
 //! A call of a function that waits (`sched_yield`) is one step: what happens in it is no part of the turn.
 
 use iced_x86::{
-    Code as Form, ConditionCode, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic,
-    OpAccess, OpKind, Register, RflagsBits, UsedMemory,
+    Code as Form, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess,
+    OpKind, Register, RflagsBits, UsedMemory,
 };
 use rustc_hash::FxHashMap;
 use trace_format::{Block, Pc};
 
 use super::code::{Code, bytes};
+use super::tells::{Told, Tried, says};
 
 /// Registers and slots, a bit each: 16 general registers, 32 vectors, the flags; from [`FIRST_SLOT`] on, slots of the
 /// frame that the turn finds filled.
@@ -42,8 +43,8 @@ const FLAGS: [u32; 7] =
     [RflagsBits::CF, RflagsBits::PF, RflagsBits::AF, RflagsBits::ZF, RflagsBits::SF, RflagsBits::OF, RflagsBits::DF];
 const FIRST_FLAG: usize = 48;
 const COUNT: usize = FIRST_FLAG + FLAGS.len();
-const CARRY: usize = FIRST_FLAG;
-const ZERO: usize = FIRST_FLAG + 3;
+pub(super) const CARRY: usize = FIRST_FLAG;
+pub(super) const ZERO: usize = FIRST_FLAG + 3;
 
 /// Linux x86-64 system calls that wait and do nothing else: `sched_yield`, `nanosleep`, `futex`, `clock_nanosleep`.
 const WAITS: [u64; 4] = [24, 35, 202, 230];
@@ -75,8 +76,25 @@ fn merges(access: OpAccess) -> bool {
     matches!(access, OpAccess::CondWrite | OpAccess::ReadCondWrite)
 }
 
+/// Whether a function leaves the register of this number as it was.
+pub(super) fn is_preserved(register: usize) -> bool {
+    let preserved =
+        [Register::RBX, Register::RBP, Register::RSP, Register::R12, Register::R13, Register::R14, Register::R15];
+    preserved.iter().any(|preserved| preserved.number() == register)
+}
+
+/// Whether it is the second byte of a register.
+fn is_high(register: Register) -> bool {
+    matches!(register, Register::AH | Register::BH | Register::CH | Register::DH)
+}
+
+/// So many low bytes, all ones.
+pub(super) fn low_bytes(size: usize) -> u64 {
+    if size < 8 { (1 << (8 * size)) - 1 } else { u64::MAX }
+}
+
 /// Whether both operands are one register and the result is 0.
-fn zeroes(instruction: &Instruction) -> bool {
+pub(super) fn zeroes(instruction: &Instruction) -> bool {
     matches!(
         instruction.mnemonic(),
         Mnemonic::Xor | Mnemonic::Sub | Mnemonic::Pxor | Mnemonic::Vpxor | Mnemonic::Xorps | Mnemonic::Vxorps
@@ -105,15 +123,6 @@ fn leaves_what_it_finds(instruction: &Instruction) -> bool {
 fn is_fence(instruction: &Instruction) -> bool {
     leaves_what_it_finds(instruction)
         && matches!(instruction.mnemonic(), Mnemonic::Or | Mnemonic::Add | Mnemonic::Xor | Mnemonic::Sub)
-}
-
-/// Whether this condition holds where this flag is set; none where it hangs on others.
-fn says(condition: ConditionCode, flag: usize) -> Option<bool> {
-    match (condition, flag) {
-        (ConditionCode::e, ZERO) | (ConditionCode::b, CARRY) => Some(true),
-        (ConditionCode::ne, ZERO) | (ConditionCode::ae, CARRY) => Some(false),
-        _ => None,
-    }
 }
 
 /// So many instructions of a block from one on, decoded; none where their bytes are not known or say something else by
@@ -158,34 +167,31 @@ pub(super) fn written_place(instruction: &Instruction, factory: &mut Instruction
 
 /// What is known of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Known {
+pub(super) enum Known {
     Nothing,
     /// It is what this register had at the turn's beginning.
     Entry(usize),
+    /// The low half of what this register had at the turn's beginning.
+    Low(usize),
     /// So far above the stack pointer of the turn's beginning.
     Stack(i64),
+    /// So far above the frame pointer of the turn's beginning.
+    Frame(i64),
     Constant(u64),
     /// It tells whether a locked operation changed memory.
     Tells(Told),
 }
 
-/// A value that is not 0 exactly where the locked operation of this number changed memory; or where it did not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Told {
-    operation: u32,
-    when_changed: bool,
-}
-
 /// What a value follows from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Value {
+pub(super) struct Value {
     /// Registers as they were at the turn's beginning.
     from: Registers,
     /// Loads of this turn.
     loads: u64,
     /// Something else: a clock, the kernel.
     outside: bool,
-    known: Known,
+    pub(super) known: Known,
 }
 
 impl Value {
@@ -232,22 +238,13 @@ pub(super) struct Carried {
     pub bit: usize,
 }
 
-/// A flag that tells whether a locked operation changed memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Tried {
-    operation: u32,
-    flag: usize,
-    /// What it is where memory was changed.
-    when_changed: bool,
-}
-
-/// Locked operations of a turn, at most.
-const MOST_TRIED: u32 = 32;
-
-struct Walk {
+pub(super) struct Walk<'a> {
+    pub(super) code: &'a Code<'a>,
+    /// Where the turn begins.
+    begin: Pc,
     registers: [Value; COUNT],
-    /// What the low byte or word of a general register was set to alone.
-    low: [Option<Value>; 16],
+    /// What the low byte or word of a general register was set to alone, and how many bytes that is.
+    low: [Option<(usize, Value)>; 16],
     slots: FxHashMap<Slot, (usize, Value)>,
     /// Slots that were read before they were written, by the bits from [`FIRST_SLOT`] on.
     found: Vec<(Slot, usize)>,
@@ -256,9 +253,9 @@ struct Walk {
     /// Where the calls that are open return to.
     calls: Vec<u64>,
     /// The flag that tells of a locked operation, where it is not overwritten yet.
-    tried: Option<Tried>,
+    pub(super) tried: Option<Tried>,
     /// The locked operations so far.
-    operations: u32,
+    pub(super) operations: u32,
     /// Those of them that changed nothing, a bit each.
     failed: u64,
     /// What was read of the registers of the beginning.
@@ -281,6 +278,8 @@ fn entry(bit: usize) -> Value {
 pub(super) fn deeds(turn: &[Vec<Instruction>], code: &Code, factory: &mut InstructionInfoFactory) -> Option<Deeds> {
     let begin = Pc(turn[0][0].ip());
     let mut walk = Walk {
+        code,
+        begin,
         registers: std::array::from_fn(entry),
         has_frame: code.has_frame(begin),
         calls: Vec::new(),
@@ -313,7 +312,7 @@ pub(super) fn deeds(turn: &[Vec<Instruction>], code: &Code, factory: &mut Instru
     (!deeds.slots.iter().any(is_taken)).then_some(deeds)
 }
 
-impl Walk {
+impl Walk<'_> {
     /// After the last instruction of a segment, the thread comes to this address.
     fn come_to(&mut self, last: Instruction, next: u64) -> Option<()> {
         if last.flow_control() == FlowControl::ConditionalBranch
@@ -339,8 +338,6 @@ impl Walk {
         let rsp = Register::RSP.number();
         let Known::Stack(sp) = self.registers[rsp].known else { return None };
         self.registers[rsp].known = Known::Stack(sp.checked_add(8)?);
-        let preserved = [Register::RBX, Register::RBP, Register::RSP, Register::R12, Register::R13, Register::R14];
-        let is_preserved = |r: usize| r == Register::R15.number() || preserved.iter().any(|p| p.number() == r);
         for register in (0..COUNT).filter(|r| !is_preserved(*r)) {
             self.registers[register] = Value { outside: true, ..Value::CONSTANT };
         }
@@ -389,19 +386,36 @@ impl Walk {
         by_memory.iter().any(|by| *by).then_some(Deeds { carried, slots, sps: Vec::new(), places, by_memory })
     }
 
-    fn value(&self, register: Register) -> Value {
+    pub(super) fn value(&self, register: Register) -> Value {
         let Some(number) = number(register) else { return Value::CONSTANT };
-        match self.low.get(number) {
-            Some(Some(low)) if register.size() <= 2 => *low,
-            _ => self.registers[number],
+        let whole = self.registers[number];
+        if is_high(register) {
+            return Value { known: Known::Nothing, ..whole };
         }
+        let Some(Some((size, low))) = self.low.get(number) else { return whole };
+        match low.known {
+            _ if register.size() == *size => *low,
+            // Of all that is read only these bytes are known.
+            Known::Tells(told) => {
+                Value { known: told.within(8 * *size as u32).map_or(Known::Nothing, Known::Tells), ..whole }
+            }
+            _ => whole,
+        }
+    }
+
+    /// What this register held at the turn's beginning, where all code that leads there says so.
+    pub(super) fn at_begin(&self, register: usize) -> Option<u64> {
+        self.code.constant_at(self.begin, register)
     }
 
     fn set(&mut self, register: Register, value: Value) {
         let Some(number) = number(register) else { return };
         if number < 16 && register.size() <= 2 {
-            let known = if let Known::Tells(_) = value.known { value.known } else { Known::Nothing };
-            self.low[number] = Some(Value { known, ..value });
+            let known = match value.known {
+                Known::Tells(_) | Known::Constant(_) if !is_high(register) => value.known,
+                _ => Known::Nothing,
+            };
+            self.low[number] = (!is_high(register)).then_some((register.size(), Value { known, ..value }));
             self.registers[number].add(value);
             return;
         }
@@ -421,6 +435,7 @@ impl Walk {
         let displacement = memory.displacement().cast_signed();
         match self.value(memory.base()).known {
             Known::Stack(at) => Some((None, at.wrapping_add(displacement))),
+            Known::Frame(at) => Some((Some(Register::RBP.number()), at.wrapping_add(displacement))),
             Known::Entry(r) if r == Register::RBP.number() && memory.base() == Register::RBP && self.has_frame => {
                 Some((Some(r), displacement))
             }
@@ -578,7 +593,7 @@ impl Walk {
                 None => return None,
             }
         }
-        let tried = self.tries(instruction)?;
+        let tried = self.tries(instruction, exact)?;
         let written = info.used_registers().iter().filter(|r| writes(r.access())).map(|r| r.register());
         let moves_sp = written.clone().any(|register| register.full_register() == Register::RSP);
         for register in written.filter(|register| register.full_register() != Register::RSP) {
@@ -638,15 +653,33 @@ impl Walk {
                 && instruction.op_kind(0) == OpKind::Register
                 && instruction.op0_register().is_gpr32();
         match instruction.mnemonic() {
-            Mnemonic::Mov if is_wide && instruction.try_immediate(1).is_ok() => Value::constant(
-                instruction.try_immediate(1).unwrap_or_default() & if is_whole { u64::MAX } else { 0xffff_ffff },
-            ),
+            Mnemonic::Mov if instruction.op_kind(0) == OpKind::Register && instruction.try_immediate(1).is_ok() => {
+                let mask = low_bytes(instruction.op0_register().size());
+                Value::constant(instruction.try_immediate(1).unwrap_or_default() & mask)
+            }
             Mnemonic::Mov if is_whole && instruction.op_kind(1) == OpKind::Register => {
                 self.value(instruction.op1_register())
             }
             Mnemonic::Mov if is_wide && instruction.op_kind(1) == OpKind::Register => {
                 match self.value(instruction.op1_register()).known {
                     Known::Constant(value) => Value { known: Known::Constant(value & 0xffff_ffff), ..plain },
+                    Known::Entry(register) if register < 16 => Value { known: Known::Low(register), ..plain },
+                    _ => plain,
+                }
+            }
+            Mnemonic::Mov | Mnemonic::Movzx
+                if (!is_whole || instruction.mnemonic() == Mnemonic::Movzx)
+                    && instruction.op_kind(1) == OpKind::Memory
+                    && let Some(Value { known: Known::Constant(_), .. }) = loaded =>
+            {
+                loaded.unwrap_or(plain)
+            }
+            Mnemonic::Movzx if instruction.op_kind(1) == OpKind::Register => {
+                match self.value(instruction.op1_register()).known {
+                    Known::Constant(value) => {
+                        let mask = low_bytes(instruction.op1_register().size());
+                        Value { known: Known::Constant(value & mask), ..plain }
+                    }
                     _ => plain,
                 }
             }
@@ -661,6 +694,10 @@ impl Walk {
                 let by = instruction.memory_displacement64().cast_signed();
                 match self.value(instruction.memory_base()).known {
                     Known::Stack(at) => Value { known: Known::Stack(at.wrapping_add(by)), ..plain },
+                    Known::Frame(at) => Value { known: Known::Frame(at.wrapping_add(by)), ..plain },
+                    Known::Entry(r) if r == Register::RBP.number() && self.has_frame => {
+                        Value { known: Known::Frame(by), ..plain }
+                    }
                     _ => plain,
                 }
             }
@@ -679,64 +716,6 @@ impl Walk {
         }
     }
 
-    /// What the result of this instruction tells of a locked operation: that of `xchg` and `setcc`, and copies.
-    fn told(&self, instruction: &Instruction, loaded: Option<Value>) -> Option<Told> {
-        let operand = |n| match instruction.op_kind(n) {
-            OpKind::Register => Some(self.value(instruction.op_register(n))),
-            OpKind::Memory => loaded,
-            _ => None,
-        };
-        let known = |n| match operand(n)?.known {
-            Known::Tells(told) => Some(told),
-            _ => None,
-        };
-        match instruction.mnemonic() {
-            Mnemonic::Mov | Mnemonic::Movzx | Mnemonic::Movsx | Mnemonic::Movsxd => known(1),
-            Mnemonic::Xor if instruction.try_immediate(1).is_ok_and(|by| by == 1) => {
-                known(0).map(|told| Told { when_changed: !told.when_changed, ..told })
-            }
-            Mnemonic::Xchg if instruction.op0_kind() == OpKind::Memory => match operand(1)?.known {
-                Known::Constant(put) => Some(Told { operation: self.operations, when_changed: put == 0 }),
-                _ => None,
-            },
-            Mnemonic::Sete | Mnemonic::Setne | Mnemonic::Setb | Mnemonic::Setae => {
-                let tried = self.tried?;
-                let when = says(instruction.condition_code(), tried.flag)?;
-                Some(Told { operation: tried.operation, when_changed: when == tried.when_changed })
-            }
-            _ => None,
-        }
-    }
-
-    /// What the flags tell of a locked operation, this one or the one of which the operands tell.
-    fn tries(&mut self, instruction: &Instruction) -> Option<Option<Tried>> {
-        let is_same = || {
-            instruction.op1_kind() == OpKind::Register && instruction.op0_register() == instruction.op1_register()
-                || instruction.try_immediate(1).is_ok_and(|with| with == 0)
-        };
-        let operation = self.operations;
-        let is_memory = instruction.op_count() > 0 && instruction.op0_kind() == OpKind::Memory;
-        let tried = match instruction.mnemonic() {
-            Mnemonic::Test | Mnemonic::Cmp if instruction.op0_kind() == OpKind::Register && is_same() => {
-                match self.value(instruction.op0_register()).known {
-                    Known::Tells(Told { operation, when_changed }) => {
-                        return Some(Some(Tried { operation, flag: ZERO, when_changed: !when_changed }));
-                    }
-                    _ => return Some(None),
-                }
-            }
-            Mnemonic::Xchg if is_memory => None,
-            Mnemonic::Cmpxchg | Mnemonic::Cmpxchg8b | Mnemonic::Cmpxchg16b if is_memory => {
-                Some(Tried { operation, flag: ZERO, when_changed: true })
-            }
-            Mnemonic::Bts if is_memory => Some(Tried { operation, flag: CARRY, when_changed: false }),
-            Mnemonic::Btr if is_memory => Some(Tried { operation, flag: CARRY, when_changed: true }),
-            _ => return Some(None),
-        };
-        self.operations += 1;
-        (self.operations <= MOST_TRIED).then_some(tried)
-    }
-
     /// What the instruction leaves in the slot that it writes.
     fn stored(&self, instruction: &Instruction, input: Value, told: Option<Told>) -> Value {
         let plain = Value { known: told.map_or(Known::Nothing, Known::Tells), ..input };
@@ -745,9 +724,19 @@ impl Walk {
             Mnemonic::Mov => 1,
             _ => return plain,
         };
-        let is_register =
-            instruction.op_kind(operand) == OpKind::Register && instruction.op_register(operand).is_gpr64();
-        if is_register { self.value(instruction.op_register(operand)) } else { plain }
+        if let Ok(value) = instruction.try_immediate(operand) {
+            return Value::constant(value & low_bytes(instruction.memory_size().size()));
+        }
+        if instruction.op_kind(operand) != OpKind::Register {
+            return plain;
+        }
+        let register = instruction.op_register(operand);
+        let value = self.value(register);
+        match value.known {
+            _ if register.is_gpr64() => value,
+            Known::Constant(known) => Value { known: Known::Constant(known & low_bytes(register.size())), ..value },
+            _ => plain,
+        }
     }
 }
 
