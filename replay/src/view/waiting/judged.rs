@@ -10,6 +10,9 @@ use super::code::Code;
 use super::turn::{self, Deeds};
 use super::{Found, Turn, heads};
 
+/// Beginnings of a turn that are tried: one that waits has few, and a long way through a search has hundreds.
+const MOST_HEADS: usize = 8;
+
 /// A turn that a thread goes on making.
 pub(super) struct Going {
     pub(super) turn: usize,
@@ -50,7 +53,7 @@ pub(super) fn judge(segments: &Turn, code: &Code, factory: &mut InstructionInfoF
     let decoded = decoded?;
     let is_named = segments.iter().any(|segment| code.is_named(*segment));
     // Where a turn begins decides whether a slot is written before it is read: any beginning will do.
-    let mut judged = heads(segments, code.table).find_map(|head| {
+    let mut judged = heads(segments, code.table).take(MOST_HEADS).find_map(|head| {
         let mut turn = decoded.clone();
         turn.rotate_left(head);
         let mut deeds = turn::deeds(&turn, code, factory)?;
