@@ -9,6 +9,7 @@
 //! | which node must have run before this one | [`Dominators`] | O((n + m) log n) |
 //! | where do the paths from this node meet again | [`PostDominators`] | O((n + m) log n) |
 //! | the same, where the turns of a loop end in one place | [`StructuredJoins`] | O(d (n + m) log n), loops nested d deep |
+//! | how far is it to the end of a loop's turn | [`TurnDistances`] | O(d m log n), loops nested d deep |
 //! | which nodes lie on common cycles | [`Components`] | O(n + m) |
 //! | which loops are there, inside which others | [`Loops`] | O((n + m) log n) |
 //! | where do the nodes end that a node dominates; which joins need phis | [`DominanceFrontiers`] | O(n + m + answer) |
@@ -48,6 +49,7 @@ mod post_dominators;
 mod regions;
 mod structured;
 mod tree;
+mod turn_distances;
 mod walk;
 
 pub use components::{ComponentId, Components};
@@ -62,6 +64,7 @@ pub use loops::{LoopId, Loops};
 pub use post_dominators::PostDominators;
 pub use regions::{RegionId, Regions};
 pub use structured::{Join, StructuredJoins};
+pub use turn_distances::{Stop, TurnDistances};
 pub use walk::DepthFirst;
 
 /// Marks "none" in vectors of dense indices.

@@ -14,7 +14,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::{Arc, OnceLock};
 
-use flowgraph::{Builder, Graph, Join, NodeId, PostDominators, StructuredJoins, frontiers, priorities};
+use flowgraph::{
+    Builder, Graph, Join, NodeId, PostDominators, Stop, StructuredJoins, TurnDistances, frontiers, priorities,
+};
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{Kind, Pc};
 
@@ -42,6 +44,10 @@ pub struct ControlFlow {
     frontiers: OnceLock<Vec<Vec<NodeId>>>,
     /// By place: see [`ControlFlow::structured_joins`]; made when they are asked for first.
     structured: OnceLock<Vec<Box<[Option<Pc>]>>>,
+    /// By first pc; made when it is asked for first.
+    places: OnceLock<FxHashMap<Pc, PlaceId>>,
+    /// By place: see [`ControlFlow::turn_rank`]; made when it is asked for first.
+    turn_ranks: OnceLock<Vec<u32>>,
 }
 
 impl ControlFlow {
@@ -82,12 +88,49 @@ impl ControlFlow {
         (0..self.starts.len()).map(of_place).collect()
     }
 
-    /// How many instructions run in a row from the place's immediate post-dominator up to the next transfer of control, that one
-    /// included; none where the place has no post-dominator in its function.
+    /// How many instructions run in a row from a place's first pc up to the next transfer of control, that one included;
+    /// none where no place begins at the pc.
     #[must_use]
-    pub fn block_length_after(&self, place: PlaceId) -> Option<u32> {
-        let after = self.post_dominators.get(place.0 as usize).copied().flatten()?;
-        self.block_lengths.get(after.0 as usize).copied()
+    pub fn block_length_at(&self, pc: Pc) -> Option<u32> {
+        let places = self.places.get_or_init(|| {
+            self.starts.iter().enumerate().map(|(place, start)| (*start, PlaceId(place as u32))).collect()
+        });
+        self.block_lengths.get(places.get(&pc)?.0 as usize).copied()
+    }
+
+    /// The place's rank by how far it is from the end of the turn of the loop around it ([`TurnDistances`]): the lowest
+    /// rank is the furthest away. Two places are compared where the loops around them part: by the turn of the innermost
+    /// loop around both. Ranks of places of different functions differ too, but their order means nothing.
+    #[inline]
+    #[must_use]
+    pub fn turn_rank(&self, place: PlaceId) -> u32 {
+        let ranks = self.turn_ranks.get_or_init(|| match &self.graph {
+            Some(graph) => self.all_turn_ranks(graph),
+            None => Vec::new(),
+        });
+        ranks.get(place.0 as usize).copied().unwrap_or(u32::MAX)
+    }
+
+    fn all_turn_ranks(&self, graph: &Graph) -> Vec<u32> {
+        // The node that leads to all entries has no instructions.
+        let lengths: Vec<u32> = self.lengths.iter().copied().chain([0]).collect();
+        let distances = TurnDistances::of(graph, &self.exits, &lengths);
+        let start = |node: NodeId| self.starts.get(node.index()).copied();
+        let pc = |stop: Stop| match stop {
+            Stop::Node(node) => start(node),
+            Stop::Loop(id) => start(distances.loops().header(id)),
+        };
+        let key = |place: &usize| {
+            let stops = distances.stops(NodeId(*place as u32)).into_iter();
+            stops.map(|(distance, stop)| (Reverse(distance), pc(stop))).collect::<Vec<_>>()
+        };
+        let mut order: Vec<usize> = (0..self.starts.len()).collect();
+        order.sort_by_cached_key(key);
+        let mut ranks = vec![0; order.len()];
+        for (rank, place) in order.into_iter().enumerate() {
+            ranks[place] = rank as u32;
+        }
+        ranks
     }
 
     /// How many instructions the place has.
@@ -265,6 +308,8 @@ impl Observer {
             exits,
             frontiers: OnceLock::new(),
             structured: OnceLock::new(),
+            places: OnceLock::new(),
+            turn_ranks: OnceLock::new(),
         }
     }
 }

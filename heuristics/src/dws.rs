@@ -12,6 +12,8 @@
 //! of them waits (in the paper they reunite while memory accesses stall one, which a trace has no time for). It fails where a part runs ahead
 //! for long. It deadlocks where a lane that holds a lock waits in a join for one that wants it.
 //!
+//! With `placement=structured` joins stand where compilers for GPUs let lanes wait, and `longest` counts the block there.
+//!
 //! *Limitation*: warps are subdivided at branches only, not at cache misses; post-dominators as in `ipdom`.
 //!
 //! Worked example: `1b 2 3 4b 5` and `1b 4b 5`, where the block at 4 is short: lane 1 is met at 4: 1 (both), 2, 3 (lane 0), 4, 5 (both).
@@ -31,7 +33,7 @@ pub(crate) const ENTRY: Entry = Entry {
             name: "longest",
             values: Values::Number(0, u32::MAX as i64),
             default: 50,
-            help: "the most instructions of the post-dominator's block with which a branch subdivides",
+            help: "the most instructions of the block where parts would wait for each other with which a branch subdivides",
         },
         Parameter {
             name: "order",
@@ -39,13 +41,15 @@ pub(crate) const ENTRY: Entry = Entry {
             default: 0,
             help: "which part runs: the one with the smallest pc, or each in turn",
         },
+        Placement::PARAMETER,
     ],
     needs_control_flow: true,
     runs_blocks: false,
     build: |settings, lanes, _| {
         let order = [Order::Pc, Order::Turns][settings.choice("order")];
-        let splits = Splits::new(lanes, Some(settings.count("longest")), Placement::Binary);
-        Box::new(Paths { splits, merge: true, parts_at_locks: true, ..Paths::new(lanes, order, Placement::Binary) })
+        let placement = Placement::of(settings);
+        let splits = Splits::new(lanes, Some(settings.count("longest")), placement);
+        Box::new(Paths { splits, merge: true, parts_at_locks: true, ..Paths::new(lanes, order, placement) })
     },
 };
 
@@ -69,6 +73,17 @@ mod tests {
     fn parts_wait_for_each_other_where_the_block_after_them_is_long() {
         // The block at 4 has one instruction, so longest=0 is exceeded.
         assert_eq!(schedule("dws:longest=0", &LANES), "1:0-1 2:0 3:0 4:0-1 5:0-1");
+    }
+
+    #[test]
+    fn turns_of_a_loop_whose_end_is_doubled_meet_under_structured_placement() {
+        // A turn is 1, then 2 and 3 or 5 and 6; 3 and 6 go back to 1 or leave for 9.
+        let lanes = ["1b 5 6b 1b 2 3b 9", "1b 2 3b 1b 5 6b 9"];
+        assert_eq!(
+            schedule("dws:longest=0,placement=structured", &lanes),
+            "1:0-1 2:1 3:1 5:0 6:0 1:0-1 2:0 3:0 5:1 6:1 9:0-1"
+        );
+        assert_eq!(schedule("dws:longest=0", &lanes).matches("1:").count(), 3);
     }
 
     #[test]

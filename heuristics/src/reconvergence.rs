@@ -78,9 +78,9 @@ impl Branch {
         }
     }
 
-    /// How many instructions the block has at which its lanes reconverge.
-    pub(crate) fn block_length_after(&self, warp: &WarpView) -> Option<u32> {
-        warp.program().control_flow.block_length_after(self.place)
+    /// How many instructions the block has at which its lanes reconverge under a placement.
+    pub(crate) fn block_length_after(&self, warp: &WarpView, placement: Placement) -> Option<u32> {
+        warp.program().control_flow.block_length_at(self.points(warp, placement).first.pc?)
     }
 }
 

@@ -42,13 +42,13 @@ pub(crate) struct Splits {
     joins: Vec<Join>,
     ranks: u64,
     turns: u64,
-    /// Branches whose post-dominator's block has at most so many instructions make no join.
+    /// Branches whose lanes reconverge at a block of at most so many instructions make no join.
     longest: Option<u32>,
     placement: Placement,
 }
 
 impl Splits {
-    /// All lanes in one split. Branches whose post-dominator's block has at most `longest` instructions will make no join.
+    /// All lanes in one split. Branches whose lanes reconverge at a block of at most `longest` instructions will make no join.
     pub(crate) fn new(lanes: usize, longest: Option<u32>, placement: Placement) -> Splits {
         let at = Reconvergence { pc: None, level: 0 };
         let end = Join { at, parent: 0, rank: 0, arrived: LaneSet::EMPTY, for_exits: false, leading_here: 1 };
@@ -203,7 +203,8 @@ impl Splits {
     }
 
     fn makes_no_join(&self, branch: Branch, warp: &WarpView) -> bool {
-        self.longest.is_some_and(|longest| branch.block_length_after(warp).is_some_and(|length| length <= longest))
+        let length = || branch.block_length_after(warp, self.placement);
+        self.longest.is_some_and(|longest| length().is_some_and(|length| length <= longest))
     }
 
     fn remove(&mut self, index: usize, warp: &WarpView) {

@@ -2,7 +2,7 @@
 
 use flowgraph::{
     ControlDependence, DominanceFrontiers, Dominators, Graph, Join, LoopId, NodeId, Part, PostDominators, Regions,
-    StructuredJoins, isomorphism,
+    Stop, StructuredJoins, TurnDistances, isomorphism,
 };
 
 use crate::{Set, all, edges, reach, without};
@@ -88,6 +88,7 @@ fn check_structured_joins(graph: &Graph, exits: &[NodeId], post: &PostDominators
         assert_eq!(found.behind(id), behind, "behind {id:?}");
     }
     check_walks(graph, exits, &found);
+    check_turn_distances(graph, exits, &found);
 }
 
 /// The first place behind a node that all paths from it go through.
@@ -98,6 +99,51 @@ fn after(scope: &Scope, node: NodeId) -> Option<Join> {
     }
     let targets: Vec<Join> = scope.graph.successors(node).iter().filter_map(|&to| scope.target(to)).collect();
     if targets.is_empty() { None } else { scope.meets(&targets) }
+}
+
+/// Each stop is as far from the end as its shortest edge leads, and every join is nearer than what it joins.
+fn check_turn_distances(graph: &Graph, exits: &[NodeId], joins: &StructuredJoins) {
+    let lengths: Vec<u32> = graph.nodes().map(|node| 1 + node.0 * 7 % 5).collect();
+    let found = TurnDistances::of(graph, exits, &lengths);
+    let loops = found.loops();
+    let reached = reach(graph, graph.entry(), &all(graph));
+    // The stop of a node in the turn of a loop around it, or outside of all.
+    let stop = |node: NodeId, depth: usize| found.stops(node)[depth];
+    for &node in &reached {
+        assert_eq!(found.stops(node).len() as u32, loops.depth(node) + 1);
+        for (depth, &(distance, at)) in found.stops(node).iter().enumerate() {
+            let (members, length) = match at {
+                Stop::Node(node) => (vec![node], lengths[node.index()]),
+                Stop::Loop(id) => (loops.members(id).to_vec(), lengths[loops.header(id).index()]),
+            };
+            let around = (depth > 0).then(|| match stop(node, depth - 1).1 {
+                Stop::Loop(id) => id,
+                Stop::Node(_) => unreachable!("only the last stop is a node"),
+            });
+            if around.is_some_and(|id| at == Stop::Node(loops.header(id))) {
+                assert_eq!(distance, 0);
+                continue;
+            }
+            let ends = |to: NodeId| around.is_some_and(|id| loops.header(id) == to).then_some(0);
+            let leads = |to: NodeId| {
+                let inside = around.is_none_or(|id| loops.contains(id, to));
+                let there = inside.then(|| stop(to, depth)).filter(|&(_, stop)| stop != at)?;
+                (there.0 < u32::MAX).then_some(there.0)
+            };
+            let ways = members.iter().flat_map(|&from| {
+                let out = graph.successors(from).iter();
+                let exit = (around.is_none() && exits.contains(&from)).then_some(0);
+                out.filter_map(move |&to| ends(to).or_else(|| leads(to))).chain(exit)
+            });
+            let shortest = ways.min().map_or(u32::MAX, |rest| rest + length);
+            assert_eq!(distance, shortest, "{node:?} at {at:?}");
+        }
+        let depth = loops.depth(node) as usize;
+        if let (Some(Join::Node(join)), true) = (joins.join(node), loops.headed_by(node).is_none()) {
+            let (here, there) = (stop(node, depth).0, stop(join, depth).0);
+            assert!(there < here || here == u32::MAX, "{node:?} joins at {join:?}");
+        }
+    }
 }
 
 /// Whatever way a lane goes: while it stays in the loop around one of the places of a branch, it comes there before the

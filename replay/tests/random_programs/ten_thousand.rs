@@ -111,7 +111,8 @@ fn replay_one(seed: u64, specs: &[Spec]) -> Result<(), Fault> {
 pub(crate) const PLACED: &str = "ipdom:placement=structured,barrier:placement=structured,barrier:meet=barriers,\
                       barrier:placement=structured,meet=barriers,dual-path:placement=structured,\
                       multi-path:placement=structured,\
-                      multi-path:merge=yes,placement=structured,tbc:placement=structured,lwm:placement=structured";
+                      multi-path:merge=yes,placement=structured,tbc:placement=structured,lwm:placement=structured,\
+                      dws:placement=structured,dws:longest=0,placement=structured,distance:placement=structured";
 
 #[test]
 fn no_model_breaks_a_rule_on_any_of_ten_thousand_programs() {
