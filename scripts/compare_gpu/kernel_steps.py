@@ -61,8 +61,7 @@ def _process(listed, tools, folder: Path, stored: Path, only_reference: bool, ou
     outcome.table = listing.to_table(rows)
     paths, printed = toolchain.paths_of_lanes(name, kernel, lanes, folder)
     successors = [block.successors for block in kernel.blocks]
-    matcher = walks.Matcher(rows, successors)
-    ways = matcher.match(paths)
+    matcher, ways = walks.match(rows, successors, paths)
     counts = reference.Replay(rows, [way.outcomes for way in ways]).run()
     exact = folder / f"{name}.exact"
     instructions = toolchain.exact_build(name, kernel, lanes, folder, exact)

@@ -46,9 +46,13 @@ def is_conditional(row) -> bool:
 
 
 class Matcher:
-    """The code of one kernel (rows) and the successors of its IR blocks; `match` takes the lanes' paths."""
+    """The code of one kernel (rows) and the successors of its IR blocks; `match` takes the lanes' paths.
 
-    def __init__(self, rows: list, successors: list[list[int]]):
+    With `copied_arms`, a jump behind instructions of its own block and predicate is taken for the end of an arm that ptxas made
+    of a copy of that block, not for the block's own branch."""
+
+    def __init__(self, rows: list, successors: list[list[int]], copied_arms: bool = False):
+        self.copied_arms = copied_arms
         self.rows = rows
         self.index = {row.address: at for at, row in enumerate(rows)}
         self.successors = successors
@@ -100,6 +104,12 @@ class Matcher:
         the jump at its end, which then has the arm's predicate: the branch that leads to the arm. Where the arm was copied,
         that is the nearest one above in the same stretch of code."""
         start = block = self.rows[at].block
+        if self.copied_arms and at not in self.leaders and self._ends_copied_arm(at):
+            above = at
+            while above not in self.leaders:
+                above -= 1
+                if not self.rows[above].guard and self.rows[above].block in conditional - {start}:
+                    return self.rows[above].block
         while block not in conditional:
             before = [other for other, following in enumerate(self.successors) if block in following]
             if len(before) != 1 or before[0] == start:
@@ -111,6 +121,13 @@ class Matcher:
                 raise WalkError(f"a branch of the code belongs to block {start}, which has none")
             block = self.rows[at].block
         return block
+
+    def _ends_copied_arm(self, at: int) -> bool:
+        """Whether the row before a jump, but for BSSY, has its block and predicate."""
+        row, before = self.rows[at], at - 1
+        while before not in self.leaders and self.rows[before].kind == "bssy":
+            before -= 1
+        return self.rows[before].kind == "plain" and (self.rows[before].guard, self.rows[before].block) == (row.guard, row.block)
 
     def tokens(self, path: list[int]) -> list[Token]:
         """The decisions of a path, in order."""
@@ -142,6 +159,7 @@ class Matcher:
             if found == "done":
                 walks.append(state.walk)
                 if len(walks) == len(paths):
+                    check_stores(self.rows, walks, paths, self.ends)
                     return walks
                 state = State(self, paths[len(walks)], tokens[len(walks)])
             elif found == "stuck":
@@ -160,6 +178,36 @@ class Matcher:
                 key, outcome = found
                 guesses.append((len(walks), state.copy(), key, outcome, False))
                 self.known[key] = outcome
+
+
+def match(rows: list, successors: list[list[int]], paths: list[list[int]]) -> tuple[Matcher, list[Walk]]:
+    """A walk for each lane's path, and what found them."""
+    try:
+        matcher = Matcher(rows, successors)
+        return matcher, matcher.match(paths)
+    except WalkError as error:
+        try:
+            matcher = Matcher(rows, successors, copied_arms=True)
+            return matcher, matcher.match(paths)
+        except WalkError:
+            raise error from None
+
+
+def check_stores(rows: list, walks: list[Walk], paths: list[list[int]], ends: dict[int, int]) -> None:
+    """Fails where a store that no predicate guards is not run as often as its block is entered: once, or as many times as the
+    block has stores."""
+    executed, entered = Counter(), Counter()
+    for walk in walks:
+        for at, times in Counter(at for at, _ in walk.visits).items():
+            for row in rows[at : ends[at] + 1]:
+                if row.kind == "store":
+                    executed[row.block] += row.count * times
+    for path in paths:
+        entered.update(path)
+    guarded = {row.block for row in rows if row.kind == "store" and row.guard}
+    for block, times in executed.items():
+        if block not in guarded and (times % entered[block] if entered[block] else times):
+            raise WalkError(f"the code stores {times} times for block {block}, which is entered {entered[block]} times")
 
 
 class State:
@@ -284,7 +332,7 @@ class State:
             for row in rows[at : last + 1]:
                 if row.kind == "bssy":
                     registers[row.barrier] = row.target
-                elif row.kind in ("plain", "store") and not row.guard:
+                elif row.kind in ("plain", "store", "bra") and not row.guard:
                     score += row.count if row.block in named else -row.count
             row = rows[last]
             if is_conditional(row):
