@@ -27,6 +27,11 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = Layout::Ordered)]
     layout: Layout,
 
+    /// For what the code gets its shape: for the processor, or as a compiler for GPUs would have it (which calls are
+    /// inlined, which loops unrolled, where there are branches), so that the trace shows a GPU's control flow
+    #[arg(long, value_enum, default_value_t = Shape::Cpu)]
+    shape: Shape,
+
     #[command(flatten)]
     deciding: Deciding,
 
@@ -44,6 +49,12 @@ pub(crate) struct Args {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
+enum Shape {
+    Cpu,
+    Gpu,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
 enum Layout {
     Ordered,
     Default,
@@ -56,6 +67,10 @@ pub(crate) fn run(args: &Args, compiler: &str) -> anyhow::Result<ExitCode> {
         layout: match args.layout {
             Layout::Ordered => wrapper::Layout::Ordered,
             Layout::Default => wrapper::Layout::Default,
+        },
+        shape: match args.shape {
+            Shape::Cpu => wrapper::Shape::Cpu,
+            Shape::Gpu => wrapper::Shape::Gpu,
         },
         arguments: args.arguments.clone(),
     };

@@ -8,4 +8,5 @@ mod folder;
 mod fusing;
 mod predicting;
 mod projects;
+mod shape;
 mod wrapper;

@@ -38,6 +38,7 @@ mod debug;
 mod function;
 mod instruction;
 mod module;
+mod optimise;
 #[cfg(test)]
 mod tests;
 mod value;

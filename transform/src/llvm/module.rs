@@ -8,10 +8,8 @@ use std::ptr;
 use llvm_sys::analysis::{LLVMVerifierFailureAction, LLVMVerifyModule};
 use llvm_sys::bit_writer::LLVMWriteBitcodeToMemoryBuffer;
 use llvm_sys::core::*;
-use llvm_sys::error::{LLVMDisposeErrorMessage, LLVMGetErrorMessage};
 use llvm_sys::ir_reader::LLVMParseIRInContext;
 use llvm_sys::prelude::*;
-use llvm_sys::transforms::pass_builder::{LLVMCreatePassBuilderOptions, LLVMDisposePassBuilderOptions, LLVMRunPasses};
 
 use super::{Block, Function};
 use crate::{Error, Result};
@@ -164,31 +162,6 @@ impl Module {
         self.functions().into_iter().filter(|function| !function.has_attribute("optnone")).collect()
     }
 
-    /// Runs optimiser passes, in the language of `opt -passes=`.
-    ///
-    /// # Errors
-    /// [`Error::Bug`] when LLVM does not know them, or the module is not well formed, which passes take for granted.
-    pub fn run_passes(&mut self, pipeline: &str) -> Result<()> {
-        self.sweep();
-        self.verify().map_err(|text| Error::Bug(format!("the IR before {pipeline} is not well formed: {text}")))?;
-        let text =
-            CString::new(pipeline).map_err(|_| Error::Bug(format!("a pass list with a zero byte: {pipeline:?}")))?;
-        // SAFETY: the module is alive, well formed, and borrowed mutably, so that no handle into it is; a target
-        // machine may be left out.
-        unsafe {
-            let options = LLVMCreatePassBuilderOptions();
-            let error = LLVMRunPasses(self.raw, text.as_ptr(), ptr::null_mut(), options);
-            LLVMDisposePassBuilderOptions(options);
-            if error.is_null() {
-                return Ok(());
-            }
-            let message = LLVMGetErrorMessage(error);
-            let text = CStr::from_ptr(message).to_string_lossy().into_owned();
-            LLVMDisposeErrorMessage(message);
-            Err(Error::Bug(format!("LLVM does not run {pipeline}: {text}")))
-        }
-    }
-
     /// Deletes what was erased.
     pub fn sweep(&mut self) {
         for instruction in self.erased.take() {
@@ -212,6 +185,10 @@ impl Module {
 
     pub(super) fn note_flow_change(&self) {
         self.flow_changes.set(self.flow_changes.get() + 1);
+    }
+
+    pub(super) fn raw(&self) -> LLVMModuleRef {
+        self.raw
     }
 
     pub(super) fn context(&self) -> LLVMContextRef {

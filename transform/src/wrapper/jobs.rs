@@ -123,7 +123,42 @@ pub(super) enum Product {
     IrText,
 }
 
+/// An optimisation level, as in `default<O2>`.
+pub(super) type Level = &'static str;
+
+/// Words of jobs that have the compiler put something into the code before its optimiser, or tell what that does.
+const ASKS_OPTIMISER: [&str; 9] = [
+    "-fsanitize",
+    "-fprofile-",
+    "-fcoverage-mapping",
+    "-coverage-",
+    "-fmemory-profile",
+    "-fxray",
+    "-Rpass",
+    "-opt-record",
+    "-fpass-plugin",
+];
+
 impl Job {
+    /// The level at which the optimiser of the job may run elsewhere; none where it does not run, or where something
+    /// is asked of it that only the compiler can do.
+    pub(super) fn level(&self) -> Option<Level> {
+        let asks = |word: &OsString| ASKS_OPTIMISER.iter().any(|asks| word.as_bytes().starts_with(asks.as_bytes()));
+        if self.0.iter().any(asks) || self.input().is_some_and(|place| self.0[place + 1] == "ir") {
+            return None;
+        }
+        let levels = [("-O1", "O1"), ("-O2", "O2"), ("-O3", "O3"), ("-Os", "Os"), ("-Oz", "Oz")];
+        let last = self.0.iter().rfind(|word| word.len() == 3 && word.as_bytes().starts_with(b"-O"))?;
+        levels.iter().find(|(word, _)| last == word).map(|(_, level)| *level)
+    }
+
+    /// The same job, ended before the optimiser.
+    pub(super) fn without_optimiser(mut self) -> Job {
+        let place = self.input().unwrap_or(self.0.len());
+        self.0.insert(place, "-disable-llvm-passes".into());
+        self
+    }
+
     /// What the job makes, if it compiles source (or IR) with the optimiser; `None` for all other jobs.
     pub(super) fn product(&self) -> Option<Product> {
         let has = |word: &str| self.0.iter().any(|w| w == word);
@@ -148,6 +183,11 @@ impl Job {
     /// Where the language and the input stand: `-x c fft.c`.
     fn input(&self) -> Option<usize> {
         self.0.iter().rposition(|w| w == "-x").filter(|&i| i + 2 < self.0.len())
+    }
+
+    /// The file that the job compiles.
+    pub(super) fn source(&self) -> Option<&OsStr> {
+        self.input().map(|place| self.0[place + 2].as_os_str())
     }
 
     /// The place of the output's name.

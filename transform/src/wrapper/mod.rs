@@ -13,7 +13,8 @@
 //!
 //! So whatever the driver understands (several sources, assembly, standard input, response files, dependency files)
 //! works as ever. What the driver or the halves of a job would write in pieces or not at all is seen to: entries of
-//! compilation databases, remarks, time traces, places in messages. A command line that has no jobs, such as
+//! compilation databases, remarks, time traces, places in messages. With [`Shape::Gpu`] the first step stops before the optimiser, which then runs here, before the passes. A command line
+//! that has no jobs, such as
 //! `--version`, or that the driver refuses, is passed on to the compiler.
 
 mod by_products;
@@ -40,6 +41,16 @@ pub enum Layout {
     Default,
 }
 
+/// For what the code gets its shape: which calls are inlined, which loops are unrolled, where there are branches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Shape {
+    /// As the compiler likes for the processor that runs it.
+    #[default]
+    Cpu,
+    /// The optimiser decides with the costs of a GPU, and code generation keeps the control flow that it leaves.
+    Gpu,
+}
+
 /// A call of the compiler.
 pub struct Build {
     /// The compiler: `clang-19` or `clang++-19`, or its path.
@@ -48,6 +59,8 @@ pub struct Build {
     pub passes: Pipeline,
     /// How code is laid out. Default: [`Layout::Ordered`].
     pub layout: Layout,
+    /// Its shape. Default: [`Shape::Cpu`].
+    pub shape: Shape,
     /// The compiler's command line, without its name.
     pub arguments: Vec<OsString>,
 }
@@ -75,6 +88,18 @@ const KEEP_ORDER: &[&str] = &[
     "-disable-tail-duplicate",
     "-mllvm",
     "-disable-early-taildup",
+];
+
+/// Code generation for a GPU's shape: no branch becomes two, no choice a branch, and no branch a choice.
+const KEEP_SHAPE: &[&str] = &[
+    "-mllvm",
+    "-jump-is-expensive=1",
+    "-mllvm",
+    "-disable-cgp-select2branch",
+    "-mllvm",
+    "-x86-cmov-converter=0",
+    "-mllvm",
+    "-disable-cgp-branch-opts",
 ];
 
 /// Runs the compiler with the passes. While it does, SIGHUP, SIGINT, SIGQUIT and SIGTERM are handled: the program that
@@ -141,8 +166,11 @@ fn end_of_options(words: &[OsString]) -> usize {
 fn command_line(build: &Build) -> Vec<OsString> {
     let mut ours = vec!["--start-no-unused-arguments", "-gline-tables-only"];
     ours.extend(NO_UNSWITCHING);
-    if build.layout == Layout::Ordered {
+    if build.layout == Layout::Ordered || build.shape == Shape::Gpu {
         ours.extend(KEEP_ORDER);
+    }
+    if build.shape == Shape::Gpu {
+        ours.extend(KEEP_SHAPE);
     }
     ours.push("--end-no-unused-arguments");
     let no_lto = ["--start-no-unused-arguments", "-fno-lto", "--end-no-unused-arguments"];

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::SystemTime;
 
-use super::jobs::{Answer, Job, Product};
+use super::jobs::{Answer, Job, Level, Product};
 use super::scratch::{Scratch, Streams};
-use super::{Build, Built, Layout, by_products, diagnostics};
+use super::{Build, Built, Layout, Shape, by_products, diagnostics};
 use crate::llvm::Module;
 use crate::{Error, Pipeline, Remark, Result};
 
@@ -33,7 +33,7 @@ pub(super) fn all(build: &Build, answer: &Answer, scratch: &Scratch) -> Result<B
         let status = match job.product() {
             Some(product) => {
                 let files = [1, 2].map(|half| scratch.path().join(format!("{number}.{half}.bc")));
-                let halves = Halves { job, files, scratch };
+                let halves = Halves { job, files, scratch, optimised_here: optimised_here(build, job) };
                 halves.compile(product, &passes, &mut built.remarks)?
             }
             None => run(job, scratch)?,
@@ -61,18 +61,44 @@ struct Halves<'a> {
     /// Bitcode between the first and the second step, and between the second and the third.
     files: [PathBuf; 2],
     scratch: &'a Scratch,
+    /// The level at which the optimiser runs here, before the passes, where it does not run in the first step.
+    optimised_here: Option<Level>,
+}
+
+/// Where a build has the optimiser run here: at which level.
+fn optimised_here(build: &Build, job: &Job) -> Option<Level> {
+    if build.shape == Shape::Cpu {
+        return None;
+    }
+    let level = job.level();
+    if level.is_none() {
+        super::warn(&format!(
+            "{}: not given a GPU's shape, since nothing is optimised, or since the compiler's own optimiser is needed for \
+             what it is asked (instrumentation, remarks); compile with -O1 or more and without those",
+            job.source().unwrap_or_default().display()
+        ));
+    }
+    level
 }
 
 impl Halves<'_> {
     fn compile(&self, product: Product, passes: &Pipeline, remarks: &mut Vec<Remark>) -> Result<u8> {
         let [optimised, transformed] = &self.files;
-        let status = run(&self.job.until_bitcode(optimised.as_os_str()), self.scratch)?;
+        let first = self.job.until_bitcode(optimised.as_os_str());
+        let first = if self.optimised_here.is_some() { first.without_optimiser() } else { first };
+        let status = run(&first, self.scratch)?;
         // Some jobs succeed without an output, as when only syntax was checked.
         if status != 0 || !optimised.exists() {
             return Ok(status);
         }
         let start = SystemTime::now();
-        let (module, looked_at) = passes.apply(|| Module::read(optimised))?;
+        let (module, looked_at) = passes.apply(|| {
+            let mut module = Module::read(optimised)?;
+            if let Some(level) = self.optimised_here {
+                module.run_passes_for_gpu(&format!("default<{level}>"))?;
+            }
+            Ok(module)
+        })?;
         remarks.extend(looked_at);
         let output = Path::new(self.job.output().unwrap_or_default());
         match product {

@@ -1,0 +1,90 @@
+//! LLVM's own optimiser, run on a module.
+
+use std::ffi::{CStr, CString};
+use std::ptr;
+
+use llvm_sys::error::{LLVMDisposeErrorMessage, LLVMGetErrorMessage};
+use llvm_sys::target::{LLVMInitializeNVPTXTarget, LLVMInitializeNVPTXTargetInfo, LLVMInitializeNVPTXTargetMC};
+use llvm_sys::target_machine::{
+    LLVMCodeGenOptLevel, LLVMCodeModel, LLVMCreateTargetMachine, LLVMDisposeTargetMachine, LLVMGetTargetFromTriple,
+    LLVMRelocMode, LLVMTargetMachineRef,
+};
+use llvm_sys::transforms::pass_builder::{LLVMCreatePassBuilderOptions, LLVMDisposePassBuilderOptions, LLVMRunPasses};
+
+use super::Module;
+use super::module::taken_message;
+use crate::{Error, Result};
+
+/// The target whose costs stand for those of a GPU.
+const GPU: (&CStr, &CStr) = (c"nvptx64-nvidia-cuda", c"sm_80");
+
+impl Module {
+    /// Runs optimiser passes, in the language of `opt -passes=`.
+    ///
+    /// # Errors
+    /// [`Error::Bug`] when LLVM does not know them, or the module is not well formed, which passes take for granted.
+    pub fn run_passes(&mut self, pipeline: &str) -> Result<()> {
+        self.run_passes_for(pipeline, ptr::null_mut())
+    }
+
+    /// Runs optimiser passes with the costs of a GPU: what to inline, to unroll, to make a choice of instead of a
+    /// branch, and no vectors. What the code means does not change: its target stays what it was, with its calls, its
+    /// layout of data and its library.
+    ///
+    /// # Errors
+    /// As [`Module::run_passes`]; [`Error::Bug`] also when this LLVM was built without that target.
+    pub fn run_passes_for_gpu(&mut self, pipeline: &str) -> Result<()> {
+        let (triple, processor) = GPU;
+        let (mut target, mut message) = (ptr::null_mut(), ptr::null_mut());
+        // SAFETY: all strings end with a zero; `target` is set where the function succeeds, and `message` where it
+        // does not; the machine is disposed of once the passes have run.
+        unsafe {
+            LLVMInitializeNVPTXTargetInfo();
+            LLVMInitializeNVPTXTarget();
+            LLVMInitializeNVPTXTargetMC();
+            if LLVMGetTargetFromTriple(triple.as_ptr(), &raw mut target, &raw mut message) != 0 {
+                return Err(Error::Bug(format!(
+                    "LLVM has no {}: {}",
+                    triple.to_string_lossy(),
+                    taken_message(message)
+                )));
+            }
+            let machine = LLVMCreateTargetMachine(
+                target,
+                triple.as_ptr(),
+                processor.as_ptr(),
+                c"".as_ptr(),
+                LLVMCodeGenOptLevel::LLVMCodeGenLevelDefault,
+                LLVMRelocMode::LLVMRelocDefault,
+                LLVMCodeModel::LLVMCodeModelDefault,
+            );
+            if machine.is_null() {
+                return Err(Error::Bug(format!("LLVM makes no machine for {}", triple.to_string_lossy())));
+            }
+            let ran = self.run_passes_for(pipeline, machine);
+            LLVMDisposeTargetMachine(machine);
+            ran
+        }
+    }
+
+    fn run_passes_for(&mut self, pipeline: &str, machine: LLVMTargetMachineRef) -> Result<()> {
+        self.sweep();
+        self.verify().map_err(|text| Error::Bug(format!("the IR before {pipeline} is not well formed: {text}")))?;
+        let text =
+            CString::new(pipeline).map_err(|_| Error::Bug(format!("a pass list with a zero byte: {pipeline:?}")))?;
+        // SAFETY: the module is alive, well formed, and borrowed mutably, so that no handle into it is; a target
+        // machine may be left out.
+        unsafe {
+            let options = LLVMCreatePassBuilderOptions();
+            let error = LLVMRunPasses(self.raw(), text.as_ptr(), machine, options);
+            LLVMDisposePassBuilderOptions(options);
+            if error.is_null() {
+                return Ok(());
+            }
+            let message = LLVMGetErrorMessage(error);
+            let text = CStr::from_ptr(message).to_string_lossy().into_owned();
+            LLVMDisposeErrorMessage(message);
+            Err(Error::Bug(format!("LLVM does not run {pipeline}: {text}")))
+        }
+    }
+}
