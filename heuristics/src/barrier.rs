@@ -27,7 +27,9 @@
 use std::cmp::Reverse;
 
 use crate::reconvergence::{Branch, Reconvergence, distinct_pcs};
-use crate::{Choice, Entry, Heuristic, Lane, LaneSet, Parameter, Placement, Ran, Settings, Values, WarpView, min_pc};
+use crate::{
+    Choice, Entry, Heuristic, Lane, LaneSet, Parameter, Placement, Ran, Settings, Values, WarpView, min_pc, predication,
+};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "barrier",
@@ -48,6 +50,7 @@ pub(crate) const ENTRY: Entry = Entry {
             help: "where lanes that parted run together again: wherever they stand at one pc, or at convergence barriers only, as hardware does",
         },
         Placement::PARAMETER,
+        predication::PARAMETER,
     ],
     needs_control_flow: true,
     runs_blocks: false,

@@ -20,6 +20,7 @@ use flowgraph::{
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{Kind, Pc};
 
+use crate::arms::{self, Arm, End};
 use crate::{PlaceId, Segment, SegmentId, SegmentTable};
 
 /// Where branches reconverge, and in which order blocks come: immediate post-dominators and priorities of places.
@@ -48,6 +49,10 @@ pub struct ControlFlow {
     places: OnceLock<FxHashMap<Pc, PlaceId>>,
     /// By place: see [`ControlFlow::turn_rank`]; made when it is asked for first.
     turn_ranks: OnceLock<Vec<u32>>,
+    /// By place: how it ends.
+    ends: Vec<End>,
+    /// By place: see [`ControlFlow::arms`]; made when they are asked for first.
+    arms: OnceLock<Vec<Box<[Arm]>>>,
 }
 
 impl ControlFlow {
@@ -86,6 +91,24 @@ impl ControlFlow {
             pcs.into_boxed_slice()
         };
         (0..self.starts.len()).map(of_place).collect()
+    }
+
+    /// The first pc of a place.
+    #[must_use]
+    pub fn start(&self, place: PlaceId) -> Pc {
+        self.starts[place.0 as usize]
+    }
+
+    /// The arms of the conditional branch with which a place ends.
+    #[must_use]
+    pub fn arms(&self, place: PlaceId) -> &[Arm] {
+        let all = self.arms.get_or_init(|| match &self.graph {
+            Some(graph) => {
+                arms::all(graph, &StructuredJoins::of(graph, &self.exits), &self.exits, &self.ends, &self.lengths)
+            }
+            None => Vec::new(),
+        });
+        all.get(place.0 as usize).map_or(&[], |arms| arms)
     }
 
     /// How many instructions run in a row from a place's first pc up to the next transfer of control, that one included;
@@ -291,9 +314,10 @@ impl Observer {
         let exits: Vec<NodeId> = exits.into_iter().map(|p| NodeId(p.0)).collect();
         let tree = PostDominators::of(&graph, &exits);
         let post_dominators = (0..places).map(|p| tree.ipdom(NodeId(p as u32)).map(|n| PlaceId(n.0))).collect();
-        let mut lengths = vec![0; places];
+        let (mut lengths, mut ends) = (vec![0; places], vec![End::Otherwise; places]);
         for (_, segment) in segments.iter() {
             lengths[segment.place.0 as usize] = segment.len() as u32;
+            ends[segment.place.0 as usize] = End::of(segment);
         }
         let (priorities, block_lengths) = (priorities(&graph), block_lengths(segments, &graph));
         let distances = distances(&lengths, &graph, &exits);
@@ -310,6 +334,8 @@ impl Observer {
             structured: OnceLock::new(),
             places: OnceLock::new(),
             turn_ranks: OnceLock::new(),
+            ends,
+            arms: OnceLock::new(),
         }
     }
 }

@@ -20,14 +20,14 @@ use std::cmp::Reverse;
 
 use crate::paths::{Order, Paths};
 use crate::splits::Split;
-use crate::{Entry, Placement};
+use crate::{Entry, Placement, predication};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "dual-path",
     rule: "As ipdom, but the two paths on top of the stack can both be scheduled.",
     source: "Rhu and Erez 2013",
     file: file!(),
-    parameters: &[Placement::PARAMETER],
+    parameters: &[Placement::PARAMETER, predication::PARAMETER],
     needs_control_flow: true,
     runs_blocks: false,
     build: |settings, lanes, _| Box::new(Paths { entries, ..Paths::new(lanes, Order::Pc, Placement::of(settings)) }),

@@ -104,6 +104,8 @@ pub struct Tally {
     pub empty_fetches: Option<u64>,
     /// Paths (lanes apart from others) that could have been scheduled, summed over fetches.
     pub paths: Option<u64>,
+    /// Thread instructions of lanes that were predicated off: they ran nothing, and were active all the same.
+    pub predicated_off: Option<u64>,
 }
 
 impl Tally {
@@ -112,6 +114,7 @@ impl Tally {
         let sum = |a: Option<u64>, b: Option<u64>| a.map_or(b, |a| Some(a + b.unwrap_or(0)));
         self.empty_fetches = sum(self.empty_fetches, other.empty_fetches);
         self.paths = sum(self.paths, other.paths);
+        self.predicated_off = sum(self.predicated_off, other.predicated_off);
     }
 }
 

@@ -24,14 +24,14 @@
 
 use crate::reconvergence::Branch;
 use crate::stack::Stack;
-use crate::{Choice, Entry, Heuristic, Placement, Ran, Together, WarpView};
+use crate::{Choice, Entry, Heuristic, Placement, Ran, Together, WarpView, predication};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "ipdom",
     rule: "SIMT stack: lanes that part wait for each other at the branch's immediate post-dominator.",
     source: "Fung et al. 2007",
     file: file!(),
-    parameters: &[Placement::PARAMETER],
+    parameters: &[Placement::PARAMETER, predication::PARAMETER],
     needs_control_flow: true,
     runs_blocks: false,
     build: |settings, lanes, _| Box::new(Ipdom { stack: Stack::new(lanes, Placement::of(settings)) }),

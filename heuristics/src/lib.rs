@@ -3,6 +3,7 @@
 //! A model is a [`Heuristic`]: it sees its warp through a read-only [`WarpView`] and answers with a [`Choice`]; the engine (in the crate
 //! `replay`) checks the answer and moves the lanes. Each model is one file and one line of the [`REGISTRY`].
 
+mod arms;
 mod barrier;
 mod block_stack;
 mod control_flow;
@@ -35,6 +36,7 @@ mod none;
 mod oracle;
 mod paths;
 mod placement;
+mod predication;
 mod rd_min_sp_pc;
 mod reconvergence;
 mod registry;
@@ -49,6 +51,7 @@ mod tf_branch;
 mod tf_stack;
 mod warp;
 
+pub use arms::Arm;
 pub use control_flow::{ControlFlow, Observer};
 pub use future::{Ahead, Future};
 pub use heuristic::{Choice, Extent, Heuristic, Ran, Tally, Together};

@@ -18,7 +18,7 @@
 //! 1 (all), 3 (lanes 1 and 2), 5 (lane 0), 5 (lane 1), 8 (all); with merging, 5 runs once for lanes 0 and 1.
 
 use crate::paths::{Order, Paths};
-use crate::{Entry, Parameter, Placement, Values};
+use crate::{Entry, Parameter, Placement, Values, predication};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "multi-path",
@@ -33,6 +33,7 @@ pub(crate) const ENTRY: Entry = Entry {
             help: "whether splits at one pc that wait for the same join become one",
         },
         Placement::PARAMETER,
+        predication::PARAMETER,
     ],
     needs_control_flow: true,
     runs_blocks: false,

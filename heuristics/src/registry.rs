@@ -2,6 +2,7 @@
 
 use parameters::{Named, Parameter, Settings};
 
+use crate::predication::{self, Predicated};
 use crate::{Heuristic, Program};
 
 /// A line of the registry.
@@ -74,7 +75,10 @@ impl Named for Entry {
 /// Makes a heuristic for a warp, or a block, of so many lanes.
 #[must_use]
 pub fn build(spec: &Spec, lanes: usize, program: &Program) -> Box<dyn Heuristic> {
-    (spec.entry().build)(&spec.settings, lanes, program)
+    let model = (spec.entry().build)(&spec.settings, lanes, program);
+    let has = spec.entry().parameters.iter().any(|parameter| parameter.name == predication::PARAMETER.name);
+    let most = if has { spec.settings.count(predication::PARAMETER.name) } else { 0 };
+    if most > 0 { Box::new(Predicated::new(model, most)) } else { model }
 }
 
 #[cfg(test)]

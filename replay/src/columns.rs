@@ -112,6 +112,11 @@ pub(crate) static BOUNDS: &[Column] = &[
         |o| o.path_parallelism().into(),
     ),
     counted(
+        "active_efficiency",
+        "simt_efficiency with the lanes that were predicated off counted as active, as hardware's counters do; of a model with predicate=N.",
+        |o| o.active_efficiency().into(),
+    ),
+    counted(
         "rank",
         "1 for the fewest warp instructions of all heuristics that were replayed with it; equals share a rank.",
         |o| o.rank.into(),

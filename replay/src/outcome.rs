@@ -64,6 +64,15 @@ impl Outcome {
         (slots > 0.0).then(|| self.counts.thread_instructions() as f64 / slots)
     }
 
+    /// (Thread instructions + those of lanes that were predicated off) / (fetches x warp size): 0 to 1. None for models
+    /// that predicate nothing.
+    #[must_use]
+    pub fn active_efficiency(&self) -> Option<f64> {
+        let slots = self.counts.fetches() as f64 * self.warp_size as f64;
+        let active = self.counts.thread_instructions() + self.tally.predicated_off?;
+        (slots > 0.0).then(|| active as f64 / slots)
+    }
+
     /// The result of a measure, by its type; none where it was not asked for.
     #[must_use]
     pub fn found<T: Measured>(&self) -> Option<&T> {

@@ -89,5 +89,5 @@ fn a_check_under_a_model_that_deadlocks_is_no_pass() {
     let arguments = ["check", "--region", "kernel", "--model", "ipdom", "--min-efficiency", "0", trace];
     let output = run("lockstep", &arguments);
     assert_eq!(output.status.code(), Some(6));
-    assert!(String::from_utf8_lossy(&output.stdout).contains("ipdom:placement=binary deadlocks"));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("ipdom:placement=binary,predicate=0 deadlocks"));
 }

@@ -77,22 +77,22 @@ fn a_table_marks_what_is_not_as_written_and_its_status_says_so() {
     let traced = Traced::new("lock_contention", "4");
     let path = traced.path();
     let table = succeed("replay", &["--region", "kernel", "--heuristic", "minpc,ipdom", &path]);
-    assert!(table.contains("\nipdom:placement=binary *  "), "{table}");
+    assert!(table.contains("\nipdom:placement=binary,predicate=0 *  "), "{table}");
     assert!(
         table.contains("* deadlocks as the program is written")
-            && table.contains("  ipdom:placement=binary deadlocks: "),
+            && table.contains("  ipdom:placement=binary,predicate=0 deadlocks: "),
         "{table}"
     );
     let only = run("replay", &["--region", "kernel", "--heuristic", "ipdom", &path]);
     assert_eq!(only.status.code(), Some(6));
-    assert!(String::from_utf8_lossy(&only.stdout).contains("ipdom:placement=binary *"));
+    assert!(String::from_utf8_lossy(&only.stdout).contains("ipdom:placement=binary,predicate=0 *"));
     let turns = run("replay", &["--region", "kernel", "--heuristic", "ipdom", "--locks", "simt", &path]);
     assert_eq!(turns.status.code(), Some(0));
     assert!(!String::from_utf8_lossy(&turns.stdout).contains('*'));
     // Both ways asked for: the second is shown by itself.
     let both = traced.results(&["--heuristic", "ipdom", "--locks", "serialize,simt"]);
     assert!(
-        both[0]["status"].as_str().unwrap().contains("ipdom:placement=binary deadlocks")
+        both[0]["status"].as_str().unwrap().contains("ipdom:placement=binary,predicate=0 deadlocks")
             && both[0].get("fetches").is_none()
     );
     assert_eq!(both[1]["status"], "ok");
@@ -101,9 +101,9 @@ fn a_table_marks_what_is_not_as_written_and_its_status_says_so() {
     assert_eq!(
         heads,
         [
-            "heuristic ipdom:placement=binary warp 0",
+            "heuristic ipdom:placement=binary,predicate=0 warp 0",
             "heuristic minpc warp 0",
-            "heuristic ipdom:placement=binary warp 0 simt"
+            "heuristic ipdom:placement=binary,predicate=0 warp 0 simt"
         ]
     );
     let checked = run("lockstep", &["check", "--model", "ipdom", "--min-efficiency", "0", "--region", "kernel", &path]);

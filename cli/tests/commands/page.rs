@@ -119,8 +119,8 @@ fn a_page_about_a_model_that_deadlocks_shows_lanes_that_take_turns_and_says_so()
     let shown = ask("ipdom");
     let said = String::from_utf8_lossy(&shown.stderr).into_owned();
     assert_eq!(shown.status.code(), Some(0), "{said}");
-    assert!(said.contains("ipdom:placement=binary deadlocks") && said.contains("--locks simt"), "{said}");
+    assert!(said.contains("ipdom:placement=binary,predicate=0 deadlocks") && said.contains("--locks simt"), "{said}");
     let page = std::fs::read_to_string(folder.path().join("x.html")).unwrap();
-    assert!(page.contains("ipdom:placement=binary deadlocks: lanes"));
+    assert!(page.contains("ipdom:placement=binary,predicate=0 deadlocks: lanes"));
     assert!(ask("minsp-pc").status.success());
 }

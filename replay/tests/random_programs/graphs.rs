@@ -95,7 +95,8 @@ fn no_lane_is_lost_on_any_of_ten_thousand_graphs() {
         };
         for placement in ["binary", "structured"] {
             let of = |model: &str| {
-                let name = |o: &&replay::Outcome| o.heuristic.starts_with(model) && o.heuristic.ends_with(placement);
+                let asked = format!("placement={placement},predicate=0");
+                let name = |o: &&replay::Outcome| o.heuristic.starts_with(model) && o.heuristic.ends_with(&asked);
                 outcomes.iter().find(name).map(|o| (o.heuristic.clone(), o.counts.clone()))
             };
             let [stack, dual, multi] = ["ipdom", "dual-path", "multi-path:merge=no"].map(|m| of(m).unwrap());

@@ -107,12 +107,15 @@ fn replay_one(seed: u64, specs: &[Spec]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Models whose lanes wait elsewhere than at post-dominators, or meet only there.
+/// Models whose lanes wait elsewhere than at post-dominators, or meet only there, or run short arms together.
 pub(crate) const PLACED: &str = "ipdom:placement=structured,barrier:placement=structured,barrier:meet=barriers,\
                       barrier:placement=structured,meet=barriers,dual-path:placement=structured,\
                       multi-path:placement=structured,\
                       multi-path:merge=yes,placement=structured,tbc:placement=structured,lwm:placement=structured,\
-                      dws:placement=structured,dws:longest=0,placement=structured,distance:placement=structured";
+                      dws:placement=structured,dws:longest=0,placement=structured,distance:placement=structured,\
+                      ipdom:predicate=2,ipdom:placement=structured,predicate=6,\
+                      barrier:placement=structured,meet=barriers,predicate=6,dual-path:predicate=6,\
+                      multi-path:placement=structured,predicate=3";
 
 #[test]
 fn no_model_breaks_a_rule_on_any_of_ten_thousand_programs() {
