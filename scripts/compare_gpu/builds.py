@@ -1,7 +1,10 @@
 """Builds for x86-64, traced and replayed by lockstep."""
 
+import itertools
 import json
 import os
+import re
+from collections import Counter
 from pathlib import Path
 
 import toolchain
@@ -14,23 +17,12 @@ BUILDS = {
 }
 #: The build whose blocks are those of the reference.
 EXACT = "blocks of the GPU build"
-SHAPED = "shaped -O3"
-MODELS = [
-    "minpc",
-    "minsp-pc",
-    "ipdom:placement=binary",
-    "ipdom:placement=structured",
-    "barrier:meet=anywhere,placement=binary",
-    "barrier:meet=anywhere,placement=structured",
-    "barrier:meet=barriers,placement=binary",
-    "barrier:meet=barriers,placement=structured",
-    "dual-path:placement=binary",
-    "dual-path:placement=structured",
-    "multi-path:placement=binary",
-    "multi-path:placement=structured",
-    "tf-stack",
-    "oracle",
-]
+#: The model whose regions are compared with ptxas's.
+STRUCTURED = "barrier:meet=barriers,placement=structured"
+#: Left out: nothing is shared under them, so that they are models of no machine.
+NOT_COMPARED = ("round-robin", "none")
+#: Parameters of which each value is a model of its own here; of others the default is taken.
+VARIED = ("placement", "meet")
 
 
 def lockstep(name: str) -> Path:
@@ -39,6 +31,34 @@ def lockstep(name: str) -> Path:
     if not path.exists():
         raise toolchain.ToolError(f"{path} is missing: build it with cargo build --release -p cli, or set LOCKSTEP_BIN")
     return path
+
+
+def models() -> list[str]:
+    """All models of `lockstep heuristics`, with each value of the parameters that say where lanes meet."""
+    found: list[str] = []
+    name, choices = "", []
+
+    def add():
+        if name and name not in NOT_COMPARED:
+            found.extend(":".join(filter(None, (name, ",".join(chosen)))) for chosen in itertools.product(*choices))
+
+    for line in toolchain.run([lockstep("lockstep"), "heuristics"]).splitlines():
+        parameter = re.match(r"\s+(\w+)=.*\(([^()]*)\)$", line)
+        if not line.startswith(" "):
+            add()
+            name, choices = line.split()[0], []
+        elif parameter and parameter[1] in VARIED:
+            choices.append([f"{parameter[1]}={value}" for value in parameter[2].split(", ")])
+    add()
+    return found
+
+
+def shaped() -> dict[str, tuple[str, list[str]]]:
+    """Builds by `lockstep cc --shape gpu`, where it has that."""
+    program = lockstep("lockstep")
+    if "--shape" not in toolchain.run([program, "cc", "--help"]):
+        return {}
+    return {f"shaped -O{level}": (f"{program} cc --shape gpu --", [f"-O{level}"]) for level in (2, 3)}
 
 
 def trace(program: Path, output: Path) -> str:
@@ -51,3 +71,18 @@ def replay(trace_file: Path, lanes: int, models: list[str]) -> dict[str, dict]:
     command = [lockstep("replay"), "--json", "--region", "kernel", "-W", lanes, "--heuristic", ",".join(models), trace_file]
     results = json.loads(toolchain.run(command, timeout=600))["results"]
     return {model: result for model, result in zip(models, results, strict=True) if result["status"] == "ok"}
+
+
+def runs(trace_file: Path, lanes: int, model: str, starts: dict[int, int]) -> Counter:
+    """How often a model runs each block, by the address of its first instruction."""
+    command = [lockstep("replay"), "--region", "kernel", "-W", lanes, "--heuristic", model, "--schedule", "-", trace_file]
+    found: Counter = Counter()
+    for line in toolchain.run(command, timeout=600).splitlines():
+        try:
+            block = starts.get(int(line.split(" ", 1)[0], 16))
+        except ValueError:
+            # The line that names the model and the warp.
+            continue
+        if block is not None:
+            found[block] += 1
+    return found

@@ -6,9 +6,12 @@ import multiprocessing
 import sys
 from pathlib import Path
 
+import builds
 import errors
 import kernel_steps
 import kernels
+import page
+import scatter
 import toolchain
 
 RESULTS = toolchain.ROOT / "results" / "2026-11-22-gpu"
@@ -23,8 +26,10 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("kernels", nargs="*", help="names of workloads/gpu-kernels (default: all of kernels.tsv)")
     parser.add_argument("--accept-nvidia-licence", action="store_true", help="fetch and run ptxas and nvdisasm")
+    parser.add_argument("--heuristic", help="models, as replay takes them (default: all, with each placement)")
     parser.add_argument("--only-reference", action="store_true", help="no traces: only the reference of each kernel")
     parser.add_argument("--check", action="store_true", help="fail unless references are those of the results (implies the former)")
+    parser.add_argument("--page", type=Path, metavar="FOLDER", help="only make the page and the chart of a folder from its rows")
     parser.add_argument("--output", type=Path, default=toolchain.CACHE / "results", help="folder of the rows (default: %(default)s)")
     parser.add_argument("--jobs", type=int, default=2, help="kernels worked on at once (default: %(default)s)")
     return parser.parse_args()
@@ -33,6 +38,9 @@ def arguments() -> argparse.Namespace:
 def main() -> int:
     """Runs it; the exit status."""
     options = arguments()
+    if options.page:
+        write_page(options.page)
+        return 0
     try:
         return compare(options)
     except toolchain.ToolError as error:
@@ -50,7 +58,10 @@ def compare(options: argparse.Namespace) -> int:
     work = toolchain.CACHE / "work"
     work.mkdir(parents=True, exist_ok=True)
     stored = RESULTS / "sass"
-    tasks = [(listed, tools, work, stored, options.only_reference or options.check) for listed in chosen]
+    models = []
+    if not (options.only_reference or options.check):
+        models = split_models(options.heuristic) if options.heuristic else builds.models()
+    tasks = [(listed, tools, work, stored, models) for listed in chosen]
     outcomes = []
     with multiprocessing.Pool(options.jobs) as pool:
         for outcome in pool.imap(kernel_steps.process, tasks):
@@ -64,23 +75,29 @@ def compare(options: argparse.Namespace) -> int:
     if options.check:
         return check(outcomes)
     write(outcomes, options.output)
-    lines = errors.summary([row for outcome in outcomes for row in outcome.rows])
-    write_csv(options.output / "errors.csv", lines)
-    for kind in ("placement", "total"):
-        for group in ("tuned", "held-out", "all"):
-            if any(line["error"] == kind and line["set"] == group for line in lines):
-                print(f"\n{kind} error, {group} kernels: mean absolute in points (worst)\n\n{errors.table(lines, kind, group)}")
+    write_csv(options.output / "tools.csv", page.tools())
+    print(f"\n{write_page(options.output)}")
     return 0
+
+
+def split_models(text: str) -> list[str]:
+    """Models with commas between them, of which each may have parameters with commas between them."""
+    found: list[str] = []
+    for part in text.split(","):
+        if "=" in part and ":" not in part and found:
+            found[-1] += f",{part}"
+        else:
+            found.append(part)
+    return found
 
 
 def check(outcomes: list) -> int:
     """Whether references are those of the results."""
-    with open(RESULTS / "kernels.csv", encoding="utf-8", newline="") as file:
-        known = {row["kernel"]: row for row in csv.DictReader(file)}
+    known = {row["kernel"]: row for row in read_csv(RESULTS / "kernels.csv")}
     status = 0
     for outcome in outcomes:
         row = known[outcome.name]
-        for column in ("ir", "reference", "placement_reference", "checksum", "reason"):
+        for column in ("ir", "reference", "predicated_on", "placement_reference", "checksum", "reason"):
             now = str(outcome.kernel.get(column, ""))
             if now != row[column]:
                 print(f"{outcome.name}: {column} is {now}, and in the results {row[column]}", file=sys.stderr)
@@ -97,6 +114,23 @@ def write(outcomes: list, folder: Path) -> None:
     for outcome in outcomes:
         if outcome.table:
             (folder / "sass" / f"{outcome.name}.tsv").write_text(outcome.table)
+
+
+def write_page(folder: Path) -> str:
+    """Writes the summary, the page and the chart of a folder from its rows; the page."""
+    rows, of_kernels, regions, made_with = (read_csv(folder / f"{name}.csv") for name in ("rows", "kernels", "regions", "tools"))
+    lines = errors.summary(rows)
+    write_csv(folder / "errors.csv", lines)
+    text = page.page(of_kernels, regions, lines, made_with)
+    (folder / "README.md").write_text(text)
+    (folder / "scatter.svg").write_text(scatter.chart(rows))
+    return text
+
+
+def read_csv(path: Path) -> list[dict]:
+    """The rows of a file."""
+    with open(path, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def write_csv(path: Path, rows: list[dict]) -> None:

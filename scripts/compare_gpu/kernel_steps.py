@@ -35,21 +35,22 @@ def digest(kernel: numbered_ir.Kernel) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def process(task: tuple[kernels.Listed, toolchain.Tools | None, Path, Path, bool]) -> Outcome:
-    """Works a kernel out. A failure becomes the reason in its row."""
-    listed, tools, folder, stored, only_reference = task
+def process(task: tuple[kernels.Listed, toolchain.Tools | None, Path, Path, list[str]]) -> Outcome:
+    """Works a kernel out: its list entry, NVIDIA's tools or None for the stored tables, folder of work, folder of the tables, models
+    (none: only the reference). A failure becomes the reason in its row."""
+    listed, tools, folder, stored, models = task
     started = time.monotonic()
     outcome = Outcome(listed.name)
     outcome.kernel = {"kernel": listed.name, "set": listed.set, "lanes": listed.lanes, "reason": ""}
     try:
-        _process(listed, tools, folder, stored, only_reference, outcome)
+        _process(listed, tools, folder, stored, models, outcome)
     except (numbered_ir.IrError, listing.ListingError, walks.WalkError, reference.ReplayError, toolchain.ToolError) as error:
         outcome.kernel["reason"] = f"{type(error).__name__}: {error}"
     outcome.seconds = time.monotonic() - started
     return outcome
 
 
-def _process(listed, tools, folder: Path, stored: Path, only_reference: bool, outcome: Outcome) -> None:
+def _process(listed, tools, folder: Path, stored: Path, models: list[str], outcome: Outcome) -> None:
     name, lanes = listed.name, listed.lanes
     kernel = toolchain.optimised(name, lanes, folder)
     outcome.kernel["blocks"] = len(kernel.blocks)
@@ -67,8 +68,11 @@ def _process(listed, tools, folder: Path, stored: Path, only_reference: bool, ou
     instructions = toolchain.exact_build(name, kernel, lanes, folder, exact)
     weighed = weights.Weighed(ways, instructions)
     reference.Replay(rows, [way.outcomes for way in ways], weighed.visit).run()
+    predicates = weights.Predicates(ways, rows, matcher.ends)
+    reference.Replay(rows, [way.outcomes for way in ways], predicates.visit).run()
     outcome.kernel |= {
         "reference": round(counts.efficiency(), 4),
+        "predicated_on": round((counts.thread - predicates.off) / (lanes * counts.warp), 4),
         "warp_instructions": counts.warp,
         "thread_instructions": counts.thread,
         "placement_reference": round(weighed.efficiency(), 4),
@@ -76,10 +80,10 @@ def _process(listed, tools, folder: Path, stored: Path, only_reference: bool, ou
     }
     outcome.regions = regions(name, kernel, rows, matcher, counts, paths)
     outcome.kernel["divergent_branches"] = len(outcome.regions)
-    if only_reference:
+    if not models:
         return
     programs = {}
-    for build, (compiler, flags) in builds.BUILDS.items():
+    for build, (compiler, flags) in (builds.BUILDS | builds.shaped()).items():
         programs[build] = folder / f"{name}.{build.replace(' ', '')}"
         toolchain.x86_build(name, compiler, flags, lanes, programs[build])
     programs[builds.EXACT] = exact
@@ -88,7 +92,7 @@ def _process(listed, tools, folder: Path, stored: Path, only_reference: bool, ou
         said = builds.trace(program, trace)
         if said != printed:
             raise toolchain.ToolError(f"{program} prints {said}, and the IR of the GPU build {printed}")
-        results = builds.replay(trace, lanes, builds.MODELS)
+        results = builds.replay(trace, lanes, models)
         kind = "placement" if build == builds.EXACT else "total"
         against = weighed.efficiency() if kind == "placement" else counts.efficiency()
         for model, result in results.items():
@@ -106,10 +110,22 @@ def _process(listed, tools, folder: Path, stored: Path, only_reference: bool, ou
                     "thread_instructions": result["thread_instructions"],
                 }
             )
+        if build == builds.EXACT:
+            starts = toolchain.block_starts(exact, folder / f"{name}.exact.s", [block.name for block in kernel.blocks])
+            add_runs(outcome.regions, weighed.runs, builds.runs(trace, lanes, builds.STRUCTURED, starts))
         if build == builds.EXACT and results:
             traced = next(iter(results.values()))["thread_instructions"]
             outcome.kernel["blocks_found"] = round(weighed.thread / traced, 4)
         trace.unlink()
+
+
+def add_runs(rows: list[dict], by_ptxas, by_model) -> None:
+    """Adds to rows of regions how often groups run the block where lanes meet: under ptxas's regions, and under a model."""
+    for row in rows:
+        join = row["post_dominator"] if row["join"] in ("predicated", "none") else int(row["join"])
+        row["runs_by_ptxas"] = by_ptxas[join]
+        row["runs_by_structured"] = by_model[join]
+        row["agrees"] = "yes" if by_ptxas[join] == by_model[join] else "no"
 
 
 def regions(name: str, kernel, rows: list, matcher, counts, paths: list[list[int]]) -> list[dict]:

@@ -22,6 +22,9 @@ LICENCE = (
 CLANG = "clang-19"
 LLC = "llc-19"
 OPT = "opt-19"
+OBJDUMP = "llvm-objdump-19"
+#: Where Linux loads a position-independent program without randomisation, as `trace` runs it.
+LOAD_ADDRESS = 0x555555554000
 GPU_FLAGS = ["--target=nvptx64-nvidia-cuda", "-march=sm_90", "-O3", "-g", "-fno-discard-value-names"]
 #: Floats are computed as on x86-64: no fused operations that only one side has.
 FLOAT_FLAGS = ["-ffp-contract=off"]
@@ -123,17 +126,40 @@ def exact_build(name: str, kernel: numbered_ir.Kernel, lanes: int, folder: Path,
 
 def instructions_by_block(assembly: str, names: list[str]) -> list[int]:
     """Instructions of each block in the function `kernel` of llc's assembly, whose labels name the blocks in comments."""
+    counts = [0] * len(names)
+    for block, count in blocks_in_order(assembly, names):
+        counts[block] += count
+    return counts
+
+
+def block_starts(program: Path, assembly: Path, names: list[str]) -> dict[int, int]:
+    """The first address of each block in a program of exact_build(), as the kernel loads it without randomisation: the
+    instructions of llc's assembly are those of the function, in order."""
+    listed = run([OBJDUMP, "-d", "--no-show-raw-insn", "--disassemble-symbols=kernel", program])
+    addresses = [int(match[1], 16) for match in re.finditer(r"^\s+([0-9a-f]+):\s+[a-z]", listed, flags=re.M)]
+    counts, order, starts = blocks_in_order(assembly.read_text(), names), 0, {}
+    for block, count in counts:
+        if count:
+            starts.setdefault(block, LOAD_ADDRESS + addresses[order])
+        order += count
+    return {address: block for block, address in starts.items()}
+
+
+def blocks_in_order(assembly: str, names: list[str]) -> list[tuple[int, int]]:
+    """Each labelled stretch in the function `kernel` of llc's assembly: the block that its comment names, its instructions."""
     numbers = {name: number for number, name in enumerate(names)}
-    counts, block = [0] * len(names), None
+    found: list[tuple[int, int]] = []
+    inside = False
     for text in assembly.splitlines():
         label = re.match(r'^(?:\.LBB\d+_\d+:|# %bb\.\d+:)\s*# %(?:"([^"]+)"|(\S+))', text)
         if label:
-            block = numbers[label[1] or label[2]]
+            inside = True
+            found.append((numbers[label[1] or label[2]], 0))
         elif text.startswith(".Lfunc_end"):
-            block = None
-        elif block is not None and re.match(r"^\t[a-z]", text):
-            counts[block] += 1
-    return counts
+            inside = False
+        elif inside and re.match(r"^\t[a-z]", text):
+            found[-1] = (found[-1][0], found[-1][1] + 1)
+    return found
 
 
 def x86_build(name: str, compiler: str, flags: list[str], lanes: int, output: Path) -> None:
