@@ -19,6 +19,9 @@ BUILDS = {
 EXACT = "blocks of the GPU build"
 #: The model whose regions are compared with ptxas's.
 STRUCTURED = "barrier:meet=barriers,placement=structured"
+#: Values of its parameter `predicate` that are compared too, where it has that: the longest arm, in instructions, that is run
+#: without parting lanes.
+PREDICATED = (2, 4, 6, 8, 12)
 #: Left out: nothing is shared under them, so that they are models of no machine.
 NOT_COMPARED = ("round-robin", "none")
 #: Parameters of which each value is a model of its own here; of others the default is taken.
@@ -36,6 +39,7 @@ def lockstep(name: str) -> Path:
 def models() -> list[str]:
     """All models of `lockstep heuristics`, with each value of the parameters that say where lanes meet."""
     found: list[str] = []
+    predicated: list[str] = []
     name, choices = "", []
 
     def add():
@@ -47,10 +51,12 @@ def models() -> list[str]:
         if not line.startswith(" "):
             add()
             name, choices = line.split()[0], []
+        elif re.match(r"\s+predicate=", line) and STRUCTURED.startswith(f"{name}:"):
+            predicated = [f"{STRUCTURED},predicate={longest}" for longest in PREDICATED]
         elif parameter and parameter[1] in VARIED:
             choices.append([f"{parameter[1]}={value}" for value in parameter[2].split(", ")])
     add()
-    return found
+    return found + predicated
 
 
 def shaped() -> dict[str, tuple[str, list[str]]]:

@@ -97,6 +97,9 @@ def _process(listed, tools, folder: Path, stored: Path, models: list[str], outco
         against = weighed.efficiency() if kind == "placement" else counts.efficiency()
         for model, result in results.items():
             efficiency = result["simt_efficiency"]
+            if kind == "total":
+                # With lanes whose predicate is off, as the reference; only models that predicate have it.
+                efficiency = result.get("active_efficiency", efficiency)
             outcome.rows.append(
                 {
                     "kernel": name,
