@@ -9,6 +9,7 @@
 //! | which node must have run before this one | [`Dominators`] | O((n + m) log n) |
 //! | where do the paths from this node meet again | [`PostDominators`] | O((n + m) log n) |
 //! | the same, where the turns of a loop end in one place | [`StructuredJoins`] | O(d (n + m) log n), loops nested d deep |
+//! | the same, where who continues or returns early is left out | [`IfJoins`] | O(n s), branches that dominate s nodes |
 //! | how far is it to the end of a loop's turn | [`TurnDistances`] | O(d m log n), loops nested d deep |
 //! | which nodes lie on common cycles | [`Components`] | O(n + m) |
 //! | which loops are there, inside which others | [`Loops`] | O((n + m) log n) |
@@ -42,6 +43,7 @@ mod dominance_frontiers;
 mod dominators;
 mod frontiers;
 mod graph;
+mod if_joins;
 mod isomorphism;
 mod layout;
 mod loops;
@@ -58,6 +60,7 @@ pub use dominance_frontiers::DominanceFrontiers;
 pub use dominators::Dominators;
 pub use frontiers::frontiers;
 pub use graph::{Builder, Graph, NodeId};
+pub use if_joins::IfJoins;
 pub use isomorphism::{Part, isomorphism};
 pub use layout::{loop_order, priorities};
 pub use loops::{LoopId, Loops};

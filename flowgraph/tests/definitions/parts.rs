@@ -1,8 +1,8 @@
 //! Dominance frontiers, control dependence, regions, structured joins and isomorphism against their definitions.
 
 use flowgraph::{
-    ControlDependence, DominanceFrontiers, Dominators, Graph, Join, LoopId, NodeId, Part, PostDominators, Regions,
-    Stop, StructuredJoins, TurnDistances, isomorphism,
+    ControlDependence, DominanceFrontiers, Dominators, Graph, IfJoins, Join, LoopId, NodeId, Part, PostDominators,
+    Regions, Stop, StructuredJoins, TurnDistances, isomorphism,
 };
 
 use crate::{Set, all, edges, reach, without};
@@ -89,6 +89,7 @@ fn check_structured_joins(graph: &Graph, exits: &[NodeId], post: &PostDominators
     }
     check_walks(graph, exits, &found);
     check_turn_distances(graph, exits, &found);
+    check_if_joins(graph, &found);
 }
 
 /// The first place behind a node that all paths from it go through.
@@ -99,6 +100,28 @@ fn after(scope: &Scope, node: NodeId) -> Option<Join> {
     }
     let targets: Vec<Join> = scope.graph.successors(node).iter().filter_map(|&to| scope.target(to)).collect();
     if targets.is_empty() { None } else { scope.meets(&targets) }
+}
+
+/// A join that is nearer than the structured one: a walk that does not come there goes through nodes that the branch
+/// dominates until its turn is over, or it leaves the loop, or it ends.
+fn check_if_joins(graph: &Graph, structured: &StructuredJoins) {
+    let (found, loops, dominators) = (IfJoins::of(graph, structured), structured.loops(), Dominators::of(graph));
+    for node in reach(graph, graph.entry(), &all(graph)) {
+        let join = found.join(node);
+        if join == structured.join(node) {
+            continue;
+        }
+        assert!(!matches!(structured.join(node), Some(Join::Node(_))), "{node:?} had a join");
+        let Some(Join::Node(meeting)) = join else { panic!("{node:?} joins at {join:?}") };
+        assert!(meeting != node && dominators.dominates(node, meeting));
+        let around = loops.innermost(node);
+        let in_turn = |at: NodeId| around.is_none_or(|id| loops.contains(id, at) && loops.header(id) != at);
+        let within: Set = all(graph).into_iter().filter(|&at| in_turn(at) && at != meeting).collect();
+        for &next in graph.successors(node) {
+            let on_the_way = reach(graph, next, &within);
+            assert!(on_the_way.iter().all(|&at| dominators.dominates(node, at)), "{node:?} joins at {join:?}");
+        }
+    }
 }
 
 /// Each stop is as far from the end as its shortest edge leads, and every join is nearer than what it joins.
