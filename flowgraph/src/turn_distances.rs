@@ -18,8 +18,8 @@ pub enum Stop {
 /// shortest way to the end of the turn of the loop around it.
 ///
 /// A turn of a loop ends at its header, by whatever edge; edges out of the loop are left out. A loop inside counts as
-/// one [`Stop`], as long as its header. What stands for a loop outside of all of them is the whole graph, and its end are
-/// the exits. The header of a loop is at the end of the turn: its own distance is 0.
+/// one [`Stop`], as long as its header. What stands for a loop outside of all of them is the whole graph, and its end
+/// are the exits. The header of a loop is at the end of the turn: its own distance is 0.
 ///
 /// Lanes of which always one of those furthest away goes on meet at the [`crate::StructuredJoins`] at the latest: every
 /// way from a branch to the end of the turn goes through its join, and so does the shortest; so whoever stands at the

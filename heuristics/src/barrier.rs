@@ -1,34 +1,41 @@
 //! `barrier`: a pc per lane, and convergence barriers at immediate post-dominators.
 //!
-//! Damani et al., *Speculative reconvergence for improved SIMT efficiency* (CGO 2020), section 2: what NVIDIA's Volta and later do.
+//! Damani et al., *Speculative reconvergence for improved SIMT efficiency* (CGO 2020), section 2: what NVIDIA's Volta
+//! and later do.
 //!
-//! Rule: lanes that part at a branch join its barrier (BSSY), which stands at the branch's immediate post-dominator in its function, or at its
-//! end. A lane that comes there waits (BSYNC) until all that joined have come; one that leaves the function another way, or finishes,
-//! is taken off (BREAK). Of the lanes that don't wait, the one with the smallest pc runs, with all such lanes at its pc.
-//! A barrier belongs to a place and a call level: lanes that join it later are waited for too. Lanes that spin on a lock have no
-//! barrier for it: the one that gets the lock goes on.
+//! Rule: lanes that part at a branch join its barrier (BSSY), which stands at the branch's immediate post-dominator in
+//! its function, or at its end. A lane that comes there waits (BSYNC) until all that joined have come, and they go on
+//! together; one that leaves the function another way, or finishes, is taken off (BREAK). Of the lanes that don't wait,
+//! the one with the smallest pc runs, with those that it has not parted from.
 //!
-//! It reconverges where `ipdom` does at the latest, and wherever lanes happen to meet before: there is no stack that
-//! keeps them apart. It fails where the order of the code leads lanes past each other between branch and barrier. Where
-//! a lane that holds a lock waits at a convergence barrier for one that wants it, it *yields*, as hardware does that
-//! promises forward progress (NVIDIA since Volta): when all lanes that can run wait at convergence barriers, those at
-//! the innermost one are taken off it and go on. So it never deadlocks. With `yield=no` it does so only where lanes are
-//! missing that wait at a barrier of the program, and deadlocks where some wait for a lock.
+//! Hardware reunites lanes at convergence barriers only: NVIDIA's whitepaper on Volta draws a statement behind an if
+//! and else that runs twice. With `meet=anywhere` all lanes that don't wait run together wherever they stand at one pc,
+//! and a barrier belongs to a place and a call level: lanes that join it later are waited for too.
 //!
-//! Hardware reunites lanes at convergence barriers only (NVIDIA's whitepaper on Volta draws a statement behind an if
-//! and else that runs twice): `meet=barriers`. With `placement=structured` the barriers stand where compilers for GPUs
-//! put them: one at the end of a loop's turn, which a lane that leaves the loop is taken off, and one behind the loop.
+//! It reconverges where `ipdom` does, with as many fetches where no lane waits for a lock; with `meet=anywhere` there
+//! at the latest. It fails where `ipdom` does, and with `meet=anywhere` where the order of the code leads lanes past
+//! each other between branch and barrier. Where a lane that holds a lock waits at a convergence barrier for one that
+//! wants it, it *yields*, as hardware does that promises forward progress (NVIDIA since Volta): when all lanes that can
+//! run wait at convergence barriers, those at the innermost one are taken off it and go on. So it never deadlocks. With
+//! `yield=no` it does so only where lanes are missing that wait at a barrier of the program, and deadlocks where some
+//! wait for a lock.
+//!
+//! With `placement=structured` the barriers stand where compilers for GPUs put them: one at the end of a loop's turn,
+//! which a lane that leaves the loop is taken off, and one behind the loop. With `placement=nak` they stand where Mesa's
+//! compiler for NVIDIA puts them: also behind the arms of an `if` in which other lanes continue or return.
 //!
 //! *Limitation*: as that of `ipdom`.
 //!
-//! Worked example: `1 2b 3 4` and `1 2b 9b 3 4`: the arm at 9 lies after the join at 3. Lane 0 waits at 3, which `minpc` would
-//! run: 1, 2 (both), 9 (lane 1), 3, 4 (both).
+//! Worked example: `1 2b 3 4` and `1 2b 9b 3 4`: the arm at 9 lies after the join at 3. Lane 0 waits at 3, which
+//! `minpc` would run: 1, 2 (both), 9 (lane 1), 3, 4 (both).
 
 use std::cmp::Reverse;
 
+use crate::convergence::Convergence;
 use crate::reconvergence::{Branch, Reconvergence, distinct_pcs};
 use crate::{
-    Choice, Entry, Heuristic, Lane, LaneSet, Parameter, Placement, Ran, Settings, Values, WarpView, min_pc, predication,
+    Choice, Entry, Heuristic, Lane, LaneSet, Parameter, Placement, Ran, Settings, Together, Values, WarpView, min_pc,
+    predication,
 };
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -45,17 +52,63 @@ pub(crate) const ENTRY: Entry = Entry {
         },
         Parameter {
             name: "meet",
-            values: Values::OneOf(&["anywhere", "barriers"]),
+            values: Values::OneOf(&["barriers", "anywhere"]),
             default: 0,
-            help: "where lanes that parted run together again: wherever they stand at one pc, or at convergence barriers only, as hardware does",
+            help: "where lanes that parted run together again: at convergence barriers only, as hardware does, or wherever they stand at one pc",
         },
         Placement::PARAMETER,
         predication::PARAMETER,
     ],
     needs_control_flow: true,
     runs_blocks: false,
-    build: |settings, lanes, _| Box::new(Barriers::new(lanes, settings)),
+    build: |settings, lanes, _| match settings.choice("meet") {
+        0 => Box::new(AtBarriers {
+            warp: Convergence::new(lanes, usize::MAX, Placement::of(settings)),
+            yields: settings.is_yes("yield"),
+        }),
+        _ => Box::new(Anywhere::new(lanes, settings)),
+    },
 };
+
+/// Lanes meet at barriers only.
+struct AtBarriers {
+    warp: Convergence,
+    yields: bool,
+}
+
+impl Heuristic for AtBarriers {
+    fn choose(&mut self, warp: &WarpView) -> Choice {
+        loop {
+            self.warp.settle(warp);
+            let splits = self.warp.splits();
+            let first = |i: usize| {
+                let lane = (splits[i].lanes & warp.ready()).lowest()?;
+                Some((warp.lane(lane).pc, lane, i))
+            };
+            if let Some((_, _, first)) = (0..splits.len()).filter_map(first).min() {
+                let first = self.warp.part_from_spinning(first, warp);
+                return Choice::Run(self.warp.ready_of(first, warp));
+            }
+            let for_lock = warp.waiting_for_lock();
+            let may_yield = self.yields || for_lock.is_empty();
+            if !may_yield || !self.warp.clear_a_register(warp) {
+                return Choice::Deadlock(if for_lock.is_empty() { warp.live() } else { for_lock });
+            }
+        }
+    }
+
+    fn executed(&mut self, warp: &WarpView, ran: &Ran) {
+        self.warp.ran(Branch::of(warp, ran));
+    }
+
+    fn stays_together(&self, _warp: &WarpView) -> bool {
+        self.warp.is_whole()
+    }
+
+    fn ran_together(&mut self, run: &Together) {
+        self.warp.ran(Branch::of_run(run));
+    }
+}
 
 struct Barrier {
     at: Reconvergence,
@@ -66,26 +119,25 @@ struct Barrier {
     waiting: LaneSet,
 }
 
-struct Barriers {
+/// Lanes meet wherever they stand at one pc.
+struct Anywhere {
     /// No two at the same place; none without participants.
     barriers: Vec<Barrier>,
     /// The lanes' levels before they ran.
     levels: Vec<u32>,
-    /// Lanes that have run and then waited for a lock or the program's barrier: where they stand is known when they are freed.
+    /// Lanes that have run and then waited for a lock or the program's barrier: where they stand is known when they are
+    /// freed.
     halted: LaneSet,
-    /// The lanes that run together, where they do not meet anywhere: each lane is in one of them.
-    splits: Option<Vec<LaneSet>>,
     yields: bool,
     placement: Placement,
 }
 
-impl Barriers {
-    fn new(lanes: usize, settings: &Settings) -> Barriers {
-        Barriers {
+impl Anywhere {
+    fn new(lanes: usize, settings: &Settings) -> Anywhere {
+        Anywhere {
             barriers: Vec::new(),
             levels: vec![1; lanes],
             halted: LaneSet::EMPTY,
-            splits: (settings.choice("meet") == 1).then(|| vec![LaneSet::first(lanes)]),
             yields: settings.is_yes("yield"),
             placement: Placement::of(settings),
         }
@@ -107,16 +159,6 @@ impl Barriers {
                 }
             }
         }
-    }
-
-    /// Lanes that ran together are apart, each with those that stand at its pc.
-    fn part(&mut self, warp: &WarpView, lanes: LaneSet) {
-        let Some(splits) = &mut self.splits else { return };
-        splits.iter_mut().for_each(|split| *split = *split - lanes);
-        for pc in distinct_pcs(warp, lanes) {
-            splits.push(lanes.iter().filter(|lane| warp.lane(*lane).pc == pc).collect());
-        }
-        splits.retain(|split| !split.is_empty());
     }
 
     /// The lane waits at the innermost of its barriers to which it has come, and is taken off those that it went past.
@@ -149,7 +191,6 @@ impl Barriers {
             }
             let Some(index) = self.barriers.iter().position(|b| b.waiting == b.participants) else { return };
             let opened = self.barriers.swap_remove(index);
-            self.part(warp, opened.waiting);
             for lane in opened.waiting {
                 self.come(warp, lane);
             }
@@ -166,7 +207,6 @@ impl Barriers {
         let barrier = &mut self.barriers[index];
         let lanes = std::mem::take(&mut barrier.waiting);
         barrier.participants = barrier.participants - lanes;
-        self.part(warp, lanes);
         for lane in lanes {
             self.come(warp, lane);
         }
@@ -175,7 +215,7 @@ impl Barriers {
     }
 }
 
-impl Heuristic for Barriers {
+impl Heuristic for Anywhere {
     fn choose(&mut self, warp: &WarpView) -> Choice {
         let freed = self.halted & (warp.ready() | (LaneSet::first(warp.lanes()) - warp.live()));
         if !freed.is_empty() {
@@ -189,12 +229,7 @@ impl Heuristic for Barriers {
             let candidates = warp.ready() - self.waiting();
             if !candidates.is_empty() {
                 let (_, mates) = min_pc::among(warp, candidates);
-                let mut lanes = mates & candidates;
-                if let Some(splits) = &self.splits {
-                    let lowest = lanes.lowest().expect("a choice holds a lane");
-                    let split = splits.iter().find(|split| split.contains(lowest)).expect("each lane has a split");
-                    lanes = lanes & *split;
-                }
+                let lanes = mates & candidates;
                 for lane in lanes {
                     self.levels[lane.index()] = warp.lane(lane).level;
                 }
@@ -219,7 +254,6 @@ impl Heuristic for Barriers {
                 places.iter_mut().for_each(|at| at.level = self.levels[lane.index()]);
                 self.join(&places, lane);
             }
-            self.part(warp, live);
         }
         for lane in ready {
             self.come(warp, lane);
@@ -228,7 +262,7 @@ impl Heuristic for Barriers {
     }
 
     fn stays_together(&self, _warp: &WarpView) -> bool {
-        self.barriers.is_empty() && self.splits.as_ref().is_none_or(|splits| splits.len() == 1)
+        self.barriers.is_empty()
     }
 }
 
@@ -242,21 +276,22 @@ mod tests {
     }
 
     #[test]
-    fn lanes_that_meet_early_run_together() {
-        assert_eq!(schedule("barrier", &["1b 5 8", "1b 3b 5 8", "1b 3b 8"]), "1:0-2 3:1-2 5:0-1 8:0-2");
+    fn lanes_that_may_meet_anywhere_run_together_early() {
+        let lanes = ["1b 5 8", "1b 3b 5 8", "1b 3b 8"];
+        assert_eq!(schedule("barrier:meet=anywhere", &lanes), "1:0-2 3:1-2 5:0-1 8:0-2");
     }
 
     #[test]
     fn hardware_reunites_lanes_at_barriers_only() {
         // As in the whitepaper on Volta: what stands behind an if and else inside of another one runs for each side.
         let lanes = ["1b 5 8", "1b 3b 5 8", "1b 3b 8"];
-        assert_eq!(schedule("barrier:meet=barriers", &lanes), "1:0-2 3:1-2 5:0 5:1 8:0-2");
+        assert_eq!(schedule("barrier", &lanes), "1:0-2 3:1-2 5:0 5:1 8:0-2");
     }
 
     #[test]
-    fn a_callee_is_shared_by_both_arms() {
+    fn a_callee_is_shared_by_both_arms_where_lanes_may_meet_anywhere() {
         let lanes = ["1b 2c 20 21r 3b 7", "1b 5c 20 21r 6 7"];
-        assert_eq!(schedule("barrier", &lanes), "1:0-1 2:0 5:1 20:0-1 21:0-1 3:0 6:1 7:0-1");
+        assert_eq!(schedule("barrier:meet=anywhere", &lanes), "1:0-1 2:0 5:1 20:0-1 21:0-1 3:0 6:1 7:0-1");
     }
 
     #[test]
@@ -274,6 +309,13 @@ mod tests {
 
     #[test]
     fn a_lane_that_ends_is_not_waited_for() {
-        assert_eq!(schedule("barrier", &["1b 2 7 8", "1b 3", "1b 4 7 8"]), "1:0-2 2:0 3:1 4:2 7:0,2 8:0,2");
+        let lanes = ["1b 2 7 8", "1b 3", "1b 4 7 8"];
+        assert_eq!(schedule("barrier:meet=anywhere", &lanes), "1:0-2 2:0 3:1 4:2 7:0,2 8:0,2");
+        // Nor where it leaves a loop to end, in whose turns the others wait for each other.
+        let lanes = ["1b 2 3b 1b 2 3b 9", "1b 2 4", "1b 5 3b 1b 2 3b 9"];
+        assert_eq!(
+            schedule("barrier:placement=structured", &lanes),
+            "1:0-2 2:0-1 4:1 5:2 3:0,2 1:0,2 2:0,2 3:0,2 9:0,2"
+        );
     }
 }

@@ -15,7 +15,8 @@ use std::collections::BinaryHeap;
 use std::sync::{Arc, OnceLock};
 
 use flowgraph::{
-    Builder, Graph, Join, NodeId, PostDominators, Stop, StructuredJoins, TurnDistances, frontiers, priorities,
+    Builder, Graph, IfJoins, Join, Loops, NodeId, PostDominators, Stop, StructuredJoins, TurnDistances, frontiers,
+    priorities,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{Kind, Pc};
@@ -45,6 +46,8 @@ pub struct ControlFlow {
     frontiers: OnceLock<Vec<Vec<NodeId>>>,
     /// By place: see [`ControlFlow::structured_joins`]; made when they are asked for first.
     structured: OnceLock<Vec<Box<[Option<Pc>]>>>,
+    /// By place: see [`ControlFlow::nested_joins`]; made when they are asked for first.
+    nested: OnceLock<Vec<Box<[Option<Pc>]>>>,
     /// By first pc; made when it is asked for first.
     places: OnceLock<FxHashMap<Pc, PlaceId>>,
     /// By place: see [`ControlFlow::turn_rank`]; made when it is asked for first.
@@ -53,6 +56,8 @@ pub struct ControlFlow {
     ends: Vec<End>,
     /// By place: see [`ControlFlow::arms`]; made when they are asked for first.
     arms: OnceLock<Vec<Box<[Arm]>>>,
+    /// Made when they are asked for first.
+    loops: OnceLock<Option<Loops>>,
 }
 
 impl ControlFlow {
@@ -76,13 +81,9 @@ impl ControlFlow {
 
     fn all_structured_joins(&self, structured: &StructuredJoins) -> Vec<Box<[Option<Pc>]>> {
         let loops = structured.loops();
-        let pc = |join: Join| match join {
-            Join::Node(node) => self.starts.get(node.index()).copied(),
-            Join::TurnEnd(id) => self.starts.get(loops.header(id).index()).copied(),
-        };
         let of_place = |place: usize| {
             let node = NodeId(place as u32);
-            let mut pcs: Vec<Option<Pc>> = structured.places(node).map(pc).collect();
+            let mut pcs: Vec<Option<Pc>> = structured.places(node).map(|join| self.pc_of(loops, join)).collect();
             let outermost = std::iter::successors(loops.innermost(node), |&id| loops.parent(id)).last();
             if outermost.map_or(structured.join(node), |id| structured.behind(id)).is_none() {
                 pcs.push(None);
@@ -109,6 +110,39 @@ impl ControlFlow {
             None => Vec::new(),
         });
         all.get(place.0 as usize).map_or(&[], |arms| arms)
+    }
+
+    fn pc_of(&self, loops: &Loops, join: Join) -> Option<Pc> {
+        match join {
+            Join::Node(node) => self.starts.get(node.index()).copied(),
+            Join::TurnEnd(id) => self.starts.get(loops.header(id).index()).copied(),
+        }
+    }
+
+    /// The same under the placement `nak`: behind the arms of an `if`, then of each loop around it the end of the turn
+    /// and the place behind the loop, and at last the end of the function.
+    #[must_use]
+    pub fn nested_joins(&self, place: PlaceId) -> &[Option<Pc>] {
+        let all = self.nested.get_or_init(|| match &self.graph {
+            Some(graph) => self.all_nested_joins(graph),
+            None => Vec::new(),
+        });
+        all.get(place.0 as usize).map_or(&[None], |pcs| pcs)
+    }
+
+    fn all_nested_joins(&self, graph: &Graph) -> Vec<Box<[Option<Pc>]>> {
+        let structured = StructuredJoins::of(graph, &self.exits);
+        let (loops, arms) = (structured.loops(), IfJoins::of(graph, &structured));
+        let of_place = |place: usize| {
+            let node = NodeId(place as u32);
+            let around = std::iter::successors(loops.innermost(node), |&id| loops.parent(id));
+            let around = around.flat_map(|id| std::iter::once(Join::TurnEnd(id)).chain(structured.behind(id)));
+            let joins = arms.join(node).into_iter().chain(around);
+            let mut pcs: Vec<Option<Pc>> = joins.map(|join| self.pc_of(loops, join)).chain([None]).collect();
+            pcs.dedup();
+            pcs.into_boxed_slice()
+        };
+        (0..self.starts.len()).map(of_place).collect()
     }
 
     /// How many instructions run in a row from a place's first pc up to the next transfer of control, that one included;
@@ -154,6 +188,15 @@ impl ControlFlow {
             ranks[place] = rank as u32;
         }
         ranks
+    }
+
+    /// How many loops are around both places.
+    #[must_use]
+    pub fn loops_around_both(&self, one: PlaceId, other: PlaceId) -> u32 {
+        let Some(loops) = self.loops.get_or_init(|| self.graph.as_ref().map(Loops::of)) else { return 0 };
+        let around = std::iter::successors(loops.innermost(NodeId(one.0)), |&id| loops.parent(id));
+        let mut around_both = around.filter(|&id| loops.contains(id, NodeId(other.0)));
+        around_both.next().map_or(0, |id| loops.depth(loops.header(id)))
     }
 
     /// How many instructions the place has.
@@ -332,10 +375,12 @@ impl Observer {
             exits,
             frontiers: OnceLock::new(),
             structured: OnceLock::new(),
+            nested: OnceLock::new(),
             places: OnceLock::new(),
             turn_ranks: OnceLock::new(),
             ends,
             arms: OnceLock::new(),
+            loops: OnceLock::new(),
         }
     }
 }

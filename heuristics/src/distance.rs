@@ -1,24 +1,27 @@
 //! `distance`: the lane that is furthest from the end of its function runs.
 //!
-//! No paper. The simulator of Milanez et al. (Parallel Computing 40, 2014) has a heuristic of this name; its rule is not published, and this
-//! one is ours.
+//! No paper. The simulator of Milanez et al. (Parallel Computing 40, 2014) has a heuristic of this name; its rule is
+//! not published, and this one is ours.
 //!
-//! Rule: of the lanes with the highest call level the one runs whose shortest way to where its function is left, counted in instructions over the
-//! control-flow graph, is the longest; among equals the smallest pc. All ready lanes at its pc run with it.
+//! Rule: of the lanes with the highest call level the one runs whose shortest way to where its function is left,
+//! counted in instructions over the control-flow graph, is the longest; among equals the smallest pc. All ready lanes
+//! at its pc run with it.
 //!
-//! It reconverges at the immediate post-dominator at the latest: every way from before it to the function's end leads through it, so a lane that
-//! stands there is nearer to the end than any that still has to come. It needs one number per block and no table of lanes. It fails where lanes
-//! of one loop are in different rounds: those that have left wait, but those in the body pass each other; and like all rules of
-//! levels it runs a function called from both arms twice.
+//! It reconverges at the immediate post-dominator at the latest: every way from before it to the function's end leads
+//! through it, so a lane that stands there is nearer to the end than any that still has to come. It needs one number
+//! per block and no table of lanes. It fails where lanes of one loop are in different rounds: those that have left
+//! wait, but those in the body pass each other; and like all rules of levels it runs a function called from both arms
+//! twice.
 //!
-//! With `placement=structured` the way is counted to the end of the turn of the innermost loop that the lanes have in common, a loop
-//! inside of that as one block, as long as its head. A turn ends at the loop's head, by whatever edge: who has come there waits for those that are still
-//! in the loop, so that the lanes of each turn meet, and who has left the loop waits behind it.
+//! With `placement=structured` or `nak` the way is counted to the end of the turn of the innermost loop that the lanes
+//! have in common, a loop inside of that as one block, as long as its head. A turn ends at the loop's head, by whatever
+//! edge: who has come there waits for those that are still in the loop, so that the lanes of each turn meet, and who
+//! has left the loop waits behind it.
 //!
 //! *Limitation*: as that of `ipdom`.
 //!
-//! Worked example: `1 2b 3 4` and `1 2b 9b 3 4`: the end is 4 instructions from 1, 2 from 3 and 3 from 9. After 2, lane 1 at 9 is further away than
-//! lane 0 at 3: 1, 2 (both), 9 (lane 1), 3, 4 (both).
+//! Worked example: `1 2b 3 4` and `1 2b 9b 3 4`: the end is 4 instructions from 1, 2 from 3 and 3 from 9. After 2, lane
+//! 1 at 9 is further away than lane 0 at 3: 1, 2 (both), 9 (lane 1), 3, 4 (both).
 
 use std::cmp::Reverse;
 
@@ -46,7 +49,7 @@ impl Heuristic for Distance {
         let rank = |place| match self.placement {
             // The furthest first.
             Placement::Binary => u32::MAX - flow.distance_to_end(place),
-            Placement::Structured => flow.turn_rank(place),
+            Placement::Structured | Placement::Nak => flow.turn_rank(place),
         };
         let key = |l: &LaneState| (Reverse(l.level), rank(warp.segment(l.segment).place), l.pc);
         let (_, lanes) = with_smallest(warp, warp.ready(), key);
@@ -76,7 +79,8 @@ mod tests {
 
     #[test]
     fn the_shortest_way_counts() {
-        // From 2 the end is 2 instructions away, though lane 2 takes a longer way; from 4 it is 4. At 7, as near as 2, lane 0 waits.
+        // From 2 the end is 2 instructions away, though lane 2 takes a longer way; from 4 it is 4. At 7, as near as 2,
+        // lane 0 waits.
         let lanes = ["1b 4b 6b 7b 8", "1b 2b 8", "1b 2b 4b 6b 7b 8"];
         assert_eq!(schedule("distance", &lanes), "1:0-2 4:0 6:0 2:1-2 4:2 6:2 7:0,2 8:0-2");
     }

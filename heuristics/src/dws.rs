@@ -1,23 +1,28 @@
 //! `dws`: dynamic warp subdivision, a branch may split the warp into parts that run independently.
 //!
-//! Meng, Tarjan and Skadron, *Dynamic warp subdivision for integrated branch and memory divergence tolerance* (ISCA 2010).
+//! Meng, Tarjan and Skadron, *Dynamic warp subdivision for integrated branch and memory divergence tolerance* (ISCA
+//! 2010).
 //!
-//! Rule: a branch at which lanes part *subdivides* the warp where the block at its immediate post-dominator has at most `longest`
-//! instructions: what would run twice if the parts came to it one after another is then short. The parts don't wait for each other, and
-//! reunite when they stand at one pc. Any other branch makes a join at the post-dominator, as in `multi-path`, and its parts wait there; only
-//! parts that wait for the same join reunite. The part with the smallest pc runs, or with `order=turns` each in turn, an instruction each.
-//! Lanes that wait for a lock are a part of their own.
+//! Rule: a branch at which lanes part *subdivides* the warp where the block at its immediate post-dominator has at most
+//! `longest` instructions: what would run twice if the parts came to it one after another is then short. The parts
+//! don't wait for each other, and reunite when they stand at one pc. Any other branch makes a join at the
+//! post-dominator, as in `multi-path`, and its parts wait there; only parts that wait for the same join reunite. The
+//! part with the smallest pc runs, or with `order=turns` each in turn, an instruction each. Lanes that wait for a lock
+//! are a part of their own.
 //!
-//! It reconverges where it subdivides as `minpc` does, and by chance with `order=turns`: parts that take turns keep their distance unless one
-//! of them waits (in the paper they reunite while memory accesses stall one, which a trace has no time for). It fails where a part runs ahead
-//! for long. It deadlocks where a lane that holds a lock waits in a join for one that wants it.
+//! It reconverges where it subdivides as `minpc` does, and by chance with `order=turns`: parts that take turns keep
+//! their distance unless one of them waits (in the paper they reunite while memory accesses stall one, which a trace
+//! has no time for). It fails where a part runs ahead for long. It deadlocks where a lane that holds a lock waits in a
+//! join for one that wants it.
 //!
-//! With `placement=structured` joins stand where compilers for GPUs let lanes wait, and `longest` counts the block there.
+//! With `placement=structured` joins stand where compilers for GPUs let lanes wait, and `longest` counts the block
+//! there.
 //!
 //! *Limitation*: warps are subdivided at branches only, not at cache misses; post-dominators as in `ipdom`.
 //!
-//! Worked example: `1b 2 3 4b 5` and `1b 4b 5`, where the block at 4 is short: lane 1 is met at 4: 1 (both), 2, 3 (lane 0), 4, 5 (both).
-//! With `order=turns` the parts keep their distance: 2 (lane 0), 4 (lane 1), 3 (lane 0), 5 (lane 1), then 4 and 5 (lane 0).
+//! Worked example: `1b 2 3 4b 5` and `1b 4b 5`, where the block at 4 is short: lane 1 is met at 4: 1 (both), 2, 3 (lane
+//! 0), 4, 5 (both). With `order=turns` the parts keep their distance: 2 (lane 0), 4 (lane 1), 3 (lane 0), 5 (lane 1),
+//! then 4 and 5 (lane 0).
 
 use crate::paths::{Order, Paths};
 use crate::splits::Splits;

@@ -106,6 +106,8 @@ pub struct Tally {
     pub paths: Option<u64>,
     /// Thread instructions of lanes that were predicated off: they ran nothing, and were active all the same.
     pub predicated_off: Option<u64>,
+    /// Masks of lanes that found no barrier register free and were spilled to a general one.
+    pub barrier_spills: Option<u64>,
 }
 
 impl Tally {
@@ -115,6 +117,7 @@ impl Tally {
         self.empty_fetches = sum(self.empty_fetches, other.empty_fetches);
         self.paths = sum(self.paths, other.paths);
         self.predicated_off = sum(self.predicated_off, other.predicated_off);
+        self.barrier_spills = sum(self.barrier_spills, other.barrier_spills);
     }
 }
 

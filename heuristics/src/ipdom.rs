@@ -14,7 +14,7 @@
 //! next entry below runs, and its lanes part and reconverge there.
 //!
 //! With `placement=structured` lanes wait where compilers for GPUs let them: those that go on in a loop at the end of
-//! each turn, those that leave it behind the loop.
+//! each turn, those that leave it behind the loop; with `placement=nak` also behind the arms of an `if` in which others continue or return.
 //!
 //! *Limitation*: post-dominators come from the code that the replayed lanes ran: the sides of branches that none of them took count where
 //! lanes ran the code there, but code that none ran does not, nor do targets of indirect jumps that none took.
@@ -91,10 +91,7 @@ mod tests {
         assert_eq!(schedule("ipdom", both), "1:0-1 5:1 6:1 1:1 5:1 6:1 2:0 3:0 1:0 2:0 3:0 9:0-1");
         let structured = "1:0-1 5:1 6:1 2:0 3:0 1:0-1 5:1 6:1 2:0 3:0 9:0-1";
         assert_eq!(schedule("ipdom:placement=structured", both), structured);
-        assert_eq!(
-            schedule("barrier:placement=structured,meet=barriers", both),
-            "1:0-1 2:0 3:0 5:1 6:1 1:0-1 2:0 3:0 5:1 6:1 9:0-1"
-        );
+        assert_eq!(schedule("barrier:placement=structured", both), "1:0-1 2:0 3:0 5:1 6:1 1:0-1 2:0 3:0 5:1 6:1 9:0-1");
     }
 
     #[test]
@@ -106,7 +103,18 @@ mod tests {
         assert_eq!(schedule("multi-path:placement=structured", all), paths);
         assert_eq!(schedule("dual-path:placement=structured", all), paths);
         let barriers = "1:0-2 2:0 3:0 5:1-2 6:1-2 1:0-1 2:0 3:0 5:1 6:1 9:0-2";
-        assert_eq!(schedule("barrier:placement=structured,meet=barriers", all), barriers);
+        assert_eq!(schedule("barrier:placement=structured", all), barriers);
+    }
+
+    #[test]
+    fn who_continues_is_not_waited_for_behind_the_if_around_it() {
+        // while (…) { 1; if (1) { 2; if (2) continue; 3 } 5; 6 } 9: lane 0 continues, 1 runs 3, 2 skips the arm.
+        let lanes = ["1b 2b 1b 5 6b 9", "1b 2b 3 5 6b 1b 5 6b 9", "1b 5 6b 1b 5 6b 9"];
+        let structured = "1:0-2 5:2 6:2 2:0-1 3:1 5:1 6:1 1:0-2 5:0-2 6:0-2 9:0-2";
+        assert_eq!(schedule("ipdom:placement=structured", &lanes), structured);
+        let nak = "1:0-2 2:0-1 3:1 5:1-2 6:1-2 1:0-2 5:0-2 6:0-2 9:0-2";
+        assert_eq!(schedule("ipdom:placement=nak", &lanes), nak);
+        assert_eq!(schedule("hanoi:placement=nak", &lanes), nak);
     }
 
     #[test]

@@ -4,11 +4,17 @@
 //! |---|---|
 //! | `binary` | at its immediate post-dominator in the graph of the machine code |
 //! | `structured` | where compilers for GPUs let them: see [`flowgraph::StructuredJoins`] |
+//! | `nak` | where Mesa's compiler for NVIDIA lets them: as `structured`, but see [`flowgraph::IfJoins`] |
 //!
 //! Compilers for processors double the end of a loop's turn, with the exit behind it: then all branches in the loop
 //! have their post-dominators behind the loop, and `binary` runs the loop lane by lane. Under `structured` the lanes
 //! that go on wait for each other at the end of each turn, whatever edge ends it; those that leave the loop wait behind
 //! it, and are no longer waited for inside.
+//!
+//! Mesa's NAK knows the nesting of the source: it puts a barrier around each `if`, one around each loop, which `break`
+//! leaves, and one around each turn, at whose end those that `continue` wait. So under `nak` the arms of an `if` meet
+//! behind it also where some lanes `continue` or return inside: those are no longer waited for there, but at the end of
+//! the turn or of the function. Where control flow is not nested, lanes wait as under `structured`.
 
 use parameters::{Parameter, Settings, Values};
 
@@ -20,23 +26,29 @@ pub enum Placement {
     Binary,
     /// At structured joins.
     Structured,
+    /// At structured joins, and behind the arms of each `if`.
+    Nak,
 }
 
 impl Placement {
     /// The parameter by which models are told.
     pub const PARAMETER: Parameter = Parameter {
         name: "placement",
-        values: Values::OneOf(&["binary", "structured"]),
+        values: Values::OneOf(&["binary", "structured", "nak"]),
         default: 0,
-        help: "where lanes that part wait for each other: at post-dominators in the machine code, or where compilers for GPUs let them",
+        help: "where lanes that part wait for each other: at post-dominators in the machine code, where compilers for GPUs let them, or where Mesa's for NVIDIA does",
     };
+
+    /// The same, of models whose machine has compilers for GPUs.
+    pub const STRUCTURED_BY_DEFAULT: Parameter = Parameter { default: 1, ..Placement::PARAMETER };
 
     /// What the settings of a model say.
     #[must_use]
     pub fn of(settings: &Settings) -> Placement {
         match settings.choice(Placement::PARAMETER.name) {
             0 => Placement::Binary,
-            _ => Placement::Structured,
+            1 => Placement::Structured,
+            _ => Placement::Nak,
         }
     }
 }

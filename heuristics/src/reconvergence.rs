@@ -67,14 +67,16 @@ impl Branch {
     pub(crate) fn points(&self, warp: &WarpView, placement: Placement) -> Points {
         let at = |pc: Option<Pc>| Reconvergence { pc, level: self.level };
         let control_flow = &warp.program().control_flow;
+        let several = |pcs: &[Option<Pc>]| {
+            let (first, around) = pcs.split_first().expect("at least one");
+            Points { first: at(*first), around: around.iter().copied().map(at).collect() }
+        };
         match placement {
             Placement::Binary => {
                 Points { first: at(control_flow.immediate_post_dominator(self.place)), around: Vec::new() }
             }
-            Placement::Structured => {
-                let (first, around) = control_flow.structured_joins(self.place).split_first().expect("at least one");
-                Points { first: at(*first), around: around.iter().copied().map(at).collect() }
-            }
+            Placement::Structured => several(control_flow.structured_joins(self.place)),
+            Placement::Nak => several(control_flow.nested_joins(self.place)),
         }
     }
 

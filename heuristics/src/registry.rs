@@ -45,6 +45,8 @@ pub static REGISTRY: &[Entry] = &[
     crate::dual_path::ENTRY,
     crate::multi_path::ENTRY,
     crate::barrier::ENTRY,
+    crate::hanoi::ENTRY,
+    crate::wave::ENTRY,
     crate::dws::ENTRY,
     crate::dwf::ENTRY,
     crate::tbc::ENTRY,

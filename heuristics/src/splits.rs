@@ -131,7 +131,7 @@ impl Splits {
         let (mut join, mut lanes) = (split.join, split.lanes);
         let own = join;
         // Who leaves a loop comes to a join further out, past those inside.
-        while join != 0 && (join == own || self.placement == Placement::Structured) {
+        while join != 0 && (join == own || self.placement != Placement::Binary) {
             let at = self.joins[join].at;
             let arrived: LaneSet = lanes.iter().filter(|l| at.is_reached(warp.lane(*l))).collect();
             lanes = lanes - arrived;

@@ -76,7 +76,7 @@ impl Stack {
         let mut height = self.entries.len() - 1;
         loop {
             let above = self.above(height);
-            if self.placement == Placement::Structured {
+            if self.placement != Placement::Binary {
                 self.leave_loops(warp, height, above);
             }
             let entry = &mut self.entries[height];

@@ -117,6 +117,11 @@ pub(crate) static BOUNDS: &[Column] = &[
         |o| o.active_efficiency().into(),
     ),
     counted(
+        "barrier_spills",
+        "Masks of lanes that part where all barrier registers are in use, spilled to general registers, of a model that counts them (hanoi); that costs no fetch.",
+        |o| o.tally.barrier_spills.into(),
+    ),
+    counted(
         "rank",
         "1 for the fewest warp instructions of all heuristics that were replayed with it; equals share a rank.",
         |o| o.rank.into(),

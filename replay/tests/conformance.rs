@@ -100,3 +100,28 @@ fn every_vector_matches_to_the_last_bit() {
     }
     assert_eq!(compared, 24 * 21);
 }
+
+#[test]
+fn models_of_gpus_replay_every_trace() {
+    let specs = Spec::parse_list(
+        "ipdom,wave,hanoi,hanoi:placement=binary,hanoi:placement=nak,barrier,barrier:placement=structured,\
+         barrier:placement=nak,barrier:meet=anywhere,distance:placement=structured,dws:placement=structured",
+    )
+    .unwrap();
+    for case in 0..24 {
+        let trace = Trace::open(&folder().join(format!("case-{case:02}.trace.gz"))).unwrap();
+        let view = View::new(&trace, &ViewOptions::default()).unwrap();
+        let options = ReplayOptions { measures: vec![Checker::measure()], ..ReplayOptions::default() };
+        let outcomes = replay(&view, &specs, &options, None, &|_, _| {}).unwrap();
+        for outcome in &outcomes {
+            let context = format!("case {case:02} {}", outcome.heuristic);
+            assert!(outcome.is_complete(), "{context}: {}", outcome.status());
+            assert_eq!(outcome.counts.thread_instructions(), outcome.upper_bound, "{context}");
+            assert!(outcome.counts.fetches() >= outcome.lower_bound, "{context}");
+        }
+        let of = |model: &str| &outcomes.iter().find(|o| o.heuristic == model).unwrap().counts;
+        let stack = of("ipdom:placement=binary,predicate=0");
+        assert_eq!(stack, of("hanoi:registers=16,placement=binary,predicate=0"), "case {case:02}");
+        assert_eq!(stack, of("barrier:yield=yes,meet=barriers,placement=binary,predicate=0"), "case {case:02}");
+    }
+}

@@ -1,16 +1,17 @@
 //! One fixed colour per heuristic, the same in every chart.
 //!
-//! Seven colours are those of Okabe and Ito ("Color Universal Design", 2008). The others, and the grey of unnamed heuristics,
-//! were searched for on a grid of web colours so that the closest pair of all, seen with normal vision or with no red,
-//! green or blue cones (Machado, Oliveira and Fernandes, "A Physiologically-based Model for Simulation of Color Vision
-//! Deficiency", 2009), is as far apart as possible: 16 in CIE 1976 L*a*b*, where 2.3 can just be told apart. A test judges
-//! it anew when a colour is added.
+//! Seven colours are those of Okabe and Ito ("Color Universal Design", 2008). The others, and the grey of unnamed
+//! heuristics, were searched for on a grid of web colours so that the closest pair of all, seen with normal vision or
+//! with no red, green or blue cones (Machado, Oliveira and Fernandes, "A Physiologically-based Model for Simulation of
+//! Color Vision Deficiency", 2009), is as far apart as possible: 16 in CIE 1976 L*a*b*, where 2.3 can just be told
+//! apart. Those of `hanoi` and `wave` came later and are 15 from all others. A test judges it anew when a colour is
+//! added.
 
 /// Red, green and blue, 0 to 255 each (sRGB).
 pub type Colour = (u8, u8, u8);
 
 /// The colour of each heuristic, by its name without parameters.
-pub const COLOURS: [(&str, Colour); 24] = [
+pub const COLOURS: [(&str, Colour); 26] = [
     ("minpc", (0xE6, 0x9F, 0x00)),
     ("minsp-pc", (0x00, 0x72, 0xB2)),
     ("maxfun-minpc", (0x00, 0x9E, 0x73)),
@@ -29,6 +30,8 @@ pub const COLOURS: [(&str, Colour); 24] = [
     ("dual-path", (0xDD, 0xAA, 0xAA)),
     ("multi-path", (0xAA, 0xAA, 0x55)),
     ("barrier", (0xAA, 0x55, 0x33)),
+    ("hanoi", (0xD7, 0x00, 0xB4)),
+    ("wave", (0x78, 0x5A, 0x46)),
     ("dws", (0x99, 0x88, 0xFF)),
     ("dwf", (0x99, 0xFF, 0x77)),
     ("tbc", (0x77, 0x33, 0x77)),
@@ -37,7 +40,8 @@ pub const COLOURS: [(&str, Colour); 24] = [
     ("distance", (0x44, 0x33, 0x22)),
 ];
 
-/// The colour of each cause of lost lane-slots, by its name: those of Okabe and Ito, with grey for seats that no lane has.
+/// The colour of each cause of lost lane-slots, by its name: those of Okabe and Ito, with grey for seats that no lane
+/// has.
 pub const CAUSE_COLOURS: [(&str, Colour); 8] = [
     ("branch", (0xD5, 0x5E, 0x00)),
     ("loop trip count", (0x00, 0x72, 0xB2)),
@@ -70,7 +74,8 @@ pub fn colour_of(heuristic: &str) -> Colour {
 
 /// Whether white text reads better on it than dark text.
 pub(crate) fn is_dark((r, g, b): Colour) -> bool {
-    // Rec. 709 weights. Half of white is where both contrasts are about equal for colours as they are stored (gamma 2.2).
+    // Rec. 709 weights. Half of white is where both contrasts are about equal for colours as they are stored (gamma
+    // 2.2).
     0.2126 * f64::from(r) + 0.7152 * f64::from(g) + 0.0722 * f64::from(b) < 127.5
 }
 

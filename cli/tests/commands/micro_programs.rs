@@ -198,7 +198,9 @@ fn a_lock_serialises_and_a_stack_deadlocks_on_it() {
     let said = String::from_utf8(stack.stdout).unwrap();
     assert_eq!(stack.status.code(), Some(6), "{said}");
     assert!(
-        said.contains("ipdom:placement=binary,predicate=0 deadlocks") && said.contains("wait for") && said.contains("held by"),
+        said.contains("ipdom:placement=binary,predicate=0 deadlocks")
+            && said.contains("wait for")
+            && said.contains("held by"),
         "{said}"
     );
 }

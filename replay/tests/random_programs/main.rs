@@ -16,7 +16,18 @@ use replay::metrics::{Cause, Causes, Checker, MemoryClasses, ScheduleHashes, Tra
 use replay::{Outcome, ReplayOptions, replay};
 
 /// Models that say in their heads where they deadlock: on locks.
-const DEADLOCK: [&str; 8] = ["ipdom", "tf-stack", "tf-branch", "dual-path", "multi-path", "dws", "tbc", "lwm"];
+const DEADLOCK: [&str; 9] = ["ipdom", "tf-stack", "tf-branch", "dual-path", "multi-path", "wave", "dws", "tbc", "lwm"];
+
+/// Where lanes that part may wait for each other.
+pub(crate) const PLACEMENTS: [&str; 3] = ["binary", "structured", "nak"];
+
+/// Models that differ only in the order in which paths that can run do so: the last pushed, the smallest pc, the
+/// fall-through, the pair on top.
+pub(crate) fn of_one_theory(placement: &str) -> Vec<Spec> {
+    let models = ["ipdom", "dual-path", "multi-path", "barrier", "hanoi"];
+    let specs = models.map(|model| format!("{model}:placement={placement}"));
+    Spec::parse_list(&specs.join(",")).unwrap()
+}
 
 fn everything(source: &InMemory, options: &ReplayOptions) -> Vec<Outcome> {
     let mut specs: Vec<Spec> = REGISTRY.iter().map(|e| Spec::parse(e.name).unwrap()).collect();
@@ -24,8 +35,8 @@ fn everything(source: &InMemory, options: &ReplayOptions) -> Vec<Outcome> {
         Spec::parse_list(
             "maxfun-minpc:mode=2,rd-minsp-pc:hysteresis=0,threshold=8,decrement=yes,long:n=1,multi-path:merge=yes,dws:order=turns,dws:longest=2,\
              dwf:policy=minority,dwf:policy=time,dwf:policy=pc,\
-             oracle:horizon=3,beta=0,ipdom:placement=structured,barrier:placement=structured,barrier:meet=barriers,\
-             barrier:placement=structured,meet=barriers",
+             oracle:horizon=3,beta=0,ipdom:placement=structured,barrier:placement=structured,barrier:meet=anywhere,\
+             barrier:meet=anywhere,placement=structured,hanoi:placement=binary,distance:placement=structured",
         )
         .unwrap(),
     );
@@ -54,12 +65,14 @@ proptest! {
 
     /// Their paths are the same; only the order in which they take turns differs.
     #[test]
-    fn the_stack_and_the_tables_of_paths_need_as_many_fetches(program in statements(4), lanes in 1u64..9) {
+    fn stacks_tables_of_paths_and_barriers_need_as_many_fetches(program in statements(4), lanes in 1u64..9) {
         let source = lanes_of(&without_locks(&program), lanes);
-        let specs = Spec::parse_list("ipdom,dual-path,multi-path").unwrap();
-        let outcomes = replay(&source, &specs, &ReplayOptions::default(), None, &|_, _| {}).unwrap();
-        prop_assert_eq!(&outcomes[0].counts, &outcomes[1].counts);
-        prop_assert_eq!(&outcomes[0].counts, &outcomes[2].counts);
+        for placement in PLACEMENTS {
+            let outcomes = replay(&source, &of_one_theory(placement), &ReplayOptions::default(), None, &|_, _| {}).unwrap();
+            for other in &outcomes[1..] {
+                prop_assert_eq!(&outcomes[0].counts, &other.counts, "{}", other.heuristic);
+            }
+        }
     }
 
     /// A warp that is never subdivided has the splits and joins of `multi-path`.

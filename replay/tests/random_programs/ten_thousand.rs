@@ -1,20 +1,22 @@
-//! Ten thousand small random programs under every model: the checker refuses none of their replays, none beats the lower bound, and the models
-//! that are one model in other clothes need as many fetches.
+//! Ten thousand small random programs under every model: the checker refuses none of their replays, none beats the
+//! lower bound, and the models that are one model in other clothes need as many fetches.
 //!
-//! The theory. Two lanes share a fetch of `ipdom` when they stand in one stack entry. Who is in an entry with whom depends on where lanes went since
-//! they parted, never on when the entry runs: lanes leave an entry at a branch or at its reconvergence, and both are places in
-//! the lane's own path. `dual-path` and `multi-path` without merging have the same entries as paths and joins, and run them in another order. So the three need as
-//! many fetches, with the same numbers of active lanes, wherever all three come to their end. That holds with calls and barriers too.
-//! Two things break it, and neither is in these programs' comparisons: a lock, whose winner depends on the order, and a barrier inside a branch that opens only when a
-//! model gives up a join.
+//! The theory. Two lanes share a fetch of `ipdom` when they stand in one stack entry. Who is in an entry with whom
+//! depends on where lanes went since they parted, never on when the entry runs: lanes leave an entry at a branch or at
+//! its reconvergence, and both are places in the lane's own path. `dual-path` and `multi-path` without merging have the
+//! same entries as paths and joins, `barrier` and `hanoi` as splits and barriers, and run them in other orders. So the
+//! five need as many fetches, with the same numbers of active lanes, wherever all of them come to their end: the order
+//! in which paths that can run do so changes nothing. That holds with calls and barriers too. Two things break it, and
+//! neither is in these programs' comparisons: a lock, whose winner depends on the order, and a barrier inside a branch
+//! that opens only when a model gives up a join.
 
 use heuristics::{REGISTRY, Spec};
 use rayon::prelude::*;
 use replay::metrics::Checker;
 use replay::{Outcome, ReplayOptions, replay};
 
-use crate::DEADLOCK;
 use crate::programs::{Statement, has_locks, lanes_of, without_locks};
+use crate::{DEADLOCK, PLACEMENTS, of_one_theory};
 
 const PROGRAMS: u64 = 10_000;
 
@@ -94,28 +96,26 @@ fn replay_one(seed: u64, specs: &[Spec]) -> Result<(), Fault> {
     };
     let locks = has_locks(&program);
     run(&program, specs)?.iter().try_for_each(|outcome| judge(outcome, locks))?;
-    for placement in ["binary", "structured"] {
-        let models = ["ipdom", "dual-path", "multi-path"].map(|model| format!("{model}:placement={placement}"));
-        let stack_and_tables = Spec::parse_list(&models.join(",")).map_err(|e| e.to_string())?;
-        let [stack, dual, multi] = &run(&without_locks(&program), &stack_and_tables)?[..] else {
-            unreachable!("three")
-        };
-        if stack.counts != dual.counts || stack.counts != multi.counts {
-            return Err(format!("{placement}: {:?} {:?} {:?}", stack.counts, dual.counts, multi.counts));
+    for placement in PLACEMENTS {
+        let outcomes = run(&without_locks(&program), &of_one_theory(placement))?;
+        if let Some(other) = outcomes.iter().find(|outcome| outcome.counts != outcomes[0].counts) {
+            return Err(format!("{}: {:?}, not {:?}", other.heuristic, other.counts, outcomes[0].counts));
         }
     }
     Ok(())
 }
 
-/// Models whose lanes wait elsewhere than at post-dominators, or meet only there, or run short arms together.
-pub(crate) const PLACED: &str = "ipdom:placement=structured,barrier:placement=structured,barrier:meet=barriers,\
-                      barrier:placement=structured,meet=barriers,dual-path:placement=structured,\
+/// Models whose lanes wait elsewhere than at post-dominators, or meet anywhere, or run short arms together.
+pub(crate) const PLACED: &str = "ipdom:placement=structured,barrier:placement=structured,barrier:meet=anywhere,\
+                      barrier:meet=anywhere,placement=structured,hanoi:placement=binary,dual-path:placement=structured,\
                       multi-path:placement=structured,\
                       multi-path:merge=yes,placement=structured,tbc:placement=structured,lwm:placement=structured,\
                       dws:placement=structured,dws:longest=0,placement=structured,distance:placement=structured,\
+                      ipdom:placement=nak,barrier:placement=nak,hanoi:placement=nak,\
+                      barrier:meet=anywhere,placement=nak,dws:placement=nak,multi-path:merge=yes,placement=nak,\
                       ipdom:predicate=2,ipdom:placement=structured,predicate=6,\
-                      barrier:placement=structured,meet=barriers,predicate=6,dual-path:predicate=6,\
-                      multi-path:placement=structured,predicate=3";
+                      barrier:placement=structured,predicate=6,barrier:meet=anywhere,placement=structured,predicate=6,\
+                      dual-path:predicate=6,multi-path:placement=structured,predicate=3,hanoi:predicate=6";
 
 #[test]
 fn no_model_breaks_a_rule_on_any_of_ten_thousand_programs() {

@@ -13,13 +13,17 @@ fn outcomes(lanes: &[&str], heuristics: &str) -> Vec<Outcome> {
     replay(&InMemory::new(&lanes), &Spec::parse_list(heuristics).unwrap(), &options, None, &|_, _| {}).unwrap()
 }
 
-/// Asserts fetches: those of ipdom, dual-path and multi-path (the same), then tf-stack, tf-branch, multi-path:merge=yes, barrier, none.
+/// Asserts fetches: those of ipdom, dual-path, multi-path, barrier and hanoi (the same), then tf-stack, tf-branch, multi-path:merge=yes,
+/// barrier:meet=anywhere, none.
 fn check(lanes: [&str; 4], paths: u64, others: [u64; 5]) {
-    let all = outcomes(&lanes, "ipdom,dual-path,multi-path,tf-stack,tf-branch,multi-path:merge=yes,barrier,none");
+    let all = outcomes(
+        &lanes,
+        "ipdom,dual-path,multi-path,barrier,hanoi:placement=binary,tf-stack,tf-branch,multi-path:merge=yes,barrier:meet=anywhere,none",
+    );
     let counted: Vec<u64> = all.iter().map(|o| o.counts.fetches()).collect();
-    assert_eq!(counted[..3], [paths; 3]);
-    assert_eq!(counted[3..], others);
-    assert_eq!(all[7].counts.fetches(), all[7].upper_bound);
+    assert_eq!(counted[..5], [paths; 5]);
+    assert_eq!(counted[5..], others);
+    assert_eq!(all[9].counts.fetches(), all[9].upper_bound);
 }
 
 #[test]
@@ -98,11 +102,11 @@ fn a_loop_that_is_left_by_two_ways_meets_its_lanes_at_a_shared_end() {
 fn a_lock_stops_the_models_that_hold_its_holder_back() {
     // Each lane holds the lock from 2 to 3.
     let lanes = ["1 + 2b 3b - 4"; 3];
-    for outcome in outcomes(&lanes, "ipdom,dual-path,multi-path,multi-path:merge=yes,tf-stack,tf-branch") {
+    for outcome in outcomes(&lanes, "ipdom,dual-path,multi-path,multi-path:merge=yes,tf-stack,tf-branch,wave") {
         assert!(!outcome.is_complete(), "{}", outcome.heuristic);
         assert!(outcome.status().contains("held by {0}"), "{}", outcome.status());
     }
-    for outcome in outcomes(&lanes, "barrier,none") {
+    for outcome in outcomes(&lanes, "barrier,barrier:meet=anywhere,hanoi,none") {
         assert_eq!(outcome.status(), "ok", "{}", outcome.heuristic);
     }
 }

@@ -22,8 +22,7 @@ fn outcomes(lanes: &[&str], heuristics: &str, contended: Contended) -> Vec<Outco
 }
 
 /// Models that share fetches wherever lanes stand at one pc, and none of which can know better.
-const SHARING: &str =
-    "minpc,minsp-pc,maxfun-minpc,ipdom,tf-stack,tf-branch,dual-path,multi-path,barrier,dws,tbc,lwm,lee";
+const SHARING: &str = "minpc,minsp-pc,maxfun-minpc,ipdom,tf-stack,tf-branch,dual-path,multi-path,barrier,barrier:meet=anywhere,hanoi,wave,dws,tbc,lwm,lee";
 
 /// Asserts the fetches of lanes that take turns, the same under each of these models.
 fn check(lanes: &[&str], heuristics: &str, fetches: u64) {

@@ -1,0 +1,205 @@
+//! Warp splits and barrier registers: what `hanoi` and `barrier` have in common.
+//!
+//! A *split* is lanes that run together. Where they part, a *barrier register* is filled with their mask and with the
+//! place at which they wait for each other (BSSY), and each next pc becomes a split. A lane that comes to the place is
+//! blocked (BSYNC) until all lanes of the mask are, and then they are one split again. A lane that comes to the place
+//! of a register further out has left those inside, and is taken off their masks (BREAK); so is one that has finished
+//! (EXIT).
+//!
+//! Each execution of a BSSY fills a register of its own. So who is blocked with whom depends on the way of each lane
+//! alone, never on which split runs first.
+
+use trace_format::Pc;
+
+use crate::reconvergence::{Branch, Points, Reconvergence, distinct_pcs};
+use crate::{LaneSet, Placement, WarpView};
+
+/// Lanes that run together: those that are ready stand at one pc.
+#[derive(Clone, Copy)]
+pub(crate) struct Split {
+    pub(crate) lanes: LaneSet,
+    last: Option<Branch>,
+    /// Whether its lanes may have moved since it was settled.
+    moved: bool,
+}
+
+struct Register {
+    at: Reconvergence,
+    /// The lanes that are waited for, those that are blocked included.
+    mask: LaneSet,
+    blocked: LaneSet,
+    /// Whether it was filled for the lanes that leave a loop.
+    for_exits: bool,
+}
+
+/// The splits and barrier registers of a warp.
+pub(crate) struct Convergence {
+    /// A stack: the top is last. Every lane is in one of them or blocked.
+    splits: Vec<Split>,
+    /// In the order in which they were filled: of two that hold a lane, the later one is inside. All lanes of a split
+    /// are in the same ones.
+    registers: Vec<Register>,
+    placement: Placement,
+    /// How many registers there are for the lanes of a split.
+    count: usize,
+    /// How often one more was filled than there are.
+    pub(crate) spills: u64,
+}
+
+impl Convergence {
+    /// All lanes in one split, and so many registers.
+    pub(crate) fn new(lanes: usize, count: usize, placement: Placement) -> Convergence {
+        let all = Split { lanes: LaneSet::first(lanes), last: None, moved: true };
+        Convergence { splits: vec![all], registers: Vec::new(), placement, count, spills: 0 }
+    }
+
+    /// The splits, the top of the stack last.
+    pub(crate) fn splits(&self) -> &[Split] {
+        &self.splits
+    }
+
+    /// Whether all lanes are in one split, and nobody is waited for.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.splits.len() == 1 && self.registers.is_empty()
+    }
+
+    /// These lanes, all of one split, have run; the branch is the last instruction of that.
+    pub(crate) fn ran(&mut self, branch: Branch) {
+        if let Some(split) = self.splits.iter_mut().find(|s| !s.lanes.is_disjoint(&branch.lanes)) {
+            split.last = Some(branch);
+            split.moved = true;
+        }
+    }
+
+    /// Brings the splits to where each one's lanes stand at one pc, and blocks those that have come to where they wait.
+    pub(crate) fn settle(&mut self, warp: &WarpView) {
+        for register in &mut self.registers {
+            register.mask = register.mask & warp.live();
+            register.blocked = register.blocked & warp.live();
+        }
+        self.open(warp);
+        let mut i = 0;
+        while i < self.splits.len() {
+            // Splits that come to be where one parts take its place, and those that registers let go are on top.
+            let stays = !self.splits[i].moved || self.settle_one(i, warp);
+            i += usize::from(stays);
+            self.open(warp);
+        }
+        for split in &self.splits {
+            // As long as nobody has left the loop, those that go on need not be kept apart: the next that do fill it
+            // again.
+            let inner = |r: &Register| !r.mask.is_disjoint(&split.lanes);
+            while let Some(index) = self.registers.iter().rposition(inner) {
+                let register = &self.registers[index];
+                if !register.for_exits || !register.mask.is_subset(&split.lanes) {
+                    break;
+                }
+                self.registers.remove(index);
+            }
+        }
+    }
+
+    /// Makes a split of its own of those lanes of a split that wait for a lock, where others of it are ready: they are
+    /// in the loop that tries it, which the others have left. The new one is below; where the other one is now.
+    pub(crate) fn part_from_spinning(&mut self, index: usize, warp: &WarpView) -> usize {
+        let lanes = self.splits[index].lanes;
+        let spinning = lanes & warp.waiting_for_lock();
+        if spinning.is_empty() || lanes.is_disjoint(&warp.ready()) {
+            return index;
+        }
+        self.splits[index].lanes = lanes - spinning;
+        self.splits.insert(index, Split { lanes: spinning, last: None, moved: true });
+        index + 1
+    }
+
+    /// Lets blocked lanes go on without those that they wait for, which yield: of the register filled last that blocks
+    /// a ready one. Whether there was one.
+    pub(crate) fn clear_a_register(&mut self, warp: &WarpView) -> bool {
+        let blocks_ready = |register: &Register| !register.blocked.is_disjoint(&warp.ready());
+        let Some(index) = self.registers.iter().rposition(blocks_ready) else { return false };
+        let register = &mut self.registers[index];
+        let lanes = std::mem::take(&mut register.blocked);
+        register.mask = register.mask - lanes;
+        self.push(lanes);
+        true
+    }
+
+    /// The lanes of a split that can run now.
+    pub(crate) fn ready_of(&self, index: usize, warp: &WarpView) -> LaneSet {
+        // Where lanes were freed from a wait, they may stand elsewhere than the others.
+        let ready = self.splits[index].lanes & warp.ready();
+        ready.lowest().map_or(LaneSet::EMPTY, |lane| ready & warp.mates(lane))
+    }
+
+    fn push(&mut self, lanes: LaneSet) {
+        self.splits.push(Split { lanes, last: None, moved: true });
+    }
+
+    /// Blocks those lanes of a split that have come to where they wait, and parts the others; whether it stays as it
+    /// is.
+    fn settle_one(&mut self, index: usize, warp: &WarpView) -> bool {
+        let mut lanes = self.splits[index].lanes & warp.live();
+        for lane in lanes {
+            let state = warp.lane(lane);
+            let come_to = |r: &Register| r.mask.contains(lane) && r.at.is_reached(state);
+            if let Some(inner) = self.registers.iter().rposition(come_to) {
+                self.registers[inner + 1..].iter_mut().for_each(|left| left.mask.remove(lane));
+                self.registers[inner].blocked.insert(lane);
+                lanes.remove(lane);
+            }
+        }
+        let split = &mut self.splits[index];
+        split.lanes = lanes;
+        // Lanes that wait stand elsewhere once they are freed.
+        split.moved = !lanes.is_subset(&warp.ready());
+        let pcs = distinct_pcs(warp, lanes);
+        if pcs.len() == 1 {
+            return true;
+        }
+        self.part(index, pcs, warp);
+        false
+    }
+
+    /// The split's lanes stand at several pcs, or it has none: a split each, the fall-through on top.
+    fn part(&mut self, index: usize, mut pcs: Vec<Pc>, warp: &WarpView) {
+        let Split { lanes, last, .. } = self.splits[index];
+        // Lanes may also disagree without a branch of their own: when a function's return joined lanes of several
+        // callers.
+        let branch = last.filter(|b| !pcs.is_empty() && !b.lanes.is_disjoint(&lanes));
+        if let Some(branch) = branch {
+            self.fill(lanes, &branch.points(warp, self.placement));
+        }
+        let falls_to = branch.and_then(|b| b.falls_to);
+        pcs.sort_by_key(|pc| (Some(*pc) != falls_to, *pc));
+        let parts = pcs.iter().rev().map(|pc| {
+            let lanes = lanes.iter().filter(|l| warp.lane(*l).pc == *pc).collect();
+            Split { lanes, last: None, moved: true }
+        });
+        let parts: Vec<Split> = parts.collect();
+        self.splits.splice(index..=index, parts);
+    }
+
+    /// Fills registers for lanes that part, unless the innermost of theirs stands at the place already. Who leaves a
+    /// loop waits behind it, unless one further out stands there.
+    fn fill(&mut self, lanes: LaneSet, points: &Points) {
+        let held = || self.registers.iter().filter(|r| lanes.is_subset(&r.mask));
+        if held().next_back().is_some_and(|r| r.at == points.first) {
+            return;
+        }
+        let around = points.new_around(|point| held().any(|r| r.at == *point)).iter().rev();
+        let new: Vec<(Reconvergence, bool)> = around.map(|at| (*at, true)).chain([(points.first, false)]).collect();
+        self.spills += (held().count() + new.len()).saturating_sub(self.count).min(new.len()) as u64;
+        let filled = |(at, for_exits)| Register { at, mask: lanes, blocked: LaneSet::EMPTY, for_exits };
+        self.registers.extend(new.into_iter().map(filled));
+    }
+
+    /// Opens the registers all of whose lanes are blocked: they are a split again, on top.
+    fn open(&mut self, warp: &WarpView) {
+        while let Some(index) = self.registers.iter().rposition(|r| r.blocked == r.mask) {
+            let lanes = self.registers.remove(index).mask & warp.live();
+            if !lanes.is_empty() {
+                self.push(lanes);
+            }
+        }
+    }
+}
