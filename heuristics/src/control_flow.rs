@@ -14,14 +14,12 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::{Arc, OnceLock};
 
-use flowgraph::{
-    Builder, Graph, IfJoins, Join, Loops, NodeId, PostDominators, Stop, StructuredJoins, TurnDistances, frontiers,
-    priorities,
-};
+use flowgraph::{Builder, Graph, IfJoins, Join, Loops, NodeId, PostDominators, StructuredJoins, frontiers, priorities};
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{Kind, Pc};
 
 use crate::arms::{self, Arm, End};
+use crate::turn_ranks::turn_ranks;
 use crate::{PlaceId, Segment, SegmentId, SegmentTable};
 
 /// Where branches reconverge, and in which order blocks come: immediate post-dominators and priorities of places.
@@ -155,39 +153,17 @@ impl ControlFlow {
         self.block_lengths.get(places.get(&pc)?.0 as usize).copied()
     }
 
-    /// The place's rank by how far it is from the end of the turn of the loop around it ([`TurnDistances`]): the lowest
+    /// The place's rank by how far it is from the end of the turn of the loop around it ([`flowgraph::TurnDistances`]): the lowest
     /// rank is the furthest away. Two places are compared where the loops around them part: by the turn of the innermost
     /// loop around both. Ranks of places of different functions differ too, but their order means nothing.
     #[inline]
     #[must_use]
     pub fn turn_rank(&self, place: PlaceId) -> u32 {
         let ranks = self.turn_ranks.get_or_init(|| match &self.graph {
-            Some(graph) => self.all_turn_ranks(graph),
+            Some(graph) => turn_ranks(graph, &self.exits, &self.lengths, &self.starts),
             None => Vec::new(),
         });
         ranks.get(place.0 as usize).copied().unwrap_or(u32::MAX)
-    }
-
-    fn all_turn_ranks(&self, graph: &Graph) -> Vec<u32> {
-        // The node that leads to all entries has no instructions.
-        let lengths: Vec<u32> = self.lengths.iter().copied().chain([0]).collect();
-        let distances = TurnDistances::of(graph, &self.exits, &lengths);
-        let start = |node: NodeId| self.starts.get(node.index()).copied();
-        let pc = |stop: Stop| match stop {
-            Stop::Node(node) => start(node),
-            Stop::Loop(id) => start(distances.loops().header(id)),
-        };
-        let key = |place: &usize| {
-            let stops = distances.stops(NodeId(*place as u32)).into_iter();
-            stops.map(|(distance, stop)| (Reverse(distance), pc(stop))).collect::<Vec<_>>()
-        };
-        let mut order: Vec<usize> = (0..self.starts.len()).collect();
-        order.sort_by_cached_key(key);
-        let mut ranks = vec![0; order.len()];
-        for (rank, place) in order.into_iter().enumerate() {
-            ranks[place] = rank as u32;
-        }
-        ranks
     }
 
     /// How many loops are around both places.

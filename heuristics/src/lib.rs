@@ -51,6 +51,7 @@ mod stack;
 mod tbc;
 mod tf_branch;
 mod tf_stack;
+mod turn_ranks;
 mod warp;
 mod wave;
 
