@@ -62,7 +62,7 @@ def _process(listed, tools, folder: Path, stored: Path, models: list[str], outco
     outcome.table = listing.to_table(rows)
     paths, printed = toolchain.paths_of_lanes(name, kernel, lanes, folder)
     successors = [block.successors for block in kernel.blocks]
-    matcher, ways = walks.match(rows, successors, paths)
+    matcher, ways = walks.match(rows, successors, paths, [block.stores() for block in kernel.blocks])
     counts = reference.Replay(rows, [way.outcomes for way in ways]).run()
     exact = folder / f"{name}.exact"
     instructions = toolchain.exact_build(name, kernel, lanes, folder, exact)

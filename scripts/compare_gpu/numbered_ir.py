@@ -38,6 +38,10 @@ class Block:
         """Whether the line at an index is the last one of its instruction: a switch has several."""
         return not self.code[at].endswith("[") and not re.match(r"^    ", self.code[at])
 
+    def stores(self) -> int:
+        """How many instructions store to memory."""
+        return sum(line.startswith("  store ") for line in self.code)
+
     def terminator(self) -> str:
         """The last instruction as text, of several lines where it is a switch."""
         start = len(self.code) - 1

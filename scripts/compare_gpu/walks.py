@@ -7,6 +7,7 @@ guess is the side whose code names the blocks that the lane enters next; where a
 the lane's path does not have next, the last guess is turned round.
 """
 
+import contextlib
 from collections import Counter
 from dataclasses import dataclass, field
 
@@ -20,6 +21,14 @@ MOST_TURNS = 20_000
 
 class WalkError(Exception):
     """Why lanes' paths can't be matched with ptxas's code."""
+
+
+class UnplacedError(WalkError):
+    """A block whose branch must be in the code, and no row names it."""
+
+    def __init__(self, block: int):
+        super().__init__(f"the branch of block {block} is not in the code, and branches that it decides on are")
+        self.block = block
 
 
 @dataclass
@@ -49,10 +58,12 @@ class Matcher:
     """The code of one kernel (rows) and the successors of its IR blocks; `match` takes the lanes' paths.
 
     With `copied_arms`, a jump behind instructions of its own block and predicate is taken for the end of an arm that ptxas made
-    of a copy of that block, not for the block's own branch."""
+    of a copy of that block, not for the block's own branch. `given` has the blocks of rows that name another one, `stores` the number of stores of each block."""
 
-    def __init__(self, rows: list, successors: list[list[int]], copied_arms: bool = False):
+    def __init__(self, rows: list, successors: list[list[int]], stores=None, copied_arms: bool = False, given: dict[int, int] | None = None):
         self.copied_arms = copied_arms
+        self.given = given or {}
+        self.stores = stores or [0] * len(successors)
         self.rows = rows
         self.index = {row.address: at for at, row in enumerate(rows)}
         self.successors = successors
@@ -64,15 +75,15 @@ class Matcher:
         self.known: dict[tuple[int, tuple[int, int]], bool] = {}
 
     def _lines(self) -> dict[int, set[int]]:
-        """For each stretch of code from a leader to the next, the blocks that are at home there: those of which it has at
-        least half as many instructions as any stretch."""
+        """For each stretch of code from a leader to the next, the blocks that are at home there: those of which it has
+        more than half as many instructions as any stretch."""
         counts = {at: Counter() for at in self.leaders}
         most = Counter()
         for at in self.leaders:
             for row in self.rows[at : self.ends[at] + 1]:
                 counts[at][row.block] += row.count
             most |= counts[at]
-        return {at: {block for block, count in inside.items() if 2 * count >= most[block]} for at, inside in counts.items()}
+        return {at: {block for block, count in inside.items() if 2 * count > most[block]} for at, inside in counts.items()}
 
     def _groups(self) -> dict[int, int]:
         """The group of each conditional block whose branch is in the code: its own number, or that of the block whose branch
@@ -95,7 +106,7 @@ class Matcher:
                 if mine & set(self.successors[other]) and (other in mine or block in self.successors[other])
             ]
             if not merged:
-                raise WalkError(f"the branch of block {block} is not in the code, and branches that it decides on are")
+                raise UnplacedError(block)
             groups[block] = groups[merged[0]]
         return groups
 
@@ -103,6 +114,8 @@ class Matcher:
         """The block whose branch a conditional row stands for: mostly its own. An arm whose instructions became predicated keeps
         the jump at its end, which then has the arm's predicate: the branch that leads to the arm. Where the arm was copied,
         that is the nearest one above in the same stretch of code."""
+        if at in self.given:
+            return self.given[at]
         start = block = self.rows[at].block
         if self.copied_arms and at not in self.leaders and self._ends_copied_arm(at):
             above = at
@@ -159,7 +172,7 @@ class Matcher:
             if found == "done":
                 walks.append(state.walk)
                 if len(walks) == len(paths):
-                    check_stores(self.rows, walks, paths, self.ends)
+                    check_stores(self.rows, walks, paths, self.ends, self.stores)
                     return walks
                 state = State(self, paths[len(walks)], tokens[len(walks)])
             elif found == "stuck":
@@ -180,22 +193,28 @@ class Matcher:
                 self.known[key] = outcome
 
 
-def match(rows: list, successors: list[list[int]], paths: list[list[int]]) -> tuple[Matcher, list[Walk]]:
-    """A walk for each lane's path, and what found them."""
+def match(rows: list, successors: list[list[int]], paths: list[list[int]], stores: list[int]) -> tuple[Matcher, list[Walk]]:
+    """A walk for each lane's path, and what found them. Where the code as it names blocks fits no path, other readings are tried."""
     try:
-        matcher = Matcher(rows, successors)
+        matcher = Matcher(rows, successors, stores)
         return matcher, matcher.match(paths)
     except WalkError as error:
-        try:
-            matcher = Matcher(rows, successors, copied_arms=True)
-            return matcher, matcher.match(paths)
-        except WalkError:
-            raise error from None
+        readings: list[dict] = [{"copied_arms": True}]
+        if isinstance(error, UnplacedError):
+            # A branch on a condition that was computed before may have that one's block: of a block that several rows name, one.
+            names = Counter(row.block for row in rows if is_conditional(row))
+            doubtful = [at for at, row in enumerate(rows) if is_conditional(row) and names[row.block] > 1]
+            readings += [{"given": {at: error.block}} for at in doubtful]
+        for reading in readings:
+            with contextlib.suppress(WalkError):
+                matcher = Matcher(rows, successors, stores, **reading)
+                return matcher, matcher.match(paths)
+        raise
 
 
-def check_stores(rows: list, walks: list[Walk], paths: list[list[int]], ends: dict[int, int]) -> None:
-    """Fails where a store that no predicate guards is not run as often as its block is entered: once, or as many times as the
-    block has stores."""
+def check_stores(rows: list, walks: list[Walk], paths: list[list[int]], ends: dict[int, int], stores: list[int]) -> None:
+    """Fails where the stores of a block that no predicate guards are not run a whole number of times for each entry, and all
+    stores of the code are not as many as those of the IR (by block: `stores`) either: ptxas may give a store to a neighbour."""
     executed, entered = Counter(), Counter()
     for walk in walks:
         for at, times in Counter(at for at, _ in walk.visits).items():
@@ -205,6 +224,8 @@ def check_stores(rows: list, walks: list[Walk], paths: list[list[int]], ends: di
     for path in paths:
         entered.update(path)
     guarded = {row.block for row in rows if row.kind == "store" and row.guard}
+    if sum(executed.values()) == sum(stores[block] * times for block, times in entered.items()):
+        return
     for block, times in executed.items():
         if block not in guarded and (times % entered[block] if entered[block] else times):
             raise WalkError(f"the code stores {times} times for block {block}, which is entered {entered[block]} times")

@@ -104,7 +104,7 @@ class WalksTest(unittest.TestCase):
         paths = [[0, 1, 3], [0, 1, 3]]
         found = walks.Matcher(rows, [[1], [3], [3], []]).match(paths)
         with self.assertRaisesRegex(walks.WalkError, "stores 2 times for block 3, which is entered 3 times"):
-            walks.check_stores(rows, found, [*paths, [3]], {0: 3})
+            walks.check_stores(rows, found, [*paths, [3]], {0: 3}, [1, 0, 0, 1])
 
 
 if __name__ == "__main__":
