@@ -19,8 +19,8 @@ BUILDS = {
 EXACT = "blocks of the GPU build"
 #: The model whose regions are compared with ptxas's.
 STRUCTURED = "barrier:meet=barriers,placement=structured"
-#: Values of its parameter `predicate` that are compared too, where it has that: the longest arm, in instructions, that is run
-#: without parting lanes.
+#: Values of its parameter `predicate` that are compared too, where it has that: the longest arm, in instructions,
+#: that is run without parting lanes.
 PREDICATED = (2, 4, 6, 8, 12)
 #: Left out: nothing is shared under them, so that they are models of no machine.
 NOT_COMPARED = ("round-robin", "none")
@@ -74,14 +74,35 @@ def trace(program: Path, output: Path) -> str:
 
 def replay(trace_file: Path, lanes: int, models: list[str]) -> dict[str, dict]:
     """What `replay --json` says of each model, by the name that was asked for; models that deadlock are left out."""
-    command = [lockstep("replay"), "--json", "--region", "kernel", "-W", lanes, "--heuristic", ",".join(models), trace_file]
+    command = [
+        lockstep("replay"),
+        "--json",
+        "--region",
+        "kernel",
+        "-W",
+        lanes,
+        "--heuristic",
+        ",".join(models),
+        trace_file,
+    ]
     results = json.loads(toolchain.run(command, timeout=600))["results"]
     return {model: result for model, result in zip(models, results, strict=True) if result["status"] == "ok"}
 
 
 def runs(trace_file: Path, lanes: int, model: str, starts: dict[int, int]) -> Counter:
     """How often a model runs each block, by the address of its first instruction."""
-    command = [lockstep("replay"), "--region", "kernel", "-W", lanes, "--heuristic", model, "--schedule", "-", trace_file]
+    command = [
+        lockstep("replay"),
+        "--region",
+        "kernel",
+        "-W",
+        lanes,
+        "--heuristic",
+        model,
+        "--schedule",
+        "-",
+        trace_file,
+    ]
     found: Counter = Counter()
     for line in toolchain.run(command, timeout=600).splitlines():
         try:

@@ -21,16 +21,22 @@ def arguments() -> argparse.Namespace:
     """What was typed."""
     parser = argparse.ArgumentParser(
         prog="compare-gpu",
-        description="Compares lockstep's efficiencies with a reference: the paths that the lanes of a kernel take through its "
-        "GPU build, replayed under the convergence barriers that ptxas put into it. " + toolchain.LICENCE,
+        description="Compares lockstep's efficiencies with a reference: the paths that the lanes of a kernel take "
+        "through its GPU build, replayed under the convergence barriers that ptxas put into it. " + toolchain.LICENCE,
     )
     parser.add_argument("kernels", nargs="*", help="names of workloads/gpu-kernels (default: all of kernels.tsv)")
     parser.add_argument("--accept-nvidia-licence", action="store_true", help="fetch and run ptxas and nvdisasm")
     parser.add_argument("--heuristic", help="models, as replay takes them (default: all, with each placement)")
     parser.add_argument("--only-reference", action="store_true", help="no traces: only the reference of each kernel")
-    parser.add_argument("--check", action="store_true", help="fail unless references are those of the results (implies the former)")
-    parser.add_argument("--page", type=Path, metavar="FOLDER", help="only make the page and the chart of a folder from its rows")
-    parser.add_argument("--output", type=Path, default=toolchain.CACHE / "results", help="folder of the rows (default: %(default)s)")
+    parser.add_argument(
+        "--check", action="store_true", help="fail unless references are those of the results (implies the former)"
+    )
+    parser.add_argument(
+        "--page", type=Path, metavar="FOLDER", help="only make the page and the chart of a folder from its rows"
+    )
+    parser.add_argument(
+        "--output", type=Path, default=toolchain.CACHE / "results", help="folder of the rows (default: %(default)s)"
+    )
     parser.add_argument("--jobs", type=int, default=2, help="kernels worked on at once (default: %(default)s)")
     return parser.parse_args()
 
@@ -102,6 +108,10 @@ def check(outcomes: list) -> int:
             if now != row[column]:
                 print(f"{outcome.name}: {column} is {now}, and in the results {row[column]}", file=sys.stderr)
                 status = 1
+    if status:
+        made_with = {row["tool"]: row["version"] for row in read_csv(RESULTS / "tools.csv")}
+        print(f"The results were made with {made_with['clang']}.", file=sys.stderr)
+        print("Where `ir` differs, it is another clang: make them again with --accept-nvidia-licence.", file=sys.stderr)
     return status
 
 
@@ -118,7 +128,9 @@ def write(outcomes: list, folder: Path) -> None:
 
 def write_page(folder: Path) -> str:
     """Writes the summary, the page and the chart of a folder from its rows; the page."""
-    rows, of_kernels, regions, made_with = (read_csv(folder / f"{name}.csv") for name in ("rows", "kernels", "regions", "tools"))
+    rows, of_kernels, regions, made_with = (
+        read_csv(folder / f"{name}.csv") for name in ("rows", "kernels", "regions", "tools")
+    )
     lines = errors.summary(rows)
     write_csv(folder / "errors.csv", lines)
     text = page.page(of_kernels, regions, lines, made_with)

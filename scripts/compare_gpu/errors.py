@@ -5,8 +5,8 @@ from collections import defaultdict
 
 
 def summary(rows: list[dict]) -> list[dict]:
-    """For each kind of error, set of kernels, build and model: how many kernels, the mean absolute error and the worst in
-    points of efficiency, and the correlation."""
+    """For each kind of error, set of kernels, build and model: how many kernels, the mean absolute error and the
+    worst in points of efficiency, and the correlation."""
     groups: dict[tuple, list[dict]] = defaultdict(list)
     for row in rows:
         for chosen in (row["set"], "all"):
@@ -42,7 +42,8 @@ def correlation(pairs: list[tuple[float, float]]) -> float | str:
 
 
 def table(lines: list[dict], kind: str, chosen: str) -> str:
-    """Mean absolute errors as a table in Markdown: a line for each model, a column for each build; the worst in brackets."""
+    """Mean absolute errors as a table in Markdown: a line for each model, a column for each build; the worst in
+    brackets."""
     members = [line for line in lines if line["error"] == kind and line["set"] == chosen]
     columns = list(dict.fromkeys(line["build"] for line in members))
     cells = {(line["model"], line["build"]): line for line in members}

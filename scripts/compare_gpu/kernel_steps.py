@@ -1,6 +1,7 @@
 """All that is done for one kernel: its reference, its builds, its rows."""
 
 import hashlib
+import re
 import time
 from collections import Counter
 from dataclasses import dataclass, field
@@ -19,7 +20,8 @@ import weights
 
 @dataclass
 class Outcome:
-    """What came out for a kernel: a row for kernels.csv, rows for rows.csv and regions.csv, the table of ptxas's code."""
+    """What came out for a kernel: a row for kernels.csv, rows for rows.csv and regions.csv, the table of ptxas's
+    code."""
 
     name: str
     kernel: dict = field(default_factory=dict)
@@ -32,19 +34,27 @@ class Outcome:
 def digest(kernel: numbered_ir.Kernel) -> str:
     """Names the IR that a table of ptxas's code belongs to."""
     text = kernel.with_block_lines("kernel.c")
+    # Where the source lies makes no difference.
+    text = re.sub(r"^(; ModuleID|source_filename) = .*$", "", text, flags=re.M)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def process(task: tuple[kernels.Listed, toolchain.Tools | None, Path, Path, list[str]]) -> Outcome:
-    """Works a kernel out: its list entry, NVIDIA's tools or None for the stored tables, folder of work, folder of the tables, models
-    (none: only the reference). A failure becomes the reason in its row."""
+    """Works a kernel out: its list entry, NVIDIA's tools or None for the stored tables, folder of work, folder of
+    the tables, models (none: only the reference). A failure becomes the reason in its row."""
     listed, tools, folder, stored, models = task
     started = time.monotonic()
     outcome = Outcome(listed.name)
     outcome.kernel = {"kernel": listed.name, "set": listed.set, "lanes": listed.lanes, "reason": ""}
     try:
         _process(listed, tools, folder, stored, models, outcome)
-    except (numbered_ir.IrError, listing.ListingError, walks.WalkError, reference.ReplayError, toolchain.ToolError) as error:
+    except (
+        numbered_ir.IrError,
+        listing.ListingError,
+        walks.WalkError,
+        reference.ReplayError,
+        toolchain.ToolError,
+    ) as error:
         outcome.kernel["reason"] = f"{type(error).__name__}: {error}"
     outcome.seconds = time.monotonic() - started
     return outcome
@@ -123,7 +133,8 @@ def _process(listed, tools, folder: Path, stored: Path, models: list[str], outco
 
 
 def add_runs(rows: list[dict], by_ptxas, by_model) -> None:
-    """Adds to rows of regions how often groups run the block where lanes meet: under ptxas's regions, and under a model."""
+    """Adds to rows of regions how often groups run the block where lanes meet: under ptxas's regions, and under a
+    model."""
     for row in rows:
         join = row["post_dominator"] if row["join"] in ("predicated", "none") else int(row["join"])
         row["runs_by_ptxas"] = by_ptxas[join]
@@ -134,8 +145,8 @@ def add_runs(rows: list[dict], by_ptxas, by_model) -> None:
 def regions(name: str, kernel, rows: list, matcher, counts, paths: list[list[int]]) -> list[dict]:
     """For each branch of the IR at which lanes parted: the block where ptxas lets them meet.
 
-    `join` is the block whose code stands at the end of the innermost region, `predicated` where no branch is left, `none`
-    where no region is around it. Branches under predicates count as divergent where lanes took both ways."""
+    `join` is the block whose code stands at the end of the innermost region, `predicated` where no branch is left,
+    `none` where no region is around it. Branches under predicates count as divergent where lanes took both ways."""
     successors = [block.successors for block in kernel.blocks]
     nearest = graphs.post_dominators(successors)
     index = {row.address: at for at, row in enumerate(rows)}

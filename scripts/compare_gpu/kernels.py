@@ -19,4 +19,7 @@ class Listed:
 def listed() -> list[Listed]:
     """All kernels, in the order of the list."""
     with open(toolchain.KERNELS / "kernels.tsv", encoding="utf-8", newline="") as file:
-        return [Listed(row["name"], int(row["lanes"]), row["set"], row["kind"]) for row in csv.DictReader(file, delimiter="\t")]
+        return [
+            Listed(row["name"], int(row["lanes"]), row["set"], row["kind"])
+            for row in csv.DictReader(file, delimiter="\t")
+        ]

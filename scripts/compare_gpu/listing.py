@@ -4,8 +4,9 @@ A table has a row for each run of like instructions:
 
     address  block  kind  count  guard  barrier  target
 
-`address` is the first one's offset in the function. `block` is the block of the IR that the instructions come from. `kind` is
-`plain`, `store` (to memory that other code can see), `bssy`, `bsync`, `break`, `warpsync`, `bra` or `exit`. `guard` is what each depends on, empty where they run for all lanes: a predicate, or two joined by &.
+`address` is the first one's offset in the function. `block` is the block of the IR that the instructions come from.
+`kind` is `plain`, `store` (to memory that other code can see), `bssy`, `bsync`, `break`, `warpsync`, `bra` or
+`exit`. `guard` is what each depends on, empty where they run for all lanes: a predicate, or two joined by &.
 `barrier` is the number of a convergence barrier, `target` an address.
 """
 
@@ -72,7 +73,12 @@ def parse(listing: str) -> list[Row]:
             waiting.append(label[1])
             fresh = True
         elif instruction:
-            address, guard, operation, operands = int(instruction[1], 16), instruction[2] or "", instruction[3], instruction[4]
+            address, guard, operation, operands = (
+                int(instruction[1], 16),
+                instruction[2] or "",
+                instruction[3],
+                instruction[4],
+            )
             kind = kind_of(operation)
             for name in waiting:
                 labels[name] = address
@@ -90,7 +96,12 @@ def parse(listing: str) -> list[Row]:
             if kind == "call":
                 raise ListingError(f"{operation} at {address:#x} is not followed")
             last = rows[-1] if rows else None
-            if kind not in CONTROL and not fresh and last and (last.block, last.kind, last.guard) == (block, kind, guard):
+            if (
+                kind not in CONTROL
+                and not fresh
+                and last
+                and (last.block, last.kind, last.guard) == (block, kind, guard)
+            ):
                 last.count += 1
                 continue
             rows.append(Row(address, block, kind, 1, guard, barrier))

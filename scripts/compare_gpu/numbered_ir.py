@@ -1,4 +1,5 @@
-"""The optimised IR of a kernel, with a number for each basic block: as its only debug locations, and as calls of record().
+"""The optimised IR of a kernel, with a number for each basic block: as its only debug locations, and as calls of
+record().
 
 The IR is text that clang wrote (LLVM 19, with names kept). Nothing here needs LLVM.
 """
@@ -111,8 +112,9 @@ class Kernel:
         return found
 
     def with_block_lines(self, module: str, unrolling: bool = False, emission: str = "DebugDirectivesOnly") -> str:
-        """For code generation: the only line of each instruction is its block's number plus 1. Moves that stand for a phi
-        belong to the block that they are put into, so a phi has none. Without `unrolling`, no loop is unrolled again."""
+        """For code generation: the only line of each instruction is its block's number plus 1. Moves that stand for
+        a phi belong to the block that they are put into, so a phi has none. Without `unrolling`, no loop is
+        unrolled again."""
         latches = {edge[0] for edge in self.back_edges()} if not unrolling else set()
         node = FIRST_NODE
         unit, file, program, kind, no_unroll = range(node, node + 5)
@@ -128,7 +130,9 @@ class Kernel:
                 loop = f", !llvm.loop !{first_loop + number}" if at == len(block.code) - 1 and number in latches else ""
                 out.append(f"{line}{loop}, !dbg !{first_line + number}")
         out.append("}")
-        out += [line for line in self.after if not re.match(r"^!llvm\.dbg\.cu|^!llvm\.module\.flags|^!llvm\.ident", line)]
+        out += [
+            line for line in self.after if not re.match(r"^!llvm\.dbg\.cu|^!llvm\.module\.flags|^!llvm\.ident", line)
+        ]
         out += [
             f"!llvm.dbg.cu = !{{!{unit}}}",
             f"!llvm.module.flags = !{{!{node + 6}, !{node + 7}}}",
@@ -142,7 +146,9 @@ class Kernel:
             f"!{kind} = !DISubroutineType(types: !{{null}})",
             f'!{no_unroll} = !{{!"llvm.loop.unroll.disable"}}',
         ]
-        out += [f"!{first_line + at} = !DILocation(line: {at + 1}, scope: !{program})" for at in range(len(self.blocks))]
+        out += [
+            f"!{first_line + at} = !DILocation(line: {at + 1}, scope: !{program})" for at in range(len(self.blocks))
+        ]
         out += [f"!{first_loop + at} = distinct !{{!{first_loop + at}, !{no_unroll}}}" for at in sorted(latches)]
         return "\n".join(out) + "\n"
 
@@ -158,7 +164,12 @@ def for_x86(text: str) -> str:
     text = re.sub(r'"target-(?:cpu|features)"="[^"]*" ?', "", text)
     text = LANE.sub("= add i32 %lane.of.thread, 0", text)
     text = re.sub(r"^(define .*)\bptx_kernel ", r"\1", text, flags=re.M)
-    text = re.sub(r"^(define [^(]*@kernel\(.*?)\)( local_unnamed_addr| unnamed_addr)?( #\d+)?", r"\1, i32 %lane.of.thread)", text, flags=re.M)
+    text = re.sub(
+        r"^(define [^(]*@kernel\(.*?)\)( local_unnamed_addr| unnamed_addr)?( #\d+)?",
+        r"\1, i32 %lane.of.thread)",
+        text,
+        flags=re.M,
+    )
     # The intrinsic itself and its annotations mean nothing there.
     text = re.sub(r"^declare .*@llvm\.nvvm\..*$", "", text, flags=re.M)
     left = re.search(r"@llvm\.nvvm\.[\w.]+", text)
@@ -168,8 +179,8 @@ def for_x86(text: str) -> str:
 
 
 def without_selected_conditions(text: str) -> str:
-    """The module with `and` and `or` in place of selections between conditions, of which code generation without optimisation
-    would make branches."""
+    """The module with `and` and `or` in place of selections between conditions, of which code generation without
+    optimisation would make branches."""
     text = re.sub(r"= select i1 ([^,]+), i1 ([^,]+), i1 false", r"= and i1 \1, \2", text)
     return re.sub(r"= select i1 ([^,]+), i1 true, i1 ([^,\n]+)", r"= or i1 \1, \2", text)
 

@@ -1,28 +1,33 @@
 """The page of a folder of results: what is compared with what, and the tables."""
 
 import platform
+import textwrap
 
 import errors
 import toolchain
 
 HEAD = """# Efficiencies against a GPU's code
 
-Made by `scripts/compare-gpu --accept-nvidia-licence` ([what it does](../../scripts/compare_gpu/README.md)), on {machine}, with {gcc},
-{clang}, and ptxas and nvdisasm of {packages} for sm_90. No GPU was there. `scripts/remake-charts` makes this page and the chart from the rows.
+Made by `scripts/compare-gpu --accept-nvidia-licence` ([what it does](../../scripts/compare_gpu/README.md)), on
+{machine}, with {gcc}, {clang},
+and ptxas and nvdisasm of {packages} for sm_90. No GPU was there.
+`scripts/remake-charts` makes this page and the chart from the rows.
 
 ![Efficiency under three models over the reference, for two compilers](scatter.svg)
 
-`reference` is the efficiency of a kernel's lanes in ptxas's code, under its convergence barriers, in its instructions, lanes whose predicate is off
-included (`predicated_on`: without them). Two errors of lockstep's efficiencies are taken against it, in points:
+`reference` is the efficiency of a kernel's lanes in ptxas's code, under its convergence barriers, in its
+instructions, lanes whose predicate is off included (`predicated_on`: without them). Two errors of lockstep's
+efficiencies are taken against it, in points:
 
-- *total*: an ordinary program for x86-64 of the same source, against `reference`. It holds all that compilers do differently: unrolled loops,
-  copied code, predicates, and how many instructions a block has.
-- *placement*: a program for x86-64 that has the very blocks of the GPU build, against `placement_reference`: ptxas's regions, with this
-  program's instructions per block. All that is left is where lanes wait for each other.
+- *total*: an ordinary program for x86-64 of the same source, against `reference`. It holds all that compilers do
+  differently: unrolled loops, copied code, predicates, and how many instructions a block has. Of models with
+  `predicate`, the efficiency with predicated lanes is taken.
+- *placement*: a program for x86-64 that has the very blocks of the GPU build, against `placement_reference`:
+  ptxas's regions, with this program's instructions per block. All that is left is where lanes wait for each other.
 
-Files: `kernels.csv` (a row for each kernel), `rows.csv` (each kernel, build and model), `errors.csv` (each build and model, by set), `regions.csv`
-(each branch at which lanes parted), `tools.csv` (versions), `sass/` (control flow of ptxas's code, a table for each kernel, from which the references can be
-made again without NVIDIA's tools).
+Files: `kernels.csv` (a row for each kernel), `rows.csv` (each kernel, build and model), `errors.csv` (each build
+and model, by set), `regions.csv` (each branch at which lanes parted), `tools.csv` (versions), `sass/` (control flow
+of ptxas's code, a table for each kernel, from which the references can be made again without NVIDIA's tools).
 """
 
 
@@ -55,7 +60,7 @@ def page(kernels: list[dict], regions: list[dict], lines: list[dict], made_with:
     out += [f"- {row['kernel']}: {row['reason']}" for row in kernels if row["reason"]]
     for group in ("tuned", "held-out"):
         names = [f"{row['kernel']} {float(row['reference']):.3f}" for row in matched if row["set"] == group]
-        out.append(f"\n{group}: {', '.join(names)}.")
+        out.append("\n" + textwrap.fill(f"{group}: {', '.join(names)}.", 116))
     counted = [row for row in regions if row.get("agrees")]
     if counted:
         out.append("\n## Regions\n")
@@ -64,15 +69,21 @@ def page(kernels: list[dict], regions: list[dict], lines: list[dict], made_with:
             mine = [row for row in counted if row["kernel"] in members]
             same = sum(row["agrees"] == "yes" for row in mine)
             out.append(
-                f"{group}: at {same} of {len(mine)} branches where lanes parted ({100 * same / max(1, len(mine)):.1f}%), groups run the block where "
-                "ptxas lets lanes meet as often under `structured` as under ptxas's barriers."
+                f"{group}: at {same} of {len(mine)} branches where lanes parted ({100 * same / max(1, len(mine)):.1f}%),\n"
+                "groups run the block where ptxas lets lanes meet as often under `structured` as under ptxas's barriers.\n"
             )
-        out.append("\nThe others:\n\n| kernel | block | lines | meets in | post-dominator | runs by ptxas | by `structured` |\n|---|---|---|---|---|---|---|")
+        out.append(
+            "The others:\n\n| kernel | block | lines | meets in | post-dominator | runs by ptxas | by `structured` |\n"
+            "|---|---|---|---|---|---|---|"
+        )
         columns = ("kernel", "name", "lines", "join", "post_dominator", "runs_by_ptxas", "runs_by_structured")
-        out += ["| " + " | ".join(str(row[column]) for column in columns) + " |" for row in counted if row["agrees"] == "no"]
+        out += [
+            "| " + " | ".join(str(row[column]) for column in columns) + " |" for row in counted if row["agrees"] == "no"
+        ]
     for kind in ("placement", "total"):
         for group in ("tuned", "held-out", "all"):
             if any(line["error"] == kind and line["set"] == group for line in lines):
-                out.append(f"\n## {kind.capitalize()} error, {group} kernels\n\nMean absolute in points, and the worst with its kernel.\n")
+                out.append(f"\n## {kind.capitalize()} error, {group} kernels\n")
+                out.append("Mean absolute in points, and the worst with its kernel.\n")
                 out.append(errors.table(lines, kind, group))
     return "\n".join(out) + "\n"

@@ -9,9 +9,9 @@ It knows nothing of lockstep's models. A group of lanes has one program counter 
 - WARPSYNC: a lane waits for all lanes that have not left; they go on as one group.
 - A branch whose lanes disagree makes two groups of one. Groups at the same address do not join.
 
-The group at the smallest address goes first, a lane's instructions do not depend on it. Every instruction counts for the
-warp once for each group that comes by, and for each lane of the group; one under a predicate counts for all of them
-(Nsight's active threads). Efficiency is thread instructions / (lanes x warp instructions).
+The group at the smallest address goes first, a lane's instructions do not depend on it. Every instruction counts
+for the warp once for each group that comes by, and for each lane of the group; one under a predicate counts for all
+of them (Nsight's active threads). Efficiency is thread instructions / (lanes x warp instructions).
 """
 
 import heapq
@@ -35,8 +35,8 @@ class Region:
 
 @dataclass
 class Counts:
-    """What a replay counts. Per row: groups that came by, and lanes in them. `joins`: for each row of a branch whose lanes
-    disagreed, the targets of the innermost region that they were in (None without one), with how often."""
+    """What a replay counts. Per row: groups that came by, and lanes in them. `joins`: for each row of a branch
+    whose lanes disagreed, the targets of the innermost region that they were in (None without one), with how often."""
 
     lanes: int
     warp: int = 0
@@ -51,9 +51,9 @@ class Counts:
 
 
 class Replay:
-    """A warp on its way through rows (see listing.py). `outcomes` has for each lane what its conditional BREAKs, branches and
-    EXITs do, in the order in which it comes to them. `visit(row index, lanes)` is called where a group comes to a row
-    that control can be transferred to."""
+    """A warp on its way through rows (see listing.py). `outcomes` has for each lane what its conditional BREAKs,
+    branches and EXITs do, in the order in which it comes to them. `visit(row index, lanes)` is called where a group
+    comes to a row that control can be transferred to."""
 
     def __init__(self, rows: list, outcomes: list[list[bool]], visit=None):
         self.rows = rows

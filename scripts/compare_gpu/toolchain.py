@@ -59,7 +59,9 @@ def nvidia_tools(accepted: bool) -> Tools | None:
     folder = CACHE / "venv"
 
     def find():
-        both = [next(folder.glob(f"lib/python*/site-packages/nvidia/*/bin/{name}"), None) for name in ("ptxas", "nvdisasm")]
+        both = [
+            next(folder.glob(f"lib/python*/site-packages/nvidia/*/bin/{name}"), None) for name in ("ptxas", "nvdisasm")
+        ]
         return Tools(*both) if all(both) else None
 
     if find() is None:
@@ -86,7 +88,19 @@ def rows_of_ptxas(name: str, kernel: numbered_ir.Kernel, tools: Tools, folder: P
     numbered, ptx, cubin = (folder / f"{name}.{end}" for end in ("numbered.ll", "ptx", "cubin"))
     numbered.write_text(kernel.with_block_lines(f"{name}.c"))
     # Divisions of floats by instructions instead of calls with a slow path.
-    run([LLC, "-O3", "-mcpu=sm_90", "-mattr=+ptx80", "-nvptx-prec-divf32=1", "-nvptx-prec-sqrtf32=0", numbered, "-o", ptx])
+    run(
+        [
+            LLC,
+            "-O3",
+            "-mcpu=sm_90",
+            "-mattr=+ptx80",
+            "-nvptx-prec-divf32=1",
+            "-nvptx-prec-sqrtf32=0",
+            numbered,
+            "-o",
+            ptx,
+        ]
+    )
     run([tools.ptxas, "-lineinfo", "-arch=sm_90", "-O3", ptx, "-o", cubin])
     text = run([tools.nvdisasm, "-g", "-c", cubin])
     (folder / f"{name}.sass").write_text(text)
@@ -113,8 +127,8 @@ def paths_of_lanes(name: str, kernel: numbered_ir.Kernel, lanes: int, folder: Pa
 
 
 def exact_build(name: str, kernel: numbered_ir.Kernel, lanes: int, folder: Path, output: Path) -> list[int]:
-    """A program for x86-64 with the very blocks of the IR: no pass runs on it, and code is generated block by block. Returns
-    the number of instructions of each block."""
+    """A program for x86-64 with the very blocks of the IR: no pass runs on it, and code is generated block by
+    block. Returns the number of instructions of each block."""
     module, code, harness = folder / f"{name}.exact.ll", folder / f"{name}.exact.s", folder / f"threads-{name}.o"
     text = numbered_ir.for_x86(kernel.with_block_lines(f"{name}.c", emission="LineTablesOnly"))
     module.write_text(numbered_ir.without_selected_conditions(text))
@@ -125,7 +139,8 @@ def exact_build(name: str, kernel: numbered_ir.Kernel, lanes: int, folder: Path,
 
 
 def instructions_by_block(assembly: str, names: list[str]) -> list[int]:
-    """Instructions of each block in the function `kernel` of llc's assembly, whose labels name the blocks in comments."""
+    """Instructions of each block in the function `kernel` of llc's assembly, whose labels name the blocks in
+    comments."""
     counts = [0] * len(names)
     for block, count in blocks_in_order(assembly, names):
         counts[block] += count
@@ -146,7 +161,8 @@ def block_starts(program: Path, assembly: Path, names: list[str]) -> dict[int, i
 
 
 def blocks_in_order(assembly: str, names: list[str]) -> list[tuple[int, int]]:
-    """Each labelled stretch in the function `kernel` of llc's assembly: the block that its comment names, its instructions."""
+    """Each labelled stretch in the function `kernel` of llc's assembly: the block that its comment names, its
+    instructions."""
     numbers = {name: number for number, name in enumerate(names)}
     found: list[tuple[int, int]] = []
     inside = False

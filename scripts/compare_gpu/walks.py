@@ -1,10 +1,10 @@
 """Which way each lane takes through ptxas's code, from the blocks of the IR that it enters.
 
-A branch of the machine code names the block of the IR whose branch it is, but not which way is which: ptxas turns conditions
-round, moves and copies code, and puts two branches into one. What is unknown is, for each branch row and each edge of the
-IR, whether the row's branch is taken. One answer holds for all lanes and visits. It is searched: the first
-guess is the side whose code names the blocks that the lane enters next; where a walk comes to a branch that
-the lane's path does not have next, the last guess is turned round.
+A branch of the machine code names the block of the IR whose branch it is, but not which way is which: ptxas turns
+conditions round, moves and copies code, and puts two branches into one. What is unknown is, for each branch row and
+each edge of the IR, whether the row's branch is taken. One answer holds for all lanes and visits. It is searched:
+the first guess is the side whose code names the blocks that the lane enters next; where a walk comes to a branch
+that the lane's path does not have next, the last guess is turned round.
 """
 
 import contextlib
@@ -57,10 +57,18 @@ def is_conditional(row) -> bool:
 class Matcher:
     """The code of one kernel (rows) and the successors of its IR blocks; `match` takes the lanes' paths.
 
-    With `copied_arms`, a jump behind instructions of its own block and predicate is taken for the end of an arm that ptxas made
-    of a copy of that block, not for the block's own branch. `given` has the blocks of rows that name another one, `stores` the number of stores of each block."""
+    With `copied_arms`, a jump behind instructions of its own block and predicate is taken for the end of an arm
+    that ptxas made of a copy of that block, not for the block's own branch. `given` has the blocks of rows that
+    name another one, `stores` the number of stores of each block."""
 
-    def __init__(self, rows: list, successors: list[list[int]], stores=None, copied_arms: bool = False, given: dict[int, int] | None = None):
+    def __init__(
+        self,
+        rows: list,
+        successors: list[list[int]],
+        stores=None,
+        copied_arms: bool = False,
+        given: dict[int, int] | None = None,
+    ):
         self.copied_arms = copied_arms
         self.given = given or {}
         self.stores = stores or [0] * len(successors)
@@ -83,11 +91,13 @@ class Matcher:
             for row in self.rows[at : self.ends[at] + 1]:
                 counts[at][row.block] += row.count
             most |= counts[at]
-        return {at: {block for block, count in inside.items() if 2 * count > most[block]} for at, inside in counts.items()}
+        return {
+            at: {block for block, count in inside.items() if 2 * count > most[block]} for at, inside in counts.items()
+        }
 
     def _groups(self) -> dict[int, int]:
-        """The group of each conditional block whose branch is in the code: its own number, or that of the block whose branch
-        ptxas merged it with. Blocks that are missing became predicates or selections."""
+        """The group of each conditional block whose branch is in the code: its own number, or that of the block
+        whose branch ptxas merged it with. Blocks that are missing became predicates or selections."""
         conditional = {block for block, following in enumerate(self.successors) if len(following) > 1}
         self.decider = {at: self._decider(at, conditional) for at, row in enumerate(self.rows) if is_conditional(row)}
         named = set(self.decider.values())
@@ -111,9 +121,9 @@ class Matcher:
         return groups
 
     def _decider(self, at: int, conditional: set[int]) -> int:
-        """The block whose branch a conditional row stands for: mostly its own. An arm whose instructions became predicated keeps
-        the jump at its end, which then has the arm's predicate: the branch that leads to the arm. Where the arm was copied,
-        that is the nearest one above in the same stretch of code."""
+        """The block whose branch a conditional row stands for: mostly its own. An arm whose instructions became
+        predicated keeps the jump at its end, which then has the arm's predicate: the branch that leads to the arm.
+        Where the arm was copied, that is the nearest one above in the same stretch of code."""
         if at in self.given:
             return self.given[at]
         start = block = self.rows[at].block
@@ -140,7 +150,10 @@ class Matcher:
         row, before = self.rows[at], at - 1
         while before not in self.leaders and self.rows[before].kind == "bssy":
             before -= 1
-        return self.rows[before].kind == "plain" and (self.rows[before].guard, self.rows[before].block) == (row.guard, row.block)
+        return self.rows[before].kind == "plain" and (self.rows[before].guard, self.rows[before].block) == (
+            row.guard,
+            row.block,
+        )
 
     def tokens(self, path: list[int]) -> list[Token]:
         """The decisions of a path, in order."""
@@ -193,15 +206,19 @@ class Matcher:
                 self.known[key] = outcome
 
 
-def match(rows: list, successors: list[list[int]], paths: list[list[int]], stores: list[int]) -> tuple[Matcher, list[Walk]]:
-    """A walk for each lane's path, and what found them. Where the code as it names blocks fits no path, other readings are tried."""
+def match(
+    rows: list, successors: list[list[int]], paths: list[list[int]], stores: list[int]
+) -> tuple[Matcher, list[Walk]]:
+    """A walk for each lane's path, and what found them. Where the code as it names blocks fits no path, other
+    readings are tried."""
     try:
         matcher = Matcher(rows, successors, stores)
         return matcher, matcher.match(paths)
     except WalkError as error:
         readings: list[dict] = [{"copied_arms": True}]
         if isinstance(error, UnplacedError):
-            # A branch on a condition that was computed before may have that one's block: of a block that several rows name, one.
+            # A branch on a condition that was computed before may have that one's block: of a block that several
+            # rows name, one.
             names = Counter(row.block for row in rows if is_conditional(row))
             doubtful = [at for at, row in enumerate(rows) if is_conditional(row) and names[row.block] > 1]
             readings += [{"given": {at: error.block}} for at in doubtful]
@@ -212,9 +229,12 @@ def match(rows: list, successors: list[list[int]], paths: list[list[int]], store
         raise
 
 
-def check_stores(rows: list, walks: list[Walk], paths: list[list[int]], ends: dict[int, int], stores: list[int]) -> None:
-    """Fails where the stores of a block that no predicate guards are not run a whole number of times for each entry, and all
-    stores of the code are not as many as those of the IR (by block: `stores`) either: ptxas may give a store to a neighbour."""
+def check_stores(
+    rows: list, walks: list[Walk], paths: list[list[int]], ends: dict[int, int], stores: list[int]
+) -> None:
+    """Fails where the stores of a block that no predicate guards are not run a whole number of times for each
+    entry, and all stores of the code are not as many as those of the IR (by block: `stores`) either: ptxas may give
+    a store to a neighbour."""
     executed, entered = Counter(), Counter()
     for walk in walks:
         for at, times in Counter(at for at, _ in walk.visits).items():
@@ -258,8 +278,8 @@ class State:
         return "stuck"
 
     def run(self):
-        """Goes on until the lane exits ("done"), can't go on ("stuck"), or an unknown outcome is met: its key and the better
-        guess; nothing has changed then."""
+        """Goes on until the lane exits ("done"), can't go on ("stuck"), or an unknown outcome is met: its key and
+        the better guess; nothing has changed then."""
         matcher, rows = self.matcher, self.matcher.rows
         while True:
             self.steps += 1

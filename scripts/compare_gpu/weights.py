@@ -8,8 +8,8 @@ import reference
 class Weighed:
     """Counts visits of code as reference.Replay makes them, in instructions of `weights` (by block of the IR).
 
-    A stretch of ptxas's code may hold several blocks: arms of which it made predicates, and what stands around them. There
-    a group runs the blocks of its lanes one after another, each once for all lanes that enter it."""
+    A stretch of ptxas's code may hold several blocks: arms of which it made predicates, and what stands around
+    them. There a group runs the blocks of its lanes one after another, each once for all lanes that enter it."""
 
     def __init__(self, walks: list, weights: list[int]):
         self.weights = weights
@@ -43,8 +43,8 @@ class Weighed:
 
 
 class Predicates:
-    """Counts thread instructions whose predicate is off: those of arms whose block a lane did not enter. Instructions under a
-    predicate that are not an arm's own, as those of a selection, count as on."""
+    """Counts thread instructions whose predicate is off: those of arms whose block a lane did not enter.
+    Instructions under a predicate that are not an arm's own, as those of a selection, count as on."""
 
     def __init__(self, walks: list, rows: list, ends: dict[int, int]):
         self.visits = [iter(walk.visits) for walk in walks]

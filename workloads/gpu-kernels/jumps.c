@@ -1,4 +1,4 @@
-/* Two nested ifs that jump into one loop from both sides, and a common tail: control flow that no ifs and loops express. */
+/* Two nested ifs that jump into one loop from both sides, and a common tail: no ifs and loops express it. */
 #include "kernel.h"
 
 static inline u32 body(u32 lane, const u32 *in, u32 *mem)

@@ -1,13 +1,13 @@
-/* The frame of a kernel: one function that each lane runs once, made into a program of threads or into a kernel for a GPU.
+/* The frame of a kernel: one function that each lane runs once, as a program of threads or as a kernel for a GPU.
 
-   A kernel's file includes this and defines body(lane, in, mem): `in` holds IN_WORDS words of hash that all lanes share,
+   A kernel's file includes this and defines body(lane, in, mem): `in` holds IN_WORDS words of hash for all lanes, and
    `mem` MEM_WORDS words of the lane's own, zero at first; what it returns is the lane's result. It calls no library and
    does not recurse.
 
-   - Compiled for x86-64 it is a program: LANES threads call kernel() once each, and main prints a checksum of the results.
+   - Compiled for x86-64 it is a program: LANES threads call kernel() once each; main prints a checksum of results.
    - Compiled for NVPTX or AMDGCN it is kernel() alone, with the lane from the hardware's thread number.
-   - With -DHARNESS it is the program without body() and kernel(): these come from another file. -DRECORD makes main call
-     kernel() for one lane after the other and write the blocks that each enters, as record() is told them. */
+   - With -DHARNESS it is the program without body() and kernel(): these come from another file. -DRECORD makes main
+     call kernel() for one lane after the other and write the blocks that each enters, as record() is told them. */
 #ifndef KERNEL_H
 #define KERNEL_H
 

@@ -23,7 +23,9 @@ class ErrorsTest(unittest.TestCase):
     def test_the_mean_is_of_absolute_points_and_the_worst_keeps_its_sign(self):
         lines = errors.summary([row("a", 0.5, 0.6), row("b", 0.9, 0.7), row("c", 0.3, 0.3, "held-out")])
         by_set = {line["set"]: line for line in lines}
-        self.assertEqual((by_set["tuned"]["mean"], by_set["tuned"]["worst"], by_set["tuned"]["worst_kernel"]), (15.0, 20.0, "b"))
+        self.assertEqual(
+            (by_set["tuned"]["mean"], by_set["tuned"]["worst"], by_set["tuned"]["worst_kernel"]), (15.0, 20.0, "b")
+        )
         self.assertEqual((by_set["all"]["kernels"], by_set["all"]["mean"]), (3, 10.0))
         self.assertEqual(by_set["held-out"]["correlation"], "")
 

@@ -51,7 +51,10 @@ class NumberedIrTest(unittest.TestCase):
     def test_the_only_line_of_an_instruction_is_its_blocks_number_plus_one(self):
         text = self.kernel.with_block_lines("k.c")
         lines = dict(re.findall(r"^!(\d+) = !DILocation\(line: (\d+)", text, flags=re.M))
-        of = {part: re.search(rf"{re.escape(part)}.*!dbg !(\d+)", text)[1] for part in ("%few = icmp", "%next = add", "ret void")}
+        of = {
+            part: re.search(rf"{re.escape(part)}.*!dbg !(\d+)", text)[1]
+            for part in ("%few = icmp", "%next = add", "ret void")
+        }
         self.assertEqual([lines[number] for number in of.values()], ["1", "2", "3"])
         self.assertNotRegex(text, r"= phi .*!dbg")
         self.assertNotIn("#dbg_value", text)

@@ -51,7 +51,8 @@ class ReferenceTest(unittest.TestCase):
             ("exit",),
         )
         found = counts(code, [[True, True], [False, False, True, False], [False, False, False]])
-        # Three lanes run 3; lane 0 exits; two run 3, lane 1 again alone; two BSYNCs; together 5 and an exit, and lane 0's.
+        # Three lanes run 3; lane 0 exits; two run 3, lane 1 again alone; two BSYNCs; together 5 and an exit, and
+        # lane 0's.
         self.assertEqual(found.warp, 3 + 1 + 3 + 3 + 2 + 6)
         self.assertEqual(found.thread, 3 * 3 + 1 + 2 * 3 + 3 + 2 + 2 * 6)
 
@@ -106,7 +107,9 @@ class ReferenceTest(unittest.TestCase):
 
     def test_lanes_that_wait_for_ever_are_an_error(self):
         # Lane 0 waits in its region for lane 1, and lane 1 at the WARPSYNC for lane 0.
-        code = rows(("bssy", 1, "", 0, 3), ("bra", 1, "P0", -1, 4), ("bsync", 1, "", 0), ("exit",), ("warpsync",), ("exit",))
+        code = rows(
+            ("bssy", 1, "", 0, 3), ("bra", 1, "P0", -1, 4), ("bsync", 1, "", 0), ("exit",), ("warpsync",), ("exit",)
+        )
         with self.assertRaisesRegex(ReplayError, "2 lanes wait for ever"):
             counts(code, [[False], [True]])
 

@@ -92,7 +92,9 @@ class WalksTest(unittest.TestCase):
             Row(6, 5, "exit"),
         ]
         found = walks.Matcher(rows, successors).match([[0, 1, 5], [0, 2, 4, 5], [0, 1, 3, 5], [0, 2, 5]])
-        self.assertEqual([walk.outcomes for walk in found], [[True, True], [False, False], [True, False], [False, True]])
+        self.assertEqual(
+            [walk.outcomes for walk in found], [[True, True], [False, False], [True, False], [False, True]]
+        )
 
     def test_code_of_something_else_is_refused(self):
         rows = [Row(0, 1, "bra", 1, "P0", -1, 1), Row(1, 3, "exit")]
