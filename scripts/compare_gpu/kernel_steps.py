@@ -33,9 +33,9 @@ class Outcome:
 
 def digest(kernel: numbered_ir.Kernel) -> str:
     """Names the IR that a table of ptxas's code belongs to."""
-    text = kernel.with_block_lines("kernel.c")
-    # Where the source lies makes no difference.
-    text = re.sub(r"^(; ModuleID|source_filename) = .*$", "", text, flags=re.M)
+    # Without metadata: it names the source's folder and its state.
+    blocks = "\n".join(f"{block.name}:\n" + "\n".join(block.code) for block in kernel.blocks)
+    text = re.sub(r", ![\w.]+ !\d+", "", f"{kernel.head()}\n{blocks}")
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
