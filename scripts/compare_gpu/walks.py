@@ -59,7 +59,8 @@ class Matcher:
 
     With `copied_arms`, a jump behind instructions of its own block and predicate is taken for the end of an arm
     that ptxas made of a copy of that block, not for the block's own branch. `given` has the blocks of rows that
-    name another one, `stores` the number of stores of each block."""
+    name another one, `stores` the number of stores of each block. The branch of the block `known` is not in the code
+    where a lane comes to it from outside of its loop: its way is known there when the code is made."""
 
     def __init__(
         self,
@@ -68,7 +69,9 @@ class Matcher:
         stores=None,
         copied_arms: bool = False,
         given: dict[int, int] | None = None,
+        known: int | None = None,
     ):
+        self.known_block = known
         self.copied_arms = copied_arms
         self.given = given or {}
         self.stores = stores or [0] * len(successors)
@@ -165,6 +168,8 @@ class Matcher:
             if group is None:
                 continue
             edge = (block, path[at + 1])
+            if block == self.known_block and at > 0 and self.order[path[at - 1]] < self.order[block]:
+                continue
             if found and found[-1].group == group and previous != block and self.order[previous] < self.order[block]:
                 found[-1].edge, found[-1].last = edge, at
             else:
@@ -222,6 +227,8 @@ def match(
             names = Counter(row.block for row in rows if is_conditional(row))
             doubtful = [at for at, row in enumerate(rows) if is_conditional(row) and names[row.block] > 1]
             readings += [{"given": {at: error.block}} for at in doubtful]
+        heads = [block for block, following in enumerate(successors) if len(following) > 1]
+        readings += [reading | {"known": head} for reading in [{}, *readings] for head in heads]
         for reading in readings:
             with contextlib.suppress(WalkError):
                 matcher = Matcher(rows, successors, stores, **reading)

@@ -96,6 +96,21 @@ class WalksTest(unittest.TestCase):
             [walk.outcomes for walk in found], [[True, True], [False, False], [True, False], [False, True]]
         )
 
+    def test_a_first_test_that_ptxas_knew_the_answer_of_is_left_out(self):
+        # 0; 1: store, if (done) goto 3; 2: goto 1; 3. The code goes from the first turn's copy of block 1 into block 2.
+        successors = [[1], [3, 2], [1], []]
+        rows = [
+            Row(0, 0, "plain"),
+            Row(1, 1, "store", 1),
+            Row(2, 2, "plain", 3),
+            Row(3, 1, "store", 1),
+            Row(4, 1, "bra", 1, "P0", -1, 2),
+            Row(5, 3, "exit"),
+        ]
+        paths = [[0, 1, 2, 1, 3], [0, 1, 2, 1, 2, 1, 3]]
+        _, found = walks.match(rows, successors, paths, [0, 1, 0, 0])
+        self.assertEqual([walk.outcomes for walk in found], [[False], [True, False]])
+
     def test_code_of_something_else_is_refused(self):
         rows = [Row(0, 1, "bra", 1, "P0", -1, 1), Row(1, 3, "exit")]
         with self.assertRaisesRegex(walks.WalkError, "belongs to block 3|belongs to block 1|not in the code"):
