@@ -7,7 +7,13 @@ use trace_format::Kind;
 use crate::{PlaceId, Segment};
 
 /// A way of a conditional branch that only this branch leads to, up to the next jump, branch, or place that others come
-/// to as well. It lies in the branch's innermost loop and has no calls; where the branch's lanes come together is none.
+/// to as well, which a compiler could predicate. It lies in the branch's innermost loop, has no calls, and is not where
+/// the branch's lanes come together. From its end
+///
+/// - it goes there, or leaves the loop, as where the compiler doubled the test of the loop; or
+/// - both ways of the branch are such, end in a branch each, and can go on to one place: `if (a ? b : c)`.
+///
+/// A way that is only a jump is one, too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arm {
     /// Its places, which run in a row; at least one.
@@ -58,8 +64,15 @@ pub(crate) fn all(
             && loops.innermost(to) == loops.innermost(from)
             && !exits.contains(&to)
     };
-    let arm = |branch: NodeId, first: NodeId| {
-        if !continues(branch, first) || structured.join(branch) == Some(Join::Node(first)) {
+    // Where a place leads that is nothing but a jump.
+    let behind = |node: NodeId| match graph.successors(node) {
+        [to] if ends.get(node.index()) == Some(&End::Jumps) && lengths[node.index()] == 1 => *to,
+        _ => node,
+    };
+    // A way as far as only the branch leads to it, and where it goes on from there.
+    let way = |branch: NodeId, first: NodeId| {
+        let join = structured.join(branch);
+        if !continues(branch, first) || join == Some(Join::Node(first)) {
             return None;
         }
         let mut places = vec![PlaceId(first.0)];
@@ -70,8 +83,17 @@ pub(crate) fn all(
             places.push(PlaceId(next.0));
             at = *next;
         }
+        // From its end lanes go to where those of the branch come together, or leave the loop.
+        let around = loops.innermost(branch);
+        let is_led_home = |to: &NodeId| match around {
+            Some(around) if !loops.contains(around, *to) => true,
+            Some(around) if loops.header(around) == *to => matches!(join, Some(Join::TurnEnd(_))),
+            _ => join == Some(Join::Node(*to)),
+        };
+        let on = graph.successors(at);
         let instructions = places.iter().map(|place| lengths[place.0 as usize]).sum();
-        Some(Arm { places: places.into(), instructions })
+        let is_jump = behind(first) != first;
+        Some((Arm { places: places.into(), instructions }, on, is_jump || on.iter().all(is_led_home)))
     };
     let of_place = |place: usize| {
         let branch = NodeId(place as u32);
@@ -79,7 +101,15 @@ pub(crate) fn all(
         if ends[place] != End::Branches || ways.len() < 2 {
             return Box::default();
         }
-        ways.iter().filter_map(|first| arm(branch, *first)).collect()
+        let found: Vec<_> = ways.iter().filter_map(|first| way(branch, *first)).collect();
+        // Both go on to one place, or elsewhere, each by a branch of its own: one branch, once the arms are predicated.
+        let crosses = match &found[..] {
+            [(_, a, _), (_, b, _)] => {
+                a.len() > 1 && b.len() > 1 && a.iter().any(|to| b.iter().any(|other| behind(*to) == behind(*other)))
+            }
+            _ => false,
+        };
+        found.into_iter().filter(|(.., is_led_home)| crosses || *is_led_home).map(|(arm, ..)| arm).collect()
     };
     (0..ends.len()).map(of_place).collect()
 }
