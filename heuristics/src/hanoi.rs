@@ -18,10 +18,10 @@
 //! | WARPSYNC | a barrier of the program: lanes wait there for others in whatever split |
 //! | YIELD | a split that waits for a lock or a barrier of the program lets the next one below run |
 //!
-//! It reconverges where `ipdom` does, and needs as many fetches without locks: who is in a mask with whom depends on
-//! where lanes went, never on which split runs first. It fails where `ipdom` does. It never deadlocks: when all lanes
-//! that can run are blocked, those that wait elsewhere have yielded and count as there, so the lanes blocked at the
-//! innermost register go on.
+//! It reconverges where `ipdom` with the same `placement` does, and needs as many fetches without locks: who is in a
+//! mask with whom depends on where lanes went, never on which split runs first. It fails where `ipdom` does. It never
+//! deadlocks: when all lanes that can run are blocked, those that wait elsewhere have yielded and count as there, so the
+//! lanes blocked at the innermost register go on.
 //!
 //! *Limitation*: as that of `ipdom`. The paper's second stack, of reconvergences, is a list of registers here. A BSSY whose lanes do not part is left out, and so is one for the lanes that leave
 //! a loop while nobody has. Which side of a branch goes on first is NVIDIA's secret; no count depends on it where no
