@@ -59,6 +59,14 @@ pub(crate) fn of(outcomes: &[Outcome]) -> String {
             outcome.heuristic
         );
     }
+    for outcome in outcomes.iter().filter(|o| o.is_complete() && o.tally.predicated_off.is_some_and(|n| n > 0)) {
+        let active = outcome.active_efficiency().map_or_else(String::new, percent);
+        let _ = writeln!(
+            text,
+            "{}: {active} with the lanes that were predicated off, as a GPU counts them",
+            outcome.heuristic
+        );
+    }
     text
 }
 

@@ -61,7 +61,7 @@ impl<'m> Block<'m> {
     #[track_caller]
     pub fn add_phi_in_front(self, incoming: &[(Value<'m>, Block<'m>)], name: &str) -> Instruction<'m> {
         let first = self.first().expect("a phi is put before something");
-        let builder = self.module().builder_at(self.raw(), first.raw());
+        let builder = self.module().phi_builder_at(self.raw(), first.raw());
         self.phi(builder, incoming, name)
     }
 
@@ -78,8 +78,9 @@ impl<'m> Block<'m> {
         let first = self.first().expect("a phi is put before something");
         let name = CString::new(name).unwrap_or_default();
         // SAFETY: the builder stands in this block; the type has values; the name is copied.
-        let raw =
-            unsafe { LLVMBuildPhi(self.module().builder_at(self.raw(), first.raw()), of_type.raw(), name.as_ptr()) };
+        let raw = unsafe {
+            LLVMBuildPhi(self.module().phi_builder_at(self.raw(), first.raw()), of_type.raw(), name.as_ptr())
+        };
         Instruction::of_raw(raw, self.module())
     }
 
@@ -137,7 +138,7 @@ impl<'m> Instruction<'m> {
 #[track_caller]
 pub(super) fn phi_before<'m>(place: Instruction<'m>, incoming: &[(Value<'m>, Block<'m>)]) -> Instruction<'m> {
     let block = place.assert_in_block();
-    block.phi(block.module().builder_at(block.raw(), place.raw()), incoming, "")
+    block.phi(block.module().phi_builder_at(block.raw(), place.raw()), incoming, "")
 }
 
 /// A variable in the stack frame, for values that must outlive a change of the control flow.

@@ -250,9 +250,18 @@ impl<'m> Instruction<'m> {
         let block = other.assert_in_block();
         assert!(self != other, "an instruction is moved before itself");
         let name = self.unlink();
-        let builder = self.module.builder_at(block.raw(), other.raw);
+        let builder = self.builder_before(block, other);
         // SAFETY: it is in no block, and the builder stands in a live one; the name is copied.
         unsafe { LLVMInsertIntoBuilderWithName(builder, self.raw, name.as_ptr()) };
+    }
+
+    /// The builder, placed before another instruction, for this one.
+    fn builder_before(self, block: Block<'m>, other: Instruction<'m>) -> LLVMBuilderRef {
+        if self.is_phi() {
+            self.module.phi_builder_at(block.raw(), other.raw)
+        } else {
+            self.module.builder_at(block.raw(), other.raw)
+        }
     }
 
     /// Takes it out of its block and puts it at the end of another.
@@ -278,7 +287,7 @@ impl<'m> Instruction<'m> {
     pub fn copy_before(self, other: Instruction<'m>) -> Instruction<'m> {
         self.module.assert_is(other.module);
         let block = other.assert_in_block();
-        let builder = self.module.builder_at(block.raw(), other.raw);
+        let builder = self.builder_before(block, other);
         self.insert_copy(builder)
     }
 

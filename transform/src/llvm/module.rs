@@ -210,6 +210,16 @@ impl Module {
         self.builder
     }
 
+    /// The one builder, placed for a phi: before the debug records of the instruction too, which a phi must not have.
+    pub(super) fn phi_builder_at(&self, block: LLVMBasicBlockRef, before: LLVMValueRef) -> LLVMBuilderRef {
+        // SAFETY: as above.
+        unsafe {
+            LLVMPositionBuilderBeforeDbgRecords(self.builder, block, before);
+            LLVMSetCurrentDebugLocation2(self.builder, ptr::null_mut());
+        }
+        self.builder
+    }
+
     /// Takes over an empty block that is in no function and to which nothing leads.
     pub(super) fn bury_block(&self, block: LLVMBasicBlockRef) {
         self.erased_blocks.borrow_mut().push(block);

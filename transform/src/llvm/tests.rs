@@ -367,3 +367,41 @@ fn erased_things_can_still_be_compared_and_printed() {
     assert!(block.is_empty() && block.entering().is_empty() && block.name() == "then", "{}", block.name());
     lives_on(module);
 }
+
+/// A join whose first instruction has a debug record: its variable `v` is `a` from there on.
+const WITH_RECORD: &str = "define i32 @f(i1 %c, i32 %a) !dbg !4 {
+entry:
+  br i1 %c, label %then, label %join
+then:
+  br label %join
+join:
+    #dbg_value(i32 %a, !8, !DIExpression(), !9)
+  %r = add i32 %a, 1
+  ret i32 %r
+}
+!llvm.dbg.cu = !{!0}
+!llvm.module.flags = !{!2}
+!0 = distinct !DICompileUnit(language: DW_LANG_C11, file: !1, emissionKind: FullDebug)
+!1 = !DIFile(filename: \"f.c\", directory: \"/\")
+!2 = !{i32 2, !\"Debug Info Version\", i32 3}
+!4 = distinct !DISubprogram(name: \"f\", file: !1, line: 1, type: !5, unit: !0, spFlags: DISPFlagDefinition)
+!5 = !DISubroutineType(types: !6)
+!6 = !{!7}
+!7 = !DIBasicType(name: \"int\", size: 32, encoding: DW_ATE_signed)
+!8 = !DILocalVariable(name: \"v\", scope: !4, file: !1, line: 1, type: !7)
+!9 = !DILocation(line: 1, scope: !4)
+";
+
+#[test]
+fn a_phi_comes_before_the_debug_records_of_its_block() {
+    let module = Module::parse(WITH_RECORD.as_bytes(), "record.ll").unwrap();
+    let [entry, then, join] = blocks(&module, "f")[..] else { panic!("three blocks") };
+    let value = named(&module, "r").operands()[0];
+    let begun = join.begin_phi(value.type_of(), "begun");
+    begun.add_incoming(value, entry);
+    begun.add_incoming(value, then);
+    join.add_phi_in_front(&[(value, entry), (value, then)], "front");
+    let _ = begun.copy_before(named(&module, "r"));
+    begun.move_before(named(&module, "r"));
+    assert_eq!(module.verify(), Ok(()));
+}
