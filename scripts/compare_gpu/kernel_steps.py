@@ -68,7 +68,10 @@ def _process(listed, tools, folder: Path, stored: Path, models: list[str], outco
     if tools:
         rows = toolchain.rows_of_ptxas(name, kernel, tools, folder)
     else:
-        rows = listing.from_table((stored / f"{name}.tsv").read_text())
+        table = stored / f"{name}.tsv"
+        if not table.exists():
+            raise toolchain.ToolError(f"{table} is missing: it is made with --accept-nvidia-licence")
+        rows = listing.from_table(table.read_text())
     outcome.table = listing.to_table(rows)
     paths, printed = toolchain.paths_of_lanes(name, kernel, lanes, folder)
     successors = [block.successors for block in kernel.blocks]

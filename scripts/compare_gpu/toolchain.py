@@ -55,6 +55,7 @@ def run(command: list, **options) -> str:
 def nvidia_tools(accepted: bool) -> Tools | None:
     """NVIDIA's tools, fetched where their licence is accepted; None else."""
     if not accepted:
+        print("Without --accept-nvidia-licence, ptxas's code is read from the tables in results/.", file=sys.stderr)
         return None
     folder = CACHE / "venv"
 
