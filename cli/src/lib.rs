@@ -3,6 +3,7 @@
 
 mod by;
 mod exit;
+mod machine;
 mod measures;
 mod models;
 mod output;

@@ -16,6 +16,7 @@ use replay::{Outcome, ReplayOptions, ScheduleFile, Setting};
 use trace_format::Trace;
 
 use crate::by::{By, MemoryBy};
+use crate::machine::Machine;
 use crate::measures::Measures;
 use crate::models::{self, Models};
 use crate::output::{Output, WithColours, print, say};
@@ -31,9 +32,15 @@ pub(crate) struct Args {
     /// The trace: what `trace` wrote, or a text trace, gzipped or not
     trace: PathBuf,
 
-    /// Reconvergence heuristics: a name, or name:parameter=value, several with commas, or all (see `lockstep heuristics`)
-    #[arg(long, short = 'H', value_name = "LIST", default_value = "minsp-pc", value_parser = Models::parse)]
+    /// Reconvergence heuristics: a name, or name:parameter=value, several with commas, or all (see `lockstep
+    /// heuristics`). Default: minsp-pc
+    #[arg(long, short = 'H', value_name = "LIST", value_parser = Models::parse)]
     heuristic: Vec<Models>,
+
+    /// The efficiency that this machine would have: the models that are nearest to it, and its lanes in a warp (see
+    /// docs/fidelity.md)
+    #[arg(long, value_name = "MACHINE", value_enum, conflicts_with = "heuristic")]
+    machine: Option<Machine>,
 
     #[command(flatten)]
     selection: Selection,
@@ -93,6 +100,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 struct Request<'a> {
     trace: &'a Path,
     specs: Vec<Spec>,
+    machine: Option<Machine>,
     selection: &'a Selection,
     measures: Vec<Measure>,
     /// Whether the trace's code is judged by a second decoder first.
@@ -171,7 +179,12 @@ impl Args {
         };
         Ok(Request {
             trace: &self.trace,
-            specs: models::all_of(&self.heuristic),
+            specs: match self.machine {
+                Some(machine) => models::all_of(&[machine.models()]),
+                None if self.heuristic.is_empty() => vec![Spec::parse("minsp-pc").expect("the registry has it")],
+                None => models::all_of(&self.heuristic),
+            },
+            machine: self.machine,
             selection: &self.selection,
             measures,
             check,
@@ -244,7 +257,10 @@ fn run_here(args: &Args) -> anyhow::Result<ExitCode> {
 
 impl Request<'_> {
     fn replay(&self, view: &View, rule: Locks) -> anyhow::Result<Vec<Outcome>> {
-        let options = ReplayOptions { measures: self.measures.clone(), ..self.selection.options_with(rule) };
+        let mut options = ReplayOptions { measures: self.measures.clone(), ..self.selection.options_with(rule) };
+        if let (Some(machine), None) = (self.machine, options.warp_size) {
+            options.warp_size = Some(machine.warp_size(view.lanes().len()));
+        }
         let bar = progress();
         let done = |n: usize, all: usize| {
             bar.set_length(all as u64);
@@ -303,6 +319,9 @@ impl Request<'_> {
         if wanted.regions {
             whole["regions"] = regions::to_json(&all[0].shares, wanted.top);
         }
+        if let Some(range) = self.machine.and_then(|machine| machine.range(&all[0].outcomes)) {
+            whole["machine"] = range.json();
+        }
         whole["results"] = results.into();
         whole
     }
@@ -317,6 +336,9 @@ impl Request<'_> {
                 text += &format!("{between}locks: {}\n", replayed.rule);
             }
             text += &format!("{}{}\n", table::of(outcomes), table::legend(outcomes));
+            if let Some(range) = self.machine.and_then(|machine| machine.range(outcomes)) {
+                text += &format!("\n{}", range.line());
+            }
             text += &table::measured(outcomes);
             if wanted.regions {
                 text += &format!("\n{}", regions::table(&replayed.shares, wanted.top));
