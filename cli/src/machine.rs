@@ -28,7 +28,7 @@ impl Machine {
     /// then others that follow its hardware, which show how far the figure can be trusted.
     pub(crate) fn models(self) -> Models {
         let names = match self {
-            Machine::Nvidia => "wave,hanoi:placement=nak,barrier:meet=anywhere,placement=nak,predicate=3",
+            Machine::Nvidia => "wave:predicate=4,hanoi:placement=nak,barrier:meet=anywhere,placement=nak,predicate=4",
             Machine::Amd => "wave,tf-stack,ipdom:placement=structured",
         };
         Models::parse(names).expect("the registry has them")

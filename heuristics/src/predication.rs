@@ -3,7 +3,7 @@
 //! Compilers for GPUs make no branch where its arms are short: both are issued for all lanes, and those that are not
 //! meant are switched off. With `predicate=N`, so here, on top of any model that has the parameter: the arms are those
 //! of [`crate::Arm`] with at most N instructions. One may end in a branch with arms of its own; what both have counts
-//! together. Of 47 kernels N = 4 was the nearest to what `ptxas` predicates (docs/fidelity.md).
+//! together. docs/fidelity.md compares values of N with what NVIDIA's assembler predicates.
 //!
 //! When lanes part at such a branch, the arms in which they stand run first, one after another, by address. The model
 //! is told of the branch only once they are done, and finds the lanes where the arms led them: those that came to one

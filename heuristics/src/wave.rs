@@ -35,7 +35,7 @@ pub(crate) const ENTRY: Entry = Entry {
     rule: "One wave goes over the blocks in order, a loop turn by turn; lanes wait in rejoin masks where it will come.",
     source: "LLVM's wave transform for AMD's GPUs",
     file: file!(),
-    parameters: &[],
+    parameters: &[crate::predication::PARAMETER],
     needs_control_flow: true,
     runs_blocks: false,
     build: |_, _, _| Box::<Wave>::default(),

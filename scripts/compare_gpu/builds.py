@@ -19,9 +19,10 @@ BUILDS = {
 EXACT = "blocks of the GPU build"
 #: The model whose regions are compared with ptxas's.
 STRUCTURED = "barrier:meet=barriers,placement=structured"
-#: Values of its parameter `predicate` that are compared too, where it has that: the longest arm, in instructions,
-#: that is run without parting lanes.
-PREDICATED = (2, 4, 6, 8, 12)
+#: Models that are compared with these values of the parameter `predicate` too, where they have that: the longest arm,
+#: in instructions, that is run without parting lanes.
+PREDICATED_MODELS = (STRUCTURED, "barrier:meet=anywhere,placement=nak", "wave")
+PREDICATED = (2, 3, 4, 6, 8)
 #: Left out: nothing is shared under them, so that they are models of no machine.
 NOT_COMPARED = ("round-robin", "none")
 #: Parameters of which each value is a model of its own here; of others the default is taken.
@@ -51,8 +52,12 @@ def models() -> list[str]:
         if not line.startswith(" "):
             add()
             name, choices = line.split()[0], []
-        elif re.match(r"\s+predicate=", line) and STRUCTURED.startswith(f"{name}:"):
-            predicated = [f"{STRUCTURED},predicate={longest}" for longest in PREDICATED]
+        elif re.match(r"\s+predicate=", line):
+            of_this = [model for model in PREDICATED_MODELS if model.split(":")[0] == name]
+            predicated += [
+                f"{model}{',' if ':' in model else ':'}predicate={longest}"
+                for model in of_this for longest in PREDICATED
+            ]
         elif parameter and parameter[1] in VARIED:
             choices.append([f"{parameter[1]}={value}" for value in parameter[2].split(", ")])
     add()

@@ -11,6 +11,7 @@ mod lines;
 mod linkage;
 mod linkers;
 mod locks;
+mod machine;
 mod measures;
 mod micro_programs;
 mod page;

@@ -1,0 +1,87 @@
+//! The efficiency that a machine would have, whatever the compiler of the traced program did to the control flow.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::support::{root, run, succeed};
+
+/// Kernels with doubled ends of loops, rotated and unrolled loops, switches, several exits and early returns.
+const KERNELS: [&str; 12] = [
+    "collatz",
+    "search",
+    "fallthrough",
+    "short_circuit",
+    "early_returns",
+    "nqueens",
+    "ray_march",
+    "list_walk",
+    "sieve",
+    "edit_distance",
+    "heap_sort",
+    "calendar",
+];
+
+const BUILDS: [[&str; 2]; 5] =
+    [["gcc", "-O1"], ["gcc", "-O2"], ["gcc", "-O3"], ["clang-19", "-O1"], ["clang-19", "-O2"]];
+
+/// By kernel: its efficiency under the regions of NVIDIA's assembler.
+fn references() -> BTreeMap<String, f64> {
+    let text = std::fs::read_to_string(root().join("results/2026-11-22-gpu/kernels.csv")).unwrap();
+    let mut rows = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let header = rows.next().unwrap();
+    let column = |name: &str| header.iter().position(|cell| *cell == name).unwrap();
+    let (kernel, reference) = (column("kernel"), column("reference"));
+    rows.map(|row| (row[kernel].to_owned(), row[reference].parse().unwrap())).collect()
+}
+
+/// Traces what a compiler makes of a kernel; the trace.
+fn traced(folder: &Path, kernel: &str, [compiler, level]: [&str; 2]) -> String {
+    let (program, trace) = (folder.join("program"), folder.join("trace.bin"));
+    let source = root().join(format!("workloads/gpu-kernels/{kernel}.c"));
+    let built =
+        Command::new(compiler).args([level, "-w", "-pthread", "-o"]).args([&program, &source]).output().unwrap();
+    assert!(built.status.success(), "{kernel}: {}", String::from_utf8_lossy(&built.stderr));
+    let trace = trace.to_str().unwrap().to_owned();
+    succeed("trace", &["-o", &trace, program.to_str().unwrap()]);
+    trace
+}
+
+fn machine(trace: &str, arguments: &[&str]) -> Value {
+    let json: Value = serde_json::from_str(&succeed("replay", &[arguments, &["--json", trace]].concat())).unwrap();
+    json["machine"].clone()
+}
+
+#[test]
+fn builds_of_a_kernel_have_one_efficiency_and_it_is_the_reference() {
+    let (folder, references) = (tempfile::tempdir().unwrap(), references());
+    for kernel in KERNELS {
+        let reference = references[kernel];
+        let of = |build| {
+            machine(&traced(folder.path(), kernel, build), &["--machine", "nvidia"])["efficiency"].as_f64().unwrap()
+        };
+        let all: Vec<f64> = BUILDS.into_iter().map(of).chain([reference]).collect();
+        let (least, most) = all.iter().fold((1.0_f64, 0.0_f64), |(a, b), e| (a.min(*e), b.max(*e)));
+        assert!(most / least <= 1.15, "{kernel}: {all:?}, the last the reference");
+    }
+}
+
+#[test]
+fn a_machine_has_its_warps_and_says_how_far_its_models_agree() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = traced(folder.path(), "collatz", ["gcc", "-O2"]);
+    let nvidia = machine(&trace, &["--machine", "nvidia"]);
+    let [least, efficiency, most] = ["least", "efficiency", "most"].map(|key| nvidia[key].as_f64().unwrap());
+    assert!(least < efficiency && efficiency <= most, "{nvidia}");
+    assert_eq!(nvidia["heuristic"], "wave:predicate=4");
+    let table = succeed("replay", &["--machine", "nvidia", "-W", "16", &trace]);
+    assert!(table.contains("of 2 warps of 16 lanes"), "{table}");
+    assert!(table.contains("nvidia: ") && table.contains("SIMT efficiency (by wave:predicate=4; its models say"));
+    // All 32 lanes are in one warp of either.
+    for name in ["nvidia", "amd"] {
+        assert!(succeed("replay", &["--machine", name, &trace]).contains("of 1 warp of 32 lanes"));
+    }
+    assert!(!run("replay", &["--machine", "nvidia", "--heuristic", "ipdom", &trace]).status.success());
+}
