@@ -7,6 +7,9 @@ use serde_json::{Value, json};
 
 use crate::models::Models;
 
+/// How far apart what models say may be before something is to be done about it.
+const FAR_APART: f64 = 0.05;
+
 /// A machine whose efficiency is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Machine {
@@ -64,12 +67,14 @@ impl Range<'_> {
     /// A line for people.
     pub(crate) fn line(&self) -> String {
         let [efficiency, least, most] = [self.efficiency, self.least, self.most].map(percent);
-        format!(
-            "{}: {efficiency} SIMT efficiency (by {}; its models say {least} to {most}). Where they differ much, the \
-             compiler made control flow that a GPU's would not: build with `lockstep cc --shape gpu`, or -O1.\n",
-            self.machine.name(),
-            self.first.heuristic,
-        )
+        let hint = if self.most - self.least > FAR_APART {
+            " They differ since the compiler made control flow that a GPU's would not: for a figure to trust, build with \
+             `lockstep cc --shape gpu`, or -O1."
+        } else {
+            ""
+        };
+        let (name, model) = (self.machine.name(), &self.first.heuristic);
+        format!("{name}: {efficiency} SIMT efficiency (by {model}; its models say {least} to {most}).{hint}\n")
     }
 
     pub(crate) fn json(&self) -> Value {

@@ -9,7 +9,7 @@ SIDE, LEFT, TOP, GAP = 300, 50, 60, 60
 SERIES = [
     ("minsp-pc", "minsp-pc", "#999999"),
     ("ipdom:placement=binary", "ipdom, placement=binary", "#d55e00"),
-    (builds.STRUCTURED, "barrier, placement=structured, meet=barriers", "#0072b2"),
+    ("wave:predicate=4", "wave, predicate=4 (--machine nvidia)", "#0072b2"),
 ]
 PANELS = ("gcc -O2", "clang -O2")
 

@@ -79,6 +79,10 @@ fn a_machine_has_its_warps_and_says_how_far_its_models_agree() {
     let table = succeed("replay", &["--machine", "nvidia", "-W", "16", &trace]);
     assert!(table.contains("of 2 warps of 16 lanes"), "{table}");
     assert!(table.contains("nvidia: ") && table.contains("SIMT efficiency (by wave:predicate=4; its models say"));
+    // A build whose control flow is a GPU's leaves nothing to advise.
+    let clear = succeed("replay", &["--machine", "nvidia", &traced(folder.path(), "collatz", ["clang-19", "-O1"])]);
+    assert!(table.contains("--shape gpu") && !clear.contains("--shape gpu"), "{clear}");
+    let trace = traced(folder.path(), "collatz", ["gcc", "-O2"]);
     // All 32 lanes are in one warp of either.
     for name in ["nvidia", "amd"] {
         assert!(succeed("replay", &["--machine", name, &trace]).contains("of 1 warp of 32 lanes"));
