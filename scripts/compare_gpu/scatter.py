@@ -2,8 +2,6 @@
 
 from html import escape
 
-import builds
-
 SIDE, LEFT, TOP, GAP = 300, 50, 60, 60
 #: Model, its label, and colour.
 SERIES = [
