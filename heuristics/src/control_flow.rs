@@ -42,6 +42,8 @@ pub struct ControlFlow {
     exits: Vec<NodeId>,
     /// By place: see [`ControlFlow::frontier`]; made when it is asked for first.
     frontiers: OnceLock<Vec<Vec<NodeId>>>,
+    /// What the next two and the arms follow from; made when one of them is asked for first.
+    joins: OnceLock<Option<StructuredJoins>>,
     /// By place: see [`ControlFlow::structured_joins`]; made when they are asked for first.
     structured: OnceLock<Vec<Box<[Option<Pc>]>>>,
     /// By place: see [`ControlFlow::nested_joins`]; made when they are asked for first.
@@ -70,11 +72,13 @@ impl ControlFlow {
     /// the next one. At least one.
     #[must_use]
     pub fn structured_joins(&self, place: PlaceId) -> &[Option<Pc>] {
-        let all = self.structured.get_or_init(|| match &self.graph {
-            Some(graph) => self.all_structured_joins(&StructuredJoins::of(graph, &self.exits)),
-            None => Vec::new(),
-        });
+        let all = self.structured.get_or_init(|| self.joins().map_or_else(Vec::new, |j| self.all_structured_joins(j)));
         all.get(place.0 as usize).map_or(&[None], |pcs| pcs)
+    }
+
+    fn joins(&self) -> Option<&StructuredJoins> {
+        let made = || self.graph.as_ref().map(|graph| StructuredJoins::of(graph, &self.exits));
+        self.joins.get_or_init(made).as_ref()
     }
 
     fn all_structured_joins(&self, structured: &StructuredJoins) -> Vec<Box<[Option<Pc>]>> {
@@ -101,10 +105,8 @@ impl ControlFlow {
     /// The arms of the conditional branch with which a place ends.
     #[must_use]
     pub fn arms(&self, place: PlaceId) -> &[Arm] {
-        let all = self.arms.get_or_init(|| match &self.graph {
-            Some(graph) => {
-                arms::all(graph, &StructuredJoins::of(graph, &self.exits), &self.exits, &self.ends, &self.lengths)
-            }
+        let all = self.arms.get_or_init(|| match self.graph.as_ref().zip(self.joins()) {
+            Some((graph, joins)) => arms::all(graph, joins, &self.exits, &self.ends, &self.lengths),
             None => Vec::new(),
         });
         all.get(place.0 as usize).map_or(&[], |arms| arms)
@@ -121,16 +123,15 @@ impl ControlFlow {
     /// and the place behind the loop, and at last the end of the function.
     #[must_use]
     pub fn nested_joins(&self, place: PlaceId) -> &[Option<Pc>] {
-        let all = self.nested.get_or_init(|| match &self.graph {
-            Some(graph) => self.all_nested_joins(graph),
+        let all = self.nested.get_or_init(|| match self.graph.as_ref().zip(self.joins()) {
+            Some((graph, joins)) => self.all_nested_joins(graph, joins),
             None => Vec::new(),
         });
         all.get(place.0 as usize).map_or(&[None], |pcs| pcs)
     }
 
-    fn all_nested_joins(&self, graph: &Graph) -> Vec<Box<[Option<Pc>]>> {
-        let structured = StructuredJoins::of(graph, &self.exits);
-        let (loops, arms) = (structured.loops(), IfJoins::of(graph, &structured));
+    fn all_nested_joins(&self, graph: &Graph, structured: &StructuredJoins) -> Vec<Box<[Option<Pc>]>> {
+        let (loops, arms) = (structured.loops(), IfJoins::of(graph, structured));
         let of_place = |place: usize| {
             let node = NodeId(place as u32);
             let around = std::iter::successors(loops.innermost(node), |&id| loops.parent(id));
@@ -350,6 +351,7 @@ impl Observer {
             priorities,
             exits,
             frontiers: OnceLock::new(),
+            joins: OnceLock::new(),
             structured: OnceLock::new(),
             nested: OnceLock::new(),
             places: OnceLock::new(),

@@ -62,8 +62,7 @@ impl Predicated {
             return VecDeque::new();
         }
         let control_flow = &warp.program().control_flow;
-        let mut pcs = distinct_pcs(warp, ran.lanes);
-        pcs.sort_unstable();
+        let pcs = distinct_pcs(warp, ran.lanes);
         let branch = warp.segment(ran.segment).place;
         let fits = |arm: &&crate::Arm| {
             behind + arm.instructions <= self.most && pcs.contains(&control_flow.start(arm.places[0]))
@@ -127,7 +126,8 @@ impl Heuristic for Predicated {
             }
             return;
         }
-        let arms = if distinct_pcs(warp, ran.lanes).len() > 1 { self.arms(warp, ran, 0) } else { VecDeque::new() };
+        let parts = ran.last_kind == Kind::Branch && distinct_pcs(warp, ran.lanes).len() > 1;
+        let arms = if parts { self.arms(warp, ran, 0) } else { VecDeque::new() };
         if arms.is_empty() {
             self.inner.executed(warp, ran);
         } else {
