@@ -9,8 +9,9 @@ use crate::{Dominators, Graph, Join, Loops, NodeId, StructuredJoins};
 /// `continue` does not come to y. Yet whoever does not take it does, and a compiler that has the nesting of the source
 /// lets those wait for each other at y. So here, where the join is the end of the turn or of the graph:
 ///
-/// - the join of a branch b is the last node, in [`crate::loop_order`], that b immediately dominates, that stands in the
-///   same turn (or heads a loop there), and to which two edges or more lead, not counting those back to a loop's head;
+/// - the join of a branch b is the last node, in [`crate::loop_order`], that b immediately dominates, that stands in
+///   the same turn (or heads a loop there), and to which two edges or more lead, not counting those back to a loop's
+///   head;
 /// - if every path from b that does not come there stays among nodes which b dominates, until it goes back to the head
 ///   of the innermost loop around b (`continue`), leaves that loop (`break`), or ends (`return`). Else control flow is
 ///   not nested as the arms of an `if` are, and the branch has the join that it had.

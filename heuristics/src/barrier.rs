@@ -21,8 +21,8 @@
 //! wait for a lock.
 //!
 //! With `placement=structured` the barriers stand where compilers for GPUs put them: one at the end of a loop's turn,
-//! which a lane that leaves the loop is taken off, and one behind the loop. With `placement=nak` they stand where Mesa's
-//! compiler for NVIDIA puts them: also behind the arms of an `if` in which other lanes continue or return.
+//! which a lane that leaves the loop is taken off, and one behind the loop. With `placement=nak` they stand where
+//! Mesa's compiler for NVIDIA puts them: also behind the arms of an `if` in which other lanes continue or return.
 //!
 //! *Limitation*: as that of `ipdom`.
 //!

@@ -144,8 +144,8 @@ impl ControlFlow {
         (0..self.starts.len()).map(of_place).collect()
     }
 
-    /// How many instructions run in a row from a place's first pc up to the next transfer of control, that one included;
-    /// none where no place begins at the pc.
+    /// How many instructions run in a row from a place's first pc up to the next transfer of control, that one
+    /// included; none where no place begins at the pc.
     #[must_use]
     pub fn block_length_at(&self, pc: Pc) -> Option<u32> {
         let places = self.places.get_or_init(|| {
@@ -154,9 +154,10 @@ impl ControlFlow {
         self.block_lengths.get(places.get(&pc)?.0 as usize).copied()
     }
 
-    /// The place's rank by how far it is from the end of the turn of the loop around it ([`flowgraph::TurnDistances`]): the lowest
-    /// rank is the furthest away. Two places are compared where the loops around them part: by the turn of the innermost
-    /// loop around both. Ranks of places of different functions differ too, but their order means nothing.
+    /// The place's rank by how far it is from the end of the turn of the loop around it ([`flowgraph::TurnDistances`]):
+    /// the lowest rank is the furthest away. Two places are compared where the loops around them part: by the turn of
+    /// the innermost loop around both. Ranks of places of different functions differ too, but their order means
+    /// nothing.
     #[inline]
     #[must_use]
     pub fn turn_rank(&self, place: PlaceId) -> u32 {

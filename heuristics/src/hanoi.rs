@@ -20,12 +20,12 @@
 //!
 //! It reconverges where `ipdom` with the same `placement` does, and needs as many fetches without locks: who is in a
 //! mask with whom depends on where lanes went, never on which split runs first. It fails where `ipdom` does. It never
-//! deadlocks: when all lanes that can run are blocked, those that wait elsewhere have yielded and count as there, so the
-//! lanes blocked at the innermost register go on.
+//! deadlocks: when all lanes that can run are blocked, those that wait elsewhere have yielded and count as there, so
+//! the lanes blocked at the innermost register go on.
 //!
-//! *Limitation*: as that of `ipdom`. The paper's second stack, of reconvergences, is a list of registers here. A BSSY whose lanes do not part is left out, and so is one for the lanes that leave
-//! a loop while nobody has. Which side of a branch goes on first is NVIDIA's secret; no count depends on it where no
-//! lane waits for a lock.
+//! *Limitation*: as that of `ipdom`. The paper's second stack, of reconvergences, is a list of registers here. A BSSY
+//! whose lanes do not part is left out, and so is one for the lanes that leave a loop while nobody has. Which side of a
+//! branch goes on first is NVIDIA's secret; no count depends on it where no lane waits for a lock.
 //!
 //! Worked example: `1b 2 3b 7 8`, `1b 2 3b 8` and `1b 5 8`: at 1 a register gets all three lanes, until 8. The lower
 //! side goes on: 2 and 3 (lanes 0 and 1). At 3 no other register is filled, since those lanes wait at 8 already. 7

@@ -14,7 +14,8 @@
 //! next entry below runs, and its lanes part and reconverge there.
 //!
 //! With `placement=structured` lanes wait where compilers for GPUs let them: those that go on in a loop at the end of
-//! each turn, those that leave it behind the loop; with `placement=nak` also behind the arms of an `if` in which others continue or return.
+//! each turn, those that leave it behind the loop; with `placement=nak` also behind the arms of an `if` in which others
+//! continue or return.
 //!
 //! *Limitation*: post-dominators come from the code that the replayed lanes ran: the sides of branches that none of them took count where
 //! lanes ran the code there, but code that none ran does not, nor do targets of indirect jumps that none took.

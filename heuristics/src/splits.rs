@@ -48,7 +48,8 @@ pub(crate) struct Splits {
 }
 
 impl Splits {
-    /// All lanes in one split. Branches whose lanes reconverge at a block of at most `longest` instructions will make no join.
+    /// All lanes in one split. Branches whose lanes reconverge at a block of at most `longest` instructions will make
+    /// no join.
     pub(crate) fn new(lanes: usize, longest: Option<u32>, placement: Placement) -> Splits {
         let at = Reconvergence { pc: None, level: 0 };
         let end = Join { at, parent: 0, rank: 0, arrived: LaneSet::EMPTY, for_exits: false, leading_here: 1 };

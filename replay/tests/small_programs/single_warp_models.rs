@@ -13,8 +13,8 @@ fn outcomes(lanes: &[&str], heuristics: &str) -> Vec<Outcome> {
     replay(&InMemory::new(&lanes), &Spec::parse_list(heuristics).unwrap(), &options, None, &|_, _| {}).unwrap()
 }
 
-/// Asserts fetches: those of ipdom, dual-path, multi-path, barrier and hanoi (the same), then tf-stack, tf-branch, multi-path:merge=yes,
-/// barrier:meet=anywhere, none.
+/// Asserts fetches: those of ipdom, dual-path, multi-path, barrier and hanoi (the same), then tf-stack, tf-branch,
+/// multi-path:merge=yes, barrier:meet=anywhere, none.
 fn check(lanes: [&str; 4], paths: u64, others: [u64; 5]) {
     let all = outcomes(
         &lanes,

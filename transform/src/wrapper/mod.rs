@@ -13,9 +13,9 @@
 //!
 //! So whatever the driver understands (several sources, assembly, standard input, response files, dependency files)
 //! works as ever. What the driver or the halves of a job would write in pieces or not at all is seen to: entries of
-//! compilation databases, remarks, time traces, places in messages. With [`Shape::Gpu`] the first step stops before the optimiser, which then runs here, before the passes. A command line
-//! that has no jobs, such as
-//! `--version`, or that the driver refuses, is passed on to the compiler.
+//! compilation databases, remarks, time traces, places in messages. With [`Shape::Gpu`] the first step stops before the
+//! optimiser, which then runs here, before the passes. A command line that has no jobs, such as `--version`, or that
+//! the driver refuses, is passed on to the compiler.
 
 mod by_products;
 mod database;
