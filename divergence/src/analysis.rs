@@ -1,0 +1,456 @@
+//! The solver: a worklist over the dependence graph.
+//!
+//! Nodes are the values and η functions of the gated form; a phi depends on its operands and on its gate, a gate on the
+//! values that its branches decide by. Everything begins at ⊤, and a node is looked at again when something that it
+//! depends on has changed. A coefficient changes at most [`MOST_CHANGES`] times, then it is an unknown of the node's
+//! own; a divergent value never changes. So the work is linear in the dependence graph.
+
+use std::collections::VecDeque;
+
+use flowgraph::NodeId;
+
+use crate::fact::{Affine, DIMENSIONS, Symbol};
+use crate::rules::{Around, apply, equal, meet};
+use crate::{Class, Decision, Fact, Form, Function, GateId, Gated, Kind, NodeRef, Op, Rule, ValueId};
+
+/// How loads of memory that threads share are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Mode {
+    /// Threads that are together load together, as on a GPU: one address, one value (the paper's LDUA).
+    #[default]
+    Simt,
+    /// Threads run as they like, as on a CPU: another thread may write between two loads. Uniform are only loads of
+    /// [`crate::Memory::Stable`].
+    Async,
+}
+
+/// What the analysis may take for granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// How loads are taken. Default: [`Mode::Simt`].
+    pub mode: Mode,
+    /// Above the numbers of threads, by dimension. Default: 2^22, more threads than Linux runs.
+    pub bounds: [Option<u64>; DIMENSIONS],
+    /// A rule that is applied wrongly, for tests that have to notice. Default: none.
+    pub broken: Option<Rule>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { mode: Mode::Simt, bounds: [Some(1 << 22); DIMENSIONS], broken: None }
+    }
+}
+
+/// After so many changes a coefficient is an unknown of its own.
+const MOST_CHANGES: u8 = 4;
+
+/// What is known about all values of a function.
+#[derive(Clone, Debug)]
+pub struct Analysis<'f> {
+    gated: Gated<'f>,
+    facts: Vec<Fact>,
+    rules: Vec<Rule>,
+    /// By block: whether threads may part at its end.
+    parts: Vec<bool>,
+    /// By gate: whether one of its branches parts threads.
+    gates: Vec<bool>,
+    options: Options,
+}
+
+impl<'f> Analysis<'f> {
+    /// Analyses `function`.
+    #[must_use]
+    pub fn of(function: &'f Function, options: &Options) -> Analysis<'f> {
+        Analysis::of_gated(Gated::of(function), options)
+    }
+
+    /// Analyses a function whose gated form is known. Time linear in the dependence graph.
+    #[must_use]
+    pub fn of_gated(gated: Gated<'f>, options: &Options) -> Analysis<'f> {
+        let count = gated.count();
+        let graph = gated.function().graph();
+        let mut analysis = Analysis {
+            facts: vec![Fact::Top; count],
+            rules: vec![Rule::Asga; count],
+            parts: vec![false; graph.node_count()],
+            gates: vec![false; gated.gates().count()],
+            options: *options,
+            gated,
+        };
+        let dependents = Dependents::of(&analysis.gated);
+        analysis.solve(&dependents);
+        analysis
+    }
+
+    fn solve(&mut self, dependents: &Dependents) {
+        let mut queue: VecDeque<NodeRef> = VecDeque::with_capacity(self.facts.len());
+        let mut queued = vec![false; self.facts.len()];
+        let mut changes = vec![0u8; self.facts.len()];
+        for block in self.gated.gates().loops().order().to_vec() {
+            if self.gated.decision(block) == Decision::Unknown {
+                self.part(block, dependents, &mut |_| {});
+            }
+        }
+        let function = self.gated.function();
+        let free = function.values().iter().enumerate().filter(|(_, v)| v.block.is_none());
+        queue.extend(free.map(|(i, _)| ValueId(i as u32)));
+        for &block in self.gated.gates().loops().order() {
+            queue.extend(function.contents(block));
+        }
+        for node in &queue {
+            queued[node.index()] = true;
+        }
+        while let Some(node) = queue.pop_front() {
+            queued[node.index()] = false;
+            let old = self.facts[node.index()];
+            if old == Fact::Divergent {
+                continue;
+            }
+            let (mut new, rule) = self.evaluate(node);
+            if self.options.broken == Some(rule) {
+                new = self.wrong(node, rule, new);
+            }
+            let new = lowered(node, old, new, &mut changes[node.index()]);
+            if new == old {
+                continue;
+            }
+            self.facts[node.index()] = new;
+            self.rules[node.index()] = rule;
+            let mut wake = |node: NodeRef| {
+                if !std::mem::replace(&mut queued[node.index()], true) {
+                    queue.push_back(node);
+                }
+            };
+            for &user in dependents.users.of(node.index()) {
+                wake(ValueId(user));
+            }
+            if !new.is_uniform() && old.is_uniform() {
+                for &block in dependents.branches.of(node.index()) {
+                    self.part(NodeId(block), dependents, &mut wake);
+                }
+            }
+        }
+    }
+
+    /// Threads may part at the end of a block.
+    fn part(&mut self, block: NodeId, dependents: &Dependents, wake: &mut dyn FnMut(NodeRef)) {
+        if std::mem::replace(&mut self.parts[block.index()], true) {
+            return;
+        }
+        for &gate in dependents.gates.of(block.index()) {
+            if !std::mem::replace(&mut self.gates[gate as usize], true) {
+                for &node in dependents.gated.of(gate as usize) {
+                    wake(ValueId(node));
+                }
+            }
+        }
+    }
+
+    fn evaluate(&self, node: NodeRef) -> (Fact, Rule) {
+        let gated = &self.gated;
+        let kind_of = |node: NodeRef| gated.kind(node);
+        let around = Around {
+            node,
+            kind: kind_of(node),
+            mode: self.options.mode,
+            bounds: self.options.bounds,
+            fact: &|node| self.facts[node.index()],
+            kind_of: &kind_of,
+        };
+        let block = gated.block(node);
+        if let Some(block) = block {
+            let gates = gated.gates();
+            if gates.dominators().depth(block).is_none() {
+                return (Fact::Top, Rule::Cnta);
+            }
+            if gates.irreducible(block).is_some_and(|gate| self.gates[gate.index()]) {
+                return (Fact::Divergent, Rule::Irra);
+            }
+        }
+        let parted = gated.gate(node).is_some_and(|gate| self.gates[gate.index()]);
+        if let Some(eta) = gated.eta(node) {
+            let fact = self.facts[eta.of.index()];
+            let stays = |form: Form| match form.as_symbol().and_then(|(_, symbol, _)| symbol.origin()) {
+                Some((origin, _)) => {
+                    gated.block(ValueId(origin)).is_none_or(|block| !gated.gates().contains(eta.scope, block))
+                }
+                None => true,
+            };
+            return match fact {
+                Fact::Top => (Fact::Top, Rule::Etaa),
+                _ if !parted => (fact, Rule::Etaa),
+                Fact::Affine(a) if stays(a.base) && a.strides.iter().all(|&s| stays(s)) => (fact, Rule::Idna),
+                _ => (Fact::Divergent, Rule::Pdva),
+            };
+        }
+        let Op::Phi(incoming) = gated.op(node) else { return apply(&around, gated.op(node)) };
+        let facts = || incoming.iter().map(|(_, v)| self.facts[v.index()]);
+        // A symbol tells the same as before where its value is made above the join, and so not anew on the way there.
+        let keeps = |symbol: Symbol| match symbol.origin() {
+            Some((origin, _)) => match (gated.block(ValueId(origin)), block) {
+                (Some(made), Some(block)) => made != block && gated.gates().dominators().dominates(made, block),
+                _ => true,
+            },
+            None => false,
+        };
+        if parted {
+            return match equal(facts()) {
+                Some(Fact::Affine(affine)) if symbols(&affine).all(keeps) => {
+                    (meet(&around, std::iter::once(Fact::Affine(affine)), &keeps), Rule::Idna)
+                }
+                Some(Fact::Top) => (Fact::Top, Rule::Idna),
+                _ => (Fact::Divergent, Rule::Pdva),
+            };
+        }
+        let turns = block.and_then(|block| gated.gates().arrival(block)).is_some_and(|arrival| arrival.turn.is_some());
+        (meet(&around, facts(), &keeps), if turns { Rule::Rmua } else { Rule::Gama })
+    }
+
+    /// What a broken rule says.
+    fn wrong(&self, node: NodeRef, rule: Rule, right: Fact) -> Fact {
+        let mut operands = Vec::new();
+        self.gated.op(node).each_operand(|v| operands.push(self.facts[v.index()]));
+        let opaque = self.gated.kind(node) == Kind::Opaque;
+        match (rule, right) {
+            (_, Fact::Top) => right,
+            (_, Fact::Divergent) => Fact::itself(node.0),
+            (Rule::Gama | Rule::Rmua | Rule::Suma, _) => {
+                operands.into_iter().find(|o| matches!(o, Fact::Affine(_))).unwrap_or(right)
+            }
+            (Rule::Mlca, Fact::Affine(affine)) if !affine.is_uniform() => Fact::itself(node.0),
+            (_, Fact::Affine(affine)) if !opaque => match affine.base.as_number() {
+                Some(n) => Fact::Affine(Affine { base: Form::number(n ^ 1), ..affine }),
+                None => Fact::number(5),
+            },
+            _ => right,
+        }
+    }
+
+    /// The gated form.
+    #[must_use]
+    pub fn gated(&self) -> &Gated<'f> {
+        &self.gated
+    }
+
+    /// What is known about a value where it is made (about a node of the gated form).
+    #[must_use]
+    pub fn fact(&self, node: NodeRef) -> Fact {
+        self.facts[node.index()]
+    }
+
+    /// Its class where it is made.
+    #[must_use]
+    pub fn class(&self, node: NodeRef) -> Class {
+        self.fact(node).class()
+    }
+
+    /// The rule that told.
+    #[must_use]
+    pub fn rule(&self, node: NodeRef) -> Rule {
+        self.rules[node.index()]
+    }
+
+    /// What is known about an operand where it is used: for a value that left a loop that may differ from what is known
+    /// where it is made. The operand is a node of the gated form.
+    #[must_use]
+    pub fn operands(&self, value: ValueId) -> Vec<(NodeRef, Fact)> {
+        let mut all = Vec::new();
+        self.gated.op(value).each_operand(|v| all.push((v, self.facts[v.index()])));
+        all
+    }
+
+    /// The address that a load, a store or an atomic goes to, where it is used.
+    #[must_use]
+    pub fn address(&self, value: ValueId) -> Option<Fact> {
+        self.gated.op(value).address().map(|node| self.facts[node.index()])
+    }
+
+    /// The class of what a branch decides by; none for blocks with one way out.
+    #[must_use]
+    pub fn branch(&self, block: NodeId) -> Option<Class> {
+        match self.gated.decision(block) {
+            Decision::None => None,
+            Decision::By(node) => Some(self.class(node)),
+            Decision::Unknown => Some(Class::Divergent),
+        }
+    }
+
+    /// Whether a gate's branches may part threads.
+    #[must_use]
+    pub fn parts(&self, gate: GateId) -> bool {
+        self.gates[gate.index()]
+    }
+
+    /// A fact as text, with the names of values for symbols.
+    #[must_use]
+    pub fn text_of(&self, fact: &Fact) -> String {
+        fact.text(&|symbol| match symbol.origin() {
+            None => "?".to_owned(),
+            Some((node, DIMENSIONS)) if self.facts[node as usize].is_uniform() => self.gated.name(ValueId(node)),
+            Some((node, DIMENSIONS)) => format!("base({})", self.gated.name(ValueId(node))),
+            Some((node, _)) => format!("stride({})", self.gated.name(ValueId(node))),
+        })
+    }
+
+    /// Why a value is what it is: one rule on a line, each value once, those it follows from below it; at most `most`
+    /// lines.
+    #[must_use]
+    pub fn explain(&self, value: NodeRef, most: usize) -> String {
+        let mut text = String::new();
+        let mut seen = vec![value];
+        let mut next = 0;
+        while next < seen.len() && next < most {
+            let node = seen[next];
+            next += 1;
+            let made = match self.gated.eta(node) {
+                Some(eta) => format!("η({})", self.gated.name(eta.of)),
+                None => self.gated.operation(self.gated.op(node)),
+            };
+            let gate = self.gated.gate(node).map(|gate| (self.gated.predicates(gate), gate));
+            let by = gate.as_ref().map_or_else(String::new, |(names, gate)| {
+                let kind = if self.parts(*gate) { "divergent" } else { "uniform" };
+                if names.is_empty() { String::new() } else { format!(" by {kind} [{names}]") }
+            });
+            text += &format!(
+                "{} = {made}{by}: {} ({} by {})\n",
+                self.gated.name(node),
+                self.text_of(&self.fact(node)),
+                self.class(node),
+                self.rule(node).name()
+            );
+            let mut add = |node: NodeRef| {
+                let plain = matches!(self.gated.op(node), Op::Number(_));
+                if !plain && !seen.contains(&node) {
+                    seen.push(node);
+                }
+            };
+            self.gated.op(node).each_operand(&mut add);
+            if let Some((_, gate)) = gate {
+                for &block in self.gated.gates().deciders(gate) {
+                    if let Decision::By(node) = self.gated.decision(block) {
+                        add(node);
+                    }
+                }
+            }
+        }
+        text
+    }
+
+    /// The gated form as text, each line with what is known.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for line in self.gated.text().lines() {
+            text += line;
+            text.push('\n');
+        }
+        for (i, fact) in self.facts.iter().enumerate() {
+            let node = ValueId(i as u32);
+            if !matches!(self.gated.op(node), Op::Number(_) | Op::Store(..)) {
+                text += &format!("[{}] = {} ({})\n", self.gated.name(node), self.text_of(fact), self.rule(node).name());
+            }
+        }
+        text
+    }
+}
+
+fn symbols(affine: &Affine) -> impl Iterator<Item = Symbol> {
+    let forms = affine.strides.into_iter().chain([affine.base]);
+    forms.filter_map(|form| form.as_symbol().map(|(_, symbol, _)| symbol))
+}
+
+/// The new fact, made not higher than the old one: what has changed too often is an unknown.
+fn lowered(node: NodeRef, old: Fact, new: Fact, changes: &mut u8) -> Fact {
+    let (Fact::Affine(was), Fact::Affine(is)) = (old, new) else {
+        return match (old, new) {
+            (Fact::Top, new) => new,
+            (old, Fact::Top) => old,
+            _ => Fact::Divergent,
+        };
+    };
+    if was == is {
+        return old;
+    }
+    *changes = changes.saturating_add(1);
+    let often = *changes > MOST_CHANGES;
+    let own = |part: usize| Form::symbol(Symbol::of(node.0, part));
+    let one = |was: Form, is: Form, part: usize| {
+        let rises = part < DIMENSIONS && is.is_zero() && !was.is_zero();
+        if was == own(part) || (was != is && (often || rises)) { own(part) } else { is }
+    };
+    let strides = std::array::from_fn(|d| one(was.strides[d], is.strides[d], d));
+    let base = one(was.base, is.base, DIMENSIONS);
+    Fact::Affine(Affine { strides, base, signed: is.signed && was.signed, unsigned: is.unsigned && was.unsigned })
+}
+
+/// Lists by a dense key, in one array.
+pub(crate) struct Lists {
+    starts: Vec<u32>,
+    all: Vec<u32>,
+}
+
+impl Lists {
+    /// `pairs` has keys below `keys`.
+    fn new(keys: usize, pairs: &[(u32, u32)]) -> Lists {
+        let mut starts = vec![0u32; keys + 1];
+        for (key, _) in pairs {
+            starts[*key as usize + 1] += 1;
+        }
+        for i in 0..keys {
+            starts[i + 1] += starts[i];
+        }
+        let (mut next, mut all) = (starts.clone(), vec![0; pairs.len()]);
+        for (key, value) in pairs {
+            all[next[*key as usize] as usize] = *value;
+            next[*key as usize] += 1;
+        }
+        Lists { starts, all }
+    }
+
+    pub(crate) fn of(&self, key: usize) -> &[u32] {
+        &self.all[self.starts[key] as usize..self.starts[key + 1] as usize]
+    }
+}
+
+/// The dependence graph backwards.
+pub(crate) struct Dependents {
+    /// By node: the nodes that it is an operand of.
+    pub(crate) users: Lists,
+    /// By node: the blocks that decide by it.
+    pub(crate) branches: Lists,
+    /// By block: its gates.
+    pub(crate) gates: Lists,
+    /// By gate: its nodes.
+    pub(crate) gated: Lists,
+}
+
+impl Dependents {
+    pub(crate) fn of(gated: &Gated<'_>) -> Dependents {
+        let (mut users, mut branches, mut gates, mut members) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for i in 0..gated.count() {
+            let node = ValueId(i as u32);
+            gated.op(node).each_operand(|v| users.push((v.0, node.0)));
+            if let Some(gate) = gated.gate(node) {
+                members.push((gate.0, node.0));
+            }
+            let around = gated.block(node).and_then(|block| gated.gates().irreducible(block));
+            if let Some(gate) = around {
+                members.push((gate.0, node.0));
+            }
+        }
+        for block in gated.function().graph().nodes() {
+            if let Decision::By(node) = gated.decision(block) {
+                branches.push((node.0, block.0));
+            }
+        }
+        for gate in (0..gated.gates().count() as u32).map(GateId) {
+            gates.extend(gated.gates().deciders(gate).iter().map(|block| (block.0, gate.0)));
+        }
+        Dependents {
+            users: Lists::new(gated.count(), &users),
+            branches: Lists::new(gated.count(), &branches),
+            gates: Lists::new(gated.function().graph().node_count(), &gates),
+            gated: Lists::new(gated.gates().count(), &members),
+        }
+    }
+}
