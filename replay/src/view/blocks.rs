@@ -14,6 +14,12 @@ pub(super) struct Facts {
     /// Where its codes are.
     first: u32,
     segments: u16,
+    /// Where its codes are as they are kept when the block is taken whole: those in stubs of the linkage table are
+    /// marked.
+    whole: u32,
+    /// Functions that are called in it and still run at its end: where their frames stand in the list of all.
+    opens: u32,
+    open_count: u16,
     /// How many instructions it has.
     pub len: u32,
     pub flags: Flags,
@@ -32,13 +38,14 @@ pub(super) struct Flags(u16);
 impl Flags {
     /// Its last instruction is a call.
     pub const CALL: u16 = 1;
-    /// Its last instruction is a return.
+    /// Its last instruction is a return, of a function that was called before it.
     pub const RETURN: u16 = 2;
     /// It has a `pause` that is not filtered out.
     pub const PAUSE: u16 = 4;
     /// It has recorded stack pointers.
     pub const RECORDED: u16 = 8;
-    /// A call or return stands before its last instruction.
+    /// Calls and returns stand before its last instruction that leave open frames in another way than calls and returns
+    /// in pairs do.
     pub const INNER: u16 = 16;
     /// Some of it is filtered out.
     pub const FILTERED: u16 = 32;
@@ -49,8 +56,13 @@ impl Flags {
 
     /// Some of it is a part of a turn that waits.
     pub const WAITS: u16 = 256;
-    /// Some of it can be in a stub of the linkage table.
+    /// Some of it can be in a stub of the linkage table, and whether it is depends on more than how the thread came to
+    /// the block.
     pub const STUB: u16 = 512;
+    /// It begins with what is a stub of the linkage table if a call led there.
+    pub const STUB_FIRST: u16 = 1024;
+    /// Functions that are called in it still run at its end.
+    pub const OPENS: u16 = 2048;
 
     /// Whether one of these bits is set.
     #[inline]
@@ -59,11 +71,23 @@ impl Flags {
     }
 }
 
+/// What the calls and returns of a block amount to.
+struct Calls {
+    /// [`Flags`], but for those of other things.
+    flags: u16,
+    /// The frames that it leaves open, the stack pointer less that before the block, outermost first.
+    open: Vec<i64>,
+    /// By segment: whether it is in a stub of the linkage table, if the thread was sent to the block by a call.
+    in_stubs: Vec<bool>,
+}
+
 /// The facts of all blocks and segments.
 #[derive(Default)]
 pub(super) struct BlockFacts {
     facts: Vec<Facts>,
     codes: Vec<Code>,
+    /// Of frames that blocks leave open, the stack pointer less that before the block.
+    opened: Vec<i64>,
     classes: Vec<Class>,
     entries: Vec<bool>,
     exits: Vec<bool>,
@@ -72,6 +96,8 @@ pub(super) struct BlockFacts {
     /// Stubs that a symbol names so: they are ones however a lane comes to them.
     named_stubs: Vec<bool>,
     marked: bool,
+    /// Whether lanes are what the trace says, and no code is told apart.
+    is_verbatim: bool,
 }
 
 impl BlockFacts {
@@ -92,12 +118,26 @@ impl BlockFacts {
             exits: table.iter().map(|(_, s)| region.exits.iter().flatten().any(|exit| *exit == s.start())).collect(),
             named_stubs: table.iter().map(|(id, s)| table.in_stub(id) != id && named_stub(s.start())).collect(),
             marked: region.exits.is_some(),
+            is_verbatim: classifier.is_none(),
             ..BlockFacts::default()
         };
         for (id, _) in trace.blocks().iter() {
-            let facts = all.work_out(table, table.of_block(id));
+            let ids = table.of_block(id);
+            let mut facts = all.work_out(table, ids);
+            all.codes.extend(ids.iter().map(|s| Code::segment(*s)));
+            let calls = all.look_at_calls(table, ids);
+            facts.flags.0 |= calls.flags;
+            facts.whole = all.codes.len() as u32;
+            if calls.in_stubs.iter().any(|is_in_stub| *is_in_stub) {
+                let whole = ids.iter().zip(&calls.in_stubs);
+                all.codes
+                    .extend(whole.map(|(s, in_stub)| Code::segment(if *in_stub { table.in_stub(*s) } else { *s })));
+            } else {
+                facts.whole = facts.first;
+            }
+            (facts.opens, facts.open_count) = (all.opened.len() as u32, calls.open.len() as u16);
+            all.opened.extend(calls.open);
             all.facts.push(facts);
-            all.codes.extend(table.of_block(id).iter().map(|s| Code::segment(*s)));
         }
         all
     }
@@ -106,6 +146,9 @@ impl BlockFacts {
         let mut facts = Facts {
             first: u32::try_from(self.codes.len()).expect("fewer than 2^32 segments in all blocks"),
             segments: u16::try_from(ids.len()).expect("a block has at most 4096 instructions"),
+            whole: 0,
+            opens: 0,
+            open_count: 0,
             len: 0,
             flags: Flags(0),
             net: 0,
@@ -113,9 +156,8 @@ impl BlockFacts {
             last: 0,
         };
         let mut flags = 0;
-        for (i, id) in ids.iter().enumerate() {
+        for id in ids {
             let segment = &table[*id];
-            let last = i + 1 == ids.len();
             facts.len += segment.len() as u32;
             facts.rise = facts.rise.max(facts.net);
             match segment.sp {
@@ -128,12 +170,6 @@ impl BlockFacts {
                     (facts.net, facts.last) = (0, 0);
                 }
             }
-            let kind = segment.last().kind;
-            match (kind.is_call(), kind == Kind::Return) {
-                (true, _) => flags |= if last { Flags::CALL } else { Flags::INNER },
-                (_, true) => flags |= if last { Flags::RETURN } else { Flags::INNER },
-                _ => {}
-            }
             if self.classes[id.0 as usize] != Class::Keep {
                 flags |= Flags::FILTERED;
             }
@@ -143,15 +179,62 @@ impl BlockFacts {
             if self.marked && (self.is_entry(*id) || self.is_exit(*id)) {
                 flags |= Flags::MARKER;
             }
-            if table.in_stub(*id) != *id {
-                flags |= Flags::STUB;
-            }
             if self.pauses(*id) {
                 flags |= Flags::PAUSE;
             }
         }
         facts.flags = Flags(flags);
         facts
+    }
+
+    /// What the calls and returns of a block amount to, where all of it is kept, and which of its segments are then in
+    /// stubs of the linkage table.
+    fn look_at_calls(&self, table: &SegmentTable, ids: &[SegmentId]) -> Calls {
+        let mut calls = Calls { flags: 0, open: Vec::new(), in_stubs: vec![false; ids.len()] };
+        // The stack pointer less that before the block; whether the thread was sent to what comes now.
+        let (mut sp, mut sent) = (0, true);
+        for (i, id) in ids.iter().enumerate() {
+            let (segment, is_last) = (&table[*id], i + 1 == ids.len());
+            let kind = segment.last().kind;
+            if table.in_stub(*id) != *id {
+                let is_named = self.named_stubs[id.0 as usize];
+                if i == 0 && !is_named {
+                    calls.flags |= Flags::STUB_FIRST;
+                }
+                sent |= is_named;
+                calls.in_stubs[i] = sent;
+                if is_last || table.binds(*id) || self.is_verbatim {
+                    calls.flags |= Flags::STUB;
+                }
+            } else {
+                sent = false;
+            }
+            let SpEffect::Add(change) = segment.sp else {
+                // The block goes the long way.
+                calls.flags |= Flags::INNER;
+                return calls;
+            };
+            sp += i64::from(change);
+            let closed = calls.open.len() - calls.open.partition_point(|frame| *frame >= sp);
+            calls.open.truncate(calls.open.len() - closed);
+            match (kind == Kind::Return, closed) {
+                (false, 0) | (true, 1) => {}
+                (true, 0) if is_last && calls.open.is_empty() => calls.flags |= Flags::RETURN,
+                _ => calls.flags |= Flags::INNER,
+            }
+            if kind.is_call() {
+                if is_last {
+                    calls.flags |= Flags::CALL;
+                } else {
+                    calls.open.push(sp);
+                    sent = true;
+                }
+            }
+        }
+        if !calls.open.is_empty() {
+            calls.flags |= Flags::OPENS;
+        }
+        calls
     }
 
     /// Marks the blocks with segments of turns that wait.
@@ -176,6 +259,18 @@ impl BlockFacts {
     #[inline]
     pub fn codes(&self, facts: Facts) -> &[Code] {
         &self.codes[facts.first as usize..][..facts.segments as usize]
+    }
+
+    /// The codes of a block, as they are kept when it is taken whole.
+    #[inline]
+    pub fn whole(&self, facts: Facts) -> &[Code] {
+        &self.codes[facts.whole as usize..][..facts.segments as usize]
+    }
+
+    /// The frames that a block leaves open, the stack pointer less that before the block, outermost first.
+    #[inline]
+    pub fn opened(&self, facts: Facts) -> &[i64] {
+        &self.opened[facts.opens as usize..][..facts.open_count as usize]
     }
 
     /// What the code filter says of a segment.

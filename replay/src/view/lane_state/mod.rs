@@ -271,7 +271,8 @@ impl<'a> LaneState<'a> {
             if self.pending != Pending::Nothing {
                 self.resolve(true, batch);
             }
-            if self.sp.wrapping_add_signed(i64::from(facts.rise)) <= self.ceiling {
+            let is_known = !facts.flags.has(Flags::STUB_FIRST) || self.sent;
+            if is_known && self.sp.wrapping_add_signed(i64::from(facts.rise)) <= self.ceiling {
                 self.keep_whole(facts, memory, batch);
                 return;
             }
@@ -291,11 +292,14 @@ impl<'a> LaneState<'a> {
     fn keep_whole(&mut self, facts: Facts, memory: &[u64], batch: &mut Batch) {
         self.sent = false;
         self.correct(batch);
-        batch.codes.extend_from_slice(self.plan.blocks.codes(facts));
+        batch.codes.extend_from_slice(self.plan.blocks.whole(facts));
         if !memory.is_empty() {
             batch.addresses.extend_from_slice(memory);
         }
         self.counts.kept += u64::from(facts.len);
+        if facts.flags.has(Flags::OPENS) {
+            self.open(facts);
+        }
         self.sp = self.sp.wrapping_add_signed(i64::from(facts.net));
         self.expected_sp = self.sp;
         if facts.flags.has(Flags::CALL) {
@@ -305,6 +309,16 @@ impl<'a> LaneState<'a> {
         }
         if self.sp > self.ceiling {
             self.settle(batch);
+        }
+    }
+
+    /// Opens the frames of functions that are called in a block, and run on behind it.
+    fn open(&mut self, facts: Facts) {
+        let opened = self.plan.blocks.opened(facts);
+        self.expected_level += opened.len() as u32;
+        if !self.plan.verbatim {
+            opened.iter().for_each(|frame| self.frames.push(self.sp.wrapping_add_signed(*frame)));
+            self.raise_ceiling();
         }
     }
 
