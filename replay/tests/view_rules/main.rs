@@ -4,6 +4,7 @@ mod barriers;
 mod code;
 mod gaps;
 mod generations;
+mod joined;
 mod linkage;
 mod locking;
 mod markers;

@@ -172,6 +172,10 @@ impl Recording {
 
     /// A block with these bytes, whole.
     pub fn run_code(&mut self, thread: u32, instructions: &[Instruction], code: &[u8]) {
+        self.run_code_with(thread, instructions, code, &[]);
+    }
+
+    pub fn run_code_with(&mut self, thread: u32, instructions: &[Instruction], code: &[u8], sps: &[u64]) {
         self.executed += instructions.len() as u64;
         let id = match self.blocks.get(instructions) {
             Some(id) => *id,
@@ -182,7 +186,7 @@ impl Recording {
                 id
             }
         };
-        self.writer.block(ThreadId(thread), id, &[], &[]).unwrap();
+        self.writer.block(ThreadId(thread), id, sps, &[]).unwrap();
     }
 
     /// A marker of `lockstep.h` and one plain instruction in front of it and behind it: `number` is 1 where it begins a part, 2 where it ends one.
