@@ -8,6 +8,7 @@ use heuristics::Spec;
 use replay::{Outcome, Prepared, ReplayOptions};
 use report::page::Program;
 
+use crate::machine::Subject;
 use crate::models;
 use crate::selection::{self, Selection};
 use crate::syntax::SyntaxName;
@@ -17,8 +18,8 @@ const WIDTHS: [usize; 6] = [2, 4, 8, 16, 32, 64];
 
 /// What a page is asked to be about.
 pub(crate) struct Request<'a> {
-    /// The heuristic that the page is about.
-    pub model: &'a Spec,
+    /// The heuristic that the page is about, or a machine's.
+    pub subject: &'a Subject,
     /// Those that it is compared with.
     pub models: &'a [Spec],
     /// The part of the trace, and its warps.
@@ -36,27 +37,28 @@ pub(crate) fn program(path: &Path, request: &Request) -> anyhow::Result<Program>
     let view = request.selection.view(&trace)?;
     let prepared = Prepared::new(&view, true)?;
     let setting = request.selection.setting(path, &trace, &view);
-    let specs = models::each_once(std::iter::once(request.model).chain(request.models));
-    let mut outcomes = counted(&prepared, &specs, &request.selection.options())?;
+    let specs = models::each_once(request.subject.models.iter().chain(request.models));
+    let options = request.subject.options(request.selection.options(), &view);
+    let mut outcomes = counted(&prepared, &specs, &options)?;
     locks::locate(&mut outcomes, &view, &mut Source::new(&trace));
     let widths = widths(&prepared, request)?;
     let code = Code::new(&trace, prepared.program());
     let (plan, notes) = page::plan(&outcomes[0], &code);
-    let options = ReplayOptions {
-        measures: page::measures(&trace, request.selection.locks.are_taken(), plan),
-        ..request.selection.options()
-    };
-    let measured = prepared.replay(std::slice::from_ref(request.model), &options, None, &|_, _| {})?;
+    let options =
+        ReplayOptions { measures: page::measures(&trace, request.selection.locks.are_taken(), plan), ..options };
+    let measured = prepared.replay(&request.subject.models, &options, None, &|_, _| {})?;
     let measured = measured.into_iter().next().ok_or_else(|| replay::Error::Bug("a replay has no outcome".into()))?;
     // Its rank is among all, which it was not replayed with this time.
     let (rank, deadlock) = (outcomes[0].rank, outcomes[0].deadlock.clone());
     outcomes[0] = Outcome { rank, deadlock, ..measured };
+    let range = request.subject.range((&prepared, &view), outcomes.first(), &options)?;
     let replays = Replays {
         trace: &trace,
         view: &view,
         setting: &setting,
         outcomes: &outcomes,
         widths: &widths,
+        machine: range.as_ref().map(|range| (range.json(), range.line())),
         syntax: request.syntax.map(Into::into),
     };
     Ok(page::program(&replays, code, notes))
@@ -76,7 +78,7 @@ fn widths(prepared: &Prepared, request: &Request) -> anyhow::Result<Vec<Outcome>
     let mut all = Vec::new();
     for size in WIDTHS {
         let options = ReplayOptions { warp_size: Some(size), ..request.selection.options() };
-        all.extend(prepared.replay(std::slice::from_ref(request.model), &options, None, &|_, _| {})?);
+        all.extend(prepared.replay(&request.subject.models, &options, None, &|_, _| {})?);
     }
     Ok(all)
 }

@@ -32,6 +32,11 @@ def arguments() -> argparse.Namespace:
         "--check", action="store_true", help="fail unless references are those of the results (implies the former)"
     )
     parser.add_argument(
+        "--keep-traces",
+        action="store_true",
+        help="keep the programs and traces, and take those that an earlier run has kept: for a change of models alone",
+    )
+    parser.add_argument(
         "--page", type=Path, metavar="FOLDER", help="only make the page and the chart of a folder from its rows"
     )
     parser.add_argument(
@@ -67,7 +72,7 @@ def compare(options: argparse.Namespace) -> int:
     models = []
     if not (options.only_reference or options.check):
         models = split_models(options.heuristic) if options.heuristic else builds.models()
-    tasks = [(listed, tools, work, stored, models) for listed in chosen]
+    tasks = [(listed, tools, work, stored, models, options.keep_traces) for listed in chosen]
     outcomes = []
     with multiprocessing.Pool(options.jobs) as pool:
         for outcome in pool.imap(kernel_steps.process, tasks):

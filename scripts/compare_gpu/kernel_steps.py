@@ -39,15 +39,15 @@ def digest(kernel: numbered_ir.Kernel) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def process(task: tuple[kernels.Listed, toolchain.Tools | None, Path, Path, list[str]]) -> Outcome:
+def process(task: tuple[kernels.Listed, toolchain.Tools | None, Path, Path, list[str], bool]) -> Outcome:
     """Works a kernel out: its list entry, NVIDIA's tools or None for the stored tables, folder of work, folder of
-    the tables, models (none: only the reference). A failure becomes the reason in its row."""
-    listed, tools, folder, stored, models = task
+    the tables, models (none: only the reference), whether traces are kept. A failure becomes the reason in its row."""
+    listed, tools, folder, stored, models, keeps = task
     started = time.monotonic()
     outcome = Outcome(listed.name)
     outcome.kernel = {"kernel": listed.name, "set": listed.set, "lanes": listed.lanes, "reason": ""}
     try:
-        _process(listed, tools, folder, stored, models, outcome)
+        _process(listed, tools, folder, stored, models, keeps, outcome)
     except (
         numbered_ir.IrError,
         listing.ListingError,
@@ -60,7 +60,9 @@ def process(task: tuple[kernels.Listed, toolchain.Tools | None, Path, Path, list
     return outcome
 
 
-def _process(listed, tools, folder: Path, stored: Path, models: list[str], outcome: Outcome) -> None:
+def _process(
+    listed, tools, folder: Path, stored: Path, models: list[str], keeps: bool, outcome: Outcome
+) -> None:
     name, lanes = listed.name, listed.lanes
     kernel = toolchain.optimised(name, lanes, folder)
     outcome.kernel["blocks"] = len(kernel.blocks)
@@ -95,16 +97,17 @@ def _process(listed, tools, folder: Path, stored: Path, models: list[str], outco
     outcome.kernel["divergent_branches"] = len(outcome.regions)
     if not models:
         return
-    programs = {}
-    for build, (compiler, flags) in (builds.BUILDS | builds.shaped()).items():
-        programs[build] = folder / f"{name}.{build.replace(' ', '')}"
-        toolchain.x86_build(name, compiler, flags, lanes, programs[build])
-    programs[builds.EXACT] = exact
-    for build, program in programs.items():
-        trace = folder / f"{name}.trace"
-        said = builds.trace(program, trace)
-        if said != printed:
-            raise toolchain.ToolError(f"{program} prints {said}, and the IR of the GPU build {printed}")
+    compilers = builds.BUILDS | builds.shaped()
+    for build in [*compilers, builds.EXACT]:
+        program = exact if build == builds.EXACT else folder / f"{name}.{build.replace(' ', '')}"
+        trace = folder / f"{program.name}.trace"
+        if not (keeps and trace.exists()):
+            if build != builds.EXACT:
+                toolchain.x86_build(name, *compilers[build], lanes, program)
+            said = builds.trace(program, trace)
+            if said != printed:
+                trace.unlink()
+                raise toolchain.ToolError(f"{program} prints {said}, and the IR of the GPU build {printed}")
         results = builds.replay(trace, lanes, models)
         kind = "placement" if build == builds.EXACT else "total"
         against = weighed.efficiency() if kind == "placement" else counts.efficiency()
@@ -132,7 +135,8 @@ def _process(listed, tools, folder: Path, stored: Path, models: list[str], outco
         if build == builds.EXACT and results:
             traced = next(iter(results.values()))["thread_instructions"]
             outcome.kernel["blocks_found"] = round(weighed.thread / traced, 4)
-        trace.unlink()
+        if not keeps:
+            trace.unlink()
 
 
 def add_runs(rows: list[dict], by_ptxas, by_model) -> None:

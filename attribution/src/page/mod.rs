@@ -93,6 +93,8 @@ pub struct Replays<'a> {
     pub outcomes: &'a [Outcome],
     /// Those of the first model at other warp sizes.
     pub widths: &'a [Outcome],
+    /// The machine that the page is about, where it is about one: as `replay --json` prints it, and as a sentence.
+    pub machine: Option<(Value, String)>,
     /// How instructions are written, where they are to be shown.
     pub syntax: Option<Syntax>,
 }
@@ -100,7 +102,7 @@ pub struct Replays<'a> {
 /// One program's part of the page; `notes` are what else the reader should know.
 #[must_use]
 pub fn program(replays: &Replays, mut code: Code, mut notes: Vec<String>) -> Program {
-    let Replays { trace, view, setting, outcomes, widths, syntax } = *replays;
+    let Replays { trace, view, setting, outcomes, widths, syntax, ref machine } = *replays;
     let taken = &*view.summary().to_string();
     let chosen = &outcomes[0];
     let Some(causes) = chosen.found::<Causes>() else { return Program::default() };
@@ -120,10 +122,15 @@ pub fn program(replays: &Replays, mut code: Code, mut notes: Vec<String>) -> Pro
     notes.extend(code.notes());
     let files = listing::files(code.files(), code.lines(), &mut notes);
     let result = |outcome: &Outcome| json::of(setting, std::slice::from_ref(outcome), taken)["results"][0].take();
+    let mut replayed = json::of(setting, outcomes, taken);
+    if let Some((facts, sentence)) = machine {
+        replayed["machine"] = facts.clone();
+        notes.insert(0, sentence.trim_end().to_owned());
+    }
     Program {
         chosen: 0,
         widths: widths.iter().map(result).collect::<Vec<Value>>(),
-        replayed: json::of(setting, outcomes, taken),
+        replayed,
         notes,
         files,
         maps,

@@ -9,8 +9,9 @@ use attribution::table::{Align, aligned, grouped, percent};
 use attribution::{Source, locks};
 use heuristics::Spec;
 use replay::metrics::Causes;
-use replay::{Outcome, ReplayOptions};
+use replay::{Outcome, Prepared, ReplayOptions};
 
+use crate::machine::{Machine, Range, Subject};
 use crate::output::{WithColours, print, say};
 use crate::selection::{self, Selection};
 use crate::{exit, table};
@@ -21,9 +22,15 @@ pub(crate) struct Args {
     /// The trace
     trace: PathBuf,
 
-    /// The reconvergence heuristic: a name, or name:parameter=value (see `lockstep heuristics`)
-    #[arg(long, short = 'H', visible_alias = "heuristic", value_name = "HEURISTIC", default_value = "minsp-pc", value_parser = Spec::parse)]
-    model: Spec,
+    /// The reconvergence heuristic: a name, or name:parameter=value (see `lockstep heuristics`). Default: that of
+    /// --machine nvidia
+    #[arg(long, short = 'H', visible_alias = "heuristic", value_name = "HEURISTIC", value_parser = Spec::parse)]
+    model: Option<Spec>,
+
+    /// The machine whose efficiency is compared: by the model that is nearest to it, with its lanes in a warp; lanes
+    /// that are predicated off count as active. Default: nvidia
+    #[arg(long, value_name = "MACHINE", value_enum, conflicts_with = "model")]
+    machine: Option<Machine>,
 
     /// The least SIMT efficiency (thread instructions / (fetches x warp size)), 0 to 1
     #[arg(long, value_name = "SHARE", value_parser = share)]
@@ -46,19 +53,24 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let trace = selection::open(&args.trace)?;
     let view = args.selection.view(&trace)?;
     say!("{}", view.summary());
+    let subject = Subject::of(args.machine, args.model.iter().cloned().collect());
     let options = ReplayOptions { measures: vec![Causes::measure()], ..args.selection.options() };
-    let mut outcomes = replay::replay(&view, std::slice::from_ref(&args.model), &options, None, &|_, _| {})?;
+    let options = subject.options(options, &view);
+    let prepared = Prepared::new(&view, true)?;
+    let mut outcomes = prepared.replay(&subject.models, &options, None, &|_, _| {})?;
     locks::locate(&mut outcomes, &view, &mut Source::new(&trace));
     let Some(outcome) = outcomes.first() else { return Ok(ExitCode::SUCCESS) };
-    if outcome.deadlock().is_some() {
+    let range = subject.range((&prepared, &view), outcomes.first(), &options)?;
+    if outcome.deadlock().is_some() && range.is_none() {
         print(&table::of(&outcomes), WithColours::No)?;
         return Ok(ExitCode::from(exit::DEADLOCK));
     }
-    let efficiency = outcome.simt_efficiency().unwrap_or(1.0);
+    let of_machine = range.as_ref().map(Range::efficiency);
+    let efficiency = of_machine.or_else(|| outcome.simt_efficiency()).unwrap_or(1.0);
     let passes = efficiency >= args.min_efficiency;
     let verdict = format!(
         "{}: SIMT efficiency {} of {} warp instructions, {} the least of {}\n",
-        outcome.heuristic,
+        table::marked(outcome),
         exact_percent(efficiency),
         grouped(outcome.counts.fetches()),
         if passes { "not below" } else { "below" },
@@ -67,7 +79,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut source = Source::new(&trace);
     let rows = lines_below(outcome, args.min_efficiency, &mut source);
     source.notes().iter().for_each(|note| say!("lockstep: {note}"));
-    print(&(verdict + &list(&rows, outcome, args.top)), WithColours::No)?;
+    let of_machine = range.as_ref().map_or_else(String::new, Range::line);
+    print(&(verdict + &of_machine + &list(&rows, outcome, args.top)), WithColours::No)?;
     Ok(if passes { ExitCode::SUCCESS } else { ExitCode::from(exit::BELOW) })
 }
 

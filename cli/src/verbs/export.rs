@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use heuristics::Spec;
 
+use crate::machine::Subject;
 use crate::output::{Output, say};
 use crate::page::{self, Request};
 use crate::selection::Selection;
@@ -41,7 +42,8 @@ enum Format {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let request = Request { model: &args.model, models: &[], selection: &args.selection, syntax: None };
+    let subject = Subject::of(None, vec![args.model.clone()]);
+    let request = Request { subject: &subject, models: &[], selection: &args.selection, syntax: None };
     let program = page::program(&args.trace, &request)?;
     program.notes.iter().for_each(|note| say!("lockstep: {note}"));
     let text = match args.format {

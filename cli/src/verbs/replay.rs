@@ -8,15 +8,14 @@ use attribution::listing::{self, Instructions};
 use attribution::table as rows_table;
 use attribution::{Source, disassembly, json, locks, lost, memory};
 use decoding::Syntax;
-use heuristics::Spec;
 use indicatif::{ProgressBar, ProgressStyle};
 use replay::metrics::{Causes, Contention, Measure, Traffic};
 use replay::view::{Locks, Share, View};
-use replay::{Outcome, ReplayOptions, ScheduleFile, Setting};
+use replay::{Outcome, Prepared, ReplayOptions, ScheduleFile, Setting};
 use trace_format::Trace;
 
 use crate::by::{By, MemoryBy};
-use crate::machine::Machine;
+use crate::machine::{Machine, Range, Subject};
 use crate::measures::Measures;
 use crate::models::{self, Models};
 use crate::output::{Output, WithColours, print, say};
@@ -33,12 +32,13 @@ pub(crate) struct Args {
     trace: PathBuf,
 
     /// Reconvergence heuristics: a name, or name:parameter=value, several with commas, or all (see `lockstep
-    /// heuristics`). Default: minsp-pc
+    /// heuristics`). Default: those of --machine nvidia
     #[arg(long, short = 'H', value_name = "LIST", value_parser = Models::parse)]
     heuristic: Vec<Models>,
 
-    /// The efficiency that this machine would have: the models that are nearest to it, and its lanes in a warp (see
-    /// docs/fidelity.md)
+    /// The efficiency that this machine would have: by the model that is nearest to it, with its lanes in a warp; beside
+    /// it what others of the same machine say (see docs/fidelity.md). Default: nvidia, without the others where more
+    /// than 20 million thread instructions are replayed
     #[arg(long, value_name = "MACHINE", value_enum, conflicts_with = "heuristic")]
     machine: Option<Machine>,
 
@@ -99,8 +99,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 /// What was meant by it.
 struct Request<'a> {
     trace: &'a Path,
-    specs: Vec<Spec>,
-    machine: Option<Machine>,
+    subject: Subject,
     selection: &'a Selection,
     measures: Vec<Measure>,
     /// Whether the trace's code is judged by a second decoder first.
@@ -179,12 +178,7 @@ impl Args {
         };
         Ok(Request {
             trace: &self.trace,
-            specs: match self.machine {
-                Some(machine) => models::all_of(&[machine.models()]),
-                None if self.heuristic.is_empty() => vec![Spec::parse("minsp-pc").expect("the registry has it")],
-                None => models::all_of(&self.heuristic),
-            },
-            machine: self.machine,
+            subject: Subject::of(self.machine, models::all_of(&self.heuristic)),
             selection: &self.selection,
             measures,
             check,
@@ -212,6 +206,8 @@ struct Replayed {
     shares: Vec<Share>,
     setting: Setting,
     outcomes: Vec<Outcome>,
+    /// What the models of the machine say, where there is one.
+    range: Option<Range>,
     /// By outcome.
     rows: Vec<Rows>,
 }
@@ -241,44 +237,47 @@ fn run_here(args: &Args) -> anyhow::Result<ExitCode> {
             say!("{taken}");
             spin::advice(&trace, view.summary()).into_iter().for_each(|advice| say!("{advice}"));
         }
-        let mut outcomes = request.replay(&view, *rule)?;
+        let (mut outcomes, range) = request.replay(&view, *rule)?;
         locks::locate(&mut outcomes, &view, &mut source);
         outcomes.iter_mut().for_each(|o| o.locks = Some(rule.to_string()));
         let rows = outcomes.iter().map(|o| request.rows.of(o, (&trace, &view), &mut source)).collect();
         let shares = view.summary().shares.clone();
         let setting = request.selection.setting(request.trace, &trace, &view);
-        all.push(Replayed { rule: *rule, taken, shares, setting, outcomes, rows });
+        all.push(Replayed { rule: *rule, taken, shares, setting, outcomes, range, rows });
     }
     source.notes().iter().for_each(|note| say!("lockstep: {note}"));
     request.show(&all)?;
-    let none_ran = all.iter().flat_map(|r| &r.outcomes).all(|o| o.deadlock().is_some());
+    // A machine has a figure all the same: no heuristic was asked for.
+    let none_ran = all.iter().all(|r| r.range.is_none() && r.outcomes.iter().all(|o| o.deadlock().is_some()));
     Ok(if none_ran { ExitCode::from(exit::DEADLOCK) } else { ExitCode::SUCCESS })
 }
 
 impl Request<'_> {
-    fn replay(&self, view: &View, rule: Locks) -> anyhow::Result<Vec<Outcome>> {
-        let mut options = ReplayOptions { measures: self.measures.clone(), ..self.selection.options_with(rule) };
-        if let (Some(machine), None) = (self.machine, options.warp_size) {
-            options.warp_size = Some(machine.warp_size(view.lanes().len()));
-        }
+    fn replay(&self, view: &View, rule: Locks) -> anyhow::Result<(Vec<Outcome>, Option<Range>)> {
+        let options = ReplayOptions { measures: self.measures.clone(), ..self.selection.options_with(rule) };
+        let (options, models) = (self.subject.options(options, view), &self.subject.models);
         let bar = progress();
         let done = |n: usize, all: usize| {
             bar.set_length(all as u64);
             bar.set_position(n as u64);
         };
+        let of_models = models.iter().any(|spec| spec.entry().needs_control_flow);
+        let of_measures = options.measures.iter().any(Measure::needs_control_flow);
+        let prepared = Prepared::new(view, of_models || of_measures)?;
         let outcomes = match self.schedule {
             Some(path) => {
                 let mut out = Output::create(path)?;
                 let path = out.path();
                 let file = ScheduleFile { out: &mut out, path: &path };
-                let outcomes = replay::replay(view, &self.specs, &options, Some(file), &done)?;
+                let outcomes = prepared.replay(models, &options, Some(file), &done)?;
                 out.finish()?;
                 outcomes
             }
-            None => replay::replay(view, &self.specs, &options, None, &done)?,
+            None => prepared.replay(models, &options, None, &done)?,
         };
+        let range = self.subject.range((&prepared, view), outcomes.first(), &options)?;
         bar.finish_and_clear();
-        Ok(outcomes)
+        Ok((outcomes, range))
     }
 
     fn show(&self, all: &[Replayed]) -> anyhow::Result<()> {
@@ -319,7 +318,7 @@ impl Request<'_> {
         if wanted.regions {
             whole["regions"] = regions::to_json(&all[0].shares, wanted.top);
         }
-        if let Some(range) = self.machine.and_then(|machine| machine.range(&all[0].outcomes)) {
+        if let Some(range) = &all[0].range {
             whole["machine"] = range.json();
         }
         whole["results"] = results.into();
@@ -336,7 +335,7 @@ impl Request<'_> {
                 text += &format!("{between}locks: {}\n", replayed.rule);
             }
             text += &format!("{}{}\n", table::of(outcomes), table::legend(outcomes));
-            if let Some(range) = self.machine.and_then(|machine| machine.range(outcomes)) {
+            if let Some(range) = &replayed.range {
                 text += &format!("\n{}", range.line());
             }
             text += &table::measured(outcomes);

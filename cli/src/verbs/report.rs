@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use heuristics::Spec;
 
+use crate::machine::{Machine, Subject};
 use crate::models::{self, Models};
 use crate::output::{Output, say};
 use crate::page::{self, Request};
@@ -25,9 +26,14 @@ pub(crate) struct Args {
     #[arg(long, short = 'o', value_name = "FILE", default_value = "report.html")]
     output: PathBuf,
 
-    /// The reconvergence heuristic that the page is about
-    #[arg(long, short = 'H', visible_alias = "heuristic", value_name = "HEURISTIC", default_value = "minsp-pc", value_parser = Spec::parse)]
-    model: Spec,
+    /// The reconvergence heuristic that the page is about. Default: that of --machine nvidia
+    #[arg(long, short = 'H', visible_alias = "heuristic", value_name = "HEURISTIC", value_parser = Spec::parse)]
+    model: Option<Spec>,
+
+    /// The machine that the page is about: the model that is nearest to it, with its lanes in a warp; the page says
+    /// what others of the same machine say. Default: nvidia
+    #[arg(long, value_name = "MACHINE", value_enum, conflicts_with = "model")]
+    machine: Option<Machine>,
 
     /// The heuristics that it is ranked among
     #[arg(long, value_name = "LIST", default_value = "all", value_parser = Models::parse)]
@@ -43,7 +49,8 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let models = models::all_of(&args.models);
-    let request = Request { model: &args.model, models: &models, selection: &args.selection, syntax: args.syntax };
+    let subject = Subject::of(args.machine, args.model.iter().cloned().collect());
+    let request = Request { subject: &subject, models: &models, selection: &args.selection, syntax: args.syntax };
     let mut programs = Vec::new();
     for path in std::iter::once(&args.trace).chain(&args.after) {
         let program = page::program(path, &request)?;

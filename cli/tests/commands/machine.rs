@@ -6,6 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::page::data;
 use crate::support::{root, run, succeed};
 
 /// Kernels with doubled ends of loops, rotated and unrolled loops, switches, several exits and early returns.
@@ -83,9 +84,44 @@ fn a_machine_has_its_warps_and_says_how_far_its_models_agree() {
     let clear = succeed("replay", &["--machine", "nvidia", &traced(folder.path(), "collatz", ["clang-19", "-O1"])]);
     assert!(table.contains("--shape gpu") && !clear.contains("--shape gpu"), "{clear}");
     let trace = traced(folder.path(), "collatz", ["gcc", "-O2"]);
-    // All 32 lanes are in one warp of either.
-    for name in ["nvidia", "amd"] {
-        assert!(succeed("replay", &["--machine", name, &trace]).contains("of 1 warp of 32 lanes"));
+    // There are 32 lanes.
+    for (name, warps) in [("nvidia", "1 warp of 32"), ("amd", "1 warp of 32"), ("intel-gpu", "2 warps of 16")] {
+        let table = succeed("replay", &["--machine", name, &trace]);
+        assert!(table.contains(&format!("of {warps} lanes")) && table.contains(&format!("{name}: ")), "{table}");
     }
-    assert!(!run("replay", &["--machine", "nvidia", "--heuristic", "ipdom", &trace]).status.success());
+    for verb in ["replay", "report", "check"] {
+        let refused = run("lockstep", &[verb, "--machine", "nvidia", "--heuristic", "ipdom", &trace]);
+        assert_eq!(refused.status.code(), Some(2), "{verb}");
+    }
+}
+
+#[test]
+fn without_a_heuristic_every_verb_is_about_nvidia() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = traced(folder.path(), "search", ["gcc", "-O2"]);
+    assert_eq!(succeed("replay", &[&trace]), succeed("replay", &["--machine", "nvidia", &trace]));
+    assert_eq!(succeed("replay", &["--csv", "-", &trace]).lines().count(), 2, "a header and the machine's model");
+    let nvidia = machine(&trace, &[]);
+    let others = nvidia["others"].as_array().unwrap();
+    let model = nvidia["heuristic"].as_str().unwrap();
+    let all = others.iter().map(|other| other["heuristic"].as_str().unwrap()).chain([model]);
+    // Each by its name alone has the same figure.
+    let named: Vec<f64> = all
+        .map(|name| {
+            let json = succeed("replay", &["--heuristic", name, "-W", "32", "--json", &trace]);
+            let json: Value = serde_json::from_str(&json).unwrap();
+            assert!(json["machine"].is_null(), "{name}");
+            let result = &json["results"][0];
+            result.get("active_efficiency").unwrap_or(&result["simt_efficiency"]).as_f64().unwrap()
+        })
+        .collect();
+    assert_eq!(nvidia["efficiency"].as_f64(), named.last().copied());
+    assert_eq!(nvidia["least"].as_f64(), named.iter().copied().reduce(f64::min));
+    assert_eq!(nvidia["most"].as_f64(), named.iter().copied().reduce(f64::max));
+    let checked = succeed("lockstep", &["check", "--min-efficiency", "0", &trace]);
+    assert!(checked.starts_with(model) && checked.contains("\nnvidia: "), "{checked}");
+    let page = folder.path().join("page.html");
+    succeed("lockstep", &["report", "--models", "minsp-pc", "-o", page.to_str().unwrap(), &trace]);
+    let program = &data(&page)["programs"][0]["replayed"];
+    assert_eq!((&program["machine"], &program["results"][0]["heuristic"]), (&nvidia, &nvidia["heuristic"]));
 }

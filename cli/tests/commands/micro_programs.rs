@@ -189,7 +189,9 @@ fn a_lock_serialises_and_a_stack_deadlocks_on_it() {
     let trace = trace.to_str().unwrap();
     succeed("trace", &["-o", trace, program.to_str().unwrap(), "-p", "4"]);
     let fetches = |locks: &str| {
-        let json = succeed("replay", &["--region", "kernel", "--json", "--check", "--locks", locks, trace]);
+        let model = ["--heuristic", "minsp-pc"];
+        let arguments = ["--region", "kernel", "--json", "--check", "--locks", locks, trace];
+        let json = succeed("replay", &[&model[..], &arguments].concat());
         serde_json::from_str::<Value>(&json).unwrap()["results"][0]["fetches"].as_u64().unwrap()
     };
     let (serialized, ignored, dropped) = (fetches("serialize"), fetches("ignore"), fetches("drop"));
