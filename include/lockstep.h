@@ -30,4 +30,19 @@
 /* Here the recording pauses, unless another LOCKSTEP_BEGIN is still to be ended. */
 #define LOCKSTEP_END LOCKSTEP_MARKER_(2)
 
+/* Says that NUMBER is the calling thread's own: threads have 0, 1, 2, … in the order in which they become lanes. It is NUMBER again. For `lockstep
+ * analyze`, where it cannot see the number itself, as when it comes out of a queue:
+ *
+ *     long id = lockstep_tid(next_number());
+ *
+ * No instruction is made for it; the compiler only cannot know any more what NUMBER is, if it did. */
+#if defined(__GNUC__) || defined(__clang__)
+static inline __attribute__((always_inline, unused)) long lockstep_tid(long number) {
+    __asm__("# lockstep_tid" : "+r"(number));
+    return number;
+}
+#else
+static long lockstep_tid(long number) { return number; }
+#endif
+
 #endif

@@ -50,6 +50,8 @@ enum Verb {
     Cxx(verbs::cc::Args),
     #[cfg(feature = "transform")]
     Transform(verbs::transform::Args),
+    #[cfg(feature = "transform")]
+    Analyze(verbs::analyze::Args),
 }
 
 #[derive(Parser)]
@@ -85,6 +87,8 @@ pub fn lockstep(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Cxx(args) => verbs::cc::run(&args, "clang++-19"),
         #[cfg(feature = "transform")]
         Verb::Transform(args) => verbs::transform::run(&args),
+        #[cfg(feature = "transform")]
+        Verb::Analyze(args) => verbs::analyze::run(&args),
     })
 }
 

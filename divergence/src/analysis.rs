@@ -6,6 +6,7 @@
 //! own; a divergent value never changes. So the work is linear in the dependence graph.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use flowgraph::NodeId;
 
@@ -46,8 +47,8 @@ const MOST_CHANGES: u8 = 4;
 
 /// What is known about all values of a function.
 #[derive(Clone, Debug)]
-pub struct Analysis<'f> {
-    gated: Gated<'f>,
+pub struct Analysis {
+    gated: Gated,
     facts: Vec<Fact>,
     rules: Vec<Rule>,
     /// By block: whether threads may part at its end.
@@ -57,16 +58,16 @@ pub struct Analysis<'f> {
     options: Options,
 }
 
-impl<'f> Analysis<'f> {
+impl Analysis {
     /// Analyses `function`.
     #[must_use]
-    pub fn of(function: &'f Function, options: &Options) -> Analysis<'f> {
+    pub fn of(function: &Arc<Function>, options: &Options) -> Analysis {
         Analysis::of_gated(Gated::of(function), options)
     }
 
     /// Analyses a function whose gated form is known. Time linear in the dependence graph.
     #[must_use]
-    pub fn of_gated(gated: Gated<'f>, options: &Options) -> Analysis<'f> {
+    pub fn of_gated(gated: Gated, options: &Options) -> Analysis {
         let count = gated.count();
         let graph = gated.function().graph();
         let mut analysis = Analysis {
@@ -77,7 +78,7 @@ impl<'f> Analysis<'f> {
             options: *options,
             gated,
         };
-        let dependents = Dependents::of(&analysis.gated);
+        let dependents = analysis.gated.dependents().clone();
         analysis.solve(&dependents);
         analysis
     }
@@ -91,7 +92,7 @@ impl<'f> Analysis<'f> {
                 self.part(block, dependents, &mut |_| {});
             }
         }
-        let function = self.gated.function();
+        let function = self.gated.function().clone();
         let free = function.values().iter().enumerate().filter(|(_, v)| v.block.is_none());
         queue.extend(free.map(|(i, _)| ValueId(i as u32)));
         for &block in self.gated.gates().loops().order() {
@@ -100,7 +101,15 @@ impl<'f> Analysis<'f> {
         for node in &queue {
             queued[node.index()] = true;
         }
-        while let Some(node) = queue.pop_front() {
+        // What is left of ⊤ when all is still depends on what is undefined: the same for all threads as well as not.
+        let mut undefined = 0;
+        loop {
+            let Some(node) = queue.pop_front() else {
+                let Some(node) = self.next_undefined(&mut undefined) else { break };
+                self.facts[node.index()] = Fact::itself(node.0);
+                queue.extend(dependents.users.of(node.index()).iter().map(|&user| ValueId(user)));
+                continue;
+            };
             queued[node.index()] = false;
             let old = self.facts[node.index()];
             if old == Fact::Divergent {
@@ -130,6 +139,21 @@ impl<'f> Analysis<'f> {
                 }
             }
         }
+    }
+
+    /// The next value, from number `from` on, that was computed and is still ⊤.
+    fn next_undefined(&self, from: &mut usize) -> Option<NodeRef> {
+        while *from < self.facts.len() {
+            let node = ValueId(*from as u32);
+            *from += 1;
+            let computed = self.gated.block(node).is_none_or(|b| self.gated.gates().dominators().depth(b).is_some());
+            let op = self.gated.op(node);
+            let made = !matches!(op, Op::Undefined | Op::Store(..) | Op::Given(Fact::Top));
+            if self.facts[node.index()] == Fact::Top && computed && made && self.gated.eta(node).is_none() {
+                return Some(node);
+            }
+        }
+        None
     }
 
     /// Threads may part at the end of a block.
@@ -183,7 +207,18 @@ impl<'f> Analysis<'f> {
                 _ => (Fact::Divergent, Rule::Pdva),
             };
         }
-        let Op::Phi(incoming) = gated.op(node) else { return apply(&around, gated.op(node)) };
+        let Op::Phi(incoming) = gated.op(node) else {
+            // Whatever is undefined, all threads may take it for the same; only joins take the other value instead.
+            let chosen = |node: NodeRef| match gated.op(node) {
+                Op::Undefined => Fact::itself(node.0),
+                _ => self.facts[node.index()],
+            };
+            let joins = matches!(gated.op(node), Op::Select(..));
+            return match joins {
+                true => apply(&around, gated.op(node)),
+                false => apply(&Around { fact: &chosen, ..around }, gated.op(node)),
+            };
+        };
         let facts = || incoming.iter().map(|(_, v)| self.facts[v.index()]);
         // A symbol tells the same as before where its value is made above the join, and so not anew on the way there.
         let keeps = |symbol: Symbol| match symbol.origin() {
@@ -228,8 +263,14 @@ impl<'f> Analysis<'f> {
 
     /// The gated form.
     #[must_use]
-    pub fn gated(&self) -> &Gated<'f> {
+    pub fn gated(&self) -> &Gated {
         &self.gated
+    }
+
+    /// The gated form back, to be analysed anew with other parameters.
+    #[must_use]
+    pub fn into_gated(self) -> Gated {
+        self.gated
     }
 
     /// What is known about a value where it is made (about a node of the gated form).
@@ -384,6 +425,7 @@ fn lowered(node: NodeRef, old: Fact, new: Fact, changes: &mut u8) -> Fact {
 }
 
 /// Lists by a dense key, in one array.
+#[derive(Debug, Default)]
 pub(crate) struct Lists {
     starts: Vec<u32>,
     all: Vec<u32>,
@@ -413,6 +455,7 @@ impl Lists {
 }
 
 /// The dependence graph backwards.
+#[derive(Debug, Default)]
 pub(crate) struct Dependents {
     /// By node: the nodes that it is an operand of.
     pub(crate) users: Lists,
@@ -425,7 +468,7 @@ pub(crate) struct Dependents {
 }
 
 impl Dependents {
-    pub(crate) fn of(gated: &Gated<'_>) -> Dependents {
+    pub(crate) fn of(gated: &Gated) -> Dependents {
         let (mut users, mut branches, mut gates, mut members) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for i in 0..gated.count() {
             let node = ValueId(i as u32);

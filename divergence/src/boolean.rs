@@ -15,8 +15,8 @@ pub struct Boolean {
 impl Boolean {
     /// Analyses a function. Time linear in the dependence graph.
     #[must_use]
-    pub fn of(gated: &Gated<'_>, mode: Mode) -> Boolean {
-        let dependents = crate::analysis::Dependents::of(gated);
+    pub fn of(gated: &Gated, mode: Mode) -> Boolean {
+        let dependents = gated.dependents();
         let mut divergent = vec![false; gated.count()];
         let mut todo: Vec<NodeRef> = Vec::new();
         let mut mark = |node: NodeRef, todo: &mut Vec<NodeRef>| {

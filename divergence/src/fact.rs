@@ -34,8 +34,10 @@ impl Symbol {
         Symbol(node * Symbol::PARTS + part as u32)
     }
 
-    /// The node and the part of it; `None` for unknown ones.
-    pub(crate) fn origin(self) -> Option<(u32, usize)> {
+    /// The number of the node that it is a coefficient of, and which: a dimension, or [`DIMENSIONS`] for the base.
+    /// `None` for unknowns without a name.
+    #[must_use]
+    pub fn origin(self) -> Option<(u32, usize)> {
         let named = self != Symbol::NONE && self != Symbol::UNKNOWN;
         named.then_some((self.0 / Symbol::PARTS, (self.0 % Symbol::PARTS) as usize))
     }

@@ -1,6 +1,7 @@
 //! The function that is analysed, without a compiler: blocks, values, and what makes each value.
 
 use std::fmt;
+use std::sync::Arc;
 
 use flowgraph::{Builder as GraphBuilder, Graph, NodeId};
 
@@ -416,7 +417,7 @@ impl Builder {
     /// # Panics
     /// When an operand or the value of a decision was never added.
     #[must_use]
-    pub fn build(self) -> Function {
+    pub fn build(self) -> Arc<Function> {
         let count = self.values.len() as u32;
         for value in &self.values {
             value.op.each_operand(|v| assert!(v.0 < count, "an operand that was never added"));
@@ -424,13 +425,13 @@ impl Builder {
         for decision in &self.decisions {
             assert!(!matches!(decision, Decision::By(v) if v.0 >= count), "a decision by what was never added");
         }
-        Function {
+        Arc::new(Function {
             graph: self.graph.build(NodeId(0)),
             values: self.values,
             decisions: self.decisions,
             contents: self.contents,
             dead_ends: self.dead_ends,
-        }
+        })
     }
 }
 

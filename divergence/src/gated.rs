@@ -1,12 +1,14 @@
 //! Gated SSA form: the function with an η for each value that leaves a loop, and gates for its joins.
 
 use std::fmt::Write;
+use std::sync::Arc;
 
 use flowgraph::NodeId;
 use rustc_hash::FxHashMap;
 
+use crate::analysis::Dependents;
 use crate::gates::{Choice, Selection};
-use crate::{Decision, Function, GateId, Gates, Kind, Op, ScopeId, ValueId};
+use crate::{Decision, Fact, Function, GateId, Gates, Kind, Op, Return, ScopeId, ValueId};
 
 /// A value of the gated form: numbered from 0, first the function's values, then the η functions.
 pub type NodeRef = ValueId;
@@ -25,19 +27,20 @@ pub struct Eta {
 /// Source: Ottenstein, Ballance and MacCabe, *The program dependence web*, PLDI 1990, for γ, μ and η; [`Gates`] for
 /// where their predicates come from.
 #[derive(Clone, Debug)]
-pub struct Gated<'f> {
-    function: &'f Function,
+pub struct Gated {
+    function: Arc<Function>,
     gates: Gates,
     /// By node; operands are nodes.
     ops: Vec<Op>,
     etas: Vec<Eta>,
     decisions: Vec<Decision>,
+    dependents: Arc<Dependents>,
 }
 
-impl<'f> Gated<'f> {
+impl Gated {
     /// The gated form of `function`.
     #[must_use]
-    pub fn of(function: &'f Function) -> Gated<'f> {
+    pub fn of(function: &Arc<Function>) -> Gated {
         let gates = Gates::of(function);
         let mut ops: Vec<Op> = function.values().iter().map(|v| v.op.clone()).collect();
         let mut etas = Etas { function, gates: &gates, all: Vec::new(), known: FxHashMap::default() };
@@ -54,13 +57,15 @@ impl<'f> Gated<'f> {
         let decisions = decisions.collect();
         let etas = etas.all;
         ops.extend(etas.iter().map(|eta| Op::Copy(eta.of)));
-        Gated { function, gates, ops, etas, decisions }
+        let mut gated = Gated { function: function.clone(), gates, ops, etas, decisions, dependents: Arc::default() };
+        gated.dependents = Arc::new(Dependents::of(&gated));
+        gated
     }
 
     /// The function.
     #[must_use]
-    pub fn function(&self) -> &'f Function {
-        self.function
+    pub fn function(&self) -> &Arc<Function> {
+        &self.function
     }
 
     /// Its gates.
@@ -85,6 +90,30 @@ impl<'f> Gated<'f> {
     #[must_use]
     pub fn eta(&self, node: NodeRef) -> Option<Eta> {
         node.index().checked_sub(self.function.values().len()).map(|i| self.etas[i])
+    }
+
+    /// Says anew what is known about a parameter: a value without operands stays one.
+    ///
+    /// # Panics
+    /// When the value has operands.
+    pub fn give(&mut self, value: ValueId, fact: Fact) {
+        self.ops[value.index()].each_operand(|_| panic!("a parameter has no operands"));
+        self.ops[value.index()] = Op::Given(fact);
+    }
+
+    /// Says anew what a call gives.
+    ///
+    /// # Panics
+    /// When the value is no call.
+    pub fn set_return(&mut self, value: ValueId, result: Return) {
+        match &mut self.ops[value.index()] {
+            Op::Call(old, _) => *old = result,
+            other => panic!("{other:?} is no call"),
+        }
+    }
+
+    pub(crate) fn dependents(&self) -> &Arc<Dependents> {
+        &self.dependents
     }
 
     /// By what control leaves a block, as a node.

@@ -15,7 +15,7 @@ impl Numbers {
     }
 }
 
-fn random(seed: u64) -> divergence::Function {
+fn random(seed: u64) -> std::sync::Arc<divergence::Function> {
     let mut numbers = Numbers(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
     let count = 3 + numbers.below(7);
     let mut builder = Builder::new(count);

@@ -1,6 +1,8 @@
 //! The program of the paper's figures 2 and 3, rebuilt from its sections 2 and 3: each thread sums the odd cells of its
 //! column of a triangular matrix, thread n visits n + 1 cells.
 
+use std::sync::Arc;
+
 use divergence::{
     Analysis, Binary, Boolean, Builder, Class, Decision, Function, Gated, Kind, Memory, Mode, Op, Options, Predicate,
     Promise, Rule, ValueId,
@@ -19,7 +21,7 @@ use flowgraph::NodeId;
 /// l15:   sum4 = η(p, sum1); d3 = η(p, d1); ↑tid = sum4 + d3
 /// ```
 struct Figure {
-    function: Function,
+    function: Arc<Function>,
     named: Vec<(&'static str, ValueId)>,
 }
 

@@ -52,11 +52,25 @@ pub enum Error {
         /// Why it does not run.
         source: std::io::Error,
     },
+    /// The compiler refuses a source; its messages went to standard error.
+    #[error("{}: does not compile; what follows -- goes to the compiler", path.display())]
+    NotCompiled {
+        /// The source.
+        path: PathBuf,
+    },
     /// The compiler says something that is not understood.
     #[error("{program} -### prints a list of jobs that cannot be read: {text}; clang 19 is needed")]
     Jobs {
         /// The compiler.
         program: String,
+        /// What is wrong with it.
+        text: String,
+    },
+    /// An argument that is to be a thread's number is not there.
+    #[error("analysing: {name} is to be a thread's number: {text}; it is written FUNCTION:ARGUMENT")]
+    NoArgument {
+        /// What was asked for.
+        name: String,
         /// What is wrong with it.
         text: String,
     },

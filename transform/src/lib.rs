@@ -7,6 +7,7 @@
 //! | [`wrapper`] | a compiler that applies passes between its optimiser and its code generation |
 //! | [`Context`] | what a pass is given beside a function: analyses, costs, settings |
 //! | [`CostModel`] | what code costs; [`X86_64`] is taken unless told otherwise |
+//! | [`spmd`] | divergence analysis: which values are the same for all threads, or affine in their numbers |
 //! | [`llvm`] | LLVM IR behind safe types |
 //!
 //! Analyses come from `flowgraph`: LLVM's C interface has none.
@@ -27,6 +28,7 @@ mod passes;
 mod refusal;
 mod registry;
 mod remark;
+pub mod spmd;
 mod ssa;
 pub mod wrapper;
 

@@ -1,6 +1,8 @@
 //! The verbs, one file each.
 
 #[cfg(feature = "transform")]
+pub(crate) mod analyze;
+#[cfg(feature = "transform")]
 pub(crate) mod cc;
 pub(crate) mod check;
 pub(crate) mod compare;

@@ -47,7 +47,7 @@ pub(super) fn function_has(function: LLVMValueRef, name: &str) -> bool {
 
 /// LLVM's number for an attribute; 0 for a name it does not know. LLVM compares the name with all that there are, so
 /// the answer is remembered.
-fn kind_named(name: &str) -> u32 {
+pub(super) fn kind_named(name: &str) -> u32 {
     thread_local! {
         static KNOWN: RefCell<FxHashMap<String, u32>> = RefCell::default();
     }

@@ -26,6 +26,10 @@ impl<'m> Value<'m> {
         self.raw
     }
 
+    pub(super) fn module(self) -> &'m Module {
+        self.module
+    }
+
     /// Refuses what nothing in this module may use: parts of another module, and instructions and blocks that were
     /// erased.
     #[track_caller]

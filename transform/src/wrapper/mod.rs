@@ -21,6 +21,7 @@ mod by_products;
 mod database;
 mod diagnostics;
 mod jobs;
+mod module;
 mod run;
 mod scratch;
 mod words;
@@ -28,6 +29,7 @@ mod words;
 use std::ffi::OsString;
 use std::io::Write;
 
+pub use self::module::to_module;
 use self::scratch::Scratch;
 use crate::{Pipeline, Remark, Result};
 

@@ -156,7 +156,7 @@ fn run(job: &Job, scratch: &Scratch) -> Result<u8> {
 }
 
 /// As a shell would put it.
-fn number(status: ExitStatus) -> u8 {
+pub(super) fn number(status: ExitStatus) -> u8 {
     match status.code() {
         Some(code) => code as u8,
         None => 128_u8.wrapping_add(status.signal().unwrap_or(0) as u8),

@@ -1,0 +1,352 @@
+//! Calls: what callees give, what callers pass.
+
+use divergence::{Affine, Analysis, Fact, Form, Gated, Mode, Return, ValueId};
+use flowgraph::{Builder, Components, NodeId};
+use rustc_hash::FxHashMap;
+
+use super::body::Body;
+use super::sources::Sources;
+use super::{FunctionFacts, Machine};
+use crate::llvm::{Function, Module, Value};
+
+/// After so many rounds what still changes may be anything.
+const MOST_ROUNDS: usize = 8;
+
+struct Solver<'m, 'a> {
+    bodies: Vec<Body<'m>>,
+    numbers: FxHashMap<Function<'m>, usize>,
+    /// By function: its parameters.
+    given: Vec<Vec<Fact>>,
+    /// By function: what calls of it give.
+    summaries: Vec<Return>,
+    options: divergence::Options,
+    sources: &'a Sources<'m>,
+}
+
+/// Analyses all functions of a module.
+pub(super) fn solve<'m>(
+    module: &'m Module,
+    machine: Machine,
+    mode: Mode,
+    sources: &Sources<'m>,
+) -> Vec<FunctionFacts<'m>> {
+    let functions = module.functions();
+    let none = FxHashMap::default();
+    let stable = |_: Value<'m>| false;
+    let bodies: Vec<Body<'m>> =
+        functions.iter().map(|&f| Body::of(f, machine, sources.counters.get(&f).unwrap_or(&none), &stable)).collect();
+    let numbers: FxHashMap<_, _> = functions.iter().enumerate().map(|(i, &f)| (f, i)).collect();
+    let whole = functions.iter().any(|f| f.name() == "main");
+    let given = functions.iter().map(|&f| at_first(f, whole, sources)).collect();
+    let mut solver = Solver {
+        summaries: vec![Return::Fact(Fact::Top); bodies.len()],
+        bodies,
+        numbers,
+        given,
+        options: divergence::Options { mode, ..divergence::Options::default() },
+        sources,
+    };
+    let order = solver.callees_first();
+    solver.sum_up(&order);
+    let analyses = solver.pass_on(&order);
+    let threads = solver.run_by_threads();
+    let Solver { bodies, .. } = solver;
+    let all = bodies.into_iter().zip(analyses).zip(threads);
+    all.map(|((body, analysis), is_run_by_threads)| FunctionFacts { body, analysis, is_run_by_threads }).collect()
+}
+
+/// What is known about parameters before any call site was looked at.
+fn at_first(function: Function<'_>, whole: bool, sources: &Sources<'_>) -> Vec<Fact> {
+    let count = function.parameters().len();
+    let alone = sources.kernels.contains(&function) || function.name() == "main";
+    let callers = if alone {
+        Fact::unknown()
+    } else if all_callers_known(function, whole, sources) {
+        Fact::Top
+    } else {
+        Fact::Divergent
+    };
+    let mut facts = vec![callers; count];
+    for (_, argument) in sources.named.iter().filter(|(named, _)| *named == function) {
+        facts[*argument] = Fact::of_thread(0, Form::number(1), Form::ZERO).exact(true, true);
+    }
+    facts
+}
+
+/// Whether all that calls a function, or starts threads on it, was found.
+fn all_callers_known(function: Function<'_>, whole: bool, sources: &Sources<'_>) -> bool {
+    let (users, complete) = function.as_value().users_in_code();
+    let is_only_called = |user: &crate::llvm::Instruction<'_>| {
+        let starts = sources.starts.iter().any(|s| s.runs == function && s.call == *user);
+        let passed = user.arguments().contains(&function.as_value());
+        // A function that passes it on to a call that starts threads was looked into.
+        let started = sources.starts.iter().any(|s| s.runs == function && user.callee() == Some(s.within.as_value()));
+        let calls = user.callee() == Some(function.as_value()) && !passed;
+        starts || calls || started
+    };
+    (whole || function.is_internal()) && complete && !users.is_empty() && users.iter().all(is_only_called)
+}
+
+impl<'m> Solver<'m, '_> {
+    /// The functions, callees before callers where they do not call each other.
+    fn callees_first(&self) -> Vec<Vec<usize>> {
+        let mut graph = Builder::new(self.bodies.len().max(1));
+        for (i, body) in self.bodies.iter().enumerate() {
+            for site in &body.sites {
+                graph.edge(NodeId(i as u32), NodeId(self.numbers[&site.callee] as u32));
+            }
+        }
+        let components = Components::of(&graph.build(NodeId(0)));
+        let members = |id| components.members(id).iter().map(|n| n.index()).filter(|&i| i < self.bodies.len());
+        components.ids().rev().map(|id| members(id).collect()).collect()
+    }
+
+    fn analysed(&mut self, i: usize, parameters: &[Fact]) -> Analysis {
+        let mut gated: Gated = self.bodies[i].gated.take().expect("a body is analysed once at a time");
+        for (p, fact) in parameters.iter().enumerate() {
+            gated.give(ValueId(p as u32), *fact);
+        }
+        for site in &self.bodies[i].sites {
+            gated.set_return(site.value, self.summaries[self.numbers[&site.callee]]);
+        }
+        Analysis::of_gated(gated, &self.options)
+    }
+
+    /// Sums callees up before callers; those that call each other until nothing changes.
+    fn sum_up(&mut self, order: &[Vec<usize>]) {
+        for group in order {
+            for round in 0..=MOST_ROUNDS {
+                let mut changed = false;
+                for &i in group {
+                    let parameters = self.given[i].len() as u32;
+                    let symbols: Vec<Fact> = (0..parameters).map(Fact::of_argument).collect();
+                    let analysis = self.analysed(i, &symbols);
+                    let summary = self.summary(i, &analysis, parameters);
+                    self.bodies[i].gated = Some(analysis.into_gated());
+                    if summary != self.summaries[i] {
+                        self.summaries[i] = if round == MOST_ROUNDS { Return::Divergent } else { summary };
+                        changed = true;
+                    }
+                }
+                if !changed {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// What calls of a function give.
+    fn summary(&self, i: usize, analysis: &Analysis, parameters: u32) -> Return {
+        let Some(result) = self.bodies[i].result else { return Return::Uniform };
+        let fact = analysis.fact(result);
+        let Fact::Affine(affine) = fact else { return Return::Fact(fact) };
+        let width = |id: ValueId| analysis.gated().kind(id);
+        // A symbol that is an argument of the same width stands for it whatever it is.
+        let is_argument = |form: &Form| match form.as_symbol().and_then(|(_, symbol, _)| symbol.origin()) {
+            Some((node, _)) => node < parameters && width(ValueId(node)) == width(result),
+            None => form.as_number().is_some(),
+        };
+        if affine.strides.iter().chain([&affine.base]).all(is_argument) {
+            return Return::Fact(fact.exact(false, false));
+        }
+        match affine.is_uniform() {
+            true if parameters == 0 => Return::Uniform,
+            true => Return::Function,
+            false if parameters == 0 => Return::Fact(passed(fact)),
+            false => Return::Divergent,
+        }
+    }
+
+    /// Meets what call sites pass in the parameters, callers first, until nothing changes.
+    fn pass_on(&mut self, order: &[Vec<usize>]) -> Vec<Analysis> {
+        let mut analyses: Vec<Option<Analysis>> = self.bodies.iter().map(|_| None).collect();
+        let mut stale = vec![true; self.bodies.len()];
+        let mut started: FxHashMap<(usize, usize), Vec<Fact>> = FxHashMap::default();
+        let mut round = 0;
+        while stale.iter().any(|&s| s) {
+            for &i in order.iter().rev().flatten() {
+                if !std::mem::replace(&mut stale[i], false) {
+                    continue;
+                }
+                if let Some(old) = analyses[i].take() {
+                    self.bodies[i].gated = Some(old.into_gated());
+                }
+                let analysis = self.analysed(i, &self.given[i].clone());
+                self.note_starts(i, &analysis, &mut started);
+                let starts = self.started_by(i, &started);
+                let plain = self.passes(i, &analysis).into_iter().map(|(c, p, fact)| (c, p, fact, false));
+                let starts = starts.into_iter().map(|(c, p, fact)| (c, p, fact, true));
+                for (callee, parameter, fact, starts) in plain.chain(starts) {
+                    let old = self.given[callee][parameter];
+                    let own = self.sources.starts.iter().any(|s| Some(&callee) == self.numbers.get(&s.runs));
+                    let mut new = match own {
+                        true => beside(old, passed(fact), starts),
+                        false => met(old, passed(fact)),
+                    };
+                    if new != old && round >= MOST_ROUNDS {
+                        new = Fact::Divergent;
+                    }
+                    if new != old {
+                        self.given[callee][parameter] = new;
+                        stale[callee] = true;
+                    }
+                }
+                analyses[i] = Some(analysis);
+            }
+            round += 1;
+        }
+        analyses.into_iter().map(|a| a.expect("each function was analysed")).collect()
+    }
+
+    /// What a function passes to others: callee, parameter, fact.
+    fn passes(&self, i: usize, analysis: &Analysis) -> Vec<(usize, usize, Fact)> {
+        let body = &self.bodies[i];
+        let mut passes = Vec::new();
+        for site in &body.sites {
+            let callee = self.numbers[&site.callee];
+            let operands = analysis.operands(site.value);
+            for parameter in 0..self.given[callee].len() {
+                let fact = operands.get(parameter).map_or(Fact::Divergent, |(_, fact)| *fact);
+                passes.push((callee, parameter, fact));
+            }
+        }
+        passes
+    }
+
+    /// Notes what a function passes where it starts threads: by start and parameter of what is run.
+    fn note_starts(&self, i: usize, analysis: &Analysis, started: &mut FxHashMap<(usize, usize), Vec<Fact>>) {
+        let body = &self.bodies[i];
+        for (s, start) in self.sources.starts.iter().enumerate().filter(|(_, s)| s.within == body.function) {
+            let Some(&callee) = self.numbers.get(&start.runs) else { continue };
+            let operands = body.values.get(&start.call.as_value()).map(|&id| analysis.operands(id)).unwrap_or_default();
+            let facts = (0..self.given[callee].len()).map(|parameter| {
+                let argument = start.passes.get(parameter).copied().flatten();
+                let fact = argument.and_then(|a| operands.get(a as usize)).map_or(Fact::Divergent, |(_, fact)| *fact);
+                // One thread makes the others and passes one value to all.
+                if start.shared && argument.is_some() { one_for_all(fact) } else { fact }
+            });
+            started.insert((callee, s), facts.collect());
+        }
+    }
+
+    /// What the threads get that a function starts: all starts of one routine taken together.
+    fn started_by(&self, i: usize, started: &FxHashMap<(usize, usize), Vec<Fact>>) -> Vec<(usize, usize, Fact)> {
+        let mut found = Vec::new();
+        let own = self.sources.starts.iter().filter(|s| s.within == self.bodies[i].function);
+        let mut routines: Vec<usize> = own.filter_map(|s| self.numbers.get(&s.runs).copied()).collect();
+        routines.sort_unstable();
+        routines.dedup();
+        for callee in routines {
+            let mut keys: Vec<_> = started.keys().filter(|(c, _)| *c == callee).copied().collect();
+            keys.sort_unstable();
+            for (parameter, _) in self.given[callee].iter().enumerate() {
+                let facts: Vec<Fact> = keys.iter().map(|key| started[key][parameter]).collect();
+                let shared = keys.iter().all(|(_, s)| self.sources.starts[*s].shared);
+                let fact = match shared {
+                    true => facts.into_iter().reduce(|a, b| met(passed(a), passed(b))).unwrap_or(Fact::Top),
+                    false => numbered(&facts),
+                };
+                found.push((callee, parameter, fact));
+            }
+        }
+        found
+    }
+
+    /// By function: whether threads run it.
+    fn run_by_threads(&self) -> Vec<bool> {
+        let mut run = vec![false; self.bodies.len()];
+        let mut todo: Vec<usize> = self.sources.roots().filter_map(|f| self.numbers.get(&f).copied()).collect();
+        while let Some(i) = todo.pop() {
+            if !std::mem::replace(&mut run[i], true) {
+                todo.extend(self.bodies[i].sites.iter().map(|site| self.numbers[&site.callee]));
+            }
+        }
+        run
+    }
+}
+
+/// A fact outside of the function that it was found in: its symbols mean nothing there.
+fn passed(fact: Fact) -> Fact {
+    let plain = |form: Form| if form.as_number().is_some() { form } else { Form::UNKNOWN };
+    match fact {
+        Fact::Affine(affine) => {
+            Fact::Affine(Affine { strides: affine.strides.map(plain), base: plain(affine.base), ..affine })
+        }
+        other => other,
+    }
+}
+
+/// What threads get that are started at several places of one function, a thread at each: a progression is a function
+/// of the thread's number. One place in a loop is a fact by itself.
+fn numbered(facts: &[Fact]) -> Fact {
+    let [first, rest @ ..] = facts else { return Fact::Top };
+    if rest.is_empty() {
+        return *first;
+    }
+    let mut offsets = Vec::new();
+    let mut part = None;
+    for fact in facts {
+        let Fact::Affine(affine) = fact else { return Fact::Divergent };
+        if !affine.is_uniform() {
+            return Fact::Divergent;
+        }
+        let (own, offset) = match affine.base.as_symbol() {
+            Some((scale, symbol, offset)) => (Some((scale, symbol)), offset),
+            None => (None, affine.base.as_number().unwrap_or_default()),
+        };
+        if *part.get_or_insert(own) != own {
+            return Fact::Divergent;
+        }
+        offsets.push(offset);
+    }
+    let Some(step) = offsets[1].checked_sub(offsets[0]) else { return Fact::Divergent };
+    if offsets.windows(2).any(|w| w[1].checked_sub(w[0]) != Some(step)) {
+        return Fact::Divergent;
+    }
+    let base = match part.flatten() {
+        Some(_) => Form::UNKNOWN,
+        // Numbers in a row are the threads' own.
+        None if step == 1 => Form::ZERO,
+        None => Form::number(offsets[0]),
+    };
+    Fact::of_thread(0, Form::number(step), base).exact(part.flatten().is_none(), part.flatten().is_none())
+}
+
+/// The meet where threads that were started run beside one that calls the routine itself: an equation must hold for
+/// all of them together.
+fn beside(old: Fact, new: Fact, starts: bool) -> Fact {
+    let is_thread_number = |fact: Fact| fact.stride() == Some(1) && fact.affine().is_some_and(|a| a.base.is_zero());
+    let is_number = |fact: Fact| fact.affine().is_some_and(|a| a.is_uniform() && a.base.as_number().is_some());
+    match (old, new) {
+        (Fact::Top, other) | (other, Fact::Top) => other,
+        (old, new) if old == new => old,
+        (old, new) if is_thread_number(old) && is_number(new) => old,
+        (old, new) if starts && is_number(old) && is_thread_number(new) => new,
+        _ => Fact::Divergent,
+    }
+}
+
+fn one_for_all(fact: Fact) -> Fact {
+    match fact {
+        Fact::Affine(affine) if affine.is_uniform() => fact,
+        Fact::Top => fact,
+        _ => Fact::unknown(),
+    }
+}
+
+fn met(a: Fact, b: Fact) -> Fact {
+    let (Fact::Affine(a), Fact::Affine(b)) = (a, b) else {
+        return match (a, b) {
+            (Fact::Top, other) | (other, Fact::Top) => other,
+            _ => Fact::Divergent,
+        };
+    };
+    let one = |a: Form, b: Form| if a == b { a } else { Form::UNKNOWN };
+    let strides = std::array::from_fn(|d| one(a.strides[d], b.strides[d]));
+    Fact::Affine(Affine {
+        strides,
+        base: one(a.base, b.base),
+        signed: a.signed && b.signed,
+        unsigned: a.unsigned && b.unsigned,
+    })
+}
