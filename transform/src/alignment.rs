@@ -18,61 +18,80 @@ pub(crate) fn pairs<T: Copy>(pieces: &[Piece<T>]) -> impl Iterator<Item = (T, T)
     pieces.iter().filter_map(|piece| if let Piece::Pair(a, b) = piece { Some((*a, *b)) } else { None })
 }
 
-/// Pairs in the order of both sequences with the highest sum of what they save, less `gap` for each gap between them.
-/// `saving` says what a pair saves, or that two members can be none.
+/// Pairs in the order of both sequences with the highest sum of what they save, less `gap` for each gap between them,
+/// and less `turn` for each that has members of both. `saving` says what a pair saves, or that two members can be none.
+///
+/// Three states: behind a pair, in a gap of the first sequence, and in one of the second, which comes after the first's.
 pub(crate) fn align<T: Copy>(
     first: &[T],
     second: &[T],
     gap: i64,
+    turn: i64,
     mut saving: impl FnMut(T, T) -> Option<i64>,
 ) -> Vec<Piece<T>> {
     let (rows, columns) = (first.len(), second.len());
     let at = |i: usize, j: usize| i * (columns + 1) + j;
-    // The highest sum for what follows the first i and the first j: where a pair comes before, and where a gap is open.
+    // The highest sum for what follows the first i and the first j: where a pair comes before, and where a gap is open
+    // that has members of the first, or of the second.
     let mut closed = vec![0_i64; (rows + 1) * (columns + 1)];
-    let mut open = closed.clone();
+    let (mut of_first, mut of_second) = (closed.clone(), closed.clone());
     let mut savings = vec![None; rows * columns];
     for i in (0..=rows).rev() {
         for j in (0..=columns).rev() {
             if i == rows && j == columns {
                 continue;
             }
-            let mut paired = i64::MIN;
+            let mut paired = LEAST;
             if i < rows && j < columns {
                 let saved = saving(first[i], second[j]);
                 savings[i * columns + j] = saved;
-                paired = saved.map_or(i64::MIN, |saved| saved + closed[at(i + 1, j + 1)]);
+                paired = saved.map_or(LEAST, |saved| saved + closed[at(i + 1, j + 1)]);
             }
-            let down = if i < rows { open[at(i + 1, j)] } else { i64::MIN };
-            let right = if j < columns { open[at(i, j + 1)] } else { i64::MIN };
-            open[at(i, j)] = paired.max(down).max(right);
+            let down = if i < rows { of_first[at(i + 1, j)] } else { LEAST };
+            let right = if j < columns { of_second[at(i, j + 1)] } else { LEAST };
+            of_second[at(i, j)] = paired.max(right);
+            of_first[at(i, j)] = paired.max(down).max(right - turn);
             closed[at(i, j)] = paired.max(down.max(right) - gap);
         }
     }
-    let (mut i, mut j, mut is_open) = (0, 0, false);
+    let (mut i, mut j, mut state) = (0, 0, State::Closed);
     let mut pieces = Vec::new();
     let mut apart = (Vec::new(), Vec::new());
     while i < rows || j < columns {
-        let best = if is_open { open[at(i, j)] } else { closed[at(i, j)] };
+        let best = match state {
+            State::Closed => closed[at(i, j)],
+            State::First => of_first[at(i, j)],
+            State::Second => of_second[at(i, j)],
+        };
         let saved = if i < rows && j < columns { savings[i * columns + j] } else { None };
         if saved.is_some_and(|saved| saved + closed[at(i + 1, j + 1)] == best) {
             flush(&mut apart, &mut pieces);
             pieces.push(Piece::Pair(first[i], second[j]));
-            (i, j, is_open) = (i + 1, j + 1, false);
+            (i, j, state) = (i + 1, j + 1, State::Closed);
             continue;
         }
-        let rest = if is_open { best } else { best + gap };
-        if i < rows && open[at(i + 1, j)] == rest {
+        let opened = if state == State::Closed { gap } else { 0 };
+        if i < rows && state != State::Second && of_first[at(i + 1, j)] - opened == best {
             apart.0.push(first[i]);
-            i += 1;
+            (i, state) = (i + 1, State::First);
         } else {
             apart.1.push(second[j]);
-            j += 1;
+            (j, state) = (j + 1, State::Second);
         }
-        is_open = true;
     }
     flush(&mut apart, &mut pieces);
     pieces
+}
+
+/// What no sum is below; sums with it do not overflow.
+const LEAST: i64 = i64::MIN / 4;
+
+/// What came last.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Closed,
+    First,
+    Second,
 }
 
 fn flush<T>(apart: &mut (Vec<T>, Vec<T>), pieces: &mut Vec<Piece<T>>) {
@@ -92,31 +111,36 @@ mod tests {
     }
 
     /// What an alignment is worth.
-    fn worth(pieces: &[Piece<char>], gap: i64) -> i64 {
+    fn worth(pieces: &[Piece<char>], gap: i64, turn: i64) -> i64 {
         let of_piece = |piece: &Piece<char>| match piece {
             Piece::Pair(a, b) => saving(*a, *b).expect("a pair that can be one"),
-            Piece::Apart(..) => -gap,
+            Piece::Apart(one, other) => -gap - if one.is_empty() || other.is_empty() { 0 } else { turn },
         };
         pieces.iter().map(of_piece).sum()
     }
 
-    /// The best worth of all alignments, one by one.
-    fn best(first: &[char], second: &[char], gap: i64, is_open: bool) -> i64 {
+    /// The best worth of all alignments, one by one: `open` says of which sequences a gap has members.
+    fn best(first: &[char], second: &[char], costs: [i64; 2], open: [bool; 2]) -> i64 {
         if first.is_empty() && second.is_empty() {
             return 0;
         }
+        let [gap, turn] = costs;
         let mut all = Vec::new();
         if let (Some((a, one)), Some((b, other))) = (first.split_first(), second.split_first())
             && let Some(saved) = saving(*a, *b)
         {
-            all.push(saved + best(one, other, gap, false));
+            all.push(saved + best(one, other, costs, [false; 2]));
         }
-        let opened = if is_open { 0 } else { gap };
+        let adds = |of: usize| match open {
+            [false, false] => gap,
+            _ if open[of] => 0,
+            _ => turn,
+        };
         if let Some((_, one)) = first.split_first() {
-            all.push(best(one, second, gap, true) - opened);
+            all.push(best(one, second, costs, [true, open[1]]) - adds(0));
         }
         if let Some((_, other)) = second.split_first() {
-            all.push(best(first, other, gap, true) - opened);
+            all.push(best(first, other, costs, [open[0], true]) - adds(1));
         }
         all.into_iter().max().expect("something is left")
     }
@@ -126,9 +150,10 @@ mod tests {
         let words = ["", "a", "ab", "ABab", "baBA", "aabb", "abcab", "cbAca", "bcBCa"];
         for (first, second) in words.iter().flat_map(|a| words.iter().map(move |b| (*a, *b))) {
             let [one, other] = [first, second].map(|word| word.chars().collect::<Vec<_>>());
-            for gap in [0, 1, 2, 5] {
-                let pieces = align(&one, &other, gap, saving);
-                assert_eq!(worth(&pieces, gap), best(&one, &other, gap, false), "{first} and {second}: {pieces:?}");
+            for [gap, turn] in [[0, 0], [1, 0], [2, 0], [5, 0], [1, 1], [2, 1], [2, 3]] {
+                let pieces = align(&one, &other, gap, turn, saving);
+                let expected = best(&one, &other, [gap, turn], [false; 2]);
+                assert_eq!(worth(&pieces, gap, turn), expected, "{first} and {second}: {pieces:?}");
                 let side = |of: fn(&Piece<char>) -> Vec<char>| pieces.iter().flat_map(of).collect::<Vec<_>>();
                 let firsts = side(|p| match p {
                     Piece::Pair(a, _) => vec![*a],

@@ -42,14 +42,17 @@ pub(crate) fn calls<'m>(one: Instruction<'m>, other: Instruction<'m>) -> Result<
     one.call_differs_from(other).map_or(Ok(()), |name| Err(Reason::Attribute(name)))
 }
 
-/// Leaves to an instruction that stands for another of its kind too, of attributes, flags, metadata and the leave to be
-/// a jump, only what both have. The location is left to the caller.
+/// Leaves to an instruction that stands for another of its kind too, of attributes, flags, alignment, metadata and the
+/// leave to be a jump, only what both have. The location is left to the caller.
 pub(crate) fn keep_what_both_promise<'m>(kept: Instruction<'m>, other: Instruction<'m>) {
     if kept.opcode() == Opcode::LLVMCall {
         kept.intersect_attributes(other);
         if !other.may_be_tail() {
             kept.forbid_tail();
         }
+    }
+    if kept.is_plain_access() {
+        kept.lower_alignment_to(other);
     }
     kept.intersect_flags(other);
     kept.intersect_metadata(other);

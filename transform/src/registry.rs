@@ -51,6 +51,41 @@ pub(crate) const THRESHOLD: Parameter = Parameter {
     help: "the least profit, in fetches that a warp saves where its lanes part, less those added, for which code is changed",
 };
 
+/// Of the pass `meld`.
+const MELD: &[Parameter] = &[
+    Parameter {
+        name: "threshold",
+        values: Values::Number(-1_000_000_000, 1_000_000_000),
+        default: 10,
+        help: "the least share of both sides' cycles, in percent, that melding must promise; below 0 all that can be \
+               melded is, whatever it costs",
+    },
+    Parameter {
+        name: "align",
+        values: Values::OneOf(passes::meld::ALIGNMENTS),
+        default: 0,
+        help: "how pairs of subgraphs are taken: the best first, or the best alignment of both paths",
+    },
+    Parameter {
+        name: "only-divergent",
+        values: Values::OneOf(&["no"]),
+        default: 0,
+        help: "whether branches are left on which all lanes of a warp agree; no analysis says so yet",
+    },
+    Parameter {
+        name: "unpredicate",
+        values: Values::YesNo,
+        default: 1,
+        help: "whether instructions without a partner stand under a branch; those that may trap or have effects always do",
+    },
+    Parameter {
+        name: "once",
+        values: Values::YesNo,
+        default: 0,
+        help: "whether a function is gone over once only, and what was melded is not melded again",
+    },
+];
+
 /// How a pass is run.
 enum Run {
     /// Over each function that may be optimised.
@@ -127,6 +162,13 @@ pub static REGISTRY: &[Pass] = &[
         source: "Coutinho, Sampaio, Pereira, Meira, PACT 2011",
         parameters: &[THRESHOLD],
         run: Run::each(passes::branch_fusion::run),
+    },
+    Pass {
+        name: "meld",
+        summary: "melds similar parts of the control flow on the two sides of a branch: ifs, loops, blocks",
+        source: "Saumya, Sundararajah, Kulkarni, CFM 2021",
+        parameters: MELD,
+        run: Run::each(passes::meld::run),
     },
 ];
 

@@ -393,13 +393,24 @@ impl<'m> Instruction<'m> {
                 LLVMICmp => LLVMGetICmpPredicate(self.raw) == LLVMGetICmpPredicate(other.raw),
                 LLVMFCmp => LLVMGetFCmpPredicate(self.raw) == LLVMGetFCmpPredicate(other.raw),
                 LLVMGetElementPtr => LLVMGetGEPSourceElementType(self.raw) == LLVMGetGEPSourceElementType(other.raw),
-                LLVMLoad | LLVMStore => {
-                    self.is_plain_access()
-                        && other.is_plain_access()
-                        && LLVMGetAlignment(self.raw) == LLVMGetAlignment(other.raw)
-                }
+                LLVMLoad | LLVMStore => self.is_plain_access() && other.is_plain_access(),
                 _ => false,
             }
+        }
+    }
+
+    /// Lets a load or store promise no more about its address than another of its kind does.
+    ///
+    /// # Panics
+    /// When they are not both loads or both stores.
+    #[track_caller]
+    pub fn lower_alignment_to(self, other: Instruction<'m>) {
+        let accesses = matches!(self.opcode(), Opcode::LLVMLoad | Opcode::LLVMStore);
+        assert!(accesses && self.opcode() == other.opcode(), "alignment of what are no accesses of one kind");
+        // SAFETY: both are loads, or both are stores; what one of them has is a power of two.
+        unsafe {
+            let least = LLVMGetAlignment(self.raw).min(LLVMGetAlignment(other.raw));
+            LLVMSetAlignment(self.raw, least);
         }
     }
 

@@ -33,6 +33,7 @@ mod attributes;
 mod block;
 mod build;
 mod call;
+mod comparison;
 mod copy;
 mod debug;
 mod function;

@@ -117,6 +117,59 @@ pub struct Aligned {
     pub fused: i64,
 }
 
+/// Which of the cases of definition 6 of Saumya et al. (CFM, 2021) two melded subgraphs are, or the one beyond it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MeldCase {
+    /// Case 1: isomorphic.
+    Regions,
+    /// Case 2: a block and a region.
+    BlockWithRegion,
+    /// Case 3: two blocks.
+    Blocks,
+    /// Isomorphic once an edge of one of them has a block.
+    NearlyAlike,
+}
+
+impl MeldCase {
+    /// Its name, which stays.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            MeldCase::Regions => "regions",
+            MeldCase::BlockWithRegion => "block-with-region",
+            MeldCase::Blocks => "blocks",
+            MeldCase::NearlyAlike => "nearly-alike",
+        }
+    }
+}
+
+/// Two subgraphs as one: what [`Reason::Melded`] and [`Reason::MeldWithoutProfit`] say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Melding {
+    /// Why they can be one.
+    pub case: MeldCase,
+    /// The share of both sides' cycles that is saved at best, in percent.
+    pub score: i64,
+    /// Instructions that stand for two.
+    pub pairs: usize,
+    /// Choices between operands.
+    pub selects: usize,
+    /// Branches around instructions of one side.
+    pub branches: usize,
+    /// Fetches of both sides where lanes part.
+    pub apart: i64,
+    /// Fetches of the melded subgraph.
+    pub melded: i64,
+    /// Cycles saved.
+    pub cycles: i64,
+    /// Blocks of the melded subgraph that are in a loop of it.
+    pub loops: usize,
+    /// Phis that joined what each side left with.
+    pub exit_phis: usize,
+    /// Values of one side that are used behind where both sides now come by.
+    pub carried: usize,
+}
+
 /// Why a pass decided as it did. Numbers are fetches by the cost model unless they say otherwise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
@@ -136,6 +189,12 @@ pub enum Reason {
     },
     /// Taken: two arms became one row of instructions.
     ArmsFused(Aligned),
+    /// Taken: two subgraphs became one.
+    Melded(Melding),
+    /// Left: the melded subgraph would need as many fetches.
+    MeldWithoutProfit(Melding),
+    /// Left: a subgraph has too many blocks, or blocks that are too long to be aligned.
+    MeldTooLarge,
     /// Left: the callee costs less than the fusion adds, or not enough more.
     CallsWithoutProfit {
         /// What the callee costs.
@@ -212,7 +271,9 @@ impl Reason {
     #[must_use]
     pub fn kind(&self) -> Kind {
         match self {
-            Reason::CallsFused { .. } | Reason::TailsMerged { .. } | Reason::ArmsFused(_) => Kind::Taken,
+            Reason::CallsFused { .. } | Reason::TailsMerged { .. } | Reason::ArmsFused(_) | Reason::Melded(_) => {
+                Kind::Taken
+            }
             Reason::Refused(_) => Kind::Refused,
             _ => Kind::Left,
         }
@@ -228,6 +289,9 @@ impl Reason {
             Reason::CallsWithoutProfit { .. } => "CallsWithoutProfit",
             Reason::TailsWithoutProfit { .. } => "TailsWithoutProfit",
             Reason::ArmsWithoutProfit(_) => "ArmsWithoutProfit",
+            Reason::Melded(_) => "Melded",
+            Reason::MeldWithoutProfit(_) => "MeldWithoutProfit",
+            Reason::MeldTooLarge => "MeldTooLarge",
             Reason::BehindJoin => "BehindJoin",
             Reason::NoBranch => "NoBranch",
             Reason::InLoop => "InLoop",
@@ -269,6 +333,18 @@ impl Reason {
             | Reason::ArmsWithoutProfit(Aligned { pairs, apart, fused }) => {
                 vec![("pairs", pairs as i64), ("apart", apart), ("fused", fused)]
             }
+            Reason::Melded(m) | Reason::MeldWithoutProfit(m) => vec![
+                ("score", m.score),
+                ("pairs", m.pairs as i64),
+                ("selects", m.selects as i64),
+                ("branches", m.branches as i64),
+                ("apart", m.apart),
+                ("melded", m.melded),
+                ("cycles", m.cycles),
+                ("loops", m.loops as i64),
+                ("phis", m.exit_phis as i64),
+                ("carried", m.carried as i64),
+            ],
             Reason::GoneOver { left } => vec![("left", left as i64)],
             _ => Vec::new(),
         }
@@ -281,6 +357,7 @@ impl Reason {
             Reason::CallsFused { guard: GuardKind::Condition, .. } => Some(("guard", "condition")),
             Reason::CallsFused { guard: GuardKind::Phi, .. } => Some(("guard", "phi")),
             Reason::Attribute(name) => Some(("attribute", name)),
+            Reason::Melded(m) | Reason::MeldWithoutProfit(m) => Some(("case", m.case.name())),
             Reason::ArmCalls(callee) => Some(("callee", callee)),
             Reason::Refused(why) => Some(("why", why)),
             _ => None,
@@ -292,6 +369,19 @@ impl fmt::Display for Aligned {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Aligned { pairs, apart, fused } = self;
         write!(f, "{pairs} pairs; lanes that part need about {apart} instructions, fused {fused}")
+    }
+}
+
+impl fmt::Display for Melding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Melding { score, pairs, selects, branches, apart, melded, cycles, loops, exit_phis, carried, .. } = self;
+        write!(
+            f,
+            "{}, score {score}%: {pairs} pairs, {selects} selects, {branches} branches; lanes that part need about \
+             {apart} instructions, melded {melded}; {cycles} cycles are saved; {loops} blocks in loops, {exit_phis} phis \
+             at the exit, {carried} values carried",
+            self.case.name()
+        )
     }
 }
 
@@ -315,6 +405,9 @@ impl fmt::Display for Reason {
                 return write!(f, "no profit: {common} instructions in common, {jumps} jump more");
             }
             Reason::ArmsWithoutProfit(aligned) => return write!(f, "no profit: {aligned}"),
+            Reason::Melded(melding) => return write!(f, "{melding}"),
+            Reason::MeldWithoutProfit(melding) => return write!(f, "no profit: {melding}"),
+            Reason::MeldTooLarge => "the subgraphs are too large to be compared",
             Reason::Attribute(name) => return write!(f, "the calls differ in the attribute {name}"),
             Reason::ArmCalls(callee) => return write!(f, "an arm calls {callee}, and calls are the matter of fcs"),
             Reason::GoneOver { left } => {

@@ -95,7 +95,7 @@ mod tests {
     use std::io::Write as _;
     use std::process::{Command, Stdio};
 
-    use super::super::{Aligned, Format, GuardKind, Place, Reason, Remark};
+    use super::super::{Aligned, Format, GuardKind, MeldCase, Melding, Place, Reason, Remark};
 
     fn place(line: u32) -> Option<Place> {
         Some(Place { file: "it's a.c".to_owned(), line, column: 5, inlined_at: None })
@@ -103,6 +103,12 @@ mod tests {
 
     fn remarks() -> Vec<Remark> {
         let aligned = Aligned { pairs: 3, apart: 30, fused: 33 };
+        let case = MeldCase::BlockWithRegion;
+        let (loops, exit_phis, carried) = (8, 9, 10);
+        let (score, pairs, selects, branches) = (20, 4, 5, 1);
+        let (apart, melded, cycles) = (60, 35, -7);
+        let melding =
+            Melding { case, score, pairs, selects, branches, apart, melded, cycles, loops, exit_phis, carried };
         let reasons = [
             Reason::CallsFused { callee: 40, fusion: 4, guard: GuardKind::Phi },
             Reason::CallsWithoutProfit { callee: 4, fusion: 4 },
@@ -111,6 +117,8 @@ mod tests {
             Reason::ArmsFused(aligned),
             Reason::ArmsWithoutProfit(aligned),
             Reason::GoneOver { left: 2 },
+            Reason::Melded(melding),
+            Reason::MeldTooLarge,
             Reason::Endless,
             Reason::ArmCalls("op\n\"x\"".to_owned()),
             Reason::Refused("a use is left: %x".to_owned()),
@@ -174,6 +182,6 @@ mod tests {
         assert_eq!((&first["numbers"]["fusion"], &first["words"]["guard"]), (&4.into(), &"phi".into()));
         assert_eq!((&first["places"][0]["line"], &first["places"][1]), (&7.into(), &serde_json::Value::Null));
         assert_eq!((&first["gain"], &first["function"]), (&40.into(), &"_Z1fv".into()));
-        assert_eq!(lines[8]["words"]["callee"], "op\n\"x\"");
+        assert_eq!(lines[10]["words"]["callee"], "op\n\"x\"");
     }
 }

@@ -1,7 +1,9 @@
 //! Transformed programs print what the originals print.
 
+mod arms;
 mod build;
 mod faults;
 mod generator;
+mod melding;
 mod random;
 mod workloads;

@@ -1,0 +1,196 @@
+//! `meld`: similar code on the two sides of a branch, run once, whatever its control flow.
+//!
+//! ```text
+//! before                                  after
+//!   branch c, then, else                    p = select c, a, b
+//! then:                                     x = load p
+//!   x = load a                              t = x > 0
+//!   branch (x > 0), t1, join                branch t, t1, join
+//! t1:                                     t1:
+//!   store 0, a                              store 0, p
+//!   goto join                               goto join
+//! else:
+//!   y = load b
+//!   branch (y > 0), e1, join
+//! e1:
+//!   store 0, b
+//!   goto join
+//! ```
+//!
+//! Where `fcs` joins two calls and `branch-fusion` two blocks, this joins whole parts of the control flow with one way
+//! in and one way out: ifs, loops, and blocks with them.
+//!
+//! # Steps
+//! 1. [`region`]: a branch with such *subgraphs* on both of its paths, which are those that only one edge of the branch
+//!    leads to, in the order of its post-dominators.
+//! 2. [`pairs`]: two subgraphs can be one where they are isomorphic, where both are blocks, and where one is a block:
+//!    then its lanes follow the other side's branches to the block with which it saves most, and on to the exit, by
+//!    constants in the place of conditions. Beyond the paper, one side may lack an empty block. The *score* of a pair is
+//!    the paper's FP_S: the share of both sides' cycles that one would save if all instructions of the same kind were
+//!    one. `align` says how pairs are taken: the best first, or all by Needleman and Wunsch's alignment.
+//! 3. [`plan`]: the instructions of paired blocks, aligned by what a pair saves less the choices between its operands,
+//!    and less a branch for each gap. Then all is counted: fetches of both sides apart and melded, with what was chosen
+//!    and branched for. A pair that saves no fetch is left, whatever its score is.
+//! 4. [`surgery`]. Values from outside of both subgraphs meet in phis before the melded one; behind it the paths part
+//!    again, unless both go on to one block.
+//! 5. Again, until nothing is left that can be melded; regions inside of others come after them. The pipeline gives
+//!    each use a definition that dominates it.
+//!
+//! # Why the meaning is kept
+//! A lane that comes by the melded subgraph came by one side of the branch, which dominates both sides, so that its
+//! condition says which. It takes that side's way through the blocks, since each branch there decides by that side's
+//! condition, and that side's instructions in their order, a pair with that side's operands. Instructions of the other
+//! side it runs only if they change nothing and cannot trap; what they make of values that it does not have is chosen by
+//! nobody. Everything else stands under a branch on the condition, with `unpredicate=no` too.
+//!
+//! # Limitation
+//! Which branches diverge is not analysed: lanes that stay together pay for choices and branches. Subgraphs with switches, calls
+//! that may unwind into a handler, allocas and convergent calls are left. In what is counted, loops inside of a subgraph
+//! turn ten times, and each side of a branch inside of it runs.
+//!
+//! Source: Saumya, Sundararajah, Kulkarni, *CFM: SIMT thread divergence reduction by melding similar control-flow
+//! regions in GPGPU programs*, 2021. It runs instructions of one side for all lanes first and splits them out after, if at all;
+//! here what may trap never runs for the wrong lanes.
+
+mod gather;
+mod matching;
+mod pairs;
+mod plan;
+mod region;
+mod surgery;
+
+use flowgraph::DepthFirst;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::context::Context;
+use crate::llvm::{Block, Function, Instruction};
+use crate::remark::Reason;
+
+/// So many blocks are looked at, sweep after sweep over a function, before it is given up.
+const MOST_LOOKS: usize = 1 << 20;
+
+/// Blocks are aligned in time and space of the product of their lengths: this many pairs take some milliseconds.
+const MOST_PAIRS: usize = 250_000;
+
+/// How pairs of subgraphs are taken.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Alignment {
+    Greedy,
+    NeedlemanWunsch,
+}
+
+/// The values of `align`, in the order of [`Alignment`].
+pub(crate) const ALIGNMENTS: &[&str] = &["greedy", "needleman-wunsch"];
+
+/// The parameters, as numbers.
+#[derive(Clone, Copy)]
+struct Options {
+    align: Alignment,
+    unpredicate: bool,
+    once: bool,
+    /// Of the score, in percent. Below zero all that can be melded is, whatever it costs.
+    threshold: i64,
+}
+
+impl Options {
+    fn of(context: &Context<'_>) -> Options {
+        let settings = context.settings();
+        let align = if settings.number("align") == 0 { Alignment::Greedy } else { Alignment::NeedlemanWunsch };
+        let unpredicate = settings.number("unpredicate") == 1;
+        Options { align, unpredicate, once: settings.number("once") == 1, threshold: context.threshold() }
+    }
+}
+
+/// A remark that is made when nothing is melded any more.
+struct Left<'m> {
+    first: [Option<Instruction<'m>>; 2],
+    reason: Reason,
+    gain: Option<i64>,
+}
+
+/// Melds what is worth it in a function.
+pub(crate) fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
+    let options = Options::of(context);
+    let mut looks = 0;
+    loop {
+        looks += function.blocks().len();
+        let (melded, left) = sweep(context, options);
+        let give_up = looks > MOST_LOOKS;
+        if melded == 0 || options.once || give_up {
+            for Left { first, reason, gain } in left {
+                let places = first.map(|i| i.and_then(|i| i.place())).to_vec();
+                context.remark("subgraphs".to_owned(), places, reason, gain);
+            }
+            if melded > 0 && give_up {
+                context.remark("subgraphs".to_owned(), Vec::new(), Reason::GoneOver { left: melded }, None);
+            }
+            return;
+        }
+    }
+}
+
+/// Looks at each branch, those around others first, and melds regions that have no block in common; how many pairs of
+/// subgraphs were melded, and what was left.
+fn sweep<'m>(context: &mut Context<'m>, options: Options) -> (usize, Vec<Left<'m>>) {
+    let (flow, dominators, post, loops) =
+        (context.flow(), context.dominators(), context.post_dominators(), context.loops());
+    let analyses = region::Analyses { flow: &flow, dominators: &dominators, post: &post };
+    let costs = context.costs();
+    let mut changed: FxHashSet<Block> = FxHashSet::default();
+    let mut left = Vec::new();
+    let mut melded = 0;
+    for &node in DepthFirst::of(flow.graph()).preorder() {
+        // What was melded before may have new blocks behind a region that was not: its turn comes in the next sweep.
+        let is_known = |block: Block<'m>| {
+            !changed.contains(&block) && block.terminator().successors().into_iter().all(|to| flow.find(to).is_some())
+        };
+        if !is_known(flow.block(node)) {
+            continue;
+        }
+        let (found, too_large) = region::Region::at(&analyses, node);
+        if too_large {
+            let first = [Some(flow.block(node).terminator()), None];
+            left.push(Left { first, reason: Reason::MeldTooLarge, gain: None });
+        }
+        let Some(region) = found.filter(|region| region.blocks().all(is_known)) else { continue };
+        let weights = plan::Weights { flow: &flow, loops: &loops, depth: loops.depth(node) };
+        let mut taken = Vec::new();
+        let candidates = pairs::choose(&region, &flow, costs, options);
+        let places: Vec<[usize; 2]> = candidates.iter().map(|candidate| candidate.places).collect();
+        for (number, candidate) in candidates.into_iter().enumerate() {
+            let first = [0, 1].map(|side| {
+                let block = region.paths[side][candidate.places[side]].blocks[0];
+                block.instructions().into_iter().find(|i| !i.is_phi())
+            });
+            if plan::work(&candidate) > MOST_PAIRS {
+                left.push(Left { first, reason: Reason::MeldTooLarge, gain: None });
+                continue;
+            }
+            let around = plan::Around {
+                is_first: number == 0,
+                goes_on: places.get(number + 1).is_some_and(|next| *next == candidate.places.map(|place| place + 1)),
+            };
+            let plan = plan::plan(&region, &candidate, &weights, around, costs, options);
+            let gain = plan.melding.apart - plan.melding.melded;
+            if plan.melding.pairs == 0 {
+                continue;
+            }
+            if gain <= 0 && options.threshold >= 0 {
+                left.push(Left { first, reason: Reason::MeldWithoutProfit(plan.melding), gain: Some(gain) });
+                continue;
+            }
+            let places = first.map(|i| i.and_then(|i| i.place())).to_vec();
+            context.remark("subgraphs".to_owned(), places, Reason::Melded(plan.melding), Some(gain));
+            taken.push((candidate, plan));
+        }
+        if !taken.is_empty() {
+            changed.extend(region.blocks());
+        }
+        let mut replaced = FxHashMap::default();
+        for (candidate, plan) in taken {
+            surgery::meld(&region, candidate, plan, &flow, &mut replaced, context);
+            melded += 1;
+        }
+    }
+    (melded, left)
+}

@@ -1,0 +1,147 @@
+//! Where melding can begin: a branch, and the subgraphs with one way in and one way out on each of its two paths.
+
+use flowgraph::{Dominators, NodeId, PostDominators};
+use rustc_hash::FxHashSet;
+
+use crate::flow::Flow;
+use crate::llvm::{Block, Instruction, Opcode, Value};
+
+/// Subgraphs of more blocks than this are left: what is compared grows with the product of both sides.
+const MOST_BLOCKS: usize = 96;
+
+/// So many subgraphs of a path are looked at, in their order.
+const MOST_SUBGRAPHS: usize = 48;
+
+/// A branch whose paths have something to meld (definition 5 of the paper), and what is on them.
+pub(super) struct Region<'m> {
+    /// The block that ends with the branch.
+    pub(super) head: Block<'m>,
+    /// What it decides by.
+    pub(super) condition: Value<'m>,
+    /// The subgraphs on the path where the condition holds, and where it does not, each in the order of the path.
+    pub(super) paths: [Vec<Subgraph<'m>>; 2],
+}
+
+/// A part of one path: all of it is entered at `entry`, and all edges that leave it lead to `exit`.
+pub(super) struct Subgraph<'m> {
+    /// Where control comes in.
+    pub(super) entry: NodeId,
+    /// Where control goes on: not a member.
+    pub(super) exit: NodeId,
+    /// The members' blocks, in preorder, the entry first.
+    pub(super) blocks: Vec<Block<'m>>,
+}
+
+impl Subgraph<'_> {
+    /// Whether it is one block.
+    pub(super) fn is_lone(&self) -> bool {
+        self.blocks.len() == 1 && self.blocks[0].terminator().successors().len() == 1
+    }
+}
+
+/// The control flow of a function, as the search sees it.
+pub(super) struct Analyses<'a, 'm> {
+    pub(super) flow: &'a Flow<'m>,
+    pub(super) dominators: &'a Dominators,
+    pub(super) post: &'a PostDominators,
+}
+
+impl<'m> Region<'m> {
+    /// The region that begins with the branch of a block, if there is something on both of its paths. The flag says
+    /// whether subgraphs were left out because they are too large.
+    pub(super) fn at(analyses: &Analyses<'_, 'm>, node: NodeId) -> (Option<Region<'m>>, bool) {
+        let head = analyses.flow.block(node);
+        let mut too_large = false;
+        let Some(condition) = head.terminator().condition().filter(|c| !c.is_constant()) else {
+            return (None, false);
+        };
+        let successors = head.terminator().successors();
+        let [yes, no] = [successors[0], successors[1]];
+        if yes == no || analyses.dominators.depth(node).is_none() {
+            return (None, false);
+        }
+        let meets = analyses.post.ipdom(node);
+        let paths = [yes, no].map(|first| path(analyses, node, analyses.flow.node(first), meets, &mut too_large));
+        let found = paths.iter().all(|path| !path.is_empty());
+        (found.then_some(Region { head, condition, paths }), too_large)
+    }
+
+    /// All blocks that melding here may change, those behind the paths aside.
+    pub(super) fn blocks(&self) -> impl Iterator<Item = Block<'m>> {
+        self.paths.iter().flatten().flat_map(|subgraph| subgraph.blocks.iter().copied()).chain([self.head])
+    }
+}
+
+/// The subgraphs from `first` on, along its post-dominators, up to where the paths meet: those that only the edge from
+/// `head` to `first` leads to.
+fn path<'m>(
+    analyses: &Analyses<'_, 'm>,
+    head: NodeId,
+    first: NodeId,
+    meets: Option<NodeId>,
+    too_large: &mut bool,
+) -> Vec<Subgraph<'m>> {
+    let Analyses { flow, dominators, post } = *analyses;
+    let mut subgraphs = Vec::new();
+    if Some(first) == meets || !flow.edge_dominates(dominators, head, first, first) {
+        return subgraphs;
+    }
+    let mut entry = first;
+    while Some(entry) != meets && dominators.dominates(first, entry) && subgraphs.len() < MOST_SUBGRAPHS {
+        let Some(exit) = post.ipdom(entry) else { break };
+        if let Some(members) = members(analyses, entry, exit, too_large) {
+            let blocks: Vec<Block> = members.into_iter().map(|node| flow.block(node)).collect();
+            if blocks.iter().all(|&block| can_be_taken_apart(block)) && can_be_entered_otherwise(&blocks) {
+                subgraphs.push(Subgraph { entry, exit, blocks });
+            }
+        }
+        entry = exit;
+    }
+    subgraphs
+}
+
+/// What `entry` reaches without passing `exit`, in preorder, where nothing else leads into it.
+fn members(analyses: &Analyses<'_, '_>, entry: NodeId, exit: NodeId, too_large: &mut bool) -> Option<Vec<NodeId>> {
+    let graph = analyses.flow.graph();
+    let mut seen = FxHashSet::from_iter([exit]);
+    let mut members = Vec::new();
+    let mut open = vec![entry];
+    while let Some(node) = open.pop() {
+        if seen.insert(node) {
+            if members.len() == MOST_BLOCKS {
+                *too_large = true;
+                return None;
+            }
+            if !analyses.dominators.dominates(entry, node) {
+                return None;
+            }
+            members.push(node);
+            open.extend(graph.successors(node).iter().rev());
+        }
+    }
+    let is_inside = |node: &NodeId| *node != exit && seen.contains(node);
+    let closed = members[1..].iter().all(|&node| graph.predecessors(node).iter().all(is_inside));
+    let leaves = graph.predecessors(exit).iter().any(is_inside);
+    (closed && leaves).then_some(members)
+}
+
+/// Whether the instructions of a block can be moved to another that the same lanes come to, and its branch be built
+/// again.
+fn can_be_taken_apart(block: Block<'_>) -> bool {
+    let terminator = block.terminator();
+    let successors = terminator.successors();
+    let plain = terminator.opcode() == Opcode::LLVMBr && (successors.len() == 1 || successors[0] != successors[1]);
+    plain && !block.has_address() && !block.is_handler() && block.instructions().into_iter().all(can_be_moved)
+}
+
+fn can_be_moved(i: Instruction<'_>) -> bool {
+    let stays = i.must_be_tail() || i.has_bundles() || i.begins_handler() || i.opcode() == Opcode::LLVMAlloca;
+    let of_group = i.opcode() == Opcode::LLVMCall && (i.call_has("convergent") || i.call_has("returns_twice"));
+    !stays && !of_group && (i.type_of().is_void() || i.type_of().is_first_class())
+}
+
+/// Whether all edges into a subgraph can be moved.
+fn can_be_entered_otherwise(blocks: &[Block<'_>]) -> bool {
+    let fixed = |i: Instruction<'_>| matches!(i.opcode(), Opcode::LLVMIndirectBr | Opcode::LLVMCallBr);
+    !blocks[0].entering().into_iter().any(fixed)
+}
