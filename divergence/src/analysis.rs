@@ -252,6 +252,10 @@ impl Analysis {
             (Rule::Gama | Rule::Rmua | Rule::Suma, _) => {
                 operands.into_iter().find(|o| matches!(o, Fact::Affine(_))).unwrap_or(right)
             }
+            (Rule::Tida, Fact::Affine(affine)) => {
+                let strides = affine.strides.map(|s| s.plus(s).map_or(s, |(twice, _)| twice));
+                Fact::Affine(Affine { strides, ..affine })
+            }
             (Rule::Mlca, Fact::Affine(affine)) if !affine.is_uniform() => Fact::itself(node.0),
             (_, Fact::Affine(affine)) if !opaque => match affine.base.as_number() {
                 Some(n) => Fact::Affine(Affine { base: Form::number(n ^ 1), ..affine }),

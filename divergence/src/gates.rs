@@ -19,7 +19,7 @@
 //! Time is that of post-dominators for each join's part: O(d (n + m) log n) where branches and loops are nested d deep.
 
 use flowgraph::{Builder, Dominators, Graph, LoopId, Loops, NodeId, PostDominators};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::Function;
 use crate::parts::Part;
@@ -83,8 +83,9 @@ pub struct Arrival {
 pub struct Scope {
     /// The loop.
     pub of: LoopId,
-    /// The members, for an inner turn; a loop's are those of the loop.
-    turn: Option<FxHashSet<NodeId>>,
+    /// For an inner turn: the members, and whether control can come back to each without passing the header, from
+    /// where threads of several turns have met. A loop's members are those of the loop.
+    turn: Option<FxHashMap<NodeId, bool>>,
     /// The branches that decide between another turn and the end.
     pub gate: GateId,
 }
@@ -179,7 +180,7 @@ impl Gates {
     pub fn contains(&self, id: ScopeId, block: NodeId) -> bool {
         let scope = self.scope(id);
         match &scope.turn {
-            Some(members) => members.contains(&block),
+            Some(members) => members.contains_key(&block),
             None => self.loops.contains(scope.of, block),
         }
     }
@@ -194,7 +195,13 @@ impl Gates {
     #[must_use]
     pub fn left(&self, from: NodeId, to: &[NodeId]) -> Vec<ScopeId> {
         let mut left = Vec::new();
-        let leaves = |id: ScopeId| self.contains(id, from) && to.iter().any(|&b| !self.contains(id, b));
+        // Of an inner turn a value leaves also where it is used behind the meeting, but in the turn again.
+        let leaves = |id: ScopeId| match &self.scope(id).turn {
+            Some(members) if members.contains_key(&from) => {
+                to.iter().any(|&b| b != from && members.get(&b).is_none_or(|&again| again))
+            }
+            _ => false,
+        };
         let mut around = self.loops.innermost(from);
         if !self.turns.is_empty() {
             left.extend(self.turns.iter().copied().filter(|&id| leaves(id)));
@@ -281,7 +288,7 @@ impl Gates {
             for meet in meets {
                 let inner = self.inner_turn(graph, id, meet);
                 let gate = self.gate(part.round(header, &inner).deciders());
-                self.scopes.push(Scope { of: id, turn: Some(inner.into_iter().collect()), gate });
+                self.scopes.push(Scope { of: id, turn: Some(self.again(graph, id, &inner)), gate });
                 self.turns.push(ScopeId(self.scopes.len() as u32 - 1));
             }
         }
@@ -302,6 +309,23 @@ impl Gates {
             next += 1;
         }
         found
+    }
+
+    /// By member of an inner turn: whether control comes back to it from outside of the turn, but not by the header.
+    fn again(&self, graph: &Graph, id: LoopId, inner: &[NodeId]) -> FxHashMap<NodeId, bool> {
+        let mut members: FxHashMap<NodeId, bool> = inner.iter().map(|&b| (b, false)).collect();
+        let mut seen: FxHashSet<NodeId> = [self.loops.header(id)].into_iter().collect();
+        let mut todo: Vec<NodeId> = Vec::new();
+        for &block in inner {
+            todo.extend(graph.successors(block).iter().filter(|b| !members.contains_key(b)));
+        }
+        while let Some(block) = todo.pop() {
+            if self.loops.contains(id, block) && seen.insert(block) {
+                members.entry(block).and_modify(|again| *again = true);
+                todo.extend(graph.successors(block));
+            }
+        }
+        members
     }
 
     /// The branches that decide at which block an irreducible loop is entered.

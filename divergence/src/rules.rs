@@ -244,7 +244,8 @@ pub(crate) fn apply(around: &Around<'_>, op: &Op) -> (Fact, Rule) {
             (around.made((strides, Some(Form::ZERO)), *scale == 1, *scale == 1), Rule::Tida)
         }
         Op::Given(Fact::Affine(affine)) => {
-            (around.made((affine.strides.map(Some), Some(affine.base)), affine.signed, affine.unsigned), Rule::Asga)
+            let rule = if affine.is_uniform() { Rule::Asga } else { Rule::Tida };
+            (around.made((affine.strides.map(Some), Some(affine.base)), affine.signed, affine.unsigned), rule)
         }
         Op::Given(Fact::Top) => (Fact::Top, Rule::Asga),
         Op::Given(Fact::Divergent) => (Fact::Divergent, Rule::Unka),

@@ -215,7 +215,7 @@ define void @work(i32 %id) {
 }";
     let asked = ["%a", "%b", "%c", "%d"].map(|name| ("work", name));
     let of = |mode| {
-        let options = Options { mode, thread_numbers: vec![("work".to_owned(), 0)] };
+        let options = Options { mode, thread_numbers: vec![("work".to_owned(), 0)], ..Options::default() };
         facts(text, &options, &asked)
     };
     assert_eq!(of(None), ["%a", "⊥", "⊥", "⊥"]);

@@ -81,6 +81,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             Mode::Async => transform::spmd::Mode::Async,
         }),
         thread_numbers: args.tid.clone(),
+        ..Options::default()
     };
     let program = Program::of(&module, &options)?;
     if !program.has_threads() {
@@ -91,7 +92,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         );
     }
     let asked = |name: &str| args.function.is_empty() || args.function.iter().any(|f| f == name);
-    for name in args.function.iter().filter(|name| !program.functions().iter().any(|f| f.function().name() == **name)) {
+    let has = |name: &String| program.functions().iter().any(|f| f.function().name() == *name);
+    if let Some(name) = args.function.iter().find(|name| !has(name)) {
         anyhow::bail!("analysing {}: it has no function {name} with a body", args.file.display());
     }
     if args.gated || args.why.is_some() {

@@ -1,6 +1,6 @@
 //! Calls: what callees give, what callers pass.
 
-use divergence::{Affine, Analysis, Fact, Form, Gated, Mode, Return, ValueId};
+use divergence::{Affine, Analysis, Fact, Form, Gated, Mode, Return, Rule, ValueId};
 use flowgraph::{Builder, Components, NodeId};
 use rustc_hash::FxHashMap;
 
@@ -28,6 +28,7 @@ pub(super) fn solve<'m>(
     module: &'m Module,
     machine: Machine,
     mode: Mode,
+    broken: Option<Rule>,
     sources: &Sources<'m>,
 ) -> Vec<FunctionFacts<'m>> {
     let functions = module.functions();
@@ -43,7 +44,7 @@ pub(super) fn solve<'m>(
         bodies,
         numbers,
         given,
-        options: divergence::Options { mode, ..divergence::Options::default() },
+        options: divergence::Options { mode, broken, ..divergence::Options::default() },
         sources,
     };
     let order = solver.callees_first();

@@ -17,7 +17,7 @@ mod library;
 mod rows;
 mod sources;
 
-pub use divergence::{Analysis, Class, Fact, Mode, ValueId};
+pub use divergence::{Analysis, Boolean, Class, Decision, Fact, Mode, Rule, ValueId};
 use flowgraph::NodeId;
 use rustc_hash::FxHashMap;
 
@@ -63,6 +63,8 @@ pub struct Options {
     pub mode: Option<Mode>,
     /// Arguments that are a thread's number: function and number of the argument, from 0. Default: none.
     pub thread_numbers: Vec<(String, usize)>,
+    /// A rule that is applied wrongly, for tests that have to notice. Default: none.
+    pub broken: Option<Rule>,
 }
 
 /// What is known about a function.
@@ -154,7 +156,7 @@ impl<'m> Program<'m> {
         let mode = options.mode.unwrap_or(if machine == Machine::Threads { Mode::Async } else { Mode::Simt });
         let sources = sources::find(module, machine, options)?;
         let has_threads = sources.has_threads();
-        let functions = calls::solve(module, machine, mode, &sources);
+        let functions = calls::solve(module, machine, mode, options.broken, &sources);
         let by_function = functions.iter().enumerate().map(|(i, f)| (f.function(), i)).collect();
         Ok(Program { functions, by_function, machine, mode, has_threads })
     }
