@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use flowgraph::NodeId;
 
+use crate::dependents::Dependents;
 use crate::fact::{Affine, DIMENSIONS, Symbol};
 use crate::rules::{Around, apply, equal, meet};
 use crate::{Class, Decision, Fact, Form, Function, GateId, Gated, Kind, NodeRef, Op, Rule, ValueId};
@@ -426,78 +427,4 @@ fn lowered(node: NodeRef, old: Fact, new: Fact, changes: &mut u8) -> Fact {
     let strides = std::array::from_fn(|d| one(was.strides[d], is.strides[d], d));
     let base = one(was.base, is.base, DIMENSIONS);
     Fact::Affine(Affine { strides, base, signed: is.signed && was.signed, unsigned: is.unsigned && was.unsigned })
-}
-
-/// Lists by a dense key, in one array.
-#[derive(Debug, Default)]
-pub(crate) struct Lists {
-    starts: Vec<u32>,
-    all: Vec<u32>,
-}
-
-impl Lists {
-    /// `pairs` has keys below `keys`.
-    fn new(keys: usize, pairs: &[(u32, u32)]) -> Lists {
-        let mut starts = vec![0u32; keys + 1];
-        for (key, _) in pairs {
-            starts[*key as usize + 1] += 1;
-        }
-        for i in 0..keys {
-            starts[i + 1] += starts[i];
-        }
-        let (mut next, mut all) = (starts.clone(), vec![0; pairs.len()]);
-        for (key, value) in pairs {
-            all[next[*key as usize] as usize] = *value;
-            next[*key as usize] += 1;
-        }
-        Lists { starts, all }
-    }
-
-    pub(crate) fn of(&self, key: usize) -> &[u32] {
-        &self.all[self.starts[key] as usize..self.starts[key + 1] as usize]
-    }
-}
-
-/// The dependence graph backwards.
-#[derive(Debug, Default)]
-pub(crate) struct Dependents {
-    /// By node: the nodes that it is an operand of.
-    pub(crate) users: Lists,
-    /// By node: the blocks that decide by it.
-    pub(crate) branches: Lists,
-    /// By block: its gates.
-    pub(crate) gates: Lists,
-    /// By gate: its nodes.
-    pub(crate) gated: Lists,
-}
-
-impl Dependents {
-    pub(crate) fn of(gated: &Gated) -> Dependents {
-        let (mut users, mut branches, mut gates, mut members) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        for i in 0..gated.count() {
-            let node = ValueId(i as u32);
-            gated.op(node).each_operand(|v| users.push((v.0, node.0)));
-            if let Some(gate) = gated.gate(node) {
-                members.push((gate.0, node.0));
-            }
-            let around = gated.block(node).and_then(|block| gated.gates().irreducible(block));
-            if let Some(gate) = around {
-                members.push((gate.0, node.0));
-            }
-        }
-        for block in gated.function().graph().nodes() {
-            if let Decision::By(node) = gated.decision(block) {
-                branches.push((node.0, block.0));
-            }
-        }
-        for gate in (0..gated.gates().count() as u32).map(GateId) {
-            gates.extend(gated.gates().deciders(gate).iter().map(|block| (block.0, gate.0)));
-        }
-        Dependents {
-            users: Lists::new(gated.count(), &users),
-            branches: Lists::new(gated.count(), &branches),
-            gates: Lists::new(gated.function().graph().node_count(), &gates),
-            gated: Lists::new(gated.gates().count(), &members),
-        }
-    }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use flowgraph::NodeId;
 use rustc_hash::FxHashMap;
 
-use crate::analysis::Dependents;
+use crate::dependents::Dependents;
 use crate::gates::{Choice, Selection};
 use crate::{Decision, Fact, Function, GateId, Gates, Kind, Op, Return, ScopeId, ValueId};
 

@@ -21,6 +21,7 @@
 mod analysis;
 mod arithmetic;
 mod boolean;
+mod dependents;
 mod fact;
 mod function;
 mod gated;

@@ -234,7 +234,7 @@ impl<'m> Maker<'m, '_> {
             LLVMAlloca => Op::Uniform,
             LLVMAtomicRMW | LLVMAtomicCmpXchg => Op::Atomic(self.all(&operands)),
             LLVMFence => Op::Undefined,
-            LLVMCall => self.call(id, i),
+            LLVMCall => self.call(id, i, flow),
             LLVMFNeg | LLVMAdd | LLVMFAdd | LLVMSub | LLVMFSub | LLVMMul | LLVMFMul | LLVMUDiv | LLVMSDiv
             | LLVMFDiv | LLVMURem | LLVMSRem | LLVMFRem | LLVMShl | LLVMLShr | LLVMAShr | LLVMAnd | LLVMOr
             | LLVMXor | LLVMFPToUI | LLVMFPToSI | LLVMUIToFP | LLVMSIToFP | LLVMFPTrunc | LLVMFPExt | LLVMICmp
@@ -259,7 +259,7 @@ impl<'m> Maker<'m, '_> {
         }
     }
 
-    fn call(&mut self, id: ValueId, call: Instruction<'m>) -> Op {
+    fn call(&mut self, id: ValueId, call: Instruction<'m>, flow: &Flow<'m>) -> Op {
         let arguments = call.arguments();
         let Some(callee) = call.callee() else { return Op::Divergent };
         let all = self.all(&arguments);
@@ -285,10 +285,24 @@ impl<'m> Maker<'m, '_> {
             Some(Known::Fact(fact)) => Op::Given(fact),
             Some(Known::Uniform) => Op::Uniform,
             Some(Known::Pure) => Op::General(all),
+            Some(Known::Product) => {
+                let kind = kind_of(call.as_value());
+                let product = |a, b| Op::Binary(Binary::Mul, a, b, Promise::default());
+                match (all.as_slice(), call.block(), kind) {
+                    (&[a, b], _, Kind::Bits(_)) => product(a, b),
+                    (&[a, b, c], Some(block), Kind::Bits(_)) => {
+                        let first = self.builder.add(flow.node(block), kind, product(a, b), "");
+                        Op::Binary(Binary::Add, first, c, Promise::default())
+                    }
+                    _ => Op::General(all),
+                }
+            }
             Some(Known::Reads) if self.machine != Machine::Threads => Op::General(all),
             Some(Known::Reads | Known::Divergent) => Op::Call(Return::Divergent, all),
             // What touches no memory depends on its arguments alone, unless it looks at other lanes.
-            None if effects == Some(0) && !call.call_has("convergent") => Op::General(all),
+            None if effects == Some(0) && (name.starts_with("llvm.") || !call.call_has("convergent")) => {
+                Op::General(all)
+            }
             None => Op::Call(Return::Divergent, all),
         }
     }

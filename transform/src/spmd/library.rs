@@ -13,6 +13,9 @@ pub(super) enum Known {
     Pure,
     /// A function of the arguments and of the memory that they point at.
     Reads,
+    /// A product of the first two arguments, plus the third where there is one (`mul24`, `mad24`: OpenCL says what they
+    /// give for numbers of 24 bits only).
+    Product,
     /// Anything.
     Divergent,
 }
@@ -217,6 +220,68 @@ const AMD_PURE: &[&str] = &[
     "bitreplicate",
 ];
 
+/// Functions of OpenCL's that depend on their arguments alone.
+const OPENCL: &[&str] = &[
+    "clamp",
+    "mix",
+    "mad",
+    "mad_sat",
+    "mad_hi",
+    "mul_hi",
+    "min",
+    "max",
+    "abs_diff",
+    "hadd",
+    "rhadd",
+    "rotate",
+    "clz",
+    "popcount",
+    "select",
+    "bitselect",
+    "dot",
+    "cross",
+    "length",
+    "distance",
+    "normalize",
+    "fast_length",
+    "fast_distance",
+    "fast_normalize",
+    "step",
+    "smoothstep",
+    "sign",
+    "degrees",
+    "radians",
+    "powr",
+    "pown",
+    "rootn",
+    "rsqrt",
+    "exp10",
+    "sinpi",
+    "cospi",
+    "tanpi",
+    "isnan",
+    "isinf",
+    "isfinite",
+    "isnormal",
+    "isequal",
+    "isgreater",
+    "isless",
+    "signbit",
+    "any",
+    "all",
+    "copysign",
+    "nan",
+    "maxmag",
+    "minmag",
+    "upsample",
+    "add_sat",
+    "sub_sat",
+    "nextafter",
+    "fdim",
+    "ilogb",
+    "logb",
+];
+
 /// What is known about a declared function, by its name and the arguments that are numbers.
 pub(super) fn known(name: &str, number: &dyn Fn(usize) -> Option<i64>) -> Option<Known> {
     let dimension = |letter: &str| ["x", "y", "z"].iter().position(|d| *d == letter).map(|d| d as u8);
@@ -234,6 +299,7 @@ pub(super) fn known(name: &str, number: &dyn Fn(usize) -> Option<i64>) -> Option
         None => Known::Divergent,
     };
     match plain {
+        "__translate_sampler_initializer" => return Some(Known::Pure),
         "get_local_id" => return Some(by_argument(Form::ZERO)),
         "get_global_id" => return Some(by_argument(Form::UNKNOWN)),
         "omp_get_thread_num" => return Some(thread(0, Form::ZERO)),
@@ -246,6 +312,18 @@ pub(super) fn known(name: &str, number: &dyn Fn(usize) -> Option<i64>) -> Option
     if let Some(rest) = name.strip_prefix("llvm.amdgcn.") {
         let pure = AMD_PURE.iter().any(|p| rest.starts_with(p));
         return Some(if pure { Known::Pure } else { Known::Divergent });
+    }
+    // What is declared under a mangled name is OpenCL's own.
+    if name.starts_with("_Z") && plain != name {
+        match plain {
+            "mul24" | "mad24" => return Some(Known::Product),
+            _ if plain.starts_with("read_image") || plain.starts_with("vload") => return Some(Known::Reads),
+            _ if PURE.contains(&plain) || OPENCL.contains(&plain) => return Some(Known::Pure),
+            _ if ["native_", "half_", "convert_", "as_", "get_image_"].iter().any(|p| plain.starts_with(p)) => {
+                return Some(Known::Pure);
+            }
+            _ => {}
+        }
     }
     if LANES.iter().any(|lanes| name.starts_with(lanes)) {
         return Some(Known::Divergent);
