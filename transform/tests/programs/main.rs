@@ -2,6 +2,7 @@
 
 mod arms;
 mod build;
+mod capabilities;
 mod faults;
 mod generator;
 mod melding;

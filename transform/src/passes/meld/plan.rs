@@ -329,18 +329,19 @@ impl<'a, 'm> Planner<'a, 'm> {
             melded += weight * (here + test + choices);
             cycles_melded += weight * (cycles_here + test + chosen.len() as i64);
         }
-        selects += outside.len();
+        let (exits, constants) = self.exit_choices(partner);
+        selects += outside.len() + exits.len();
         let (before, after) = self.branches_around();
         let kept = i64::from(branches + selects > 1 && cost::is_comparison(self.region.condition));
-        melded += costs.fetches_of_choices(&outside) + after + kept;
-        cycles_melded += outside.len() as i64 + after;
+        melded += costs.fetches_of_choices(&outside) + costs.fetches_of_choices(&exits) + after + kept;
+        cycles_melded += (outside.len() + exits.len()) as i64 + after;
         Melding {
             case: self.candidate.case,
             score: (self.candidate.score * 100.0).round() as i64,
             pairs,
             selects,
             branches,
-            apart: apart + before,
+            apart: apart + before + constants,
             melded,
             cycles: cycles_apart + before - cycles_melded,
             loops: self.blocks_in_loops(),
@@ -365,6 +366,34 @@ impl<'a, 'm> Planner<'a, 'm> {
             exit.phis().into_iter().filter(|phi| blocks.iter().any(|&b| phi.incoming_from(b).is_some())).count()
         };
         of_side(0).max(of_side(1))
+    }
+
+    /// What the two sides bring to the phis of one exit, where that differs; and how many constants must be moved to
+    /// their registers for it while the sides are apart.
+    fn exit_choices(&self, partner: &FxHashMap<Value<'m>, Value<'m>>) -> (Vec<(Value<'m>, Value<'m>)>, i64) {
+        let (mut choices, mut constants) = (Vec::new(), 0);
+        let exit = self.subgraph(0).exit;
+        if exit != self.subgraph(1).exit || self.around.goes_on {
+            return (choices, constants);
+        }
+        for phi in self.weights.flow.block(exit).phis() {
+            let of_side = |side: usize| {
+                let blocks = self.subgraph(side).blocks.iter();
+                blocks
+                    .filter_map(|&block| Some((self.cells.get(&block)?, phi.incoming_from(block)?)))
+                    .collect::<Vec<_>>()
+            };
+            let (ours, theirs) = (of_side(0), of_side(1));
+            let (Some(&(_, one)), Some(&(_, other))) = (ours.first(), theirs.first()) else { continue };
+            constants += ours.iter().chain(&theirs).filter(|(_, value)| value.is_constant()).count() as i64;
+            let same = |x: Value<'m>, y: Value<'m>| x == y || partner.get(&x) == Some(&y);
+            let agree = |&(cell, x): &(&usize, Value<'m>)| theirs.iter().any(|&(of, y)| of == cell && same(x, y));
+            let all_alike = ours.iter().chain(&theirs).all(|(_, value)| *value == one);
+            if !all_alike && !(ours.len() == theirs.len() && ours.iter().all(agree)) {
+                choices.push((one, other));
+            }
+        }
+        (choices, constants)
     }
 
     /// Values of one side, made before the melded subgraph or in it, that are used in it or behind it, so that they no

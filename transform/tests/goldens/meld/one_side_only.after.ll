@@ -1,4 +1,4 @@
-; meld taken: apart: subgraphs at ? and ?: blocks, score 37%: 4 pairs, 1 selects, 1 branches; lanes that part need about 27 instructions, melded 22; 15 cycles are saved; 0 blocks in loops, 1 phis at the exit, 0 values carried
+; meld taken: apart: subgraphs at ? and ?: blocks, score 37%: 4 pairs, 2 selects, 1 branches; lanes that part need about 27 instructions, melded 24; 14 cycles are saved; 0 blocks in loops, 1 phis at the exit, 0 values carried
 
 declare void @note(i32)
 
