@@ -11,6 +11,7 @@ use crate::cost::{Callees, Cost, CostModel};
 use crate::flow::Flow;
 use crate::llvm::{Block, Function, Value};
 use crate::registry::THRESHOLD;
+use crate::spmd::{self, Class, Program};
 use crate::{Reason, Remark, ssa};
 
 /// A branch whose paths a pass joined, and the block in which all of them come together.
@@ -30,6 +31,8 @@ pub struct Context<'m> {
     callees: Callees<'m>,
     joined: Vec<Joined<'m>>,
     remarks: Vec<Remark>,
+    /// What is known about lanes; none where the module cannot be analysed.
+    lanes: OnceCell<Option<Program<'m>>>,
 }
 
 /// Analyses of one function at one state of its control flow.
@@ -56,6 +59,7 @@ impl<'m> Context<'m> {
             callees: Callees::by(costs),
             joined: Vec::new(),
             remarks: Vec::new(),
+            lanes: OnceCell::new(),
         }
     }
 
@@ -136,6 +140,18 @@ impl<'m> Context<'m> {
     pub fn regions(&mut self) -> Rc<Regions> {
         let (flow, dominators, post) = (self.flow(), self.dominators(), self.post_dominators());
         self.analyses().regions.get_or_init(|| Rc::new(Regions::of(flow.graph(), &dominators, &post))).clone()
+    }
+
+    /// Whether all lanes that come to the branch of a block together are known to go the same way: by the divergence
+    /// analysis of the module as it was when this was first asked.
+    #[must_use]
+    pub fn lanes_agree(&self, block: Block<'m>) -> bool {
+        let function = self.function();
+        let analysed = || Program::of(function.module(), &spmd::Options::default()).ok();
+        let facts = self.lanes.get_or_init(analysed).as_ref().and_then(|program| program.function(function));
+        let condition = || block.terminator().condition();
+        let class = facts.and_then(|f| f.branch(block).or_else(|| condition().and_then(|value| f.class(value))));
+        class == Some(Class::Uniform)
     }
 
     /// What a call of this function is guessed to take: of its code as it was when it was first asked for.

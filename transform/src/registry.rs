@@ -68,9 +68,9 @@ const MELD: &[Parameter] = &[
     },
     Parameter {
         name: "only-divergent",
-        values: Values::OneOf(&["no"]),
+        values: Values::YesNo,
         default: 0,
-        help: "whether branches are left on which all lanes of a warp agree; no analysis says so yet",
+        help: "whether branches are left that the divergence analysis of the module takes for the same in all lanes",
     },
     Parameter {
         name: "unpredicate",

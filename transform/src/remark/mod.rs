@@ -195,6 +195,8 @@ pub enum Reason {
     MeldWithoutProfit(Melding),
     /// Left: a subgraph has too many blocks, or blocks that are too long to be aligned.
     MeldTooLarge,
+    /// Left: all lanes go the same way.
+    LanesAgree,
     /// Left: the callee costs less than the fusion adds, or not enough more.
     CallsWithoutProfit {
         /// What the callee costs.
@@ -292,6 +294,7 @@ impl Reason {
             Reason::Melded(_) => "Melded",
             Reason::MeldWithoutProfit(_) => "MeldWithoutProfit",
             Reason::MeldTooLarge => "MeldTooLarge",
+            Reason::LanesAgree => "LanesAgree",
             Reason::BehindJoin => "BehindJoin",
             Reason::NoBranch => "NoBranch",
             Reason::InLoop => "InLoop",
@@ -407,6 +410,7 @@ impl fmt::Display for Reason {
             Reason::ArmsWithoutProfit(aligned) => return write!(f, "no profit: {aligned}"),
             Reason::Melded(melding) => return write!(f, "{melding}"),
             Reason::MeldWithoutProfit(melding) => return write!(f, "no profit: {melding}"),
+            Reason::LanesAgree => "all lanes of a warp go the same way at the branch",
             Reason::MeldTooLarge => "the subgraphs are too large to be compared",
             Reason::Attribute(name) => return write!(f, "the calls differ in the attribute {name}"),
             Reason::ArmCalls(callee) => return write!(f, "an arm calls {callee}, and calls are the matter of fcs"),

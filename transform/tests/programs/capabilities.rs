@@ -42,3 +42,40 @@ fn melding_treats_what_branch_fusion_cannot_and_that_what_tail_merging_cannot() 
     // Two ifs on each side are two pairs.
     assert!(table["sb3"][2] > 1, "{table:?}");
 }
+
+#[test]
+fn branches_that_all_lanes_take_alike_are_left_where_that_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let [source, before, after] = ["a.c", "a.bc", "b.bc"].map(|name| folder.path().join(name));
+    let arms =
+        "{ if (s[t] > n) { s[t] = s[t] * 7 ^ n; } } else { if (s[t + 64] > n) { s[t + 64] = s[t + 64] * 7 ^ n; } }";
+    let text = format!(
+        "#include <pthread.h>
+        #include <stdint.h>
+        static int s[128], n;
+        static void *worker(void *p) {{
+            unsigned t = (unsigned)(uintptr_t)p;
+            if (t & 1) {arms}
+            return 0;
+        }}
+        int main(int count, char **arguments) {{
+            pthread_t all[64];
+            n = count;
+            for (long i = 0; i < 64; i++) pthread_create(&all[i], 0, worker, (void *)i);
+            for (long i = 0; i < 64; i++) pthread_join(all[i], 0);
+            unsigned t = s[3];
+            if (count & 1) {arms}
+            return s[5];
+        }}"
+    );
+    std::fs::write(&source, text).unwrap();
+    build::to_bitcode(&source, &before, &["-O1", "-mllvm", "-sink-common-insts=false"]);
+    let melded = |passes| {
+        let remarks = build::transform(&before, passes, &after);
+        let names = remarks.into_iter().filter(|r| r.is_taken()).map(|r| r.function);
+        names.collect::<std::collections::BTreeSet<_>>()
+    };
+    let both: std::collections::BTreeSet<String> = ["main", "worker"].map(str::to_owned).into();
+    assert_eq!(melded("meld"), both);
+    assert_eq!(melded("meld:only-divergent=yes"), ["worker".to_owned()].into());
+}

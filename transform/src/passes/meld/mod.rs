@@ -44,7 +44,8 @@
 //! nobody. Everything else stands under a branch on the condition, with `unpredicate=no` too.
 //!
 //! # Limitation
-//! Which branches diverge is not analysed: lanes that stay together pay for choices and branches. Subgraphs with switches, calls
+//! Unless `only-divergent=yes` asks the divergence analysis, lanes that stay together pay for choices and branches; the
+//! analysis sees one file. Subgraphs with switches, calls
 //! that may unwind into a handler, allocas and convergent calls are left. In what is counted, loops inside of a subgraph
 //! turn ten times, and each side of a branch inside of it runs.
 //!
@@ -88,6 +89,7 @@ struct Options {
     align: Alignment,
     unpredicate: bool,
     once: bool,
+    only_divergent: bool,
     /// Of the score, in percent. Below zero all that can be melded is, whatever it costs.
     threshold: i64,
 }
@@ -97,7 +99,9 @@ impl Options {
         let settings = context.settings();
         let align = if settings.number("align") == 0 { Alignment::Greedy } else { Alignment::NeedlemanWunsch };
         let unpredicate = settings.number("unpredicate") == 1;
-        Options { align, unpredicate, once: settings.number("once") == 1, threshold: context.threshold() }
+        let only_divergent = settings.number("only-divergent") == 1;
+        let once = settings.number("once") == 1;
+        Options { align, unpredicate, once, only_divergent, threshold: context.threshold() }
     }
 }
 
@@ -153,6 +157,11 @@ fn sweep<'m>(context: &mut Context<'m>, options: Options) -> (usize, Vec<Left<'m
             left.push(Left { first, reason: Reason::MeldTooLarge, gain: None });
         }
         let Some(region) = found.filter(|region| region.blocks().all(is_known)) else { continue };
+        if options.only_divergent && context.lanes_agree(region.head) {
+            let first = [Some(region.head.terminator()), None];
+            left.push(Left { first, reason: Reason::LanesAgree, gain: None });
+            continue;
+        }
         let weights = plan::Weights { flow: &flow, loops: &loops, depth: loops.depth(node) };
         let mut taken = Vec::new();
         let candidates = pairs::choose(&region, &flow, costs, options);

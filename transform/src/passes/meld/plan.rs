@@ -389,7 +389,8 @@ impl<'a, 'm> Planner<'a, 'm> {
             let same = |x: Value<'m>, y: Value<'m>| x == y || partner.get(&x) == Some(&y);
             let agree = |&(cell, x): &(&usize, Value<'m>)| theirs.iter().any(|&(of, y)| of == cell && same(x, y));
             let all_alike = ours.iter().chain(&theirs).all(|(_, value)| *value == one);
-            if !all_alike && !(ours.len() == theirs.len() && ours.iter().all(agree)) {
+            let joined = ours.len() == theirs.len() && ours.iter().all(agree);
+            if !all_alike && !joined {
                 choices.push((one, other));
             }
         }
