@@ -87,8 +87,7 @@ impl Waiting {
         let words = ["--default-signal", "sh", "-c", &line];
         let child = folder.command("env", &words).env("TMPDIR", folder.path("tmp")).spawn().unwrap();
         let waiting = Waiting { folder, child };
-        // The driver's answer is there once the compiler itself runs.
-        until(|| waiting.processes().iter().any(|words| words.contains("-cc1")));
+        until(|| waiting.processes().iter().any(|words| words.contains("-emit-llvm")));
         assert_eq!(waiting.left().len(), 1);
         waiting
     }

@@ -8,5 +8,6 @@ mod folder;
 mod fusing;
 mod predicting;
 mod projects;
+mod same_code;
 mod shape;
 mod wrapper;

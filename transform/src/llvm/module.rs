@@ -5,8 +5,8 @@ use std::ffi::{CStr, CString, c_char, c_void};
 use std::path::Path;
 use std::ptr;
 
+use llvm_sys::LLVMDiagnosticSeverity;
 use llvm_sys::analysis::{LLVMVerifierFailureAction, LLVMVerifyModule};
-use llvm_sys::bit_writer::LLVMWriteBitcodeToMemoryBuffer;
 use llvm_sys::core::*;
 use llvm_sys::ir_reader::LLVMParseIRInContext;
 use llvm_sys::prelude::*;
@@ -109,26 +109,6 @@ impl Module {
             (broken != 0, taken_message(message))
         };
         if broken { Err(text) } else { Ok(()) }
-    }
-
-    /// The module as bitcode.
-    ///
-    /// # Panics
-    /// When it is not well formed: LLVM's writer takes for granted that it is.
-    #[must_use]
-    #[track_caller]
-    pub fn to_bitcode(&self) -> Vec<u8> {
-        if let Err(text) = self.verify() {
-            panic!("bitcode of a module that is not well formed: {text}");
-        }
-        // SAFETY: the module is well formed; the buffer lives until it is disposed of, after its bytes were copied.
-        unsafe {
-            let buffer = LLVMWriteBitcodeToMemoryBuffer(self.raw);
-            let start = LLVMGetBufferStart(buffer).cast::<u8>();
-            let bytes = std::slice::from_raw_parts(start, LLVMGetBufferSize(buffer)).to_vec();
-            LLVMDisposeMemoryBuffer(buffer);
-            bytes
-        }
     }
 
     /// The module as IR text.
@@ -283,6 +263,10 @@ pub(super) unsafe fn taken_message(message: *mut c_char) -> String {
 extern "C" fn note_complaint(info: LLVMDiagnosticInfoRef, list: *mut c_void) {
     // SAFETY: `list` is the box that was given with this handler, alive as long as the context; `info` lives during the call.
     unsafe {
+        // Passes tell what they did, whether anybody asked or not.
+        if LLVMGetDiagInfoSeverity(info) == LLVMDiagnosticSeverity::LLVMDSRemark {
+            return;
+        }
         let text = taken_message(LLVMGetDiagInfoDescription(info));
         let list = &*list.cast::<RefCell<Vec<String>>>();
         if let Ok(mut list) = list.try_borrow_mut() {

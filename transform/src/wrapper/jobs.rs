@@ -60,7 +60,7 @@ fn is_message(line: &[u8]) -> bool {
 
 /// The jobs in what `-###` prints: lines that begin with a space and a quote, with every word in quotes, and in them a
 /// backslash before quotes, backslashes and dollars. A word may go over several lines.
-fn parse(text: &[u8]) -> std::result::Result<Vec<Job>, String> {
+pub(super) fn parse(text: &[u8]) -> std::result::Result<Vec<Job>, String> {
     let mut jobs = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
@@ -121,6 +121,11 @@ pub(super) enum Product {
     Bitcode,
     /// IR as text.
     IrText,
+}
+
+impl Product {
+    /// An object file.
+    pub(super) const OBJECT: Product = Product::Code("-emit-obj");
 }
 
 /// An optimisation level, as in `default<O2>`.
@@ -217,6 +222,19 @@ impl Job {
             job.0[place] = to.to_owned();
         }
         job
+    }
+
+    /// The job that makes an object file, of one that makes bitcode: what the driver says with and without
+    /// `-emit-llvm`.
+    pub(super) fn with_object(mut self, output: &OsStr) -> Job {
+        self.0.retain(|word| word != "-emit-llvm-uselists");
+        if let Some(action) = self.0.iter_mut().find(|word| *word == "-emit-llvm-bc") {
+            *action = "-emit-obj".into();
+        }
+        if let Some(place) = self.output_place() {
+            self.0[place] = output.to_owned();
+        }
+        self
     }
 
     /// The same job without the optimiser, from bitcode.

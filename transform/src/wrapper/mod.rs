@@ -11,15 +11,21 @@
 //!   clang -cc1 -emit-obj … -o fft.o -disable-llvm-passes -x ir 2.bc
 //! ```
 //!
-//! So whatever the driver understands (several sources, assembly, standard input, response files, dependency files)
+//! The third step is done in this process where it is sure to make the same code (`code.rs`), and a plain compilation
+//! needs no question (`direct.rs`): the driver does the first step and writes down what it did. So most compilations
+//! start clang once.
+//!
+//! Whatever the driver understands (several sources, assembly, standard input, response files, dependency files)
 //! works as ever. What the driver or the halves of a job would write in pieces or not at all is seen to: entries of
 //! compilation databases, remarks, time traces, places in messages. With [`Shape::Gpu`] the first step stops before the
 //! optimiser, which then runs here, before the passes. A command line that has no jobs, such as `--version`, or that
 //! the driver refuses, is passed on to the compiler.
 
 mod by_products;
+mod code;
 mod database;
 mod diagnostics;
+mod direct;
 mod jobs;
 mod module;
 mod run;
@@ -104,6 +110,11 @@ const KEEP_SHAPE: &[&str] = &[
     "-disable-cgp-branch-opts",
 ];
 
+/// Whether an option of LLVM's is one of those above.
+fn is_our_llvm_option(word: &str) -> bool {
+    [NO_UNSWITCHING, KEEP_ORDER, KEEP_SHAPE].concat().contains(&word)
+}
+
 /// Runs the compiler with the passes. While it does, SIGHUP, SIGINT, SIGQUIT and SIGTERM are handled: the program that
 /// runs gets them too, what was written for a while is removed, and the process ends by them.
 ///
@@ -119,7 +130,13 @@ pub fn build(build: &Build) -> Result<Built> {
     if has(database::ONLY) {
         return run::unchanged(build, &scratch);
     }
-    let answer = jobs::ask(&build.compiler, &command_line(build), &scratch)?;
+    let line = command_line(build);
+    if let Some(command) = direct::command(build, &line)
+        && let Some(built) = run::direct(build, &command, &scratch)?
+    {
+        return Ok(built);
+    }
+    let answer = jobs::ask(&build.compiler, &line, &scratch)?;
     if answer.jobs.is_empty() {
         warn_of_link_time_code(build, &answer, &scratch)?;
         return run::unchanged(build, &scratch);

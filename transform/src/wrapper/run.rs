@@ -1,16 +1,19 @@
 //! Doing the jobs.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::Permissions;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::SystemTime;
 
+use super::direct::Command;
 use super::jobs::{Answer, Job, Level, Product};
 use super::scratch::{Scratch, Streams};
-use super::{Build, Built, Layout, Shape, by_products, diagnostics};
-use crate::llvm::Module;
+use super::{Build, Built, Layout, Shape, by_products, code, diagnostics};
+use crate::llvm::{CodeOptions, Module};
 use crate::{Error, Pipeline, Remark, Result};
 
 /// Runs the compiler as if we were not there.
@@ -19,12 +22,29 @@ pub(super) fn unchanged(build: &Build, scratch: &Scratch) -> Result<Built> {
     Ok(Built { status: number(output.status), remarks: Vec::new() })
 }
 
+/// Does a plain compilation; none where it turns out not to be one.
+pub(super) fn direct(build: &Build, command: &Command, scratch: &Scratch) -> Result<Option<Built>> {
+    let passes = pipeline(build)?;
+    let files = ["1.bc", "2.bc"].map(|name| scratch.path().join(name));
+    let log = scratch.path().join("jobs");
+    let (words, environment) = command.until_bitcode(files[0].as_os_str(), log.as_os_str());
+    let output = scratch.run_in(&environment, &build.compiler, &words, Streams::Ours)?;
+    let mut built = Built { status: number(output.status), remarks: Vec::new() };
+    if built.status == 0 {
+        let Some(job) = command.job(&log) else { return Ok(None) };
+        let halves = Halves { job: &job, files, scratch, optimised_here: None, alone: true };
+        built.status = halves.finish(Product::OBJECT, &passes, &mut built.remarks)?;
+    }
+    Ok(Some(built))
+}
+
 /// Does all jobs. As with the driver, a job that fails does not keep the others from being done, but those that need
 /// its file; its status is the one returned.
 pub(super) fn all(build: &Build, answer: &Answer, scratch: &Scratch) -> Result<Built> {
     let passes = pipeline(build)?;
     let mut built = Built::default();
     let mut missing: Vec<OsString> = Vec::new();
+    let alone = answer.jobs.iter().filter(|job| job.product().is_some()).count() == 1;
     for (number, job) in answer.jobs.iter().enumerate() {
         if missing.iter().any(|file| job.mentions(file)) {
             missing.extend(job.output().map(OsStr::to_owned));
@@ -33,7 +53,7 @@ pub(super) fn all(build: &Build, answer: &Answer, scratch: &Scratch) -> Result<B
         let status = match job.product() {
             Some(product) => {
                 let files = [1, 2].map(|half| scratch.path().join(format!("{number}.{half}.bc")));
-                let halves = Halves { job, files, scratch, optimised_here: optimised_here(build, job) };
+                let halves = Halves { job, files, scratch, optimised_here: optimised_here(build, job), alone };
                 halves.compile(product, &passes, &mut built.remarks)?
             }
             None => run(job, scratch)?,
@@ -63,6 +83,8 @@ struct Halves<'a> {
     scratch: &'a Scratch,
     /// The level at which the optimiser runs here, before the passes, where it does not run in the first step.
     optimised_here: Option<Level>,
+    /// The only one of this call.
+    alone: bool,
 }
 
 /// Where a build has the optimiser run here: at which level.
@@ -83,7 +105,7 @@ fn optimised_here(build: &Build, job: &Job) -> Option<Level> {
 
 impl Halves<'_> {
     fn compile(&self, product: Product, passes: &Pipeline, remarks: &mut Vec<Remark>) -> Result<u8> {
-        let [optimised, transformed] = &self.files;
+        let [optimised, _] = &self.files;
         let first = self.job.until_bitcode(optimised.as_os_str());
         let first = if self.optimised_here.is_some() { first.without_optimiser() } else { first };
         let status = run(&first, self.scratch)?;
@@ -91,24 +113,48 @@ impl Halves<'_> {
         if status != 0 || !optimised.exists() {
             return Ok(status);
         }
+        self.finish(product, passes, remarks)
+    }
+
+    /// The second and the third step.
+    fn finish(&self, product: Product, passes: &Pipeline, remarks: &mut Vec<Remark>) -> Result<u8> {
         let start = SystemTime::now();
-        let (module, looked_at) = passes.apply(|| {
-            let mut module = Module::read(optimised)?;
-            if let Some(level) = self.optimised_here {
-                module.run_passes_for_gpu(&format!("default<{level}>"))?;
-            }
-            Ok(module)
-        })?;
+        let (mut module, looked_at) = self.transformed(passes)?;
         remarks.extend(looked_at);
         let output = Path::new(self.job.output().unwrap_or_default());
         match product {
             Product::Code(_) => {
+                if let Some(options) = self.code_options(product) {
+                    if let Some(object) = module.into_object(&options) {
+                        return replace(output, &object).map(|()| 0);
+                    }
+                    module = self.transformed(passes)?.0;
+                }
+                let [_, transformed] = &self.files;
                 write(transformed, &module.to_bitcode())?;
                 self.generate_code(transformed, (start, SystemTime::now()))
             }
             Product::Bitcode => write(output, &module.to_bitcode()).map(|()| 0),
             Product::IrText => write(output, module.to_text().as_bytes()).map(|()| 0),
         }
+    }
+
+    /// The second step.
+    fn transformed(&self, passes: &Pipeline) -> Result<(Module, Vec<Remark>)> {
+        passes.apply(|| {
+            let mut module = Module::read(&self.files[0])?;
+            if let Some(level) = self.optimised_here {
+                module.run_passes_for_gpu(&format!("default<{level}>"))?;
+            }
+            Ok(module)
+        })
+    }
+
+    /// With what the third step may be done in this process.
+    fn code_options(&self, product: Product) -> Option<CodeOptions> {
+        // LLVM's options stay: an optimiser that ran here for the next job would see them.
+        let apart = self.alone || self.optimised_here.is_none();
+        if product == Product::OBJECT && apart { code::options(self.job) } else { None }
     }
 
     /// The third step. `passes` is when the second was done.
@@ -148,6 +194,19 @@ fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     let written =
         if path.as_os_str() == "-" { std::io::stdout().write_all(bytes) } else { std::fs::write(path, bytes) };
     written.map_err(|source| Error::Write { path: path.to_owned(), source })
+}
+
+/// Writes an object file at once: as with clang, nobody finds a part of it. What is no file, such as `/dev/null`, is
+/// written to.
+fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
+    if std::fs::symlink_metadata(path).is_ok_and(|metadata| !metadata.is_file()) || path.as_os_str() == "-" {
+        return write(path, bytes);
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let made = tempfile::Builder::new().permissions(Permissions::from_mode(0o666)).tempfile_in(folder);
+    let written = made.and_then(|mut file| file.write_all(bytes).map(|()| file));
+    let replaced = written.and_then(|file| file.persist(path).map_err(|error| error.error));
+    replaced.map(|_| ()).map_err(|source| Error::Write { path: path.to_owned(), source })
 }
 
 fn run(job: &Job, scratch: &Scratch) -> Result<u8> {

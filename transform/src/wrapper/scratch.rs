@@ -98,14 +98,25 @@ impl Scratch {
     /// [`Error::NoCompiler`] when there is no such program, [`Error::Start`] when it cannot be started for another
     /// reason.
     pub(super) fn run(&self, program: &OsStr, arguments: &[OsString], streams: Streams) -> Result<Output> {
-        let started = match self.start(program, arguments, streams) {
+        self.run_in(&[], program, arguments, streams)
+    }
+
+    /// As [`Scratch::run`], with these variables in the program's environment.
+    pub(super) fn run_in(
+        &self,
+        environment: &[(&str, OsString)],
+        program: &OsStr,
+        arguments: &[OsString],
+        streams: Streams,
+    ) -> Result<Output> {
+        let started = match self.start(environment, program, arguments, streams) {
             Err(error) if error.kind() == ErrorKind::ArgumentListTooLong => {
                 let file = self.path().join("arguments");
                 std::fs::write(&file, words::quoted(arguments))
                     .map_err(|source| Error::Write { path: file.clone(), source })?;
                 let mut word = OsString::from("@");
                 word.push(&file);
-                self.start(program, &[word], streams)
+                self.start(environment, program, &[word], streams)
             }
             started => started,
         };
@@ -120,9 +131,15 @@ impl Scratch {
         })
     }
 
-    fn start(&self, program: &OsStr, arguments: &[OsString], streams: Streams) -> std::io::Result<Child> {
+    fn start(
+        &self,
+        environment: &[(&str, OsString)],
+        program: &OsStr,
+        arguments: &[OsString],
+        streams: Streams,
+    ) -> std::io::Result<Child> {
         let mut command = Command::new(program);
-        command.args(arguments);
+        command.args(arguments).envs(environment.iter().map(|(name, value)| (name, value)));
         if streams != Streams::Ours {
             command.stderr(Stdio::piped());
         }
