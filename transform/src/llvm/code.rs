@@ -3,9 +3,7 @@
 use std::ffi::{CString, c_char, c_int};
 use std::sync::Mutex;
 
-use llvm_sys::core::{
-    LLVMDisposeMemoryBuffer, LLVMGetBufferSize, LLVMGetBufferStart, LLVMGetModuleInlineAsm, LLVMGetTarget,
-};
+use llvm_sys::core::{LLVMDisposeMemoryBuffer, LLVMGetBufferSize, LLVMGetBufferStart, LLVMGetModuleInlineAsm};
 use llvm_sys::prelude::*;
 use llvm_sys::target::{
     LLVMInitializeX86AsmParser, LLVMInitializeX86AsmPrinter, LLVMInitializeX86Target, LLVMInitializeX86TargetInfo,
@@ -147,12 +145,6 @@ impl Module {
             taken_bytes(buffer)
         };
         (self.complaints().len() == before).then_some(object)
-    }
-
-    /// The target triple.
-    fn target(&self) -> String {
-        // SAFETY: the module is alive; the text belongs to it and ends with a zero.
-        unsafe { std::ffi::CStr::from_ptr(LLVMGetTarget(self.raw())) }.to_string_lossy().into_owned()
     }
 
     /// Whether there is assembly beside the functions.
