@@ -1,11 +1,17 @@
 //! Machines by name: the models that stand for one, the lanes of its warps, and its transactions.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
 use attribution::table::percent;
+use attribution::{Source, lost};
 use clap::ValueEnum;
-use heuristics::Spec;
+use heuristics::{PlaceId, Spec};
+use replay::metrics::Causes;
 use replay::view::View;
 use replay::{Outcome, Prepared, ReplayOptions};
 use serde_json::{Value, json};
+use trace_format::{Kind, Pc};
 
 /// How far apart what models say may be before something is to be done about it.
 const FAR_APART: f64 = 0.05;
@@ -52,6 +58,18 @@ pub(crate) struct Range {
     efficiency: f64,
     /// By each of the others that was replayed.
     others: Vec<(String, f64)>,
+    /// The branch that they differ most about, where they are far apart.
+    worst: Option<Worst>,
+}
+
+/// The branch at which what two models lose differs most.
+struct Worst {
+    /// Its line, or its place in the code.
+    at: String,
+    /// In how many places the turns of the loop around it end.
+    turn_ends: usize,
+    /// How many branches of that loop have its line.
+    copies: usize,
 }
 
 impl Machine {
@@ -59,8 +77,8 @@ impl Machine {
         match self {
             Machine::Nvidia => Facts {
                 name: "nvidia",
-                model: "wave:predicate=4",
-                others: "hanoi:placement=nak,barrier:meet=anywhere,placement=nak,predicate=4",
+                model: "hanoi:placement=structured,predicate=4",
+                others: "hanoi:placement=nak,wave:predicate=4",
                 lanes: 32,
                 transaction: 32,
             },
@@ -103,7 +121,7 @@ impl Machine {
     /// nothing measured.
     fn range(
         self,
-        prepared: &Prepared,
+        (prepared, source): (&Prepared, &mut Source),
         first: &Outcome,
         options: &ReplayOptions,
         with_others: bool,
@@ -116,7 +134,12 @@ impl Machine {
         let options = ReplayOptions { measures: Vec::new(), ..options.clone() };
         let outcomes = prepared.replay(&others, &options, None, &|_, _| {})?;
         let others = outcomes.iter().filter_map(|o| Some((o.heuristic.clone(), efficiency(o)?))).collect();
-        Ok(Some(Range { machine: self, heuristic: first.heuristic.clone(), efficiency: of_first, others }))
+        let heuristic = first.heuristic.clone();
+        let mut range = Range { machine: self, heuristic, efficiency: of_first, others, worst: None };
+        if range.is_wide() {
+            range.worst = Worst::of(prepared, &range.extremes(), &options, source)?;
+        }
+        Ok(Some(range))
     }
 }
 
@@ -150,13 +173,13 @@ impl Subject {
     /// no figure.
     pub(crate) fn range(
         &self,
-        (prepared, view): (&Prepared, &View),
+        (prepared, view, source): (&Prepared, &View, &mut Source),
         first: Option<&Outcome>,
         options: &ReplayOptions,
     ) -> replay::Result<Option<Range>> {
         let (Some(machine), Some(first)) = (self.machine, first) else { return Ok(None) };
         let with_others = self.is_typed || view.summary().kept <= FEW;
-        machine.range(prepared, first, options, with_others)
+        machine.range((prepared, source), first, options, with_others)
     }
 }
 
@@ -172,15 +195,33 @@ impl Range {
         all.fold((self.efficiency, self.efficiency), |(least, most), e| (least.min(e), most.max(e)))
     }
 
+    /// Whether its models are so far apart that something is to be done about it.
+    fn is_wide(&self) -> bool {
+        let (least, most) = self.bounds();
+        most - least > FAR_APART
+    }
+
+    /// The models that say the least and the most.
+    fn extremes(&self) -> [&str; 2] {
+        let all = || self.others.iter().map(|(name, e)| (name.as_str(), *e));
+        let all = || std::iter::once((self.heuristic.as_str(), self.efficiency)).chain(all());
+        let least = all().min_by(|a, b| a.1.total_cmp(&b.1));
+        let most = all().max_by(|a, b| a.1.total_cmp(&b.1));
+        [least, most].map(|model| model.map_or("", |(name, _)| name))
+    }
+
     /// A line for people.
     pub(crate) fn line(&self) -> String {
         let Facts { name, transaction, .. } = self.machine.facts();
         let (least, most) = self.bounds();
-        let hint = if most - least > FAR_APART {
-            " They differ since the compiler made control flow that a GPU's would not: for a figure to trust, build with \
-             `lockstep cc --shape gpu`, or -O1."
+        let hint = if self.is_wide() {
+            let at = self.worst.as_ref().map_or_else(String::new, Worst::phrase);
+            format!(
+                " They differ{at}, since the compiler made control flow that a GPU's would not: for a figure to trust, \
+                 build with `lockstep cc --shape gpu`, or -O1."
+            )
         } else {
-            ""
+            String::new()
         };
         let agree = if self.others.is_empty() {
             format!("--machine {name} shows how far its models agree")
@@ -206,7 +247,66 @@ impl Range {
             "least": least,
             "most": most,
             "others": others,
+            "worst": self.worst.as_ref().map(Worst::json),
         })
+    }
+}
+
+impl Worst {
+    /// By the lane-slots that two models lose for lanes that parted at a branch: where the first loses most beyond what the
+    /// second does, or where it loses most.
+    fn of(
+        prepared: &Prepared,
+        models: &[&str; 2],
+        options: &ReplayOptions,
+        source: &mut Source,
+    ) -> replay::Result<Option<Worst>> {
+        let specs = models.map(|model| Spec::parse(model).expect("it was replayed"));
+        let options = ReplayOptions { measures: vec![Causes::measure()], ..options.clone() };
+        let outcomes = prepared.replay(&specs, &options, None, &|_, _| {})?;
+        let mut parted: BTreeMap<Pc, [u64; 2]> = BTreeMap::new();
+        for (i, outcome) in outcomes.iter().enumerate() {
+            let Some(causes) = outcome.found::<Causes>() else { return Ok(None) };
+            for row in lost::rows(lost::By::Branch, causes, source) {
+                if let attribution::Subject::Instruction { pc, .. } = row.subject {
+                    parted.entry(pc).or_default()[i] += row.parted;
+                }
+            }
+        }
+        let more = |slots: &[u64; 2]| slots[0].saturating_sub(slots[1]);
+        let worst = parted.into_iter().max_by_key(|(pc, slots)| (more(slots), slots[0], Reverse(*pc)));
+        Ok(worst.map(|(pc, _)| Worst::at(pc, prepared, source)))
+    }
+
+    /// What the compiler did around a branch.
+    fn at(pc: Pc, prepared: &Prepared, source: &mut Source) -> Worst {
+        let program = prepared.program();
+        let flow = &program.control_flow;
+        let branches = || program.segments.iter().map(|(_, s)| s).filter(|s| s.last().kind == Kind::Branch);
+        let place = branches().find(|s| s.last().pc == pc).map(|s| s.place);
+        let line = source.line(pc);
+        let in_loop = |other: PlaceId| place.is_some_and(|place| flow.is_in_loop_of(place, other));
+        let places: BTreeMap<Pc, PlaceId> = branches().map(|s| (s.last().pc, s.place)).collect();
+        let like = places.into_iter().filter(|(_, other)| in_loop(*other));
+        let copies = like.filter(|(other, _)| line.is_some() && source.line(*other) == line).count();
+        let at = line.map_or_else(|| source.place(pc), |line| line.short());
+        Worst { at, turn_ends: place.map_or(0, |place| flow.turn_ends(place)), copies }
+    }
+
+    fn phrase(&self) -> String {
+        let turns = match self.turn_ends {
+            0 | 1 => String::new(),
+            ends => format!(" in a loop whose turns end in {ends} places"),
+        };
+        let copies = match self.copies {
+            0 | 1 => String::new(),
+            copies => format!(", with {copies} copies of the branch"),
+        };
+        format!(" most at {}{turns}{copies}", self.at)
+    }
+
+    fn json(&self) -> Value {
+        json!({ "at": self.at, "turn_ends": self.turn_ends, "copies": self.copies })
     }
 }
 

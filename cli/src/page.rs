@@ -51,7 +51,7 @@ pub(crate) fn program(path: &Path, request: &Request) -> anyhow::Result<Program>
     // Its rank is among all, which it was not replayed with this time.
     let (rank, deadlock) = (outcomes[0].rank, outcomes[0].deadlock.clone());
     outcomes[0] = Outcome { rank, deadlock, ..measured };
-    let range = request.subject.range((&prepared, &view), outcomes.first(), &options)?;
+    let range = request.subject.range((&prepared, &view, &mut Source::new(&trace)), outcomes.first(), &options)?;
     let replays = Replays {
         trace: &trace,
         view: &view,

@@ -10,6 +10,7 @@
 //! | where do the paths from this node meet again | [`PostDominators`] | O((n + m) log n) |
 //! | the same, where the turns of a loop end in one place | [`StructuredJoins`] | O(d (n + m) log n), loops nested d deep |
 //! | the same, where who continues or returns early is left out | [`IfJoins`] | O(n s), branches that dominate s nodes |
+//! | where do some of the paths from a branch meet before all do | [`PartialJoins`] | O(n s), s nodes between a node and its dominator |
 //! | how far is it to the end of a loop's turn | [`TurnDistances`] | O(d m log n), loops nested d deep |
 //! | which nodes lie on common cycles | [`Components`] | O(n + m) |
 //! | which loops are there, inside which others | [`Loops`] | O((n + m) log n) |
@@ -47,6 +48,7 @@ mod if_joins;
 mod isomorphism;
 mod layout;
 mod loops;
+mod partial_joins;
 mod post_dominators;
 mod regions;
 mod structured;
@@ -64,6 +66,7 @@ pub use if_joins::IfJoins;
 pub use isomorphism::{Part, isomorphism};
 pub use layout::{loop_order, priorities};
 pub use loops::{LoopId, Loops};
+pub use partial_joins::PartialJoins;
 pub use post_dominators::PostDominators;
 pub use regions::{RegionId, Regions};
 pub use structured::{Join, StructuredJoins};

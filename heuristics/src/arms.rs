@@ -8,17 +8,16 @@ use crate::{PlaceId, Segment};
 
 /// A way of a conditional branch that only this branch leads to, up to the next jump, branch, or place that others come
 /// to as well, which a compiler could predicate. It lies in the branch's innermost loop, has no calls, and is not where
-/// the branch's lanes come together. From its end
+/// the branch's lanes come together; from its end it goes there, or leaves the loop, as where the compiler doubled the
+/// test of the loop. A way that is only a jump is one, too. The branch's other way is an arm as well (if-then-else), or
+/// leads to the same place at once (if-then).
 ///
-/// - it goes there, or leaves the loop, as where the compiler doubled the test of the loop; or
-/// - both ways of the branch are such, end in a branch each, and can go on to one place: `if (a ? b : c)`.
-///
-/// A way that is only a jump is one, too.
+/// Its length is in the instructions that a GPU would have: one that computes in memory is several.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arm {
     /// Its places, which run in a row; at least one.
     pub places: Box<[PlaceId]>,
-    /// Their instructions.
+    /// Their instructions, see [`Segment::operations`].
     pub instructions: u32,
 }
 
@@ -64,15 +63,21 @@ pub(crate) fn all(
             && loops.innermost(to) == loops.innermost(from)
             && !exits.contains(&to)
     };
-    // Where a place leads that is nothing but a jump.
-    let behind = |node: NodeId| match graph.successors(node) {
-        [to] if ends.get(node.index()) == Some(&End::Jumps) && lengths[node.index()] == 1 => *to,
-        _ => node,
+    let is_only_jump = |node: NodeId| {
+        ends[node.index()] == End::Jumps && lengths[node.index()] == 1 && graph.successors(node).len() == 1
     };
-    // A way as far as only the branch leads to it, and where it goes on from there.
-    let way = |branch: NodeId, first: NodeId| {
+    // Whether lanes of the branch come together at a place, or leave the loop there.
+    let is_home = |branch: NodeId, to: NodeId| {
         let join = structured.join(branch);
-        if !continues(branch, first) || join == Some(Join::Node(first)) {
+        match loops.innermost(branch) {
+            Some(around) if !loops.contains(around, to) => true,
+            Some(around) if loops.header(around) == to => matches!(join, Some(Join::TurnEnd(_))),
+            _ => join == Some(Join::Node(to)),
+        }
+    };
+    // A way as far as only the branch leads to it, if it ends where the lanes come together.
+    let arm = |branch: NodeId, first: NodeId| {
+        if !continues(branch, first) || structured.join(branch) == Some(Join::Node(first)) {
             return None;
         }
         let mut places = vec![PlaceId(first.0)];
@@ -83,17 +88,9 @@ pub(crate) fn all(
             places.push(PlaceId(next.0));
             at = *next;
         }
-        // From its end lanes go to where those of the branch come together, or leave the loop.
-        let around = loops.innermost(branch);
-        let is_led_home = |to: &NodeId| match around {
-            Some(around) if !loops.contains(around, *to) => true,
-            Some(around) if loops.header(around) == *to => matches!(join, Some(Join::TurnEnd(_))),
-            _ => join == Some(Join::Node(*to)),
-        };
-        let on = graph.successors(at);
         let instructions = places.iter().map(|place| lengths[place.0 as usize]).sum();
-        let is_jump = behind(first) != first;
-        Some((Arm { places: places.into(), instructions }, on, is_jump || on.iter().all(is_led_home)))
+        let is_led_home = is_only_jump(first) || graph.successors(at).iter().all(|to| is_home(branch, *to));
+        is_led_home.then(|| Arm { places: places.into(), instructions })
     };
     let of_place = |place: usize| {
         let branch = NodeId(place as u32);
@@ -101,15 +98,11 @@ pub(crate) fn all(
         if ends[place] != End::Branches || ways.len() < 2 {
             return Box::default();
         }
-        let found: Vec<_> = ways.iter().filter_map(|first| way(branch, *first)).collect();
-        // Both go on to one place, or elsewhere, each by a branch of its own: one branch, once the arms are predicated.
-        let crosses = match &found[..] {
-            [(_, a, _), (_, b, _)] => {
-                a.len() > 1 && b.len() > 1 && a.iter().any(|to| b.iter().any(|other| behind(*to) == behind(*other)))
-            }
-            _ => false,
-        };
-        found.into_iter().filter(|(.., is_led_home)| crosses || *is_led_home).map(|(arm, ..)| arm).collect()
+        let found: Vec<_> = ways.iter().map(|first| (*first, arm(branch, *first))).collect();
+        if found.iter().any(|(first, arm)| arm.is_none() && !is_home(branch, *first)) {
+            return Box::default();
+        }
+        found.into_iter().filter_map(|(_, arm)| arm).collect()
     };
     (0..ends.len()).map(of_place).collect()
 }

@@ -14,11 +14,12 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::{Arc, OnceLock};
 
-use flowgraph::{Builder, Graph, IfJoins, Join, Loops, NodeId, PostDominators, StructuredJoins, frontiers, priorities};
+use flowgraph::{Builder, Graph, Loops, NodeId, PostDominators, StructuredJoins, frontiers, priorities};
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{Kind, Pc};
 
 use crate::arms::{self, Arm, End};
+use crate::joins::{Flow, Joins};
 use crate::turn_ranks::turn_ranks;
 use crate::{PlaceId, Segment, SegmentId, SegmentTable};
 
@@ -31,6 +32,8 @@ pub struct ControlFlow {
     starts: Vec<Pc>,
     /// By place: its instructions.
     lengths: Vec<u32>,
+    /// By place: see [`Segment::operations`].
+    operations: Vec<u32>,
     /// By place: the instructions from it up to the next transfer of control, that one included.
     block_lengths: Vec<u32>,
     /// By place: see [`ControlFlow::distance_to_end`].
@@ -45,9 +48,9 @@ pub struct ControlFlow {
     /// What the next two and the arms follow from; made when one of them is asked for first.
     joins: OnceLock<Option<StructuredJoins>>,
     /// By place: see [`ControlFlow::structured_joins`]; made when they are asked for first.
-    structured: OnceLock<Vec<Box<[Option<Pc>]>>>,
+    structured: OnceLock<Joins>,
     /// By place: see [`ControlFlow::nested_joins`]; made when they are asked for first.
-    nested: OnceLock<Vec<Box<[Option<Pc>]>>>,
+    nested: OnceLock<Joins>,
     /// By first pc; made when it is asked for first.
     places: OnceLock<FxHashMap<Pc, PlaceId>>,
     /// By place: see [`ControlFlow::turn_rank`]; made when it is asked for first.
@@ -68,11 +71,11 @@ impl ControlFlow {
     }
 
     /// The pcs at which lanes that part behind a place come together under the placement `structured`, the innermost
-    /// first; none stands for the end of the place's function. A lane comes to each, or leaves the loop around it for
-    /// the next one. At least one.
+    /// first; none stands for the end of the place's function. A lane comes to each, or leaves it for one further out.
+    /// At least one.
     #[must_use]
     pub fn structured_joins(&self, place: PlaceId) -> &[Option<Pc>] {
-        let all = self.structured.get_or_init(|| self.joins().map_or_else(Vec::new, |j| self.all_structured_joins(j)));
+        let all = self.structured.get_or_init(|| self.flow().map_or_else(Vec::new, |flow| flow.structured()));
         all.get(place.0 as usize).map_or(&[None], |pcs| pcs)
     }
 
@@ -81,19 +84,9 @@ impl ControlFlow {
         self.joins.get_or_init(made).as_ref()
     }
 
-    fn all_structured_joins(&self, structured: &StructuredJoins) -> Vec<Box<[Option<Pc>]>> {
-        let loops = structured.loops();
-        let of_place = |place: usize| {
-            let node = NodeId(place as u32);
-            let mut pcs: Vec<Option<Pc>> = structured.places(node).map(|join| self.pc_of(loops, join)).collect();
-            let outermost = std::iter::successors(loops.innermost(node), |&id| loops.parent(id)).last();
-            if outermost.map_or(structured.join(node), |id| structured.behind(id)).is_none() {
-                pcs.push(None);
-            }
-            pcs.dedup();
-            pcs.into_boxed_slice()
-        };
-        (0..self.starts.len()).map(of_place).collect()
+    fn flow(&self) -> Option<Flow<'_>> {
+        let (graph, structured) = self.graph.as_ref().zip(self.joins())?;
+        Some(Flow { graph, structured, lengths: &self.lengths, starts: &self.starts })
     }
 
     /// The first pc of a place.
@@ -106,42 +99,18 @@ impl ControlFlow {
     #[must_use]
     pub fn arms(&self, place: PlaceId) -> &[Arm] {
         let all = self.arms.get_or_init(|| match self.graph.as_ref().zip(self.joins()) {
-            Some((graph, joins)) => arms::all(graph, joins, &self.exits, &self.ends, &self.lengths),
+            Some((graph, joins)) => arms::all(graph, joins, &self.exits, &self.ends, &self.operations),
             None => Vec::new(),
         });
         all.get(place.0 as usize).map_or(&[], |arms| arms)
-    }
-
-    fn pc_of(&self, loops: &Loops, join: Join) -> Option<Pc> {
-        match join {
-            Join::Node(node) => self.starts.get(node.index()).copied(),
-            Join::TurnEnd(id) => self.starts.get(loops.header(id).index()).copied(),
-        }
     }
 
     /// The same under the placement `nak`: behind the arms of an `if`, then of each loop around it the end of the turn
     /// and the place behind the loop, and at last the end of the function.
     #[must_use]
     pub fn nested_joins(&self, place: PlaceId) -> &[Option<Pc>] {
-        let all = self.nested.get_or_init(|| match self.graph.as_ref().zip(self.joins()) {
-            Some((graph, joins)) => self.all_nested_joins(graph, joins),
-            None => Vec::new(),
-        });
+        let all = self.nested.get_or_init(|| self.flow().map_or_else(Vec::new, |flow| flow.nested()));
         all.get(place.0 as usize).map_or(&[None], |pcs| pcs)
-    }
-
-    fn all_nested_joins(&self, graph: &Graph, structured: &StructuredJoins) -> Vec<Box<[Option<Pc>]>> {
-        let (loops, arms) = (structured.loops(), IfJoins::of(graph, structured));
-        let of_place = |place: usize| {
-            let node = NodeId(place as u32);
-            let around = std::iter::successors(loops.innermost(node), |&id| loops.parent(id));
-            let around = around.flat_map(|id| std::iter::once(Join::TurnEnd(id)).chain(structured.behind(id)));
-            let joins = arms.join(node).into_iter().chain(around);
-            let mut pcs: Vec<Option<Pc>> = joins.map(|join| self.pc_of(loops, join)).chain([None]).collect();
-            pcs.dedup();
-            pcs.into_boxed_slice()
-        };
-        (0..self.starts.len()).map(of_place).collect()
     }
 
     /// How many instructions run in a row from a place's first pc up to the next transfer of control, that one
@@ -175,6 +144,23 @@ impl ControlFlow {
         let around = std::iter::successors(loops.innermost(NodeId(one.0)), |&id| loops.parent(id));
         let mut around_both = around.filter(|&id| loops.contains(id, NodeId(other.0)));
         around_both.next().map_or(0, |id| loops.depth(loops.header(id)))
+    }
+
+    /// In how many places the turns of the innermost loop around a place end: 1 where the compiler left one latch, 0
+    /// outside of all loops.
+    #[must_use]
+    pub fn turn_ends(&self, place: PlaceId) -> usize {
+        let loops = self.joins().map(StructuredJoins::loops);
+        let around = loops.and_then(|loops| Some((loops, loops.innermost(NodeId(place.0))?)));
+        around.map_or(0, |(loops, id)| loops.latches(id).len())
+    }
+
+    /// Whether the innermost loop around a place holds another.
+    #[must_use]
+    pub fn is_in_loop_of(&self, place: PlaceId, other: PlaceId) -> bool {
+        let loops = self.joins().map(StructuredJoins::loops);
+        let around = loops.and_then(|loops| Some((loops, loops.innermost(NodeId(place.0))?)));
+        around.is_some_and(|(loops, id)| loops.contains(id, NodeId(other.0)))
     }
 
     /// How many instructions the place has.
@@ -336,7 +322,9 @@ impl Observer {
         let tree = PostDominators::of(&graph, &exits);
         let post_dominators = (0..places).map(|p| tree.ipdom(NodeId(p as u32)).map(|n| PlaceId(n.0))).collect();
         let (mut lengths, mut ends) = (vec![0; places], vec![End::Otherwise; places]);
+        let mut operations = vec![0; places];
         for (_, segment) in segments.iter() {
+            operations[segment.place.0 as usize] = segment.operations;
             lengths[segment.place.0 as usize] = segment.len() as u32;
             ends[segment.place.0 as usize] = End::of(segment);
         }
@@ -346,6 +334,7 @@ impl Observer {
             post_dominators,
             starts,
             lengths,
+            operations,
             block_lengths,
             distances,
             graph: Some(graph),

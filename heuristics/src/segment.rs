@@ -8,6 +8,7 @@
 
 use crate::direct_branch::ways;
 use crate::linkage::{Pieces, Stub};
+use crate::operations::operations;
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{Block, BlockId, BlockTable, Instruction, Kind, Pc, SpEffect};
 
@@ -30,6 +31,8 @@ pub struct Segment {
     pub origin: (BlockId, u32),
     /// How many memory addresses the stream holds for each execution of it.
     pub addresses: u32,
+    /// Its instructions, those that compute in memory counted as the several that a GPU has for them.
+    pub operations: u32,
     /// What its last instruction does to the stack pointer; the others do nothing to it.
     pub sp: SpEffect,
     /// Where its last instruction can lead, taken and not: of a conditional branch whose code bytes are known.
@@ -126,7 +129,8 @@ impl SegmentTable {
                         other.place
                     };
                     let ways = ways(block, first + run.len() - 1);
-                    table.push(run, place, (id, first as u32), ways, pieces.stub(run[0].pc));
+                    let operations = (first..first + run.len()).map(|index| operations(block, index)).sum();
+                    table.push(run, (place, operations), (id, first as u32), ways, pieces.stub(run[0].pc));
                     new
                 });
                 ids.push(segment);
@@ -139,7 +143,7 @@ impl SegmentTable {
     fn push(
         &mut self,
         run: &[Instruction],
-        place: PlaceId,
+        (place, operations): (PlaceId, u32),
         origin: (BlockId, u32),
         ways: Option<[Pc; 2]>,
         stub: Option<Stub>,
@@ -147,8 +151,16 @@ impl SegmentTable {
         let addresses = run.iter().map(|i| u32::from(i.memory)).sum();
         let last = run[run.len() - 1];
         let id = SegmentId(self.segments.len() as u32);
-        let segment =
-            Segment { instructions: run.to_vec(), place, origin, addresses, sp: last.sp, ways, in_stub: false };
+        let segment = Segment {
+            instructions: run.to_vec(),
+            place,
+            origin,
+            addresses,
+            operations,
+            sp: last.sp,
+            ways,
+            in_stub: false,
+        };
         if last.kind.is_call() {
             let mut elided = segment.clone();
             let call = elided.instructions.last_mut().expect("a segment has at least one instruction");

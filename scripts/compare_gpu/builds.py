@@ -21,7 +21,7 @@ EXACT = "blocks of the GPU build"
 STRUCTURED = "barrier:meet=barriers,placement=structured"
 #: Models that are compared with these values of the parameter `predicate` too, where they have that: the longest arm,
 #: in instructions, that is run without parting lanes.
-PREDICATED_MODELS = (STRUCTURED, "barrier:meet=anywhere,placement=nak", "wave")
+PREDICATED_MODELS = ("hanoi:placement=structured", STRUCTURED, "barrier:meet=anywhere,placement=nak", "wave")
 PREDICATED = (2, 3, 4, 6, 8)
 #: Left out: nothing is shared under them, so that they are models of no machine.
 NOT_COMPARED = ("round-robin", "none")

@@ -14,7 +14,7 @@ import page
 import scatter
 import toolchain
 
-RESULTS = toolchain.ROOT / "results" / "2026-11-22-gpu"
+RESULTS = toolchain.ROOT / "results" / "2026-11-23-gpu"
 
 
 def arguments() -> argparse.Namespace:

@@ -7,7 +7,7 @@ SIDE, LEFT, TOP, GAP = 300, 50, 60, 60
 SERIES = [
     ("minsp-pc", "minsp-pc", "#999999"),
     ("ipdom:placement=binary", "ipdom, placement=binary", "#d55e00"),
-    ("wave:predicate=4", "wave, predicate=4 (--machine nvidia)", "#0072b2"),
+    ("hanoi:placement=structured,predicate=4", "hanoi, structured, predicate=4 (nvidia)", "#0072b2"),
 ]
 PANELS = ("gcc -O2", "clang -O2")
 

@@ -237,7 +237,7 @@ fn run_here(args: &Args) -> anyhow::Result<ExitCode> {
             say!("{taken}");
             spin::advice(&trace, view.summary()).into_iter().for_each(|advice| say!("{advice}"));
         }
-        let (mut outcomes, range) = request.replay(&view, *rule)?;
+        let (mut outcomes, range) = request.replay(&view, *rule, &mut source)?;
         locks::locate(&mut outcomes, &view, &mut source);
         outcomes.iter_mut().for_each(|o| o.locks = Some(rule.to_string()));
         let rows = outcomes.iter().map(|o| request.rows.of(o, (&trace, &view), &mut source)).collect();
@@ -253,7 +253,7 @@ fn run_here(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 impl Request<'_> {
-    fn replay(&self, view: &View, rule: Locks) -> anyhow::Result<(Vec<Outcome>, Option<Range>)> {
+    fn replay(&self, view: &View, rule: Locks, source: &mut Source) -> anyhow::Result<(Vec<Outcome>, Option<Range>)> {
         let options = ReplayOptions { measures: self.measures.clone(), ..self.selection.options_with(rule) };
         let (options, models) = (self.subject.options(options, view), &self.subject.models);
         let bar = progress();
@@ -275,7 +275,7 @@ impl Request<'_> {
             }
             None => prepared.replay(models, &options, None, &done)?,
         };
-        let range = self.subject.range((&prepared, view), outcomes.first(), &options)?;
+        let range = self.subject.range((&prepared, view, source), outcomes.first(), &options)?;
         bar.finish_and_clear();
         Ok((outcomes, range))
     }

@@ -1,8 +1,8 @@
 //! Dominance frontiers, control dependence, regions, structured joins and isomorphism against their definitions.
 
 use flowgraph::{
-    ControlDependence, DominanceFrontiers, Dominators, Graph, IfJoins, Join, LoopId, NodeId, Part, PostDominators,
-    Regions, Stop, StructuredJoins, TurnDistances, isomorphism,
+    ControlDependence, DominanceFrontiers, Dominators, Graph, IfJoins, Join, LoopId, NodeId, Part, PartialJoins,
+    PostDominators, Regions, Stop, StructuredJoins, TurnDistances, isomorphism,
 };
 
 use crate::{Set, all, edges, reach, without};
@@ -90,6 +90,7 @@ fn check_structured_joins(graph: &Graph, exits: &[NodeId], post: &PostDominators
     check_walks(graph, exits, &found);
     check_turn_distances(graph, exits, &found);
     check_if_joins(graph, &found);
+    check_partial_joins(graph, &found);
 }
 
 /// The first place behind a node that all paths from it go through.
@@ -100,6 +101,75 @@ fn after(scope: &Scope, node: NodeId) -> Option<Join> {
     }
     let targets: Vec<Join> = scope.graph.successors(node).iter().filter_map(|&to| scope.target(to)).collect();
     if targets.is_empty() { None } else { scope.meets(&targets) }
+}
+
+/// Where some of the paths from a branch, or out of a loop, meet: by their definition, and nobody comes back to one that
+/// he has passed by.
+fn check_partial_joins(graph: &Graph, structured: &StructuredJoins) {
+    let (found, loops, dominators) = (PartialJoins::of(graph, structured), structured.loops(), Dominators::of(graph));
+    let reached = reach(graph, graph.entry(), &all(graph));
+    let is_reducible = loops.ids().all(|id| !loops.is_irreducible(id));
+    let rank = |node: NodeId| loops.order().iter().position(|&at| at == node).expect("it is reached");
+    let around = |node: NodeId| loops.headed_by(node).map_or(loops.innermost(node), |id| loops.parent(id));
+    let is_inside = |of: Option<LoopId>, node: NodeId| of.is_none_or(|id| loops.contains(id, node));
+    // The nodes of the same part of a loop's turn: of the loop inside of it, or the node alone.
+    let part = |of: Option<LoopId>, node: NodeId| -> Set {
+        let inside = loops.ids().filter(|&id| loops.parent(id) == of && loops.contains(id, node));
+        inside.flat_map(|id| loops.members(id).to_vec()).chain([node]).collect()
+    };
+    let meets = |of: Option<LoopId>, members: &Set, join: Option<Join>, meeting: NodeId| {
+        let Some(above) = dominators.idom(meeting) else { return false };
+        let own = loops.headed_by(meeting);
+        let forward = reached.iter().filter(|&&from| graph.successors(from).contains(&meeting));
+        let forward = forward.filter(|&&from| own.is_none_or(|id| !loops.contains(id, from))).count();
+        let out = members.iter().flat_map(|&from| graph.successors(from)).filter(|to| !members.contains(to));
+        let (head, above_part) = (of.map(|id| loops.header(id)), part(of, above));
+        // On the way there nobody passes the part of the node above again, nor the head of the loop.
+        let is_above = above_part.is_subset(members) || members.is_subset(&above_part);
+        let on_the_way = |node: &NodeId| {
+            is_inside(of, *node) && Some(*node) != head && !members.contains(node) && !above_part.contains(node)
+        };
+        let within: Set = reached.iter().copied().filter(on_the_way).collect();
+        let comes = out.clone().any(|&to| within.contains(&to) && reach(graph, to, &within).contains(&meeting));
+        let from_above = is_above || {
+            let from = above_part.iter().flat_map(|&from| graph.successors(from)).filter(|to| !above_part.contains(to));
+            let on_the_way = |node: &NodeId| is_inside(of, *node) && Some(*node) != head && *node != meeting;
+            let within: Set = reached.iter().copied().filter(on_the_way).collect();
+            from.clone().any(|&to| within.contains(&to) && !reach(graph, to, &within).is_disjoint(members))
+        };
+        around(meeting) == of
+            && is_inside(of, above)
+            && forward > 1
+            && out.count() > 1
+            && comes
+            && from_above
+            && !matches!(join, Some(Join::Node(join)) if rank(join) <= rank(meeting))
+    };
+    let check = |of: Option<LoopId>, members: &Set, join: Option<Join>, known: &[NodeId], what: &str| {
+        let mut expected: Vec<NodeId> = reached
+            .iter()
+            .copied()
+            .filter(|&meeting| !members.contains(&meeting) && meets(of, members, join, meeting))
+            .collect();
+        expected.sort_by_key(|&meeting| rank(meeting));
+        // A loop of several heads has ways in by which some paths lead past the head.
+        let known_ones: Set = known.iter().copied().collect();
+        assert!(known_ones.is_subset(&expected.iter().copied().collect()), "{what}: {known:?} of {expected:?}");
+        assert!(!is_reducible || known == expected, "{what}: {known:?} of {expected:?}");
+        for pair in known.windows(2) {
+            let on_the_way = |node: &NodeId| is_inside(of, *node) && of.is_none_or(|id| loops.header(id) != *node);
+            let within: Set = reached.iter().copied().filter(on_the_way).collect();
+            assert!(!reach(graph, pair[1], &within).contains(&pair[0]), "{what}: {pair:?}");
+        }
+    };
+    for &node in &reached {
+        let known = found.of_branch(node);
+        check(loops.innermost(node), &Set::from([node]), structured.join(node), known, &format!("branch {node:?}"));
+    }
+    for id in loops.ids() {
+        let members: Set = loops.members(id).iter().copied().collect();
+        check(loops.parent(id), &members, structured.behind(id), found.of_loop(id), &format!("loop {id:?}"));
+    }
 }
 
 /// A join that is nearer than the structured one: a walk that does not come there goes through nodes that the branch
