@@ -29,10 +29,10 @@ pub struct Context<'m> {
     function: Option<Function<'m>>,
     analyses: Analyses<'m>,
     callees: Callees<'m>,
+    /// What divergence analysis says about the module as it was when a pass first asked.
+    program: OnceCell<Option<Rc<Program<'m>>>>,
     joined: Vec<Joined<'m>>,
     remarks: Vec<Remark>,
-    /// What is known about lanes; none where the module cannot be analysed.
-    lanes: OnceCell<Option<Program<'m>>>,
 }
 
 /// Analyses of one function at one state of its control flow.
@@ -57,9 +57,9 @@ impl<'m> Context<'m> {
             function: None,
             analyses: Analyses::default(),
             callees: Callees::by(costs),
+            program: OnceCell::new(),
             joined: Vec::new(),
             remarks: Vec::new(),
-            lanes: OnceCell::new(),
         }
     }
 
@@ -147,11 +147,24 @@ impl<'m> Context<'m> {
     #[must_use]
     pub fn lanes_agree(&self, block: Block<'m>) -> bool {
         let function = self.function();
-        let analysed = || Program::of(function.module(), &spmd::Options::default()).ok();
-        let facts = self.lanes.get_or_init(analysed).as_ref().and_then(|program| program.function(function));
+        let facts = self.program(function).and_then(|program| program.function(function));
         let condition = || block.terminator().condition();
         let class = facts.and_then(|f| f.branch(block).or_else(|| condition().and_then(|value| f.class(value))));
         class == Some(Class::Uniform)
+    }
+
+    /// What divergence analysis says about the whole module: of its code as it was when a pass first asked, so values,
+    /// branches and accesses that were made later are not in it. None where no thread's number is known, so that
+    /// nothing would be uniform but constants.
+    #[must_use]
+    pub fn divergence(&self) -> Option<Rc<Program<'m>>> {
+        let function = self.function();
+        self.program(function).filter(|program| program.has_threads()).cloned()
+    }
+
+    fn program(&self, function: Function<'m>) -> Option<&Rc<Program<'m>>> {
+        let analyse = || Program::of(function.module(), &spmd::Options::default()).ok().map(Rc::new);
+        self.program.get_or_init(analyse).as_ref()
     }
 
     /// What a call of this function is guessed to take: of its code as it was when it was first asked for.
@@ -238,6 +251,29 @@ end:
             (parts.0.count(), before.2.ipdom(NodeId(1)), before.1.idom(NodeId(3))),
             (1, Some(NodeId(3)), Some(NodeId(1)))
         );
+    }
+
+    #[test]
+    fn divergence_is_analysed_once_and_only_where_threads_have_numbers() {
+        let module = Module::parse(LOOP.as_bytes(), "loop.ll").unwrap();
+        assert!(context(module.functions()[0]).divergence().is_none());
+        let text = "declare i32 @omp_get_thread_num()
+define i1 @f() {
+  %id = call i32 @omp_get_thread_num()
+  %c = icmp ult i32 %id, 3
+  ret i1 %c
+}";
+        let module = Module::parse(text.as_bytes(), "threads.ll").unwrap();
+        let function = module.functions()[0];
+        let mut context = context(function);
+        let program = context.divergence().unwrap();
+        assert!(Rc::ptr_eq(&program, &context.divergence().unwrap()));
+        let classes: Vec<_> = function.blocks()[0]
+            .instructions()
+            .iter()
+            .filter_map(|i| program.function(function)?.class(i.as_value()))
+            .collect();
+        assert_eq!(classes, [spmd::Class::Affine, spmd::Class::Divergent]);
     }
 
     #[test]

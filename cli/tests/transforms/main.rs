@@ -1,6 +1,7 @@
 //! The verbs that transform programs, as a user types them.
 #![cfg(feature = "transform")]
 
+mod analyzing;
 mod by_products;
 mod comparing;
 mod driver;
