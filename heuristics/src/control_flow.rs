@@ -146,6 +146,12 @@ impl ControlFlow {
         around_both.next().map_or(0, |id| loops.depth(loops.header(id)))
     }
 
+    /// To how many places control goes, or could have gone, from a place.
+    #[must_use]
+    pub fn ways(&self, place: PlaceId) -> usize {
+        self.graph.as_ref().map_or(0, |graph| graph.successors(NodeId(place.0)).len())
+    }
+
     /// In how many places the turns of the innermost loop around a place end: 1 where the compiler left one latch, 0
     /// outside of all loops.
     #[must_use]

@@ -19,6 +19,9 @@
 //! the turn or of the function. Where control flow is not nested, lanes wait as under `structured`.
 
 use parameters::{Parameter, Settings, Values};
+use trace_format::Pc;
+
+use crate::{ControlFlow, PlaceId};
 
 /// A placement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -44,6 +47,30 @@ impl Placement {
     /// The same, of models whose machine has compilers for GPUs.
     pub const STRUCTURED_BY_DEFAULT: Parameter = Parameter { default: 1, ..Placement::PARAMETER };
 
+    /// All, in the order of the parameter's values.
+    pub const ALL: [Placement; 3] = [Placement::Binary, Placement::Structured, Placement::Nak];
+
+    /// Its name, as a value of the parameter.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Placement::Binary => "binary",
+            Placement::Structured => "structured",
+            Placement::Nak => "nak",
+        }
+    }
+
+    /// The pcs at which lanes that part behind a place wait for each other, the innermost first; none stands for the end
+    /// of the place's function. At least one.
+    #[must_use]
+    pub fn joins(self, control_flow: &ControlFlow, place: PlaceId) -> Vec<Option<Pc>> {
+        match self {
+            Placement::Binary => vec![control_flow.immediate_post_dominator(place)],
+            Placement::Structured => control_flow.structured_joins(place).to_vec(),
+            Placement::Nak => control_flow.nested_joins(place).to_vec(),
+        }
+    }
+
     /// What the settings of a model say.
     #[must_use]
     pub fn of(settings: &Settings) -> Placement {
@@ -52,5 +79,16 @@ impl Placement {
             1 => Placement::Structured,
             _ => Placement::Nak,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_the_values_of_the_parameter() {
+        let Values::OneOf(values) = Placement::PARAMETER.values else { panic!("it has names") };
+        assert_eq!(Placement::ALL.map(Placement::name), values);
     }
 }

@@ -1,13 +1,17 @@
 //! `lockstep dump`: what is in a trace, for people.
 
+use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use attribution::Source;
 use attribution::table::grouped;
 use decoding::{Disassembler, Syntax};
-use trace_format::Trace;
+use heuristics::{PlaceId, Placement, Segment};
+use replay::Prepared;
+use replay::view::{Region, View, ViewOptions};
+use trace_format::{Kind, Pc, Trace};
 
 use crate::exit;
 use crate::output::{Output, say};
@@ -35,6 +39,14 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = ["text", "code"])]
     verify: bool,
 
+    /// Write where the lanes of each branch wait for each other under a placement: binary, structured, nak
+    #[arg(long, value_name = "PLACEMENT", value_parser = placement, conflicts_with_all = ["text", "code", "verify"])]
+    joins: Option<Placement>,
+
+    /// With --joins, the part of the run whose control flow it is: as for replay
+    #[arg(long, value_name = "REGION", default_value = "auto", requires = "joins")]
+    region: Region,
+
     /// Write to FILE instead of standard output
     #[arg(long, short = 'o', value_name = "FILE", default_value = "-")]
     output: PathBuf,
@@ -51,6 +63,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         trace_format::write_text(&trace, &mut out, &path)?;
     } else if args.code {
         code(&trace, args.syntax.into(), &mut out).map_err(|source| replay::Error::Write { path, source })?;
+    } else if let Some(placement) = args.joins {
+        let view = View::new(&trace, &ViewOptions { region: args.region.clone(), ..ViewOptions::default() })?;
+        say!("{}", view.summary());
+        joins(&trace, &view, placement, &mut out, &path)?;
     } else if args.verify {
         let report = decoding::check(&trace);
         verified(&report, &mut out).map_err(|source| replay::Error::Write { path, source })?;
@@ -62,6 +78,35 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     out.finish()?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn placement(text: &str) -> Result<Placement, String> {
+    let names = Placement::ALL.map(Placement::name).join(", ");
+    let found = Placement::ALL.into_iter().find(|placement| placement.name() == text);
+    found.ok_or_else(|| format!("there is no such placement: give one of {names}"))
+}
+
+/// A line for each conditional branch that a lane ran: its place and line, and the places where its lanes wait for each
+/// other, the innermost first.
+fn joins(trace: &Trace, view: &View, placement: Placement, out: &mut impl Write, path: &Path) -> replay::Result<()> {
+    let prepared = Prepared::new(view, true)?;
+    let program = prepared.program();
+    let mut source = Source::new(trace);
+    let is_branch = |segment: &&Segment| segment.last().kind == Kind::Branch;
+    let branches = program.segments.iter().map(|(_, segment)| segment).filter(is_branch);
+    let branches: BTreeMap<Pc, PlaceId> = branches.map(|segment| (segment.last().pc, segment.place)).collect();
+    let mut described = |pc: Pc| match source.line(pc) {
+        Some(line) => format!("{} ({})", source.place(pc), line.short()),
+        None => source.place(pc),
+    };
+    for (pc, place) in branches.into_iter().filter(|(_, place)| program.control_flow.ways(*place) > 1) {
+        let joins = placement.joins(&program.control_flow, place).into_iter();
+        let joins = joins.map(|join| join.map_or_else(|| "the function's end".to_owned(), &mut described));
+        let joins = joins.collect::<Vec<_>>().join(", ");
+        writeln!(out, "{}: {joins}", described(pc))
+            .map_err(|source| replay::Error::Write { path: path.to_owned(), source })?;
+    }
+    Ok(())
 }
 
 /// The blocks, as an assembler would list them.

@@ -144,3 +144,21 @@ fn without_a_heuristic_every_verb_is_about_nvidia() {
     let program = &data(&page)["programs"][0]["replayed"];
     assert_eq!((&program["machine"], &program["results"][0]["heuristic"]), (&nvidia, &nvidia["heuristic"]));
 }
+
+#[test]
+fn dump_shows_where_the_lanes_of_each_branch_wait() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = traced(folder.path(), "short_circuit", ["clang-19", "-O1"]);
+    let joins = |placement: &str| -> BTreeMap<String, Vec<String>> {
+        let text = succeed("lockstep", &["dump", "--joins", placement, "--region", "kernel", &trace]);
+        let lines = text.lines().map(|line| line.split_once(": ").unwrap());
+        lines.map(|(branch, at)| (branch.to_owned(), at.split(", ").map(str::to_owned).collect())).collect()
+    };
+    let (binary, structured) = (joins("binary"), joins("structured"));
+    assert!(binary.len() > 4 && binary.keys().eq(structured.keys()), "{binary:?}");
+    assert!(binary.values().all(|at| at.len() == 1), "{binary:?}");
+    // Of the conditions of `||` two lead to the arm: there they meet before all do.
+    let arm = |(branch, at): (&String, &Vec<String>)| branch.contains("short_circuit.c:9)") && at[0].contains("c:10)");
+    assert!(structured.iter().filter(|row| arm(*row)).count() > 1, "{structured:?}");
+    assert_eq!(run("lockstep", &["dump", "--joins", "elsewhere", &trace]).status.code(), Some(2));
+}
