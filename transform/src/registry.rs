@@ -96,7 +96,7 @@ enum Run {
         after: Option<for<'m> fn(&'m Module, &mut Context<'m>)>,
     },
     /// Over the module as a whole, which the pass leaves well formed by itself.
-    Module(fn(&mut Module) -> Vec<Remark>),
+    Module(fn(&mut Module, &Settings) -> Vec<Remark>),
 }
 
 impl Run {
@@ -111,7 +111,7 @@ impl Pass {
     fn run(&self, module: &mut Module, settings: &Settings, costs: &'static dyn CostModel) -> Vec<Remark> {
         let (each, after) = match self.run {
             Run::Functions { each, after } => (each, after),
-            Run::Module(run) => return run(module),
+            Run::Module(run) => return run(module, settings),
         };
         let mut context = Context::new(self.name, settings, costs);
         for mut function in module.functions_to_optimise() {
@@ -169,6 +169,13 @@ pub static REGISTRY: &[Pass] = &[
         source: "Saumya, Sundararajah, Kulkarni, CFM 2021",
         parameters: MELD,
         run: Run::each(passes::meld::run),
+    },
+    Pass {
+        name: "spill",
+        summary: "allocates registers by linear scan and makes the spill code explicit, to local memory or, where threads agree, to a warp's shared memory",
+        source: "Sampaio, Martins, Collange, Pereira, 2012",
+        parameters: passes::spill::PARAMETERS,
+        run: Run::Module(passes::spill::run),
     },
 ];
 

@@ -67,13 +67,13 @@ impl<'m> Builder<'m> {
         Builder { block: instruction.assert_in_block(), before: Some(instruction) }
     }
 
-    fn module(self) -> &'m Module {
+    pub(super) fn module(self) -> &'m Module {
         self.block.module()
     }
 
     /// LLVM's builder, after a look at where it stands and at what the new instruction will use.
     #[track_caller]
-    fn raw(self, uses: &[Value<'m>]) -> LLVMBuilderRef {
+    pub(super) fn raw(self, uses: &[Value<'m>]) -> LLVMBuilderRef {
         self.block.assert_in_function();
         if let Some(before) = self.before {
             assert!(before.assert_in_block() == self.block, "the place of a builder was moved to another block");

@@ -40,6 +40,7 @@ mod debug;
 mod function;
 mod inspect;
 mod instruction;
+mod memory;
 mod module;
 mod optimise;
 #[cfg(test)]

@@ -6,4 +6,5 @@ pub(crate) mod layout;
 pub(crate) mod meld;
 pub(crate) mod none;
 pub(crate) mod refused;
+pub(crate) mod spill;
 pub(crate) mod tail_merge;

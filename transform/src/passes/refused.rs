@@ -3,11 +3,13 @@
 //! In each function the result becomes an undefined value; then an instruction is erased that is still used, which the
 //! layer below does not allow.
 
+use parameters::Settings;
+
 use crate::Remark;
 use crate::llvm::{Module, Opcode};
 
 /// Never returns where a function has an instruction that another uses.
-pub(crate) fn run(module: &mut Module) -> Vec<Remark> {
+pub(crate) fn run(module: &mut Module, _settings: &Settings) -> Vec<Remark> {
     for function in module.functions() {
         let instructions: Vec<_> = function.blocks().into_iter().flat_map(|block| block.instructions()).collect();
         for end in instructions.iter().filter(|i| i.opcode() == Opcode::LLVMRet) {

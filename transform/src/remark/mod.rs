@@ -2,10 +2,13 @@
 //! programs.
 
 mod json;
+mod spills;
 mod yaml;
 
 use std::fmt;
 use std::fmt::Write;
+
+pub use self::spills::Spills;
 
 /// How remarks are written. Each form can be appended to what was written before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -197,6 +200,17 @@ pub enum Reason {
     MeldTooLarge,
     /// Left: all lanes go the same way.
     LanesAgree,
+    /// Taken: values were spilled.
+    Spilled(Spills),
+    /// Left: values stay where they are, for a reason that the text says.
+    NotSpilled(&'static str),
+    /// Left: calls need more memory that a warp shares than there is.
+    SharedMemoryFull {
+        /// Bytes that a warp's deepest chain of calls needs.
+        bytes: u64,
+        /// Bytes that a warp has.
+        capacity: u64,
+    },
     /// Left: the callee costs less than the fusion adds, or not enough more.
     CallsWithoutProfit {
         /// What the callee costs.
@@ -273,9 +287,11 @@ impl Reason {
     #[must_use]
     pub fn kind(&self) -> Kind {
         match self {
-            Reason::CallsFused { .. } | Reason::TailsMerged { .. } | Reason::ArmsFused(_) | Reason::Melded(_) => {
-                Kind::Taken
-            }
+            Reason::CallsFused { .. }
+            | Reason::TailsMerged { .. }
+            | Reason::ArmsFused(_)
+            | Reason::Melded(_)
+            | Reason::Spilled(_) => Kind::Taken,
             Reason::Refused(_) => Kind::Refused,
             _ => Kind::Left,
         }
@@ -288,6 +304,9 @@ impl Reason {
             Reason::CallsFused { .. } => "CallsFused",
             Reason::TailsMerged { .. } => "TailsMerged",
             Reason::ArmsFused(_) => "ArmsFused",
+            Reason::Spilled(_) => "Spilled",
+            Reason::NotSpilled(_) => "NotSpilled",
+            Reason::SharedMemoryFull { .. } => "SharedMemoryFull",
             Reason::CallsWithoutProfit { .. } => "CallsWithoutProfit",
             Reason::TailsWithoutProfit { .. } => "TailsWithoutProfit",
             Reason::ArmsWithoutProfit(_) => "ArmsWithoutProfit",
@@ -348,6 +367,10 @@ impl Reason {
                 ("phis", m.exit_phis as i64),
                 ("carried", m.carried as i64),
             ],
+            Reason::Spilled(spills) => spills.numbers(),
+            Reason::SharedMemoryFull { bytes, capacity } => {
+                vec![("bytes", bytes as i64), ("capacity", capacity as i64)]
+            }
             Reason::GoneOver { left } => vec![("left", left as i64)],
             _ => Vec::new(),
         }
@@ -361,6 +384,7 @@ impl Reason {
             Reason::CallsFused { guard: GuardKind::Phi, .. } => Some(("guard", "phi")),
             Reason::Attribute(name) => Some(("attribute", name)),
             Reason::Melded(m) | Reason::MeldWithoutProfit(m) => Some(("case", m.case.name())),
+            Reason::NotSpilled(why) => Some(("why", why)),
             Reason::ArmCalls(callee) => Some(("callee", callee)),
             Reason::Refused(why) => Some(("why", why)),
             _ => None,
@@ -401,6 +425,11 @@ impl fmt::Display for Reason {
             }
             Reason::TailsMerged { common } => return write!(f, "{common} instructions in common"),
             Reason::ArmsFused(aligned) => return write!(f, "{aligned}"),
+            Reason::Spilled(spills) => return write!(f, "{spills}"),
+            Reason::NotSpilled(why) => return f.write_str(why),
+            Reason::SharedMemoryFull { bytes, capacity } => {
+                return write!(f, "a warp's chain of calls would share {bytes} bytes, and it has {capacity}");
+            }
             Reason::CallsWithoutProfit { callee, fusion } => {
                 return write!(f, "no profit: the callee costs about {callee} instructions, the fusion {fusion}");
             }

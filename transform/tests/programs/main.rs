@@ -7,4 +7,5 @@ mod faults;
 mod generator;
 mod melding;
 mod random;
+mod spill;
 mod workloads;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::build;
 
 /// The C sources of all workloads.
-fn sources() -> Vec<PathBuf> {
+pub(crate) fn sources() -> Vec<PathBuf> {
     let mut sources = Vec::new();
     for folder in fs::read_dir(build::root().join("workloads")).unwrap() {
         let Ok(files) = fs::read_dir(folder.unwrap().path()) else { continue };

@@ -1,0 +1,246 @@
+//! `spill`: a register allocator that knows which values threads share.
+//!
+//! ```text
+//! before                  after, where `a` and `b` are spilled, and b is affine: 4·tid + something unknown
+//!   a = load p              a = load p
+//!                           store a, slot.a         (the thread's own memory)
+//!   b = p + 4 * tid         b = p + 4 * tid
+//!                           t = b - 4 * tid
+//!                           store t, slot.b         (memory of the warp)
+//!   ...                     ...
+//!                           a' = load slot.a
+//!                           t' = load slot.b
+//!                           b' = t' + 4 * tid
+//!   store a, b              store a', b'
+//! ```
+//!
+//! A GPU gives a thread few registers; what does not fit goes to local memory, a part of the slow global memory. Values
+//! that all threads of a warp have in common can go to fast shared memory instead, once for all, or be computed again.
+//! The spill code is explicit and is run, so that a trace of the program shows what it costs.
+//!
+//! # Steps
+//! 1. [`intervals`]: from where to where each value is needed. [`scan`]: which are spilled, with K registers.
+//! 2. [`rows`]: by figure 6 of the paper, what is done with each. Row i: a constant is put where it is used. Row ii: a
+//!    uniform value goes to shared memory. Row iii: an affine one with known coefficients is computed again from the
+//!    thread's number. Row iv: of one with an unknown base, the base goes to shared memory. All others: local memory.
+//! 3. [`chains`]: the room that a warp's deepest chain of calls shares, times the number of warps, must not be more than
+//!    there is, or nothing is rewritten. What calls itself has no bound, and gets no shared memory.
+//! 4. [`rewrite`]: stores and loads, volatile, so that code generation keeps them. The pass should be the last.
+//!
+//! Figure 6 as printed stores v in row iv; t = v - c·tid must be stored, since the threads of a warp share the slot.
+//!
+//! # Allocators
+//! `linear` knows local memory only. `div` takes row ii where the boolean analysis says uniform, `rem` rows i and iii,
+//! `aff` all. All spill by the same rule. `div` and `aff` have one register less in functions that threads run: it holds
+//! the address of the warp's memory. Truth values (a GPU's predicates) and the thread's number (a special register) take
+//! none; a reload goes to a register that isn't counted, under every allocator.
+//!
+//! # Why the meaning is kept
+//! Each thread has its own copy of what its warp shares, [`DISTANCE`] below its frame, in memory that a constructor maps:
+//! so a value that was wrongly called uniform still comes back as it was. A replay takes the lanes' copies for one
+//! place. With `check=yes` each shared store is followed by a read from an address made of the value ([`CHECKED`]): a
+//! replay sees whether lanes that stored together stored the same.
+//!
+//! # Limitation
+//! Structures in registers stay there. So do functions with `setjmp`, calls that must be jumps, coroutines, handlers of
+//! exceptions with frames of their own, or `asm goto`. Stacks must lie in the last 4 TiB of the address space, as
+//! Linux puts them on x86-64 with up to 30 random bits; stacks that a program lays out on its heap are elsewhere. Chains of calls are those within
+//! a module, and what library functions call back is not followed. Symbolic strides (`n·tid`) are not rewritten.
+//!
+//! Source: Sampaio, Martins, Collange, Pereira, *Divergence analysis with affine constraints*, 2012, section 4, figure 6,
+//! and section 5 for the four allocators.
+
+mod chains;
+mod intervals;
+mod rewrite;
+mod rows;
+mod scan;
+
+use parameters::{Parameter, Settings, Values};
+
+use self::rows::{Row, Rows, Thread};
+use crate::llvm::{Function, Module, Value};
+use crate::spmd::{Mode, Options, Program};
+use crate::{Reason, Remark};
+
+/// How a spilled value may come back.
+pub(crate) struct Allocator {
+    name: &'static str,
+    /// Uniform values are those of the boolean analysis, and go to shared memory.
+    decides_by_boolean: bool,
+    /// Rows i and iii.
+    rematerialises: bool,
+    /// Rows ii and iv.
+    shares: bool,
+}
+
+/// All allocators, in the order in which they are listed.
+const ALLOCATORS: [Allocator; 4] = [
+    Allocator { name: "linear", decides_by_boolean: false, rematerialises: false, shares: false },
+    Allocator { name: "div", decides_by_boolean: true, rematerialises: false, shares: true },
+    Allocator { name: "rem", decides_by_boolean: false, rematerialises: true, shares: false },
+    Allocator { name: "aff", decides_by_boolean: false, rematerialises: true, shares: true },
+];
+
+const NAMES: [&str; 4] = [ALLOCATORS[0].name, ALLOCATORS[1].name, ALLOCATORS[2].name, ALLOCATORS[3].name];
+
+pub(crate) static PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "registers",
+        values: Values::Number(2, 1024),
+        default: 9,
+        help: "the registers of a thread, each for a value of any width",
+    },
+    Parameter {
+        name: "allocator",
+        values: Values::OneOf(&NAMES),
+        default: 3,
+        help: "where spilled values go: local memory (linear), shared memory where uniform (div), nowhere where they can be computed (rem), or all of these (aff)",
+    },
+    Parameter {
+        name: "loads",
+        values: Values::OneOf(&["async", "simt"]),
+        default: 0,
+        help: "how the analysis takes loads: as a processor's threads run (async), or as if all of a warp load together (simt)",
+    },
+    Parameter {
+        name: "shared",
+        values: Values::Number(0, 1 << 30),
+        default: 48 << 10,
+        help: "the bytes of memory that warps share out among them for spilled values",
+    },
+    Parameter { name: "warps", values: Values::Number(1, 1 << 16), default: 48, help: "how many warps share them out" },
+    Parameter {
+        name: "check",
+        values: Values::YesNo,
+        default: 0,
+        help: "read from an address made of each value that goes to shared memory, for a replay to compare",
+    },
+];
+
+/// So far below a frame is the thread's copy of what its warp shares. Stacks lie in 0x7c00_0000_0000 to
+/// 0x8000_0000_0000, so the copies in 0x3c00_0000_0000 to 0x4000_0000_0000: replay's memory model knows that range.
+pub(crate) const DISTANCE: u64 = 0x4000_0000_0000;
+
+/// Where the 2^20 bytes begin whose addresses tell what was stored: just below the copies.
+pub(crate) const CHECKED: u64 = 0x3bff_fff0_0000;
+
+/// How many bytes are mapped from [`CHECKED`] on: those whose addresses tell values, and the copies of 4 TiB of stacks.
+const MAPPED: u64 = (1 << 20) + (1 << 42);
+
+/// Code that maps the memory before anything else runs, once for a program of several modules: private, without a
+/// reservation, and at no other place (`mmap`'s flags 0x104022).
+fn runtime() -> String {
+    const TOLD: &str = "lockstep: mapping memory for values that warps share";
+    let length = TOLD.len() + 1;
+    format!(
+        r#"
+@__lockstep_shared_is_mapped = weak global i8 0
+@__lockstep_shared_message = linkonce_odr hidden constant [{length} x i8] c"{TOLD}\00"
+@llvm.global_ctors = appending global [1 x {{ i32, ptr, ptr }}] [{{ i32, ptr, ptr }} {{ i32 0, ptr @__lockstep_shared_map, ptr null }}]
+declare ptr @mmap(ptr, i64, i32, i32, i32, i64)
+declare void @perror(ptr)
+declare void @abort()
+define linkonce_odr hidden void @__lockstep_shared_map() {{
+  %mapped = load i8, ptr @__lockstep_shared_is_mapped
+  %first = icmp eq i8 %mapped, 0
+  br i1 %first, label %map, label %end
+map:
+  store i8 1, ptr @__lockstep_shared_is_mapped
+  %at = call ptr @mmap(ptr inttoptr (i64 {CHECKED} to ptr), i64 {MAPPED}, i32 3, i32 {flags}, i32 -1, i64 0)
+  %number = ptrtoint ptr %at to i64
+  %failed = icmp eq i64 %number, -1
+  br i1 %failed, label %stop, label %end
+stop:
+  call void @perror(ptr @__lockstep_shared_message)
+  call void @abort()
+  unreachable
+end:
+  ret void
+}}
+"#,
+        flags = 0x10_4022
+    )
+}
+
+/// What is done to a function.
+struct Plan<'m> {
+    function: Function<'m>,
+    registers: usize,
+    spilled: Vec<(Value<'m>, Row)>,
+    /// Values that would be spilled if they could.
+    fixed: usize,
+    thread: Option<Thread<'m>>,
+}
+
+/// Allocates registers in all functions that may be optimised.
+pub(crate) fn run(module: &mut Module, settings: &Settings) -> Vec<Remark> {
+    let (remarks, shares) = over(module, settings);
+    if shares {
+        module.link(&runtime()).expect("the code that maps memory goes with any module");
+    }
+    remarks
+}
+
+/// As [`run`], without the code that maps memory; and whether that is needed.
+fn over(module: &Module, settings: &Settings) -> (Vec<Remark>, bool) {
+    let allocator = &ALLOCATORS[settings.choice("allocator")];
+    let registers = settings.number("registers") as usize;
+    let mode = if settings.choice("loads") == 0 { Mode::Async } else { Mode::Simt };
+    let mut remarks = Vec::new();
+    let mut remark = |function: String, subject: &str, reason: Reason| {
+        remarks.push(Remark {
+            pass: "spill",
+            function,
+            subject: subject.to_owned(),
+            places: Vec::new(),
+            reason,
+            gain: None,
+        });
+    };
+    let Ok(program) = Program::of(module, &Options { mode: Some(mode), ..Options::default() }) else {
+        return (remarks, false);
+    };
+    let recursive = chains::recursive(module);
+    let mut plans: Vec<Plan<'_>> = Vec::new();
+    let mut rows: Vec<Rows<'_, '_>> = Vec::new();
+    for function in module.functions_to_optimise() {
+        let Some(facts) = program.function(function) else { continue };
+        let mut known = Rows::of(facts, allocator, mode);
+        known.shares &= !recursive.contains(&function);
+        let plan = plan(&known, registers, facts.is_run_by_threads());
+        if plan.spilled.is_empty() {
+            continue;
+        }
+        if let Some(reason) = rows::reason_to_leave(function) {
+            remark(function.name(), "the registers", reason);
+            continue;
+        }
+        plans.push(plan);
+        rows.push(known);
+    }
+    // Beyond the capacity nothing is rewritten.
+    let bytes = chains::deepest(module, &plans);
+    let capacity = settings.number("shared") as u64 / settings.number("warps") as u64;
+    if bytes > capacity {
+        remark(module.source_name(), "memory that a warp shares", Reason::SharedMemoryFull { bytes, capacity });
+        plans.iter_mut().flat_map(|plan| &mut plan.spilled).for_each(|(_, row)| *row = Row::Local);
+    }
+    for (plan, known) in plans.iter().zip(&rows) {
+        let spills = rewrite::apply(plan, known.facts.flow(), settings.is_yes("check"));
+        remark(plan.function.name(), "the registers", Reason::Spilled(spills));
+    }
+    let shares = plans.iter().flat_map(|plan| &plan.spilled).any(|(_, row)| row.is_shared());
+    (remarks, shares)
+}
+
+/// What is spilled in a function, and where to.
+fn plan<'m>(rows: &Rows<'m, '_>, registers: usize, by_threads: bool) -> Plan<'m> {
+    let intervals = intervals::of(rows.facts.flow(), rows.thread.map(|thread| thread.value));
+    let registers = if rows.allocator.shares && by_threads { registers - 1 } else { registers };
+    let spilled = scan::spilled(&intervals, registers);
+    let fixed = intervals.iter().filter(|interval| !interval.can_spill).count();
+    let values = intervals.iter().zip(spilled).filter(|(_, spilled)| *spilled).map(|(interval, _)| interval.value);
+    let spilled = values.map(|value| (value, rows.row(value))).collect();
+    Plan { function: rows.facts.function(), registers, spilled, fixed, thread: rows.thread }
+}
