@@ -69,7 +69,7 @@ fn sum(rows: &[Value], name: &str) -> u64 {
 #[test]
 fn of_fft_the_timing_by_thread_0_and_the_loops_over_partners_part_the_lanes() {
     let fft = Traced::fft();
-    let result = fft.replayed(&["--by", "line"]);
+    let result = fft.replayed(&["--by", "line", "--heuristic", "minsp-pc"]);
     let rows = rows(&result);
     let total = result["lost_slots"].as_u64().unwrap();
     // Both compilers copy what stands between two tests of one condition into both arms, and lay out thread 0's arm
