@@ -113,14 +113,20 @@ impl ControlFlow {
         all.get(place.0 as usize).map_or(&[None], |pcs| pcs)
     }
 
+    /// The place that begins at this pc.
+    #[must_use]
+    pub fn place_at(&self, pc: Pc) -> Option<PlaceId> {
+        let places = self.places.get_or_init(|| {
+            self.starts.iter().enumerate().map(|(place, start)| (*start, PlaceId(place as u32))).collect()
+        });
+        places.get(&pc).copied()
+    }
+
     /// How many instructions run in a row from a place's first pc up to the next transfer of control, that one
     /// included; none where no place begins at the pc.
     #[must_use]
     pub fn block_length_at(&self, pc: Pc) -> Option<u32> {
-        let places = self.places.get_or_init(|| {
-            self.starts.iter().enumerate().map(|(place, start)| (*start, PlaceId(place as u32))).collect()
-        });
-        self.block_lengths.get(places.get(&pc)?.0 as usize).copied()
+        self.block_lengths.get(self.place_at(pc)?.0 as usize).copied()
     }
 
     /// The place's rank by how far it is from the end of the turn of the loop around it ([`flowgraph::TurnDistances`]):

@@ -6,11 +6,14 @@
 //! of a register further out has left those inside, and is taken off their masks (BREAK); so is one that has finished
 //! (EXIT).
 //!
+//! Lanes that wait at a predicted point ([`crate::prediction`]) are in no split, as blocked ones are.
+//!
 //! Each execution of a BSSY fills a register of its own. So who is blocked with whom depends on the way of each lane
 //! alone, never on which split runs first.
 
 use trace_format::Pc;
 
+use crate::prediction::Speculation;
 use crate::reconvergence::{Branch, Points, Reconvergence, distinct_pcs};
 use crate::{LaneSet, Placement, WarpView};
 
@@ -42,15 +45,22 @@ pub(crate) struct Convergence {
     placement: Placement,
     /// How many registers there are for the lanes of a split.
     count: usize,
+    /// Where lanes are collected beside that.
+    speculation: Option<Speculation>,
     /// How often one more was filled than there are.
     pub(crate) spills: u64,
 }
 
 impl Convergence {
     /// All lanes in one split, and so many registers.
-    pub(crate) fn new(lanes: usize, count: usize, placement: Placement) -> Convergence {
+    pub(crate) fn new(
+        lanes: usize,
+        count: usize,
+        placement: Placement,
+        speculation: Option<Speculation>,
+    ) -> Convergence {
         let all = Split { lanes: LaneSet::first(lanes), last: None, moved: true };
-        Convergence { splits: vec![all], registers: Vec::new(), placement, count, spills: 0 }
+        Convergence { splits: vec![all], registers: Vec::new(), placement, count, speculation, spills: 0 }
     }
 
     /// The splits, the top of the stack last.
@@ -60,7 +70,9 @@ impl Convergence {
 
     /// Whether all lanes are in one split, and nobody is waited for.
     pub(crate) fn is_whole(&self) -> bool {
-        self.splits.len() == 1 && self.registers.is_empty()
+        self.splits.len() == 1
+            && self.registers.is_empty()
+            && self.speculation.as_ref().is_none_or(Speculation::is_idle)
     }
 
     /// These lanes, all of one split, have run; the branch is the last instruction of that.
@@ -69,6 +81,9 @@ impl Convergence {
             split.last = Some(branch);
             split.moved = true;
         }
+        if let Some(speculation) = &mut self.speculation {
+            speculation.ran(branch.lanes);
+        }
     }
 
     /// Brings the splits to where each one's lanes stand at one pc, and blocks those that have come to where they wait.
@@ -76,6 +91,15 @@ impl Convergence {
         for register in &mut self.registers {
             register.mask = register.mask & warp.live();
             register.blocked = register.blocked & warp.live();
+        }
+        if let Some(speculation) = &mut self.speculation {
+            speculation.keep(warp.live());
+            for split in self.splits.iter().filter(|split| split.moved) {
+                for lane in split.lanes & warp.live() {
+                    let state = warp.lane(lane);
+                    speculation.come(lane, state, warp.segment(state.segment).place);
+                }
+            }
         }
         self.open(warp);
         let mut i = 0;
@@ -115,6 +139,10 @@ impl Convergence {
     /// Lets blocked lanes go on without those that they wait for, which yield: of the register filled last that blocks
     /// a ready one. Whether there was one.
     pub(crate) fn clear_a_register(&mut self, warp: &WarpView) -> bool {
+        if let Some(lanes) = self.speculation.as_mut().and_then(|speculation| speculation.give_up(warp.ready())) {
+            self.push(lanes);
+            return true;
+        }
         let blocks_ready = |register: &Register| !register.blocked.is_disjoint(&warp.ready());
         let Some(index) = self.registers.iter().rposition(blocks_ready) else { return false };
         let register = &mut self.registers[index];
@@ -139,14 +167,28 @@ impl Convergence {
     /// is.
     fn settle_one(&mut self, index: usize, warp: &WarpView) -> bool {
         let mut lanes = self.splits[index].lanes & warp.live();
+        let (all, mut collects) = (lanes, false);
         for lane in lanes {
             let state = warp.lane(lane);
+            if let Some(speculation) = &mut self.speculation
+                && speculation.waits(lane, state)
+            {
+                let control_flow = &warp.program().control_flow;
+                let conflicting = |r: &&mut Register| speculation.gives_way(lane, &r.at, control_flow);
+                self.registers.iter_mut().filter(conflicting).for_each(|register| register.mask.remove(lane));
+                lanes.remove(lane);
+                collects = true;
+                continue;
+            }
             let come_to = |r: &Register| r.mask.contains(lane) && r.at.is_reached(state);
             if let Some(inner) = self.registers.iter().rposition(come_to) {
                 self.registers[inner + 1..].iter_mut().for_each(|left| left.mask.remove(lane));
                 self.registers[inner].blocked.insert(lane);
                 lanes.remove(lane);
             }
+        }
+        if collects {
+            self.fill_behind_regions(all);
         }
         let split = &mut self.splits[index];
         split.lanes = lanes;
@@ -167,7 +209,21 @@ impl Convergence {
         // callers.
         let branch = last.filter(|b| !pcs.is_empty() && !b.lanes.is_disjoint(&lanes));
         if let Some(branch) = branch {
-            self.fill(lanes, &branch.points(warp, self.placement));
+            self.fill_behind_regions(lanes);
+            let mut points = branch.points(warp, self.placement);
+            let forbidden = |at: &Reconvergence| {
+                let control_flow = &warp.program().control_flow;
+                self.speculation.as_ref().is_some_and(|s| s.forbids(lanes, branch.place, at, control_flow))
+            };
+            points.around.retain(|at| !forbidden(at));
+            let first = if forbidden(&points.first) {
+                (!points.around.is_empty()).then(|| points.around.remove(0))
+            } else {
+                Some(points.first)
+            };
+            if let Some(first) = first {
+                self.fill(lanes, &Points { first, ..points });
+            }
         }
         let falls_to = branch.and_then(|b| b.falls_to);
         pcs.sort_by_key(|pc| (Some(*pc) != falls_to, *pc));
@@ -193,6 +249,15 @@ impl Convergence {
         self.registers.extend(new.into_iter().map(filled));
     }
 
+    /// Fills registers for lanes that part inside of the regions of predictions: they meet again behind those.
+    fn fill_behind_regions(&mut self, lanes: LaneSet) {
+        for (at, lanes) in self.speculation.as_ref().map_or_else(Vec::new, |s| s.behind(lanes)) {
+            if lanes.len() > 1 && !self.registers.iter().any(|r| r.at == at && lanes.is_subset(&r.mask)) {
+                self.registers.push(Register { at, mask: lanes, blocked: LaneSet::EMPTY, for_exits: true });
+            }
+        }
+    }
+
     /// Opens the registers all of whose lanes are blocked: they are a split again, on top.
     fn open(&mut self, warp: &WarpView) {
         while let Some(index) = self.registers.iter().rposition(|r| r.blocked == r.mask) {
@@ -200,6 +265,9 @@ impl Convergence {
             if !lanes.is_empty() {
                 self.push(lanes);
             }
+        }
+        while let Some(lanes) = self.speculation.as_mut().and_then(Speculation::release) {
+            self.push(lanes);
         }
     }
 }

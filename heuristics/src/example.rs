@@ -9,8 +9,8 @@ use rustc_hash::FxHashMap;
 use trace_format::{Block, BlockTable, Instruction, Kind, Pc, SpEffect};
 
 use crate::{
-    Choice, Future, Group, Lane, LaneSet, LaneState, Observer, Program, Ran, Seats, SegmentId, SegmentTable, Spec,
-    Tally, WarpView,
+    Choice, Future, Group, Lane, LaneSet, LaneState, Observer, Prediction, Predictions, Program, Ran, Seats, SegmentId,
+    SegmentTable, Spec, Tally, WarpView,
 };
 
 fn instruction(token: &str) -> Instruction {
@@ -77,15 +77,20 @@ pub(crate) fn schedule(spec: &str, lanes: &[&str]) -> String {
 
 /// The same of a block of warps of `width` lanes.
 pub(crate) fn schedule_block(spec: &str, width: usize, lanes: &[&str]) -> String {
-    run(spec, width, lanes).0
+    run(spec, width, lanes, &[]).0
+}
+
+/// The same of one warp, with predictions.
+pub(crate) fn schedule_predicted(spec: &str, lanes: &[&str], predictions: &[Prediction]) -> String {
+    run(spec, lanes.len(), lanes, predictions).0
 }
 
 /// What the heuristic counts itself of these lanes.
 pub(crate) fn tally(spec: &str, lanes: &[&str]) -> Tally {
-    run(spec, lanes.len(), lanes).1
+    run(spec, lanes.len(), lanes, &[]).1
 }
 
-fn run(spec: &str, width: usize, lanes: &[&str]) -> (String, Tally) {
+fn run(spec: &str, width: usize, lanes: &[&str], predictions: &[Prediction]) -> (String, Tally) {
     let seats = Seats::new(width, &lanes.chunks(width).map(<[&str]>::len).collect::<Vec<_>>());
     let comes_back: Vec<Vec<bool>> =
         lanes.iter().map(|l| l.split(' ').map(|token| token.ends_with('-')).collect()).collect();
@@ -124,7 +129,8 @@ fn run(spec: &str, width: usize, lanes: &[&str]) -> (String, Tally) {
         observer.end();
     }
     let control_flow = observer.control_flow(&segments);
-    let program = Program { segments, control_flow };
+    let predictions = Predictions::new(predictions, &control_flow);
+    let program = Program { segments, control_flow, predictions };
     let mut heuristic = crate::build(&Spec::parse(spec).unwrap(), lanes.len(), &program);
     let mut states: Vec<LaneState> = lanes.iter().map(start).collect();
     let mut at = vec![0; lanes.len()];

@@ -54,7 +54,7 @@ pub(crate) const ENTRY: Entry = Entry {
     runs_blocks: false,
     build: |settings, lanes, _| {
         let registers = settings.count("registers") as usize;
-        Box::new(Hanoi { warp: Convergence::new(lanes, registers, Placement::of(settings)) })
+        Box::new(Hanoi { warp: Convergence::new(lanes, registers, Placement::of(settings), None) })
     },
 };
 

@@ -39,7 +39,7 @@ impl Points {
 #[derive(Clone, Copy)]
 pub(crate) struct Branch {
     pub(crate) lanes: LaneSet,
-    place: PlaceId,
+    pub(crate) place: PlaceId,
     level: u32,
     pub(crate) falls_to: Option<Pc>,
 }

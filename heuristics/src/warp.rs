@@ -2,7 +2,7 @@
 
 use trace_format::Pc;
 
-use crate::{Ahead, ControlFlow, Future, Lane, LaneSet, Seats, Segment, SegmentId, SegmentTable};
+use crate::{Ahead, ControlFlow, Future, Lane, LaneSet, Predictions, Seats, Segment, SegmentId, SegmentTable};
 
 /// Where a lane stands: all of it holds before its next instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +50,8 @@ pub struct Program {
     /// The control-flow graphs of its functions; empty unless a heuristic asked for them
     /// ([`crate::Entry::needs_control_flow`]).
     pub control_flow: ControlFlow,
+    /// Where lanes are predicted to be collected best; only `barrier` looks at them.
+    pub predictions: Predictions,
 }
 
 impl<'a> WarpView<'a> {
