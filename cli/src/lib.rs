@@ -8,6 +8,8 @@ mod measures;
 mod models;
 mod output;
 mod page;
+mod place;
+mod predict;
 mod regions;
 mod selection;
 mod spin;

@@ -1,12 +1,13 @@
 //! `--spin`: which loops count as waiting, as it was typed; and the lines of those that only look like it.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
 use attribution::Source;
 use replay::view::{Spin, Summary};
 use trace_format::{Pc, Trace};
+
+use crate::place::Place;
 
 /// What was typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,27 +18,17 @@ pub(crate) enum SpinRule {
     At(Place),
 }
 
-/// A place in the program.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    Line { file: String, line: u32 },
-    Address(Pc),
-}
-
 impl FromStr for SpinRule {
     type Err = String;
 
     fn from_str(text: &str) -> Result<SpinRule, String> {
-        let address = text.strip_prefix("0x").and_then(|digits| u64::from_str_radix(digits, 16).ok());
-        let line = text.rsplit_once(':').and_then(|(file, line)| Some((file, line.parse().ok()?)));
-        match (text, address, line) {
-            ("auto", ..) => Ok(SpinRule::Auto),
-            ("keep", ..) => Ok(SpinRule::Keep),
-            (_, Some(address), _) => Ok(SpinRule::At(Place::Address(Pc(address)))),
-            (_, _, Some((file, line))) if !file.is_empty() => {
-                Ok(SpinRule::At(Place::Line { file: file.to_owned(), line }))
-            }
-            _ => Err("it is auto, keep, a line (barrier.c:12) or an address (0x401136)".to_owned()),
+        match text {
+            "auto" => Ok(SpinRule::Auto),
+            "keep" => Ok(SpinRule::Keep),
+            _ => match text.parse() {
+                Ok(place) => Ok(SpinRule::At(place)),
+                Err(_) => Err("it is auto, keep, a line (barrier.c:12) or an address (0x401136)".to_owned()),
+            },
         }
     }
 }
@@ -47,8 +38,7 @@ impl fmt::Display for SpinRule {
         match self {
             SpinRule::Auto => f.write_str("auto"),
             SpinRule::Keep => f.write_str("keep"),
-            SpinRule::At(Place::Line { file, line }) => write!(f, "{file}:{line}"),
-            SpinRule::At(Place::Address(pc)) => pc.fmt(f),
+            SpinRule::At(place) => place.fmt(f),
         }
     }
 }
@@ -59,25 +49,12 @@ impl SpinRule {
     /// # Errors
     /// When no code of the trace lies at the line.
     pub(crate) fn of(&self, trace: &Trace) -> replay::Result<Spin> {
-        let (file, line) = match self {
+        let place = match self {
             SpinRule::Auto => return Ok(Spin::Auto),
             SpinRule::Keep => return Ok(Spin::Keep),
-            SpinRule::At(Place::Address(pc)) => return Ok(Spin::At(vec![*pc])),
-            SpinRule::At(Place::Line { file, line }) => (file, *line),
+            SpinRule::At(place) => place,
         };
-        let mut source = Source::new(trace);
-        let ran: BTreeSet<Pc> = trace
-            .blocks()
-            .iter()
-            .flat_map(|(_, block)| &block.instructions)
-            .map(|instruction| instruction.pc)
-            .collect();
-        let is_there = |pc: &Pc| {
-            source
-                .line(*pc)
-                .is_some_and(|found| found.line == line && std::path::Path::new(&found.file).ends_with(file))
-        };
-        let at: Vec<Pc> = ran.into_iter().filter(is_there).collect();
+        let at: Vec<Pc> = place.code(trace, &mut Source::new(trace)).into_iter().collect();
         if at.is_empty() {
             return Err(replay::Error::Request(format!(
                 "--spin {self}: the trace has no code of that line; `replay` names the loops that look like waiting, and an \

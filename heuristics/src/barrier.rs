@@ -35,8 +35,8 @@ use crate::convergence::Convergence;
 use crate::prediction::{Deconflict, Speculation};
 use crate::reconvergence::{Branch, Reconvergence, distinct_pcs};
 use crate::{
-    Choice, Entry, Heuristic, Lane, LaneSet, MAX_LANES, Parameter, Placement, Program, Ran, Settings, Together, Values,
-    WarpView, min_pc, predication,
+    Choice, Entry, Heuristic, Lane, LaneSet, MAX_LANES, Parameter, Placement, Program, Ran, Settings, Tally, Together,
+    Values, WarpView, min_pc, predication,
 };
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -131,6 +131,10 @@ impl Heuristic for AtBarriers {
 
     fn ran_together(&mut self, run: &Together) {
         self.warp.ran(Branch::of_run(run));
+    }
+
+    fn tally(&self) -> Tally {
+        Tally { yields: self.warp.yields, ..Tally::default() }
     }
 }
 

@@ -15,7 +15,7 @@ use trace_format::Pc;
 
 use crate::prediction::Speculation;
 use crate::reconvergence::{Branch, Points, Reconvergence, distinct_pcs};
-use crate::{LaneSet, Placement, WarpView};
+use crate::{ControlFlow, LaneSet, Placement, WarpView};
 
 /// Lanes that run together: those that are ready stand at one pc.
 #[derive(Clone, Copy)]
@@ -49,6 +49,8 @@ pub(crate) struct Convergence {
     speculation: Option<Speculation>,
     /// How often one more was filled than there are.
     pub(crate) spills: u64,
+    /// See [`crate::Tally::yields`]; none where nothing is predicted.
+    pub(crate) yields: Option<u64>,
 }
 
 impl Convergence {
@@ -60,7 +62,15 @@ impl Convergence {
         speculation: Option<Speculation>,
     ) -> Convergence {
         let all = Split { lanes: LaneSet::first(lanes), last: None, moved: true };
-        Convergence { splits: vec![all], registers: Vec::new(), placement, count, speculation, spills: 0 }
+        Convergence {
+            splits: vec![all],
+            registers: Vec::new(),
+            placement,
+            count,
+            yields: speculation.as_ref().map(|_| 0),
+            speculation,
+            spills: 0,
+        }
     }
 
     /// The splits, the top of the stack last.
@@ -97,7 +107,12 @@ impl Convergence {
             for split in self.splits.iter().filter(|split| split.moved) {
                 for lane in split.lanes & warp.live() {
                     let state = warp.lane(lane);
-                    speculation.come(lane, state, warp.segment(state.segment).place);
+                    let place = warp.segment(state.segment).place;
+                    if speculation.come(lane, state, place) {
+                        let flow = &warp.program().control_flow;
+                        let left = |r: &&mut Register| speculation.has_left(state, place, &r.at, flow);
+                        self.registers.iter_mut().filter(left).for_each(|register| register.mask.remove(lane));
+                    }
                 }
             }
         }
@@ -141,6 +156,7 @@ impl Convergence {
     pub(crate) fn clear_a_register(&mut self, warp: &WarpView) -> bool {
         if let Some(lanes) = self.speculation.as_mut().and_then(|speculation| speculation.give_up(warp.ready())) {
             self.push(lanes);
+            self.yields = Some(self.yields.unwrap_or(0) + 1);
             return true;
         }
         let blocks_ready = |register: &Register| !register.blocked.is_disjoint(&warp.ready());
@@ -188,7 +204,7 @@ impl Convergence {
             }
         }
         if collects {
-            self.fill_behind_regions(all);
+            self.fill_behind_regions(all, &warp.program().control_flow);
         }
         let split = &mut self.splits[index];
         split.lanes = lanes;
@@ -209,7 +225,7 @@ impl Convergence {
         // callers.
         let branch = last.filter(|b| !pcs.is_empty() && !b.lanes.is_disjoint(&lanes));
         if let Some(branch) = branch {
-            self.fill_behind_regions(lanes);
+            self.fill_behind_regions(lanes, &warp.program().control_flow);
             let mut points = branch.points(warp, self.placement);
             let forbidden = |at: &Reconvergence| {
                 let control_flow = &warp.program().control_flow;
@@ -249,11 +265,17 @@ impl Convergence {
         self.registers.extend(new.into_iter().map(filled));
     }
 
-    /// Fills registers for lanes that part inside of the regions of predictions: they meet again behind those.
-    fn fill_behind_regions(&mut self, lanes: LaneSet) {
-        for (at, lanes) in self.speculation.as_ref().map_or_else(Vec::new, |s| s.behind(lanes)) {
-            if lanes.len() > 1 && !self.registers.iter().any(|r| r.at == at && lanes.is_subset(&r.mask)) {
-                self.registers.push(Register { at, mask: lanes, blocked: LaneSet::EMPTY, for_exits: true });
+    /// Fills registers for lanes that part inside of the regions of predictions: they meet again behind those. They are
+    /// outside of the registers whose places lie in the regions.
+    fn fill_behind_regions(&mut self, lanes: LaneSet, control_flow: &ControlFlow) {
+        let Some(speculation) = &self.speculation else { return };
+        for behind in speculation.behind(lanes) {
+            let (at, mask) = (behind.at, behind.lanes);
+            if mask.len() > 1 && !self.registers.iter().any(|r| r.at == at && mask.is_subset(&r.mask)) {
+                let is_inside =
+                    |r: &Register| !r.mask.is_disjoint(&mask) && speculation.is_before(&r.at, &behind, control_flow);
+                let place = self.registers.iter().position(is_inside).unwrap_or(self.registers.len());
+                self.registers.insert(place, Register { at, mask, blocked: LaneSet::EMPTY, for_exits: true });
             }
         }
     }

@@ -108,6 +108,9 @@ pub struct Tally {
     pub predicated_off: Option<u64>,
     /// Masks of lanes that found no barrier register free and were spilled to a general one.
     pub barrier_spills: Option<u64>,
+    /// How often lanes that were collected at a predicted point went on without those that they waited for, since
+    /// nobody else could run.
+    pub yields: Option<u64>,
 }
 
 impl Tally {
@@ -118,6 +121,7 @@ impl Tally {
         self.paths = sum(self.paths, other.paths);
         self.predicated_off = sum(self.predicated_off, other.predicated_off);
         self.barrier_spills = sum(self.barrier_spills, other.barrier_spills);
+        self.yields = sum(self.yields, other.yields);
     }
 }
 

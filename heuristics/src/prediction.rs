@@ -11,7 +11,8 @@
 //!
 //! The barriers of ordinary branches give way where they *conflict* with the prediction's, which is where their lanes
 //! would meet inside of the region: else two lanes might wait for each other at two places. With `deconflict=dynamic`
-//! a lane that waits at the predicted point is taken off them; with `static` branches from which the point can be
+//! a lane that waits at the predicted point is taken off them, as it is, while it waits, off the barriers of other
+//! predictions; with `static` branches from which the point can be
 //! reached before the lanes meet have no barrier at all.
 //!
 //! *Limitation*: a point in a function is known at the call level at which its region was entered: in recursion the
@@ -93,6 +94,10 @@ impl Region {
         Some(Region { prediction, leads, joins, behind: behind.map(|place| control_flow.start(place)) })
     }
 
+    fn holds_point(&self, at: &Reconvergence, control_flow: &ControlFlow) -> bool {
+        at.pc.and_then(|pc| control_flow.place_at(pc)).is_some_and(|place| self.holds(place))
+    }
+
     fn holds(&self, place: PlaceId) -> bool {
         self.leads.get(place.0 as usize).copied().unwrap_or(false)
     }
@@ -132,12 +137,21 @@ pub(crate) struct Speculation {
     passing: LaneSet,
 }
 
+/// Where lanes meet behind the region of a prediction.
+pub(crate) struct Behind {
+    region: usize,
+    pub(crate) at: Reconvergence,
+    pub(crate) lanes: LaneSet,
+}
+
 /// The barrier of a prediction.
 #[derive(Clone, Default)]
 struct Barrier {
     /// Lanes that joined and have not cancelled.
     joined: LaneSet,
     waiting: LaneSet,
+    /// Lanes that left it while they wait at the point of another prediction.
+    elsewhere: LaneSet,
     /// By lane: the call level at which it joined.
     levels: Vec<u32>,
 }
@@ -177,19 +191,28 @@ impl Speculation {
         }
     }
 
-    /// A lane has come to a place: it joins and cancels.
-    pub(crate) fn come(&mut self, lane: Lane, state: &LaneState, place: PlaceId) {
+    /// A lane has come to a place: it joins and cancels; whether it did that.
+    pub(crate) fn come(&mut self, lane: Lane, state: &LaneState, place: PlaceId) -> bool {
+        let mut has_cancelled = false;
         for (barrier, region) in self.barriers.iter_mut().zip(&self.predictions.all) {
             let level = &mut barrier.levels[lane.index()];
             if barrier.joined.contains(lane) {
                 if state.level < *level || state.level == *level && !region.holds(place) {
                     barrier.joined.remove(lane);
+                    has_cancelled = true;
                 }
             } else if region.joins.get(place.0 as usize).copied().unwrap_or(false) {
                 barrier.joined.insert(lane);
                 *level = state.level;
             }
         }
+        has_cancelled
+    }
+
+    /// Whether a lane in this place has left a region in which others wait here: it can't come there any more.
+    pub(crate) fn has_left(&self, state: &LaneState, place: PlaceId, at: &Reconvergence, flow: &ControlFlow) -> bool {
+        let is_left = |region: &Region| !region.holds(place) && region.holds_point(at, flow);
+        at.level == state.level && self.predictions.all.iter().any(is_left)
     }
 
     /// Whether a lane now waits at a predicted point.
@@ -197,14 +220,21 @@ impl Speculation {
         if self.passing.contains(lane) {
             return false;
         }
-        for (barrier, region) in self.barriers.iter_mut().zip(&self.predictions.all) {
-            let is_there = region.prediction.at == state.pc && barrier.levels[lane.index()] == state.level;
-            if is_there && barrier.joined.contains(lane) {
+        let is_there = |(barrier, region): (&Barrier, &Region)| {
+            region.prediction.at == state.pc
+                && barrier.joined.contains(lane)
+                && barrier.levels[lane.index()] == state.level
+        };
+        let Some(at) = self.barriers.iter().zip(&self.predictions.all).position(is_there) else { return false };
+        for (i, barrier) in self.barriers.iter_mut().enumerate() {
+            if i == at {
                 barrier.waiting.insert(lane);
-                return true;
+            } else if barrier.joined.contains(lane) {
+                barrier.joined.remove(lane);
+                barrier.elsewhere.insert(lane);
             }
         }
-        false
+        true
     }
 
     /// Whether a lane that waits at a predicted point is taken off a barrier at which lanes wait here.
@@ -212,7 +242,7 @@ impl Speculation {
         self.barriers.iter().zip(&self.predictions.all).any(|(barrier, region)| {
             barrier.waiting.contains(lane)
                 && at.level == barrier.levels[lane.index()]
-                && at.pc.and_then(|pc| control_flow.place_at(pc)).is_some_and(|place| region.holds(place))
+                && region.holds_point(at, control_flow)
         })
     }
 
@@ -237,17 +267,22 @@ impl Speculation {
         })
     }
 
-    /// Where these lanes meet behind each region in which one of them is, and its level.
-    pub(crate) fn behind(&self, lanes: LaneSet) -> Vec<(Reconvergence, LaneSet)> {
+    /// Where these lanes meet behind each region in which some of them are.
+    pub(crate) fn behind(&self, lanes: LaneSet) -> Vec<Behind> {
         let mut all = Vec::new();
-        for (barrier, region) in self.barriers.iter().zip(&self.predictions.all) {
+        for (index, (barrier, region)) in self.barriers.iter().zip(&self.predictions.all).enumerate() {
             let joined = barrier.joined & lanes;
             let Some(lane) = joined.lowest() else { continue };
             let level = barrier.levels[lane.index()];
-            let same = joined.iter().filter(|l| barrier.levels[l.index()] == level).collect();
-            all.push((Reconvergence { pc: region.behind, level }, same));
+            let lanes = joined.iter().filter(|l| barrier.levels[l.index()] == level).collect();
+            all.push(Behind { region: index, at: Reconvergence { pc: region.behind, level }, lanes });
         }
         all
+    }
+
+    /// Whether a place at which lanes wait lies inside of the region that they leave for this one.
+    pub(crate) fn is_before(&self, at: &Reconvergence, behind: &Behind, control_flow: &ControlFlow) -> bool {
+        at.level == behind.at.level && self.predictions.all[behind.region].holds_point(at, control_flow)
     }
 
     /// The lanes of a barrier that go on: all that joined it wait, or enough.
@@ -266,6 +301,10 @@ impl Speculation {
         let barrier = self.barriers.iter_mut().find(|barrier| is_next(barrier))?;
         let lanes = std::mem::take(&mut barrier.waiting);
         self.passing = self.passing | lanes;
+        for barrier in &mut self.barriers {
+            barrier.joined = barrier.joined | barrier.elsewhere & lanes;
+            barrier.elsewhere = barrier.elsewhere - lanes;
+        }
         Some(lanes)
     }
 }

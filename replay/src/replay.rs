@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Mutex;
 
-use heuristics::{Program, Spec, Tally};
+use heuristics::{Prediction, Predictions, Program, Spec, Tally};
 use rayon::prelude::*;
 
 use crate::bounds::{Optimum, least_fetches, optimum};
@@ -92,10 +92,19 @@ impl<'a> Prepared<'a> {
     /// When the trace cannot be read.
     pub fn new(source: &'a dyn LaneSource, with_control_flow: bool) -> Result<Prepared<'a>> {
         let mut survey = Survey::new(source, with_control_flow)?;
-        let program =
-            Program { segments: source.segments().clone(), control_flow: std::mem::take(&mut survey.control_flow) };
+        let program = Program {
+            segments: source.segments().clone(),
+            control_flow: std::mem::take(&mut survey.control_flow),
+            ..Program::default()
+        };
         let briefs = Brief::all(&program.segments);
         Ok(Prepared { survey, program, briefs })
+    }
+
+    /// Makes predictions for the replays that follow, in place of those before: where models that obey them collect
+    /// lanes. Nothing is predicted where the control-flow graph was not asked for.
+    pub fn predict(&mut self, predictions: &[Prediction]) {
+        self.program.predictions = Predictions::new(predictions, &self.program.control_flow);
     }
 
     /// The static program.

@@ -8,6 +8,7 @@ use attribution::listing::{self, Instructions};
 use attribution::table as rows_table;
 use attribution::{Source, disassembly, json, locks, lost, memory};
 use decoding::Syntax;
+use heuristics::Spec;
 use indicatif::{ProgressBar, ProgressStyle};
 use replay::metrics::{Causes, Contention, Measure, Traffic};
 use replay::view::{Locks, Share, View};
@@ -19,10 +20,11 @@ use crate::machine::{Machine, Range, Subject};
 use crate::measures::Measures;
 use crate::models::{self, Models};
 use crate::output::{Output, WithColours, print, say};
+use crate::place::Place;
 use crate::selection::{self, Selection};
 use crate::syntax::SyntaxName;
 use crate::verbs::dump;
-use crate::{exit, regions, spin, table};
+use crate::{exit, predict, regions, spin, table};
 
 /// Re-run the threads of a trace in lockstep under one or more reconvergence heuristics
 #[derive(clap::Args)]
@@ -41,6 +43,12 @@ pub(crate) struct Args {
     /// than 20 million thread instructions are replayed
     #[arg(long, value_name = "MACHINE", value_enum, conflicts_with = "heuristic")]
     machine: Option<Machine>,
+
+    /// Collect lanes at this line (file.c:42) or address before they go on, as a GPU does where a programmer predicts
+    /// that waiting there pays (see docs/speculation.md): shown beside the same model without it. For barrier, which is
+    /// the default with this option
+    #[arg(long, value_name = "PLACE", conflicts_with = "machine")]
+    predict: Vec<Place>,
 
     #[command(flatten)]
     selection: Selection,
@@ -100,6 +108,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 struct Request<'a> {
     trace: &'a Path,
     subject: Subject,
+    predict: &'a [Place],
     selection: &'a Selection,
     measures: Vec<Measure>,
     /// Whether the trace's code is judged by a second decoder first.
@@ -171,6 +180,10 @@ impl Args {
         let mut measures = measures.measures();
         measures.extend(lost.map(|_| Causes::measure()));
         measures.extend(locks.then(Contention::measure));
+        let mut models = models::all_of(&self.heuristic);
+        if models.is_empty() && !self.predict.is_empty() {
+            models = vec![Spec::parse(predict::MODEL).expect("a model's name")];
+        }
         let is_stdout = |path: &Option<PathBuf>| path.as_ref().is_some_and(|p| p.as_os_str() == "-");
         let printed = match self.json {
             true => Some(Form::Json),
@@ -178,7 +191,8 @@ impl Args {
         };
         Ok(Request {
             trace: &self.trace,
-            subject: Subject::of(self.machine, models::all_of(&self.heuristic)),
+            subject: Subject::of(self.machine, models),
+            predict: &self.predict,
             selection: &self.selection,
             measures,
             check,
@@ -237,7 +251,7 @@ fn run_here(args: &Args) -> anyhow::Result<ExitCode> {
             say!("{taken}");
             spin::advice(&trace, view.summary()).into_iter().for_each(|advice| say!("{advice}"));
         }
-        let (mut outcomes, range) = request.replay(&view, *rule, &mut source)?;
+        let (mut outcomes, range) = request.replay((&trace, &view), *rule, &mut source)?;
         locks::locate(&mut outcomes, &view, &mut source);
         outcomes.iter_mut().for_each(|o| o.locks = Some(rule.to_string()));
         let rows = outcomes.iter().map(|o| request.rows.of(o, (&trace, &view), &mut source)).collect();
@@ -253,7 +267,12 @@ fn run_here(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 impl Request<'_> {
-    fn replay(&self, view: &View, rule: Locks, source: &mut Source) -> anyhow::Result<(Vec<Outcome>, Option<Range>)> {
+    fn replay(
+        &self,
+        (trace, view): (&Trace, &View),
+        rule: Locks,
+        source: &mut Source,
+    ) -> anyhow::Result<(Vec<Outcome>, Option<Range>)> {
         let options = ReplayOptions { measures: self.measures.clone(), ..self.selection.options_with(rule) };
         let (options, models) = (self.subject.options(options, view), &self.subject.models);
         let bar = progress();
@@ -263,18 +282,26 @@ impl Request<'_> {
         };
         let of_models = models.iter().any(|spec| spec.entry().needs_control_flow);
         let of_measures = options.measures.iter().any(Measure::needs_control_flow);
-        let prepared = Prepared::new(view, of_models || of_measures)?;
-        let outcomes = match self.schedule {
-            Some(path) => {
-                let mut out = Output::create(path)?;
+        let mut prepared = Prepared::new(view, of_models || of_measures)?;
+        let mut out = self.schedule.map(Output::create).transpose()?;
+        let mut replay = |prepared: &Prepared, models: &[Spec]| match &mut out {
+            Some(out) => {
                 let path = out.path();
-                let file = ScheduleFile { out: &mut out, path: &path };
-                let outcomes = prepared.replay(models, &options, Some(file), &done)?;
-                out.finish()?;
-                outcomes
+                prepared.replay(models, &options, Some(ScheduleFile { out, path: &path }), &done)
             }
-            None => prepared.replay(models, &options, None, &done)?,
+            None => prepared.replay(models, &options, None, &done),
         };
+        let mut outcomes = replay(&prepared, models)?;
+        if !self.predict.is_empty() {
+            let obedient = predict::obedient(models)?;
+            prepared.predict(&predict::predictions(self.predict, trace, view.segments(), source)?);
+            let mut predicted = replay(&prepared, &obedient)?;
+            predicted.iter_mut().for_each(|outcome| outcome.heuristic.push_str(&predict::label(self.predict)));
+            outcomes.extend(predicted);
+        }
+        if let Some(out) = out {
+            out.finish()?;
+        }
         let range = self.subject.range((&prepared, view, source), outcomes.first(), &options)?;
         bar.finish_and_clear();
         Ok((outcomes, range))

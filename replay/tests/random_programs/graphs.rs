@@ -2,11 +2,11 @@
 //! finds no rule broken, no lane is lost, and none waits for ever.
 
 use flowgraph::{Builder, Loops, NodeId};
-use heuristics::{REGISTRY, Spec};
+use heuristics::{Prediction, REGISTRY, Spec};
 use rayon::prelude::*;
 use replay::in_memory::{Does, InMemory};
 use replay::metrics::Checker;
-use replay::{ReplayOptions, ScheduleFile, replay};
+use replay::{Prepared, ReplayOptions, ScheduleFile, replay};
 use trace_format::{Instruction, Kind, Pc, SpEffect};
 
 use crate::ten_thousand::{Numbers, PLACED};
@@ -185,5 +185,37 @@ fn no_lane_is_lost_on_any_of_ten_thousand_graphs() {
     // Some graphs never come to the return; there must be as many as are asked for without those.
     let seeds: Vec<u64> = (0..).filter(ran).take(GRAPHS as usize).collect();
     let faults: Vec<String> = seeds.into_par_iter().filter_map(fault).collect();
+    assert!(faults.is_empty(), "{} of them: {:?}", faults.len(), &faults[..faults.len().min(5)]);
+}
+
+#[test]
+fn lanes_that_are_collected_at_random_places_all_go_on() {
+    let specs = Spec::parse_list(
+        "barrier,barrier:threshold=2,barrier:deconflict=static,barrier:placement=structured,barrier:placement=nak,\
+         barrier:placement=structured,deconflict=static,threshold=3",
+    )
+    .unwrap();
+    let fault = |seed: u64| -> Option<String> {
+        let mut numbers = Numbers::of(seed);
+        let graph = graph(&mut numbers);
+        let distances = distances(&graph);
+        distances[0]?;
+        let lanes: Vec<_> = (0..2 + seed % 7).map(|_| walk(&graph, &distances, &mut numbers)).collect();
+        let mut place = || Pc(0x1000 + 16 * below(&mut numbers, graph.len()) as u64);
+        let predictions: Vec<Prediction> =
+            (0..1 + seed % 3).map(|i| Prediction { at: place(), from: (i == 1).then(&mut place) }).collect();
+        let source = InMemory::new(&lanes);
+        let mut prepared = Prepared::new(&source, true).unwrap();
+        prepared.predict(&predictions);
+        let options = ReplayOptions { measures: vec![Checker::measure()], ..ReplayOptions::default() };
+        let outcomes = match prepared.replay(&specs, &options, None, &|_, _| {}) {
+            Ok(outcomes) => outcomes,
+            Err(error) => return Some(format!("seed {seed}: {error}")),
+        };
+        let is_well = |o: &&replay::Outcome| o.is_complete() && o.tally.yields.unwrap_or(0) == 0;
+        let faulty = outcomes.iter().find(|outcome| !is_well(outcome))?;
+        Some(format!("seed {seed}: {}: {} {:?}", faulty.heuristic, faulty.status(), faulty.tally.yields))
+    };
+    let faults: Vec<String> = (0..GRAPHS).into_par_iter().filter_map(fault).collect();
     assert!(faults.is_empty(), "{} of them: {:?}", faults.len(), &faults[..faults.len().min(5)]);
 }

@@ -1,0 +1,55 @@
+//! Places in the program as they are typed: a line or an address.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr;
+
+use attribution::Source;
+use trace_format::{Pc, Trace};
+
+/// A place in the program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Line { file: String, line: u32 },
+    Address(Pc),
+}
+
+impl FromStr for Place {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Place, String> {
+        let address = text.strip_prefix("0x").and_then(|digits| u64::from_str_radix(digits, 16).ok());
+        let line = text.rsplit_once(':').and_then(|(file, line)| Some((file, line.parse().ok()?)));
+        match (address, line) {
+            (Some(address), _) => Ok(Place::Address(Pc(address))),
+            (_, Some((file, line))) if !file.is_empty() => Ok(Place::Line { file: file.to_owned(), line }),
+            _ => Err("it is a line (barrier.c:12) or an address (0x401136)".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Line { file, line } => write!(f, "{file}:{line}"),
+            Place::Address(pc) => pc.fmt(f),
+        }
+    }
+}
+
+impl Place {
+    /// The addresses of the instructions there, as far as they ran; of an address, that one, whether it ran or not.
+    pub(crate) fn code(&self, trace: &Trace, source: &mut Source) -> BTreeSet<Pc> {
+        let (file, line) = match self {
+            Place::Address(pc) => return BTreeSet::from([*pc]),
+            Place::Line { file, line } => (file, *line),
+        };
+        let blocks = trace.blocks().iter();
+        let ran: BTreeSet<Pc> = blocks.flat_map(|(_, block)| &block.instructions).map(|i| i.pc).collect();
+        let is_there = |pc: &Pc| {
+            source.line(*pc).is_some_and(|found| found.line == line && Path::new(&found.file).ends_with(file))
+        };
+        ran.into_iter().filter(is_there).collect()
+    }
+}
