@@ -15,6 +15,7 @@ mod machine;
 mod measures;
 mod micro_programs;
 mod page;
+mod predicting;
 mod results;
 mod spinning;
 mod support;
