@@ -32,11 +32,11 @@
 use std::cmp::Reverse;
 
 use crate::convergence::Convergence;
-use crate::prediction::{Deconflict, Speculation};
+use crate::prediction::Speculation;
 use crate::reconvergence::{Branch, Reconvergence, distinct_pcs};
 use crate::{
-    Choice, Entry, Heuristic, Lane, LaneSet, MAX_LANES, Parameter, Placement, Program, Ran, Settings, Tally, Together,
-    Values, WarpView, min_pc, predication,
+    Choice, Entry, Heuristic, Lane, LaneSet, Parameter, Placement, Program, Ran, Settings, Tally, Together, Values,
+    WarpView, min_pc, predication,
 };
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -59,24 +59,12 @@ pub(crate) const ENTRY: Entry = Entry {
         },
         Placement::PARAMETER,
         predication::PARAMETER,
-        Parameter {
-            name: "threshold",
-            values: Values::Number(0, MAX_LANES as i64),
-            default: 0,
-            help: "how many lanes that wait at a predicted point go on; 0: as many as have joined its barrier",
-        },
-        Parameter {
-            name: "deconflict",
-            values: Values::OneOf(&["dynamic", "static"]),
-            default: 0,
-            help: "how barriers of branches give way to those of predictions: lanes that wait at a predicted point are taken off them, or they are not made",
-        },
     ],
     needs_control_flow: true,
     runs_blocks: false,
     build: |settings, lanes, program| match settings.choice("meet") {
         0 => Box::new(AtBarriers {
-            warp: Convergence::new(lanes, usize::MAX, Placement::of(settings), speculation(settings, lanes, program)),
+            warp: Convergence::new(lanes, usize::MAX, Placement::of(settings), speculation(lanes, program)),
             yields: settings.is_yes("yield"),
         }),
         _ => Box::new(Anywhere::new(lanes, settings)),
@@ -84,14 +72,8 @@ pub(crate) const ENTRY: Entry = Entry {
 };
 
 /// Where lanes are collected; none where nothing is predicted.
-fn speculation(settings: &Settings, lanes: usize, program: &Program) -> Option<Speculation> {
-    let deconflict = match settings.choice("deconflict") {
-        0 => Deconflict::Dynamic,
-        _ => Deconflict::Static,
-    };
-    let threshold = settings.count("threshold") as usize;
-    let predictions = &program.predictions;
-    (!predictions.is_empty()).then(|| Speculation::new(predictions, lanes, threshold, deconflict))
+fn speculation(lanes: usize, program: &Program) -> Option<Speculation> {
+    (!program.predictions.is_empty()).then(|| Speculation::new(&program.predictions, lanes))
 }
 
 /// Lanes meet at barriers only.

@@ -65,7 +65,7 @@ pub use heuristic::{Choice, Extent, Heuristic, Ran, Tally, Together};
 pub use lanes::{Lane, LaneSet, Lanes, MAX_LANES};
 pub use parameters::{Error as ParseError, Parameter, Settings, Values};
 pub use placement::Placement;
-pub use prediction::{Prediction, Predictions};
+pub use prediction::{Deconflict, Prediction, Predictions};
 pub use registry::{Entry, REGISTRY, Spec, build};
 pub use seats::Seats;
 pub use segment::{PlaceId, Segment, SegmentId, SegmentTable};

@@ -10,9 +10,9 @@
 //! again (the paper's orthogonal barrier).
 //!
 //! The barriers of ordinary branches give way where they *conflict* with the prediction's, which is where their lanes
-//! would meet inside of the region: else two lanes might wait for each other at two places. With `deconflict=dynamic`
+//! would meet inside of the region: else two lanes might wait for each other at two places. [`Deconflict::Dynamic`]:
 //! a lane that waits at the predicted point is taken off them, as it is, while it waits, off the barriers of other
-//! predictions; with `static` branches from which the point can be
+//! predictions; [`Deconflict::Static`]: branches from which the point can be
 //! reached before the lanes meet have no barrier at all.
 //!
 //! *Limitation*: a point in a function is known at the call level at which its region was entered: in recursion the
@@ -32,6 +32,28 @@ pub struct Prediction {
     pub at: Pc,
     /// Where lanes join: the first pc of a place. None: wherever they come to the region.
     pub from: Option<Pc>,
+    /// How many waiting lanes are enough. None: all that joined.
+    pub threshold: Option<usize>,
+    /// How conflicts with the barriers of branches are resolved.
+    pub deconflict: Deconflict,
+}
+
+impl Prediction {
+    /// Of this place, for all lanes that come to its region.
+    #[must_use]
+    pub fn at(pc: Pc) -> Prediction {
+        Prediction { at: pc, from: None, threshold: None, deconflict: Deconflict::Dynamic }
+    }
+}
+
+/// How conflicts of a prediction with the barriers of branches are resolved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Deconflict {
+    /// A lane that waits at the predicted point is taken off those that conflict.
+    #[default]
+    Dynamic,
+    /// Branches that could conflict have none.
+    Static,
 }
 
 /// Predictions with their regions in a program's control flow.
@@ -117,22 +139,10 @@ fn reached<'g>(from: NodeId, count: usize, next: impl Fn(NodeId) -> &'g [NodeId]
     reached
 }
 
-/// How conflicts with the barriers of branches are resolved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Deconflict {
-    /// A lane that waits at a predicted point is taken off those that conflict.
-    Dynamic,
-    /// Branches that could conflict have none.
-    Static,
-}
-
 /// Where the lanes of a warp stand with the predictions.
 pub(crate) struct Speculation {
     predictions: Predictions,
     barriers: Vec<Barrier>,
-    /// How many waiting lanes are enough; 0: all that joined.
-    threshold: usize,
-    deconflict: Deconflict,
     /// Lanes that have waited at the point at which they stand.
     passing: LaneSet,
 }
@@ -157,18 +167,11 @@ struct Barrier {
 }
 
 impl Speculation {
-    pub(crate) fn new(
-        predictions: &Predictions,
-        lanes: usize,
-        threshold: usize,
-        deconflict: Deconflict,
-    ) -> Speculation {
+    pub(crate) fn new(predictions: &Predictions, lanes: usize) -> Speculation {
         let barrier = Barrier { levels: vec![0; lanes], ..Barrier::default() };
         Speculation {
             barriers: vec![barrier; predictions.all.len()],
             predictions: predictions.clone(),
-            threshold,
-            deconflict,
             passing: LaneSet::EMPTY,
         }
     }
@@ -254,13 +257,13 @@ impl Speculation {
         at: &Reconvergence,
         control_flow: &ControlFlow,
     ) -> bool {
-        let (Deconflict::Static, Some(graph)) = (self.deconflict, control_flow.graph()) else { return false };
+        let Some(graph) = control_flow.graph() else { return false };
         self.barriers.iter().zip(&self.predictions.all).any(|(barrier, region)| {
             let is_inside = |lane: Lane| barrier.joined.contains(lane) && barrier.levels[lane.index()] == at.level;
             let meets = at.pc.and_then(|pc| control_flow.place_at(pc)).map(|place| NodeId(place.0));
             let Some(meets) = meets.filter(|node| region.leads[node.index()]) else { return false };
             let Some(point) = control_flow.place_at(region.prediction.at) else { return false };
-            lanes.iter().any(is_inside) && {
+            region.prediction.deconflict == Deconflict::Static && lanes.iter().any(is_inside) && {
                 let next = |node: NodeId| if node == meets { &[][..] } else { graph.successors(node) };
                 reached(NodeId(place.0), graph.node_count() - 1, next)[point.0 as usize]
             }
@@ -287,18 +290,20 @@ impl Speculation {
 
     /// The lanes of a barrier that go on: all that joined it wait, or enough.
     pub(crate) fn release(&mut self) -> Option<LaneSet> {
-        let threshold = self.threshold;
-        let is_full = |b: &Barrier| b.waiting == b.joined || threshold > 0 && b.waiting.len() >= threshold;
-        self.release_one(|barrier| !barrier.waiting.is_empty() && is_full(barrier))
+        self.release_one(|barrier, region| {
+            let is_enough = |threshold| barrier.waiting.len() >= threshold;
+            barrier.waiting == barrier.joined || region.prediction.threshold.is_some_and(is_enough)
+        })
     }
 
     /// The lanes of a barrier that go on without those they wait for, where one of them could run.
     pub(crate) fn give_up(&mut self, ready: LaneSet) -> Option<LaneSet> {
-        self.release_one(|barrier| !barrier.waiting.is_disjoint(&ready))
+        self.release_one(|barrier, _| !barrier.waiting.is_disjoint(&ready))
     }
 
-    fn release_one(&mut self, is_next: impl Fn(&Barrier) -> bool) -> Option<LaneSet> {
-        let barrier = self.barriers.iter_mut().find(|barrier| is_next(barrier))?;
+    fn release_one(&mut self, is_next: impl Fn(&Barrier, &Region) -> bool) -> Option<LaneSet> {
+        let mut all = self.barriers.iter_mut().zip(&self.predictions.all);
+        let (barrier, _) = all.find(|(barrier, region)| !barrier.waiting.is_empty() && is_next(barrier, region))?;
         let lanes = std::mem::take(&mut barrier.waiting);
         self.passing = self.passing | lanes;
         for barrier in &mut self.barriers {
@@ -311,12 +316,12 @@ impl Speculation {
 
 #[cfg(test)]
 mod tests {
-    use super::Prediction;
+    use super::{Deconflict, Prediction};
     use crate::example::schedule_predicted;
     use trace_format::Pc;
 
     fn at(pc: u64) -> Prediction {
-        Prediction { at: Pc(pc), from: None }
+        Prediction::at(Pc(pc))
     }
 
     /// Figure 2(a): 1 prolog, 2 the condition, 3 the expensive code, 4 epilog.
@@ -345,7 +350,7 @@ mod tests {
     fn so_many_lanes_are_enough() {
         let lanes = ["1 2b 3 4b 1 2b 4b 5", "1 2b 4b 1 2b 3 4b 5", "1 2b 3 4b 1 2b 3 4b 5"];
         let all = schedule_predicted("barrier", &lanes, &[at(3)]);
-        let two = schedule_predicted("barrier:threshold=2", &lanes, &[at(3)]);
+        let two = schedule_predicted("barrier", &lanes, &[Prediction { threshold: Some(2), ..at(3) }]);
         assert!(all.contains("3:0-2") && !two.contains("3:0-2"), "{all}\n{two}");
         assert!(two.contains("3:0,2"), "{two}");
     }
@@ -355,7 +360,8 @@ mod tests {
         let lanes = ["1 2b 6 4b 1 2b 4b 5", "1 2b 4b 1 2b 4b 5", "1 2b 4b 1 2b 3 4b 5"];
         let never = schedule_predicted("barrier", &lanes[..2], &[at(3)]);
         assert_eq!(never, schedule_predicted("barrier", &lanes[..2], &[]));
-        let both = ["barrier:deconflict=static", "barrier"].map(|spec| schedule_predicted(spec, &lanes, &[at(3)]));
+        let both = [Deconflict::Static, Deconflict::Dynamic]
+            .map(|deconflict| schedule_predicted("barrier", &lanes, &[Prediction { deconflict, ..at(3) }]));
         assert_eq!(both[1], "1:0-2 2:0-2 6:0 4:0-2 1:0-2 2:0-2 4:0-1 3:2 4:2 5:0-2");
         assert!(both[0].split(' ').count() > both[1].split(' ').count(), "{}", both[0]);
     }
@@ -363,7 +369,7 @@ mod tests {
     #[test]
     fn lanes_join_where_the_prediction_is_made() {
         let lanes = ["1 2b 3 7b 1 2b 3 4 5", "1 2b 7b 1 2b 4 5"];
-        let of = |from| schedule_predicted("barrier", &lanes, &[Prediction { at: Pc(3), from }]);
+        let of = |from| schedule_predicted("barrier", &lanes, &[Prediction { from, ..at(3) }]);
         // In the first turn nobody waits who has not come to 7.
         assert!(of(Some(Pc(7))).starts_with("1:0-1 2:0-1 3:0 "));
         assert!(of(None).starts_with("1:0-1 2:0-1 7:1 1:1 2:1 3:0 "));

@@ -20,7 +20,7 @@ use crate::machine::{Machine, Range, Subject};
 use crate::measures::Measures;
 use crate::models::{self, Models};
 use crate::output::{Output, WithColours, print, say};
-use crate::place::Place;
+use crate::predict::Predicted;
 use crate::selection::{self, Selection};
 use crate::syntax::SyntaxName;
 use crate::verbs::dump;
@@ -46,9 +46,9 @@ pub(crate) struct Args {
 
     /// Collect lanes at this line (file.c:42) or address before they go on, as a GPU does where a programmer predicts
     /// that waiting there pays (see docs/speculation.md): shown beside the same model without it. For barrier, which is
-    /// the default with this option
+    /// the default with this option. PLACE,threshold=N lets N waiting lanes be enough
     #[arg(long, value_name = "PLACE", conflicts_with = "machine")]
-    predict: Vec<Place>,
+    predict: Vec<Predicted>,
 
     #[command(flatten)]
     selection: Selection,
@@ -108,7 +108,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 struct Request<'a> {
     trace: &'a Path,
     subject: Subject,
-    predict: &'a [Place],
+    predict: &'a [Predicted],
     selection: &'a Selection,
     measures: Vec<Measure>,
     /// Whether the trace's code is judged by a second decoder first.

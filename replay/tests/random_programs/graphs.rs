@@ -2,7 +2,7 @@
 //! finds no rule broken, no lane is lost, and none waits for ever.
 
 use flowgraph::{Builder, Loops, NodeId};
-use heuristics::{Prediction, REGISTRY, Spec};
+use heuristics::{Deconflict, Prediction, REGISTRY, Spec};
 use rayon::prelude::*;
 use replay::in_memory::{Does, InMemory};
 use replay::metrics::Checker;
@@ -190,11 +190,8 @@ fn no_lane_is_lost_on_any_of_ten_thousand_graphs() {
 
 #[test]
 fn lanes_that_are_collected_at_random_places_all_go_on() {
-    let specs = Spec::parse_list(
-        "barrier,barrier:threshold=2,barrier:deconflict=static,barrier:placement=structured,barrier:placement=nak,\
-         barrier:placement=structured,deconflict=static,threshold=3",
-    )
-    .unwrap();
+    let specs =
+        Spec::parse_list("barrier,barrier:placement=structured,barrier:placement=nak,barrier:predicate=4").unwrap();
     let fault = |seed: u64| -> Option<String> {
         let mut numbers = Numbers::of(seed);
         let graph = graph(&mut numbers);
@@ -202,8 +199,14 @@ fn lanes_that_are_collected_at_random_places_all_go_on() {
         distances[0]?;
         let lanes: Vec<_> = (0..2 + seed % 7).map(|_| walk(&graph, &distances, &mut numbers)).collect();
         let mut place = || Pc(0x1000 + 16 * below(&mut numbers, graph.len()) as u64);
-        let predictions: Vec<Prediction> =
-            (0..1 + seed % 3).map(|i| Prediction { at: place(), from: (i == 1).then(&mut place) }).collect();
+        let predictions: Vec<Prediction> = (0..1 + seed % 3)
+            .map(|i| Prediction {
+                from: (i == 1).then(&mut place),
+                threshold: [None, Some(2), Some(3)][(seed / 3 % 3) as usize],
+                deconflict: if seed / 9 % 2 == 0 { Deconflict::Dynamic } else { Deconflict::Static },
+                ..Prediction::at(place())
+            })
+            .collect();
         let source = InMemory::new(&lanes);
         let mut prepared = Prepared::new(&source, true).unwrap();
         prepared.predict(&predictions);
