@@ -203,7 +203,7 @@ fn lanes_that_are_collected_at_random_places_all_go_on() {
             .map(|i| Prediction {
                 from: (i == 1).then(&mut place),
                 threshold: [None, Some(2), Some(3)][(seed / 3 % 3) as usize],
-                deconflict: if seed / 9 % 2 == 0 { Deconflict::Dynamic } else { Deconflict::Static },
+                deconflict: if (seed / 9).is_multiple_of(2) { Deconflict::Dynamic } else { Deconflict::Static },
                 ..Prediction::at(place())
             })
             .collect();
