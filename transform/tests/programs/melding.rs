@@ -13,6 +13,9 @@ use crate::{arms, build};
 const PASSES: [&str; 3] =
     ["meld:threshold=0", "meld:threshold=-1,align=needleman-wunsch", "meld:threshold=-1,unpredicate=no,once=yes"];
 
+/// Clang by itself makes selects and common blocks of the simplest of what is to be melded.
+const APART: [&str; 4] = ["-mllvm", "-sink-common-insts=false", "-mllvm", "-hoist-common-insts=false"];
+
 /// What was melded, by what it shows.
 type Counts = BTreeMap<&'static str, usize>;
 
@@ -42,9 +45,7 @@ fn one(seed: u64, levels: &[&str], counts: &Mutex<Counts>) {
     fs::write(&source, arms::program(seed)).unwrap();
     let mut melds = false;
     for level in levels {
-        // Clang by itself makes selects and common blocks of the simplest of what is to be melded.
-        let apart = ["-mllvm", "-sink-common-insts=false", "-mllvm", "-hoist-common-insts=false"];
-        build::to_bitcode(&source, &bitcode, &[&[level, "-Wno-everything"], &apart[..]].concat());
+        build::to_bitcode(&source, &bitcode, &[&[level, "-Wno-everything"], &APART[..]].concat());
         build::link(&bitcode, &program, &[]);
         let expected = build::output(&program, [""; 0]);
         for (number, passes) in PASSES.into_iter().enumerate() {
@@ -101,5 +102,52 @@ fn many_programs_with_arms_alike_print_the_same_melded() {
         for what in wanted {
             assert!(counts.get(what).is_some_and(|&count| count >= 50), "{what}: {counts:?}");
         }
+    }
+}
+
+/// A division, a load, a store and a call stand on one side only, and would trap or be seen on the other.
+const ONE_SIDE: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+static int calls;
+__attribute__((noinline)) static void note(int by) { calls += by; }
+__attribute__((noinline)) static int work(int side, int *mine, int *null, int by, int x) {
+    int y;
+    if (side) {
+        y = (x * 77 ^ mine[0]) * 3 + mine[1];
+        y += x / by;
+        mine[2] = y;
+        note(y & 3);
+    } else {
+        y = (x * 77 ^ mine[3]) * 3 + mine[4];
+        y ^= null[1];
+    }
+    return y * 5;
+}
+int main(void) {
+    int mine[8] = {1, 2, 3, 4, 5, 6, 7, 8}, there[2] = {9, 10}, sum = 0;
+    for (int i = 0; i < 20; i++) {
+        int side = i % 3 == 0;
+        sum = sum * 31 + work(side, mine, side ? NULL : there, side ? i + 1 : 0, i);
+    }
+    printf("%d %d %d\n", sum, calls, mine[2]);
+    return 0;
+}
+"#;
+
+#[test]
+fn what_may_trap_or_is_seen_runs_for_its_own_side_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let (source, bitcode, program) = (path("a.c"), path("a.bc"), path("a"));
+    fs::write(&source, ONE_SIDE).unwrap();
+    build::to_bitcode(&source, &bitcode, &[&["-O1", "-fwrapv"], &APART[..]].concat());
+    build::link(&bitcode, &program, &[]);
+    let expected = build::output(&program, [""; 0]);
+    for passes in ["meld:threshold=-1", "meld:threshold=-1,unpredicate=no"] {
+        let remarks = build::transform(&bitcode, passes, &path("b.bc"));
+        assert!(remarks.iter().any(|remark| remark.is_taken() && remark.function == "work"), "{remarks:?}");
+        build::link(&path("b.bc"), &path("b"), &[]);
+        assert_eq!(build::output(path("b"), [""; 0]), expected, "{passes}");
     }
 }

@@ -67,7 +67,8 @@ use crate::context::Context;
 use crate::llvm::{Block, Function, Instruction};
 use crate::remark::Reason;
 
-/// So many blocks are looked at, sweep after sweep over a function, before it is given up.
+/// So many blocks are looked at, sweep after sweep over a function and region inside of region, before it is given up:
+/// some seconds.
 const MOST_LOOKS: usize = 1 << 20;
 
 /// Blocks are aligned in time and space of the product of their lengths: this many pairs take some milliseconds.
@@ -118,7 +119,7 @@ pub(crate) fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
     let mut looks = 0;
     loop {
         looks += function.blocks().len();
-        let (melded, left) = sweep(context, options);
+        let (melded, left) = sweep(context, options, &mut looks);
         let give_up = looks > MOST_LOOKS;
         if melded == 0 || options.once || give_up {
             for Left { first, reason, gain } in left {
@@ -135,7 +136,7 @@ pub(crate) fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
 
 /// Looks at each branch, those around others first, and melds regions that have no block in common; how many pairs of
 /// subgraphs were melded, and what was left.
-fn sweep<'m>(context: &mut Context<'m>, options: Options) -> (usize, Vec<Left<'m>>) {
+fn sweep<'m>(context: &mut Context<'m>, options: Options, looks: &mut usize) -> (usize, Vec<Left<'m>>) {
     let (flow, dominators, post, loops) =
         (context.flow(), context.dominators(), context.post_dominators(), context.loops());
     let analyses = region::Analyses { flow: &flow, dominators: &dominators, post: &post };
@@ -157,6 +158,12 @@ fn sweep<'m>(context: &mut Context<'m>, options: Options) -> (usize, Vec<Left<'m
             left.push(Left { first, reason: Reason::MeldTooLarge, gain: None });
         }
         let Some(region) = found.filter(|region| region.blocks().all(is_known)) else { continue };
+        // Each region that holds others looks at their blocks again.
+        *looks += region.blocks().count();
+        if *looks > MOST_LOOKS {
+            left.push(Left { first: [Some(region.head.terminator()), None], reason: Reason::MeldTooLarge, gain: None });
+            break;
+        }
         if options.only_divergent && context.lanes_agree(region.head) {
             let first = [Some(region.head.terminator()), None];
             left.push(Left { first, reason: Reason::LanesAgree, gain: None });
