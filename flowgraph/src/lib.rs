@@ -17,6 +17,9 @@
 //! | where do the nodes end that a node dominates; which joins need phis | [`DominanceFrontiers`] | O(n + m + answer) |
 //! | which branches decide whether this node runs | [`ControlDependence`] | O(n + m + answer) |
 //! | which parts have one way in and one way out, inside which others | [`Regions`] | O((n + m) log n) |
+//! | is it structured, and what is left if not | [`Reduction`] | O((n + m) d log n), branches of d ways |
+//! | which edges make it unstructured | [`unstructured_edges`] | O((n + m) d), loops nested d deep |
+//! | which parts have all edges in from one node and out to one, around these | [`UnstructuredRegion`] | O(n m log n) |
 //! | are two parts of the same shape, and which node stands for which | [`isomorphism()`] | O(n + m), mostly |
 //! | where may threads wait while this node runs | [`frontiers()`] | O(n m) at worst |
 //! | in which order to lay the blocks out, or to prefer them | [`loop_order`], [`priorities`] | as [`Loops`] |
@@ -50,10 +53,12 @@ mod layout;
 mod loops;
 mod partial_joins;
 mod post_dominators;
+mod reduction;
 mod regions;
 mod structured;
 mod tree;
 mod turn_distances;
+mod unstructured;
 mod walk;
 
 pub use components::{ComponentId, Components};
@@ -68,9 +73,14 @@ pub use layout::{loop_order, priorities};
 pub use loops::{LoopId, Loops};
 pub use partial_joins::PartialJoins;
 pub use post_dominators::PostDominators;
+pub use reduction::Reduction;
 pub use regions::{RegionId, Regions};
 pub use structured::{Join, StructuredJoins};
 pub use turn_distances::{Stop, TurnDistances};
+pub use unstructured::{
+    UnstructuredEdge, UnstructuredRegion, common_dominator, common_post_dominator, unstructured_edges,
+    unstructured_regions,
+};
 pub use walk::DepthFirst;
 
 /// Marks "none" in vectors of dense indices.
