@@ -8,6 +8,7 @@
 
 use heuristics::Lane;
 
+use super::spill_memory::folded;
 use super::{Ended, Finding, Measure, Measured, Metric, Step};
 use crate::registry::{Entry, Switch, of};
 use crate::{Column, Outcome, Result, Value};
@@ -168,7 +169,7 @@ impl Metric for MemoryClasses {
         let mut addresses = Vec::with_capacity(lanes.len());
         for operand in 0..operands {
             addresses.clear();
-            addresses.extend(lanes.iter().map(|(lane, all)| (*lane, all[operand])));
+            addresses.extend(lanes.iter().map(|(lane, all)| (*lane, folded(all[operand]))));
             self.access(&addresses);
         }
         Ok(())

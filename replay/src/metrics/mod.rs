@@ -14,6 +14,7 @@ pub(crate) mod memory;
 mod partings;
 pub(crate) mod passes;
 pub(crate) mod schedule;
+pub(crate) mod spill_memory;
 pub(crate) mod traffic;
 
 use std::ops::Range;
@@ -34,6 +35,7 @@ pub use measure::{Ended, Finding, Findings, Measure, Measured, Warp};
 pub use memory::{Classes, MemoryClasses};
 pub use passes::Passes;
 pub use schedule::{ScheduleHash, ScheduleHashes, ScheduleWriter};
+pub use spill_memory::SpillMemory;
 pub use traffic::{ACCESS_HEADER, Accesses, Space, Strides, TRANSACTION_SIZES, Traffic, TrafficMeter};
 
 use crate::Result;

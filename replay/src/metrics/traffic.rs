@@ -2,7 +2,8 @@
 //!
 //! An *access* is one memory operand of one fetch; its *lane accesses* are one per active lane. A lane's address belongs to the *stack* when it
 //! lies in the lane's own stack: from 128 bytes below the stack pointer (the red zone) up to the thread's first stack pointer; all others
-//! are *heap*, globals and other lanes' stacks among them.
+//! are *heap*, globals and other lanes' stacks among them. What the pass `spill` has a warp share is neither: the lanes' copies
+//! of it count as one address, and as no traffic of the heap's.
 //!
 //! Formula: with transactions of T bytes, an access of addresses a_i takes |{ floor(a_i / T) }| of them: one for each aligned piece of T bytes that
 //! a lane's first byte lies in. Stack and heap addresses of one access are transferred apart. *Interleaved* is what the stack would take if the lanes' stacks
@@ -21,6 +22,7 @@ use rustc_hash::FxHashMap;
 use trace_format::Pc;
 
 use super::memory::{self, Class, Classes};
+use super::spill_memory::{folded, is_shared};
 use super::{Ended, Finding, Measure, Measured, Metric, Step};
 use crate::registry::{Cell, Entry, Table, of};
 use crate::{Column, Outcome, Result, Value};
@@ -312,7 +314,7 @@ fn transactions(addresses: &mut [i128]) -> [u64; 3] {
 }
 
 /// Where the byte at distance `d` from a stack's zero lies when the stacks of `width` lanes are interleaved.
-fn interleaved(d: i128, home: usize, width: usize) -> i128 {
+pub(super) fn interleaved(d: i128, home: usize, width: usize) -> i128 {
     d.div_euclid(WORD) * WORD * width as i128 + WORD * home as i128 + d.rem_euclid(WORD)
 }
 
@@ -345,7 +347,7 @@ impl Metric for TrafficMeter {
                 laid_out.clear();
                 for (home, addresses, own) in &lanes {
                     let address = addresses[operand];
-                    all.push((Lane(*home as u8), address));
+                    all.push((Lane(*home as u8), folded(address)));
                     match own.as_ref().filter(|own| own.addresses.contains(&address)) {
                         Some(own) => {
                             stack.push(address.into());
@@ -355,6 +357,7 @@ impl Metric for TrafficMeter {
                                 seats.width(),
                             ));
                         }
+                        None if is_shared(address) => {}
                         None => heap.push(address.into()),
                     }
                 }
