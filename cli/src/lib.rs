@@ -16,6 +16,8 @@ mod spin;
 mod syntax;
 mod table;
 mod verbs;
+#[cfg(feature = "transform")]
+mod verified;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -54,6 +56,8 @@ enum Verb {
     Transform(verbs::transform::Args),
     #[cfg(feature = "transform")]
     Analyze(verbs::analyze::Args),
+    #[cfg(feature = "transform")]
+    Verify(verbs::verify::Args),
 }
 
 #[derive(Parser)]
@@ -91,6 +95,8 @@ pub fn lockstep(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Transform(args) => verbs::transform::run(&args),
         #[cfg(feature = "transform")]
         Verb::Analyze(args) => verbs::analyze::run(&args),
+        #[cfg(feature = "transform")]
+        Verb::Verify(args) => verbs::verify::run(&args),
     })
 }
 

@@ -63,7 +63,7 @@ enum Mode {
 }
 
 /// `FUNCTION:ARGUMENT`.
-fn thread_number(text: &str) -> Result<(String, usize), String> {
+pub(super) fn thread_number(text: &str) -> Result<(String, usize), String> {
     let (function, argument) =
         text.rsplit_once(':').ok_or("a function and the number of its argument, as in work:0")?;
     let number = argument.parse().map_err(|_| format!("{argument} is no number of an argument; the first is 0"))?;

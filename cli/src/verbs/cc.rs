@@ -39,6 +39,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 
+    /// Keep the IR of which code is generated in FOLDER, for `lockstep verify`. The code's lines are then numbers of its
+    /// instructions, in place of lines of the source
+    #[arg(long, value_name = "FOLDER")]
+    keep_ir: Option<PathBuf>,
+
     /// The compiler. Default: clang-19 for cc, clang++-19 for c++
     #[arg(long, value_name = "PROGRAM")]
     compiler: Option<OsString>,
@@ -72,6 +77,7 @@ pub(crate) fn run(args: &Args, compiler: &str) -> anyhow::Result<ExitCode> {
             Shape::Cpu => wrapper::Shape::Cpu,
             Shape::Gpu => wrapper::Shape::Gpu,
         },
+        keep_ir: args.keep_ir.clone(),
         arguments: args.arguments.clone(),
     };
     let built = wrapper::build(&build)?;

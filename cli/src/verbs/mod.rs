@@ -16,3 +16,5 @@ pub(crate) mod report;
 pub(crate) mod trace;
 #[cfg(feature = "transform")]
 pub(crate) mod transform;
+#[cfg(feature = "transform")]
+pub(crate) mod verify;

@@ -11,4 +11,5 @@ mod predicting;
 mod projects;
 mod same_code;
 mod shape;
+mod verifying;
 mod wrapper;

@@ -5,8 +5,56 @@ use std::ptr;
 use llvm_sys::debuginfo::*;
 use llvm_sys::prelude::*;
 
-use super::Instruction;
+use super::{Instruction, Module};
 use crate::Place;
+
+impl Module {
+    /// All instructions of all functions with a body, in order. Numbers of instructions are places in this list.
+    #[must_use]
+    pub fn instructions(&self) -> Vec<Instruction<'_>> {
+        let blocks = self.functions().into_iter().flat_map(super::Function::blocks);
+        blocks.flat_map(super::Block::instructions).collect()
+    }
+
+    /// Gives each instruction a place of its own, in place of those of the source: its number, from 1, as the line of
+    /// `file` in `folder`. So what code generation makes of it can be found by the line table. Functions without debug
+    /// information, and instructions that only describe variables, stay as they are.
+    pub fn number_places(&self, folder: &str, file: &str) {
+        // SAFETY: the module is alive; texts are given with their lengths. Scopes are made for subprograms of this
+        // module, and locations for those scopes. The builder is disposed of once, after its last use; what it made is
+        // the context's.
+        unsafe {
+            let builder = LLVMCreateDIBuilder(self.raw());
+            let file = LLVMDIBuilderCreateFile(
+                builder,
+                file.as_ptr().cast(),
+                file.len(),
+                folder.as_ptr().cast(),
+                folder.len(),
+            );
+            let (mut function, mut scope) = (None, ptr::null_mut());
+            for (number, instruction) in self.instructions().into_iter().enumerate() {
+                let own = instruction.block().map(super::Block::function);
+                if own != function {
+                    function = own;
+                    let subprogram = own.map_or(ptr::null_mut(), |f| LLVMGetSubprogram(f.raw()));
+                    scope = match subprogram.is_null() {
+                        true => subprogram,
+                        false => LLVMDIBuilderCreateLexicalBlockFile(builder, subprogram, file, 0),
+                    };
+                }
+                let describes = instruction.callee().is_some_and(|callee| callee.name().starts_with("llvm.dbg."));
+                if scope.is_null() || describes {
+                    continue;
+                }
+                let line = u32::try_from(number + 1).unwrap_or(0);
+                let location = LLVMDIBuilderCreateDebugLocation(self.context(), line, 0, scope, ptr::null_mut());
+                LLVMInstructionSetDebugLoc(instruction.raw(), location);
+            }
+            LLVMDisposeDIBuilder(builder);
+        }
+    }
+}
 
 impl<'m> Instruction<'m> {
     /// The place in the source that it stands for, where the module has lines.

@@ -13,6 +13,7 @@
 
 mod body;
 mod calls;
+mod claims;
 mod library;
 mod rows;
 mod sources;
@@ -22,6 +23,7 @@ use flowgraph::NodeId;
 use rustc_hash::FxHashMap;
 
 use self::body::Body;
+pub use self::claims::{Addresses, Claim, Direction, claims};
 pub use self::rows::{Row, Subject, of_function, rows};
 use crate::flow::Flow;
 use crate::llvm::{Block, Function, Instruction, Module, Value};

@@ -34,6 +34,7 @@ mod words;
 
 use std::ffi::OsString;
 use std::io::Write;
+use std::path::PathBuf;
 
 pub use self::module::to_module;
 use self::scratch::Scratch;
@@ -69,6 +70,9 @@ pub struct Build {
     pub layout: Layout,
     /// Its shape. Default: [`Shape::Cpu`].
     pub shape: Shape,
+    /// A folder for the IR of which code is generated, a file per compile job. Lines of the code are then numbers of
+    /// instructions of that file ([`crate::llvm::Module::number_places`]). Default: none.
+    pub keep_ir: Option<PathBuf>,
     /// The compiler's command line, without its name.
     pub arguments: Vec<OsString>,
 }
@@ -115,6 +119,11 @@ fn is_our_llvm_option(word: &str) -> bool {
     [NO_UNSWITCHING, KEEP_ORDER, KEEP_SHAPE].concat().contains(&word)
 }
 
+/// Values keep their names; what has no place does not get the place of what comes before it; and code generation does
+/// not move extensions towards loads: what comes of those loads has no place.
+const KEEP_PLACES: &[&str] =
+    &["-fno-discard-value-names", "-mllvm", "-use-unknown-locations=Enable", "-mllvm", "-disable-cgp-ext-ld-promotion"];
+
 /// Runs the compiler with the passes. While it does, SIGHUP, SIGINT, SIGQUIT and SIGTERM are handled: the program that
 /// runs gets them too, what was written for a while is removed, and the process ends by them.
 ///
@@ -131,7 +140,8 @@ pub fn build(build: &Build) -> Result<Built> {
         return run::unchanged(build, &scratch);
     }
     let line = command_line(build);
-    if let Some(command) = direct::command(build, &line)
+    if build.keep_ir.is_none()
+        && let Some(command) = direct::command(build, &line)
         && let Some(built) = run::direct(build, &command, &scratch)?
     {
         return Ok(built);
@@ -190,6 +200,9 @@ fn command_line(build: &Build) -> Vec<OsString> {
     }
     if build.shape == Shape::Gpu {
         ours.extend(KEEP_SHAPE);
+    }
+    if build.keep_ir.is_some() {
+        ours.extend(KEEP_PLACES);
     }
     ours.push("--end-no-unused-arguments");
     let no_lto = ["--start-no-unused-arguments", "-fno-lto", "--end-no-unused-arguments"];

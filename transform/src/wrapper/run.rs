@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::Permissions;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
@@ -32,7 +33,7 @@ pub(super) fn direct(build: &Build, command: &Command, scratch: &Scratch) -> Res
     let mut built = Built { status: number(output.status), remarks: Vec::new() };
     if built.status == 0 {
         let Some(job) = command.job(&log) else { return Ok(None) };
-        let halves = Halves { job: &job, files, scratch, optimised_here: None, alone: true };
+        let halves = Halves { job: &job, files, scratch, optimised_here: None, alone: true, keep_ir: None };
         built.status = halves.finish(Product::OBJECT, &passes, &mut built.remarks)?;
     }
     Ok(Some(built))
@@ -53,7 +54,14 @@ pub(super) fn all(build: &Build, answer: &Answer, scratch: &Scratch) -> Result<B
         let status = match job.product() {
             Some(product) => {
                 let files = [1, 2].map(|half| scratch.path().join(format!("{number}.{half}.bc")));
-                let halves = Halves { job, files, scratch, optimised_here: optimised_here(build, job), alone };
+                let halves = Halves {
+                    job,
+                    files,
+                    scratch,
+                    optimised_here: optimised_here(build, job),
+                    alone,
+                    keep_ir: build.keep_ir.as_deref(),
+                };
                 halves.compile(product, &passes, &mut built.remarks)?
             }
             None => run(job, scratch)?,
@@ -85,6 +93,8 @@ struct Halves<'a> {
     optimised_here: Option<Level>,
     /// The only one of this call.
     alone: bool,
+    /// Where the IR of which code is generated is kept.
+    keep_ir: Option<&'a Path>,
 }
 
 /// Where a build has the optimiser run here: at which level.
@@ -124,7 +134,9 @@ impl Halves<'_> {
         let output = Path::new(self.job.output().unwrap_or_default());
         match product {
             Product::Code(_) => {
-                if let Some(options) = self.code_options(product) {
+                if let Some(folder) = self.keep_ir {
+                    self.keep(folder, &module)?;
+                } else if let Some(options) = self.code_options(product) {
                     if let Some(object) = module.into_object(&options) {
                         return replace(output, &object).map(|()| 0);
                     }
@@ -155,6 +167,21 @@ impl Halves<'_> {
         // LLVM's options stay: an optimiser that ran here for the next job would see them.
         let apart = self.alone || self.optimised_here.is_none();
         if product == Product::OBJECT && apart { code::options(self.job) } else { None }
+    }
+
+    /// Keeps the IR under a name that its contents give it, and has the code's lines lead there.
+    fn keep(&self, folder: &Path, module: &Module) -> Result<()> {
+        let bitcode = module.to_bitcode();
+        let mut hasher = DefaultHasher::new();
+        bitcode.hash(&mut hasher);
+        let stem = Path::new(self.job.source().unwrap_or_default()).file_stem().unwrap_or_default();
+        let name = format!("{}-{:016x}.bc", stem.to_string_lossy(), hasher.finish());
+        let failed = |source| Error::Write { path: folder.to_owned(), source };
+        std::fs::create_dir_all(folder).map_err(failed)?;
+        let folder = folder.canonicalize().map_err(failed)?;
+        write(&folder.join(&name), &bitcode)?;
+        module.number_places(&folder.to_string_lossy(), &name);
+        Ok(())
     }
 
     /// The third step. `passes` is when the second was done.

@@ -46,3 +46,14 @@ fn many_random_programs_print_the_same_after_every_pass() {
     let taken = same_output_for(first..first + count);
     println!("{count} programs, {taken} changes");
 }
+
+/// `scripts/check-verify` needs them as files: COUNT of them, in FOLDER.
+#[test]
+#[ignore = "writes files: scripts/check-verify runs it"]
+fn write_random_programs() {
+    let folder = std::path::PathBuf::from(std::env::var("FOLDER").expect("FOLDER names a folder"));
+    let count: u64 = std::env::var("COUNT").expect("COUNT is set").parse().expect("a number");
+    for seed in 0..count {
+        fs::write(folder.join(format!("{seed}.c")), generator::program(seed)).unwrap();
+    }
+}
