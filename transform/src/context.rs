@@ -265,7 +265,7 @@ define i1 @f() {
 }";
         let module = Module::parse(text.as_bytes(), "threads.ll").unwrap();
         let function = module.functions()[0];
-        let mut context = context(function);
+        let context = context(function);
         let program = context.divergence().unwrap();
         assert!(Rc::ptr_eq(&program, &context.divergence().unwrap()));
         let classes: Vec<_> = function.blocks()[0]
