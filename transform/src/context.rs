@@ -163,7 +163,8 @@ impl<'m> Context<'m> {
     }
 
     fn program(&self, function: Function<'m>) -> Option<&Rc<Program<'m>>> {
-        let analyse = || Program::of(function.module(), &spmd::Options::default()).ok().map(Rc::new);
+        let options = spmd::Options { linked_with_others: true, ..spmd::Options::default() };
+        let analyse = || Program::of(function.module(), &options).ok().map(Rc::new);
         self.program.get_or_init(analyse).as_ref()
     }
 

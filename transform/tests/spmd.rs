@@ -271,3 +271,30 @@ fn lockstep_tid_marks_a_number_and_costs_no_instruction() {
     assert_eq!(instructions("marked"), instructions("plain"));
     std::fs::remove_dir_all(&folder).unwrap();
 }
+
+#[test]
+fn what_other_modules_call_may_be_given_anything() {
+    let text = |linkage: &str| {
+        format!(
+            "{CREATE}define internal ptr @work(ptr %a) {{
+  %n = call i32 @step(i32 4)
+  ret ptr %a
+}}
+define {linkage} i32 @step(i32 %by) {{
+  ret i32 %by
+}}
+define i32 @main() {{
+  call i32 @pthread_create(ptr null, ptr null, ptr @work, ptr inttoptr (i64 1 to ptr))
+  call i32 @pthread_create(ptr null, ptr null, ptr @work, ptr inttoptr (i64 2 to ptr))
+  ret i32 0
+}}"
+        )
+    };
+    let linked = Options { linked_with_others: true, ..Options::default() };
+    let of = |linkage: &str, options: &Options| facts(&text(linkage), options, &[("step", "%by"), ("work", "%n")]);
+    assert_eq!(of("dso_local", &Options::default()), ["4", "4"]);
+    assert_eq!(of("dso_local", &linked), ["⊥", "4"]);
+    assert_eq!(of("internal", &linked), ["4", "4"]);
+    // What the linker takes in its place may give anything.
+    assert_eq!(of("weak", &Options::default())[1], "⊥");
+}

@@ -104,7 +104,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         let functions = module.functions();
         let has = |name: &str| functions.iter().any(|f| f.name() == name);
         let thread_numbers = args.tid.iter().filter(|(name, _)| has(name)).cloned().collect();
-        programs.push(Program::of(module, &Options { mode: None, thread_numbers, broken: args.broken })?);
+        programs.push(Program::of(module, &Options { thread_numbers, broken: args.broken, ..Options::default() })?);
     }
     let claimed: Vec<Vec<Claim>> = modules.iter().zip(&programs).map(|(m, p)| claims(m, p)).collect();
     let places = code.places(&claimed, &source);

@@ -348,6 +348,20 @@ impl<'m> Function<'m> {
         matches!(linkage, LLVMLinkage::LLVMInternalLinkage | LLVMLinkage::LLVMPrivateLinkage)
     }
 
+    /// Whether the linker may take another function of this name, which does something else.
+    #[must_use]
+    pub fn may_be_replaced(self) -> bool {
+        // SAFETY: the function is alive.
+        let linkage = unsafe { LLVMGetLinkage(self.raw()) };
+        matches!(
+            linkage,
+            LLVMLinkage::LLVMWeakAnyLinkage
+                | LLVMLinkage::LLVMLinkOnceAnyLinkage
+                | LLVMLinkage::LLVMExternalWeakLinkage
+                | LLVMLinkage::LLVMCommonLinkage
+        )
+    }
+
     /// Its calling convention, as LLVM numbers them; 0 is C.
     #[must_use]
     pub fn calling_convention(self) -> u32 {

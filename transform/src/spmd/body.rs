@@ -272,7 +272,7 @@ impl<'m> Maker<'m, '_> {
             };
         }
         let name = callee.name();
-        if let Some(function) = callee.as_defined_function() {
+        if let Some(function) = callee.as_defined_function().filter(|function| !function.may_be_replaced()) {
             self.sites.push(Site { callee: function, value: id });
             return Op::Call(Return::Divergent, all);
         }

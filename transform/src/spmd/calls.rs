@@ -1,6 +1,6 @@
 //! Calls: what callees give, what callers pass.
 
-use divergence::{Affine, Analysis, Fact, Form, Gated, Mode, Return, Rule, ValueId};
+use divergence::{Affine, Analysis, Fact, Form, Gated, Mode, Return, ValueId};
 use flowgraph::{Builder, Components, NodeId};
 use rustc_hash::FxHashMap;
 
@@ -28,7 +28,7 @@ pub(super) fn solve<'m>(
     module: &'m Module,
     machine: Machine,
     mode: Mode,
-    broken: Option<Rule>,
+    options: &super::Options,
     sources: &Sources<'m>,
 ) -> Vec<FunctionFacts<'m>> {
     let functions = module.functions();
@@ -37,14 +37,14 @@ pub(super) fn solve<'m>(
     let bodies: Vec<Body<'m>> =
         functions.iter().map(|&f| Body::of(f, machine, sources.counters.get(&f).unwrap_or(&none), &stable)).collect();
     let numbers: FxHashMap<_, _> = functions.iter().enumerate().map(|(i, &f)| (f, i)).collect();
-    let whole = functions.iter().any(|f| f.name() == "main");
+    let whole = !options.linked_with_others && functions.iter().any(|f| f.name() == "main");
     let given = functions.iter().map(|&f| at_first(f, whole, sources)).collect();
     let mut solver = Solver {
         summaries: vec![Return::Fact(Fact::Top); bodies.len()],
         bodies,
         numbers,
         given,
-        options: divergence::Options { mode, broken, ..divergence::Options::default() },
+        options: divergence::Options { mode, broken: options.broken, ..divergence::Options::default() },
         sources,
     };
     let order = solver.callees_first();

@@ -7,8 +7,9 @@
 //! 3. Callees are summed up, callers last: what a call gives for what it passes (`calls.rs`).
 //! 4. What call sites pass is met in the parameters, callers first, until nothing changes.
 //!
-//! Calls of functions that only this module can call, or of a whole program's (one with `main`), are all known;
-//! parameters of other functions may be anything. Source: Sampaio et al., *Divergence analysis with affine constraints*,
+//! Calls of functions that only this module can call, or of a whole program's (one with `main`, unless
+//! [`Options::linked_with_others`]), are all known; parameters of other functions may be anything, and so may what
+//! functions give that the linker may replace. Source: Sampaio et al., *Divergence analysis with affine constraints*,
 //! 2012, for what is done inside of a function; calls are our own.
 
 mod body;
@@ -65,6 +66,9 @@ pub struct Options {
     pub mode: Option<Mode>,
     /// Arguments that are a thread's number: function and number of the argument, from 0. Default: none.
     pub thread_numbers: Vec<(String, usize)>,
+    /// Whether code of other modules may call what this one does not hide, also where it has `main`. Who changes code by
+    /// what is found must say yes, unless the module is known to be the whole program. Default: no.
+    pub linked_with_others: bool,
     /// A rule that is applied wrongly, for tests that have to notice. Default: none.
     pub broken: Option<Rule>,
 }
@@ -158,7 +162,7 @@ impl<'m> Program<'m> {
         let mode = options.mode.unwrap_or(if machine == Machine::Threads { Mode::Async } else { Mode::Simt });
         let sources = sources::find(module, machine, options)?;
         let has_threads = sources.has_threads();
-        let functions = calls::solve(module, machine, mode, options.broken, &sources);
+        let functions = calls::solve(module, machine, mode, options, &sources);
         let by_function = functions.iter().enumerate().map(|(i, f)| (f.function(), i)).collect();
         Ok(Program { functions, by_function, machine, mode, has_threads })
     }

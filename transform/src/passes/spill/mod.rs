@@ -198,7 +198,9 @@ fn over(module: &Module, settings: &Settings) -> (Vec<Remark>, bool) {
             gain: None,
         });
     };
-    let Ok(program) = Program::of(module, &Options { mode: Some(mode), ..Options::default() }) else {
+    let Ok(program) =
+        Program::of(module, &Options { mode: Some(mode), linked_with_others: true, ..Options::default() })
+    else {
         return (remarks, false);
     };
     let recursive = chains::recursive(module);
