@@ -38,10 +38,15 @@ impl Fft {
         self.folder.path().join(name)
     }
 
+    /// A page about `minsp-pc`.
     fn page_of(&self, traces: &[&str]) -> PathBuf {
+        self.page(&["--model", "minsp-pc"], traces)
+    }
+
+    fn page(&self, options: &[&str], traces: &[&str]) -> PathBuf {
         let page = self.at("report.html");
         let traces: Vec<String> = traces.iter().map(|t| self.at(t).to_str().unwrap().to_owned()).collect();
-        let mut arguments = vec!["report", "-o", page.to_str().unwrap()];
+        let mut arguments = [&["report", "-o", page.to_str().unwrap()][..], options].concat();
         arguments.extend(traces.iter().map(String::as_str));
         succeed("lockstep", &arguments);
         page
@@ -282,7 +287,8 @@ fn divergent_bars_stand_side_by_side(browser: &mut Chromium, fft: &Fft, page: &P
 fn the_page_fits_a_phone_the_dark_and_paper() {
     let Some(mut browser) = browser() else { return };
     let fft = Fft::traced(&["8"]);
-    let page = fft.page_of(&["8.bin"]);
+    // About the model of the default machine, whose name is long.
+    let page = fft.page(&[], &["8.bin"]);
     browser.screen(390, 844, true);
     browser.open(&page);
     assert_eq!(browser.evaluate("document.documentElement.scrollWidth"), 390);
