@@ -47,6 +47,9 @@ fn printing(folder: &Path) -> Vec<Line> {
         lines.push(line("lockstep cc --help"));
         lines.push(line("lockstep c++ --help"));
         lines.push(line("lockstep transform --list"));
+        lines.push(line(&format!("lockstep analyze {folder}/program.ll")));
+        lines.push(line(&format!("lockstep analyze --json {folder}/program.ll")));
+        lines.push(line("lockstep verify --help"));
         lines.push(line(&format!("lockstep transform --pass none {folder}/program.ll -o -")));
         lines.push(line(&format!("lockstep transform --pass fcs --report {folder}/program.ll")));
     }
