@@ -253,8 +253,8 @@ impl Range {
 }
 
 impl Worst {
-    /// By the lane-slots that two models lose for lanes that parted at a branch: where the first loses most beyond what the
-    /// second does, or where it loses most.
+    /// By the lane-slots that two models lose for lanes that parted at a branch: where the first loses most beyond what
+    /// the second does, or where it loses most.
     fn of(
         prepared: &Prepared,
         models: &[&str; 2],

@@ -2,9 +2,9 @@
 //!
 //! The paper's lattice is of pairs (c1, c2), each ⊤, a number or ⊥; a value is c1·tid + c2. Here
 //!
-//! - a coefficient ([`Form`]) is a number, or `scale · symbol + offset`, where a *symbol* is an unknown that is the same
-//!   for all threads. So `tid * n + i` is affine with stride `n`. The paper's ⊥ of c2 is a symbol too: the base of the
-//!   value itself;
+//! - a coefficient ([`Form`]) is a number, or `scale · symbol + offset`, where a *symbol* is an unknown that is the
+//!   same for all threads. So `tid * n + i` is affine with stride `n`. The paper's ⊥ of c2 is a symbol too: the base of
+//!   the value itself;
 //! - there is a c1 for each of three dimensions of thread numbers;
 //! - what the paper calls ⊥·tid + ⊥ is [`Fact::Divergent`], ⊤·tid + ⊤ is [`Fact::Top`].
 //!

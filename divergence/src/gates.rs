@@ -12,9 +12,9 @@
 //! header: where they part threads, threads leave in different turns.
 //!
 //! # Turns that meet inside of a loop
-//! In `for (;;) { x = f(i++); if (x < limit) continue; use(x); if (done) break; }` threads that continue meet the others
-//! at `use(x)`, not at the header, since control cannot leave the loop before. They are in different turns then. The
-//! part of the loop that they can go round in is a loop of its own as far as η is concerned: an *inner turn*.
+//! In `for (;;) { x = f(i++); if (x < limit) continue; use(x); if (done) break; }` threads that continue meet the
+//! others at `use(x)`, not at the header, since control cannot leave the loop before. They are in different turns then.
+//! The part of the loop that they can go round in is a loop of its own as far as η is concerned: an *inner turn*.
 //!
 //! Time is that of post-dominators for each join's part: O(d (n + m) log n) where branches and loops are nested d deep.
 

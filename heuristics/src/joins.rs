@@ -23,8 +23,8 @@ impl Flow<'_> {
         }
     }
 
-    /// Where compilers for GPUs let them: at places where some of the branch's ways meet, then where all do, then behind
-    /// the loops around.
+    /// Where compilers for GPUs let them: at places where some of the branch's ways meet, then where all do, then
+    /// behind the loops around.
     pub(crate) fn structured(&self) -> Joins {
         let (loops, partial) = (self.structured.loops(), PartialJoins::of(self.graph, self.structured));
         let of_place = |place: usize| {
@@ -70,8 +70,8 @@ impl Flow<'_> {
 }
 
 /// The fewest instructions that lanes who meet must have before them, until all do. In `jumps` of
-/// workloads/gpu-kernels two, three times, are not enough for ptxas; where it makes a region of its own there are four or
-/// more.
+/// workloads/gpu-kernels two, three times, are not enough for ptxas; where it makes a region of its own there are four
+/// or more.
 const LEAST: u32 = 3;
 
 impl Flow<'_> {

@@ -71,7 +71,8 @@ mod tests {
 
     #[test]
     fn what_computes_in_memory_is_several() {
-        // add eax, ecx; mov eax, [rdi]; lea eax, [rdi+1]; add eax, [rdi]; add [rdi], eax; cmp [rdi], eax; mov [rdi], eax.
+        // add eax, ecx; mov eax, [rdi]; lea eax, [rdi+1]; add eax, [rdi]; add [rdi], eax; cmp [rdi], eax; mov [rdi],
+        // eax.
         let all: [&[u8]; 7] = [&[1, 0xC8], &[0x8B, 7], &[0x8D, 0x47, 1], &[3, 7], &[1, 7], &[0x39, 7], &[0x89, 7]];
         assert_eq!(all.map(of), [1, 1, 1, 2, 3, 2, 1]);
         assert_eq!(of(&[]), 1);

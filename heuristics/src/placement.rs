@@ -60,8 +60,8 @@ impl Placement {
         }
     }
 
-    /// The pcs at which lanes that part behind a place wait for each other, the innermost first; none stands for the end
-    /// of the place's function. At least one.
+    /// The pcs at which lanes that part behind a place wait for each other, the innermost first; none stands for the
+    /// end of the place's function. At least one.
     #[must_use]
     pub fn joins(self, control_flow: &ControlFlow, place: PlaceId) -> Vec<Option<Pc>> {
         match self {

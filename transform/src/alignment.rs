@@ -21,7 +21,8 @@ pub(crate) fn pairs<T: Copy>(pieces: &[Piece<T>]) -> impl Iterator<Item = (T, T)
 /// Pairs in the order of both sequences with the highest sum of what they save, less `gap` for each gap between them,
 /// and less `turn` for each that has members of both. `saving` says what a pair saves, or that two members can be none.
 ///
-/// Three states: behind a pair, in a gap of the first sequence, and in one of the second, which comes after the first's.
+/// Three states: behind a pair, in a gap of the first sequence, and in one of the second, which comes after the
+/// first's.
 pub(crate) fn align<T: Copy>(
     first: &[T],
     second: &[T],

@@ -39,8 +39,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 
-    /// Keep the IR of which code is generated in FOLDER, for `lockstep verify`. The code's lines are then numbers of its
-    /// instructions, in place of lines of the source
+    /// Keep the IR of which code is generated in FOLDER, for `lockstep verify`. The code's lines are then numbers of
+    /// its instructions, in place of lines of the source
     #[arg(long, value_name = "FOLDER")]
     keep_ir: Option<PathBuf>,
 

@@ -38,9 +38,9 @@ pub(crate) struct Args {
     #[arg(long, short = 'H', value_name = "LIST", value_parser = Models::parse)]
     heuristic: Vec<Models>,
 
-    /// The efficiency that this machine would have: by the model that is nearest to it, with its lanes in a warp; beside
-    /// it what others of the same machine say (see docs/fidelity.md). Default: nvidia, without the others where more
-    /// than 20 million thread instructions are replayed
+    /// The efficiency that this machine would have: by the model that is nearest to it, with its lanes in a warp;
+    /// beside it what others of the same machine say (see docs/fidelity.md). Default: nvidia, without the others where
+    /// more than 20 million thread instructions are replayed
     #[arg(long, value_name = "MACHINE", value_enum, conflicts_with = "heuristic")]
     machine: Option<Machine>,
 

@@ -25,9 +25,9 @@ use crate::verified::observed::{Example, Observed, Watch, measure};
 /// Hold what `lockstep analyze` proves of a program against a trace of it
 ///
 /// The program is built with `lockstep cc --keep-ir FOLDER`, and traced with `trace --memory`. Under ipdom, a branch
-/// proved uniform must never part lanes that are together, and an access proved uniform or affine must be that, with its
-/// stride, in every fetch. What contradicts a proof is a bug in lockstep, and shown with the rules behind it. What was
-/// called divergent and never was so is counted: the analysis' precision.
+/// proved uniform must never part lanes that are together, and an access proved uniform or affine must be that, with
+/// its stride, in every fetch. What contradicts a proof is a bug in lockstep, and shown with the rules behind it. What
+/// was called divergent and never was so is counted: the analysis' precision.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The trace: what `trace --memory` wrote

@@ -1,18 +1,18 @@
 //! Which instruction of the IR an instruction of the trace was made of.
 //!
-//! `lockstep cc --keep-ir` keeps the IR of which code is generated, and gives each of its instructions a line of its own
-//! there. So the line table says for each instruction of the program of which one it was made, however often code was
-//! inlined, unrolled or copied before. Code generation makes code of its own (pushes, spills, constants in memory), folds
-//! loads into what uses them, and gives what it made of several instructions no line. An instruction is matched only
-//! where one rule below says to what; the rest is counted.
+//! `lockstep cc --keep-ir` keeps the IR of which code is generated, and gives each of its instructions a line of its
+//! own there. So the line table says for each instruction of the program of which one it was made, however often code
+//! was inlined, unrolled or copied before. Code generation makes code of its own (pushes, spills, constants in memory),
+//! folds loads into what uses them, and gives what it made of several instructions no line. An instruction is matched
+//! only where one rule below says to what; the rest is counted.
 //!
-//! - A conditional branch, or a jump through a table, has the line of the branch, or of the `select`, division or the like
-//!   that it is a part of.
+//! - A conditional branch, or a jump through a table, has the line of the branch, or of the `select`, division or the
+//!   like that it is a part of.
 //! - A memory operand has the line of an access that reads, or writes, as it does; or of an instruction into which one
 //!   load without code of its own can have been folded, or several of one line of which the same is claimed.
 //! - A load that lost its line is matched where all loads of its function without code are of one line and one claim.
-//! - An operand that counts from the stack pointer, with no such line, is code generation's own, as is what an instruction
-//!   pushes and pops, and a constant at a distance from the instruction itself.
+//! - An operand that counts from the stack pointer, with no such line, is code generation's own, as is what an
+//!   instruction pushes and pops, and a constant at a distance from the instruction itself.
 
 use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
@@ -235,7 +235,8 @@ impl<'a> Matcher<'a> {
         self.one_of(&loads).map_or(own, Origin::Matched)
     }
 
-    /// Of a load that lost its line: one of those of its function that have no code, where there is one, or all are alike.
+    /// Of a load that lost its line: one of those of its function that have no code, where there is one, or all are
+    /// alike.
     fn without_line(&self, decoded: &Decoded, operand: &Operand, own: Origin) -> Origin {
         if operand.access.writes || own == Origin::Generated {
             return own;
@@ -266,8 +267,8 @@ impl<'a> Matcher<'a> {
         all.filter(|made| self.claim(*made).is_some_and(|claim| claim.global == is_fixed(operand))).collect()
     }
 
-    /// Whether it makes no difference to which of two loads something belongs: the same is claimed of both, and they are
-    /// of one line.
+    /// Whether it makes no difference to which of two loads something belongs: the same is claimed of both, and they
+    /// are of one line.
     fn are_alike(&self, one: Made, other: Made) -> bool {
         let (Some(one), Some(other)) = (self.claim(one), self.claim(other)) else { return false };
         let line = |claim: &Claim| claim.place.as_ref().map(|p| (p.file.clone(), p.line));
@@ -280,8 +281,8 @@ fn is_fixed(operand: &Operand) -> bool {
     operand.index.is_none() && matches!(operand.base.as_deref(), Some("rip") | None)
 }
 
-/// Whether the operand can be the access of the IR itself: it reads, or writes, as that does. What is at a fixed distance
-/// is no access by an address that was computed.
+/// Whether the operand can be the access of the IR itself: it reads, or writes, as that does. What is at a fixed
+/// distance is no access by an address that was computed.
 fn does_the_same(operand: &Operand, claim: &Claim) -> bool {
     if is_fixed(operand) && operand.segment.is_none() && !claim.global {
         return false;

@@ -1,4 +1,5 @@
-//! Claims and observations, side by side: what was violated, how much could be matched, and how precise the analysis is.
+//! Claims and observations, side by side: what was violated, how much could be matched, and how precise the analysis
+//! is.
 
 use std::collections::{BTreeMap, BTreeSet};
 

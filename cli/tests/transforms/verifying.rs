@@ -2,7 +2,8 @@
 
 use crate::folder::{Folder, lockstep};
 
-/// Threads that read a table together, each its own element of another, and turn in a loop as often as they have a number.
+/// Threads that read a table together, each its own element of another, and turn in a loop as often as they have a
+/// number.
 const PROGRAM: &str = "#include <pthread.h>
 #include <stdio.h>
 #define N 8

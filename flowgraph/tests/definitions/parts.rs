@@ -103,8 +103,8 @@ fn after(scope: &Scope, node: NodeId) -> Option<Join> {
     if targets.is_empty() { None } else { scope.meets(&targets) }
 }
 
-/// Where some of the paths from a branch, or out of a loop, meet: by their definition, and nobody comes back to one that
-/// he has passed by.
+/// Where some of the paths from a branch, or out of a loop, meet: by their definition, and nobody comes back to one
+/// that he has passed by.
 fn check_partial_joins(graph: &Graph, structured: &StructuredJoins) {
     let (found, loops, dominators) = (PartialJoins::of(graph, structured), structured.loops(), Dominators::of(graph));
     let reached = reach(graph, graph.entry(), &all(graph));

@@ -1,22 +1,23 @@
 //! Spill memory: what values that don't fit into registers cost, as the pass `spill` places them.
 //!
 //! A *shared* access is a memory operand of one fetch to the range in which each thread has its own copy of what its
-//! warp shares: the copies count as one place, so it is one access whatever the number of lanes. A *local* access is one
-//! to the lanes' own stacks, interleaved word by word as [`super::Traffic`] has them; it touches each line of 128 bytes
-//! once. Local memory lies behind a cache of N bytes, fully associative, the line that was used longest ago replaced,
-//! empty when the warp begins.
+//! warp shares: the copies count as one place, so it is one access whatever the number of lanes. A *local* access is
+//! one to the lanes' own stacks, interleaved word by word as [`super::Traffic`] has them; it touches each line of 128
+//! bytes once. Local memory lies behind a cache of N bytes, fully associative, the line that was used longest ago
+//! replaced, empty when the warp begins.
 //!
 //! Formula: cost = shared accesses + local hits + 100 × local misses: a hit is as fast as shared memory, a miss takes
 //! 100 times as long. An access costs that whether it is an instruction or an operand of one.
 //!
-//! Worked number: W = 4, a cache of 128 bytes. Four lanes store 8 bytes at one place of their stacks and load them again:
-//! 4 words of 8 bytes in a row are one line, so one miss and one hit; a load from shared memory follows: 100 + 1 + 1 = 102.
+//! Worked number: W = 4, a cache of 128 bytes. Four lanes store 8 bytes at one place of their stacks and load them
+//! again: 4 words of 8 bytes in a row are one line, so one miss and one hit; a load from shared memory follows: 100 + 1
+//! + 1 = 102.
 //!
 //! *Disagreements* are fetches of a read that `spill:check=yes` puts behind a shared store, at an address made of the
 //! stored value, in which the lanes' addresses differ: lanes that stored together stored different values.
 //!
-//! Source: Sampaio et al., *Divergence analysis with affine constraints*, 2012, section 5, for the cache of 16 KB that is
-//! as fast as shared memory; the 100 is ours.
+//! Source: Sampaio et al., *Divergence analysis with affine constraints*, 2012, section 5, for the cache of 16 KB that
+//! is as fast as shared memory; the 100 is ours.
 
 use std::ops::Range;
 

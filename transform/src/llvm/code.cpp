@@ -1,7 +1,8 @@
-// Code generation and bitcode as clang has them done, for `code.rs` and `module.rs`. LLVM's C interface makes target machines too, but cannot set the
-// options by which clang's object files differ from its default (constructors in .init_array, the table of addresses
-// that are taken, call sites in debug information, sections per function, options of the assembler), and writes bitcode
-// without the order in which values are used, which decides ties in code generation.
+// Code generation and bitcode as clang has them done, for `code.rs` and `module.rs`. LLVM's C interface makes target
+// machines too, but cannot set the options by which clang's object files differ from its default (constructors in
+// .init_array, the table of addresses that are taken, call sites in debug information, sections per function, options
+// of the assembler), and writes bitcode without the order in which values are used, which decides ties in code
+// generation.
 //
 // What clang 19 does is in `initTargetOptions` and `RunCodegenPipeline` of clang/lib/CodeGen/BackendUtil.cpp. Tests
 // compare the object files byte by byte.

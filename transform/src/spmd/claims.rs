@@ -54,8 +54,8 @@ pub struct Claim {
     pub local: bool,
     /// Whether its address is that of a global variable, or at a fixed distance from one.
     pub global: bool,
-    /// Loads that code generation may have folded into it, by their numbers: its operands, and for an address what loads
-    /// from there.
+    /// Loads that code generation may have folded into it, by their numbers: its operands, and for an address what
+    /// loads from there.
     pub near: Vec<usize>,
     /// The same of what its operands are made of.
     pub far: Vec<usize>,

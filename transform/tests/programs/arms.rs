@@ -1,9 +1,9 @@
 //! Random programs whose branches have arms that are alike, or nearly so, or not at all: what melding is about.
 //!
-//! The second arm is written from the same draws as the first one, on variables of its own, and goes its own way now and
-//! then: never, seldom, often, or always, by the program's number. Arms hold integers, floating-point numbers, memory, calls, ifs,
-//! loops, and early exits; values that are made early in an arm are used late. Every program ends, has no undefined
-//! behaviour, and prints a checksum per thread.
+//! The second arm is written from the same draws as the first one, on variables of its own, and goes its own way now
+//! and then: never, seldom, often, or always, by the program's number. Arms hold integers, floating-point numbers,
+//! memory, calls, ifs, loops, and early exits; values that are made early in an arm are used late. Every program ends,
+//! has no undefined behaviour, and prints a checksum per thread.
 
 use std::fmt::Write;
 

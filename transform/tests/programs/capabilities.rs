@@ -1,5 +1,5 @@
-//! What each pass can do with the benchmarks of melding, and that the branches which these are about are still there when
-//! clang's optimiser is done.
+//! What each pass can do with the benchmarks of melding, and that the branches which these are about are still there
+//! when clang's optimiser is done.
 
 use std::collections::BTreeMap;
 

@@ -25,9 +25,9 @@
 //!    leads to, in the order of its post-dominators.
 //! 2. [`pairs`]: two subgraphs can be one where they are isomorphic, where both are blocks, and where one is a block:
 //!    then its lanes follow the other side's branches to the block with which it saves most, and on to the exit, by
-//!    constants in the place of conditions. Beyond the paper, one side may lack an empty block. The *score* of a pair is
-//!    the paper's FP_S: the share of both sides' cycles that one would save if all instructions of the same kind were
-//!    one. `align` says how pairs are taken: the best first, or all by Needleman and Wunsch's alignment.
+//!    constants in the place of conditions. Beyond the paper, one side may lack an empty block. The *score* of a pair
+//!    is the paper's FP_S: the share of both sides' cycles that one would save if all instructions of the same kind
+//!    were one. `align` says how pairs are taken: the best first, or all by Needleman and Wunsch's alignment.
 //! 3. [`plan`]: the instructions of paired blocks, aligned by what a pair saves less the choices between its operands,
 //!    and less a branch for each gap. Then all is counted: fetches of both sides apart and melded, with what was chosen
 //!    and branched for. A pair that saves no fetch is left, whatever its score is.
@@ -40,18 +40,18 @@
 //! A lane that comes by the melded subgraph came by one side of the branch, which dominates both sides, so that its
 //! condition says which. It takes that side's way through the blocks, since each branch there decides by that side's
 //! condition, and that side's instructions in their order, a pair with that side's operands. Instructions of the other
-//! side it runs only if they change nothing and cannot trap; what they make of values that it does not have is chosen by
-//! nobody. Everything else stands under a branch on the condition, with `unpredicate=no` too.
+//! side it runs only if they change nothing and cannot trap; what they make of values that it does not have is chosen
+//! by nobody. Everything else stands under a branch on the condition, with `unpredicate=no` too.
 //!
 //! # Limitation
 //! Unless `only-divergent=yes` asks the divergence analysis, lanes that stay together pay for choices and branches; the
 //! analysis sees one file. Subgraphs with switches, calls
-//! that may unwind into a handler, allocas and convergent calls are left. In what is counted, loops inside of a subgraph
-//! turn ten times, and each side of a branch inside of it runs.
+//! that may unwind into a handler, allocas and convergent calls are left. In what is counted, loops inside of a
+//! subgraph turn ten times, and each side of a branch inside of it runs.
 //!
 //! Source: Saumya, Sundararajah, Kulkarni, *CFM: SIMT thread divergence reduction by melding similar control-flow
-//! regions in GPGPU programs*, 2021. It runs instructions of one side for all lanes first and splits them out after, if at all;
-//! here what may trap never runs for the wrong lanes.
+//! regions in GPGPU programs*, 2021. It runs instructions of one side for all lanes first and splits them out after, if
+//! at all; here what may trap never runs for the wrong lanes.
 
 mod gather;
 mod matching;

@@ -1,4 +1,5 @@
-//! Which subgraphs can be one (definition 6 of the paper), what that promises, and which pairs are taken (definition 7).
+//! Which subgraphs can be one (definition 6 of the paper), what that promises, and which pairs are taken (definition
+//! 7).
 
 use std::collections::VecDeque;
 

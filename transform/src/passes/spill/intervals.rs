@@ -78,8 +78,8 @@ pub(super) fn of<'m>(flow: &Flow<'m>, free: Option<Value<'m>>) -> Vec<Interval<'
     intervals
 }
 
-/// Before which instruction the result of a call that may throw can be stored: in the block where it goes on, if nothing
-/// else leads there.
+/// Before which instruction the result of a call that may throw can be stored: in the block where it goes on, if
+/// nothing else leads there.
 pub(super) fn stored_behind<'m>(end: Instruction<'m>, flow: &Flow<'m>) -> Option<Instruction<'m>> {
     let next = *end.successors().first().filter(|_| end.opcode() == Opcode::LLVMInvoke)?;
     (flow.graph().predecessors(flow.node(next)).len() == 1).then(|| next.first_insertion_point())

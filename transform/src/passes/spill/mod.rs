@@ -23,32 +23,33 @@
 //! 2. [`rows`]: by figure 6 of the paper, what is done with each. Row i: a constant is put where it is used. Row ii: a
 //!    uniform value goes to shared memory. Row iii: an affine one with known coefficients is computed again from the
 //!    thread's number. Row iv: of one with an unknown base, the base goes to shared memory. All others: local memory.
-//! 3. [`chains`]: the room that a warp's deepest chain of calls shares, times the number of warps, must not be more than
-//!    there is, or nothing is rewritten. What calls itself has no bound, and gets no shared memory.
+//! 3. [`chains`]: the room that a warp's deepest chain of calls shares, times the number of warps, must not be more
+//!    than there is, or nothing is rewritten. What calls itself has no bound, and gets no shared memory.
 //! 4. [`rewrite`]: stores and loads, volatile, so that code generation keeps them. The pass should be the last.
 //!
 //! Figure 6 as printed stores v in row iv; t = v - c·tid must be stored, since the threads of a warp share the slot.
 //!
 //! # Allocators
 //! `linear` knows local memory only. `div` takes row ii where the boolean analysis says uniform, `rem` rows i and iii,
-//! `aff` all. All spill by the same rule. `div` and `aff` have one register less in functions that threads run: it holds
-//! the address of the warp's memory. Truth values (a GPU's predicates) and the thread's number (a special register) take
-//! none; a reload goes to a register that isn't counted, under every allocator.
+//! `aff` all. All spill by the same rule. `div` and `aff` have one register less in functions that threads run: it
+//! holds the address of the warp's memory. Truth values (a GPU's predicates) and the thread's number (a special
+//! register) take none; a reload goes to a register that isn't counted, under every allocator.
 //!
 //! # Why the meaning is kept
-//! Each thread has its own copy of what its warp shares, [`DISTANCE`] below its frame, in memory that a constructor maps:
-//! so a value that was wrongly called uniform still comes back as it was. A replay takes the lanes' copies for one
-//! place. With `check=yes` each shared store is followed by a read from an address made of the value ([`CHECKED`]): a
-//! replay sees whether lanes that stored together stored the same.
+//! Each thread has its own copy of what its warp shares, [`DISTANCE`] below its frame, in memory that a constructor
+//! maps: so a value that was wrongly called uniform still comes back as it was. A replay takes the lanes' copies for
+//! one place. With `check=yes` each shared store is followed by a read from an address made of the value ([`CHECKED`]):
+//! a replay sees whether lanes that stored together stored the same.
 //!
 //! # Limitation
 //! Structures in registers stay there. So do functions with `setjmp`, calls that must be jumps, coroutines, handlers of
 //! exceptions with frames of their own, or `asm goto`. Stacks must lie in the last 4 TiB of the address space, as
-//! Linux puts them on x86-64 with up to 30 random bits; stacks that a program lays out on its heap are elsewhere. Chains of calls are those within
-//! a module, and what library functions call back is not followed. Symbolic strides (`n·tid`) are not rewritten.
+//! Linux puts them on x86-64 with up to 30 random bits; stacks that a program lays out on its heap are elsewhere.
+//! Chains of calls are those within a module, and what library functions call back is not followed. Symbolic strides
+//! (`n·tid`) are not rewritten.
 //!
-//! Source: Sampaio, Martins, Collange, Pereira, *Divergence analysis with affine constraints*, 2012, section 4, figure 6,
-//! and section 5 for the four allocators.
+//! Source: Sampaio, Martins, Collange, Pereira, *Divergence analysis with affine constraints*, 2012, section 4, figure
+//! 6, and section 5 for the four allocators.
 
 mod chains;
 mod intervals;

@@ -194,7 +194,8 @@ impl<'m> Rewriter<'m> {
     }
 
     /// Reads from a place that tells what was stored: a trace has addresses, and lanes whose addresses differ here
-    /// stored different values. Of 8 bytes each, 20 bits of a product are kept, so that one difference in 2^20 is missed.
+    /// stored different values. Of 8 bytes each, 20 bits of a product are kept, so that one difference in 2^20 is
+    /// missed.
     fn check(&self, of_type: Type<'m>, address: Value<'m>, at: Builder<'m>) {
         let (_, bytes, _) = of_type.layout().unwrap_or((0, 0, 1));
         let mut place = 0;

@@ -10,8 +10,8 @@ use super::intervals::Interval;
 
 /// Whether each interval, in order, is spilled with so many registers.
 ///
-/// A spilled value needs a register where it is made and where it is used; those are not counted here. Where only values
-/// that cannot be spilled are alive, there are more of them than registers.
+/// A spilled value needs a register where it is made and where it is used; those are not counted here. Where only
+/// values that cannot be spilled are alive, there are more of them than registers.
 pub(super) fn spilled(intervals: &[Interval<'_>], registers: usize) -> Vec<bool> {
     let mut spilled = vec![false; intervals.len()];
     // By where they end.
