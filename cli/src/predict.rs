@@ -89,15 +89,16 @@ pub(crate) fn predictions(
     Ok(all)
 }
 
-/// The models among these that obey predictions.
+/// The models among these that obey predictions: where lanes meet anywhere there is no barrier to collect them at.
 ///
 /// # Errors
 /// When there is none.
 pub(crate) fn obedient(models: &[Spec]) -> replay::Result<Vec<Spec>> {
-    let obey: Vec<Spec> = models.iter().filter(|spec| spec.entry().name == MODEL).cloned().collect();
+    let obeys = |spec: &&Spec| spec.entry().name == MODEL && spec.settings.choice("meet") == 0;
+    let obey: Vec<Spec> = models.iter().filter(obeys).cloned().collect();
     match obey.is_empty() {
         true => Err(replay::Error::Request(format!(
-            "--predict: only {MODEL} collects lanes at predicted places: add it to --heuristic"
+            "--predict: only {MODEL} with meet=barriers collects lanes at predicted places: add {MODEL} to --heuristic"
         ))),
         false => Ok(obey),
     }

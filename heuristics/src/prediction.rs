@@ -87,11 +87,6 @@ impl Predictions {
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
-
-    /// The predictions, in order.
-    pub fn iter(&self) -> impl Iterator<Item = Prediction> {
-        self.all.iter().map(|region| region.prediction)
-    }
 }
 
 impl Region {
@@ -260,13 +255,14 @@ impl Speculation {
         let Some(graph) = control_flow.graph() else { return false };
         self.barriers.iter().zip(&self.predictions.all).any(|(barrier, region)| {
             let is_inside = |lane: Lane| barrier.joined.contains(lane) && barrier.levels[lane.index()] == at.level;
-            let meets = at.pc.and_then(|pc| control_flow.place_at(pc)).map(|place| NodeId(place.0));
-            let Some(meets) = meets.filter(|node| region.leads[node.index()]) else { return false };
-            let Some(point) = control_flow.place_at(region.prediction.at) else { return false };
-            region.prediction.deconflict == Deconflict::Static && lanes.iter().any(is_inside) && {
-                let next = |node: NodeId| if node == meets { &[][..] } else { graph.successors(node) };
-                reached(NodeId(place.0), graph.node_count() - 1, next)[point.0 as usize]
+            if region.prediction.deconflict == Deconflict::Dynamic || !lanes.iter().any(is_inside) {
+                return false;
             }
+            let place_of = |pc: Option<Pc>| pc.and_then(|pc| control_flow.place_at(pc));
+            let meets = place_of(at.pc).filter(|place| region.holds(*place)).map(|place| NodeId(place.0));
+            let (Some(meets), Some(point)) = (meets, place_of(Some(region.prediction.at))) else { return false };
+            let next = |node: NodeId| if node == meets { &[][..] } else { graph.successors(node) };
+            reached(NodeId(place.0), graph.node_count() - 1, next)[point.0 as usize]
         })
     }
 

@@ -282,6 +282,10 @@ impl Request<'_> {
         };
         let of_models = models.iter().any(|spec| spec.entry().needs_control_flow);
         let of_measures = options.measures.iter().any(Measure::needs_control_flow);
+        let predicted = match self.predict {
+            [] => None,
+            typed => Some((predict::obedient(models)?, predict::predictions(typed, trace, view.segments(), source)?)),
+        };
         let mut prepared = Prepared::new(view, of_models || of_measures)?;
         let mut out = self.schedule.map(Output::create).transpose()?;
         let mut replay = |prepared: &Prepared, models: &[Spec]| match &mut out {
@@ -292,9 +296,8 @@ impl Request<'_> {
             None => prepared.replay(models, &options, None, &done),
         };
         let mut outcomes = replay(&prepared, models)?;
-        if !self.predict.is_empty() {
-            let obedient = predict::obedient(models)?;
-            prepared.predict(&predict::predictions(self.predict, trace, view.segments(), source)?);
+        if let Some((obedient, predictions)) = predicted {
+            prepared.predict(&predictions);
             let mut predicted = replay(&prepared, &obedient)?;
             predicted.iter_mut().for_each(|outcome| outcome.heuristic.push_str(&predict::label(self.predict)));
             outcomes.extend(predicted);

@@ -52,7 +52,8 @@ fn what_cannot_be_predicted_is_named_with_a_way_out() {
     for (arguments, expected) in [
         (["-H", "barrier", "--predict", "lookups.c:1"], "no lane ran code there"),
         (["-H", "barrier", "--predict", "0x1"], "no lane ran code there"),
-        (["-H", "ipdom", "--predict", "lookups.c:43"], "only barrier collects lanes"),
+        (["-H", "ipdom", "--predict", "lookups.c:43"], "only barrier with meet=barriers collects lanes"),
+        (["-H", "barrier:meet=anywhere", "--predict", "lookups.c:43"], "only barrier with meet=barriers"),
         (["-H", "barrier", "--predict", "lookups"], "a line (barrier.c:12) or an address"),
     ] {
         let output = run("replay", &[&arguments[..], &[&trace]].concat());
