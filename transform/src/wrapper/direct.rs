@@ -22,6 +22,8 @@ const ENVIRONMENT: &[&str] = &[
     "CC_PRINT_PROC_STAT",
     "CC_LOG_DIAGNOSTICS",
     "QA_OVERRIDE_GCC3_OPTIONS",
+    "DEPENDENCIES_OUTPUT",
+    "SUNPRO_DEPENDENCIES",
 ];
 
 const FLAGS: &[&str] = &[
