@@ -19,7 +19,7 @@ static void other(void) {
 
 static void *run(void *unused) {
     (void)unused;
-    usleep(100000); /* until the first thread waits for this one: recordings are compared */
+    usleep(300000); /* until the first thread waits for this one: recordings are compared */
     getcontext(&there);
     there.uc_stack.ss_sp = stack;
     there.uc_stack.ss_size = sizeof stack;
