@@ -175,6 +175,8 @@ pub struct TranslationUse {
     pub most_bookkeeping: u64,
     /// How often a thread stopped for this process.
     pub stops: u64,
+    /// How many bytes of records the threads wrote for this process.
+    pub record_bytes: u64,
     /// How many superblocks were translated.
     pub superblocks: u64,
     /// How many instructions they have.

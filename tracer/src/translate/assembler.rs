@@ -1,6 +1,6 @@
 //! Machine code, byte by byte: the few instructions that expansions are made of. None of them changes the flags.
 
-use super::layout::record;
+use super::layout::{record, slot};
 
 /// Numbers of the general registers, as the processor counts them.
 pub mod register {
@@ -66,6 +66,25 @@ impl Assembler {
     pub fn clear_slot(&mut self, place: u32) {
         self.raw(&[0x65, 0x48, 0xc7, 0x04, 0x25]);
         self.imm32(place);
+        self.imm32(0);
+    }
+
+    /// `mov register, gs:[DUE + rax*8]`
+    pub fn load_due(&mut self, register: u8) {
+        self.raw(&[0x65, 0x48, 0x8b, 0x04 | register << 3, 0xc5]);
+        self.imm32(slot::DUE);
+    }
+
+    /// `mov gs:[DUE + rax*8], register`
+    pub fn store_due(&mut self, register: u8) {
+        self.raw(&[0x65, 0x48, 0x89, 0x04 | register << 3, 0xc5]);
+        self.imm32(slot::DUE);
+    }
+
+    /// `mov qword gs:[DUE + rax*8], 0`
+    pub fn clear_due(&mut self) {
+        self.raw(&[0x65, 0x48, 0xc7, 0x04, 0xc5]);
+        self.imm32(slot::DUE);
         self.imm32(0);
     }
 

@@ -83,7 +83,7 @@ impl<'a, S: Source> Builder<'a, S> {
             superblock.checked = self.hot.here();
             superblock.landing = expansions::checked_entry(&mut self.hot, head, self.plan.miss);
             if self.source.returns_here(head) {
-                expansions::record_leave(&mut self.hot, head);
+                expansions::record_leave(&mut self.hot, &self.plan.lookup, head);
             }
         }
         self.out.superblock.body = self.hot.here();

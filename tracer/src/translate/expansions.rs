@@ -146,19 +146,73 @@ impl TargetCheck {
     }
 }
 
-/// The record that a function may have returned to `head`.
-pub fn record_leave(code: &mut Assembler, head: u64) {
+/// Where the thread's slot says whether a function that was entered is left with the stack pointer in rsp, or in rax
+/// with `in_rax`: the entry's number goes to rax.
+fn due_entry(code: &mut Assembler, lookup: &Lookup, in_rax: bool) {
+    match (lookup.bmi2, in_rax) {
+        (true, true) => code.raw(&[0xc4, 0xe3, 0x7b, 0xf0, 0xc0, 4]), // rorx eax, eax, 4
+        (true, false) => code.raw(&[0xc4, 0xe3, 0x7b, 0xf0, 0xc4, 4]), // rorx eax, esp, 4
+        (false, true) => {}
+        (false, false) => code.copy(register::RAX, register::RSP),
+    }
+    code.raw(&[0x0f, 0xb6, 0xc0]); // movzx eax, al
+}
+
+/// The record that a function has returned to `head`, where the slot says that one is due with this stack pointer; see
+/// [`slot::DUE`].
+pub fn record_leave(code: &mut Assembler, lookup: &Lookup, head: u64) {
     code.store_slot(slot::RAX, register::RAX);
+    code.store_slot(slot::RCX, register::RCX);
+    due_entry(code, lookup, false);
+    code.load_due(register::RCX);
+    code.raw(&[0x48, 0x8d, 0x0c, 0x0c]); // lea rcx, [rsp + rcx]
+    let due = code.short_forward(JRCXZ);
+    code.load_due(register::RCX);
+    code.raw(&[0x48, 0x8d, 0x49, (slot::ANY_DUE as u8).wrapping_neg()]); // lea rcx, [rcx - ANY_DUE]
+    let any = code.short_forward(JRCXZ);
+    let nothing = code.short_forward(JMP_SHORT);
+    code.land(due);
+    code.land(any);
     code.store_slot(slot::RDX, register::RDX);
+    code.load_slot(register::RCX, slot::RAX);
+    code.store_record(24, register::RCX);
     code.load_constant(register::RDX, head);
     code.store_record(32, register::RDX);
-    code.store_record(24, register::RAX);
     code.store_record(16, register::RSP);
     code.record_time(8);
     code.store_record_word(0, record::LEAVE);
     code.advance(record::LEAVE_LEN);
     code.load_slot(register::RDX, slot::RDX);
+    // Behind the record, and carried out by the processor only: what comes before can be carried out twice.
+    due_entry(code, lookup, false);
+    code.load_due(register::RCX);
+    code.raw(&[0x48, 0x8d, 0x49, (slot::ANY_DUE as u8).wrapping_neg()]); // lea rcx, [rcx - ANY_DUE]
+    let stays = code.short_forward(JRCXZ);
+    code.clear_due();
+    code.land(stays);
+    code.land(nothing);
+    code.load_slot(register::RCX, slot::RCX);
     code.load_slot(register::RAX, slot::RAX);
+}
+
+/// Notes in the slot that the function whose return address is at rsp will be left with the stack pointer behind that.
+/// rax and rcx are free.
+fn note_due(code: &mut Assembler, lookup: &Lookup) {
+    code.raw(&[0x48, 0x8d, 0x44, 0x24, 8]); // lea rax, [rsp + 8]
+    due_entry(code, lookup, true);
+    code.load_due(register::RCX);
+    let free = code.short_forward(JRCXZ);
+    code.raw(&[0x48, 0x8d, 0x4c, 0x0c, 8]); // lea rcx, [rsp + rcx + 8]
+    let same = code.short_forward(JRCXZ);
+    code.load_constant(register::RCX, slot::ANY_DUE);
+    let taken = code.short_forward(JMP_SHORT);
+    code.land(free);
+    code.land(same);
+    code.copy(register::RCX, register::RSP);
+    code.raw(&[0x48, 0xf7, 0xd1]); // not rcx
+    code.raw(&[0x48, 0x8d, 0x49, 7u8.wrapping_neg()]); // lea rcx, [rcx - 7]
+    code.land(taken);
+    code.store_due(register::RCX);
 }
 
 /// The record that hook number `hook` is entered. Traps when the return address, or the routine in register `routine`, is not known.
@@ -187,6 +241,7 @@ pub fn record_enter(code: &mut Assembler, lookup: &Lookup, hook: u32, routine: O
     code.load_slot(register::RAX, slot::RAX);
     let trap = code.trap();
     code.land(known);
+    note_due(code, lookup);
     code.load_slot(register::RCX, slot::RCX);
     code.store_record(56, register::RCX);
     code.store_slot(slot::RDX, register::RDX);
@@ -368,7 +423,8 @@ mod tests {
         push_constant(&mut code, 0x7fff_0000_0000);
         push_constant(&mut code, 0x40_1000);
         checked_entry(&mut code, 0x40_1000, 0x2000);
-        record_leave(&mut code, 0x40_1000);
+        record_leave(&mut code, &LOOKUP, 0x40_1000);
+        record_leave(&mut code, &Lookup { bmi2: false, ..LOOKUP }, 0x40_1000);
         record_enter(&mut code, &LOOKUP, 3, Some(register::RCX));
         landing(&mut code, &LOOKUP, None);
         landing(&mut code, &LOOKUP, Some(0x1000));

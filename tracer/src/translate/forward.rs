@@ -5,6 +5,7 @@
 
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 
+use super::layout::slot;
 use super::space::Space;
 use crate::ptrace::{self, Address, Registers};
 
@@ -24,6 +25,8 @@ pub fn step(registers: &mut Registers, slot: u32, space: &Space) -> bool {
             registers.rip = instruction.near_branch_target();
             return true;
         }
+        Mnemonic::Rorx => rotate(&instruction, registers),
+        Mnemonic::Movzx => lowest_byte(&instruction, registers),
         Mnemonic::Mov => copy(&instruction, registers, slot, space),
         Mnemonic::Lea => add(&instruction, registers),
         Mnemonic::Xchg => exchange(&instruction, registers, slot, space),
@@ -62,7 +65,7 @@ fn copy(instruction: &Instruction, registers: &mut Registers, slot: u32, space: 
             let at = Address(registers.rsp).plus(instruction.memory_displacement64());
             ptrace::read_u64(space.process, at)
         }
-        OpKind::Memory => in_slot(instruction).map(|place| space.value(slot, place)),
+        OpKind::Memory => in_slot(instruction, registers).map(|place| space.value(slot, place)),
         _ => Some(instruction.immediate(1)),
     };
     let Some(value) = value.filter(|_| length == 4 || length == 8) else { return false };
@@ -76,7 +79,9 @@ fn copy(instruction: &Instruction, registers: &mut Registers, slot: u32, space: 
             let at = registers.r11.wrapping_add(instruction.memory_displacement64());
             return space.try_write_record(slot, at, &value.to_le_bytes()[..length]);
         }
-        _ => match in_slot(instruction) {
+        // What is cleared has been looked at, and must not be twice: the processor does it.
+        _ if instruction.memory_index() != Register::None && value == 0 => return false,
+        _ => match in_slot(instruction, registers) {
             Some(place) => space.set_value(slot, place, value),
             None => return false,
         },
@@ -84,11 +89,28 @@ fn copy(instruction: &Instruction, registers: &mut Registers, slot: u32, space: 
     true
 }
 
+/// `rorx` of the lower halves of registers
+fn rotate(instruction: &Instruction, registers: &mut Registers) -> bool {
+    let Some(value) = register(registers, instruction.op1_register()).map(|value| *value as u32) else { return false };
+    let rotated = value.rotate_right(instruction.immediate(2) as u32);
+    register(registers, instruction.op0_register()).map(|place| *place = rotated.into()).is_some()
+}
+
+/// `movzx` of a register's lowest byte
+fn lowest_byte(instruction: &Instruction, registers: &mut Registers) -> bool {
+    if instruction.op1_register() != Register::AL {
+        return false;
+    }
+    let byte = registers.rax & 0xff;
+    register(registers, instruction.op0_register()).map(|place| *place = byte).is_some()
+}
+
 /// `xchg` of a register with a place in the slot.
 fn exchange(instruction: &Instruction, registers: &mut Registers, slot: u32, space: &Space) -> bool {
     let names = [instruction.op0_register(), instruction.op1_register()];
     let name = names.into_iter().find(|name| *name != Register::None);
-    let (Some(place), Some(value)) = (in_slot(instruction), name.and_then(|name| register(registers, name))) else {
+    let (Some(place), Some(value)) = (in_slot(instruction, registers), name.and_then(|name| register(registers, name)))
+    else {
         return false;
     };
     let before = space.value(slot, place);
@@ -97,11 +119,15 @@ fn exchange(instruction: &Instruction, registers: &mut Registers, slot: u32, spa
     true
 }
 
-/// The place in the slot that the memory operand names, if it is in the slot.
-fn in_slot(instruction: &Instruction) -> Option<u32> {
-    let plain = instruction.memory_base() == Register::None && instruction.memory_index() == Register::None;
-    let ours = instruction.segment_prefix() == Register::GS && plain;
-    ours.then_some(instruction.memory_displacement64() as u32)
+/// The place in the slot that the memory operand names, if it is in the slot: with a number in rax, or without.
+fn in_slot(instruction: &Instruction, registers: &Registers) -> Option<u32> {
+    let index = match (instruction.memory_base(), instruction.memory_index()) {
+        (Register::None, Register::None) => 0,
+        (Register::None, Register::RAX) if registers.rax < u64::from(slot::DUE_ENTRIES) => registers.rax as u32,
+        _ => return None,
+    };
+    let scaled = index * instruction.memory_index_scale();
+    (instruction.segment_prefix() == Register::GS).then(|| instruction.memory_displacement64() as u32 + scaled)
 }
 
 /// Registers that expansions name.

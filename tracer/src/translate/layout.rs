@@ -109,6 +109,14 @@ pub mod slot {
     pub const LOOK_AT_RETURN: u32 = 128;
     /// Room for arguments of system calls that we make.
     pub const SCRATCH: u32 = 1024;
+    /// With which stack pointers the synchronisation functions are left that the thread is inside of: [`DUE_ENTRIES`] entries
+    /// of 8 bytes, chosen by bits 4 to 11 of the stack pointer (without BMI2 by bits 0 to 7). An entry is 0 when it is free,
+    /// else the stack pointer's negative, or [`ANY_DUE`].
+    pub const DUE: u32 = 2048;
+    /// How many entries there are.
+    pub const DUE_ENTRIES: u32 = 256;
+    /// Two stack pointers share the entry, or did: whoever asks is told that a function may be left.
+    pub const ANY_DUE: u64 = 1;
 }
 
 /// The length of a code cache.
@@ -120,7 +128,7 @@ pub const COLD_START: u64 = 18 << 20;
 pub mod record {
     /// A function is entered: see [`ENTER_LEN`].
     pub const ENTER: u32 = 0xffff_fffe;
-    /// A function may have returned: see [`LEAVE_LEN`].
+    /// A function has returned, or may have: see [`LEAVE_LEN`].
     pub const LEAVE: u32 = 0xffff_fffd;
     /// A futex system call is done: see [`FUTEX_LEN`].
     pub const FUTEX: u32 = 0xffff_fffc;

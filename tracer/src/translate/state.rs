@@ -21,7 +21,7 @@ use crate::ptrace::{self, Address, Registers, Stop, Tid};
 const MOST_STEPS: u32 = 20_000;
 
 /// No expansion has more instructions.
-const MOST_AHEAD: u32 = 64;
+const MOST_AHEAD: u32 = 128;
 
 /// So many words of a buffer are read at once: 64 KiB, which stay in a level-2 cache until they are expanded. The longest record, of
 /// [`MAX_HOT_INSTRUCTIONS`] with three values each, is shorter.
@@ -312,6 +312,7 @@ impl Session<'_> {
         let Some(thread) = self.threads.get_mut(&tid) else { return };
         let Some(AddressSpace { translator, expander, .. }) = self.processes.space_mut(thread.space) else { return };
         let count = translator.space.recorded(thread.slot, thread.pointer);
+        self.translation.record_bytes += 4 * count as u64;
         let mut read = 0;
         while read < count {
             translator.space.records(thread.slot, read..count.min(read + PIECE), &mut self.words);

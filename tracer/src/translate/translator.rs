@@ -388,11 +388,12 @@ impl Translator {
         self.looked_up.insert(head);
         if landing == 0 {
             let leaves = self.code.returns_here(head);
+            let lookup = self.space.tables.lookup;
             let mut after = 0;
             let published = self.space.publish_cold(body, |code, miss| {
                 after = expansions::checked_entry(code, head, miss);
                 if leaves {
-                    expansions::record_leave(code, head);
+                    expansions::record_leave(code, &lookup, head);
                 }
                 code.jump(body);
             });

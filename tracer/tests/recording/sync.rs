@@ -68,6 +68,34 @@ fn one_barrier_wait_of_three_returns_the_serial_mark() {
     assert_eq!(results, [-1, -1, 0, 0, 0, 0]);
 }
 
+/// The function's other returns lead to the place where the lock's function returns to: they cost no record.
+#[test]
+fn a_function_that_ends_with_a_jump_to_a_lock_gives_results_and_few_records() {
+    let program = compile("tail_calls.c", &["-static", "-foptimize-sibling-calls"]);
+    let [few, many] = ["1000", "101000"].map(|turns| record("", &program, &[turns]));
+    let results: Vec<u64> = events(&many.trace(), 0)
+        .into_iter()
+        .filter_map(|e| match e {
+            Event::Leave { function: MutexTryLock, result, .. } => Some(result),
+            _ => None,
+        })
+        .collect();
+    let native = std::process::Command::new(&program).arg("101000").output().unwrap();
+    assert_eq!(many.output.stdout, native.stdout);
+    // Of turn 100 the lock is got, then refused until turn 200 has let it go, and so on.
+    let refused = results.iter().filter(|&&result| result == 16).count();
+    let got = results.iter().filter(|&&result| result == 0).count();
+    assert_eq!((got + refused, results.len()), (results.len(), 1010 + 1010 + 101), "{results:?}");
+    let busy: usize = many.stdout().split_whitespace().last().unwrap().parse().unwrap();
+    assert!((1..=refused).contains(&busy) && got > 400, "{got} {refused} {busy}");
+    let bytes = |recorded: &crate::support::Recorded| -> u64 {
+        let (_, bytes) = recorded.outcome.split_once("record_bytes: ").expect("the outcome has it");
+        bytes.split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap()
+    };
+    let of_a_turn = (bytes(&many) - bytes(&few)) / 100_000;
+    assert!(of_a_turn < 40, "{of_a_turn} bytes a turn: as many as the record of a return has");
+}
+
 #[test]
 fn waiting_in_the_kernel_is_recorded() {
     let recorded = record("", &compile("futex.c", &["-static"]), &[]);

@@ -169,6 +169,11 @@ fn functions_that_are_unwound() {
 }
 
 #[test]
+fn a_function_that_ends_with_a_jump_to_a_lock() {
+    assert_equal(&compile("tail_calls.c", &["-static", "-foptimize-sibling-calls"]), &["1000"]);
+}
+
+#[test]
 fn a_long_loop_does_not_outgrow_its_buffer() {
     assert!(assert_equal(&compile("long_loop.S", &[]), &[]) > 100_000);
 }

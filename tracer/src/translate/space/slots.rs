@@ -43,6 +43,7 @@ impl Space {
         let start = self.restart(slot);
         self.set_value(slot, slot::POINTER, start);
         self.set_value(slot, slot::HANDLER, 0);
+        self.slots.write(self.place(slot, slot::DUE.into()), &[0; 8 * slot::DUE_ENTRIES as usize]);
     }
 
     /// The buffer was read: the next records start here.
@@ -121,6 +122,7 @@ impl Space {
 
     /// Puts bytes into the scratch room of a slot and returns where they lie in the program.
     pub fn scratch(&self, slot: u32, bytes: &[u8]) -> u64 {
+        assert!(bytes.len() <= (slot::DUE - slot::SCRATCH) as usize, "the scratch room is short");
         self.slots.write(self.place(slot, slot::SCRATCH.into()), bytes);
         self.slot_address(slot) + u64::from(slot::SCRATCH)
     }
