@@ -48,10 +48,10 @@ fn main() {
     }
 }
 
-/// What the wrapper adds to a compilation, but for starting the compiler twice: reading, the passes and the verifier, writing.
+/// What the wrapper adds to a compilation, except starting: reading, the passes and the verifier, writing.
 fn apply(bitcode: &Path, passes: &str, to: &Path) {
-    let mut module = Module::read(bitcode).expect("bitcode");
-    Pipeline::parse(passes).and_then(|p| p.run(&mut module)).expect("passes that work");
+    let pipeline = Pipeline::parse(passes).expect("passes");
+    let (module, _) = pipeline.apply(|| Module::read(bitcode)).expect("passes that work");
     std::fs::write(to, module.to_bitcode()).expect("a file");
 }
 

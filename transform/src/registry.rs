@@ -6,7 +6,7 @@ use parameters::{Named, Parameter, Settings, Spec, Values};
 
 use crate::context::Context;
 use crate::cost::{CostModel, X86_64};
-use crate::llvm::{Function, Module};
+use crate::llvm::{Function, Module, WellFormed};
 use crate::{Error, Reason, Remark, Result};
 use crate::{passes, refusal};
 
@@ -179,14 +179,23 @@ pub static REGISTRY: &[Pass] = &[
     },
 ];
 
-/// Passes that are not listed: one that always fails, for tests of what follows then.
-static HIDDEN: &[Pass] = &[Pass {
-    name: "refused",
-    summary: "spoils the code and then finds out: for tests",
-    source: "lockstep",
-    parameters: &[],
-    run: Run::Module(passes::refused::run),
-}];
+/// Passes that are not listed: such as always fail, for tests of what follows then.
+static HIDDEN: &[Pass] = &[
+    Pass {
+        name: "refused",
+        summary: "spoils the code and then finds out: for tests",
+        source: "lockstep",
+        parameters: &[],
+        run: Run::Module(passes::refused::run),
+    },
+    Pass {
+        name: "spoilt",
+        summary: "spoils the code and does not find out: for tests",
+        source: "lockstep",
+        parameters: &[],
+        run: Run::Module(passes::refused::run_unnoticed),
+    },
+];
 
 /// Passes to run, in order, and how they decide.
 #[derive(Clone)]
@@ -240,20 +249,27 @@ impl Pipeline {
         self.passes.iter().map(|pass| pass.entry().name).collect()
     }
 
-    /// Runs the passes, and LLVM's verifier after each. Returns all that they looked at.
+    /// Runs the passes, and LLVM's verifier before the first and after each. Returns all that they looked at.
     ///
     /// # Errors
     /// [`Error::BadIr`] when the module is not well formed to begin with, [`Error::Refused`] when a pass finds its own
     /// work wrong or LLVM's verifier does. The module must not be used then: see [`Pipeline::apply`].
     pub fn run(&self, module: &mut Module) -> Result<Vec<Remark>> {
         module.verify().map_err(|text| Error::BadIr { name: "the module".to_owned(), text })?;
+        self.run_checked(module, true)
+    }
+
+    /// Runs the passes, with or without LLVM's verifier after each.
+    fn run_checked(&self, module: &mut Module, each: bool) -> Result<Vec<Remark>> {
         let mut remarks = Vec::new();
         for pass in &self.passes {
             let looked_at = refusal::caught(pass.entry().name, || {
                 let looked_at = pass.entry().run(module, &pass.settings, self.costs);
                 module.sweep();
-                let broken = |text| Error::Bug(format!("it makes IR that is not well formed: {text}"));
-                module.verify().map_err(broken)?;
+                if each {
+                    let broken = |text| Error::Bug(format!("it makes IR that is not well formed: {text}"));
+                    module.verify().map_err(broken)?;
+                }
                 Ok(looked_at)
             });
             remarks.extend(looked_at?);
@@ -261,20 +277,41 @@ impl Pipeline {
         Ok(remarks)
     }
 
-    /// Runs the passes as [`Pipeline::run`] over the module that `read` reads. When a pass refuses its own work, the
-    /// module is read again and returned as it is, with that refusal as the only remark.
+    /// Runs the passes over the module that `read` reads, which it must read anew each time. When a pass refuses its
+    /// own work, the module is returned as it was, with that refusal as the only remark.
+    ///
+    /// The verifier takes a tenth of what passes and reading take together. In a release build it runs once, after the
+    /// last pass; only where it objects, or a pass does, all is done again as [`Pipeline::run`] does it, to learn which
+    /// pass it was. `read` answers for what it read: a compiler's own bitcode needs no second look.
     ///
     /// # Errors
     /// What `read` fails with, and [`Error::BadIr`] when the module is not well formed to begin with.
-    pub fn apply(&self, read: impl Fn() -> Result<Module>) -> Result<(Module, Vec<Remark>)> {
+    pub fn apply(&self, read: impl Fn() -> Result<Module>) -> Result<(WellFormed, Vec<Remark>)> {
+        self.apply_checked(read, cfg!(debug_assertions))
+    }
+
+    fn apply_checked(&self, read: impl Fn() -> Result<Module>, each: bool) -> Result<(WellFormed, Vec<Remark>)> {
+        let bad = |text| Error::BadIr { name: "the module".to_owned(), text };
+        let mut module = read()?;
+        match self.run_checked(&mut module, each) {
+            Ok(remarks) => {
+                if let Ok(module) = module.well_formed() {
+                    return Ok((module, remarks));
+                }
+            }
+            Err(Error::Refused { .. }) => {}
+            Err(error) => return Err(error),
+        }
         let mut module = read()?;
         match self.run(&mut module) {
-            Ok(remarks) => Ok((module, remarks)),
+            Ok(remarks) => Ok((module.well_formed().map_err(bad)?, remarks)),
             Err(Error::Refused { pass, why }) => {
                 let module = read()?;
+                let function = module.source_name();
+                let module = module.well_formed().map_err(bad)?;
                 let remark = Remark {
                     pass,
-                    function: module.source_name(),
+                    function,
                     subject: "the whole file".to_owned(),
                     places: Vec::new(),
                     reason: Reason::Refused(why),
@@ -319,6 +356,23 @@ mod tests {
         assert!(message("fcs:threshold=low").contains("threshold is -1000000000 to 1000000000"));
         let beyond = Pipeline::parse("layout,fcs").unwrap().with_default("threshold", "9999999999");
         assert!(beyond.map(|p| p.names()).unwrap_err().to_string().starts_with("pass fcs: threshold=9999999999"));
+    }
+
+    #[test]
+    fn who_spoilt_a_module_is_known_whether_each_pass_is_verified_or_the_last_only() {
+        let text = "define i32 @f(i32 %a) {\n  %x = add i32 %a, 1\n  %y = add i32 %x, 2\n  ret i32 %y\n}\n";
+        let read = || Module::parse(text.as_bytes(), "f.ll");
+        for each in [true, false] {
+            for (passes, culprit) in
+                [("layout,spoilt,fcs", "spoilt"), ("spoilt,refused", "spoilt"), ("refused", "refused")]
+            {
+                let (module, remarks) = Pipeline::parse(passes).unwrap().apply_checked(read, each).unwrap();
+                assert_eq!(module.to_text(), read().unwrap().to_text());
+                assert!(remarks.len() == 1 && remarks[0].pass == culprit, "{passes}, {each}: {remarks:?}");
+            }
+            let (_, remarks) = Pipeline::parse("layout,fcs").unwrap().apply_checked(read, each).unwrap();
+            assert!(remarks.iter().all(|remark| !matches!(remark.reason, Reason::Refused(_))), "{remarks:?}");
+        }
     }
 
     #[test]

@@ -84,7 +84,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     let (Some(input), Some(pass)) = (&args.input, &args.pass) else { unreachable!("clap asks for both") };
     let pipeline = args.deciding.pipeline(pass)?;
-    let (module, remarks) = pipeline.apply(|| Module::read(input))?;
+    let read = || {
+        let module = Module::read(input)?;
+        let bad = |text| transform::Error::BadIr { name: input.display().to_string(), text };
+        module.verify().map_err(bad)?;
+        Ok(module)
+    };
+    let (module, remarks) = pipeline.apply(read)?;
     warn_of_refusals(&remarks);
     if let Some(path) = &args.output {
         let is_text = path.as_os_str() == "-" || path.extension().is_some_and(|e| e == "ll");

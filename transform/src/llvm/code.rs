@@ -95,6 +95,11 @@ impl Module {
         if let Err(text) = self.verify() {
             panic!("bitcode of a module that is not well formed: {text}");
         }
+        self.bitcode_of_well_formed()
+    }
+
+    /// [`Module::to_bitcode`] of a module that was verified and not changed since.
+    pub(super) fn bitcode_of_well_formed(&self) -> Vec<u8> {
         // SAFETY: the module is alive and well formed; the buffer is handed over.
         unsafe { taken_bytes(lockstep_bitcode(self.raw())) }
     }
@@ -105,9 +110,13 @@ impl Module {
     ///
     /// Options of LLVM's command line hold for the process; optimiser passes that run after this see them too.
     #[must_use]
-    pub fn into_object(mut self, options: &CodeOptions) -> Option<Vec<u8>> {
-        self.sweep();
-        if self.target() != TARGET || self.has_assembly() || self.verify().is_err() || !set(&options.llvm) {
+    pub fn into_object(self, options: &CodeOptions) -> Option<Vec<u8>> {
+        self.well_formed().ok()?.into_object(options)
+    }
+
+    /// [`Module::into_object`] of a module that was verified and not changed since.
+    pub(super) fn object_of_well_formed(self, options: &CodeOptions) -> Option<Vec<u8>> {
+        if self.target() != TARGET || self.has_assembly() || !set(&options.llvm) {
             return None;
         }
         let text = |text: &str| CString::new(text).ok();

@@ -46,6 +46,7 @@ mod optimise;
 #[cfg(test)]
 mod tests;
 mod value;
+mod well_formed;
 
 pub use assemble::{Binary, Builder, Comparison};
 pub use block::Block;
@@ -58,6 +59,7 @@ pub use instruction::{Instruction, Use};
 pub use llvm_sys::LLVMOpcode as Opcode;
 pub use module::Module;
 pub use value::{Shape, Type, Value};
+pub use well_formed::WellFormed;
 
 /// The text that LLVM returned as pointer and length.
 ///

@@ -1,4 +1,5 @@
-//! `refused`: a pass that spoils the code and is then refused, for tests of what follows. It is not listed.
+//! `refused`: a pass that spoils the code and is then refused, for tests of what follows; and `spoilt`, whose work only
+//! the verifier finds wrong. They are not listed.
 //!
 //! In each function the result becomes an undefined value; then an instruction is erased that is still used, which the
 //! layer below does not allow.
@@ -19,6 +20,18 @@ pub(crate) fn run(module: &mut Module, _settings: &Settings) -> Vec<Remark> {
         }
         let used = instructions.into_iter().find(|i| !i.as_value().uses().is_empty());
         used.into_iter().for_each(|instruction| instruction.erase());
+    }
+    Vec::new()
+}
+
+/// Leaves a use before its definition where a function's first block begins with two values, one made of the other.
+pub(crate) fn run_unnoticed(module: &mut Module, _settings: &Settings) -> Vec<Remark> {
+    for function in module.functions() {
+        if let [first, second, ..] = function.blocks()[0].instructions()[..]
+            && second.operands().contains(&first.as_value())
+        {
+            second.move_before(first);
+        }
     }
     Vec::new()
 }

@@ -14,7 +14,7 @@ use super::direct::Command;
 use super::jobs::{Answer, Job, Level, Product};
 use super::scratch::{Scratch, Streams};
 use super::{Build, Built, Layout, Shape, by_products, code, diagnostics};
-use crate::llvm::{CodeOptions, Module};
+use crate::llvm::{CodeOptions, Module, WellFormed};
 use crate::{Error, Pipeline, Remark, Result};
 
 /// Runs the compiler as if we were not there.
@@ -135,7 +135,7 @@ impl Halves<'_> {
         match product {
             Product::Code(_) => {
                 if let Some(folder) = self.keep_ir {
-                    self.keep(folder, &module)?;
+                    module = self.keep(folder, module)?;
                 } else if let Some(options) = self.code_options(product) {
                     if let Some(object) = module.into_object(&options) {
                         return replace(output, &object).map(|()| 0);
@@ -152,7 +152,7 @@ impl Halves<'_> {
     }
 
     /// The second step.
-    fn transformed(&self, passes: &Pipeline) -> Result<(Module, Vec<Remark>)> {
+    fn transformed(&self, passes: &Pipeline) -> Result<(WellFormed, Vec<Remark>)> {
         passes.apply(|| {
             let mut module = Module::read(&self.files[0])?;
             if let Some(level) = self.optimised_here {
@@ -170,7 +170,7 @@ impl Halves<'_> {
     }
 
     /// Keeps the IR under a name that its contents give it, and has the code's lines lead there.
-    fn keep(&self, folder: &Path, module: &Module) -> Result<()> {
+    fn keep(&self, folder: &Path, module: WellFormed) -> Result<WellFormed> {
         let bitcode = module.to_bitcode();
         let mut hasher = DefaultHasher::new();
         bitcode.hash(&mut hasher);
@@ -180,8 +180,9 @@ impl Halves<'_> {
         std::fs::create_dir_all(folder).map_err(failed)?;
         let folder = folder.canonicalize().map_err(failed)?;
         write(&folder.join(&name), &bitcode)?;
+        let module = module.into_module();
         module.number_places(&folder.to_string_lossy(), &name);
-        Ok(())
+        module.well_formed().map_err(|text| Error::BadIr { name, text })
     }
 
     /// The third step. `passes` is when the second was done.

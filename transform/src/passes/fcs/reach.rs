@@ -5,12 +5,10 @@
 //! the outermost loop that holds the block and not the branch. (A larger loop that led back would have its header above
 //! the branch, and that would not dominate.) So a search costs what lies between the two, not the whole function.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::rc::Rc;
 
 use flowgraph::{Dominators, Graph, Loops, NodeId};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use crate::flow::Flow;
 
@@ -28,11 +26,19 @@ pub(super) struct Reach<'m> {
     searches: FxHashMap<(NodeId, NodeId), Search>,
 }
 
+/// Sets of places in the order, as bits from the word of `first` on: a search stays near where it began.
 #[derive(Default)]
 struct Search {
-    /// Places in the order of blocks that were found and whose successors were not looked at.
-    open: BinaryHeap<Reverse<u32>>,
-    found: FxHashSet<NodeId>,
+    /// The place of the first bit, a multiple of 64.
+    first: u32,
+    /// Places of blocks that were found.
+    found: Vec<u64>,
+    /// Of these, such whose successors were not looked at.
+    open: Vec<u64>,
+    /// No open place comes before it.
+    lowest: u32,
+    /// How many were found.
+    count: usize,
 }
 
 impl<'m> Reach<'m> {
@@ -66,7 +72,7 @@ impl<'m> Reach<'m> {
         }
         let search = self.searches.entry((from, branch)).or_insert_with(|| Search::begin(graph, number, from, branch));
         search.go_on(graph, number, order, branch, last);
-        search.found.contains(&to) || search.found.len() > MOST_VISITED
+        search.has_found(number[to.index()]) || search.count > MOST_VISITED
     }
 
     /// The last place in the order from which control can come to `to` without passing `branch`.
@@ -83,24 +89,81 @@ impl<'m> Reach<'m> {
 
 impl Search {
     fn begin(graph: &Graph, number: &[u32], from: NodeId, branch: NodeId) -> Search {
-        let mut search = Search::default();
+        let first = number[from.index()] & !63;
+        let mut search = Search { first, lowest: u32::MAX, ..Search::default() };
         search.look_at(graph, number, from, branch);
         search
     }
 
     fn look_at(&mut self, graph: &Graph, number: &[u32], node: NodeId, branch: NodeId) {
         for &successor in graph.successors(node) {
-            if successor != branch && self.found.insert(successor) {
-                self.open.push(Reverse(number[successor.index()]));
+            if successor != branch {
+                self.find(number[successor.index()]);
             }
         }
     }
 
+    fn find(&mut self, place: u32) {
+        if place < self.first {
+            let words = ((self.first - place) as usize).div_ceil(64);
+            self.first -= words as u32 * 64;
+            self.found.splice(..0, std::iter::repeat_n(0, words));
+            self.open.splice(..0, std::iter::repeat_n(0, words));
+        }
+        let (word, bit) = self.bit(place);
+        if word >= self.found.len() {
+            self.found.resize(word + 1, 0);
+            self.open.resize(word + 1, 0);
+        }
+        if self.found[word] & bit == 0 {
+            self.found[word] |= bit;
+            self.open[word] |= bit;
+            self.lowest = self.lowest.min(place);
+            self.count += 1;
+        }
+    }
+
+    /// The word and the bit of a place that is not before the first.
+    fn bit(&self, place: u32) -> (usize, u64) {
+        let bit = place - self.first;
+        ((bit / 64) as usize, 1 << (bit % 64))
+    }
+
+    fn has_found(&self, place: u32) -> bool {
+        place >= self.first && {
+            let (word, bit) = self.bit(place);
+            self.found.get(word).is_some_and(|bits| bits & bit != 0)
+        }
+    }
+
+    /// The first open place, no longer open, if it is not behind `last`.
+    fn next_open(&mut self, last: u32) -> Option<u32> {
+        if self.lowest > last {
+            return None;
+        }
+        let (mut word, bit) = self.bit(self.lowest);
+        let mut bits = self.open[word] & !(bit - 1);
+        while bits == 0 {
+            word += 1;
+            let Some(&next) = self.open.get(word) else {
+                self.lowest = u32::MAX;
+                return None;
+            };
+            bits = next;
+        }
+        let place = self.first + word as u32 * 64 + bits.trailing_zeros();
+        self.lowest = place;
+        if place > last {
+            return None;
+        }
+        self.open[word] &= !(bits & bits.wrapping_neg());
+        Some(place)
+    }
+
     /// Finds all blocks up to a place in the order, and the successors of those.
     fn go_on(&mut self, graph: &Graph, number: &[u32], order: &[NodeId], branch: NodeId, last: u32) {
-        while self.found.len() <= MOST_VISITED {
-            let Some(place) = self.open.peek().map(|next| next.0).filter(|&place| place <= last) else { return };
-            self.open.pop();
+        while self.count <= MOST_VISITED {
+            let Some(place) = self.next_open(last) else { return };
             self.look_at(graph, number, order[place as usize], branch);
         }
     }

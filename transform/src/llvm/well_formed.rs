@@ -1,0 +1,44 @@
+//! A module that LLVM's verifier has accepted and that nobody has changed since.
+
+use super::{CodeOptions, Module};
+
+/// A module that is well formed: what takes that for granted need not ask the verifier, which looks at every
+/// instruction, again. No handle into the module is left, and none can be had but by giving this up.
+pub struct WellFormed(Module);
+
+impl Module {
+    /// The module as one that is well formed.
+    ///
+    /// # Errors
+    /// What LLVM's verifier says, line by line.
+    pub fn well_formed(mut self) -> Result<WellFormed, String> {
+        self.sweep();
+        self.verify().map(|()| WellFormed(self))
+    }
+}
+
+impl WellFormed {
+    /// The module, which may be changed again.
+    #[must_use]
+    pub fn into_module(self) -> Module {
+        self.0
+    }
+
+    /// [`Module::to_bitcode`].
+    #[must_use]
+    pub fn to_bitcode(&self) -> Vec<u8> {
+        self.0.bitcode_of_well_formed()
+    }
+
+    /// [`Module::to_text`].
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        self.0.to_text()
+    }
+
+    /// [`Module::into_object`].
+    #[must_use]
+    pub fn into_object(self, options: &CodeOptions) -> Option<Vec<u8>> {
+        self.0.object_of_well_formed(options)
+    }
+}
