@@ -36,9 +36,6 @@ pub(crate) fn calls<'m>(one: Instruction<'m>, other: Instruction<'m>) -> Result<
     if one.calling_convention() != other.calling_convention() {
         return Err(Reason::CallingConventions);
     }
-    if !one.is_as_fast_as(other) {
-        return Err(Reason::FloatingPoint);
-    }
     one.call_differs_from(other).map_or(Ok(()), |name| Err(Reason::Attribute(name)))
 }
 
@@ -55,7 +52,7 @@ pub(crate) fn keep_what_both_promise<'m>(kept: Instruction<'m>, other: Instructi
         kept.lower_alignment_to(other);
     }
     kept.intersect_flags(other);
-    kept.intersect_metadata(other);
+    kept.combine_metadata(other);
 }
 
 /// Gives each phi of `join` one value from `from` instead of one from each of two arms that no longer lead there:

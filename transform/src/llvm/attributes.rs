@@ -181,73 +181,33 @@ impl<'m> Instruction<'m> {
         }
     }
 
-    /// Its metadata but for the debug location: kind and node.
-    fn metadata(self) -> Vec<(u32, LLVMMetadataRef)> {
-        let mut count = 0;
-        // SAFETY: the list is LLVM's own until it is disposed of; the index is below the count.
-        unsafe {
-            let entries = LLVMInstructionGetAllMetadataOtherThanDebugLoc(self.raw(), &raw mut count);
-            let list = (0..count as u32)
-                .map(|i| (LLVMValueMetadataEntriesGetKind(entries, i), LLVMValueMetadataEntriesGetMetadata(entries, i)))
-                .collect();
-            LLVMDisposeValueMetadataEntries(entries);
-            list
-        }
-    }
-
-    /// Leaves to this instruction only the metadata that the other has too, debug locations aside.
+    /// Leaves to this instruction, which stands for the other too, the metadata that hold for both, debug locations
+    /// aside: those of aliases and ranges are widened to both, others stay where they are the same.
     ///
     /// # Panics
     /// When they are of two modules.
     #[track_caller]
-    pub fn intersect_metadata(self, other: Instruction<'m>) {
+    pub fn combine_metadata(self, other: Instruction<'m>) {
         self.module().assert_is(other.module());
-        let others = other.metadata();
-        for entry in self.metadata() {
-            if !others.contains(&entry) {
-                // SAFETY: it is an instruction, and alive; no node takes the metadata of this kind away.
-                unsafe { LLVMSetMetadata(self.raw(), entry.0, ptr::null_mut()) };
-            }
-        }
+        // SAFETY: both are instructions of one context, and alive.
+        unsafe { lockstep_combine_metadata(self.raw(), other.raw()) };
     }
 
-    /// Whether both have the same floating point promises. LLVM's C interface can add such promises but not take them away, so that instructions
-    /// that differ in them cannot become one.
-    #[must_use]
-    pub fn is_as_fast_as(self, other: Instruction<'m>) -> bool {
-        let flags = |i: Instruction<'m>| {
-            // SAFETY: the flags are asked for where LLVM says that the instruction has them.
-            unsafe {
-                let has = LLVMCanValueUseFastMathFlags(i.raw()) != 0;
-                has.then(|| LLVMGetFastMathFlags(i.raw()))
-            }
-        };
-        flags(self) == flags(other)
-    }
-
-    /// Leaves to this instruction only the promises (no overflow, exact) that the other, of the same opcode, makes too.
+    /// Leaves to this instruction only the promises (no overflow, exact, about floating point) that the other, of the
+    /// same opcode, makes too.
     ///
     /// # Panics
     /// When the opcodes differ, or they are of two modules.
     #[track_caller]
     pub fn intersect_flags(self, other: Instruction<'m>) {
-        use llvm_sys::LLVMOpcode::*;
         self.module().assert_is(other.module());
         assert!(self.opcode() == other.opcode(), "flags of two kinds of instruction");
-        let (a, b) = (self.raw(), other.raw());
-        // SAFETY: each flag is read and written for the kinds that have it, and both are of that kind.
-        unsafe {
-            match self.opcode() {
-                LLVMAdd | LLVMSub | LLVMMul | LLVMShl | LLVMTrunc => {
-                    LLVMSetNUW(a, LLVMGetNUW(a) & LLVMGetNUW(b));
-                    LLVMSetNSW(a, LLVMGetNSW(a) & LLVMGetNSW(b));
-                }
-                LLVMUDiv | LLVMSDiv | LLVMLShr | LLVMAShr => LLVMSetExact(a, LLVMGetExact(a) & LLVMGetExact(b)),
-                LLVMOr => LLVMSetIsDisjoint(a, LLVMGetIsDisjoint(a) & LLVMGetIsDisjoint(b)),
-                LLVMZExt | LLVMUIToFP => LLVMSetNNeg(a, LLVMGetNNeg(a) & LLVMGetNNeg(b)),
-                LLVMGetElementPtr => LLVMGEPSetNoWrapFlags(a, LLVMGEPGetNoWrapFlags(a) & LLVMGEPGetNoWrapFlags(b)),
-                _ => {}
-            }
-        }
+        // SAFETY: both are instructions, and alive.
+        unsafe { lockstep_intersect_flags(self.raw(), other.raw()) };
     }
+}
+
+unsafe extern "C" {
+    fn lockstep_intersect_flags(kept: LLVMValueRef, other: LLVMValueRef);
+    fn lockstep_combine_metadata(kept: LLVMValueRef, other: LLVMValueRef);
 }

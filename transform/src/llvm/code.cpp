@@ -2,7 +2,8 @@
 // machines too, but cannot set the options by which clang's object files differ from its default (constructors in
 // .init_array, the table of addresses that are taken, call sites in debug information, sections per function, options
 // of the assembler), and writes bitcode without the order in which values are used, which decides ties in code
-// generation.
+// generation. For `attributes.rs` there is what two instructions promise together: the C interface can add promises about
+// floating point, but not take one away, and does not know how metadata of each kind are joined.
 //
 // What clang 19 does is in `initTargetOptions` and `RunCodegenPipeline` of clang/lib/CodeGen/BackendUtil.cpp. Tests
 // compare the object files byte by byte.
@@ -13,6 +14,7 @@
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/Bitcode/BitcodeWriter.h"
+#include "llvm/IR/Instruction.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
@@ -20,6 +22,7 @@
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Target/TargetOptions.h"
+#include "llvm/Transforms/Utils/Local.h"
 
 using namespace llvm;
 
@@ -53,6 +56,24 @@ LLVMMemoryBufferRef lockstep_bitcode(LLVMModuleRef raw) {
 // Sets options of LLVM's command line, for this process; false where LLVM refuses them.
 bool lockstep_set_options(int count, const char *const *words) {
   return cl::ParseCommandLineOptions(count, words, "", &nulls());
+}
+
+// Leaves to an instruction that stands for another of its opcode too only the flags (nuw, nsw, exact, fast-math, inbounds
+// and their like) that both have.
+void lockstep_intersect_flags(LLVMValueRef kept, LLVMValueRef other) {
+  cast<Instruction>(unwrap(kept))->andIRFlags(unwrap(other));
+}
+
+// Leaves to an instruction that stands for another too the metadata that hold for both: tags of aliases and ranges are
+// widened, others must be the same. LLVM takes both to access one place, so that a group of invariant accesses is the
+// group of both; here they need not.
+void lockstep_combine_metadata(LLVMValueRef raw, LLVMValueRef other) {
+  auto *kept = cast<Instruction>(unwrap(raw));
+  auto *from = cast<Instruction>(unwrap(other));
+  MDNode *group = kept->getMetadata(LLVMContext::MD_invariant_group);
+  bool same = group == from->getMetadata(LLVMContext::MD_invariant_group);
+  combineMetadataForCSE(kept, from, true);
+  kept->setMetadata(LLVMContext::MD_invariant_group, same ? group : nullptr);
 }
 
 // An object file of a module with a target triple, which is changed by it; null where LLVM makes none.

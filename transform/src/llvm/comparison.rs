@@ -10,7 +10,7 @@ impl<'m> Instruction<'m> {
     /// `a < b` and `d > c`. Not true of two that do the same anyway, such as two tests for equality.
     #[must_use]
     pub fn compares_the_other_way_round(self, other: Instruction<'m>) -> bool {
-        if self.opcode() != other.opcode() || self.type_of() != other.type_of() || !self.is_as_fast_as(other) {
+        if self.opcode() != other.opcode() || self.type_of() != other.type_of() {
             return false;
         }
         let of_one_type = || self.operand(0).type_of() == other.operand(0).type_of();

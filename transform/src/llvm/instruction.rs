@@ -371,12 +371,12 @@ impl<'m> Instruction<'m> {
         self.module.bury(self.raw);
     }
 
-    /// Whether both do the same to operands of the same types, promises about integers aside; always false for kinds that passes never merge: atomics,
+    /// Whether both do the same to operands of the same types, promises aside; always false for kinds that passes never merge: atomics,
     /// volatile accesses, calls, allocas, terminators, phis.
     #[must_use]
     pub fn does_the_same_as(self, other: Instruction<'m>) -> bool {
         use LLVMOpcode::*;
-        if self.opcode() != other.opcode() || self.type_of() != other.type_of() || !self.is_as_fast_as(other) {
+        if self.opcode() != other.opcode() || self.type_of() != other.type_of() {
             return false;
         }
         let (mine, others) = (self.operands(), other.operands());

@@ -239,7 +239,7 @@ fn two_modules_do_not_mix() {
         refused(says, || x.join_locations(x, theirs));
         refused(says, || x.join_locations(theirs, x));
         refused(says, || x.intersect_flags(theirs));
-        refused(says, || x.intersect_metadata(theirs));
+        refused(says, || x.combine_metadata(theirs));
         let calls = [&module, &other].map(|m| blocks(m, "g")[0].instructions()[0]);
         refused(says, || calls[0].intersect_attributes(calls[1]));
     }

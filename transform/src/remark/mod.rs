@@ -265,8 +265,6 @@ pub enum Reason {
     ConstantArgument,
     /// Left: the calls have different calling conventions.
     CallingConventions,
-    /// Left: the calls promise different things about floating point.
-    FloatingPoint,
     /// Left: the calls differ in an attribute.
     Attribute(&'static str),
     /// Left: the callee does not return.
@@ -333,7 +331,6 @@ impl Reason {
             Reason::ArgumentTypes => "ArgumentTypes",
             Reason::ConstantArgument => "ConstantArgument",
             Reason::CallingConventions => "CallingConventions",
-            Reason::FloatingPoint => "FloatingPoint",
             Reason::Attribute(_) => "Attribute",
             Reason::Endless => "Endless",
             Reason::ArmCalls(_) => "ArmCalls",
@@ -466,7 +463,6 @@ impl fmt::Display for Reason {
             Reason::ArgumentTypes => "the calls pass values of different types",
             Reason::ConstantArgument => "the calls differ in an argument that must be a constant",
             Reason::CallingConventions => "the calls have different calling conventions",
-            Reason::FloatingPoint => "the calls promise different things about floating point",
             Reason::Endless => "the callee does not return, so nothing is gained",
         };
         f.write_str(words)

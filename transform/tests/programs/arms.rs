@@ -6,6 +6,7 @@
 //! has no undefined behaviour, and prints a checksum per thread.
 
 use std::fmt::Write;
+use std::ops::Range;
 
 use crate::generator::Random;
 
@@ -17,25 +18,33 @@ typedef uint32_t u;
 static KEEP u mix(u a, u b) { for (u i = 0; i < (b & 3); i++) a = a * 1664525u + (b ^ i); return a; }
 static KEEP u turn(u a, u b) { return a << 7 ^ a >> 3 ^ b; }
 static KEEP void note(u *m, u a) { m[a & 63] += a; }
-static u shared[5][64], results[5];
+static u shared[5][64];
 static double real[5][16];
 "#;
 
 const TAIL: &str = r#"
 static void *worker(void *p) {
     u id = (u)(uintptr_t)p;
-    for (u i = 0; i < 64; i++) shared[id][i] = i * 2654435761u + id;
-    for (u i = 0; i < 16; i++) real[id][i] = i * 0.25 + id;
-    for (u round = 0; round < 24; round++) results[id] = results[id] * 33 + kernel(id, round, shared[id], real[id]);
-    for (u i = 0; i < 64; i++) results[id] = results[id] * 33 + shared[id][i];
-    for (u i = 0; i < 16; i++) results[id] = results[id] * 33 + (u)(int64_t)(real[id][i] * 1024);
+    for (u k = 0; k < sizeof kernels / sizeof *kernels; k++) {
+        u result = 0;
+        for (u i = 0; i < 64; i++) shared[id][i] = i * 2654435761u + id;
+        for (u i = 0; i < 16; i++) real[id][i] = i * 0.25 + id;
+        for (u round = 0; round < 24; round++) result = result * 33 + kernels[k](id, round, shared[id], real[id]);
+        for (u i = 0; i < 64; i++) result = result * 33 + shared[id][i];
+        for (u i = 0; i < 16; i++) result = result * 33 + (u)(int64_t)(real[id][i] * 1024);
+        results[k][id] = result;
+    }
     return 0;
 }
 int main(void) {
     pthread_t t[5];
     for (u i = 0; i < 5; i++) pthread_create(&t[i], 0, worker, (void *)(uintptr_t)i);
     for (u i = 0; i < 5; i++) pthread_join(t[i], 0);
-    for (u i = 0; i < 5; i++) printf("%u\n", results[i]);
+    for (u k = 0; k < sizeof kernels / sizeof *kernels; k++) {
+        printf("%u:", FIRST + k);
+        for (u i = 0; i < 5; i++) printf(" %u", results[k][i]);
+        printf("\n");
+    }
     return 0;
 }
 "#;
@@ -70,12 +79,22 @@ struct Arm {
     early: bool,
 }
 
-/// The program of this number.
-pub(crate) fn program(seed: u64) -> String {
+/// The programs of these numbers in one source, `kernel_N` for program N: so what a compiler and a linker take to start
+/// is paid once for all. It prints a line per program, which begins with its number.
+pub(crate) fn source(seeds: Range<u64>) -> String {
+    let names: Vec<String> = seeds.clone().map(|seed| format!("kernel_{seed}")).collect();
+    let mut text = HEAD.to_owned();
+    seeds.clone().for_each(|seed| text += &kernel(seed));
+    let count = names.len();
+    let _ = writeln!(text, "#define FIRST {}u\nstatic u results[{count}][5];", seeds.start);
+    let _ = writeln!(text, "static u (*const kernels[])(u, u, u *, double *) = {{{}}};", names.join(", "));
+    text + TAIL
+}
+
+fn kernel(seed: u64) -> String {
     let mut random = Random(seed.wrapping_mul(0x517c_c1b7_2722_0a95));
     let one_in = [0, 24, 8, 1][(seed % 4) as usize];
-    let mut text = HEAD.to_owned();
-    text += "static KEEP u kernel(u id, u round, u *m, double *r) {\n";
+    let mut text = format!("static KEEP u kernel_{seed}(u id, u round, u *m, double *r) {{\n");
     for i in 0..4 {
         let _ =
             writeln!(text, "    u a{i} = m[(id * {0} + round) & 63], b{i} = m[(id + round * {0}) & 63] + {i};", i + 3);
@@ -100,7 +119,7 @@ pub(crate) fn program(seed: u64) -> String {
     }
     text += "    }\n    goto out; out:\n    r[id & 15] = x0 * 0.25 + y1 * 0.125; r[3] = x1 * 0.25; r[4] = y0 * 0.25;\n";
     text += "    return a0 ^ a1 * 3 ^ a2 * 5 ^ a3 * 7 ^ b0 * 11 ^ b1 * 13 ^ b2 * 17 ^ b3 * 19;\n}\n";
-    text + TAIL
+    text
 }
 
 impl Arm {

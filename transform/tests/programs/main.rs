@@ -6,6 +6,7 @@ mod capabilities;
 mod faults;
 mod generator;
 mod melding;
+mod progress;
 mod random;
 mod spill;
 mod workloads;

@@ -4,6 +4,7 @@ use std::fs;
 
 use crate::build;
 use crate::generator;
+use crate::progress::{Counts, Progress};
 
 /// Builds the programs of these numbers, runs each before and after every pass, and counts the changes that passes made.
 fn same_output_for(seeds: std::ops::Range<u64>) -> usize {
@@ -11,9 +12,6 @@ fn same_output_for(seeds: std::ops::Range<u64>) -> usize {
     let path = |name: &str| folder.path().join(name);
     let mut taken = 0;
     for seed in seeds {
-        if seed % 10 == 9 {
-            println!("programs up to {seed}: {taken} changes");
-        }
         let (source, bitcode, program) = (path("a.c"), path("a.bc"), path("a"));
         fs::write(&source, generator::program(seed)).unwrap();
         let level = ["-O1", "-O2", "-O3", "-Os"][seed as usize % 4];
@@ -43,7 +41,18 @@ fn random_programs_print_the_same_after_every_pass() {
 fn many_random_programs_print_the_same_after_every_pass() {
     let number = |name: &str, or: u64| std::env::var(name).map_or(or, |text| text.parse().expect("a number"));
     let (first, count) = (number("FIRST", 0), number("COUNT", 500));
-    let taken = same_output_for(first..first + count);
+    let progress = Progress::of("random");
+    let mut taken = 0;
+    for start in (first..first + count).step_by(10) {
+        let part = start..(first + count).min(start + 10);
+        let known = progress.known(&part).and_then(|counts| counts.get("changes").copied());
+        taken += known.unwrap_or_else(|| {
+            let changes = same_output_for(part.clone());
+            progress.note(&part, &Counts::from([("changes".to_owned(), changes)]));
+            changes
+        });
+        println!("programs up to {}: {taken} changes", part.end - 1);
+    }
     println!("{count} programs, {taken} changes");
 }
 

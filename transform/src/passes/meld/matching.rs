@@ -7,10 +7,10 @@
 //! - loads and stores are neither volatile nor atomic; the one promises the smaller alignment;
 //! - casts go between the same types;
 //! - calls call the same function with attributes of the same meaning, and no argument differs that must be constant;
-//!   calls that are convergent, return twice, or must not be merged or duplicated are no pair, nor is assembly;
-//! - floating-point promises are the same on both sides, as LLVM's C interface cannot take one away.
+//!   calls that are convergent, return twice, or must not be merged or duplicated are no pair, nor is assembly.
 //!
-//! The one keeps of flags (`nuw`, `nsw`, `exact`, `inbounds`, …) and metadata (aliases, ranges, …) what both had.
+//! The one keeps of flags (`nuw`, `nsw`, `exact`, `inbounds`, fast-math, …) what both had, and of metadata (aliases,
+//! ranges, …) what holds for both.
 
 use crate::alike;
 use crate::llvm::{Instruction, Opcode, Value};

@@ -269,6 +269,9 @@ impl<'a, 'm> Planner<'a, 'm> {
         let from_outside = |x: Value<'m>, y: Value<'m>| !self.inside[0].contains(&x) && !self.inside[1].contains(&y);
         let (mut apart, mut melded, mut cycles_apart, mut cycles_melded) = (0, 0, 0, 0);
         let (mut pairs, mut selects, mut branches) = (0, 0, 0);
+        let hoisted = self.hoisted_anyway(steps);
+        apart -= hoisted.iter().map(|&i| self.cost(i)).sum::<i64>();
+        cycles_apart -= hoisted.iter().map(|&i| self.latency(i)).sum::<i64>();
         let mut outside = Vec::new();
         let mut known_outside = FxHashSet::default();
         for (cell, steps) in self.candidate.cells.iter().zip(steps) {
@@ -348,6 +351,29 @@ impl<'a, 'm> Planner<'a, 'm> {
             exit_phis: self.exit_phis(),
             carried: self.carried(partner),
         }
+    }
+
+    /// Of the first block, what both sides make of the same values without memory: code generation makes it once, in
+    /// front of the branch (LLVM's MachineCSE), so that melding saves nothing by it.
+    fn hoisted_anyway(&self, steps: &[Vec<Step<'m>>]) -> Vec<Instruction<'m>> {
+        let mut hoisted = Vec::new();
+        let mut same: FxHashSet<(Value<'m>, Value<'m>)> = FxHashSet::default();
+        let cell = &self.candidate.cells[0];
+        let is_entered = |(side, block): (usize, &Option<Block<'m>>)| {
+            *block == Some(self.region.head.terminator().successors()[side])
+        };
+        if !cell.blocks.iter().enumerate().all(is_entered) {
+            return hoisted;
+        }
+        for step in steps.first().into_iter().flatten() {
+            let Step::Pair(a, b) = step else { continue };
+            let operands = joined_operands(*a, *b, &|x, y| x == y || same.contains(&(x, y)));
+            if can_be_speculated(*a) && operands.into_iter().all(|(x, y)| x == y || same.contains(&(x, y))) {
+                same.insert((a.as_value(), b.as_value()));
+                hoisted.push(*a);
+            }
+        }
+        hoisted
     }
 
     fn subgraph(&self, side: usize) -> &Subgraph<'m> {

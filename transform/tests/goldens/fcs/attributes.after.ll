@@ -1,6 +1,6 @@
 ; fcs taken: joined: f at ? and ?: the callee costs about 40 instructions, the fusion 4; guarded by the branch's condition
 ; fcs left: left: f at ? and ?: the calls differ in the attribute byval
-; fcs left: fast: f at ? and ?: the calls promise different things about floating point
+; fcs taken: fast: f at ? and ?: the callee costs about 40 instructions, the fusion 4; guarded by the branch's condition
 
 declare double @f(ptr, double)
 
@@ -49,19 +49,29 @@ join:                                             ; preds = %else, %then
 
 define double @fast(i1 %c, ptr %p) {
 entry:
-  br i1 %c, label %then, label %else
+  br i1 %c, label %before.call, label %before.call1
 
-then:                                             ; preds = %entry
-  %r1 = call nnan double @f(ptr %p, double 1.000000e+00)
+before.call:                                      ; preds = %entry
+  br label %fused.f
+
+then:                                             ; preds = %fused.f
   br label %join
 
-else:                                             ; preds = %entry
-  %r2 = call ninf double @f(ptr %p, double 2.000000e+00)
+before.call1:                                     ; preds = %entry
+  br label %fused.f
+
+fused.f:                                          ; preds = %before.call1, %before.call
+  %0 = phi double [ 1.000000e+00, %before.call ], [ 2.000000e+00, %before.call1 ]
+  %1 = call double @f(ptr %p, double %0) #1
+  br i1 %c, label %then, label %else
+
+else:                                             ; preds = %fused.f
   br label %join
 
 join:                                             ; preds = %else, %then
-  %r = phi double [ %r1, %then ], [ %r2, %else ]
+  %r = phi double [ %1, %then ], [ %1, %else ]
   ret double %r
 }
 
 attributes #0 = { noduplicate nounwind }
+attributes #1 = { noduplicate }

@@ -1,4 +1,4 @@
-; Attributes and metadata are intersected; calls that pass values in different ways, or promise other things about floating point, are left.
+; Attributes and metadata are intersected; so are promises about floating point; calls that pass values in different ways are left.
 declare double @f(ptr, double)
 
 define double @joined(i1 %c, ptr %p) {
