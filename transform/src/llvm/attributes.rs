@@ -45,6 +45,14 @@ pub(super) fn function_has(function: LLVMValueRef, name: &str) -> bool {
     kind != 0 && unsafe { !LLVMGetEnumAttributeAtIndex(function, LLVMAttributeFunctionIndex, kind).is_null() }
 }
 
+/// Whether a parameter of the function has this attribute.
+pub(super) fn parameter_has(function: LLVMValueRef, parameter: usize, name: &str) -> bool {
+    let kind = kind_named(name);
+    let place = u32::try_from(parameter + 1).unwrap_or(0);
+    // SAFETY: the callers pass a live function; LLVM has no attribute at places beyond the last parameter.
+    kind != 0 && place != 0 && unsafe { !LLVMGetEnumAttributeAtIndex(function, place, kind).is_null() }
+}
+
 /// LLVM's number for an attribute; 0 for a name it does not know. LLVM compares the name with all that there are, so
 /// the answer is remembered.
 pub(super) fn kind_named(name: &str) -> u32 {

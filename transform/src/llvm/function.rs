@@ -90,6 +90,12 @@ impl<'m> Function<'m> {
         super::attributes::function_has(self.raw, name)
     }
 
+    /// Whether a parameter, counted from 0, has an attribute of this name, such as `byval`.
+    #[must_use]
+    pub fn parameter_has(self, parameter: usize, name: &str) -> bool {
+        super::attributes::parameter_has(self.raw, parameter, name)
+    }
+
     /// Whether the function has lines for a debugger.
     #[must_use]
     pub fn has_lines(self) -> bool {

@@ -246,9 +246,54 @@ impl<'m> Value<'m> {
         Some(parts)
     }
 
-    fn is_global_variable(self) -> bool {
+    /// Whether it is the address of a global variable.
+    #[must_use]
+    pub fn is_global_variable(self) -> bool {
         // SAFETY: the value is alive.
         unsafe { !LLVMIsAGlobalVariable(self.raw()).is_null() }
+    }
+
+    /// Whether it is a global variable to which only this module can refer.
+    #[must_use]
+    pub fn is_internal_global(self) -> bool {
+        // SAFETY: the second question is put to global variables only.
+        let linkage = self.is_global_variable().then(|| unsafe { LLVMGetLinkage(self.raw()) });
+        matches!(linkage, Some(LLVMLinkage::LLVMInternalLinkage | LLVMLinkage::LLVMPrivateLinkage))
+    }
+
+    /// What a global variable of this module holds at first.
+    #[must_use]
+    pub fn initializer(self) -> Option<Value<'m>> {
+        // SAFETY: the question is put to global variables only.
+        let first = self.is_global_variable().then(|| unsafe { LLVMGetInitializer(self.raw()) })?;
+        (!first.is_null()).then(|| Value::of_raw(first, self.module()))
+    }
+
+    /// The parts of a constant: operands of an expression, elements of an array, a vector or a structure. None for
+    /// numbers, for arrays of numbers, and for globals.
+    #[must_use]
+    pub fn constant_operands(self) -> Vec<Value<'m>> {
+        // SAFETY: operands are asked for of expressions and of constants with elements, which have as many.
+        unsafe {
+            let raw = self.raw();
+            let has_parts = !LLVMIsAConstantExpr(raw).is_null()
+                || !LLVMIsAConstantArray(raw).is_null()
+                || !LLVMIsAConstantStruct(raw).is_null()
+                || !LLVMIsAConstantVector(raw).is_null();
+            let count = if has_parts { LLVMGetNumOperands(raw) as u32 } else { 0 };
+            (0..count).map(|i| Value::of_raw(LLVMGetOperand(raw, i), self.module())).collect()
+        }
+    }
+
+    /// Whether it is a constant address of which is not seen what it stands for: an alias, a function that is chosen
+    /// when the program starts, a number.
+    #[must_use]
+    pub fn is_opaque_constant(self) -> bool {
+        // SAFETY: the value is alive.
+        unsafe {
+            let other = !LLVMIsAGlobalValue(self.raw()).is_null() && LLVMIsAGlobalVariable(self.raw()).is_null();
+            (other && !self.is_function()) || self.constant_opcode() == Some(Opcode::LLVMIntToPtr)
+        }
     }
 
     /// The global variable of which it is the address, or into which it points by constants.

@@ -5,6 +5,7 @@ use flowgraph::{Builder, Components, NodeId};
 use rustc_hash::FxHashMap;
 
 use super::body::Body;
+use super::memory::MemoryFacts;
 use super::sources::Sources;
 use super::{FunctionFacts, Machine};
 use crate::llvm::{Function, Module, Value};
@@ -33,12 +34,16 @@ pub(super) fn solve<'m>(
 ) -> Vec<FunctionFacts<'m>> {
     let functions = module.functions();
     let none = FxHashMap::default();
-    let stable = |_: Value<'m>| false;
-    let bodies: Vec<Body<'m>> =
-        functions.iter().map(|&f| Body::of(f, machine, sources.counters.get(&f).unwrap_or(&none), &stable)).collect();
-    let numbers: FxHashMap<_, _> = functions.iter().enumerate().map(|(i, &f)| (f, i)).collect();
     let whole = !options.linked_with_others && functions.iter().any(|f| f.name() == "main");
-    let given = functions.iter().map(|&f| at_first(f, whole, sources)).collect();
+    let is_async = machine == Machine::Threads && mode == Mode::Async && sources.has_threads();
+    let memory = is_async.then(|| MemoryFacts::of(module, whole, sources));
+    let body = |&f: &Function<'m>| {
+        let stable = |address: Value<'m>| memory.as_ref().is_some_and(|memory| memory.is_stable(f, address));
+        Body::of(f, machine, sources.counters.get(&f).unwrap_or(&none), &stable)
+    };
+    let bodies: Vec<Body<'m>> = functions.iter().map(body).collect();
+    let numbers: FxHashMap<_, _> = functions.iter().enumerate().map(|(i, &f)| (f, i)).collect();
+    let given = functions.iter().map(|&f| at_first(f, machine, whole, sources)).collect();
     let mut solver = Solver {
         summaries: vec![Return::Fact(Fact::Top); bodies.len()],
         bodies,
@@ -57,7 +62,7 @@ pub(super) fn solve<'m>(
 }
 
 /// What is known about parameters before any call site was looked at.
-fn at_first(function: Function<'_>, whole: bool, sources: &Sources<'_>) -> Vec<Fact> {
+fn at_first(function: Function<'_>, machine: Machine, whole: bool, sources: &Sources<'_>) -> Vec<Fact> {
     let count = function.parameters().len();
     let alone = sources.kernels.contains(&function) || function.name() == "main";
     let callers = if alone {
@@ -68,14 +73,22 @@ fn at_first(function: Function<'_>, whole: bool, sources: &Sources<'_>) -> Vec<F
         Fact::Divergent
     };
     let mut facts = vec![callers; count];
+    for i in (0..count).filter(|&i| machine == Machine::Threads && is_copy(function, i)) {
+        facts[i] = Fact::Divergent;
+    }
     for (_, argument) in sources.named.iter().filter(|(named, _)| *named == function) {
         facts[*argument] = Fact::of_thread(0, Form::number(1), Form::ZERO).exact(true, true);
     }
     facts
 }
 
+/// Whether a parameter is the address of a copy that the call makes, on a processor's thread's own stack.
+fn is_copy(function: Function<'_>, parameter: usize) -> bool {
+    function.parameter_has(parameter, "byval")
+}
+
 /// Whether all that calls a function, or starts threads on it, was found.
-fn all_callers_known(function: Function<'_>, whole: bool, sources: &Sources<'_>) -> bool {
+pub(super) fn all_callers_known(function: Function<'_>, whole: bool, sources: &Sources<'_>) -> bool {
     let (users, complete) = function.as_value().users_in_code();
     let is_only_called = |user: &crate::llvm::Instruction<'_>| {
         let starts = sources.starts.iter().any(|s| s.runs == function && s.call == *user);
@@ -120,7 +133,12 @@ impl<'m> Solver<'m, '_> {
                 let mut changed = false;
                 for &i in group {
                     let parameters = self.given[i].len() as u32;
-                    let symbols: Vec<Fact> = (0..parameters).map(Fact::of_argument).collect();
+                    let function = self.bodies[i].function;
+                    let symbol = |p: u32| match is_copy(function, p as usize) {
+                        true => Fact::Divergent,
+                        false => Fact::of_argument(p),
+                    };
+                    let symbols: Vec<Fact> = (0..parameters).map(symbol).collect();
                     let analysis = self.analysed(i, &symbols);
                     let summary = self.summary(i, &analysis, parameters);
                     self.bodies[i].gated = Some(analysis.into_gated());

@@ -1,0 +1,51 @@
+//! Which memory nobody writes while threads run: loads from there give one value for one address, whenever they happen.
+//!
+//! A load of a processor's thread is uniform only if no store may come between the loads of threads that are together.
+//! That is sure of memory which is written only *early*: before the first call that may start threads, by code that
+//! threads do not run. Two parts tell:
+//!
+//! - [`Phases`] (`phases.rs`): which code may run after the first start, which before;
+//! - [`Points`] (`points.rs`): which memory an address may point at, by unification (Steensgaard, *Points-to analysis in
+//!   almost linear time*, POPL 1996). Memory that unknown code may reach counts as written.
+//!
+//! ```c
+//! static int *table;                                        // written in main before pthread_create: `table` is stable
+//! int main(void) { table = malloc(64); fill(table); … }     // and so is what it points at
+//! void *work(void *id) { return table[3]; }                 // uniform
+//! ```
+//!
+//! A function that runs early as well as in threads gets nothing: threads are compared wherever they meet, and the one
+//! that runs it early may see what is not yet written.
+//!
+//! *Limitation*: what is written after the first start is taken for written at any time, also between two phases of a
+//! program, and behind a barrier. Fields of a structure are one. Addresses are followed through memory, calls and
+//! arithmetic of 64 bits, not through narrower parts of them.
+
+mod library;
+mod phases;
+mod points;
+
+use self::phases::Phases;
+use self::points::Points;
+use super::sources::Sources;
+use crate::llvm::{Function, Module, Value};
+
+/// What is known about a module's memory.
+pub(super) struct MemoryFacts<'m> {
+    phases: Phases<'m>,
+    points: Points<'m>,
+}
+
+impl<'m> MemoryFacts<'m> {
+    /// Looks at a whole module. `whole` says that it is all of the program but for libraries.
+    pub(super) fn of(module: &'m Module, whole: bool, sources: &Sources<'m>) -> MemoryFacts<'m> {
+        let phases = Phases::of(module, whole, sources);
+        let points = Points::of(module, whole, sources, &phases);
+        MemoryFacts { phases, points }
+    }
+
+    /// Whether nobody writes where `address`, a value of `function`, points, while threads run `function`.
+    pub(super) fn is_stable(&self, function: Function<'m>, address: Value<'m>) -> bool {
+        self.phases.runs_late_only(function) && self.points.is_unwritten(address)
+    }
+}
