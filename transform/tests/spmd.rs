@@ -53,6 +53,34 @@ out:
 }
 
 #[test]
+fn what_a_start_routine_passes_on_is_its_number_wherever_the_functions_stand() {
+    let kernel = "define internal void @kernel(i32 %lane) { ret void }";
+    let start = "define internal ptr @start(ptr %a) {
+  %wide = ptrtoint ptr %a to i64
+  %number = trunc i64 %wide to i32
+  call void @kernel(i32 %number)
+  ret ptr null
+}";
+    let main = "define i32 @main() {
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %p = inttoptr i64 %i to ptr
+  %1 = call i32 @pthread_create(ptr null, ptr null, ptr @start, ptr %p)
+  %next = add i64 %i, 1
+  %c = icmp ult i64 %next, 8
+  br i1 %c, label %loop, label %out
+out:
+  ret i32 0
+}";
+    for order in [[kernel, start, main], [main, start, kernel], [start, main, kernel]] {
+        let text = format!("{CREATE}{}", order.join("\n"));
+        assert_eq!(facts(&text, &Options::default(), &[("kernel", "%lane")]), ["tid"]);
+    }
+}
+
+#[test]
 fn threads_that_are_started_one_by_one_are_a_progression() {
     let starts = |numbers: [&str; 3]| {
         let calls: String = numbers

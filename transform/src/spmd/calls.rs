@@ -110,6 +110,12 @@ impl<'m> Solver<'m, '_> {
                 graph.edge(NodeId(i as u32), NodeId(self.numbers[&site.callee] as u32));
             }
         }
+        // What threads are given is known before what they pass on.
+        for start in &self.sources.starts {
+            if let (Some(&from), Some(&to)) = (self.numbers.get(&start.within), self.numbers.get(&start.runs)) {
+                graph.edge(NodeId(from as u32), NodeId(to as u32));
+            }
+        }
         let components = Components::of(&graph.build(NodeId(0)));
         let members = |id| components.members(id).iter().map(|n| n.index()).filter(|&i| i < self.bodies.len());
         components.ids().rev().map(|id| members(id).collect()).collect()
