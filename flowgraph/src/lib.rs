@@ -20,6 +20,7 @@
 //! | is it structured, and what is left if not | [`Reduction`] | O((n + m) d log n), branches of d ways |
 //! | which edges make it unstructured | [`unstructured_edges`] | O((n + m) d), loops nested d deep |
 //! | which parts have all edges in from one node and out to one, around these | [`UnstructuredRegion`] | O(n m log n) |
+//! | which parts are structured, between a node and its immediate post-dominator | [`structured_regions`] | O(n² m) at worst |
 //! | are two parts of the same shape, and which node stands for which | [`isomorphism()`] | O(n + m), mostly |
 //! | where may threads wait while this node runs | [`frontiers()`] | O(n m) at worst |
 //! | in which order to lay the blocks out, or to prefer them | [`loop_order`], [`priorities`] | as [`Loops`] |
@@ -56,6 +57,7 @@ mod post_dominators;
 mod reduction;
 mod regions;
 mod structured;
+mod structured_regions;
 mod tree;
 mod turn_distances;
 mod unstructured;
@@ -76,6 +78,7 @@ pub use post_dominators::PostDominators;
 pub use reduction::Reduction;
 pub use regions::{RegionId, Regions};
 pub use structured::{Join, StructuredJoins};
+pub use structured_regions::{StructuredRegion, structured_regions};
 pub use turn_distances::{Stop, TurnDistances};
 pub use unstructured::{
     UnstructuredEdge, UnstructuredRegion, common_dominator, common_post_dominator, unstructured_edges,
