@@ -9,7 +9,7 @@ use parameters::Settings;
 
 use crate::cost::{Callees, Cost, CostModel};
 use crate::flow::Flow;
-use crate::llvm::{Block, Function, Value};
+use crate::llvm::{Block, Function, Slot, Value};
 use crate::registry::THRESHOLD;
 use crate::spmd::{self, Class, Program};
 use crate::{Reason, Remark, ssa};
@@ -32,6 +32,7 @@ pub struct Context<'m> {
     /// What divergence analysis says about the module as it was when a pass first asked.
     program: OnceCell<Option<Rc<Program<'m>>>>,
     joined: Vec<Joined<'m>>,
+    variables: Vec<Slot<'m>>,
     remarks: Vec<Remark>,
 }
 
@@ -59,6 +60,7 @@ impl<'m> Context<'m> {
             callees: Callees::by(costs),
             program: OnceCell::new(),
             joined: Vec::new(),
+            variables: Vec::new(),
             remarks: Vec::new(),
         }
     }
@@ -69,11 +71,14 @@ impl<'m> Context<'m> {
         self.analyses = Analyses::default();
     }
 
-    /// Gives each use of the function a definition that dominates it, where the pass joined paths.
+    /// Gives each use of the function a definition that dominates it, where the pass joined paths, and makes values of
+    /// variables.
     pub(crate) fn end(&mut self) {
         let joined = std::mem::take(&mut self.joined);
-        if !joined.is_empty() {
+        let variables = std::mem::take(&mut self.variables);
+        if !joined.is_empty() || !variables.is_empty() {
             ssa::repair(self, &joined);
+            ssa::promote(self, &variables);
         }
     }
 
@@ -196,6 +201,12 @@ impl<'m> Context<'m> {
     /// of them define: the pipeline carries these. Either may be erased later.
     pub fn joined(&mut self, branch: Block<'m>, meets: Block<'m>) {
         self.joined.push(Joined { branch, meets });
+    }
+
+    /// Has a variable become values when the pass is done with the function, and other values be carried as
+    /// [`Context::joined`] says. In a block that stores to it, loads come before the store, which is the only one.
+    pub(crate) fn promote(&mut self, variable: Slot<'m>) {
+        self.variables.push(variable);
     }
 
     /// A remark about the function that the pass looks at.

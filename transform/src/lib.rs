@@ -37,4 +37,4 @@ pub use cost::{Cost, CostModel, X86_64};
 pub use error::{APT_LINE, Error, Result};
 pub use flow::Flow;
 pub use registry::{Pass, Pipeline, REGISTRY};
-pub use remark::{Aligned, Format, GuardKind, Kind, MeldCase, Melding, Place, Reason, Remark, Spills};
+pub use remark::{Aligned, Format, GuardKind, Kind, Linearized, MeldCase, Melding, Place, Reason, Remark, Spills};

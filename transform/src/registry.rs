@@ -177,6 +177,13 @@ pub static REGISTRY: &[Pass] = &[
         parameters: passes::spill::PARAMETERS,
         run: Run::Module(passes::spill::run),
     },
+    Pass {
+        name: "linearize",
+        summary: "makes unstructured control flow structured, by guards in one row instead of copies; it has to run last",
+        source: "Anantpur, Govindarajan, CC 2014",
+        parameters: passes::linearize::PARAMETERS,
+        run: Run::each(passes::linearize::run),
+    },
 ];
 
 /// Passes that are not listed: such as always fail, for tests of what follows then.

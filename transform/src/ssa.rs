@@ -31,6 +31,10 @@ use crate::context::{Context, Joined};
 use crate::flow::Flow;
 use crate::llvm::{Block, Instruction, Opcode, Type, Use, Value};
 
+mod variables;
+
+pub(crate) use self::variables::promote;
+
 /// At so many branches a value is forgotten: more branches inside each other, all joined, would make the work grow with
 /// the square of their depth.
 const MOST_OPEN: usize = 64;
@@ -222,6 +226,21 @@ impl<'a, 'm> Placing<'a, 'm> {
         }
         let needed: Vec<(NodeId, bool)> = value.uses.iter().map(|&u| self.needed(u, definitions[0])).collect();
         let top = self.top(&definitions, &needed);
+        let values = self.join(definitions, &needed, top, of_type, phis);
+        for (u, value) in value.uses.iter().zip(values) {
+            u.user.set_operand(u.operand, value);
+        }
+    }
+
+    /// Places phis below `top` where what the blocks define meets: the values that are needed.
+    fn join(
+        &mut self,
+        definitions: Vec<NodeId>,
+        needed: &[(NodeId, bool)],
+        top: NodeId,
+        of_type: Type<'m>,
+        phis: &mut Vec<Phi<'m>>,
+    ) -> Vec<Value<'m>> {
         self.mark_joins(definitions, top);
         let sources: Vec<Source> = needed.iter().map(|&(node, at_end)| self.source(node, at_end, top)).collect();
         let joins = self.live_joins(&sources, top);
@@ -243,9 +262,7 @@ impl<'a, 'm> Placing<'a, 'm> {
             }
             phis.push(Phi { phi, unreached });
         }
-        for (u, source) in value.uses.iter().zip(sources) {
-            u.user.set_operand(u.operand, self.value(source, of_type));
-        }
+        sources.into_iter().map(|source| self.value(source, of_type)).collect()
     }
 
     /// What the value that is looked at knows of a block.

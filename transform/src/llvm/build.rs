@@ -28,6 +28,18 @@ impl<'m> Block<'m> {
         Instruction::of_raw(raw, self.module())
     }
 
+    /// Ends the block where control must not come.
+    ///
+    /// # Panics
+    /// When the block was erased.
+    #[track_caller]
+    pub fn end_unreachable(self) -> Instruction<'m> {
+        self.assert_in_function();
+        self.module().note_flow_change();
+        // SAFETY: the builder stands at the end of this block.
+        Instruction::of_raw(unsafe { LLVMBuildUnreachable(self.builder()) }, self.module())
+    }
+
     /// Adds a branch at the end: to `yes` when `condition` holds, else to `no`.
     ///
     /// # Panics
@@ -207,5 +219,21 @@ impl<'m> Slot<'m> {
     #[must_use]
     pub fn holds(self) -> Type<'m> {
         self.holds
+    }
+
+    /// The instructions that store to it, then those that load from it.
+    #[must_use]
+    pub fn accesses(self) -> (Vec<Instruction<'m>>, Vec<Instruction<'m>>) {
+        let users = self.variable.as_value().uses().into_iter().map(|u| u.user);
+        users.partition(|user| user.opcode() == super::Opcode::LLVMStore)
+    }
+
+    /// Takes the variable out of the function.
+    ///
+    /// # Panics
+    /// When something still stores to it or loads from it, or it was erased before.
+    #[track_caller]
+    pub fn erase(self) {
+        self.variable.erase();
     }
 }

@@ -3,6 +3,7 @@
 pub(crate) mod branch_fusion;
 pub(crate) mod fcs;
 pub(crate) mod layout;
+pub(crate) mod linearize;
 pub(crate) mod meld;
 pub(crate) mod none;
 pub(crate) mod refused;

@@ -2,12 +2,16 @@
 //! programs.
 
 mod json;
+mod linearized;
+mod melding;
 mod spills;
 mod yaml;
 
 use std::fmt;
 use std::fmt::Write;
 
+pub use self::linearized::Linearized;
+pub use self::melding::{MeldCase, Melding};
 pub use self::spills::Spills;
 
 /// How remarks are written. Each form can be appended to what was written before.
@@ -120,59 +124,6 @@ pub struct Aligned {
     pub fused: i64,
 }
 
-/// Which of the cases of definition 6 of Saumya et al. (CFM, 2021) two melded subgraphs are, or the one beyond it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MeldCase {
-    /// Case 1: isomorphic.
-    Regions,
-    /// Case 2: a block and a region.
-    BlockWithRegion,
-    /// Case 3: two blocks.
-    Blocks,
-    /// Isomorphic once an edge of one of them has a block.
-    NearlyAlike,
-}
-
-impl MeldCase {
-    /// Its name, which stays.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            MeldCase::Regions => "regions",
-            MeldCase::BlockWithRegion => "block-with-region",
-            MeldCase::Blocks => "blocks",
-            MeldCase::NearlyAlike => "nearly-alike",
-        }
-    }
-}
-
-/// Two subgraphs as one: what [`Reason::Melded`] and [`Reason::MeldWithoutProfit`] say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Melding {
-    /// Why they can be one.
-    pub case: MeldCase,
-    /// The share of both sides' cycles that is saved at best, in percent.
-    pub score: i64,
-    /// Instructions that stand for two.
-    pub pairs: usize,
-    /// Choices between operands.
-    pub selects: usize,
-    /// Branches around instructions of one side.
-    pub branches: usize,
-    /// Fetches of both sides where lanes part.
-    pub apart: i64,
-    /// Fetches of the melded subgraph.
-    pub melded: i64,
-    /// Cycles saved.
-    pub cycles: i64,
-    /// Blocks of the melded subgraph that are in a loop of it.
-    pub loops: usize,
-    /// Phis that joined what each side left with.
-    pub exit_phis: usize,
-    /// Values of one side that are used behind where both sides now come by.
-    pub carried: usize,
-}
-
 /// Why a pass decided as it did. Numbers are fetches by the cost model unless they say otherwise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
@@ -200,6 +151,8 @@ pub enum Reason {
     MeldTooLarge,
     /// Left: all lanes go the same way.
     LanesAgree,
+    /// Taken: unstructured control flow became structured.
+    Linearized(Linearized),
     /// Taken: values were spilled.
     Spilled(Spills),
     /// Left: values stay where they are, for a reason that the text says.
@@ -289,6 +242,7 @@ impl Reason {
             | Reason::TailsMerged { .. }
             | Reason::ArmsFused(_)
             | Reason::Melded(_)
+            | Reason::Linearized(_)
             | Reason::Spilled(_) => Kind::Taken,
             Reason::Refused(_) => Kind::Refused,
             _ => Kind::Left,
@@ -302,6 +256,7 @@ impl Reason {
             Reason::CallsFused { .. } => "CallsFused",
             Reason::TailsMerged { .. } => "TailsMerged",
             Reason::ArmsFused(_) => "ArmsFused",
+            Reason::Linearized(_) => "Linearized",
             Reason::Spilled(_) => "Spilled",
             Reason::NotSpilled(_) => "NotSpilled",
             Reason::SharedMemoryFull { .. } => "SharedMemoryFull",
@@ -364,6 +319,7 @@ impl Reason {
                 ("phis", m.exit_phis as i64),
                 ("carried", m.carried as i64),
             ],
+            Reason::Linearized(done) => done.numbers(),
             Reason::Spilled(spills) => spills.numbers(),
             Reason::SharedMemoryFull { bytes, capacity } => {
                 vec![("bytes", bytes as i64), ("capacity", capacity as i64)]
@@ -396,19 +352,6 @@ impl fmt::Display for Aligned {
     }
 }
 
-impl fmt::Display for Melding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Melding { score, pairs, selects, branches, apart, melded, cycles, loops, exit_phis, carried, .. } = self;
-        write!(
-            f,
-            "{}, score {score}%: {pairs} pairs, {selects} selects, {branches} branches; lanes that part need about \
-             {apart} instructions, melded {melded}; {cycles} cycles are saved; {loops} blocks in loops, {exit_phis} phis \
-             at the exit, {carried} values carried",
-            self.case.name()
-        )
-    }
-}
-
 /// The reason in words.
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -422,6 +365,7 @@ impl fmt::Display for Reason {
             }
             Reason::TailsMerged { common } => return write!(f, "{common} instructions in common"),
             Reason::ArmsFused(aligned) => return write!(f, "{aligned}"),
+            Reason::Linearized(done) => return write!(f, "{done}"),
             Reason::Spilled(spills) => return write!(f, "{spills}"),
             Reason::NotSpilled(why) => return f.write_str(why),
             Reason::SharedMemoryFull { bytes, capacity } => {

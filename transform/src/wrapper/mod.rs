@@ -195,10 +195,12 @@ fn end_of_options(words: &[OsString]) -> usize {
 fn command_line(build: &Build) -> Vec<OsString> {
     let mut ours = vec!["--start-no-unused-arguments", "-gline-tables-only"];
     ours.extend(NO_UNSWITCHING);
-    if build.layout == Layout::Ordered || build.shape == Shape::Gpu {
+    // What the pass made of branches would be undone.
+    let linear = build.passes.names().contains(&"linearize");
+    if build.layout == Layout::Ordered || build.shape == Shape::Gpu || linear {
         ours.extend(KEEP_ORDER);
     }
-    if build.shape == Shape::Gpu {
+    if build.shape == Shape::Gpu || linear {
         ours.extend(KEEP_SHAPE);
     }
     if build.keep_ir.is_some() {

@@ -21,14 +21,14 @@ impl Random {
         self.next() % n
     }
 
-    fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
+    pub(crate) fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
         from[self.below(from.len() as u64) as usize]
     }
 }
 
 const VARIABLES: u64 = 6;
 
-const HEAD: &str = r#"#include <pthread.h>
+pub(crate) const HEAD: &str = r#"#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #define KEEP __attribute__((noinline))
@@ -46,7 +46,7 @@ static KEEP u sum(big a, u k) { u s = k; for (int i = 0; i < 6; i++) s = s * 31 
 static function table[] = { mix, turn, climb, mix };
 "#;
 
-const TAIL: &str = r#"
+pub(crate) const TAIL: &str = r#"
 static u memory[5][64], results[5];
 static void *worker(void *p) {
     u id = (u)(uintptr_t)p;

@@ -5,6 +5,8 @@ mod build;
 mod capabilities;
 mod faults;
 mod generator;
+mod gotos;
+mod machine;
 mod melding;
 mod progress;
 mod random;

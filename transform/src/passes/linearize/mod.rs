@@ -1,0 +1,238 @@
+//! `linearize`: unstructured control flow made structured, without copies of code.
+//!
+//! ```text
+//! before: if (a || b) x; y            after, at level 0
+//!   branch a, X, B                      turn = a ? X : B
+//! B:                                  guard of B:
+//!   branch b, X, Y                      branch turn == B, B, guard of X
+//! X:                                  B:
+//!   x                                   turn = b ? X : Y
+//!   goto Y                            guard of X:
+//! Y:                                    branch turn == X, X, Y
+//!   y                                 X:
+//!                                       x
+//!                                       goto Y
+//!                                     Y:
+//!                                       y
+//! ```
+//!
+//! Lanes for which a holds wait until the others have looked at b, and run X with those that come there too. Before,
+//! a machine that lets lanes wait at immediate post-dominators ran X twice.
+//!
+//! # Steps
+//! 1. Switches become branches, and the places where control leaves the function become one (`prepare.rs`): where the
+//!    control flow is not structured already, by [`Reduction`].
+//! 2. What reduces to one node is a *part*, which stays as it is. Of the graph of the parts, the smallest regions with
+//!    one way in and one way out are taken; where there is none, all of it.
+//! 3. The parts of a region are put in a row, each behind a guard that asks whether it is its turn (`plan.rs`). A loop
+//!    ends with one more guard, which leads back to the loop's head.
+//! 4. Each part says whose turn is next and goes on in the row (`surgery.rs`). The *turn* is a variable, and so is what
+//!    phis join; the context makes values of them.
+//! 5. Again from step 2, with what became structured as a part, until all is.
+//!
+//! # Why the meaning is kept
+//! A part runs when it is its turn, and only then; it says the same that its branch decided before. Guards have no other
+//! effect. What control came by before, it comes by in the same order.
+//!
+//! # Where this differs from the paper
+//! Parts that are structured need not lie between two blocks as its definition 5 has it, and regions are found on the
+//! graph of the parts rather than around edges that its definition 1 names, since that misses graphs. A loop has one
+//! guard at its end for all edges back to its head, not one behind each block with such an edge: lanes that continue
+//! early wait for the others, and loops do not overlap, so that no target has to be moved. A region whose first block
+//! nothing leads back to needs no guard for that block, and none at its end.
+//!
+//! # Limitation
+//! Functions with exceptions, jumps to addresses of blocks, `setjmp` or calls that must be jumps are left, with a
+//! remark. A switch costs a comparison for each target. What the optimiser would make of the result is close to the
+//! original again: the pass has to run last, and `lockstep cc` then has code generation keep the branches.
+//!
+//! Source: Anantpur and Govindarajan, *Taming control divergence in GPUs through control flow linearization*, CC 2014,
+//! algorithm 1.
+
+mod plan;
+mod prepare;
+mod surgery;
+
+use flowgraph::{Builder, Dominators, Graph, NodeId, PostDominators, Reduction, Regions};
+use parameters::{Parameter, Values};
+use rustc_hash::FxHashMap;
+
+use self::plan::Plan;
+use self::surgery::{Part, Region};
+use crate::context::Context;
+use crate::flow::Flow;
+use crate::llvm::{Block, Function, Opcode};
+use crate::remark::{Linearized, Reason};
+
+/// Of this pass.
+pub(crate) const PARAMETERS: &[Parameter] = &[Parameter {
+    name: "only-divergent",
+    values: Values::YesNo,
+    default: 0,
+    help: "whether parts are left whose branches the divergence analysis of the module takes for the same in all lanes",
+}];
+
+/// Linearizes what is not structured in a function.
+pub(crate) fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
+    let only_divergent = context.settings().number("only-divergent") == 1;
+    let agree = |context: &Context<'m>, block: Block<'m>| only_divergent && context.lanes_agree(block);
+    let switches: Vec<Block<'m>> =
+        function.blocks().into_iter().filter(|block| block.terminator().opcode() == Opcode::LLVMSwitch).collect();
+    let parting = switches.iter().any(|&block| !agree(context, block));
+    if !parting && Parts::of(&context.flow(), &[]).left.len() == 1 {
+        return;
+    }
+    if let Some((at, reason)) = prepare::obstacle(*function) {
+        context.remark("control flow".to_owned(), vec![at.place()], reason, None);
+        return;
+    }
+    let mut done = Linearized { switches: switches.len(), ..Linearized::default() };
+    let agreeing: Vec<Block<'m>> = context.flow().blocks().iter().copied().filter(|&b| agree(context, b)).collect();
+    switches.into_iter().for_each(|block| prepare::lower_switch(block.terminator()));
+    if Parts::of(&context.flow(), &[]).left.len() > 1 {
+        prepare::one_end(*function);
+        rounds(*function, &agreeing, &mut done, context);
+    }
+    let left = Parts::of(&context.flow(), &[]).left.len();
+    if done.regions > 0 || done.switches > 0 {
+        context.remark("control flow".to_owned(), Vec::new(), Reason::Linearized(done), None);
+    }
+    if left > 1 && !only_divergent {
+        context.remark("control flow".to_owned(), Vec::new(), Reason::GoneOver { left }, None);
+    }
+}
+
+/// Linearizes regions until all is structured, or what is left is that where all lanes go the same way.
+fn rounds<'m>(function: Function<'m>, agreeing: &[Block<'m>], done: &mut Linearized, context: &mut Context<'m>) {
+    let mut left_alone: Vec<Vec<Block<'m>>> = Vec::new();
+    loop {
+        let flow = context.flow();
+        let parts = Parts::of(&flow, &left_alone);
+        if parts.left.len() < 2 {
+            return;
+        }
+        let mut found = false;
+        let mut regions = parts.regions(&flow, function);
+        while let Some(region) = regions.pop() {
+            let blocks = || region.parts.iter().flat_map(|part| part.blocks.iter().copied());
+            let parting = blocks().any(|block| block.terminator().successors().len() > 1 && !agreeing.contains(&block));
+            if !parting {
+                let places = vec![region.parts[0].entry.terminator().place()];
+                context.remark("control flow".to_owned(), places, Reason::LanesAgree, None);
+                let mut members: Vec<Block<'m>> = blocks().collect();
+                members.retain(|block| *block != region.parts[0].entry);
+                members.insert(0, region.parts[0].entry);
+                left_alone.push(members);
+                found = true;
+                continue;
+            }
+            let plan = Plan::of(&graph_of(&region));
+            let (guards, backs) = plan.guards();
+            done.regions += 1;
+            done.parts += region.parts.len();
+            done.guards += guards;
+            done.backs += backs;
+            if let Some(enter) = surgery::linearize(&region, &plan, context) {
+                let ends_here = |other: &&mut Region<'m>| other.behind == region.parts[0].entry;
+                regions.iter_mut().filter(ends_here).for_each(|other| other.behind = enter);
+            }
+            found = true;
+        }
+        if !found {
+            return;
+        }
+    }
+}
+
+/// The edges between the parts of a region.
+fn graph_of(region: &Region<'_>) -> Graph {
+    let mut number: FxHashMap<Block<'_>, u32> = FxHashMap::default();
+    for (part, blocks) in region.parts.iter().map(|part| &part.blocks).enumerate() {
+        number.extend(blocks.iter().map(|&block| (block, part as u32)));
+    }
+    let mut builder = Builder::new(region.parts.len());
+    for (part, blocks) in region.parts.iter().map(|part| &part.blocks).enumerate() {
+        for to in blocks.iter().flat_map(|block| block.terminator().successors()) {
+            if let Some(&to) = number.get(&to).filter(|&&to| to != part as u32) {
+                builder.edge(NodeId(part as u32), NodeId(to));
+            }
+        }
+    }
+    builder.build(NodeId(0))
+}
+
+/// A function as parts that are structured.
+struct Parts {
+    /// By block: the block at which its part begins.
+    of: Vec<NodeId>,
+    /// Where parts begin, the function's entry first. One is left when all is structured.
+    left: Vec<NodeId>,
+}
+
+impl Parts {
+    /// The parts of a function, where some blocks are one part whatever is in them: of each list, which begins with the
+    /// block where control comes in.
+    fn of<'m>(flow: &Flow<'m>, whole: &[Vec<Block<'m>>]) -> Parts {
+        let mut of: Vec<NodeId> = flow.graph().nodes().collect();
+        for blocks in whole {
+            for &block in blocks {
+                of[flow.node(block).index()] = flow.node(blocks[0]);
+            }
+        }
+        let graph = quotient(flow.graph(), &of, !whole.is_empty());
+        let ends = flow.graph().nodes().filter(|&node| flow.graph().successors(node).is_empty());
+        let exits: Vec<NodeId> = ends.map(|node| of[node.index()]).collect();
+        let reduction = Reduction::of(&graph, &exits);
+        let of = of.into_iter().map(|part| reduction.of_node(part)).collect();
+        let left = if reduction.is_structured() { vec![graph.entry()] } else { reduction.left().to_vec() };
+        Parts { of, left }
+    }
+
+    /// The smallest regions that are not structured.
+    fn regions<'m>(&self, flow: &Flow<'m>, function: Function<'m>) -> Vec<Region<'m>> {
+        let graph = quotient(flow.graph(), &self.of, true);
+        let exits: Vec<NodeId> = self.left.iter().copied().filter(|&n| graph.successors(n).is_empty()).collect();
+        let post = PostDominators::of(&graph, &exits);
+        let regions = Regions::of(&graph, &Dominators::of(&graph), &post);
+        let mut blocks: FxHashMap<NodeId, Vec<Block<'m>>> = FxHashMap::default();
+        for (node, part) in self.of.iter().enumerate() {
+            blocks.entry(*part).or_default().push(flow.block(NodeId(node as u32)));
+        }
+        let region = |members: &[NodeId], first: NodeId, behind: Block<'m>| {
+            let mut order: Vec<NodeId> = members.to_vec();
+            order.sort_by_key(|&node| (node != first, node));
+            let part = |node: &NodeId| Part { entry: flow.block(*node), blocks: blocks[node].clone() };
+            Region { parts: order.iter().map(part).collect(), behind }
+        };
+        let is_leaf = |id| regions.ids().all(|other| regions.parent(other) != Some(id));
+        let found: Vec<Region<'m>> = regions
+            .ids()
+            .filter(|&id| regions.members(id).len() > 1 && is_leaf(id))
+            .map(|id| region(regions.members(id), regions.entry(id), flow.block(regions.exit(id))))
+            .collect();
+        if !found.is_empty() {
+            return found;
+        }
+        // Control may never leave: then what follows is a block that it does not come to.
+        let ends = |node: &NodeId| blocks[node].iter().any(|block| block.terminator().successors().is_empty());
+        let last = exits.iter().copied().find(|exit| *exit != graph.entry() && ends(exit));
+        let members: Vec<NodeId> = self.left.iter().copied().filter(|&node| Some(node) != last).collect();
+        let behind = last.map_or_else(|| prepare::nowhere(function), |node| flow.block(node));
+        vec![region(&members, graph.entry(), behind)]
+    }
+}
+
+/// The graph of parts; a part's number is that of the block where it begins. What is no part's beginning has no edges.
+/// Edges inside of a part are left out, if so told.
+fn quotient(graph: &Graph, of: &[NodeId], without_inner: bool) -> Graph {
+    let mut builder = Builder::new(graph.node_count());
+    for from in graph.nodes() {
+        for &to in graph.successors(from) {
+            let ends = (of[from.index()], of[to.index()]);
+            if !without_inner || ends.0 != ends.1 {
+                builder.edge(ends.0, ends.1);
+            }
+        }
+    }
+    builder.build(of[graph.entry().index()])
+}

@@ -1,0 +1,193 @@
+//! The control flow of a linearized region, before any code is made: which guards there are, and where each leads.
+
+use flowgraph::{Graph, Loops, NodeId};
+
+/// One step of a plan. Numbers of steps are indices into [`Plan::steps`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Goes to `yes` when it is this part's turn, else to `no`.
+    Guard { part: usize, yes: usize, no: usize },
+    /// Runs a part. It says whose turn is next, and goes on here.
+    Body { part: usize, next: usize },
+    /// At the end of a loop: goes back to `yes` when it is the turn of the loop's head, else to `no`.
+    Back { head: usize, yes: usize, no: usize },
+    /// What follows the region.
+    End,
+}
+
+impl Step {
+    /// Where it leads.
+    #[cfg(test)]
+    pub(super) fn ways(self) -> Vec<usize> {
+        match self {
+            Step::Guard { yes, no, .. } | Step::Back { yes, no, .. } => vec![yes, no],
+            Step::Body { next, .. } => vec![next],
+            Step::End => Vec::new(),
+        }
+    }
+}
+
+/// The parts of a region in one row, each behind its guard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Plan {
+    /// In the order in which code is laid out; [`Step::End`] is the last.
+    pub(super) steps: Vec<Step>,
+    /// Where control comes in.
+    pub(super) start: usize,
+}
+
+impl Plan {
+    /// The row for the parts of a region: part 0 is where control comes in, and all edges between parts are in `graph`,
+    /// those that leave the region not.
+    ///
+    /// The order is topological with loops in a row, each behind its head ([`Loops::order`]), so that what follows a
+    /// loop lies behind its end. An edge against the order leads to the head of a loop around where it starts; it is
+    /// taken at the end of that loop, where all such edges are taken together. So no jump crosses another loop's bounds,
+    /// which the paper gets by moving targets up to the next head.
+    pub(super) fn of(graph: &Graph) -> Plan {
+        let loops = Loops::of(graph);
+        let mut steps = Vec::new();
+        let mut guards = vec![0; graph.node_count()];
+        // Loops that are not at their end yet, inner ones last: their head, and how many members are to come.
+        let mut open: Vec<(NodeId, usize)> = Vec::new();
+        for &node in loops.order() {
+            if let Some(id) = loops.headed_by(node) {
+                open.push((node, loops.members(id).len()));
+            }
+            let part = node.index();
+            guards[part] = steps.len();
+            // Part 0 needs no guard where nothing leads back to it.
+            if part != 0 || loops.headed_by(node).is_some() {
+                steps.push(Step::Guard { part, yes: steps.len() + 1, no: steps.len() + 2 });
+            }
+            steps.push(Step::Body { part, next: steps.len() + 1 });
+            open.iter_mut().for_each(|(_, left)| *left -= 1);
+            while let Some((head, _)) = open.pop_if(|(_, left)| *left == 0) {
+                steps.push(Step::Back { head: head.index(), yes: guards[head.index()], no: steps.len() + 1 });
+            }
+        }
+        steps.push(Step::End);
+        Plan { steps, start: 0 }
+    }
+
+    /// How many guards of parts there are, and how many at the ends of loops.
+    pub(super) fn guards(&self) -> (usize, usize) {
+        let of_parts = self.steps.iter().filter(|step| matches!(step, Step::Guard { .. })).count();
+        (of_parts, self.steps.iter().filter(|step| matches!(step, Step::Back { .. })).count())
+    }
+
+    /// The plan as a graph, with where control leaves: for its judge.
+    #[cfg(test)]
+    pub(super) fn graph(&self) -> (Graph, NodeId) {
+        let mut builder = flowgraph::Builder::new(self.steps.len());
+        for (from, step) in self.steps.iter().enumerate() {
+            for to in step.ways() {
+                builder.edge(NodeId(from as u32), NodeId(to as u32));
+            }
+        }
+        (builder.build(NodeId(self.start as u32)), NodeId(self.steps.len() as u32 - 1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flowgraph::{Builder, DepthFirst, Reduction};
+
+    use super::*;
+
+    /// All graphs of four parts of at most two ways each, one of which may be what follows, number 4; all are reached.
+    fn of_four(mut visit: impl FnMut(&[Vec<usize>])) {
+        let ways: Vec<Vec<usize>> =
+            (1_u32..32).filter(|w| w.count_ones() <= 2).map(|w| (0..5).filter(|i| w >> i & 1 == 1).collect()).collect();
+        for number in 0..ways.len().pow(4) {
+            let edges: Vec<Vec<usize>> =
+                (0..4).map(|from| ways[number / ways.len().pow(from) % ways.len()].clone()).collect();
+            if DepthFirst::of(&graph(&edges)).preorder().len() == 4 {
+                visit(&edges);
+            }
+        }
+    }
+
+    fn graph(edges: &[Vec<usize>]) -> Graph {
+        let mut builder = Builder::new(edges.len());
+        for (from, to) in edges.iter().enumerate() {
+            for &to in to.iter().filter(|&&to| to < edges.len()) {
+                builder.edge(NodeId(from as u32), NodeId(to as u32));
+            }
+        }
+        builder.build(NodeId(0))
+    }
+
+    /// The parts that run when each takes the way that a row of coins says, as the edges have it.
+    fn run(edges: &[Vec<usize>], coins: u32) -> Vec<usize> {
+        let (mut ran, mut at) = (Vec::new(), 0);
+        while at < edges.len() && ran.len() < 24 {
+            let coin = (coins >> ran.len() & 1) as usize;
+            ran.push(at);
+            at = edges[at][coin % edges[at].len()];
+        }
+        ran
+    }
+
+    /// The same as the plan has it.
+    fn run_plan(plan: &Plan, edges: &[Vec<usize>], coins: u32) -> Vec<usize> {
+        let (mut ran, mut turn, mut at) = (Vec::new(), 0, plan.start);
+        while ran.len() < 24 {
+            at = match plan.steps[at] {
+                Step::Guard { part, yes, no } | Step::Back { head: part, yes, no } => {
+                    if turn == part {
+                        yes
+                    } else {
+                        no
+                    }
+                }
+                Step::Body { part, next } => {
+                    assert_eq!(part, turn, "a part runs when it is its turn");
+                    let coin = (coins >> ran.len() & 1) as usize;
+                    ran.push(part);
+                    turn = edges[part][coin % edges[part].len()];
+                    next
+                }
+                Step::End => break,
+            };
+        }
+        ran
+    }
+
+    #[test]
+    fn every_plan_is_structured_runs_the_same_parts_and_has_a_guard_for_each_part_or_edge_back() {
+        let (mut all, mut coins) = (0, 1_u32);
+        of_four(|edges| {
+            let graph = graph(edges);
+            let plan = Plan::of(&graph);
+            // Claim 1.
+            let (steps, end) = plan.graph();
+            assert!(Reduction::of(&steps, &[end]).is_structured(), "{plan:?} of {edges:?}");
+            // Claim 3, of blocks.
+            let order = Loops::of(&graph).order().to_vec();
+            let place = |node: NodeId| order.iter().position(|&other| other == node);
+            let back = |from: NodeId| graph.successors(from).iter().filter(|&&to| place(to) <= place(from)).count();
+            let (of_parts, at_ends) = plan.guards();
+            assert!(of_parts <= 4 && at_ends <= graph.nodes().map(back).sum::<usize>(), "{plan:?} of {edges:?}");
+            // Claim 2.
+            for _ in 0..8 {
+                coins = coins.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                assert_eq!(run_plan(&plan, edges, coins >> 8), run(edges, coins >> 8), "{plan:?} of {edges:?}");
+            }
+            all += 1;
+        });
+        assert_eq!(all, 13_050);
+    }
+
+    #[test]
+    fn what_follows_a_loop_lies_behind_its_end() {
+        // Figure 5: 0 leads to 1; 1, 2 and 3 are a loop, which 1 leaves to 4 and 2 to what follows.
+        let plan = Plan::of(&graph(&[vec![1], vec![2, 4], vec![3, 5], vec![1], vec![5]]));
+        let bodies = plan.steps.iter().filter_map(|step| match step {
+            Step::Body { part, .. } => Some(*part),
+            Step::Back { .. } => Some(99),
+            _ => None,
+        });
+        assert_eq!(bodies.collect::<Vec<_>>(), [0, 1, 2, 3, 99, 4]);
+    }
+}

@@ -1,0 +1,70 @@
+//! What `meld` says about two subgraphs.
+
+use std::fmt;
+
+/// Which of the cases of definition 6 of Saumya et al. (CFM, 2021) two melded subgraphs are, or the one beyond it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MeldCase {
+    /// Case 1: isomorphic.
+    Regions,
+    /// Case 2: a block and a region.
+    BlockWithRegion,
+    /// Case 3: two blocks.
+    Blocks,
+    /// Isomorphic once an edge of one of them has a block.
+    NearlyAlike,
+}
+
+impl MeldCase {
+    /// Its name, which stays.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            MeldCase::Regions => "regions",
+            MeldCase::BlockWithRegion => "block-with-region",
+            MeldCase::Blocks => "blocks",
+            MeldCase::NearlyAlike => "nearly-alike",
+        }
+    }
+}
+
+/// Two subgraphs as one: what [`Reason::Melded`](crate::Reason::Melded) and
+/// [`Reason::MeldWithoutProfit`](crate::Reason::MeldWithoutProfit) say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Melding {
+    /// Why they can be one.
+    pub case: MeldCase,
+    /// The share of both sides' cycles that is saved at best, in percent.
+    pub score: i64,
+    /// Instructions that stand for two.
+    pub pairs: usize,
+    /// Choices between operands.
+    pub selects: usize,
+    /// Branches around instructions of one side.
+    pub branches: usize,
+    /// Fetches of both sides where lanes part.
+    pub apart: i64,
+    /// Fetches of the melded subgraph.
+    pub melded: i64,
+    /// Cycles saved.
+    pub cycles: i64,
+    /// Blocks of the melded subgraph that are in a loop of it.
+    pub loops: usize,
+    /// Phis that joined what each side left with.
+    pub exit_phis: usize,
+    /// Values of one side that are used behind where both sides now come by.
+    pub carried: usize,
+}
+
+impl fmt::Display for Melding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Melding { score, pairs, selects, branches, apart, melded, cycles, loops, exit_phis, carried, .. } = self;
+        write!(
+            f,
+            "{}, score {score}%: {pairs} pairs, {selects} selects, {branches} branches; lanes that part need about \
+             {apart} instructions, melded {melded}; {cycles} cycles are saved; {loops} blocks in loops, {exit_phis} phis \
+             at the exit, {carried} values carried",
+            self.case.name()
+        )
+    }
+}
