@@ -204,6 +204,13 @@ impl Assembler {
         here
     }
 
+    /// The same, before code that is reached otherwise: a thread behind the trap has executed it, and has not come to that code.
+    pub fn trap_apart(&mut self) -> u64 {
+        let here = self.trap();
+        self.raw(&[0x90]);
+        here
+    }
+
     /// A forward `jrcxz` or short `jmp` whose distance is filled in by [`Assembler::land`]; returns where the distance is.
     pub fn short_forward(&mut self, opcode: u8) -> usize {
         self.raw(&[opcode, 0]);

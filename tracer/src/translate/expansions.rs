@@ -239,7 +239,7 @@ pub fn record_enter(code: &mut Assembler, lookup: &Lookup, hook: u32, routine: O
     }
     code.load_slot(register::RCX, slot::RCX);
     code.load_slot(register::RAX, slot::RAX);
-    let trap = code.trap();
+    let trap = code.trap_apart();
     code.land(known);
     note_due(code, lookup);
     code.load_slot(register::RCX, slot::RCX);
@@ -302,7 +302,7 @@ pub fn landing(code: &mut Assembler, lookup: &Lookup, returns: Option<u64>) -> L
         let stop = code.short_forward(JRCXZ);
         code.jump(returns);
         code.land(stop);
-        looked_at = Some(code.trap());
+        looked_at = Some(code.trap_apart());
         code.land(unseen);
     }
     // rcx is free: the call changes it.
@@ -320,7 +320,7 @@ pub fn landing(code: &mut Assembler, lookup: &Lookup, returns: Option<u64>) -> L
     let fault = code.short_forward(JRCXZ);
     let done = code.short_forward(JMP_SHORT);
     code.land(fault);
-    let trap = code.trap();
+    let trap = code.trap_apart();
     code.land(done);
     code.load_slot(register::RCX, slot::NEXT);
     code.raw(&[0x65, 0xff, 0x24, 0x25]); // jmp gs:[AFTER]

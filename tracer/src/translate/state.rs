@@ -205,6 +205,11 @@ impl Session<'_> {
     /// Carries out what is left of the expansion that these registers of a thread stand in, as far as it makes records.
     fn carry_forward(&mut self, tid: Tid, mut registers: Registers) {
         let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid) else { return };
+        // Killed behind an `int3` of ours, of which we shall not hear any more: what follows it is no code, or other code.
+        let before = registers.rip.wrapping_sub(1);
+        if translator.mark(registers.rip).is_none() && translator.trap(before).is_some() {
+            registers.rip = before;
+        }
         for _ in 0..MOST_STEPS {
             if convert(registers, thread, translator).is_some() {
                 return;
