@@ -78,6 +78,33 @@ fn control_flow_is_that_of_the_compiler_for_gpus() {
 }
 
 #[test]
+fn options_for_the_optimiser_are_heard_as_the_compiler_for_gpus_hears_them() {
+    let twice = "__attribute__((noinline)) int twice(const int *of) {
+    int sum = 0;
+    for (int i = 0; i < 8; i++) if (of[i] > sum) sum += of[i] / 3;
+    return sum;
+}
+";
+    let folder = Folder::with(&[("twice.c", twice)]);
+    let branches = |compiler: &str, first: &[&str], options: &[&str]| {
+        let words = [first, &["-O3", "-S", "-emit-llvm", "twice.c", "-o", "twice.ll"], options].concat();
+        folder.succeed(compiler, &words);
+        ["br i1 ", "sdiv "].map(|what| folder.read("twice.ll").matches(what).count())
+    };
+    let both = |options: &[&str]| {
+        let ours = branches(lockstep(), &["cc", "--shape", "gpu", "--layout", "default", "--"], options);
+        assert_eq!(ours, branches("clang-19", &["--target=nvptx64-nvidia-cuda", "-nogpulib"], options), "{options:?}");
+        ours
+    };
+    let unrolled = both(&[]);
+    assert_ne!(both(&["-fno-unroll-loops"]), unrolled);
+    assert_ne!(both(&["-mllvm", "-unroll-threshold=0"]), unrolled);
+    assert_eq!(shaped(&folder, &["-O2", "-mllvm", "-unroll-threshold=0", "-c", "twice.c", "-o", "twice.o"]), "");
+    let said = shaped(&folder, &["-O2", "-fveclib=libmvec", "-c", "twice.c", "-o", "twice.o"]);
+    assert!(said.contains("twice.c: -fveclib=libmvec is not heard") || said.contains("-fveclib=LIBMVEC"), "{said}");
+}
+
+#[test]
 fn what_only_the_compilers_own_optimiser_can_do_is_told() {
     let folder = Folder::with(&[("sums.c", &sums())]);
     for words in [&["-O0"][..], &["-O2", "-fsanitize=undefined"], &["-O2", "-fprofile-instr-generate"]] {

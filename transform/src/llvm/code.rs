@@ -166,7 +166,7 @@ impl Module {
 }
 
 /// Sets options of LLVM's command line. They can be set once in a process: false for others, and for unknown ones.
-fn set(words: &[String]) -> bool {
+pub(super) fn set(words: &[String]) -> bool {
     /// What was set, and whether LLVM took it.
     static SET: Mutex<Option<(Vec<String>, bool)>> = Mutex::new(None);
     let mut set = SET.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

@@ -58,6 +58,7 @@ pub use inspect::AddressParts;
 pub use instruction::{Instruction, Use};
 pub use llvm_sys::LLVMOpcode as Opcode;
 pub use module::Module;
+pub use optimise::Tuning;
 pub use value::{Shape, Type, Value};
 pub use well_formed::WellFormed;
 

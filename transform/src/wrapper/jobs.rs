@@ -5,6 +5,7 @@ use std::io::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use super::scratch::{Scratch, Streams};
+use crate::llvm::Tuning;
 use crate::{Error, Result};
 
 /// What the driver says it would do.
@@ -132,7 +133,7 @@ impl Product {
 pub(super) type Level = &'static str;
 
 /// Words of jobs that have the compiler put something into the code before its optimiser, or tell what that does.
-const ASKS_OPTIMISER: [&str; 9] = [
+const ASKS_OPTIMISER: [&str; 10] = [
     "-fsanitize",
     "-fprofile-",
     "-fcoverage-mapping",
@@ -142,7 +143,11 @@ const ASKS_OPTIMISER: [&str; 9] = [
     "-Rpass",
     "-opt-record",
     "-fpass-plugin",
+    "-fenable-matrix",
 ];
+
+/// Beginnings of options for the optimiser that one which runs elsewhere does not hear.
+const NOT_HEARD: [&str; 1] = ["-fveclib="];
 
 impl Job {
     /// The level at which the optimiser of the job may run elsewhere; none where it does not run, or where something
@@ -155,6 +160,26 @@ impl Job {
         let levels = [("-O1", "O1"), ("-O2", "O2"), ("-O3", "O3"), ("-Os", "Os"), ("-Oz", "Oz")];
         let last = self.0.iter().rfind(|word| word.len() == 3 && word.as_bytes().starts_with(b"-O"))?;
         levels.iter().find(|(word, _)| last == word).map(|(_, level)| *level)
+    }
+
+    /// What else the user asks of the optimiser.
+    pub(super) fn tuning(&self) -> Tuning {
+        let has = |option: &str| self.0.iter().any(|word| word == option);
+        let behind = self.0.iter().zip(self.0.iter().skip(1)).filter(|(word, _)| *word == "-mllvm");
+        let options = behind.map(|(_, option)| option.to_string_lossy().into_owned());
+        Tuning {
+            // The driver hands on the last of both, and nothing where neither is typed.
+            unrolls: !has("-fno-unroll-loops"),
+            vectorises: has("-vectorize-loops"),
+            merges_functions: has("-fmerge-functions"),
+            llvm: options.filter(|option| !super::is_our_llvm_option(option)).collect(),
+        }
+    }
+
+    /// What is asked of the optimiser and means nothing to one that runs elsewhere.
+    pub(super) fn not_heard(&self) -> Vec<&OsStr> {
+        let is_one = |word: &&OsString| NOT_HEARD.iter().any(|start| word.as_bytes().starts_with(start.as_bytes()));
+        self.0.iter().filter(is_one).map(OsString::as_os_str).collect()
     }
 
     /// The same job, ended before the optimiser.
@@ -316,6 +341,17 @@ mod tests {
         assert_eq!(whole.until_bitcode(OsStr::new("1.bc")), job(&first));
         let second = ["clang", "-cc1", "-emit-obj", "-O3", "-o", "a.o", "-disable-llvm-passes", "-x", "ir", "2.bc"];
         assert_eq!(whole.after_bitcode(OsStr::new("2.bc")), job(&second));
+    }
+
+    #[test]
+    fn what_is_asked_of_the_optimiser_is_found() {
+        let plain = job(&["clang", "-cc1", "-O2", "-vectorize-loops", "-mllvm", "-enable-tail-merge=0"]);
+        assert_eq!((plain.tuning(), plain.not_heard().len()), (Tuning::default(), 0));
+        let words = ["clang", "-cc1", "-O2", "-fno-unroll-loops", "-mllvm", "-inline-threshold=1", "-fveclib=SVML"];
+        let asked = job(&words);
+        let llvm = vec!["-inline-threshold=1".to_owned()];
+        assert_eq!(asked.tuning(), Tuning { unrolls: false, vectorises: false, merges_functions: false, llvm });
+        assert_eq!(asked.not_heard(), ["-fveclib=SVML"]);
     }
 
     #[test]

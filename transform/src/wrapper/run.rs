@@ -109,6 +109,15 @@ fn optimised_here(build: &Build, job: &Job) -> Option<Level> {
              what it is asked (instrumentation, remarks); compile with -O1 or more and without those",
             job.source().unwrap_or_default().display()
         ));
+        return None;
+    }
+    for option in job.not_heard() {
+        super::warn(&format!(
+            "compiling {}: {} is not heard, since the optimiser runs in this process for a GPU's shape; leave it out, or \
+             compile with --shape cpu",
+            job.source().unwrap_or_default().display(),
+            option.display()
+        ));
     }
     level
 }
@@ -156,7 +165,7 @@ impl Halves<'_> {
         passes.apply(|| {
             let mut module = Module::read(&self.files[0])?;
             if let Some(level) = self.optimised_here {
-                module.run_passes_for_gpu(&format!("default<{level}>"))?;
+                module.run_passes_for_gpu(&format!("default<{level}>"), &self.job.tuning())?;
             }
             Ok(module)
         })
