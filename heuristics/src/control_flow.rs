@@ -335,8 +335,8 @@ impl Observer {
         let post_dominators = (0..places).map(|p| tree.ipdom(NodeId(p as u32)).map(|n| PlaceId(n.0))).collect();
         let (mut lengths, mut ends) = (vec![0; places], vec![End::Otherwise; places]);
         let mut operations = vec![0; places];
-        for (_, segment) in segments.iter() {
-            operations[segment.place.0 as usize] = segment.operations;
+        for (id, segment) in segments.iter() {
+            operations[segment.place.0 as usize] = segments.operations(id);
             lengths[segment.place.0 as usize] = segment.len() as u32;
             ends[segment.place.0 as usize] = End::of(segment);
         }

@@ -1,14 +1,15 @@
 //! How many instructions a GPU needs for one of the processor's.
 
 use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory, Mnemonic, OpAccess, OpKind};
-use trace_format::Block;
 
-/// The operations of the block's instruction of this index: one, and one more for each access to memory beside another
+/// The operations of the instruction with these bytes: one, and one more for each access to memory beside another
 /// operation. GPUs load and store with instructions of their own, so `add [m], r` is three there. One where its bytes
 /// are not known.
-pub(crate) fn operations(block: &Block, index: usize) -> u32 {
-    let Some(bytes) = block.code.get(block.code_range(index)).filter(|bytes| !bytes.is_empty()) else { return 1 };
-    let instruction = Decoder::with_ip(64, bytes, block.instructions[index].pc.0, DecoderOptions::NONE).decode();
+pub(crate) fn operations(bytes: &[u8]) -> u32 {
+    if bytes.is_empty() {
+        return 1;
+    }
+    let instruction = Decoder::new(64, bytes, DecoderOptions::NONE).decode();
     let has_memory = (0..instruction.op_count()).any(|i| instruction.op_kind(i) == OpKind::Memory);
     if !has_memory || moves(instruction.mnemonic()) {
         return 1;
@@ -59,22 +60,14 @@ fn moves(mnemonic: Mnemonic) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use trace_format::{Instruction, Kind, Pc, SpEffect};
-
     use super::*;
-
-    fn of(code: &[u8]) -> u32 {
-        let instruction =
-            Instruction { pc: Pc(0x1000), len: code.len() as u8, kind: Kind::Plain, sp: SpEffect::Add(0), memory: 0 };
-        operations(&Block { instructions: vec![instruction], code: code.to_vec(), ..Block::default() }, 0)
-    }
 
     #[test]
     fn what_computes_in_memory_is_several() {
         // add eax, ecx; mov eax, [rdi]; lea eax, [rdi+1]; add eax, [rdi]; add [rdi], eax; cmp [rdi], eax; mov [rdi],
         // eax.
         let all: [&[u8]; 7] = [&[1, 0xC8], &[0x8B, 7], &[0x8D, 0x47, 1], &[3, 7], &[1, 7], &[0x39, 7], &[0x89, 7]];
-        assert_eq!(all.map(of), [1, 1, 1, 2, 3, 2, 1]);
-        assert_eq!(of(&[]), 1);
+        assert_eq!(all.map(operations), [1, 1, 1, 2, 3, 2, 1]);
+        assert_eq!(operations(&[]), 1);
     }
 }

@@ -31,8 +31,6 @@ pub struct Segment {
     pub origin: (BlockId, u32),
     /// How many memory addresses the stream holds for each execution of it.
     pub addresses: u32,
-    /// Its instructions, those that compute in memory counted as the several that a GPU has for them.
-    pub operations: u32,
     /// What its last instruction does to the stack pointer; the others do nothing to it.
     pub sp: SpEffect,
     /// Where its last instruction can lead, taken and not: of a conditional branch whose code bytes are known.
@@ -80,8 +78,12 @@ pub struct SegmentTable {
     in_stub: Vec<SegmentId>,
     /// Whether it calls the loader to bind a slot of the linkage table, if it is in a stub.
     binds: Vec<bool>,
-    /// Per block: its segments, in order.
-    blocks: Vec<Vec<SegmentId>>,
+    /// The code bytes of segments, one segment after another, and where in them each begins whose bytes are known.
+    code: Vec<u8>,
+    code_of: Vec<Option<u32>>,
+    /// The segments of all blocks, in order, one block after another; and where each block's begin, and the last's end.
+    of_blocks: Vec<SegmentId>,
+    begins: Vec<u32>,
     places: usize,
 }
 
@@ -109,41 +111,50 @@ impl SegmentTable {
     /// the error holds the pcs of both: cut there too, and try again.
     fn cut(blocks: &BlockTable, leaders: &[Pc], pieces: &Pieces) -> Result<SegmentTable, Vec<Pc>> {
         let mut table = SegmentTable::default();
-        let mut known: FxHashMap<Vec<Instruction>, SegmentId> = FxHashMap::default();
-        let mut first_at: FxHashMap<Pc, SegmentId> = FxHashMap::default();
+        // By first pc: the segment that began there last. By segment: the one before it that begins at the same pc.
+        let mut latest: FxHashMap<Pc, SegmentId> = FxHashMap::default();
+        let mut earlier: Vec<Option<SegmentId>> = Vec::new();
         let mut conflicts = Vec::new();
         for (id, block) in blocks.iter() {
-            let mut ids = Vec::new();
-            for (first, run) in runs(block, leaders) {
-                let segment = *known.entry(run.to_vec()).or_insert_with(|| {
+            table.begins.push(table.end_of_blocks());
+            let mut code = &block.code[..];
+            let mut cutter = Cutter::new(block, leaders);
+            while let Some((first, run)) = cutter.next_run() {
+                let bytes = run.iter().map(|i| usize::from(i.len)).sum::<usize>().min(code.len());
+                let (own, rest) = code.split_at(bytes);
+                code = rest;
+                let before = latest.get(&run[0].pc).copied();
+                let is_it = |known: &SegmentId| table[*known].instructions == run;
+                let known = std::iter::successors(before, |known| earlier[known.0 as usize]).find(is_it);
+                let segment = known.unwrap_or_else(|| {
                     let new = SegmentId(table.segments.len() as u32);
-                    let representative = *first_at.entry(run[0].pc).or_insert(new);
-                    let place = if representative == new {
-                        table.places += 1;
-                        PlaceId(table.places as u32 - 1)
-                    } else {
-                        let other = &table.segments[representative.0 as usize];
+                    let place = if let Some(other) = before.map(|other| &table[other]) {
                         if !other.instructions.iter().map(|i| i.pc).eq(run.iter().map(|i| i.pc)) {
                             conflicts.extend(other.instructions.iter().chain(run).map(|i| i.pc));
                         }
                         other.place
+                    } else {
+                        table.places += 1;
+                        PlaceId(table.places as u32 - 1)
                     };
                     let ways = ways(block, first + run.len() - 1);
-                    let operations = (first..first + run.len()).map(|index| operations(block, index)).sum();
-                    table.push(run, (place, operations), (id, first as u32), ways, pieces.stub(run[0].pc));
+                    table.push(run, own, place, (id, first as u32), ways, pieces.stub(run[0].pc));
+                    latest.insert(run[0].pc, new);
+                    earlier.resize(table.len(), before);
                     new
                 });
-                ids.push(segment);
+                table.of_blocks.push(segment);
             }
-            table.blocks.push(ids);
         }
+        table.begins.push(table.end_of_blocks());
         if conflicts.is_empty() { Ok(table) } else { Err(conflicts) }
     }
 
     fn push(
         &mut self,
         run: &[Instruction],
-        (place, operations): (PlaceId, u32),
+        code: &[u8],
+        place: PlaceId,
         origin: (BlockId, u32),
         ways: Option<[Pc; 2]>,
         stub: Option<Stub>,
@@ -151,16 +162,8 @@ impl SegmentTable {
         let addresses = run.iter().map(|i| u32::from(i.memory)).sum();
         let last = run[run.len() - 1];
         let id = SegmentId(self.segments.len() as u32);
-        let segment = Segment {
-            instructions: run.to_vec(),
-            place,
-            origin,
-            addresses,
-            operations,
-            sp: last.sp,
-            ways,
-            in_stub: false,
-        };
+        let segment =
+            Segment { instructions: run.to_vec(), place, origin, addresses, sp: last.sp, ways, in_stub: false };
         if last.kind.is_call() {
             let mut elided = segment.clone();
             let call = elided.instructions.last_mut().expect("a segment has at least one instruction");
@@ -180,6 +183,9 @@ impl SegmentTable {
             self.elided.push(id);
             self.in_stub.push(id);
         }
+        let begins = (!code.is_empty()).then_some(self.code.len() as u32);
+        self.code_of.resize(self.segments.len(), begins);
+        self.code.extend_from_slice(code);
         self.binds.resize(self.segments.len(), stub == Some(Stub::Binds));
         assert!(self.segments.len() < 1 << 31, "the high bit of a segment's number is kept free");
     }
@@ -188,7 +194,25 @@ impl SegmentTable {
     #[inline]
     #[must_use]
     pub fn of_block(&self, block: BlockId) -> &[SegmentId] {
-        &self.blocks[block.index()]
+        let [begin, end] = [self.begins[block.index()], self.begins[block.index() + 1]];
+        &self.of_blocks[begin as usize..end as usize]
+    }
+
+    fn end_of_blocks(&self) -> u32 {
+        u32::try_from(self.of_blocks.len()).expect("fewer than 2^32 segments in all blocks")
+    }
+
+    /// The segment's instructions, those that compute in memory counted as the several that a GPU has for them.
+    #[must_use]
+    pub fn operations(&self, segment: SegmentId) -> u32 {
+        let begin = self.code_of[segment.0 as usize].map_or(self.code.len(), |begin| begin as usize);
+        let mut code = &self.code[begin..];
+        let of = |instruction: &Instruction| {
+            let (own, rest) = code.split_at(usize::from(instruction.len).min(code.len()));
+            code = rest;
+            operations(own)
+        };
+        self[segment].instructions.iter().map(of).sum()
     }
 
     /// The segment with its call left out: for a call whose callee is not part of the replay. The same pcs, but the last
@@ -268,28 +292,52 @@ fn sorted(leaders: &FxHashSet<Pc>) -> Vec<Pc> {
     sorted
 }
 
-/// Cuts a block: each run with the index of its first instruction. A run ends where the next pc is not above, or where a
-/// leader lies between a pc (exclusive) and the next (inclusive).
-fn runs<'a>(block: &'a Block, leaders: &[Pc]) -> Vec<(usize, &'a [Instruction])> {
-    let instructions = &block.instructions;
-    let mut runs = Vec::new();
-    let mut first = 0;
-    let mut next_leader = leaders.partition_point(|l| *l <= instructions[0].pc);
-    for i in 1..instructions.len() {
-        let (before, pc) = (instructions[i - 1], instructions[i].pc);
-        let breaks = pc <= before.pc
-            || before.kind.transfers_control()
-            || before.sp != SpEffect::Add(0)
-            || leaders.get(next_leader).is_some_and(|l| *l <= pc);
-        if breaks {
-            runs.push((first, &instructions[first..i]));
-            first = i;
-            next_leader = leaders.partition_point(|l| *l <= pc);
-        }
-    }
-    runs.push((first, &instructions[first..]));
-    runs
+/// Cuts a block. A run ends where the next pc is not above, or where a leader lies between a pc (exclusive) and the next
+/// (inclusive).
+struct Cutter<'a> {
+    instructions: &'a [Instruction],
+    leaders: &'a [Pc],
+    /// The first instruction of the next run.
+    at: usize,
+    /// The first leader behind the last pc.
+    next_leader: usize,
 }
+
+impl<'a> Cutter<'a> {
+    fn new(block: &'a Block, leaders: &'a [Pc]) -> Cutter<'a> {
+        let instructions = &block.instructions[..];
+        let next_leader = instructions.first().map_or(0, |first| leaders.partition_point(|l| *l <= first.pc));
+        Cutter { instructions, leaders, at: 0, next_leader }
+    }
+
+    /// The next run, and the index of its first instruction.
+    fn next_run(&mut self) -> Option<(usize, &'a [Instruction])> {
+        let first = self.at;
+        let mut before = self.instructions.get(first)?;
+        for (i, instruction) in self.instructions.iter().enumerate().skip(first + 1) {
+            let pc = instruction.pc;
+            let is_above = pc > before.pc;
+            let comes_to_leader = self.leaders.get(self.next_leader).is_some_and(|l| *l <= pc);
+            if is_above && comes_to_leader && pc.0 - before.pc.0 < NEAR {
+                let passed = self.leaders[self.next_leader..].iter().take_while(|l| **l <= pc).count();
+                self.next_leader += passed;
+            } else if !is_above || comes_to_leader {
+                self.next_leader = self.leaders.partition_point(|l| *l <= pc);
+            }
+            let ends = before.kind.transfers_control() || before.sp != SpEffect::Add(0);
+            if !is_above || comes_to_leader || ends {
+                self.at = i;
+                return Some((first, &self.instructions[first..i]));
+            }
+            before = instruction;
+        }
+        self.at = self.instructions.len();
+        Some((first, &self.instructions[first..]))
+    }
+}
+
+/// Between instructions that lie less far apart, leaders are counted one by one.
+const NEAR: u64 = 64;
 
 #[cfg(test)]
 mod tests {

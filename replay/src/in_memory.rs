@@ -4,7 +4,7 @@ use heuristics::{SegmentId, SegmentTable};
 use rustc_hash::FxHashMap;
 use trace_format::{Block, BlockTable, Instruction, Kind, Pc, SpEffect};
 
-use crate::lanes_source::Kept;
+use crate::kept::Kept;
 use crate::{Batch, Code, Control, LaneSource, LaneStream, LockId};
 
 /// What a lane does next.

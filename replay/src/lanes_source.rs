@@ -3,7 +3,7 @@
 use heuristics::SegmentTable;
 
 use crate::view::View;
-use crate::{Batch, LaneStream, LockId, Result};
+use crate::{Batch, LaneStream, LockId};
 
 /// Lanes that can be replayed, as often as needed.
 pub trait LaneSource: Sync {
@@ -15,6 +15,12 @@ pub trait LaneSource: Sync {
 
     /// A lane's stream from its beginning.
     fn stream(&self, lane: usize) -> Box<dyn LaneStream + '_>;
+
+    /// A lane's whole stream, where it was kept in memory when the source was made: what [`LaneSource::stream`] gives,
+    /// and need not be made again. Default: none is kept.
+    fn kept(&self, _lane: usize) -> Option<&[Batch]> {
+        None
+    }
 
     /// A lock's name for messages.
     fn lock_name(&self, lock: LockId) -> String;
@@ -39,36 +45,15 @@ impl LaneSource for View {
         View::stream(self, lane)
     }
 
+    fn kept(&self, lane: usize) -> Option<&[Batch]> {
+        View::kept(self, lane)
+    }
+
     fn lock_name(&self, lock: LockId) -> String {
         View::lock_name(self, lock)
     }
 
     fn generation(&self, lane: usize) -> u32 {
         View::lanes(self)[lane].generation
-    }
-}
-
-/// A lane's whole stream, kept in memory.
-pub(crate) struct Kept<'a> {
-    batches: std::slice::Iter<'a, Batch>,
-}
-
-impl<'a> Kept<'a> {
-    pub(crate) fn new(batches: &'a [Batch]) -> Kept<'a> {
-        Kept { batches: batches.iter() }
-    }
-}
-
-impl LaneStream for Kept<'_> {
-    fn next_batch(&mut self, batch: &mut Batch) -> Result<bool> {
-        batch.clear();
-        let next = self.batches.next();
-        if let Some(kept) = next {
-            batch.codes.extend_from_slice(&kept.codes);
-            batch.controls.extend_from_slice(&kept.controls);
-            batch.sps.extend_from_slice(&kept.sps);
-            batch.addresses.extend_from_slice(&kept.addresses);
-        }
-        Ok(next.is_some())
     }
 }

@@ -1,17 +1,12 @@
 //! One reading of all lanes before any replay: how much each lane runs and how like the others it is, who meets whom, and, where a
 //! heuristic asks for it, the control-flow graph. What fits into memory is kept, so that later readings are cheap.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use heuristics::{ControlFlow, Observer, SegmentId, SegmentTable};
 use rayon::prelude::*;
 use trace_format::Kind;
 
-use crate::lanes_source::Kept;
+use crate::kept::{Keeper, Kept};
 use crate::{Batch, Control, Entry, Error, LaneSource, LaneStream, MeetingId, Result};
-
-/// Streams are kept in memory while all of them together stay below this many bytes.
-pub const KEEP_BYTES: usize = 256 << 20;
 
 /// Buckets of a lane's profile: places are counted by hash, so that a profile has the same size for every program.
 pub(crate) const PROFILE: usize = 256;
@@ -26,6 +21,7 @@ pub(crate) struct LaneSurvey {
     pub meetings: Vec<MeetingId>,
     /// How often it waits for all others ([`Control::MeetAll`]).
     pub meet_alls: u64,
+    /// Its stream, where the source has not kept it.
     kept: Option<Vec<Batch>>,
 }
 
@@ -43,12 +39,12 @@ impl<'a> Survey<'a> {
     /// # Errors
     /// When the trace cannot be read.
     pub fn new(source: &'a dyn LaneSource, with_control_flow: bool) -> Result<Survey<'a>> {
-        let kept_bytes = AtomicUsize::new(0);
+        let keeper = Keeper::beside((0..source.lanes()).filter_map(|lane| source.kept(lane)));
         let steps = Steps::of(source.segments());
         let observer = with_control_flow.then(|| Observer::new(source.segments()));
         let read: Vec<(LaneSurvey, Option<Observer>)> = (0..source.lanes())
             .into_par_iter()
-            .map(|lane| survey_lane(source, lane, &steps, observer.clone(), &kept_bytes))
+            .map(|lane| survey_lane(source, lane, &steps, observer.clone(), &keeper))
             .collect::<Result<_>>()?;
         let mut all = observer;
         let mut lanes = Vec::with_capacity(read.len());
@@ -64,10 +60,14 @@ impl<'a> Survey<'a> {
 
     /// The lane's stream from its beginning.
     pub(crate) fn stream(&self, lane: usize) -> Box<dyn LaneStream + '_> {
-        match &self.lanes[lane].kept {
+        match self.kept(lane) {
             Some(batches) => Box::new(Kept::new(batches)),
             None => self.source.stream(lane),
         }
+    }
+
+    fn kept(&self, lane: usize) -> Option<&[Batch]> {
+        self.lanes[lane].kept.as_deref().or_else(|| self.source.kept(lane))
     }
 
     /// Judges what was kept by reading all lanes once more from where they come.
@@ -76,7 +76,7 @@ impl<'a> Survey<'a> {
     /// When the trace cannot be read, or what was kept is not what is read now (a bug).
     pub(crate) fn check_kept(&self) -> Result<()> {
         (0..self.lanes.len()).into_par_iter().try_for_each(|lane| {
-            let Some(kept) = &self.lanes[lane].kept else { return Ok(()) };
+            let Some(kept) = self.kept(lane) else { return Ok(()) };
             let (mut stream, mut batch) = (self.source.stream(lane), Batch::default());
             let mut kept = kept.iter();
             while stream.next_batch(&mut batch)? {
@@ -113,41 +113,62 @@ impl Steps {
     }
 }
 
-fn survey_lane(
-    source: &dyn LaneSource,
-    lane: usize,
-    steps: &Steps,
-    mut observer: Option<Observer>,
-    kept_bytes: &AtomicUsize,
-) -> Result<(LaneSurvey, Option<Observer>)> {
-    let segments = source.segments();
-    let mut stream = source.stream(lane);
-    let (mut meetings, mut meet_alls) = (Vec::new(), 0);
-    let mut kept = Some(Vec::new());
-    // How often the lane runs each segment.
-    let mut counts = vec![0u64; segments.len()];
-    let mut level = 1;
-    let mut batch = Batch::default();
-    while stream.next_batch(&mut batch)? {
+/// What is seen of a lane while its stream is read.
+struct Surveyor<'s> {
+    /// How often the lane runs each segment.
+    counts: Vec<u64>,
+    meetings: Vec<MeetingId>,
+    meet_alls: u64,
+    steps: &'s Steps,
+    observer: Option<Observer>,
+    level: u32,
+}
+
+impl Surveyor<'_> {
+    /// The next piece of the stream.
+    fn see(&mut self, batch: &Batch) {
         for code in &batch.codes {
             match code.entry() {
                 Entry::Segment(id) => {
-                    counts[id.0 as usize] += 1;
-                    if let Some(observer) = &mut observer {
-                        observer.segment(id, level);
-                        level = steps.level_after(id, level);
+                    self.counts[id.0 as usize] += 1;
+                    if let Some(observer) = &mut self.observer {
+                        observer.segment(id, self.level);
+                        self.level = self.steps.level_after(id, self.level);
                     }
                 }
                 Entry::Control(index) => match batch.controls[index] {
-                    Control::Meet(meeting) => meetings.push(meeting),
-                    Control::MeetAll => meet_alls += 1,
-                    Control::Level(new) => level = new,
+                    Control::Meet(meeting) => self.meetings.push(meeting),
+                    Control::MeetAll => self.meet_alls += 1,
+                    Control::Level(new) => self.level = new,
                     _ => {}
                 },
             }
         }
-        keep(&mut kept, &batch, kept_bytes);
     }
+}
+
+fn survey_lane(
+    source: &dyn LaneSource,
+    lane: usize,
+    steps: &Steps,
+    observer: Option<Observer>,
+    keeper: &Keeper,
+) -> Result<(LaneSurvey, Option<Observer>)> {
+    let segments = source.segments();
+    let counts = vec![0; segments.len()];
+    let mut seen = Surveyor { counts, meetings: Vec::new(), meet_alls: 0, steps, observer, level: 1 };
+    let mut kept = None;
+    if let Some(batches) = source.kept(lane) {
+        batches.iter().for_each(|batch| seen.see(batch));
+    } else {
+        let (mut stream, mut keeping, mut batch) = (source.stream(lane), keeper.stream(), Batch::default());
+        while stream.next_batch(&mut batch)? {
+            seen.see(&batch);
+            keeping.add(&batch);
+        }
+        kept = keeping.finish();
+    }
+    let Surveyor { counts, mut meetings, meet_alls, mut observer, .. } = seen;
     if let Some(observer) = &mut observer {
         observer.end();
     }
@@ -166,22 +187,4 @@ fn profile(segments: &SegmentTable, counts: &[u64]) -> (u64, Vec<u64>) {
         profile[segment.place.0 as usize * 0x9E37 % PROFILE] += of_segment;
     }
     (instructions, profile)
-}
-
-fn keep(kept: &mut Option<Vec<Batch>>, batch: &Batch, kept_bytes: &AtomicUsize) {
-    let Some(batches) = kept else { return };
-    let bytes = kept_size(batch);
-    if kept_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > KEEP_BYTES {
-        let given_back = bytes + batches.iter().map(kept_size).sum::<usize>();
-        kept_bytes.fetch_sub(given_back, Ordering::Relaxed);
-        *kept = None;
-        return;
-    }
-    // A copy has just the size that it needs, and the batch keeps its memory for the next piece.
-    batches.push(batch.clone());
-}
-
-/// What a batch takes in memory, in bytes.
-fn kept_size(batch: &Batch) -> usize {
-    batch.codes.len() * 4 + batch.controls.len() * 16 + (batch.sps.len() + batch.addresses.len()) * 8
 }

@@ -27,6 +27,8 @@ pub struct Shape {
 #[derive(Clone, Debug, Default)]
 pub struct Shapes {
     shapes: Vec<Shape>,
+    /// Of blocks without stack pointers, values and addresses: how many instructions they have. 0 for others.
+    plain: Vec<u32>,
     /// For each block that has stack pointers or values in the stream: how many its first instruction has, its first
     /// two, and so on. A partial block is looked up, since counting anew would let a small file cost hours.
     running: Vec<(u32, u32)>,
@@ -70,6 +72,8 @@ impl Shapes {
                 (sps, values)
             }));
         }
+        let is_plain = shape.sps + shape.values + shape.memory == 0;
+        self.plain.push(if is_plain { shape.instructions } else { 0 });
         self.shapes.push(shape);
         Ok(())
     }
@@ -88,6 +92,13 @@ impl Shapes {
     #[inline]
     pub fn get(&self, block: BlockId) -> Option<&Shape> {
         self.shapes.get(block.index())
+    }
+
+    /// How many instructions the block of this number has, where all that a stream holds of its executions is that
+    /// number: most blocks of most programs.
+    #[inline]
+    pub fn plain(&self, id: u32) -> Option<u32> {
+        self.plain.get(id as usize).copied().filter(|instructions| *instructions > 0)
     }
 
     /// How many stack pointers and values an execution of the first `executed` instructions of a block takes

@@ -321,7 +321,9 @@ impl StreamChunk {
         let (mut instructions, mut sps, mut values, mut escapes) = (0u64, 0u64, 0u64, 0u32);
         let (mut addresses, mut rows, mut row_values) = (false, 0, 0u64);
         for &id in &self.ids {
-            if let Some(shape) = shapes.get(BlockId(id)) {
+            if let Some(plain) = shapes.plain(id) {
+                instructions += u64::from(plain);
+            } else if let Some(shape) = shapes.get(BlockId(id)) {
                 instructions += u64::from(shape.instructions);
                 sps += u64::from(shape.sps);
                 let in_row = shape.start.is_some();

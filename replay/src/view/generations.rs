@@ -235,7 +235,7 @@ impl Order {
         if let Some(last) = self.stays[thread].last_mut() {
             last.extents.end = part.extent;
         }
-        let extents = if self.stays[thread].is_empty() { 0..u64::MAX } else { part.extent..u64::MAX };
+        let extents = if self.stays[thread].is_empty() { super::WHOLE_THREAD } else { part.extent..u64::MAX };
         self.stays[thread].push(Stay { thread, begin: part.begin, generation, extents });
     }
 

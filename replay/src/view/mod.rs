@@ -43,10 +43,14 @@ use self::region::Choice;
 use self::stream::{Counted, ThreadReader};
 use self::survey::ThreadSurvey;
 use self::waiting::{Code, Found, Turn, Turns, Waiting, Writes};
-use crate::{Error, LaneOrigin, LaneStream, LockId, Result};
+use crate::kept::Keeper;
+use crate::{Batch, Error, LaneOrigin, LaneStream, LockId, Result};
 
 pub use options::{CodeFilter, Locks, Region, Spin, ViewOptions};
 pub use summary::{LeftOut, LoopSeen, Share, Summary};
+
+/// The extents of a thread that is one lane.
+const WHOLE_THREAD: Range<u64> = 0..u64::MAX;
 
 /// The lanes that a trace is replayed as.
 pub struct View {
@@ -55,6 +59,8 @@ pub struct View {
     lanes: Vec<LaneOrigin>,
     /// By lane: the extents of its thread that are its own.
     extents: Vec<Range<u64>>,
+    /// By lane: its stream, where it was kept.
+    kept: Vec<Option<Vec<Batch>>>,
     summary: Summary,
 }
 
@@ -103,7 +109,7 @@ impl View {
         let waits = turns.iter().filter(|(turn, found)| waits(&plan.table, turn, found, &options.spin));
         plan.waiting = Waiting::new(waits.map(|(turn, _)| turn.clone()), &plan.table);
         plan.blocks.mark(trace, &plan.table, &plan.waiting);
-        let counted = count(trace, &plan)?;
+        let mut counted = count(trace, &plan)?;
         let (stays, unsure_joins) = stays(&threads, &counted);
         let mut summary = summarize(trace, &choice, &counted, verbatim);
         let (lanes, extents) = take_lanes(trace, stays, verbatim);
@@ -116,7 +122,12 @@ impl View {
         if lanes.is_empty() {
             return Err(nothing_left(options, &summary));
         }
-        Ok(View { trace: trace.clone(), plan, lanes, extents, summary })
+        // The stream of a thread that is one lane was made when it was counted.
+        let of_lane = |(lane, own): (&LaneOrigin, &Range<u64>)| {
+            if *own == WHOLE_THREAD { counted[lane.thread.index()].kept.take() } else { None }
+        };
+        let kept = lanes.iter().zip(&extents).map(of_lane).collect();
+        Ok(View { trace: trace.clone(), plan, lanes, extents, kept, summary })
     }
 
     /// The segments that the streams are made of.
@@ -138,6 +149,16 @@ impl View {
     #[must_use]
     pub fn stream(&self, lane: usize) -> Box<dyn LaneStream + '_> {
         Box::new(ThreadReader::new(&self.trace, &self.plan, self.lanes[lane].thread, self.extents[lane].clone()))
+    }
+
+    /// The lane's whole stream, where it was kept when the view was made: that of a thread that is one lane, while all of
+    /// them together take at most [`KEEP_BYTES`](crate::KEEP_BYTES).
+    ///
+    /// # Panics
+    /// When there is no lane of this number.
+    #[must_use]
+    pub fn kept(&self, lane: usize) -> Option<&[Batch]> {
+        self.kept[lane].as_deref()
     }
 
     /// What was taken of the trace, and what was not.
@@ -235,7 +256,9 @@ fn loops(table: &SegmentTable, turns: &Turns, spin: &Spin) -> Vec<LoopSeen> {
 
 /// What becomes of each thread.
 fn count(trace: &Trace, plan: &Plan) -> Result<Vec<Counted>> {
-    trace.threads().par_iter().map(|t| ThreadReader::new(trace, plan, t.id, 0..u64::MAX).count()).collect()
+    let keeper = Keeper::beside(std::iter::empty());
+    let reader = |thread| ThreadReader::new(trace, plan, thread, WHOLE_THREAD);
+    trace.threads().par_iter().map(|thread| reader(thread.id).count(&keeper)).collect()
 }
 
 /// At how many places the lanes of a recorded part begin. All lanes of a whole recording begin where their region does, or differ since their threads do.
@@ -259,7 +282,7 @@ fn stays(threads: &[ThreadSurvey], counted: &[Counted]) -> (Vec<Stay>, usize) {
 fn take_lanes(trace: &Trace, stays: Vec<Stay>, verbatim: bool) -> (Vec<LaneOrigin>, Vec<Range<u64>>) {
     if verbatim {
         let lane = |thread| LaneOrigin { thread, first: Seq::default(), generation: 0 };
-        return trace.threads().iter().map(|thread| (lane(thread.id), 0..u64::MAX)).unzip();
+        return trace.threads().iter().map(|thread| (lane(thread.id), WHOLE_THREAD)).unzip();
     }
     let lane = |stay: Stay| {
         let thread = trace.threads()[stay.thread].id;

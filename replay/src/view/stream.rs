@@ -8,6 +8,7 @@ use trace_format::{Item, Seq, ThreadId, ThreadStream, Trace};
 use super::generations::Part;
 use super::lane_state::{Counts, LaneState};
 use super::plan::Plan;
+use crate::kept::Keeper;
 use crate::{Batch, LaneStream, Result};
 
 /// A batch ends with the first block after this many codes where it may: large enough that starting a batch costs
@@ -24,6 +25,8 @@ pub(super) struct Counted {
     pub begins_with: Option<SegmentId>,
     /// Its stays in the region, by the joins between them.
     pub parts: Vec<Part>,
+    /// Its stream, if it is one lane; none where it does not fit into memory.
+    pub kept: Option<Vec<Batch>>,
 }
 
 /// Reads a thread as a lane.
@@ -40,15 +43,18 @@ impl<'a> ThreadReader<'a> {
     }
 
     /// Reads to the end, to see what becomes of the thread.
-    pub fn count(mut self) -> Result<Counted> {
-        let mut batch = Batch::default();
-        while self.next_batch(&mut batch)? {}
+    pub fn count(mut self, keeper: &Keeper) -> Result<Counted> {
+        let (mut batch, mut keeping) = (Batch::default(), keeper.stream());
+        while self.next_batch(&mut batch)? {
+            keeping.add(&batch);
+        }
         let state = self.state;
         Ok(Counted {
             counts: state.counts(),
             first: state.first(),
             begins_with: state.begins_with(),
             parts: state.parts().to_vec(),
+            kept: keeping.finish(),
         })
     }
 }

@@ -73,10 +73,14 @@ pub(super) struct TaskMeter<'t> {
 
 impl TaskMeter<'_> {
     /// The thread runs the first instructions of a block.
+    #[inline]
     pub(super) fn block(&mut self, block: &Block, executed: u32) {
-        if self.functions.is_empty() {
-            return;
+        if !self.functions.is_empty() {
+            self.follow(block, executed);
         }
+    }
+
+    fn follow(&mut self, block: &Block, executed: u32) {
         for instruction in &block.instructions[..executed as usize] {
             if let Some(kind) = self.before {
                 self.go(kind, instruction.pc);

@@ -3,7 +3,7 @@
 use heuristics::Spec;
 use replay::metrics::{Cause, Causes, Checker};
 use replay::view::{View, ViewOptions};
-use replay::{ReplayOptions, replay};
+use replay::{Batch, ReplayOptions, replay};
 use trace_format::{Event, Kind, SyncFunction::*, ThreadExit, ThreadId};
 
 use crate::recording::*;
@@ -199,6 +199,17 @@ fn main_is_a_lane_of_each_generation_that_it_works_in() {
     let told: Vec<String> = (0..4).map(|lane| told(&view, lane)).collect();
     assert_eq!(told, ["180 184 181r", "180 181r", "180 185 181r", "180 181r"]);
     assert_eq!(view.summary().kept, 10);
+    // The stream of a thread that is one lane was made with the view; that of one of several lanes is cut anew.
+    for lane in 0..4 {
+        let kept = view.kept(lane).map(<[Batch]>::to_vec);
+        assert!(kept == [None, Some(read(&view, lane))][lane % 2], "lane {lane}");
+    }
+}
+
+/// What the stream of a lane gives.
+fn read(view: &View, lane: usize) -> Vec<Batch> {
+    let (mut stream, mut batch) = (view.stream(lane), Batch::default());
+    std::iter::from_fn(|| stream.next_batch(&mut batch).unwrap().then(|| batch.clone())).collect()
 }
 
 /// A thread that works on beside those of a later generation stays what it is: it cannot be in two warps at once.

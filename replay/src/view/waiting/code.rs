@@ -21,6 +21,9 @@ use super::turn::{self, Registers, Touch};
 /// How far apart the code of a function lies at most, as far as its slots go.
 const NEAR: u64 = 4096;
 
+/// The bits of both ways of a branch.
+const BOTH_WAYS: u8 = 3;
+
 /// What an instruction says of the frame pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Sign {
@@ -64,7 +67,7 @@ pub(in crate::view) struct Code<'a> {
     pub(super) judgements: AtomicUsize,
     /// By segment, once it was asked for: the registers and slots that it touches.
     touched: Vec<OnceLock<Touched>>,
-    /// By segment that can wait: a bit for each way of its branch that a thread went.
+    /// By segment that can wait: a bit for each way of its branch that a thread went; both where it has none.
     gone: Vec<AtomicU8>,
 }
 
@@ -107,7 +110,7 @@ impl<'a> Code<'a> {
         } else {
             table.iter().map(|(id, _)| id).filter(holds).collect()
         };
-        let gone = can_wait.iter().map(|_| AtomicU8::new(0)).collect();
+        let gone = table.iter().map(|(_, s)| AtomicU8::new(if s.ways.is_some() { 0 } else { BOTH_WAYS })).collect();
         let (verdicts, judgements) = (RwLock::default(), AtomicUsize::new(0));
         let touched = can_wait.iter().map(|_| OnceLock::new()).collect();
         let wholes = trace.blocks().iter().map(|_| OnceLock::new()).collect();
@@ -176,17 +179,22 @@ impl<'a> Code<'a> {
     /// A thread went from one segment, which can wait, to another.
     #[inline]
     pub fn went(&self, from: SegmentId, to: SegmentId) {
+        let gone = &self.gone[from.0 as usize];
+        let known = gone.load(Ordering::Relaxed);
+        if known == BOTH_WAYS {
+            return;
+        }
         let Some(ways) = self.table[from].ways else { return };
         let bit = if ways[0] == self.table[to].start() { 1 } else { 2 };
-        let gone = &self.gone[from.0 as usize];
-        if gone.load(Ordering::Relaxed) & bit == 0 {
+        if known & bit == 0 {
             gone.fetch_or(bit, Ordering::Relaxed);
         }
     }
 
     /// Whether a thread went from this segment along this way of its branch.
     pub fn has_gone(&self, from: SegmentId, to: Pc) -> bool {
-        let bit = if self.table[from].ways.is_some_and(|ways| ways[0] == to) { 1 } else { 2 };
+        let Some(ways) = self.table[from].ways else { return false };
+        let bit = if ways[0] == to { 1 } else { 2 };
         self.gone[from.0 as usize].load(Ordering::Relaxed) & bit != 0
     }
 

@@ -35,13 +35,15 @@ pub(in crate::view) struct Follower<'a> {
     run: Vec<SegmentId>,
     /// Blocks whose segments, from these on, come behind those of the run: none of them came back.
     behind: Vec<(BlockId, usize)>,
+    /// The last segment behind the run, or of it.
+    latest: Option<SegmentId>,
     /// How many segments those are.
     behind_count: usize,
     /// Bits of all segments of the run and behind it.
     seen: u64,
-    /// By block in which segments came back: how often it was followed segment by segment; [`ALWAYS_WORK`] where no
+    /// By block: how often it was followed segment by segment since segments came back in it; [`ALWAYS_WORK`] where no
     /// turn begins in it, as often as it was tried.
-    tried: FxHashMap<BlockId, u32>,
+    tried: Vec<u32>,
     /// By segment: where it stands in the run, and which run that is.
     last: Vec<(u32, u32)>,
     number: u32,
@@ -50,7 +52,8 @@ pub(in crate::view) struct Follower<'a> {
     known: FxHashMap<Turn, Met>,
     /// By segments, in the one form of all ways around a ring: none where it is work.
     by_segments: FxHashMap<Turn, Option<usize>>,
-    refused: FxHashMap<SegmentId, u32>,
+    /// By segment: how many turns began at it that are none that wait.
+    refused: Vec<u32>,
     going: Option<Going>,
     watched: Vec<Watched>,
     watching: Registers,
@@ -65,15 +68,16 @@ impl<'a> Follower<'a> {
             factory: InstructionInfoFactory::new(),
             run: Vec::new(),
             behind: Vec::new(),
+            latest: None,
             behind_count: 0,
             seen: 0,
-            tried: FxHashMap::default(),
+            tried: vec![0; code.trace.blocks().len()],
             last: vec![(0, 0); code.table.len()],
             number: 1,
             judged: Vec::new(),
             known: FxHashMap::default(),
             by_segments: FxHashMap::default(),
-            refused: FxHashMap::default(),
+            refused: vec![0; code.table.len()],
             going: None,
             watched: Vec::new(),
             watching: 0,
@@ -133,6 +137,7 @@ impl<'a> Follower<'a> {
         }
         if whole.first_left < segments.len() {
             self.behind.push((block, whole.first_left));
+            self.latest = segments.last().copied();
             self.behind_count += segments.len() - whole.first_left;
             self.seen |= whole.left;
             if self.behind_count > 4 * MOST_SEGMENTS {
@@ -144,11 +149,11 @@ impl<'a> Follower<'a> {
 
     /// Whether no turn begins in a block, though its segments come back: each of them was refused often enough.
     fn is_work(&mut self, block: BlockId, segments: &[SegmentId]) -> bool {
-        let tried = self.tried.entry(block).or_default();
+        let tried = &mut self.tried[block.index()];
         if *tried != ALWAYS_WORK {
             *tried += 1;
             if *tried >= MOST_REFUSED {
-                let is_refused = |s: &SegmentId| self.refused.get(s).is_some_and(|n| *n >= MOST_REFUSED);
+                let is_refused = |s: &SegmentId| self.refused[s.0 as usize] >= MOST_REFUSED;
                 *tried =
                     if segments.iter().all(|s| !self.code.can_wait(*s) || is_refused(s)) { ALWAYS_WORK } else { 0 };
             }
@@ -261,9 +266,8 @@ impl<'a> Follower<'a> {
     /// The thread came to this segment from the last one of the run, or behind it.
     #[inline]
     fn went(&self, to: SegmentId) {
-        let behind = self.behind.last().and_then(|(block, _)| self.code.table.of_block(*block).last());
-        if let Some(from) = behind.or(self.run.last()) {
-            self.code.went(*from, to);
+        if let Some(from) = self.latest {
+            self.code.went(from, to);
         }
     }
 
@@ -276,6 +280,7 @@ impl<'a> Follower<'a> {
         self.last[segment.0 as usize] = (self.run.len() as u32, self.number);
         self.seen |= bit(segment);
         self.run.push(segment);
+        self.latest = Some(segment);
     }
 
     /// The thread does something that is no part of a turn.
@@ -291,6 +296,7 @@ impl<'a> Follower<'a> {
         if self.seen != 0 {
             self.run.clear();
             self.behind.clear();
+            self.latest = None;
             (self.behind_count, self.seen) = (0, 0);
             self.number += 1;
         }
@@ -303,7 +309,7 @@ impl<'a> Follower<'a> {
         if number != self.number || self.run.get(at) != Some(&segment) || self.run.len() - at > MOST_SEGMENTS {
             return false;
         }
-        if self.refused.get(&segment).is_some_and(|n| *n >= MOST_REFUSED) {
+        if self.refused[segment.0 as usize] >= MOST_REFUSED {
             return false;
         }
         let met = match self.known.get_mut(&self.run[at..]) {
@@ -321,12 +327,13 @@ impl<'a> Follower<'a> {
             }
         };
         let Met::Turn(turn, head) = met else {
-            *self.refused.entry(segment).or_default() += 1;
+            self.refused[segment.0 as usize] += 1;
             return false;
         };
         self.judged[turn].found.instructions += self.judged[turn].instructions;
         self.going = Some(Going { turn, head, next: head, blocks: FxHashMap::default() });
         self.run.truncate(at);
+        self.latest = self.run.last().copied();
         true
     }
 

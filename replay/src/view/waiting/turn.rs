@@ -128,16 +128,16 @@ fn is_fence(instruction: &Instruction) -> bool {
 /// So many instructions of a block from one on, decoded; none where their bytes are not known or say something else by
 /// now.
 pub(super) fn decode(block: &Block, first: usize, count: usize) -> Option<Vec<Instruction>> {
-    let mut code = bytes(block, first);
+    let code = bytes(block, first);
     if code.is_empty() {
         return None;
     }
+    let mut decoder = Decoder::new(64, code, DecoderOptions::NONE);
     let mut all = Vec::with_capacity(count);
     for instruction in &block.instructions[first..first + count] {
-        let (bytes, rest) = code.split_at_checked(usize::from(instruction.len))?;
-        code = rest;
-        let decoded = Decoder::with_ip(64, bytes, instruction.pc.0, DecoderOptions::NONE).decode();
-        if decoded.is_invalid() || decoded.len() != bytes.len() {
+        decoder.set_ip(instruction.pc.0);
+        let decoded = decoder.decode();
+        if decoded.is_invalid() || decoded.len() != usize::from(instruction.len) {
             return None;
         }
         all.push(decoded);
