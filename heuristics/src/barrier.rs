@@ -35,8 +35,8 @@ use crate::convergence::Convergence;
 use crate::prediction::Speculation;
 use crate::reconvergence::{Branch, Reconvergence, distinct_pcs};
 use crate::{
-    Choice, Entry, Heuristic, Lane, LaneSet, Parameter, Placement, Program, Ran, Settings, Tally, Together, Values,
-    WarpView, min_pc, predication,
+    Choice, Entry, Heuristic, Lane, LaneSet, Lead, Order, Parameter, Placement, Program, Ran, Settings, Tally,
+    Together, Values, WarpView, min_pc, predication,
 };
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -105,6 +105,15 @@ impl Heuristic for AtBarriers {
 
     fn executed(&mut self, warp: &WarpView, ran: &Ran) {
         self.warp.ran(Branch::of(warp, ran));
+    }
+
+    fn runs_on(&self, warp: &WarpView, lanes: LaneSet, lead: &mut Lead) -> bool {
+        let others = self.warp.splits().iter().filter(|split| split.lanes != lanes);
+        self.warp.runs_on(lanes, Order::Pc, lead) && {
+            let first = others.filter_map(|split| (split.lanes & warp.ready()).lowest());
+            first.for_each(|lane| warp.stop_behind(lane, lead));
+            true
+        }
     }
 
     fn stays_together(&self, _warp: &WarpView) -> bool {

@@ -15,7 +15,7 @@ use trace_format::Pc;
 
 use crate::prediction::Speculation;
 use crate::reconvergence::{Branch, Points, Reconvergence, distinct_pcs};
-use crate::{ControlFlow, LaneSet, Placement, WarpView};
+use crate::{ControlFlow, LaneSet, Lead, Order, Placement, WarpView};
 
 /// Lanes that run together: those that are ready stand at one pc.
 #[derive(Clone, Copy)]
@@ -165,6 +165,18 @@ impl Convergence {
         let lanes = std::mem::take(&mut register.blocked);
         register.mask = register.mask - lanes;
         self.push(lanes);
+        true
+    }
+
+    /// Until when lanes that are all of a split run on: see [`crate::Heuristic::runs_on`]. Whether another split goes
+    /// first then is for the model to say.
+    pub(crate) fn runs_on(&self, lanes: LaneSet, order: Order, lead: &mut Lead) -> bool {
+        if self.speculation.is_some() || !self.splits.iter().any(|split| split.lanes == lanes) {
+            return false;
+        }
+        lead.restart(order);
+        let own = self.registers.iter().filter(|register| !register.mask.is_disjoint(&lanes));
+        own.for_each(|register| register.at.ends(lead));
         true
     }
 

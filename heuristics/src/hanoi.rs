@@ -33,7 +33,10 @@
 
 use crate::convergence::Convergence;
 use crate::reconvergence::Branch;
-use crate::{Choice, Entry, Heuristic, Parameter, Placement, Ran, Tally, Together, Values, WarpView, predication};
+use crate::{
+    Choice, Entry, Heuristic, LaneSet, Lead, Order, Parameter, Placement, Ran, Tally, Together, Values, WarpView,
+    predication,
+};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "hanoi",
@@ -79,6 +82,10 @@ impl Heuristic for Hanoi {
 
     fn executed(&mut self, warp: &WarpView, ran: &Ran) {
         self.warp.ran(Branch::of(warp, ran));
+    }
+
+    fn runs_on(&self, _warp: &WarpView, lanes: LaneSet, lead: &mut Lead) -> bool {
+        self.warp.runs_on(lanes, Order::None, lead)
     }
 
     fn stays_together(&self, _warp: &WarpView) -> bool {

@@ -2,7 +2,7 @@
 
 use trace_format::{Kind, Pc};
 
-use crate::{ControlFlow, LaneSet, SegmentId, SegmentTable, WarpView};
+use crate::{ControlFlow, LaneSet, Lead, SegmentId, SegmentTable, WarpView};
 
 /// What runs next.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -154,6 +154,14 @@ pub trait Heuristic: Send {
 
     /// Called after a run for which [`Heuristic::stays_together`] said yes.
     fn ran_together(&mut self, _run: &Together) {}
+
+    /// Called after `choose` with what it chose, before they run: writes down for how long it would choose the same
+    /// lanes again, while no other lane moves ([`Lead`]). Where it says yes, the engine may skip `choose` and `executed`
+    /// for a run of segments that they all run, and calls `executed` once, for the last of them. The lanes begin and end
+    /// segments together, and nothing happens to them between: they come to no barrier or lock. Default: no.
+    fn runs_on(&self, _warp: &WarpView, _lanes: LaneSet, _lead: &mut Lead) -> bool {
+        false
+    }
 
     /// What it has counted itself. Default: nothing.
     fn tally(&self) -> Tally {

@@ -25,7 +25,7 @@
 
 use crate::reconvergence::Branch;
 use crate::stack::Stack;
-use crate::{Choice, Entry, Heuristic, Placement, Ran, Together, WarpView, predication};
+use crate::{Choice, Entry, Heuristic, LaneSet, Lead, Placement, Ran, Together, WarpView, predication};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "ipdom",
@@ -52,6 +52,10 @@ impl Heuristic for Ipdom {
 
     fn executed(&mut self, warp: &WarpView, ran: &Ran) {
         self.stack.ran(Branch::of(warp, ran));
+    }
+
+    fn runs_on(&self, _warp: &WarpView, lanes: LaneSet, lead: &mut Lead) -> bool {
+        self.stack.runs_on(lanes, lead)
     }
 
     fn stays_together(&self, _warp: &WarpView) -> bool {

@@ -13,7 +13,7 @@
 //! `1 2b 3 5` and `1 2b 4 5` give the fetches 1, 2 (both lanes), 3 (lane 0), 4 (lane 1), 5 (both).
 
 use crate::minimum::with_smallest;
-use crate::{Choice, Entry, Heuristic, WarpView};
+use crate::{Choice, Entry, Heuristic, LaneSet, Lead, Order, WarpView};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "minpc",
@@ -33,6 +33,13 @@ impl Heuristic for MinPc {
         let first =
             warp.groups().iter().min_by_key(|g| g.pc).expect("a choice is asked for only while a lane is ready");
         Choice::Run(first.lanes)
+    }
+
+    fn runs_on(&self, warp: &WarpView, lanes: LaneSet, lead: &mut Lead) -> bool {
+        lead.restart(Order::Pc);
+        let others = warp.groups().iter().filter(|group| group.lanes != lanes);
+        others.filter_map(|group| group.lanes.lowest()).for_each(|lane| warp.stop_behind(lane, lead));
+        true
     }
 
     fn stays_together(&self, _warp: &WarpView) -> bool {

@@ -14,7 +14,7 @@
 //! than the callee's: `1 2b 3c 20 21r 5` and `1 2b 5` give 1, 2 (both), 3, 20, 21 (lane 0), 5 (both). `minpc` would run 5 twice.
 
 use crate::minimum::with_smallest;
-use crate::{Choice, Entry, Heuristic, Lane, LaneSet, WarpView};
+use crate::{Choice, Entry, Heuristic, Lane, LaneSet, Lead, Order, WarpView};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "minsp-pc",
@@ -32,6 +32,17 @@ struct MinSpPc;
 impl Heuristic for MinSpPc {
     fn choose(&mut self, warp: &WarpView) -> Choice {
         Choice::Run(among(warp, warp.ready()).1)
+    }
+
+    fn runs_on(&self, warp: &WarpView, lanes: LaneSet, lead: &mut Lead) -> bool {
+        lead.restart(Order::SpAndPc);
+        // Where others stand they run with the chosen ones, whatever their stack pointers.
+        for group in warp.groups().iter().filter(|group| group.lanes != lanes) {
+            lead.stop_at(group.pc);
+            let deepest = group.lanes.iter().min_by_key(|lane| warp.lane(*lane).sp);
+            deepest.into_iter().for_each(|lane| warp.stop_behind(lane, lead));
+        }
+        true
     }
 
     fn stays_together(&self, _warp: &WarpView) -> bool {

@@ -18,7 +18,7 @@ use parameters::{Parameter, Values};
 use trace_format::Kind;
 
 use crate::reconvergence::distinct_pcs;
-use crate::{Choice, Extent, Heuristic, LaneSet, PlaceId, Ran, Tally, Together, WarpView};
+use crate::{Choice, Extent, Heuristic, LaneSet, Lead, PlaceId, Ran, Tally, Together, WarpView};
 
 /// The parameter of models that can have it.
 pub(crate) const PARAMETER: Parameter = Parameter {
@@ -133,6 +133,10 @@ impl Heuristic for Predicated {
         } else {
             self.branch = Some(Parted { ran: *ran, arms });
         }
+    }
+
+    fn runs_on(&self, warp: &WarpView, lanes: LaneSet, lead: &mut Lead) -> bool {
+        self.branch.is_none() && self.inner.runs_on(warp, lanes, lead)
     }
 
     fn stays_together(&self, warp: &WarpView) -> bool {

@@ -2,7 +2,7 @@
 
 use trace_format::Pc;
 
-use crate::{LaneSet, LaneState, PlaceId, Placement, Ran, Together, WarpView};
+use crate::{LaneSet, LaneState, Lead, PlaceId, Placement, Ran, Together, WarpView};
 
 /// Where lanes reconverge: at this pc of the frame of this level, or when that frame is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,6 +12,12 @@ pub(crate) struct Reconvergence {
 }
 
 impl Reconvergence {
+    /// Lanes that wait for each other there run on until they come to it, at the latest.
+    pub(crate) fn ends(&self, lead: &mut Lead) {
+        self.pc.into_iter().for_each(|pc| lead.stop_at(pc));
+        lead.stop_below_level(self.level);
+    }
+
     /// Whether a lane that stands here has come to it.
     pub(crate) fn is_reached(&self, state: &LaneState) -> bool {
         state.level < self.level || (state.level == self.level && Some(state.pc) == self.pc)

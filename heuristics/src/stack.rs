@@ -3,7 +3,7 @@
 use trace_format::Pc;
 
 use crate::reconvergence::{Branch, Points, Reconvergence, distinct_pcs};
-use crate::{Choice, LaneSet, Placement, WarpView};
+use crate::{Choice, LaneSet, Lead, Order, Placement, WarpView};
 
 #[derive(Clone, Copy)]
 struct StackEntry {
@@ -63,6 +63,19 @@ impl Stack {
     /// These lanes have run; the branch is the last instruction of that.
     pub(crate) fn ran(&mut self, branch: Branch) {
         self.last = Some(branch);
+    }
+
+    /// Until when lanes that are all of the top entry run on: see [`crate::Heuristic::runs_on`].
+    pub(crate) fn runs_on(&self, lanes: LaneSet, lead: &mut Lead) -> bool {
+        let top = self.entries.len() - 1;
+        if self.entries[top].lanes != lanes {
+            return false;
+        }
+        lead.restart(Order::None);
+        // Lanes that leave a loop may be awaited by any entry; none is by the bottom one.
+        let first = if self.placement == Placement::Binary { top } else { 1 };
+        self.entries[first.min(top)..].iter().for_each(|entry| entry.at.ends(lead));
+        true
     }
 
     /// Whether no lane waits for others.

@@ -16,7 +16,7 @@
 //! Worked example: `if (a || b) X; Y` with a at 1, b at 3, X at 5, Y at 8. `1b 5 8`, `1b 3b 5 8` and `1b 3b 8` give
 //! 1 (all), 3 (lanes 1 and 2), 5 (lanes 0 and 1), 8 (all), where `ipdom` fetches 5 twice.
 
-use crate::{Choice, Entry, Heuristic, WarpView, frontier};
+use crate::{Choice, Entry, Heuristic, LaneSet, Lead, Order, WarpView, frontier};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "tf-stack",
@@ -42,6 +42,13 @@ impl Heuristic for TfStack {
             }
             Err(deadlock) => deadlock,
         }
+    }
+
+    fn runs_on(&self, warp: &WarpView, lanes: LaneSet, lead: &mut Lead) -> bool {
+        lead.restart(Order::LevelAndPriority);
+        let others = (warp.ready() - lanes) | warp.waiting_for_lock();
+        others.iter().for_each(|lane| warp.stop_behind(lane, lead));
+        true
     }
 
     fn stays_together(&self, warp: &WarpView) -> bool {

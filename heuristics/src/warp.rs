@@ -2,7 +2,7 @@
 
 use trace_format::Pc;
 
-use crate::{Ahead, ControlFlow, Future, Lane, LaneSet, Predictions, Seats, Segment, SegmentId, SegmentTable};
+use crate::{Ahead, ControlFlow, Future, Lane, LaneSet, Lead, Predictions, Seats, Segment, SegmentId, SegmentTable};
 
 /// Where a lane stands: all of it holds before its next instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,6 +150,12 @@ impl<'a> WarpView<'a> {
         let in_stub = |lane: &Lane| self.segment(self.lane(*lane).segment).in_stub;
         let group = self.groups.iter().filter(|g| g.lanes.iter().any(|lane| in_stub(&lane))).min_by_key(|g| g.pc)?;
         Some(group.lanes.iter().filter(in_stub).collect())
+    }
+
+    /// The lead of other lanes ends where they do not go before this one.
+    pub(crate) fn stop_behind(&self, lane: Lane, lead: &mut Lead) {
+        let state = self.lane(lane);
+        lead.stop_behind(state, self.segment(state.segment).place, &self.program.control_flow);
     }
 
     /// The static program.

@@ -86,7 +86,16 @@ impl Replay<'_> {
             Choice::Deadlock(lanes) => return Ok(Some(lanes)),
         };
         let group = self.check(spec, lanes, asked.ready)?;
-        let ran = self.step(group, lanes, by_instruction, metrics)?;
+        let runs_on = !TURNS && !by_instruction && metrics.is_empty() && self.seats.warps().len() == 1 && {
+            let mut lead = std::mem::take(&mut self.lead);
+            let runs_on = model.runs_on(&self.view(asked.ready), lanes, &mut lead);
+            self.lead = lead;
+            runs_on
+        };
+        let ran = match if runs_on { self.run_on(group, lanes)? } else { None } {
+            Some(ran) => ran,
+            None => self.step(group, lanes, by_instruction, metrics)?,
+        };
         // A turn that has ended asks nothing more.
         if let Some(asked) = self.still::<TURNS>(asked) {
             let states = self.see::<TURNS>(asked);

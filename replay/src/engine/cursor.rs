@@ -64,6 +64,12 @@ impl<'a> Cursor<'a> {
         self.batch.codes.get(self.at)?.as_segment()
     }
 
+    /// So many codes further on.
+    #[inline]
+    pub(crate) fn segment_ahead(&self, codes: usize) -> Option<SegmentId> {
+        self.batch.codes.get(self.at + codes)?.as_segment()
+    }
+
     /// The segment that the lane runs next, controls before it skipped; none at the end of the stream.
     pub(crate) fn next_segment(&self) -> Option<SegmentId> {
         self.batch.codes[self.at..].iter().find_map(|c| c.as_segment())
@@ -146,6 +152,16 @@ pub(crate) fn common_run(cursors: &[Cursor], lanes: LaneSet) -> usize {
     common.iter().position(|c| c.as_segment().is_none()).unwrap_or(common.len())
 }
 
+/// The same, where it is known that they have so many in common: at most so many more are looked at.
+pub(crate) fn common_further(cursors: &[Cursor], lanes: LaneSet, known: usize, most: usize) -> usize {
+    let mut streams = lanes.iter().map(|l| &cursors[l.index()]).map(|c| &c.batch.codes[c.at..]);
+    let Some(first) = streams.next() else { return 0 };
+    let first = &first[known..first.len().min(known + most)];
+    let common =
+        streams.fold(first, |common, codes| &common[..common_prefix(common, &codes[known.min(codes.len())..])]);
+    known + common.iter().position(|c| c.as_segment().is_none()).unwrap_or(common.len())
+}
+
 fn common_prefix(a: &[Code], b: &[Code]) -> usize {
     /// Compared at once; a mismatch is then looked for in one such piece only.
     const PIECE: usize = 64;
@@ -162,6 +178,7 @@ fn common_prefix(a: &[Code], b: &[Code]) -> usize {
 }
 
 /// What a run of segments does to each lane that runs it.
+#[derive(Default)]
 pub(crate) struct RunTotal {
     pub(crate) segments: usize,
     pub(crate) instructions: u64,
@@ -177,29 +194,24 @@ pub(crate) struct RunTotal {
 
 impl RunTotal {
     pub(crate) fn of(run: &[SegmentId], briefs: &[Brief]) -> RunTotal {
-        let mut total = RunTotal {
-            segments: run.len(),
-            instructions: 0,
-            addresses: 0,
-            recorded: 0,
-            sp: 0,
-            level: 0,
-            lowest_level: 0,
-            last_level: 0,
-        };
-        for id in run {
-            let brief = &briefs[id.0 as usize];
-            total.instructions += u64::from(brief.instructions);
-            total.addresses += brief.addresses as usize;
-            if brief.recorded {
-                (total.recorded, total.sp) = (total.recorded + 1, 0);
-            }
-            total.sp += i64::from(brief.sp);
-            total.last_level = i64::from(brief.level);
-            total.level += total.last_level;
-            total.lowest_level = total.lowest_level.min(total.level);
-        }
+        let mut total = RunTotal::default();
+        run.iter().for_each(|id| total.add(&briefs[id.0 as usize]));
         total
+    }
+
+    /// One more segment.
+    #[inline]
+    pub(crate) fn add(&mut self, brief: &Brief) {
+        self.segments += 1;
+        self.instructions += u64::from(brief.instructions);
+        self.addresses += brief.addresses as usize;
+        if brief.recorded {
+            (self.recorded, self.sp) = (self.recorded + 1, 0);
+        }
+        self.sp += i64::from(brief.sp);
+        self.last_level = i64::from(brief.level);
+        self.level += self.last_level;
+        self.lowest_level = self.lowest_level.min(self.level);
     }
 
     /// The level at which the last segment ran, given the level after it.

@@ -8,14 +8,15 @@ mod asked;
 mod counts;
 mod cursor;
 mod deadlock;
+mod runs_on;
 mod sync;
 mod turns;
 
 use std::collections::HashMap;
 
 use heuristics::{
-    Extent, Group, Heuristic, Lane, LaneSet, LaneState, Program, Ran, Seats, SegmentTable, Spec, Tally, Together,
-    WarpView,
+    Extent, Group, Heuristic, Lane, LaneSet, LaneState, Lead, PlaceId, Program, Ran, Seats, SegmentTable, Spec, Tally,
+    Together, WarpView,
 };
 
 pub use counts::Counts;
@@ -56,6 +57,8 @@ pub struct Replay<'a> {
     counts: Counts,
     /// Groups of the lanes that the model sees that is asked.
     seen_groups: Vec<Group>,
+    /// How long the lanes chosen last would be chosen again.
+    lead: Lead,
 }
 
 /// What came of a replay.
@@ -73,6 +76,7 @@ pub struct Replayed {
 pub struct Brief {
     /// Where it begins.
     pub(crate) start: trace_format::Pc,
+    pub(crate) place: PlaceId,
     pub(crate) instructions: u32,
     pub(crate) addresses: u32,
     pub(crate) sp: i32,
@@ -99,7 +103,16 @@ impl Brief {
                 };
                 let (instructions, addresses) = (segment.len() as u32, segment.addresses);
                 let transfers = segment.last().kind.transfers_control();
-                Brief { start: segment.start(), instructions, addresses, sp, level, recorded, transfers }
+                Brief {
+                    start: segment.start(),
+                    place: segment.place,
+                    instructions,
+                    addresses,
+                    sp,
+                    level,
+                    recorded,
+                    transfers,
+                }
             })
             .collect()
     }
@@ -146,6 +159,7 @@ impl<'a> Replay<'a> {
             sync: Sync::new(meetings, take_turns),
             counts: Counts::new(lanes.len().min(unit.seats.width())),
             seen_groups: Vec::new(),
+            lead: Lead::default(),
         };
         replay.arrive(LaneSet::first(lanes.len()))?;
         Ok(replay)

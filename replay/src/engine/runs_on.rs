@@ -1,0 +1,63 @@
+//! Lanes that run on alone: while the model would choose the same lanes again, their segments are run without asking it.
+
+use heuristics::{LaneSet, Ran};
+
+use super::{Replay, cursor};
+use crate::Result;
+
+/// How many segments are compared at once, at first and at most: most runs are short.
+const FIRST_LOOK: usize = 16;
+const MOST_LOOK: usize = 1024;
+
+impl Replay<'_> {
+    /// Runs the lanes, all of this group, as far as their lead goes, and all of them run the same in their batches. None,
+    /// and nothing is done, where that is no more than one segment.
+    pub(super) fn run_on(&mut self, group: usize, lanes: LaneSet) -> Result<Option<Ran>> {
+        let states = || lanes.iter().map(|lane| &self.states[lane.index()]);
+        let Some(first) = lanes.lowest().map(heuristics::Lane::index) else { return Ok(None) };
+        let (mut level, mut sp) = (self.states[first].level, states().map(|s| s.sp).min().unwrap_or_default());
+        if self.lead.looks_at_levels() && states().any(|state| state.level != level) {
+            return Ok(None);
+        }
+        let (mut known, mut look) = (0, FIRST_LOOK);
+        let mut total = cursor::RunTotal::default();
+        let mut last = None;
+        loop {
+            if total.segments == known {
+                known = cursor::common_further(&self.cursors, lanes, known, look);
+                look = (look * 2).min(MOST_LOOK);
+            }
+            let Some(id) = self.cursors[first].segment_ahead(total.segments).filter(|_| total.segments < known) else {
+                break;
+            };
+            let brief = &self.briefs[id.0 as usize];
+            let at = (brief.start, brief.place);
+            if total.segments > 0 && !self.lead.goes_on(at, sp, level, &self.program.control_flow) {
+                break;
+            }
+            total.add(brief);
+            last = Some((id, level));
+            if brief.recorded {
+                // Where each lane's stack pointer is by now is told by its stream.
+                break;
+            }
+            sp += i64::from(brief.sp);
+            level = level.saturating_add_signed(i32::from(brief.level)).max(1);
+        }
+        let Some((id, level)) = last.filter(|_| total.segments > 1) else { return Ok(None) };
+        let active = lanes.len();
+        self.counts.fetched(active, active < self.live_homes, total.instructions);
+        let starts_block = self.briefs[id.0 as usize].transfers;
+        self.leave_group(group, lanes);
+        for lane in lanes {
+            let l = lane.index();
+            self.cursors[l].pass_run(&total, &mut self.states[l]);
+            self.states[l].starts_block = starts_block;
+        }
+        self.arrive(lanes)?;
+        let segment = &self.program.segments[id];
+        let (instructions, last) = (segment.len() as u32, segment.last());
+        let (last_pc, last_kind, falls_to) = (last.pc, last.kind, last.next_pc());
+        Ok(Some(Ran { lanes, instructions, segment: id, level, last_pc, last_kind, falls_to }))
+    }
+}
