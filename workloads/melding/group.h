@@ -7,6 +7,10 @@
 #ifndef WORKLOADS_GROUP_H
 #define WORKLOADS_GROUP_H
 
+#if defined(__NVPTX__) || defined(__AMDGCN__)
+#include "device.h"
+#else
+
 #include "crew.h"
 
 #ifndef BLOCK
@@ -71,4 +75,5 @@ static inline int run_groups(const char *program, int count, char **arguments, c
         return run_groups(PROGRAM, count, arguments, PROGRAM " [-p THREADS]\n");                                       \
     }
 
+#endif
 #endif

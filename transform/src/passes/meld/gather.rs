@@ -1,7 +1,9 @@
 //! Changes of edges and blocks that keep the meaning.
 
+use flowgraph::DepthFirst;
 use rustc_hash::FxHashMap;
 
+use crate::context::Context;
 use crate::llvm::{Block, Instruction, Opcode, Value};
 
 /// Leads edges to `target` through a new block: those from blocks that `which` holds of. Returns the new block; phis of
@@ -81,6 +83,33 @@ pub(super) fn fold<'m>(head: Block<'m>) -> bool {
         side.erase();
     }
     true
+}
+
+/// Choices that were made before need not be made again: what was melded bit by bit chose the same addresses each time.
+pub(super) fn choose_once<'m>(context: &mut Context<'m>) {
+    let (flow, dominators) = (context.flow(), context.dominators());
+    let mut made: FxHashMap<[Value<'m>; 3], Vec<Instruction<'m>>> = FxHashMap::default();
+    // A dominator comes before what it dominates.
+    for &node in DepthFirst::of(flow.graph()).preorder() {
+        for select in flow.block(node).instructions() {
+            if select.opcode() != Opcode::LLVMSelect {
+                continue;
+            }
+            let [condition, yes, no] = [0, 1, 2].map(|i| select.operand(i));
+            let same = made.entry([condition, yes, no]).or_default();
+            let is_before = |of: &&Instruction<'m>| {
+                let of = of.block().and_then(|block| flow.find(block));
+                of.is_some_and(|of| dominators.dominates(of, node))
+            };
+            if let Some(&before) = same.iter().find(is_before) {
+                before.intersect_flags(select);
+                select.as_value().replace_all_uses_with(before.as_value());
+                select.erase();
+            } else {
+                same.push(select);
+            }
+        }
+    }
 }
 
 /// Puts what a block holds in front of the only block that it leads to, where nothing else leads there.

@@ -34,7 +34,7 @@
 //! 4. [`surgery`]. Values from outside of both subgraphs meet in phis before the melded one; behind it the paths part
 //!    again, unless both go on to one block.
 //! 5. Again, until nothing is left that can be melded; regions inside of others come after them. The pipeline gives
-//!    each use a definition that dominates it.
+//!    each use a definition that dominates it; choices between the same values are made once.
 //!
 //! # Why the meaning is kept
 //! A lane that comes by the melded subgraph came by one side of the branch, which dominates both sides, so that its
@@ -117,9 +117,11 @@ struct Left<'m> {
 pub(crate) fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
     let options = Options::of(context);
     let mut looks = 0;
+    let mut changed = false;
     loop {
         looks += function.blocks().len();
         let (melded, left) = sweep(context, options, &mut looks);
+        changed |= melded > 0;
         let give_up = looks > MOST_LOOKS;
         if melded == 0 || options.once || give_up {
             for Left { first, reason, gain } in left {
@@ -128,6 +130,9 @@ pub(crate) fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
             }
             if melded > 0 && give_up {
                 context.remark("subgraphs".to_owned(), Vec::new(), Reason::GoneOver { left: melded }, None);
+            }
+            if changed {
+                gather::choose_once(context);
             }
             return;
         }

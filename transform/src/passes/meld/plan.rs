@@ -145,7 +145,8 @@ impl<'a, 'm> Planner<'a, 'm> {
         }
         let is_mixed = |&(x, y): &(Value<'m>, Value<'m>)| {
             let inside = (self.inside[0].contains(&x), self.inside[1].contains(&y));
-            x != y && inside != (true, true) && (inside != (false, false) || way == Way::AllChoices)
+            let known = inside == (false, false) && self.region.chosen.contains(&(x, y));
+            x != y && !known && inside != (true, true) && (inside != (false, false) || way == Way::AllChoices)
         };
         let chosen: Vec<_> = joined_operands(a, b, &|x, y| x == y).into_iter().filter(is_mixed).collect();
         Some(match way {
@@ -284,7 +285,8 @@ impl<'a, 'm> Planner<'a, 'm> {
             let mut known = FxHashSet::default();
             let mut chosen = Vec::new();
             let mut choose = |x: Value<'m>, y: Value<'m>, chosen: &mut Vec<_>| {
-                if same(x, y) {
+                let before = from_outside(x, y) && self.region.chosen.contains(&(x, y));
+                if same(x, y) || before {
                 } else if from_outside(x, y) {
                     outside.extend(known_outside.insert((x, y)).then_some((x, y)));
                 } else {

@@ -20,6 +20,8 @@ pub(super) struct Region<'m> {
     pub(super) condition: Value<'m>,
     /// The subgraphs on the path where the condition holds, and where it does not, each in the order of the path.
     pub(super) paths: [Vec<Subgraph<'m>>; 2],
+    /// What is chosen by the condition before the branch, in whatever was melded there: of which two values.
+    pub(super) chosen: FxHashSet<(Value<'m>, Value<'m>)>,
 }
 
 /// A part of one path: all of it is entered at `entry`, and all edges that leave it lead to `exit`.
@@ -62,8 +64,17 @@ impl<'m> Region<'m> {
         }
         let meets = analyses.post.ipdom(node);
         let paths = [yes, no].map(|first| path(analyses, node, analyses.flow.node(first), meets, &mut too_large));
-        let found = paths.iter().all(|path| !path.is_empty());
-        (found.then_some(Region { head, condition, paths }), too_large)
+        if paths.iter().any(Vec::is_empty) {
+            return (None, too_large);
+        }
+        let before = |select: Instruction<'m>| {
+            let of = select.block().and_then(|block| analyses.flow.find(block));
+            of.is_some_and(|of| analyses.dominators.dominates(of, node))
+        };
+        let users = condition.uses().into_iter().map(|u| u.user);
+        let selects = users.filter(|user| user.opcode() == Opcode::LLVMSelect && user.operand(0) == condition);
+        let chosen = selects.filter(|select| before(*select)).map(|i| (i.operand(1), i.operand(2))).collect();
+        (Some(Region { head, condition, paths, chosen }), too_large)
     }
 
     /// All blocks that melding here may change, those behind the paths aside.
