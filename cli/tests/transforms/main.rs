@@ -7,6 +7,7 @@ mod comparing;
 mod driver;
 mod folder;
 mod fusing;
+mod linearizing;
 mod predicting;
 mod projects;
 mod same_code;

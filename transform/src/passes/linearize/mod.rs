@@ -28,11 +28,13 @@
 //!    ends with one more guard, which leads back to the loop's head.
 //! 4. Each part says whose turn is next and goes on in the row (`surgery.rs`). The *turn* is a variable, and so is what
 //!    phis join; the context makes values of them.
-//! 5. Again from step 2, with what became structured as a part, until all is.
+//! 5. Checks whose answer is known are taken away first (`needless.rs`), as far as the parameter `level` says and the
+//!    result stays structured.
+//! 6. Again from step 2, with what became structured as a part, until all is.
 //!
 //! # Why the meaning is kept
-//! A part runs when it is its turn, and only then; it says the same that its branch decided before. Guards have no other
-//! effect. What control came by before, it comes by in the same order.
+//! A part runs when it is its turn, and only then; it says the same that its branch decided before. Guards have no
+//! other effect. What control came by before, it comes by in the same order.
 //!
 //! # Where this differs from the paper
 //! Parts that are structured need not lie between two blocks as its definition 5 has it, and regions are found on the
@@ -49,6 +51,7 @@
 //! Source: Anantpur and Govindarajan, *Taming control divergence in GPUs through control flow linearization*, CC 2014,
 //! algorithm 1.
 
+mod needless;
 mod plan;
 mod prepare;
 mod surgery;
@@ -65,12 +68,21 @@ use crate::llvm::{Block, Function, Opcode};
 use crate::remark::{Linearized, Reason};
 
 /// Of this pass.
-pub(crate) const PARAMETERS: &[Parameter] = &[Parameter {
-    name: "only-divergent",
-    values: Values::YesNo,
-    default: 0,
-    help: "whether parts are left whose branches the divergence analysis of the module takes for the same in all lanes",
-}];
+pub(crate) const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "level",
+        values: Values::Number(0, 4),
+        default: 4,
+        help: "how many needless checks go: none, 1 those that one way alone needs or does not, 2 those under other checks, \
+               3 a check joins the block before it, 4 all whose answer is known",
+    },
+    Parameter {
+        name: "only-divergent",
+        values: Values::YesNo,
+        default: 0,
+        help: "whether parts are left whose branches the divergence analysis of the module takes for the same in all lanes",
+    },
+];
 
 /// Linearizes what is not structured in a function.
 pub(crate) fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
@@ -126,13 +138,16 @@ fn rounds<'m>(function: Function<'m>, agreeing: &[Block<'m>], done: &mut Lineari
                 found = true;
                 continue;
             }
-            let plan = Plan::of(&graph_of(&region));
+            let level = context.settings().number("level");
+            let graph = graph_of(&region);
+            let mut plan = Plan::of(&graph);
+            needless::take_away(&mut plan, &graph, &region.leads(), level);
             let (guards, backs) = plan.guards();
             done.regions += 1;
             done.parts += region.parts.len();
             done.guards += guards;
             done.backs += backs;
-            if let Some(enter) = surgery::linearize(&region, &plan, context) {
+            if let Some(enter) = surgery::linearize(&region, &plan, level, context) {
                 let ends_here = |other: &&mut Region<'m>| other.behind == region.parts[0].entry;
                 regions.iter_mut().filter(ends_here).for_each(|other| other.behind = enter);
             }

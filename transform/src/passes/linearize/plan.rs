@@ -1,6 +1,6 @@
 //! The control flow of a linearized region, before any code is made: which guards there are, and where each leads.
 
-use flowgraph::{Graph, Loops, NodeId};
+use flowgraph::{Builder, DepthFirst, Graph, Loops, NodeId, Reduction};
 
 /// One step of a plan. Numbers of steps are indices into [`Plan::steps`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +17,6 @@ pub(super) enum Step {
 
 impl Step {
     /// Where it leads.
-    #[cfg(test)]
     pub(super) fn ways(self) -> Vec<usize> {
         match self {
             Step::Guard { yes, no, .. } | Step::Back { yes, no, .. } => vec![yes, no],
@@ -34,6 +33,8 @@ pub(super) struct Plan {
     pub(super) steps: Vec<Step>,
     /// Where control comes in.
     pub(super) start: usize,
+    /// Whether something leads back to part 0.
+    pub(super) comes_back: bool,
 }
 
 impl Plan {
@@ -67,19 +68,38 @@ impl Plan {
             }
         }
         steps.push(Step::End);
-        Plan { steps, start: 0 }
+        let comes_back = matches!(steps[0], Step::Guard { .. });
+        Plan { steps, start: 0, comes_back }
     }
 
-    /// How many guards of parts there are, and how many at the ends of loops.
+    /// How many guards of parts control can come to, and how many at the ends of loops.
     pub(super) fn guards(&self) -> (usize, usize) {
-        let of_parts = self.steps.iter().filter(|step| matches!(step, Step::Guard { .. })).count();
-        (of_parts, self.steps.iter().filter(|step| matches!(step, Step::Back { .. })).count())
+        let entries = self.entries();
+        let reached = || self.steps.iter().zip(&entries).filter(|(_, entries)| **entries > 0).map(|(step, _)| step);
+        let of_parts = reached().filter(|step| matches!(step, Step::Guard { .. })).count();
+        (of_parts, reached().filter(|step| matches!(step, Step::Back { .. })).count())
     }
 
-    /// The plan as a graph, with where control leaves: for its judge.
-    #[cfg(test)]
+    /// By step: how many edges lead there, that by which control comes in included.
+    pub(super) fn entries(&self) -> Vec<usize> {
+        let mut entries = vec![0; self.steps.len()];
+        let (graph, _) = self.graph();
+        entries[self.start] = 1;
+        for &from in DepthFirst::of(&graph).preorder() {
+            self.steps[from.index()].ways().into_iter().for_each(|to| entries[to] += 1);
+        }
+        entries
+    }
+
+    /// Whether all of it is structured.
+    pub(super) fn is_structured(&self) -> bool {
+        let (graph, end) = self.graph();
+        Reduction::of(&graph, &[end]).is_structured()
+    }
+
+    /// The plan as a graph, with where control leaves.
     pub(super) fn graph(&self) -> (Graph, NodeId) {
-        let mut builder = flowgraph::Builder::new(self.steps.len());
+        let mut builder = Builder::new(self.steps.len());
         for (from, step) in self.steps.iter().enumerate() {
             for to in step.ways() {
                 builder.edge(NodeId(from as u32), NodeId(to as u32));
@@ -91,8 +111,7 @@ impl Plan {
 
 #[cfg(test)]
 mod tests {
-    use flowgraph::{Builder, DepthFirst, Reduction};
-
+    use super::super::needless;
     use super::*;
 
     /// All graphs of four parts of at most two ways each, one of which may be what follows, number 4; all are reached.
@@ -118,6 +137,11 @@ mod tests {
         builder.build(NodeId(0))
     }
 
+    /// By part: whose turn may be next, 4 for what follows.
+    fn leads(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
+        edges.iter().map(|to| to.iter().map(|&to| to.min(edges.len())).collect()).collect()
+    }
+
     /// The parts that run when each takes the way that a row of coins says, as the edges have it.
     fn run(edges: &[Vec<usize>], coins: u32) -> Vec<usize> {
         let (mut ran, mut at) = (Vec::new(), 0);
@@ -129,17 +153,14 @@ mod tests {
         ran
     }
 
-    /// The same as the plan has it.
-    fn run_plan(plan: &Plan, edges: &[Vec<usize>], coins: u32) -> Vec<usize> {
-        let (mut ran, mut turn, mut at) = (Vec::new(), 0, plan.start);
+    /// The same as the plan has it, and how often a guard looks whose turn it is.
+    fn run_plan(plan: &Plan, edges: &[Vec<usize>], coins: u32) -> (Vec<usize>, usize) {
+        let (mut ran, mut turn, mut at, mut looks) = (Vec::new(), 0, plan.start, 0);
         while ran.len() < 24 {
             at = match plan.steps[at] {
                 Step::Guard { part, yes, no } | Step::Back { head: part, yes, no } => {
-                    if turn == part {
-                        yes
-                    } else {
-                        no
-                    }
+                    looks += 1;
+                    if turn == part { yes } else { no }
                 }
                 Step::Body { part, next } => {
                     assert_eq!(part, turn, "a part runs when it is its turn");
@@ -151,32 +172,44 @@ mod tests {
                 Step::End => break,
             };
         }
-        ran
+        (ran, looks)
     }
 
     #[test]
     fn every_plan_is_structured_runs_the_same_parts_and_has_a_guard_for_each_part_or_edge_back() {
-        let (mut all, mut coins) = (0, 1_u32);
+        let (mut all, mut coins, mut checks) = (0, 1_u32, [0; 5]);
         of_four(|edges| {
             let graph = graph(edges);
             let plan = Plan::of(&graph);
             // Claim 1.
-            let (steps, end) = plan.graph();
-            assert!(Reduction::of(&steps, &[end]).is_structured(), "{plan:?} of {edges:?}");
+            assert!(plan.is_structured(), "{plan:?} of {edges:?}");
             // Claim 3, of blocks.
             let order = Loops::of(&graph).order().to_vec();
             let place = |node: NodeId| order.iter().position(|&other| other == node);
             let back = |from: NodeId| graph.successors(from).iter().filter(|&&to| place(to) <= place(from)).count();
             let (of_parts, at_ends) = plan.guards();
             assert!(of_parts <= 4 && at_ends <= graph.nodes().map(back).sum::<usize>(), "{plan:?} of {edges:?}");
-            // Claim 2.
-            for _ in 0..8 {
-                coins = coins.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                assert_eq!(run_plan(&plan, edges, coins >> 8), run(edges, coins >> 8), "{plan:?} of {edges:?}");
+            // Claim 2, and that no level undoes claim 1.
+            let levels = if all % 8 == 0 { 0..=4 } else { 4..=4 };
+            let seed = coins;
+            for level in levels {
+                coins = seed;
+                let mut plan = plan.clone();
+                needless::take_away(&mut plan, &graph, &leads(edges), level);
+                assert!(plan.is_structured(), "level {level}: {plan:?} of {edges:?}");
+                for _ in 0..4 {
+                    coins = coins.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                    let (ran, looks) = run_plan(&plan, edges, coins >> 8);
+                    assert_eq!(ran, run(edges, coins >> 8), "{level}: {plan:?} of {edges:?}");
+                    checks[level as usize] += if all % 8 == 0 { looks } else { 0 };
+                }
             }
             all += 1;
         });
         assert_eq!(all, 13_050);
+        // Looks of guards in the runs of every eighth graph: no level adds any, and level 3 moves code only.
+        assert!(checks.is_sorted_by(|a, b| a >= b), "{checks:?}");
+        assert!(checks[0] > checks[1] && checks[2] == checks[3] && checks[3] > checks[4], "{checks:?}");
     }
 
     #[test]

@@ -22,18 +22,47 @@ pub(super) struct Region<'m> {
     pub(super) behind: Block<'m>,
 }
 
+impl Region<'_> {
+    /// By part: the parts that it leads to, their number for what follows.
+    pub(super) fn leads(&self) -> Vec<Vec<usize>> {
+        let mut number: FxHashMap<Block<'_>, usize> = FxHashMap::default();
+        for (part, blocks) in self.parts.iter().map(|part| &part.blocks).enumerate() {
+            number.extend(blocks.iter().map(|&block| (block, part)));
+        }
+        let leads = |(part, Part { entry, blocks }): (usize, &Part<'_>)| {
+            let to = blocks.iter().flat_map(|block| block.terminator().successors());
+            let to =
+                to.filter_map(|to| if to == self.behind { Some(self.parts.len()) } else { number.get(&to).copied() });
+            let mut to: Vec<usize> = to.filter(|&to| to != part).collect();
+            // A part that leads back to itself by an edge that no reduction folded is met nowhere.
+            assert!(number[entry] == part, "a part holds its entry");
+            to.sort_unstable();
+            to.dedup();
+            to
+        };
+        self.parts.iter().enumerate().map(leads).collect()
+    }
+}
+
 /// Puts the parts of a region in the row that the plan says. Returns where control comes in from now on, if that is
 /// another block.
-pub(super) fn linearize<'m>(region: &Region<'m>, plan: &Plan, context: &mut Context<'m>) -> Option<Block<'m>> {
+pub(super) fn linearize<'m>(
+    region: &Region<'m>,
+    plan: &Plan,
+    level: i64,
+    context: &mut Context<'m>,
+) -> Option<Block<'m>> {
     let function = region.behind.function();
     let turn = function.add_slot(function.integer_type(32));
     context.promote(turn);
     let mut surgery = Surgery {
         region,
         plan,
+        level,
+        entries: plan.entries(),
         turn,
         part_of: FxHashMap::default(),
-        comes_back: matches!(plan.steps[plan.start], Step::Guard { .. }),
+        comes_back: plan.comes_back,
         outside: Vec::new(),
         landings: FxHashMap::default(),
     };
@@ -44,8 +73,8 @@ pub(super) fn linearize<'m>(region: &Region<'m>, plan: &Plan, context: &mut Cont
     surgery.outside = entering.filter(|block| !surgery.part_of.contains_key(block)).collect();
     let leaving = surgery.leaving();
     surgery.carry_phis(&leaving, context);
-    let starts = surgery.starts();
-    surgery.guard(&starts);
+    let starts = surgery.starts(&leaving);
+    surgery.guard(&leaving, &starts);
     surgery.lead_on(&leaving, &starts);
     let enter = surgery.comes_back.then(|| surgery.enter(starts[plan.start]));
     // From here on, until all comes together again, no value of the region is there yet.
@@ -69,6 +98,9 @@ struct Leaving<'m> {
 struct Surgery<'a, 'm> {
     region: &'a Region<'m>,
     plan: &'a Plan,
+    level: i64,
+    /// By step: how many edges lead there.
+    entries: Vec<usize>,
     /// Whose turn it is.
     turn: Slot<'m>,
     part_of: FxHashMap<Block<'m>, usize>,
@@ -152,24 +184,42 @@ impl<'m> Surgery<'_, 'm> {
     }
 
     /// By step: the block in which it begins.
-    fn starts(&self) -> Vec<Block<'m>> {
+    fn starts(&self, leaving: &[Leaving<'m>]) -> Vec<Block<'m>> {
         let landing = |block: Block<'m>| self.landings.get(&block).copied().unwrap_or(block);
         let function = self.region.behind.function();
-        let start = |step: &Step| match *step {
+        let start = |(number, step): (usize, &Step)| match *step {
+            // What nothing leads to, or stands in the block before it, has no block.
+            Step::Guard { .. } | Step::Back { .. } if self.entries[number] == 0 || self.joins(leaving, number) => {
+                self.region.behind
+            }
             Step::Guard { .. } => function.add_block("guard"),
             Step::Back { .. } => function.add_block("back"),
             Step::Body { part, .. } => landing(self.region.parts[part].entry),
             Step::End => landing(self.region.behind),
         };
-        self.plan.steps.iter().map(start).collect()
+        self.plan.steps.iter().enumerate().map(start).collect()
     }
 
-    /// Fills the guards.
-    fn guard(&self, starts: &[Block<'m>]) {
-        for (step, &block) in self.plan.steps.iter().zip(starts) {
+    /// Whether a guard stands at the end of a part: the only step before it, with one block and one way on.
+    fn joins(&self, leaving: &[Leaving<'m>], guard: usize) -> bool {
+        let leads = |step: &&Step| matches!(step, Step::Body { next, .. } if *next == guard);
+        let Some(Step::Body { part, .. }) = self.plan.steps.iter().find(leads) else { return false };
+        let mut ends = leaving.iter().filter(|leaving| leaving.part == *part);
+        let one = (ends.next(), ends.next());
+        self.level >= 3
+            && self.entries[guard] == 1
+            && matches!(one, (Some(end), None) if end.edges.len() == end.block.terminator().successors().len())
+    }
+
+    /// Fills the guards that have blocks of their own.
+    fn guard(&self, leaving: &[Leaving<'m>], starts: &[Block<'m>]) {
+        for (place, (step, &block)) in self.plan.steps.iter().zip(starts).enumerate() {
             let (Step::Guard { part: number, yes, no } | Step::Back { head: number, yes, no }) = *step else {
                 continue;
             };
+            if self.entries[place] == 0 || self.joins(leaving, place) {
+                continue;
+            }
             // The load has a place once there is an instruction to stand before.
             let jump = block.branch_to(starts[no]);
             let turn = self.turn.load_before(jump);
@@ -181,31 +231,49 @@ impl<'m> Surgery<'_, 'm> {
 
     /// Has each part say whose turn is next, and go on to the next step.
     fn lead_on(&self, leaving: &[Leaving<'m>], starts: &[Block<'m>]) {
-        let mut next = vec![self.region.behind; self.region.parts.len()];
+        let mut next = vec![0; self.region.parts.len()];
         for step in &self.plan.steps {
             if let Step::Body { part, next: step } = *step {
-                next[part] = starts[step];
+                next[part] = step;
             }
         }
         for Leaving { block, part, edges } in leaving {
-            let end = block.terminator();
+            let (end, next) = (block.terminator(), next[*part]);
             let number = |target: Block<'m>| self.turn.holds().number(self.number(target) as u64);
             let first = edges[0].1;
-            match end.condition() {
-                Some(condition) if edges.iter().any(|(_, to)| *to != first) => {
-                    let turn = Builder::before(end).select(condition, number(first), number(edges[1].1));
-                    self.turn.store_before(turn, end);
-                }
-                _ => {
+            let choice = end.condition().filter(|_| edges.iter().any(|(_, to)| *to != first));
+            let turn = match choice {
+                Some(condition) => Builder::before(end).select(condition, number(first), number(edges[1].1)),
+                None => {
                     assert!(edges.iter().all(|(_, to)| *to == first), "a part is left to several places by one branch");
-                    self.turn.store_before(number(first), end);
+                    number(first)
                 }
-            }
-            if edges.len() == end.successors().len() {
-                block.branch_to(next[*part]).take_location(end);
+            };
+            self.turn.store_before(turn, end);
+            let joined = match self.plan.steps[next] {
+                Step::Guard { part, yes, no } | Step::Back { head: part, yes, no } if self.joins(leaving, next) => {
+                    Some((part, starts[yes], starts[no]))
+                }
+                _ => None,
+            };
+            if let Some((part, yes, no)) = joined {
+                let asked = |target: Block<'m>| self.number(target) == part;
+                let new = match choice.filter(|_| self.level >= 4) {
+                    Some(condition) if asked(first) => block.branch_on(condition, yes, no),
+                    Some(condition) if asked(edges[1].1) => block.branch_on(condition, no, yes),
+                    _ => {
+                        let number = self.turn.holds().number(part as u64);
+                        let is_its = Builder::before(end).compare(Comparison::Equal, turn, number);
+                        block.branch_on(is_its, yes, no)
+                    }
+                };
+                new.take_location(end);
+                end.erase();
+            } else if edges.len() == end.successors().len() {
+                block.branch_to(starts[next]).take_location(end);
                 end.erase();
             } else {
-                edges.iter().for_each(|(place, _)| end.set_successor(*place, next[*part]));
+                edges.iter().for_each(|(place, _)| end.set_successor(*place, starts[next]));
             }
         }
     }
@@ -235,6 +303,8 @@ impl<'m> Surgery<'_, 'm> {
         };
         for (step, &start) in self.plan.steps.iter().zip(starts) {
             match *step {
+                // One without a block of its own.
+                Step::Guard { .. } | Step::Back { .. } if start == self.region.behind => {}
                 Step::Guard { .. } | Step::Back { .. } => put(start),
                 Step::Body { part, .. } => {
                     let Part { entry, blocks } = &self.region.parts[part];

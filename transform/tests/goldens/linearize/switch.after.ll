@@ -1,4 +1,4 @@
-; linearize taken: f: control flow: 1 regions with 4 parts behind 3 guards, and 0 at the ends of loops; 1 switches are branches
+; linearize taken: f: control flow: 1 regions with 4 parts behind 2 guards, and 0 at the ends of loops; 1 switches are branches
 
 declare void @one()
 
@@ -11,35 +11,26 @@ entry:
   %2 = icmp eq i32 %n, 7
   %3 = or i1 %1, %2
   %4 = select i1 %3, i32 2, i32 1
+  br i1 %3, label %one, label %case
+
+one:                                              ; preds = %entry
+  call void @one()
   br label %guard
 
-guard:                                            ; preds = %entry
-  %5 = icmp eq i32 %4, 2
-  br i1 %5, label %one, label %guard1
+case:                                             ; preds = %entry
+  %5 = icmp eq i32 %n, 9
+  %6 = select i1 %5, i32 3, i32 4
+  br label %guard
 
-one:                                              ; preds = %guard
-  call void @one()
-  br label %guard1
+guard:                                            ; preds = %one, %case
+  %.0 = phi i32 [ 3, %one ], [ %6, %case ]
+  %7 = icmp eq i32 %.0, 3
+  br i1 %7, label %two, label %out
 
-guard1:                                           ; preds = %one, %guard
-  %.0 = phi i32 [ 3, %one ], [ %4, %guard ]
-  %6 = icmp eq i32 %.0, 1
-  br i1 %6, label %case, label %guard2
-
-case:                                             ; preds = %guard1
-  %7 = icmp eq i32 %n, 9
-  %8 = select i1 %7, i32 3, i32 4
-  br label %guard2
-
-guard2:                                           ; preds = %case, %guard1
-  %.1 = phi i32 [ %8, %case ], [ %.0, %guard1 ]
-  %9 = icmp eq i32 %.1, 3
-  br i1 %9, label %two, label %out
-
-two:                                              ; preds = %guard2
+two:                                              ; preds = %guard
   call void @two()
   br label %out
 
-out:                                              ; preds = %two, %guard2
+out:                                              ; preds = %two, %guard
   ret void
 }
