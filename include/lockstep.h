@@ -30,6 +30,33 @@
 /* Here the recording pauses, unless another LOCKSTEP_BEGIN is still to be ended. */
 #define LOCKSTEP_END LOCKSTEP_MARKER_(2)
 
+/* Where the threads of a warp had better wait for each other, for `replay --predict marks` (docs/speculation.md).
+ * LOCKSTEP_RECONVERGE(name) stands at the place at which they are collected, LOCKSTEP_PREDICT(name) before it, in the
+ * same function:
+ *
+ *     LOCKSTEP_PREDICT(body);
+ *     for (i = 0; i < n; i++) {
+ *         if (is_hard(i)) {
+ *             LOCKSTEP_RECONVERGE(body);
+ *             expensive(i);
+ *         }
+ *     }
+ *
+ * LOCKSTEP_PREDICT_SOFT(name, LANES) has so many waiting threads be enough. No instruction is made for a mark, but
+ * the optimiser takes it for a statement with an effect: it makes no vectors of a loop with one, and may lay out code
+ * around it differently. Marks lie in a section of the binary that is never loaded, .lockstep.marks: address, kind (1
+ * begins, 2 waits), threads (0: all), name. LOCKSTEP_NO_MARKS leaves them out. */
+#if defined(__x86_64__) && (defined(__clang__) || defined(__GNUC__) && __GNUC__ >= 9) && !defined(LOCKSTEP_NO_MARKS)
+#define LOCKSTEP_PLACE_(kind, lanes, name)                                                                                                           \
+    __asm__ __volatile__ __inline__("7654:\n\t.pushsection .lockstep.marks, \"?\", @progbits\n\t.quad 7654b\n\t.long " #kind ", " #lanes            \
+                                    "\n\t.asciz \"" #name "\"\n\t.popsection" ::)
+#else
+#define LOCKSTEP_PLACE_(kind, lanes, name) ((void)0)
+#endif
+#define LOCKSTEP_PREDICT(name) LOCKSTEP_PLACE_(1, 0, name)
+#define LOCKSTEP_PREDICT_SOFT(name, lanes) LOCKSTEP_PLACE_(1, lanes, name)
+#define LOCKSTEP_RECONVERGE(name) LOCKSTEP_PLACE_(2, 0, name)
+
 /* Says that NUMBER is the calling thread's own: threads have 0, 1, 2, … in the order in which they become lanes. It is NUMBER again. For `lockstep
  * analyze`, where it cannot see the number itself, as when it comes out of a queue:
  *

@@ -10,11 +10,13 @@ pub mod json;
 pub mod listing;
 pub mod locks;
 pub mod lost;
+mod marks;
 pub mod memory;
 pub mod page;
 mod source;
 mod subject;
 pub mod table;
 
+pub use marks::{Mark, MarkKind};
 pub use source::{Line, Source};
 pub use subject::Subject;

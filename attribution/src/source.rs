@@ -8,8 +8,10 @@ use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
 use addr2line::Loader;
-use object::Object;
+use object::{Object, ObjectSection};
 use trace_format::{Module, ModuleRole, Pc, STUB_NAME, Trace};
+
+use crate::marks::{self, Mark};
 
 /// A source line, and the function that it is a line of.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -151,6 +153,19 @@ impl<'t> Source<'t> {
         }
     }
 
+    /// The marks of all binaries of the program, of which it is known where threads were to wait; why some are missing
+    /// is said in the notes.
+    pub fn marks(&mut self) -> Vec<Mark> {
+        let mut all = Vec::new();
+        for module in self.trace.modules().iter().filter(|module| module.role != ModuleRole::Kernel) {
+            match marks_in(module, self.trace) {
+                Ok(marks) => all.extend(marks),
+                Err(why) => self.notes.push(format!("no marks of {}: {why}", module.path)),
+            }
+        }
+        all
+    }
+
     /// The module's binary, where it can be had, and the address in it.
     fn in_binary(&mut self, module: &Module, pc: Pc) -> Option<(&Loader, u64)> {
         let trace = self.trace;
@@ -172,9 +187,27 @@ fn load(module: &Module, trace: &Trace) -> Result<Option<Loader>, String> {
     if module.role == ModuleRole::Kernel {
         return Ok(None);
     }
+    let bytes = bytes_of(module)?;
+    traced(&bytes, module, trace)?;
+    Loader::new(&module.path).map(Some).map_err(|e| format!("its debug information cannot be read ({e})"))
+}
+
+fn bytes_of(module: &Module) -> Result<Vec<u8>, String> {
+    std::fs::read(&module.path).map_err(|e| format!("it cannot be read ({e})"))
+}
+
+fn marks_in(module: &Module, trace: &Trace) -> Result<Vec<Mark>, String> {
+    let bytes = bytes_of(module)?;
+    let file = traced(&bytes, module, trace)?;
+    let Some(section) = file.section_by_name(marks::SECTION) else { return Ok(Vec::new()) };
+    let bytes = section.uncompressed_data().map_err(|e| format!("it is damaged ({e})"))?;
+    marks::parse(&bytes, module.bias)
+}
+
+/// The module's binary, if these bytes are the one that was traced.
+fn traced<'b>(bytes: &'b [u8], module: &Module, trace: &Trace) -> Result<object::File<'b>, String> {
     let path = Path::new(&module.path);
-    let bytes = std::fs::read(path).map_err(|e| format!("it cannot be read ({e})"))?;
-    let file = object::File::parse(&*bytes).map_err(|e| format!("it is no binary ({e})"))?;
+    let file = object::File::parse(bytes).map_err(|e| format!("it is no binary ({e})"))?;
     let build_id = file.build_id().map_err(|e| format!("it is damaged ({e})"))?;
     if build_id != module.build_id.as_deref() {
         return Err("it is not the one that was traced (its build id differs)".to_owned());
@@ -182,7 +215,7 @@ fn load(module: &Module, trace: &Trace) -> Result<Option<Loader>, String> {
     if build_id.is_none() && is_newer(path, trace.meta().started) {
         return Err("it has no build id, and has changed since it was traced".to_owned());
     }
-    Loader::new(path).map(Some).map_err(|e| format!("its debug information cannot be read ({e})"))
+    Ok(file)
 }
 
 fn is_newer(path: &Path, started: u64) -> bool {

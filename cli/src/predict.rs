@@ -1,22 +1,32 @@
 //! `--predict`: places at which lanes are to be collected, as they were typed, and what that comes to.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
-use attribution::Source;
+use attribution::{Mark, MarkKind, Source};
 use heuristics::{Deconflict, Prediction, SegmentTable, Spec};
 use trace_format::{Pc, Trace};
 
+use crate::output::say;
 use crate::place::Place;
 
 /// The model that obeys predictions.
 pub(crate) const MODEL: &str = "barrier";
 
-/// What was typed: `lookups.c:41,threshold=8,deconflict=static`.
+/// Where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Where {
+    /// At a place that was typed.
+    At(Place),
+    /// Where the program's own marks say.
+    Marks,
+}
+
+/// What was typed: `lookups.c:41,threshold=8,deconflict=static`, or `marks`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Predicted {
-    place: Place,
+    place: Where,
     threshold: Option<usize>,
     deconflict: Deconflict,
 }
@@ -26,7 +36,10 @@ impl FromStr for Predicted {
 
     fn from_str(text: &str) -> Result<Predicted, String> {
         let mut parts = text.split(',');
-        let place = parts.next().unwrap_or_default().parse()?;
+        let place = match parts.next().unwrap_or_default() {
+            "marks" => Where::Marks,
+            place => Where::At(place.parse().map_err(|why| format!("{why}, or marks"))?),
+        };
         let mut predicted = Predicted { place, threshold: None, deconflict: Deconflict::Dynamic };
         for part in parts {
             match part.split_once('=') {
@@ -46,7 +59,10 @@ impl FromStr for Predicted {
 
 impl fmt::Display for Predicted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.place.fmt(f)?;
+        match &self.place {
+            Where::At(place) => place.fmt(f)?,
+            Where::Marks => f.write_str("marks")?,
+        }
         if let Some(threshold) = self.threshold {
             write!(f, ",threshold={threshold}")?;
         }
@@ -57,10 +73,11 @@ impl fmt::Display for Predicted {
     }
 }
 
-/// The predictions that were typed: in each function with code of the line, the block in which the first of it lies.
+/// The predictions that were typed: in each function with code of the line, the block in which the first of it lies;
+/// those that the program's marks make.
 ///
 /// # Errors
-/// When a line or address has no code that lanes ran.
+/// When a line or address has no code that lanes ran, and when no mark has.
 pub(crate) fn predictions(
     typed: &[Predicted],
     trace: &Trace,
@@ -69,12 +86,14 @@ pub(crate) fn predictions(
 ) -> replay::Result<Vec<Prediction>> {
     let mut all = Vec::new();
     for predicted in typed {
-        let place = &predicted.place;
+        let Where::At(place) = &predicted.place else {
+            all.extend(marked(predicted, &source.marks(), segments, source)?);
+            continue;
+        };
         let mut of_functions: BTreeMap<Option<Pc>, Pc> = BTreeMap::new();
         for pc in place.code(trace, source) {
-            let holds = |segment: &heuristics::Segment| segment.instructions.iter().any(|i| i.pc == pc);
-            if let Some((_, segment)) = segments.iter().find(|(_, segment)| holds(segment)) {
-                of_functions.entry(source.function_start(pc)).or_insert(segment.start());
+            if let Some(start) = block_of(pc, segments) {
+                of_functions.entry(source.function_start(pc)).or_insert(start);
             }
         }
         if of_functions.is_empty() {
@@ -87,6 +106,69 @@ pub(crate) fn predictions(
         all.extend(of_functions.into_values().map(made));
     }
     Ok(all)
+}
+
+/// Where the block begins in which lanes ran this instruction.
+fn block_of(pc: Pc, segments: &SegmentTable) -> Option<Pc> {
+    let holds = |segment: &heuristics::Segment| segment.instructions.iter().any(|i| i.pc == pc);
+    segments.iter().find(|(_, segment)| holds(segment)).map(|(_, segment)| segment.start())
+}
+
+/// Marks of one name in one function: the blocks with each kind.
+#[derive(Default)]
+struct Marked {
+    begins: BTreeSet<Pc>,
+    waits: BTreeSet<Pc>,
+    threshold: Option<usize>,
+}
+
+/// The predictions that marks make: of each name, one in each function that has both of its kinds. Of several places to
+/// wait at in one function, as unrolling makes them, the first counts: lanes meet once in the turns that became one.
+fn marked(
+    predicted: &Predicted,
+    marks: &[Mark],
+    segments: &SegmentTable,
+    source: &Source,
+) -> replay::Result<Vec<Prediction>> {
+    let mut of_names: BTreeMap<(&str, Option<Pc>), Marked> = BTreeMap::new();
+    for mark in marks {
+        let Some(block) = block_of(mark.pc, segments) else { continue };
+        let of_name = of_names.entry((&mark.name, source.function_start(mark.pc))).or_default();
+        match mark.kind {
+            MarkKind::Begins => of_name.begins.insert(block),
+            MarkKind::Waits => of_name.waits.insert(block),
+        };
+        of_name.threshold = of_name.threshold.or(mark.threshold);
+    }
+    let mut all = Vec::new();
+    for ((name, _), Marked { begins, waits, threshold }) in of_names {
+        let function = begins.iter().chain(&waits).next().map(|pc| source.function(*pc)).unwrap_or_default();
+        let (false, Some(at)) = (begins.is_empty(), waits.first()) else {
+            let missing = if waits.is_empty() { "LOCKSTEP_RECONVERGE" } else { "LOCKSTEP_PREDICT" };
+            say!(
+                "lockstep: warning: --predict marks: {name} in {function}: no lane ran code at a {missing}({name}) there, \
+                 so the mark counts for nothing; put both into one function that lanes run"
+            );
+            continue;
+        };
+        if waits.len() > 1 {
+            say!(
+                "lockstep: note: --predict marks: {name} in {function}: the compiler copied the place to {}; lanes are \
+                 collected at the first, {at}",
+                waits.len()
+            );
+        }
+        let (threshold, deconflict) = (predicted.threshold.or(threshold), predicted.deconflict);
+        all.push(Prediction { threshold, deconflict, ..Prediction::at(*at) });
+    }
+    match all.is_empty() {
+        true => Err(replay::Error::Request(
+            "--predict marks: no binary of the program has LOCKSTEP_PREDICT and LOCKSTEP_RECONVERGE of one name in a \
+             function that lanes ran; build it with the marks of include/lockstep.h, or name a line"
+                .to_owned(),
+        )),
+        false => Ok(all),
+    }
 }
 
 /// The models among these that obey predictions: where lanes meet anywhere there is no barrier to collect them at.
@@ -116,7 +198,9 @@ mod tests {
 
     #[test]
     fn a_place_comes_first_then_how_lanes_are_collected_there() {
-        for text in ["a/b.c:12", "0x401136,threshold=8", "a.c:1,threshold=256,deconflict=static"] {
+        for text in
+            ["marks", "marks,threshold=4", "a/b.c:12", "0x401136,threshold=8", "a.c:1,threshold=256,deconflict=static"]
+        {
             assert_eq!(text.parse::<Predicted>().unwrap().to_string(), text);
         }
         for (wrong, why) in [

@@ -46,7 +46,8 @@ pub(crate) struct Args {
 
     /// Collect lanes at this line (file.c:42) or address before they go on, as a GPU does where a programmer predicts
     /// that waiting there pays (see docs/speculation.md): shown beside the same model without it. For barrier, which is
-    /// the default with this option. PLACE,threshold=N lets N waiting lanes be enough
+    /// the default with this option. PLACE,threshold=N lets N waiting lanes be enough; marks stands for the places that
+    /// the program marks by LOCKSTEP_PREDICT and LOCKSTEP_RECONVERGE of include/lockstep.h
     #[arg(long, value_name = "PLACE", conflicts_with = "machine")]
     predict: Vec<Predicted>,
 

@@ -45,6 +45,77 @@ fn lanes_that_are_collected_in_the_inner_loop_share_twice_the_fetches() {
     assert!(behind[1] > in_loop[1], "{behind:?}");
 }
 
+/// `lookups` with marks, as its own source has none.
+fn marked(folder: &Path) -> String {
+    let source = std::fs::read_to_string(root().join("workloads/lookups/lookups.c")).unwrap();
+    let (inner, body) = ("        for (int nuclide = 0;", "            sum += contribution");
+    let marked = source
+        .replace(inner, &format!("        LOCKSTEP_PREDICT(inner);\n{inner}"))
+        .replace(body, &format!("            LOCKSTEP_RECONVERGE(inner);\n{body}"));
+    assert!(marked.matches("(inner);").count() == 2, "{marked}");
+    let file = folder.join("marked.c");
+    std::fs::write(&file, format!("#include <lockstep.h>\n{marked}")).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
+/// Builds with the header and that of the workloads.
+fn built(compiler: &str, options: &[&str], source: &str, to: &Path) {
+    let includes = [root().join("include"), root().join("workloads/lookups")];
+    let mut command = Command::new(compiler);
+    includes.iter().for_each(|folder| _ = command.arg("-I").arg(folder));
+    let output = command.args(["-g", "-pthread"]).args(options).arg(source).arg("-o").arg(to).output().unwrap();
+    assert!(output.status.success(), "{compiler}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn the_marks_of_a_program_collect_lanes_where_it_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = marked(folder.path());
+    let (program, trace) = (folder.path().join("marked"), folder.path().join("trace.bin"));
+    let trace = trace.to_str().unwrap();
+    for (compiler, options) in [
+        ("gcc", &["-O2"][..]),
+        ("clang-19", &["-O2"]),
+        ("gcc", &["-O0"]),
+        ("clang-19", &["-O0", "-no-pie", "-fuse-ld=lld-19"]),
+    ] {
+        built(compiler, options, &source, &program);
+        succeed("trace", &["-o", trace, program.to_str().unwrap(), "-p", "16"]);
+        let json: Value =
+            serde_json::from_str(&succeed("replay", &["--predict", "marks", "--check", "--json", trace])).unwrap();
+        let results = json["results"].as_array().unwrap();
+        let fetches: Vec<u64> = results.iter().map(|result| result["fetches"].as_u64().unwrap()).collect();
+        assert!(results[1]["heuristic"].as_str().unwrap().ends_with(" at marks"), "{results:?}");
+        assert!(fetches[0] > 2 * fetches[1], "{compiler} {options:?}: {fetches:?}");
+    }
+    // One meeting for each turn of a loop that stands for several.
+    built("gcc", &["-O2", "-funroll-all-loops", "--param=max-unroll-times=4"], &source, &program);
+    succeed("trace", &["-o", trace, program.to_str().unwrap(), "-p", "16"]);
+    let output = run("replay", &["--predict", "marks", "--json", trace]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("inner in ") && said.contains("the compiler copied the place to"), "{said}");
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let fetches = |i: usize| json["results"][i]["fetches"].as_u64().unwrap();
+    assert!(fetches(0) > fetches(1), "{} {}", fetches(0), fetches(1));
+}
+
+#[test]
+fn marks_make_no_code_where_nothing_is_optimised() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = marked(folder.path());
+    for compiler in ["gcc", "clang-19"] {
+        let code = |name: &str, options: &[&str]| {
+            let (object, code) = (folder.path().join(name), folder.path().join("code"));
+            built(compiler, &[options, &["-c", "-O0", "-g0"]].concat(), &source, &object);
+            let copied = Command::new("objcopy").args(["-O", "binary", "-j", ".text"]).args([&object, &code]).status();
+            assert!(copied.unwrap().success());
+            std::fs::read(&code).unwrap()
+        };
+        let (with, without) = (code("with.o", &[]), code("without.o", &["-DLOCKSTEP_NO_MARKS"]));
+        assert!(!with.is_empty() && with == without, "{compiler}: {} {}", with.len(), without.len());
+    }
+}
+
 #[test]
 fn what_cannot_be_predicted_is_named_with_a_way_out() {
     let folder = tempfile::tempdir().unwrap();
@@ -54,7 +125,8 @@ fn what_cannot_be_predicted_is_named_with_a_way_out() {
         (["-H", "barrier", "--predict", "0x1"], "no lane ran code there"),
         (["-H", "ipdom", "--predict", "lookups.c:43"], "only barrier with meet=barriers collects lanes"),
         (["-H", "barrier:meet=anywhere", "--predict", "lookups.c:43"], "only barrier with meet=barriers"),
-        (["-H", "barrier", "--predict", "lookups"], "a line (barrier.c:12) or an address"),
+        (["-H", "barrier", "--predict", "lookups"], "a line (barrier.c:12) or an address (0x401136), or marks"),
+        (["-H", "barrier", "--predict", "marks"], "no binary of the program has LOCKSTEP_PREDICT"),
     ] {
         let output = run("replay", &[&arguments[..], &[&trace]].concat());
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
