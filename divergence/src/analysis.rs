@@ -56,6 +56,7 @@ pub struct Analysis {
     parts: Vec<bool>,
     /// By gate: whether one of its branches parts threads.
     gates: Vec<bool>,
+    evaluations: u64,
     options: Options,
 }
 
@@ -76,6 +77,7 @@ impl Analysis {
             rules: vec![Rule::Asga; count],
             parts: vec![false; graph.node_count()],
             gates: vec![false; gated.gates().count()],
+            evaluations: 0,
             options: *options,
             gated,
         };
@@ -116,6 +118,7 @@ impl Analysis {
             if old == Fact::Divergent {
                 continue;
             }
+            self.evaluations += 1;
             let (mut new, rule) = self.evaluate(node);
             if self.options.broken == Some(rule) {
                 new = self.wrong(node, rule, new);
@@ -264,6 +267,12 @@ impl Analysis {
             },
             _ => right,
         }
+    }
+
+    /// How often a rule was applied until nothing changed: what the analysis costs, on any machine.
+    #[must_use]
+    pub fn evaluations(&self) -> u64 {
+        self.evaluations
     }
 
     /// The gated form.

@@ -5,26 +5,42 @@
 //!   as the paper counts them), time of both analyses, and how many values each calls what. The last lines sum up, with
 //!   the coefficient of determination of time against variables. `LOCKSTEP_ROWS=FILE` takes the rows.
 //!
-//! Time is the shortest of several runs of the solver over a gated form that is there; the time to make that form is a
-//! column of its own. Run by `cargo bench -p transform --bench divergence`.
+//! Time is this thread's on the processor, the median of several runs of the solver over a gated form that is there; the
+//! time to make that form is a column of its own. Short runs are timed many at once, so that the clock's own time does
+//! not count. Wall time would tell of other programs: runs that last longer than the kernel's time slice include
+//! theirs, shorter ones do not, and what is linear seems to bend. Run by `cargo bench -p transform --bench divergence`.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
-use std::time::Instant;
+
+use nix::time::{ClockId, clock_gettime};
 
 use divergence::{Analysis, Boolean, Class, Gated, Mode, Op, Options};
 use transform::llvm::Module;
 use transform::spmd::{Program, ValueId};
 
-/// The shortest time of `runs` runs, in microseconds.
-fn shortest(runs: usize, mut run: impl FnMut()) -> f64 {
-    let one = |()| {
-        let start = Instant::now();
-        run();
-        start.elapsed().as_secs_f64() * 1e6
-    };
-    std::iter::repeat_n((), runs).map(one).fold(f64::INFINITY, f64::min)
+/// What this thread has had of the processor, in microseconds.
+fn processor_us() -> f64 {
+    let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).expect("threads have a clock");
+    time.tv_sec() as f64 * 1e6 + time.tv_nsec() as f64 / 1e3
 }
+
+/// The median time of `runs` runs, in microseconds; runs of less than [`LEAST_US`] are repeated within one.
+fn median(runs: usize, mut run: impl FnMut()) -> f64 {
+    let mut timed = |times: usize| {
+        let start = processor_us();
+        (0..times).for_each(|_| run());
+        (processor_us() - start) / times as f64
+    };
+    let once = timed(1).max(0.1);
+    let times = (LEAST_US / once).ceil().max(1.0) as usize;
+    let mut all: Vec<f64> = (0..runs).map(|_| timed(times)).collect();
+    all.sort_by(f64::total_cmp);
+    all[runs / 2]
+}
+
+/// So long is what is timed, at least: the clock takes about 0.5 us.
+const LEAST_US: f64 = 200.0;
 
 /// A function of about so many instructions: an if, a loop, arithmetic, again and again.
 fn function(instructions: usize) -> String {
@@ -67,23 +83,26 @@ fn line(points: &[(f64, f64)]) -> (f64, f64) {
 }
 
 fn growth() {
-    println!("instructions,gated_us,analysis_us,boolean_us");
-    let (mut gating, mut solving) = (Vec::new(), Vec::new());
+    println!("instructions,values,gated_us,analysis_us,boolean_us,evaluations");
+    let (mut gating, mut solving, mut looking) = (Vec::new(), Vec::new(), Vec::new());
     for size in [10, 30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000] {
         let module = Module::parse(function(size).as_bytes(), "growth.ll").expect("it is well formed");
         let program = Program::of(&module, &transform::spmd::Options::default()).expect("nothing is named");
         let shape = program.functions()[0].analysis().gated().function().clone();
-        let count = shape.values().len() as f64;
-        let runs = (1_000_000 / size).clamp(3, 200);
-        let gated = shortest(runs, || drop(std::hint::black_box(Gated::of(&shape))));
+        let count = module.instructions().len() as f64;
+        let evaluations = program.functions()[0].analysis().evaluations() as f64;
+        let runs = (300_000 / size).clamp(9, 31);
+        let gated = median(runs, || drop(std::hint::black_box(Gated::of(&shape))));
         let (affine, boolean) = times(&program, 0, runs);
-        println!("{count},{gated:.1},{affine:.1},{boolean:.1}");
+        println!("{count},{},{gated:.1},{affine:.1},{boolean:.1},{evaluations}", shape.values().len());
         gating.push((count, gated));
         solving.push((count, affine));
+        looking.push((count, evaluations));
     }
-    for (what, points) in [("gated form", &gating), ("analysis", &solving)] {
+    let all = [("gated form: time", &gating), ("analysis: time", &solving), ("analysis: rules applied", &looking)];
+    for (what, points) in all {
         let (exponent, r) = power(points);
-        println!("{what}: time ~ instructions^{exponent:.3}, R² {r:.4}");
+        println!("{what} ~ instructions^{exponent:.3}, R² {r:.4}");
     }
 }
 
@@ -92,11 +111,11 @@ fn times(program: &Program<'_>, function: usize, runs: usize) -> (f64, f64) {
     let gated = program.functions()[function].analysis().gated();
     let options = Options::default();
     let mut held = Some(gated.clone());
-    let affine = shortest(runs, || {
+    let affine = median(runs, || {
         let analysis = Analysis::of_gated(held.take().expect("it is put back"), &options);
         held = Some(std::hint::black_box(analysis).into_gated());
     });
-    let boolean = shortest(runs, || drop(std::hint::black_box(Boolean::of(gated, Mode::Simt))));
+    let boolean = median(runs, || drop(std::hint::black_box(Boolean::of(gated, Mode::Simt))));
     (affine, boolean)
 }
 
@@ -135,7 +154,7 @@ fn kernels(folder: PathBuf) {
             let nodes: Vec<ValueId> = (0..gated.count() as u32).map(ValueId).filter(is_variable).collect();
             let count = |class: Class| nodes.iter().filter(|&&n| analysis.class(n) == class).count();
             let old = nodes.iter().filter(|&&n| boolean.class(n) == Class::Divergent).count();
-            let (affine_us, boolean_us) = times(&program, i, 20);
+            let (affine_us, boolean_us) = times(&program, i, 15);
             let [uniform, affine, divergent] = [Class::Uniform, Class::Affine, Class::Divergent].map(count);
             sums.functions += 1;
             sums.variables += nodes.len();

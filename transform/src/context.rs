@@ -10,7 +10,7 @@ use parameters::Settings;
 use crate::cost::{Callees, Cost, CostModel};
 use crate::flow::Flow;
 use crate::llvm::{Block, Function, Slot, Value};
-use crate::registry::THRESHOLD;
+use crate::registry::{ONLY_DIVERGENT, THRESHOLD};
 use crate::spmd::{self, Class, Program};
 use crate::{Reason, Remark, ssa};
 
@@ -31,6 +31,7 @@ pub struct Context<'m> {
     callees: Callees<'m>,
     /// What divergence analysis says about the module as it was when a pass first asked.
     program: OnceCell<Option<Rc<Program<'m>>>>,
+    has_threads: OnceCell<bool>,
     joined: Vec<Joined<'m>>,
     variables: Vec<Slot<'m>>,
     remarks: Vec<Remark>,
@@ -59,6 +60,7 @@ impl<'m> Context<'m> {
             analyses: Analyses::default(),
             callees: Callees::by(costs),
             program: OnceCell::new(),
+            has_threads: OnceCell::new(),
             joined: Vec::new(),
             variables: Vec::new(),
             remarks: Vec::new(),
@@ -164,7 +166,42 @@ impl<'m> Context<'m> {
     #[must_use]
     pub fn divergence(&self) -> Option<Rc<Program<'m>>> {
         let function = self.function();
-        self.program(function).filter(|program| program.has_threads()).cloned()
+        let known = self.thread_numbers_are_known();
+        self.program(function).filter(|program| known && program.has_threads()).cloned()
+    }
+
+    /// Whether lanes that are together never come to both of two blocks in one pass of their common branch: all go the
+    /// same way there, and each block is behind one way alone. No, where no thread's number is known. `flow` is that of
+    /// the function, `dominators` are its.
+    #[must_use]
+    pub fn lanes_stay_together(&self, flow: &Flow<'m>, dominators: &Dominators, blocks: [Block<'m>; 2]) -> bool {
+        let both = || -> Option<bool> {
+            let [a, b] = blocks.map(|block| flow.find(block));
+            let (a, b) = (a?, b?);
+            let top = dominators.nearest_common(a, b)?;
+            let (one, other) = (dominators.child_towards(top, a)?, dominators.child_towards(top, b)?);
+            let behind = |way, node| flow.edge_dominates(dominators, top, way, node);
+            Some(one != other && behind(one, a) && behind(other, b) && self.lanes_agree(flow.block(top)))
+        };
+        self.thread_numbers_are_known() && both().unwrap_or(false)
+    }
+
+    /// Whether all lanes that come to the branch of a block together go the same way. No, where no thread's number is known.
+    #[must_use]
+    pub fn lanes_stay_together_at(&self, block: Block<'m>) -> bool {
+        self.thread_numbers_are_known() && self.lanes_agree(block)
+    }
+
+    /// Whether branches are left at which lanes stay together: a parameter of most passes.
+    #[must_use]
+    pub fn only_divergent(&self) -> bool {
+        self.settings.number(ONLY_DIVERGENT.name) == 1
+    }
+
+    /// Whether the module says where threads get their numbers or start.
+    fn thread_numbers_are_known(&self) -> bool {
+        let module = self.function().module();
+        *self.has_threads.get_or_init(|| spmd::has_thread_source(module))
     }
 
     fn program(&self, function: Function<'m>) -> Option<&Rc<Program<'m>>> {

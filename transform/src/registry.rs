@@ -51,6 +51,15 @@ pub(crate) const THRESHOLD: Parameter = Parameter {
     help: "the least profit, in fetches that a warp saves where its lanes part, less those added, for which code is changed",
 };
 
+/// Whether branches are left at which lanes stay together.
+pub(crate) const ONLY_DIVERGENT: Parameter = Parameter {
+    name: "only-divergent",
+    values: Values::YesNo,
+    default: 1,
+    help: "whether branches are left at which lanes that are together all go the same way, by the divergence analysis of \
+           the module; where no thread's number is known in it, none is",
+};
+
 /// Of the pass `meld`.
 const MELD: &[Parameter] = &[
     Parameter {
@@ -146,21 +155,21 @@ pub static REGISTRY: &[Pass] = &[
         name: "fcs",
         summary: "fuses calls of one function that stand on the two sides of a branch into one call",
         source: "Teixeira, Collange, Pereira, SBAC-PAD 2015",
-        parameters: &[THRESHOLD],
+        parameters: &[THRESHOLD, ONLY_DIVERGENT],
         run: Run::Functions { each: passes::fcs::run, after: Some(passes::fcs::remark_on_endless_calls) },
     },
     Pass {
         name: "tail-merge",
         summary: "lets arms that end with the same instructions share them",
         source: "a baseline of the paper of fcs",
-        parameters: &[THRESHOLD],
+        parameters: &[THRESHOLD, ONLY_DIVERGENT],
         run: Run::each(passes::tail_merge::run),
     },
     Pass {
         name: "branch-fusion",
         summary: "merges arms without calls instruction by instruction, with selects for operands that differ",
         source: "Coutinho, Sampaio, Pereira, Meira, PACT 2011",
-        parameters: &[THRESHOLD],
+        parameters: &[THRESHOLD, ONLY_DIVERGENT],
         run: Run::each(passes::branch_fusion::run),
     },
     Pass {
@@ -331,7 +340,7 @@ impl Pipeline {
     }
 }
 
-/// As it would be typed, every parameter spelt out: `fcs:threshold=1,layout`.
+/// As it would be typed, every parameter spelt out: `fcs:threshold=1,only-divergent=yes,layout`.
 impl fmt::Display for Pipeline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, pass) in self.passes.iter().enumerate() {
@@ -356,7 +365,8 @@ mod tests {
     fn parameters_are_spelt_out_and_read_back() {
         let pipeline =
             Pipeline::parse("fcs:threshold=8,layout,tail-merge").unwrap().with_default("threshold", "3").unwrap();
-        assert_eq!(pipeline.to_string(), "fcs:threshold=8,layout,tail-merge:threshold=3");
+        let spelt = "fcs:threshold=8,only-divergent=yes,layout,tail-merge:threshold=3,only-divergent=yes";
+        assert_eq!(pipeline.to_string(), spelt);
         assert_eq!(Pipeline::parse(&pipeline.to_string()).unwrap().to_string(), pipeline.to_string());
         let message = |text| Pipeline::parse(text).map(|p| p.names()).unwrap_err().to_string();
         assert_eq!(message("layout:threshold=8"), "pass layout has no parameter \"threshold\"; it has none");

@@ -139,6 +139,52 @@ define amdgpu_kernel void @k(i32 %width) {
 }
 
 #[test]
+fn nvidias_numbers_are_registers_and_its_memory_has_spaces() {
+    let text = "target triple = \"nvptx64-nvidia-cuda\"
+@tile = internal addrspace(3) global [64 x i32] undef
+@table = internal addrspace(4) constant [4 x i32] [i32 1, i32 2, i32 3, i32 4]
+declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+declare i32 @llvm.nvvm.read.ptx.sreg.tid.y()
+declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+declare i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
+declare i32 @llvm.nvvm.read.ptx.sreg.laneid()
+declare i32 @llvm.nvvm.shfl.sync.bfly.i32(i32, i32, i32, i32)
+define ptx_kernel void @k(i32 %n, ptr addrspace(1) %data) {
+  %x = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %y = call i32 @llvm.nvvm.read.ptx.sreg.tid.y()
+  %block = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+  %size = call i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
+  %first = mul i32 %block, %size
+  %global = add i32 %first, %x
+  %both = add i32 %x, %y
+  %lane = call i32 @llvm.nvvm.read.ptx.sreg.laneid()
+  %other = call i32 @llvm.nvvm.shfl.sync.bfly.i32(i32 -1, i32 %n, i32 1, i32 31)
+  %own = alloca [4 x i32], addrspace(5)
+  %place = getelementptr i32, ptr addrspace(5) %own, i32 %n
+  %private = load i32, ptr addrspace(5) %place
+  %wide = sext i32 %n to i64
+  %at = getelementptr i32, ptr addrspace(3) @tile, i64 %wide
+  %shared = load i32, ptr addrspace(3) %at
+  %constant = getelementptr i32, ptr addrspace(4) @table, i64 %wide
+  %told = load i32, ptr addrspace(4) %constant
+  %there = getelementptr i32, ptr addrspace(1) %data, i64 %wide
+  %loaded = load i32, ptr addrspace(1) %there
+  ret void
+}";
+    let asked = |name: &str| facts(text, &Options::default(), &[("k", name)]).remove(0);
+    assert_eq!(asked("%first"), "%first");
+    assert_eq!(asked("%global"), "tid + %first");
+    assert_eq!(asked("%both"), "tid + tid.y");
+    for divergent in ["%lane", "%other", "%private"] {
+        assert_eq!(asked(divergent), "⊥", "{divergent}");
+    }
+    // Lanes load together.
+    for uniform in ["%shared", "%told", "%loaded", "%n"] {
+        assert_eq!(asked(uniform), uniform);
+    }
+}
+
+#[test]
 fn a_named_argument_is_a_thread_number() {
     let text = "define void @work(i32 %n, i32 %id) {
   %x = shl i32 %id, 3

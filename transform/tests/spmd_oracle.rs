@@ -1,4 +1,4 @@
-//! Divergence analysis against LLVM's own: `opt-19 -passes='print<uniformity>'` on code for AMD's GPUs.
+//! Divergence analysis against LLVM's own: `opt-19 -passes='print<uniformity>'` on code for AMD's and NVIDIA's GPUs.
 //!
 //! What LLVM calls uniform and we do not must follow from one of a few listed reasons; what we call uniform or affine
 //! and LLVM does not has an argument, the chain of rules, which is printed with `--nocapture`.
@@ -170,8 +170,11 @@ impl Drop for Folder {
     }
 }
 
-/// The kernels of workloads/gpu-kernels for AMD's GPUs, each `step`th.
-fn own_kernels(folder: &Folder, step: usize) -> Vec<PathBuf> {
+const AMD: &[&str] = &["--target=amdgcn-amd-amdhsa", "-mcpu=gfx900", "-nogpulib"];
+const NVIDIA: &[&str] = &["--target=nvptx64-nvidia-cuda", "-march=sm_70", "-nocudalib"];
+
+/// The kernels of workloads/gpu-kernels for a GPU, each `step`th.
+fn own_kernels(folder: &Folder, target: &[&str], step: usize) -> Vec<PathBuf> {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../workloads/gpu-kernels");
     let mut files: Vec<PathBuf> = std::fs::read_dir(&sources).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.retain(|path| path.extension().is_some_and(|e| e == "c"));
@@ -179,8 +182,8 @@ fn own_kernels(folder: &Folder, step: usize) -> Vec<PathBuf> {
     let compile = |source: &PathBuf| {
         let output = folder.0.join(source.file_stem().unwrap()).with_extension("ll");
         let status = Command::new("clang-19")
-            .args(["--target=amdgcn-amd-amdhsa", "-mcpu=gfx900", "-nogpulib", "-O2", "-S", "-emit-llvm"])
-            .args(["-fno-discard-value-names", "-o"])
+            .args(target)
+            .args(["-O2", "-S", "-emit-llvm", "-fno-discard-value-names", "-o"])
             .args([&output, source])
             .status();
         assert!(status.unwrap().success(), "{}", source.display());
@@ -301,7 +304,7 @@ fn llvm_agrees_about_functions_written_by_hand() {
 #[test]
 fn llvm_agrees_about_some_of_our_kernels() {
     let folder = Folder::new("some-kernels");
-    let counts = all(&own_kernels(&folder, 6));
+    let counts = all(&own_kernels(&folder, AMD, 6));
     assert!(counts.functions >= 10 && counts.both_uniform > 100 && counts.both_divergent > 100, "{counts:?}");
 }
 
@@ -309,7 +312,22 @@ fn llvm_agrees_about_some_of_our_kernels() {
 #[ignore = "compiles 60 kernels: scripts/reproduce-affine runs it"]
 fn llvm_agrees_about_all_of_our_kernels() {
     let folder = Folder::new("all-kernels");
-    let counts = all(&own_kernels(&folder, 1));
+    let counts = all(&own_kernels(&folder, AMD, 1));
+    assert!(counts.functions >= 60, "{counts:?}");
+}
+
+#[test]
+fn llvm_agrees_about_some_of_our_kernels_for_nvidia() {
+    let folder = Folder::new("some-kernels-nvidia");
+    let counts = all(&own_kernels(&folder, NVIDIA, 6));
+    assert!(counts.functions >= 10 && counts.both_uniform > 100 && counts.both_divergent > 100, "{counts:?}");
+}
+
+#[test]
+#[ignore = "compiles 60 kernels: scripts/reproduce-affine runs it"]
+fn llvm_agrees_about_all_of_our_kernels_for_nvidia() {
+    let folder = Folder::new("all-kernels-nvidia");
+    let counts = all(&own_kernels(&folder, NVIDIA, 1));
     assert!(counts.functions >= 60, "{counts:?}");
 }
 

@@ -129,5 +129,5 @@ fn the_list_names_every_pass() {
     assert!(list.contains("threshold=1: the least profit") && list.contains("(-1000000000 to 1000000000)"), "{list}");
     let words = ["transform", "--list", "--pass", "fcs,layout,tail-merge:threshold=8", "--threshold", "3"];
     let spelt_out = Folder::with(&[]).succeed(lockstep(), &words);
-    assert_eq!(spelt_out, "fcs:threshold=3,layout,tail-merge:threshold=8\n");
+    assert_eq!(spelt_out, "fcs:threshold=3,only-divergent=yes,layout,tail-merge:threshold=8,only-divergent=yes\n");
 }

@@ -12,5 +12,6 @@ mod predicting;
 mod projects;
 mod same_code;
 mod shape;
+mod spilling;
 mod verifying;
 mod wrapper;

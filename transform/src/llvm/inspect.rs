@@ -416,6 +416,39 @@ impl<'m> Function<'m> {
 }
 
 impl Module {
+    /// The functions with a body that a list of the module's (`nvvm.annotations`) gives this word and the number 1, as
+    /// in `!{ptr @f, !"kernel", i32 1}`.
+    #[must_use]
+    pub fn annotated(&self, list: &str, word: &str) -> Vec<Function<'_>> {
+        let Ok(list) = std::ffi::CString::new(list) else { return Vec::new() };
+        let mut found = Vec::new();
+        // SAFETY: the module is alive; arrays have the lengths that LLVM told; words are asked for where it says that
+        // something is one, and the bytes of one are its own.
+        unsafe {
+            let count = LLVMGetNamedMetadataNumOperands(self.raw(), list.as_ptr()) as usize;
+            let mut nodes = vec![std::ptr::null_mut(); count];
+            LLVMGetNamedMetadataOperands(self.raw(), list.as_ptr(), nodes.as_mut_ptr());
+            for node in nodes {
+                let mut parts = vec![std::ptr::null_mut(); LLVMGetMDNodeNumOperands(node) as usize];
+                LLVMGetMDNodeOperands(node, parts.as_mut_ptr());
+                let Some((&function, pairs)) = parts.split_first() else { continue };
+                let is_meant = pairs.chunks_exact(2).any(|pair| {
+                    let mut length = 0;
+                    let is_word = !pair[0].is_null() && !LLVMIsAMDString(pair[0]).is_null();
+                    let text = if is_word { LLVMGetMDString(pair[0], &raw mut length) } else { std::ptr::null() };
+                    let is_one = !pair[1].is_null() && Value::of_raw(pair[1], self).as_number() == Some(1);
+                    !text.is_null()
+                        && std::slice::from_raw_parts(text.cast::<u8>(), length as usize) == word.as_bytes()
+                        && is_one
+                });
+                if is_meant && !function.is_null() {
+                    found.extend(Value::of_raw(function, self).as_defined_function());
+                }
+            }
+        }
+        found
+    }
+
     /// The target triple; empty where there is none.
     #[must_use]
     pub fn target(&self) -> String {

@@ -37,11 +37,15 @@
 //! Source: the tail merging (cross jumping) of compilers, here as a baseline of the paper that `fcs` implements.
 
 use std::collections::BinaryHeap;
+use std::rc::Rc;
 
+use flowgraph::Dominators;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::Place;
 use crate::alike;
 use crate::context::Context;
+use crate::flow::Flow;
 use crate::llvm::{Block, Function, Instruction, Opcode, Value};
 use crate::remark::Reason;
 
@@ -53,7 +57,8 @@ const MOST_MERGES: usize = 64;
 
 /// Merges tails in a function.
 pub(crate) fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
-    let mut tails = Tails::of(*function);
+    let together = Together::of(context);
+    let mut tails = Tails::of(*function, together, context);
     // That comes with the new block.
     let jumps = context.costs().jump();
     while let Some(tail) = tails.longest() {
@@ -67,7 +72,10 @@ pub(crate) fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
             break;
         }
         let merged = merge(&tail);
-        tails.merged(&tail, merged);
+        tails.merged(&tail, merged, context);
+    }
+    for places in std::mem::take(&mut tails.together.left) {
+        context.remark("arms that end alike".to_owned(), places.to_vec(), Reason::LanesAgree, None);
     }
     if tails.given_up > 0 {
         let reason = Reason::GoneOver { left: tails.given_up };
@@ -94,13 +102,34 @@ struct Tails<'m> {
     merges: FxHashMap<Block<'m>, usize>,
     /// Joins whose arms were merged as often as may be, and that have more.
     given_up: usize,
+    together: Together<'m>,
+}
+
+/// Arms between which lanes never part: by the function as it was before the first merge, which leaves the ways to its
+/// blocks as they are.
+struct Together<'m> {
+    asked: bool,
+    /// As many instructions are worth it.
+    least: i64,
+    flow: Rc<Flow<'m>>,
+    dominators: Rc<Dominators>,
+    /// Where arms were left for that: the places of their ends.
+    left: Vec<[Option<Place>; 2]>,
+}
+
+impl<'m> Together<'m> {
+    fn of(context: &mut Context<'m>) -> Together<'m> {
+        let (flow, dominators) = (context.flow(), context.dominators());
+        let least = context.threshold() + context.costs().jump();
+        Together { asked: context.only_divergent(), least, flow, dominators, left: Vec::new() }
+    }
 }
 
 /// Between the places of two blocks, for those that come between: each halves what is left.
 const GAP: u128 = 1 << 90;
 
 impl<'m> Tails<'m> {
-    fn of(function: Function<'m>) -> Tails<'m> {
+    fn of(function: Function<'m>, together: Together<'m>, context: &Context<'m>) -> Tails<'m> {
         let mut tails = Tails {
             by_join: FxHashMap::default(),
             heap: BinaryHeap::new(),
@@ -108,18 +137,19 @@ impl<'m> Tails<'m> {
             places: FxHashMap::default(),
             merges: FxHashMap::default(),
             given_up: 0,
+            together,
         };
         for (i, block) in function.blocks().into_iter().enumerate() {
             tails.places.insert(block, ((i as u128 + 1) * GAP, i as u128 * GAP));
-            tails.look_at(block);
+            tails.look_at(block, context);
         }
         tails
     }
 
     /// Finds the longest tail of a join anew.
-    fn look_at(&mut self, join: Block<'m>) {
+    fn look_at(&mut self, join: Block<'m>, context: &Context<'m>) {
         self.by_join.remove(&join);
-        let Some(tail) = longest_tail(join) else { return };
+        let Some(tail) = longest_tail(join, &mut self.together, context) else { return };
         self.heap.push((tail.matched.len(), self.places[&join].0, self.joins.len()));
         self.joins.push(join);
         self.by_join.insert(join, tail);
@@ -144,7 +174,7 @@ impl<'m> Tails<'m> {
     }
 
     /// Takes note of a merge: `merged` stands just before the join.
-    fn merged(&mut self, tail: &Tail<'m>, merged: Block<'m>) {
+    fn merged(&mut self, tail: &Tail<'m>, merged: Block<'m>, context: &Context<'m>) {
         let (place, before) = self.places[&tail.join];
         let between = before.midpoint(place);
         self.places.insert(merged, (between, before));
@@ -152,13 +182,13 @@ impl<'m> Tails<'m> {
         *self.merges.entry(tail.join).or_default() += 1;
         // Blocks that were made of one join share its measure.
         self.merges.insert(merged, self.merges[&tail.join]);
-        self.look_at(tail.join);
-        self.look_at(merged);
+        self.look_at(tail.join, context);
+        self.look_at(merged, context);
     }
 }
 
 /// The longest common end of any two predecessors of the block, if there is one at all.
-fn longest_tail(join: Block<'_>) -> Option<Tail<'_>> {
+fn longest_tail<'m>(join: Block<'m>, together: &mut Together<'m>, context: &Context<'m>) -> Option<Tail<'m>> {
     let mut arms: Vec<Block> = Vec::new();
     for terminator in join.entering() {
         let jumps = terminator.opcode() == Opcode::LLVMBr && terminator.successors().len() == 1;
@@ -170,6 +200,13 @@ fn longest_tail(join: Block<'_>) -> Option<Tail<'_>> {
         for &other in &arms[i + 1..] {
             let matched = common_end(join, [one, other]);
             if matched.len() > best.as_ref().map_or(0, |b| b.matched.len()) {
+                let Together { asked, least, flow, dominators, left } = &mut *together;
+                let asks = *asked && matched.len() as i64 >= *least;
+                if asks && context.lanes_stay_together(flow, dominators, [one, other]) {
+                    let [a, b] = matched.last().copied().unwrap_or([one.terminator(), other.terminator()]);
+                    left.push([a.place(), b.place()]);
+                    continue;
+                }
                 best = Some(Tail { join, arms: [one, other], matched });
             }
         }

@@ -144,6 +144,12 @@ impl<'m> FunctionFacts<'m> {
     }
 }
 
+/// Whether a module has a place where threads get their numbers or start: a look at its calls, without the analysis.
+#[must_use]
+pub fn has_thread_source(module: &Module) -> bool {
+    sources::find(module, Machine::of(module), &Options::default()).is_ok_and(|sources| sources.has_threads())
+}
+
 /// What is known about all functions of a module.
 pub struct Program<'m> {
     functions: Vec<FunctionFacts<'m>>,

@@ -48,7 +48,8 @@ impl<'m> Sources<'m> {
     }
 }
 
-/// LLVM's numbers for calling conventions of kernels: PTX, SPIR, AMDGPU.
+/// LLVM's numbers for calling conventions of kernels: PTX, SPIR, AMDGPU. Clang 19 marks those for NVIDIA in a list of the
+/// module's instead.
 const KERNELS: [u32; 3] = [71, 76, 91];
 
 pub(super) fn find<'m>(module: &'m Module, machine: Machine, options: &Options) -> crate::Result<Sources<'m>> {
@@ -66,6 +67,7 @@ pub(super) fn find<'m>(module: &'m Module, machine: Machine, options: &Options) 
         };
         sources.named.push((function, *argument));
     }
+    sources.kernels.extend(module.annotated("nvvm.annotations", "kernel"));
     for function in functions {
         if KERNELS.contains(&function.calling_convention()) {
             sources.kernels.insert(function);

@@ -78,6 +78,7 @@ fn fuse_at<'m>(head: Block<'m>, context: &mut Context<'m>) {
     let reason = match diamond.obstacle() {
         Some(reason) => reason,
         None if apart - fused < context.threshold() => Reason::ArmsWithoutProfit(aligned),
+        None if context.only_divergent() && context.lanes_stay_together_at(head) => Reason::LanesAgree,
         None => Reason::ArmsFused(aligned),
     };
     let taken = matches!(reason, Reason::ArmsFused(_));

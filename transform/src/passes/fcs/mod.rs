@@ -79,12 +79,11 @@ pub(crate) fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
             break;
         }
         let round = pairs::of(context, sites);
-        let threshold = context.threshold();
         looks += round.looks();
         let one_at_a_time = looks <= MOST_LOOKS;
         let mut left = Vec::new();
         let taken = if one_at_a_time {
-            let judged = round.pairs().iter().map(|pair| (pair, round.judge(pair, threshold)));
+            let judged = round.pairs().iter().map(|pair| (pair, round.judge(pair, context)));
             let mut taken = Vec::new();
             for (pair, verdict) in judged {
                 match verdict {
@@ -103,7 +102,7 @@ pub(crate) fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
                 context.remark("calls of one function".to_owned(), Vec::new(), Reason::GoneOver { left }, None);
                 break;
             }
-            round.side_by_side(|pair| match round.judge(pair, threshold) {
+            round.side_by_side(|pair| match round.judge(pair, context) {
                 Ok(fusion) => Some(fusion),
                 Err(reason) => {
                     left.push((*pair, reason));

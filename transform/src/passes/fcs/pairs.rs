@@ -151,7 +151,7 @@ impl<'m> Round<'m> {
     }
 
     /// What the fusion of the pair adds, in fetches; why not, where it cannot or should not be fused.
-    pub(super) fn judge(&self, pair: &Pair, threshold: i64) -> Result<i64, Reason> {
+    pub(super) fn judge(&self, pair: &Pair, context: &Context<'m>) -> Result<i64, Reason> {
         self.shape(pair)?;
         let [one, other] = self.sites(pair);
         alike::calls(one.call, other.call)?;
@@ -160,10 +160,12 @@ impl<'m> Round<'m> {
             return Err(Reason::ConstantArgument);
         }
         let fusion = self.surgery(pair)?;
-        if pair.gain - fusion < threshold {
+        if pair.gain - fusion < context.threshold() {
             return Err(Reason::CallsWithoutProfit { callee: pair.gain, fusion });
         }
-        Ok(fusion)
+        let together = context.only_divergent()
+            && context.lanes_stay_together(&self.flow, &self.dominators, [one.block, other.block]);
+        if together { Err(Reason::LanesAgree) } else { Ok(fusion) }
     }
 
     /// Whether the control flow allows the fusion.
