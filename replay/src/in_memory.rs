@@ -4,8 +4,7 @@ use heuristics::{SegmentId, SegmentTable};
 use rustc_hash::FxHashMap;
 use trace_format::{Block, BlockTable, Instruction, Kind, Pc, SpEffect};
 
-use crate::kept::Kept;
-use crate::{Batch, Code, Control, LaneSource, LaneStream, LockId};
+use crate::{Batch, Code, Control, Kept, LaneSource, LaneStream, LockId};
 
 /// What a lane does next.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +27,7 @@ impl Does {
 #[derive(Default)]
 pub struct InMemory {
     segments: SegmentTable,
-    lanes: Vec<Vec<Batch>>,
+    lanes: Vec<Kept>,
 }
 
 impl InMemory {
@@ -95,7 +94,7 @@ impl InMemory {
                     }
                 }
                 batches.push(batch);
-                batches
+                Kept::plain(batches)
             })
             .collect();
         InMemory { segments, lanes: streams }
@@ -133,7 +132,7 @@ impl LaneSource for InMemory {
     }
 
     fn stream(&self, lane: usize) -> Box<dyn LaneStream + '_> {
-        Box::new(Kept::new(&self.lanes[lane]))
+        self.lanes[lane].stream()
     }
 
     fn lock_name(&self, lock: LockId) -> String {

@@ -1,55 +1,165 @@
-//! Streams that are kept in memory, so that later readings of them cost no decompression.
+//! Streams that are kept in memory, so that the view of a thread is made once. What does not fit as it is, is packed: the
+//! streams of loops shrink to a hundredth, and unpacking them costs a fraction of making them anew.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::{Batch, LaneStream, Result};
+use zstd::bulk::{Compressor, Decompressor};
 
-/// Streams are kept in memory while all of them together stay below this many bytes.
+use crate::{Batch, Code, Control, Error, LaneStream, Result};
+
+/// Streams are kept as they are while all of them together stay below this many bytes.
 pub const KEEP_BYTES: usize = 256 << 20;
+
+/// Those beyond are packed while what they are packed to stays below this many bytes.
+pub const PACKED_BYTES: usize = 128 << 20;
+
+/// The level of zstd: swaptions' streams (1.1 G thread instructions) are no smaller at a higher one.
+const LEVEL: i32 = 1;
+
+/// A stream that is kept.
+#[derive(Default)]
+pub struct Kept(Vec<Piece>);
+
+enum Piece {
+    Plain(Batch),
+    Packed(Packed),
+}
+
+/// A batch, packed.
+struct Packed {
+    /// Codes, stack pointers and addresses, one after another.
+    bytes: Vec<u8>,
+    codes: usize,
+    sps: usize,
+    addresses: usize,
+    controls: Vec<Control>,
+}
+
+impl Kept {
+    /// These batches, as they are.
+    pub(crate) fn plain(batches: Vec<Batch>) -> Kept {
+        Kept(batches.into_iter().map(Piece::Plain).collect())
+    }
+
+    /// Reads it from its beginning.
+    #[must_use]
+    pub fn stream(&self) -> Box<dyn LaneStream + '_> {
+        Box::new(Reading { pieces: self.0.iter(), unpacker: Unpacker::default() })
+    }
+
+    /// Looks at all batches in order.
+    ///
+    /// # Errors
+    /// When one cannot be unpacked (a bug).
+    pub(crate) fn for_each(&self, mut see: impl FnMut(&Batch)) -> Result<()> {
+        let (mut unpacker, mut batch) = (Unpacker::default(), Batch::default());
+        for piece in &self.0 {
+            match piece {
+                Piece::Plain(batch) => see(batch),
+                Piece::Packed(packed) => {
+                    unpacker.unpack(packed, &mut batch)?;
+                    see(&batch);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The bytes that it takes as it is, and packed.
+    fn sizes(&self) -> (usize, usize) {
+        self.0.iter().fold((0, 0), |(plain, packed), piece| match piece {
+            Piece::Plain(batch) => (plain + size(batch), packed),
+            Piece::Packed(one) => (plain, packed + one.size()),
+        })
+    }
+}
+
+impl Packed {
+    fn size(&self) -> usize {
+        self.bytes.len() + self.controls.len() * 16
+    }
+}
 
 /// Keeps streams while they fit, whatever threads make them.
 pub(crate) struct Keeper {
-    /// What is kept now.
-    bytes: AtomicUsize,
+    /// What is kept now as it is, and packed.
+    plain: AtomicUsize,
+    packed: AtomicUsize,
 }
 
 impl Keeper {
     /// Beside what is kept already.
-    pub(crate) fn beside<'a>(kept: impl Iterator<Item = &'a [Batch]>) -> Keeper {
-        Keeper { bytes: AtomicUsize::new(kept.flatten().map(size).sum()) }
+    pub(crate) fn beside<'a>(kept: impl Iterator<Item = &'a Kept>) -> Keeper {
+        let (plain, packed) = kept.map(Kept::sizes).fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
+        Keeper { plain: AtomicUsize::new(plain), packed: AtomicUsize::new(packed) }
     }
 
     /// For one stream.
     pub(crate) fn stream(&self) -> Keeping<'_> {
-        Keeping { keeper: self, batches: Some(Vec::new()) }
+        Keeping { keeper: self, kept: Some(Kept::default()), packer: None, bytes: Vec::new() }
     }
+}
+
+/// Whether so much more fits; if not, it is not counted.
+fn fits(all: &AtomicUsize, bytes: usize, most: usize) -> bool {
+    let does = all.fetch_add(bytes, Ordering::Relaxed) + bytes <= most;
+    if !does {
+        all.fetch_sub(bytes, Ordering::Relaxed);
+    }
+    does
 }
 
 /// Keeps one stream, or what of it has come.
 pub(crate) struct Keeping<'k> {
     keeper: &'k Keeper,
     /// None once it does not fit.
-    batches: Option<Vec<Batch>>,
+    kept: Option<Kept>,
+    packer: Option<Compressor<'static>>,
+    /// What is packed next.
+    bytes: Vec<u8>,
 }
 
 impl Keeping<'_> {
     /// The next piece has come.
     pub(crate) fn add(&mut self, batch: &Batch) {
-        let Some(batches) = &mut self.batches else { return };
-        let bytes = size(batch);
-        if self.keeper.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > KEEP_BYTES {
-            let given_back = bytes + batches.iter().map(size).sum::<usize>();
-            self.keeper.bytes.fetch_sub(given_back, Ordering::Relaxed);
-            self.batches = None;
+        if self.kept.is_none() {
             return;
         }
-        // A copy has just the size that it needs, and the batch keeps its memory for the next piece.
-        batches.push(batch.clone());
+        let piece = if fits(&self.keeper.plain, size(batch), KEEP_BYTES) {
+            // A copy has just the size that it needs, and the batch keeps its memory for the next piece.
+            Some(Piece::Plain(batch.clone()))
+        } else {
+            let packed = self.pack(batch);
+            packed.filter(|one| fits(&self.keeper.packed, one.size(), PACKED_BYTES)).map(Piece::Packed)
+        };
+        match (piece, &mut self.kept) {
+            (Some(piece), Some(kept)) => kept.0.push(piece),
+            _ => {
+                let (plain, packed) = self.kept.take().map_or((0, 0), |kept| kept.sizes());
+                self.keeper.plain.fetch_sub(plain, Ordering::Relaxed);
+                self.keeper.packed.fetch_sub(packed, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// None where there is no memory for it.
+    fn pack(&mut self, batch: &Batch) -> Option<Packed> {
+        self.bytes.clear();
+        batch.codes.iter().for_each(|code| self.bytes.extend_from_slice(&code.bits().to_le_bytes()));
+        batch.sps.iter().for_each(|sp| self.bytes.extend_from_slice(&sp.to_le_bytes()));
+        batch.addresses.iter().for_each(|address| self.bytes.extend_from_slice(&address.to_le_bytes()));
+        if self.packer.is_none() {
+            self.packer = Compressor::new(LEVEL).ok();
+        }
+        let mut bytes = self.packer.as_mut()?.compress(&self.bytes).ok()?;
+        bytes.shrink_to_fit();
+        let (codes, sps, addresses) = (batch.codes.len(), batch.sps.len(), batch.addresses.len());
+        Some(Packed { bytes, codes, sps, addresses, controls: batch.controls.clone() })
     }
 
     /// The whole stream; none where it does not fit.
-    pub(crate) fn finish(self) -> Option<Vec<Batch>> {
-        self.batches
+    pub(crate) fn finish(self) -> Option<Kept> {
+        self.kept
     }
 }
 
@@ -58,27 +168,104 @@ fn size(batch: &Batch) -> usize {
     batch.codes.len() * 4 + batch.controls.len() * 16 + (batch.sps.len() + batch.addresses.len()) * 8
 }
 
-/// Reads what was kept.
-pub(crate) struct Kept<'a> {
-    batches: std::slice::Iter<'a, Batch>,
+/// Unpacks batches, one after another.
+#[derive(Default)]
+struct Unpacker {
+    decompressor: Option<Decompressor<'static>>,
+    bytes: Vec<u8>,
 }
 
-impl<'a> Kept<'a> {
-    pub(crate) fn new(batches: &'a [Batch]) -> Kept<'a> {
-        Kept { batches: batches.iter() }
+impl Unpacker {
+    fn unpack(&mut self, packed: &Packed, batch: &mut Batch) -> Result<()> {
+        batch.clear();
+        let length = packed.codes * 4 + (packed.sps + packed.addresses) * 8;
+        if self.decompressor.is_none() {
+            self.decompressor = Decompressor::new().ok();
+        }
+        self.bytes.clear();
+        self.bytes.reserve(length);
+        let unpacked = self.decompressor.as_mut().map(|d| d.decompress_to_buffer(&packed.bytes, &mut self.bytes));
+        if !matches!(unpacked, Some(Ok(got)) if got == length) {
+            return Err(Error::Bug("a stream that was packed cannot be unpacked".to_owned()));
+        }
+        let (codes, rest) = self.bytes.split_at(packed.codes * 4);
+        let (sps, addresses) = rest.split_at(packed.sps * 8);
+        batch.codes.extend(codes.as_chunks().0.iter().map(|bytes| Code::of_bits(u32::from_le_bytes(*bytes))));
+        batch.sps.extend(sps.as_chunks().0.iter().map(|bytes| i64::from_le_bytes(*bytes)));
+        batch.addresses.extend(addresses.as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes)));
+        batch.controls.extend_from_slice(&packed.controls);
+        Ok(())
     }
 }
 
-impl LaneStream for Kept<'_> {
+/// Reads what was kept.
+struct Reading<'a> {
+    pieces: std::slice::Iter<'a, Piece>,
+    unpacker: Unpacker,
+}
+
+impl LaneStream for Reading<'_> {
     fn next_batch(&mut self, batch: &mut Batch) -> Result<bool> {
         batch.clear();
-        let next = self.batches.next();
-        if let Some(kept) = next {
-            batch.codes.extend_from_slice(&kept.codes);
-            batch.controls.extend_from_slice(&kept.controls);
-            batch.sps.extend_from_slice(&kept.sps);
-            batch.addresses.extend_from_slice(&kept.addresses);
+        let next = self.pieces.next();
+        match next {
+            Some(Piece::Plain(kept)) => {
+                batch.codes.extend_from_slice(&kept.codes);
+                batch.controls.extend_from_slice(&kept.controls);
+                batch.sps.extend_from_slice(&kept.sps);
+                batch.addresses.extend_from_slice(&kept.addresses);
+            }
+            Some(Piece::Packed(packed)) => self.unpacker.unpack(packed, batch)?,
+            None => {}
         }
         Ok(next.is_some())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use heuristics::SegmentId;
+
+    use super::*;
+
+    fn batch(numbers: std::ops::Range<u32>) -> Batch {
+        let mut codes: Vec<Code> = numbers.clone().map(|n| Code::segment(SegmentId(n % 1000))).collect();
+        codes.insert(1, Code::control(0));
+        let sps = numbers.clone().map(|n| -i64::from(n)).collect();
+        let addresses = numbers.map(|n| u64::MAX - u64::from(n)).collect();
+        Batch { codes, controls: vec![Control::Sp(-8)], sps, addresses }
+    }
+
+    fn read(kept: &Kept) -> Vec<Batch> {
+        let (mut stream, mut batch) = (kept.stream(), Batch::default());
+        std::iter::from_fn(|| stream.next_batch(&mut batch).unwrap().then(|| batch.clone())).collect()
+    }
+
+    #[test]
+    fn what_does_not_fit_is_packed_and_reads_the_same() {
+        let all = [batch(0..5000), batch(7..9), batch(100..20_000)];
+        let keeper = Keeper { plain: AtomicUsize::new(KEEP_BYTES - size(&all[1])), packed: AtomicUsize::new(0) };
+        let mut keeping = keeper.stream();
+        all.iter().for_each(|batch| keeping.add(batch));
+        let kept = keeping.finish().unwrap();
+        assert_eq!(kept.sizes().0, size(&all[1]));
+        assert!(kept.sizes().1 < size(&all[0]) + size(&all[2]));
+        assert!(read(&kept) == all);
+        let mut seen = Vec::new();
+        kept.for_each(|batch| seen.push(batch.clone())).unwrap();
+        assert!(seen == all);
+        let again = Keeper::beside([&kept, &kept].into_iter());
+        assert_eq!((again.plain.into_inner(), again.packed.into_inner()), (2 * kept.sizes().0, 2 * kept.sizes().1));
+    }
+
+    #[test]
+    fn a_stream_that_does_not_fit_at_all_gives_its_room_back() {
+        let keeper = Keeper { plain: AtomicUsize::new(KEEP_BYTES - 50_000), packed: AtomicUsize::new(PACKED_BYTES) };
+        let mut keeping = keeper.stream();
+        keeping.add(&batch(0..100));
+        keeping.add(&batch(0..20_000));
+        keeping.add(&batch(0..100));
+        assert!(keeping.finish().is_none());
+        assert_eq!((keeper.plain.into_inner(), keeper.packed.into_inner()), (KEEP_BYTES - 50_000, PACKED_BYTES));
     }
 }

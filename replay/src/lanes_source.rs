@@ -3,7 +3,7 @@
 use heuristics::SegmentTable;
 
 use crate::view::View;
-use crate::{Batch, LaneStream, LockId};
+use crate::{Kept, LaneStream, LockId};
 
 /// Lanes that can be replayed, as often as needed.
 pub trait LaneSource: Sync {
@@ -18,7 +18,7 @@ pub trait LaneSource: Sync {
 
     /// A lane's whole stream, where it was kept in memory when the source was made: what [`LaneSource::stream`] gives,
     /// and need not be made again. Default: none is kept.
-    fn kept(&self, _lane: usize) -> Option<&[Batch]> {
+    fn kept(&self, _lane: usize) -> Option<&Kept> {
         None
     }
 
@@ -45,7 +45,7 @@ impl LaneSource for View {
         View::stream(self, lane)
     }
 
-    fn kept(&self, lane: usize) -> Option<&[Batch]> {
+    fn kept(&self, lane: usize) -> Option<&Kept> {
         View::kept(self, lane)
     }
 

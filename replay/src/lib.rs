@@ -24,7 +24,7 @@ pub use bounds::Optimum;
 pub use columns::{Column, Setting, write_csv};
 pub use engine::{Deadlock, LockWait, SyncEvent};
 pub use error::{Error, Result};
-pub use kept::KEEP_BYTES;
+pub use kept::{KEEP_BYTES, Kept, PACKED_BYTES};
 pub use lanes_source::LaneSource;
 pub use outcome::Outcome;
 pub use replay::{Contended, Prepared, ReplayOptions, ScheduleFile, replay};

@@ -73,6 +73,18 @@ impl Code {
         Code(index as u32 | Code::CONTROL)
     }
 
+    /// All of it, as a number.
+    #[inline]
+    pub(crate) fn bits(self) -> u32 {
+        self.0
+    }
+
+    /// What [`Code::bits`] gave.
+    #[inline]
+    pub(crate) fn of_bits(bits: u32) -> Code {
+        Code(bits)
+    }
+
     /// What it stands for.
     #[inline]
     #[must_use]

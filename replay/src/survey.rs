@@ -22,7 +22,7 @@ pub(crate) struct LaneSurvey {
     /// How often it waits for all others ([`Control::MeetAll`]).
     pub meet_alls: u64,
     /// Its stream, where the source has not kept it.
-    kept: Option<Vec<Batch>>,
+    kept: Option<Kept>,
 }
 
 /// What the survey found.
@@ -61,13 +61,13 @@ impl<'a> Survey<'a> {
     /// The lane's stream from its beginning.
     pub(crate) fn stream(&self, lane: usize) -> Box<dyn LaneStream + '_> {
         match self.kept(lane) {
-            Some(batches) => Box::new(Kept::new(batches)),
+            Some(kept) => kept.stream(),
             None => self.source.stream(lane),
         }
     }
 
-    fn kept(&self, lane: usize) -> Option<&[Batch]> {
-        self.lanes[lane].kept.as_deref().or_else(|| self.source.kept(lane))
+    fn kept(&self, lane: usize) -> Option<&Kept> {
+        self.lanes[lane].kept.as_ref().or_else(|| self.source.kept(lane))
     }
 
     /// Judges what was kept by reading all lanes once more from where they come.
@@ -78,15 +78,15 @@ impl<'a> Survey<'a> {
         (0..self.lanes.len()).into_par_iter().try_for_each(|lane| {
             let Some(kept) = self.kept(lane) else { return Ok(()) };
             let (mut stream, mut batch) = (self.source.stream(lane), Batch::default());
-            let mut kept = kept.iter();
-            while stream.next_batch(&mut batch)? {
-                if kept.next() != Some(&batch) {
+            let (mut kept, mut other) = (kept.stream(), Batch::default());
+            loop {
+                let goes_on = stream.next_batch(&mut batch)?;
+                if kept.next_batch(&mut other)? != goes_on || batch != other {
                     return Err(Error::Bug(format!("the stream of lane {lane} was not kept as it is")));
                 }
-            }
-            match kept.next() {
-                Some(_) => Err(Error::Bug(format!("the stream of lane {lane} was kept longer than it is"))),
-                None => Ok(()),
+                if !goes_on {
+                    return Ok(());
+                }
             }
         })
     }
@@ -158,8 +158,8 @@ fn survey_lane(
     let counts = vec![0; segments.len()];
     let mut seen = Surveyor { counts, meetings: Vec::new(), meet_alls: 0, steps, observer, level: 1 };
     let mut kept = None;
-    if let Some(batches) = source.kept(lane) {
-        batches.iter().for_each(|batch| seen.see(batch));
+    if let Some(kept) = source.kept(lane) {
+        kept.for_each(|batch| seen.see(batch))?;
     } else {
         let (mut stream, mut keeping, mut batch) = (source.stream(lane), keeper.stream(), Batch::default());
         while stream.next_batch(&mut batch)? {

@@ -44,7 +44,7 @@ use self::stream::{Counted, ThreadReader};
 use self::survey::ThreadSurvey;
 use self::waiting::{Code, Found, Turn, Turns, Waiting, Writes};
 use crate::kept::Keeper;
-use crate::{Batch, Error, LaneOrigin, LaneStream, LockId, Result};
+use crate::{Error, Kept, LaneOrigin, LaneStream, LockId, Result};
 
 pub use options::{CodeFilter, Locks, Region, Spin, ViewOptions};
 pub use summary::{LeftOut, LoopSeen, Share, Summary};
@@ -60,7 +60,7 @@ pub struct View {
     /// By lane: the extents of its thread that are its own.
     extents: Vec<Range<u64>>,
     /// By lane: its stream, where it was kept.
-    kept: Vec<Option<Vec<Batch>>>,
+    kept: Vec<Option<Kept>>,
     summary: Summary,
 }
 
@@ -152,13 +152,14 @@ impl View {
     }
 
     /// The lane's whole stream, where it was kept when the view was made: that of a thread that is one lane, while all of
-    /// them together take at most [`KEEP_BYTES`](crate::KEEP_BYTES).
+    /// them together take at most [`KEEP_BYTES`](crate::KEEP_BYTES), and those beyond, packed, at most
+    /// [`PACKED_BYTES`](crate::PACKED_BYTES).
     ///
     /// # Panics
     /// When there is no lane of this number.
     #[must_use]
-    pub fn kept(&self, lane: usize) -> Option<&[Batch]> {
-        self.kept[lane].as_deref()
+    pub fn kept(&self, lane: usize) -> Option<&Kept> {
+        self.kept[lane].as_ref()
     }
 
     /// What was taken of the trace, and what was not.

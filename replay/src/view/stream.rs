@@ -8,7 +8,7 @@ use trace_format::{Item, Seq, ThreadId, ThreadStream, Trace};
 use super::generations::Part;
 use super::lane_state::{Counts, LaneState};
 use super::plan::Plan;
-use crate::kept::Keeper;
+use crate::kept::{Keeper, Kept};
 use crate::{Batch, LaneStream, Result};
 
 /// A batch ends with the first block after this many codes where it may: large enough that starting a batch costs
@@ -26,7 +26,7 @@ pub(super) struct Counted {
     /// Its stays in the region, by the joins between them.
     pub parts: Vec<Part>,
     /// Its stream, if it is one lane; none where it does not fit into memory.
-    pub kept: Option<Vec<Batch>>,
+    pub kept: Option<Kept>,
 }
 
 /// Reads a thread as a lane.
