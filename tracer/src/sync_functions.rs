@@ -64,6 +64,18 @@ pub enum Role {
     SetsTeamSize(Argument),
 }
 
+impl Role {
+    /// Whether its arguments are in the register of the argument with this number.
+    #[must_use]
+    pub fn names(self, number: u8) -> bool {
+        let [first, second] = match self {
+            Role::Sync { object, argument, .. } => [object, argument],
+            Role::SetsTeamSize(size) => [size, Argument::None],
+        };
+        [first, second].into_iter().any(|a| matches!(a, Argument::Register(n) | Argument::Int(n) if n == number))
+    }
+}
+
 const fn role(function: SyncFunction, object: Argument, argument: Argument) -> Role {
     Role::Sync { function, object, argument }
 }

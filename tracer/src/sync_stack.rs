@@ -11,7 +11,7 @@ use trace_format::SyncFunction;
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Frame {
     /// A function that was entered.
-    Call { function: SyncFunction, return_address: u64, sp: u64 },
+    Call { function: SyncFunction, sp: u64 },
     /// A signal handler: what lies below goes on after it.
     Signal { sp: u64, alternate: Option<Range<u64>> },
 }
@@ -41,11 +41,11 @@ impl SyncStack {
 
     /// The thread is at the function's first instruction; `sp` points at the return address. False when it only jumped back to
     /// the start of the function that it is in already.
-    pub fn enter(&mut self, function: SyncFunction, sp: u64, return_address: u64) -> bool {
+    pub fn enter(&mut self, function: SyncFunction, sp: u64) -> bool {
         let again =
             matches!(self.frames.last(), Some(Frame::Call { function: f, sp: s, .. }) if *f == function && *s == sp);
         if !again {
-            self.frames.push(Frame::Call { function, return_address, sp });
+            self.frames.push(Frame::Call { function, sp });
         }
         !again
     }
@@ -63,14 +63,14 @@ impl SyncStack {
         }
     }
 
-    /// Control was transferred to `pc` with this stack pointer: the innermost function that this leaves is taken off.
+    /// Control was transferred with this stack pointer: the innermost function that this leaves is taken off.
     /// To be called until there is none. `same_stack` tells whether two addresses lie on one stack.
-    pub fn leave(&mut self, pc: u64, sp: u64, mut same_stack: impl FnMut(u64, u64) -> bool) -> Option<SyncFunction> {
+    pub fn leave(&mut self, sp: u64, mut same_stack: impl FnMut(u64, u64) -> bool) -> Option<SyncFunction> {
         loop {
             match self.frames.last()? {
-                Frame::Call { function, return_address, sp: entry } => {
+                Frame::Call { function, sp: entry } => {
                     let (function, entry) = (*function, *entry);
-                    let returned = pc == *return_address && sp == entry + 8;
+                    let returned = sp == entry + 8;
                     let mut unwound = || sp > entry && (!function.calls_back() || same_stack(entry, sp));
                     if !returned && !unwound() {
                         return None;
@@ -111,20 +111,20 @@ mod tests {
     #[test]
     fn a_return_leaves_and_work_inside_does_not() {
         let mut stack = SyncStack::default();
-        assert!(stack.enter(MutexLock, 0x8000, 0x40));
-        assert_eq!(stack.leave(0x99, 0x7f00, one_stack), None);
-        assert_eq!(stack.leave(0x40, 0x7ff8, one_stack), None, "a recursion comes by the same address");
-        assert_eq!(stack.leave(0x40, 0x8008, one_stack), Some(MutexLock));
-        assert_eq!(stack.leave(0x40, 0x8008, one_stack), None);
+        assert!(stack.enter(MutexLock, 0x8000));
+        assert_eq!(stack.leave(0x7f00, one_stack), None);
+        assert_eq!(stack.leave(0x7ff8, one_stack), None, "a recursion");
+        assert_eq!(stack.leave(0x8008, one_stack), Some(MutexLock));
+        assert_eq!(stack.leave(0x8008, one_stack), None);
     }
 
     #[test]
     fn nothing_is_left_up_to_the_innermost_entry() {
         let mut stack = SyncStack::default();
         assert_eq!(stack.safe_up_to(), u64::MAX);
-        stack.enter(MutexLock, 0x8000, 0x40);
+        stack.enter(MutexLock, 0x8000);
         assert_eq!(stack.safe_up_to(), 0x8000);
-        assert_eq!(stack.leave(0x40, 0x8000, one_stack), None);
+        assert_eq!(stack.leave(0x8000, one_stack), None);
         stack.signal(0x7f00, Some(0x10_0000..0x11_0000));
         assert_eq!(stack.safe_up_to(), 0, "a handler on a stack of its own");
     }
@@ -132,48 +132,48 @@ mod tests {
     #[test]
     fn a_long_jump_leaves_all_it_passes() {
         let mut stack = SyncStack::default();
-        stack.enter(ThreadBody, 0x9000, 0x10);
-        stack.enter(Once, 0x8000, 0x40);
-        stack.enter(MutexLock, 0x7000, 0x50);
-        assert_eq!(stack.leave(0x77, 0x8800, one_stack), Some(MutexLock));
-        assert_eq!(stack.leave(0x77, 0x8800, one_stack), Some(Once));
-        assert_eq!(stack.leave(0x77, 0x8800, one_stack), None);
+        stack.enter(ThreadBody, 0x9000);
+        stack.enter(Once, 0x8000);
+        stack.enter(MutexLock, 0x7000);
+        assert_eq!(stack.leave(0x8800, one_stack), Some(MutexLock));
+        assert_eq!(stack.leave(0x8800, one_stack), Some(Once));
+        assert_eq!(stack.leave(0x8800, one_stack), None);
     }
 
     #[test]
     fn a_jump_to_the_start_is_no_second_entry() {
         let mut stack = SyncStack::default();
-        assert!(stack.enter(MutexLock, 0x8000, 0x40));
-        assert!(!stack.enter(MutexLock, 0x8000, 0x40));
-        assert!(stack.enter(MutexLock, 0x7000, 0x40), "a call of itself is");
+        assert!(stack.enter(MutexLock, 0x8000));
+        assert!(!stack.enter(MutexLock, 0x8000));
+        assert!(stack.enter(MutexLock, 0x7000), "a call of itself is");
     }
 
     #[test]
     fn a_handler_on_its_own_stack_leaves_nothing() {
         let mut stack = SyncStack::default();
-        stack.enter(SemaphoreWait, 0x8000, 0x40);
+        stack.enter(SemaphoreWait, 0x8000);
         stack.signal(0x7f00, Some(0x10_0000..0x11_0000));
-        assert_eq!(stack.leave(0x99, 0x10_f000, one_stack), None);
-        stack.enter(SemaphorePost, 0x10_e000, 0x50);
-        assert_eq!(stack.leave(0x50, 0x10_e008, one_stack), Some(SemaphorePost));
+        assert_eq!(stack.leave(0x10_f000, one_stack), None);
+        stack.enter(SemaphorePost, 0x10_e000);
+        assert_eq!(stack.leave(0x10_e008, one_stack), Some(SemaphorePost));
         stack.signal_return();
-        assert_eq!(stack.leave(0x40, 0x8008, one_stack), Some(SemaphoreWait));
+        assert_eq!(stack.leave(0x8008, one_stack), Some(SemaphoreWait));
     }
 
     #[test]
     fn a_jump_out_of_a_handler_leaves_what_it_passes() {
         let mut stack = SyncStack::default();
-        stack.enter(SemaphoreWait, 0x8000, 0x40);
+        stack.enter(SemaphoreWait, 0x8000);
         stack.signal(0x7f00, Some(0x10_0000..0x11_0000));
-        assert_eq!(stack.leave(0x99, 0x8800, one_stack), Some(SemaphoreWait));
+        assert_eq!(stack.leave(0x8800, one_stack), Some(SemaphoreWait));
         assert!(stack.is_empty());
     }
 
     #[test]
     fn a_switch_to_another_stack_leaves_nothing_that_calls_back() {
         let mut stack = SyncStack::default();
-        stack.enter(ThreadBody, 0x8000, 0x40);
-        assert_eq!(stack.leave(0x99, 0x20_0000, |_, _| false), None);
-        assert_eq!(stack.leave(0x40, 0x8008, |_, _| false), Some(ThreadBody), "its return always does");
+        stack.enter(ThreadBody, 0x8000);
+        assert_eq!(stack.leave(0x20_0000, |_, _| false), None);
+        assert_eq!(stack.leave(0x8008, |_, _| false), Some(ThreadBody), "its return always does");
     }
 }

@@ -72,7 +72,7 @@ impl Session<'_> {
         let Thread { id, process, registers, sync, other_stack, .. } = thread;
         while !sync.is_empty() {
             let same_stack = |a, b| Thread::same_stack(other_stack, *process, a, b);
-            let Some(function) = sync.leave(registers.rip, registers.rsp, same_stack) else { break };
+            let Some(function) = sync.leave(registers.rsp, same_stack) else { break };
             self.recorder.leave(*id, function, registers.rax);
         }
     }
@@ -91,8 +91,7 @@ impl Session<'_> {
         match role {
             Role::SetsTeamSize(size) => thread.team_size = size.value(registers, 0),
             Role::Sync { function, object, argument } => {
-                let return_address = ptrace::read_u64(tid, Address(registers.rsp)).unwrap_or(0);
-                if !thread.sync.enter(function, registers.rsp, return_address) {
+                if !thread.sync.enter(function, registers.rsp) {
                     return;
                 }
                 let object = object.value(registers, 0);

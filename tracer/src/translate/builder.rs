@@ -83,7 +83,7 @@ impl<'a, S: Source> Builder<'a, S> {
             superblock.checked = self.hot.here();
             superblock.landing = expansions::checked_entry(&mut self.hot, head, self.plan.miss);
             if self.source.returns_here(head) {
-                expansions::record_leave(&mut self.hot, &self.plan.lookup, head);
+                expansions::record_leave(&mut self.hot, &self.plan.lookup);
             }
         }
         self.out.superblock.body = self.hot.here();
@@ -92,7 +92,7 @@ impl<'a, S: Source> Builder<'a, S> {
             self.mark_for(0, Borrowed::Nothing);
         }
         if let Some(hook) = self.source.hook(head) {
-            let trap = expansions::record_enter(&mut self.hot, &self.plan.lookup, hook.number, hook.routine);
+            let trap = expansions::record_enter(&mut self.hot, &self.plan.lookup, hook);
             self.out.traps.push((trap, Trap::Hook(head)));
         }
     }

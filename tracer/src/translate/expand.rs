@@ -35,8 +35,6 @@ struct Known {
     transfers: bool,
     /// What is added to the stack pointer after the last recorded one, or altogether.
     added: i64,
-    /// Where it starts.
-    start: u64,
 }
 
 /// A path that takes one number in the trace and nothing else, in few bytes: most are such, and all that is done with one is in a short loop.
@@ -223,14 +221,14 @@ impl Expander {
                 break;
             }
             let used = match word {
-                record::ENTER => {
+                record::ENTER..=record::ENTER_MOST => {
                     self.enter(rest, stream, translator, recorder);
-                    record::ENTER_LEN / 4
+                    record::enter_len(word - record::ENTER) / 4
                 }
                 record::LEAVE => {
-                    recorder.set_time(self.clock.time(wide(rest, 8)));
+                    recorder.set_time(self.clock.time(wide(rest, 4)));
                     if stream.transferred {
-                        leave(stream, wide(rest, 32), wide(rest, 16), wide(rest, 24), recorder);
+                        leave(stream, stream.sp, wide(rest, 12), recorder);
                     }
                     record::LEAVE_LEN / 4
                 }
@@ -330,7 +328,7 @@ impl Expander {
         // The clock takes as long as all else that is done with a path.
         if stream.transferred && stream.sp > stream.sync.safe_up_to() {
             recorder.set_time(self.clock.now());
-            leave(stream, known.start, stream.sp, 0, recorder);
+            leave(stream, stream.sp, 0, recorder);
         }
         let (mut known, whole) = (known, known.instructions);
         if u64::from(known.instructions) > self.left {
@@ -425,7 +423,6 @@ impl Expander {
         let (recipe, addresses) = recipe(superblock, &instructions);
         let doors = pieces::doors(&instructions);
         let block = Block { instructions, code: superblock.code()[..bytes].to_vec(), addresses };
-        let start = block.start().0;
         let block = recorder.intern(block, &translator.code.modules)?;
         let all_are_values = recipe.sps.is_empty()
             && recipe.values.len() == usize::from(values)
@@ -438,24 +435,28 @@ impl Expander {
             self.tables.doors.push(doors);
             self.tables.doors.len() as u32 - 1
         });
-        Some(Known { block, instructions: path.executed, values, recipe, doors, transfers, added, start })
+        Some(Known { block, instructions: path.executed, values, recipe, doors, transfers, added })
     }
 
     fn enter(&mut self, words: &[u32], stream: &mut Stream, translator: &Translator, recorder: &mut Recorder) {
         let mut registers: Registers = ptrace::no_registers();
-        [registers.rdi, registers.rsi, registers.rdx, registers.rcx] = [32, 40, 48, 56].map(|at| wide(words, at));
-        let (sp, return_address) = (wide(words, 16), wide(words, 24));
         let (pc, role) = translator.code.roles[words[1] as usize];
         registers.rip = pc;
+        let named = [&mut registers.rdi, &mut registers.rsi, &mut registers.rdx, &mut registers.rcx];
+        let recorded = (0..4).zip(named).filter(|(number, _)| role.names(*number));
+        for ((_, register), at) in recorded.zip((record::ENTER_HEAD..).step_by(8)) {
+            *register = wide(words, at);
+        }
+        let sp = stream.sp;
         if !stream.transferred {
             return;
         }
         recorder.set_time(self.clock.time(wide(words, 8)));
-        leave(stream, pc, sp, 0, recorder);
+        leave(stream, sp, 0, recorder);
         match role {
             Role::SetsTeamSize(size) => stream.team_size = size.value(&registers, 0),
             Role::Sync { function, object, argument } => {
-                if !stream.sync.enter(function, sp, return_address) {
+                if !stream.sync.enter(function, sp) {
                     return;
                 }
                 let object = object.value(&registers, 0);
@@ -469,11 +470,11 @@ impl Expander {
     }
 }
 
-/// Functions that are left where control was transferred to `pc`.
-fn leave(stream: &mut Stream, pc: u64, sp: u64, result: u64, recorder: &mut Recorder) {
+/// Functions that are left where control was transferred with this stack pointer.
+fn leave(stream: &mut Stream, sp: u64, result: u64, recorder: &mut Recorder) {
     let Stream { id, process, sync, other_stack, .. } = stream;
     while !sync.is_empty() {
-        let Some(function) = sync.leave(pc, sp, |a, b| same_stack(other_stack, *process, a, b)) else { break };
+        let Some(function) = sync.leave(sp, |a, b| same_stack(other_stack, *process, a, b)) else { break };
         recorder.leave(*id, function, result);
     }
 }

@@ -5,6 +5,7 @@ use nix::libc;
 use super::assembler::{Assembler, JMP_SHORT, JRCXZ, register};
 use super::layout::{self, CALLS, FIRST, LOOKS, MASK, RETURNS, ROUTINES, SECOND, SECOND_ENTRIES, SECOND_MASK};
 use super::layout::{call, look, record, slot};
+use super::plan::Hook;
 
 /// The instruction, and its length.
 pub const SYSCALL: [u8; 2] = [0x0f, 0x05];
@@ -158,9 +159,9 @@ fn due_entry(code: &mut Assembler, lookup: &Lookup, in_rax: bool) {
     code.raw(&[0x0f, 0xb6, 0xc0]); // movzx eax, al
 }
 
-/// The record that a function has returned to `head`, where the slot says that one is due with this stack pointer; see
+/// The record that a function has returned, where the slot says that one is due with this stack pointer; see
 /// [`slot::DUE`].
-pub fn record_leave(code: &mut Assembler, lookup: &Lookup, head: u64) {
+pub fn record_leave(code: &mut Assembler, lookup: &Lookup) {
     code.store_slot(slot::RAX, register::RAX);
     code.store_slot(slot::RCX, register::RCX);
     due_entry(code, lookup, false);
@@ -175,11 +176,8 @@ pub fn record_leave(code: &mut Assembler, lookup: &Lookup, head: u64) {
     code.land(any);
     code.store_slot(slot::RDX, register::RDX);
     code.load_slot(register::RCX, slot::RAX);
-    code.store_record(24, register::RCX);
-    code.load_constant(register::RDX, head);
-    code.store_record(32, register::RDX);
-    code.store_record(16, register::RSP);
-    code.record_time(8);
+    code.store_record(12, register::RCX);
+    code.record_time(4);
     code.store_record_word(0, record::LEAVE);
     code.advance(record::LEAVE_LEN);
     code.load_slot(register::RDX, slot::RDX);
@@ -217,14 +215,14 @@ fn note_due(code: &mut Assembler, lookup: &Lookup) {
 
 /// The record that hook number `hook` is entered. Traps when the return address, or the routine in register `routine`, is not known.
 /// Returns where it traps.
-pub fn record_enter(code: &mut Assembler, lookup: &Lookup, hook: u32, routine: Option<u8>) -> u64 {
+pub fn record_enter(code: &mut Assembler, lookup: &Lookup, hook: Hook) -> u64 {
     code.store_slot(slot::RCX, register::RCX);
     code.store_slot(slot::RAX, register::RAX);
     code.raw(&[0x48, 0x8b, 0x0c, 0x24]); // mov rcx, [rsp]
     lookup.byte(code, RETURNS);
     let unknown = code.short_forward(JRCXZ);
     let mut unknown_routine = None;
-    if let Some(routine) = routine {
+    if let Some(routine) = hook.routine {
         match routine {
             register::RCX => code.load_slot(register::RCX, slot::RCX),
             routine => code.copy(register::RCX, routine),
@@ -243,18 +241,17 @@ pub fn record_enter(code: &mut Assembler, lookup: &Lookup, hook: u32, routine: O
     code.land(known);
     note_due(code, lookup);
     code.load_slot(register::RCX, slot::RCX);
-    code.store_record(56, register::RCX);
     code.store_slot(slot::RDX, register::RDX);
-    code.store_record(48, register::RDX);
-    code.store_record(40, register::RSI);
-    code.store_record(32, register::RDI);
-    code.raw(&[0x48, 0x8b, 0x04, 0x24]); // mov rax, [rsp]
-    code.store_record(24, register::RAX);
-    code.store_record(16, register::RSP);
+    let all = [register::RDI, register::RSI, register::RDX, register::RCX];
+    let mut registers = 0;
+    for (register, _) in all.into_iter().zip(hook.registers).filter(|(_, recorded)| *recorded) {
+        code.store_record(record::enter_len(registers) as u8, register);
+        registers += 1;
+    }
     code.record_time(8);
-    code.store_record_word(4, hook);
-    code.store_record_word(0, record::ENTER);
-    code.advance(record::ENTER_LEN);
+    code.store_record_word(4, hook.number);
+    code.store_record_word(0, record::ENTER + registers);
+    code.advance(record::enter_len(registers));
     code.load_slot(register::RDX, slot::RDX);
     code.load_slot(register::RAX, slot::RAX);
     trap
@@ -423,9 +420,9 @@ mod tests {
         push_constant(&mut code, 0x7fff_0000_0000);
         push_constant(&mut code, 0x40_1000);
         checked_entry(&mut code, 0x40_1000, 0x2000);
-        record_leave(&mut code, &LOOKUP, 0x40_1000);
-        record_leave(&mut code, &Lookup { bmi2: false, ..LOOKUP }, 0x40_1000);
-        record_enter(&mut code, &LOOKUP, 3, Some(register::RCX));
+        record_leave(&mut code, &LOOKUP);
+        record_leave(&mut code, &Lookup { bmi2: false, ..LOOKUP });
+        record_enter(&mut code, &LOOKUP, Hook { number: 3, routine: Some(register::RCX), registers: [true; 4] });
         landing(&mut code, &LOOKUP, None);
         landing(&mut code, &LOOKUP, Some(0x1000));
         handler_code::signal_entry(&mut code, &LOOKUP);

@@ -126,8 +126,11 @@ pub const COLD_START: u64 = 18 << 20;
 
 /// The records of a thread's buffer: words that are no path numbers, and lengths in bytes.
 pub mod record {
-    /// A function is entered: see [`ENTER_LEN`].
-    pub const ENTER: u32 = 0xffff_fffe;
+    /// A function is entered whose role names no register; with one, two, … up to four, the word is so much more: see
+    /// [`enter_len`].
+    pub const ENTER: u32 = 0xffff_fff0;
+    /// The last of these words.
+    pub const ENTER_MOST: u32 = ENTER + 4;
     /// A function has returned, or may have: see [`LEAVE_LEN`].
     pub const LEAVE: u32 = 0xffff_fffd;
     /// A futex system call is done: see [`FUTEX_LEN`].
@@ -138,10 +141,10 @@ pub mod record {
     /// The program has returned from a signal handler: see [`RETURN_LEN`].
     pub const RETURN: u32 = 0xffff_fffa;
 
-    /// Escape, hook number, time (8), stack pointer (8), return address (8), rdi, rsi, rdx, rcx (8 each).
-    pub const ENTER_LEN: u32 = 64;
-    /// Escape, unused, time (8), stack pointer (8), rax (8), address (8).
-    pub const LEAVE_LEN: u32 = 40;
+    /// The bytes before the registers of a function that is entered: escape, hook number, time (8).
+    pub const ENTER_HEAD: u32 = 16;
+    /// Escape, time (8), rax (8).
+    pub const LEAVE_LEN: u32 = 20;
     /// Escape, operation (4), time (8), futex address (8), result (8).
     pub const FUTEX_LEN: u32 = 32;
     /// Escape, signal (4), time (8), stack pointer of the handler (8), the handler (8), stack pointer of what was
@@ -150,11 +153,18 @@ pub mod record {
     /// Escape, unused, stack pointer (8).
     pub const RETURN_LEN: u32 = 16;
 
+    /// The length of the record of a function that is entered, with so many of rdi, rsi, rdx and rcx, in this order, of 8
+    /// bytes each: those that its role names.
+    #[must_use]
+    pub const fn enter_len(registers: u32) -> u32 {
+        ENTER_HEAD + 8 * registers
+    }
+
     /// The length of a record that is no path.
     #[must_use]
     pub const fn other_len(word: u32) -> Option<u32> {
         match word {
-            ENTER => Some(ENTER_LEN),
+            ENTER..=ENTER_MOST => Some(enter_len(word - ENTER)),
             LEAVE => Some(LEAVE_LEN),
             FUTEX => Some(FUTEX_LEN),
             SIGNAL => Some(SIGNAL_LEN),

@@ -53,6 +53,8 @@ pub struct Hook {
     pub number: u32,
     /// The register with the routine that it will run, if it runs one.
     pub routine: Option<u8>,
+    /// Which of rdi, rsi, rdx and rcx its record has.
+    pub registers: [bool; 4],
 }
 
 /// The `syscall` instructions of a cache.

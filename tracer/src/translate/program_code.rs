@@ -239,7 +239,8 @@ impl ProgramCode {
             }
             _ => None,
         };
-        let hook = Hook { number: self.roles.len() as u32, routine };
+        let registers = [0, 1, 2, 3].map(|number| role.names(number));
+        let hook = Hook { number: self.roles.len() as u32, routine, registers };
         self.roles.push((pc, role));
         self.hooks.insert(pc, hook);
         Some(hook)

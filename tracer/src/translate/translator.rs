@@ -393,7 +393,7 @@ impl Translator {
             let published = self.space.publish_cold(body, |code, miss| {
                 after = expansions::checked_entry(code, head, miss);
                 if leaves {
-                    expansions::record_leave(code, &lookup, head);
+                    expansions::record_leave(code, &lookup);
                 }
                 code.jump(body);
             });

@@ -91,7 +91,7 @@ impl Expander {
                 let sp = door.sp(start, &self.sps);
                 if sp > stream.sync.safe_up_to() {
                     recorder.set_time(self.clock.now());
-                    leave(stream, instructions[to].pc.0, sp, 0, recorder);
+                    leave(stream, sp, 0, recorder);
                 }
             }
         }
