@@ -17,7 +17,7 @@ use crate::{PlaceId, Segment};
 pub struct Arm {
     /// Its places, which run in a row; at least one.
     pub places: Box<[PlaceId]>,
-    /// Their instructions, see [`Segment::operations`].
+    /// Their instructions, see [`SegmentTable::operations`](crate::SegmentTable::operations).
     pub instructions: u32,
 }
 

@@ -32,7 +32,7 @@ pub struct ControlFlow {
     starts: Vec<Pc>,
     /// By place: its instructions.
     lengths: Vec<u32>,
-    /// By place: see [`Segment::operations`].
+    /// By place: see [`SegmentTable::operations`](crate::SegmentTable::operations).
     operations: Vec<u32>,
     /// By place: the instructions from it up to the next transfer of control, that one included.
     block_lengths: Vec<u32>,
