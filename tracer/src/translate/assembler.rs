@@ -204,7 +204,8 @@ impl Assembler {
         here
     }
 
-    /// The same, before code that is reached otherwise: a thread behind the trap has executed it, and has not come to that code.
+    /// The same, before code that is reached otherwise: a thread behind the trap has executed it, and has not come to
+    /// that code.
     pub fn trap_apart(&mut self) -> u64 {
         let here = self.trap();
         self.raw(&[0x90]);

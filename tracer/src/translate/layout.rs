@@ -109,9 +109,9 @@ pub mod slot {
     pub const LOOK_AT_RETURN: u32 = 128;
     /// Room for arguments of system calls that we make.
     pub const SCRATCH: u32 = 1024;
-    /// With which stack pointers the synchronisation functions are left that the thread is inside of: [`DUE_ENTRIES`] entries
-    /// of 8 bytes, chosen by bits 4 to 11 of the stack pointer (without BMI2 by bits 0 to 7). An entry is 0 when it is free,
-    /// else the stack pointer's negative, or [`ANY_DUE`].
+    /// With which stack pointers the synchronisation functions are left that the thread is inside of: [`DUE_ENTRIES`]
+    /// entries of 8 bytes, chosen by bits 4 to 11 of the stack pointer (without BMI2 by bits 0 to 7). An entry is 0 when
+    /// it is free, else the stack pointer's negative, or [`ANY_DUE`].
     pub const DUE: u32 = 2048;
     /// How many entries there are.
     pub const DUE_ENTRIES: u32 = 256;
@@ -153,8 +153,8 @@ pub mod record {
     /// Escape, unused, stack pointer (8).
     pub const RETURN_LEN: u32 = 16;
 
-    /// The length of the record of a function that is entered, with so many of rdi, rsi, rdx and rcx, in this order, of 8
-    /// bytes each: those that its role names.
+    /// The length of the record of a function that is entered, with so many of rdi, rsi, rdx and rcx, in this order, of
+    /// 8 bytes each: those that its role names.
     #[must_use]
     pub const fn enter_len(registers: u32) -> u32 {
         ENTER_HEAD + 8 * registers

@@ -25,6 +25,17 @@ __attribute__((noinline)) static int deeper(int depth, int turn) {
 
 static void jump(void) { longjmp(out, 1); }
 
+/* With each distance between the frame of pthread_once and that of pthread_mutex_trylock: some share a place in tables. */
+__attribute__((noinline)) static void at(int distance) {
+    volatile char room[distance];
+    room[0] = 0;
+    if (pthread_mutex_trylock(&lock) == 0) pthread_mutex_unlock(&lock);
+}
+
+static void visit(void) {
+    for (int distance = 16; distance <= 4352; distance += 16) at(distance);
+}
+
 static void handler(int number) {
     (void)number;
     busy += pthread_mutex_trylock(&lock) == 16;
@@ -37,6 +48,8 @@ int main(int count, char **arguments) {
         once = (pthread_once_t)PTHREAD_ONCE_INIT;
         if (setjmp(out) == 0) pthread_once(&once, jump);
     }
+    once = (pthread_once_t)PTHREAD_ONCE_INIT;
+    pthread_once(&once, visit);
     for (int turn = 1; turn <= turns; turn++) {
         sum += sometimes(turn);
         if (turn % 100 == 50) sum += deeper(turn / 100 % 20, turn + 50);

@@ -85,7 +85,7 @@ fn a_function_that_ends_with_a_jump_to_a_lock_gives_results_and_few_records() {
     // Of turn 100 the lock is got, then refused until turn 200 has let it go, and so on.
     let refused = results.iter().filter(|&&result| result == 16).count();
     let got = results.iter().filter(|&&result| result == 0).count();
-    assert_eq!((got + refused, results.len()), (results.len(), 1010 + 1010 + 101), "{results:?}");
+    assert_eq!((got + refused, results.len()), (results.len(), 272 + 1010 + 1010 + 101), "{results:?}");
     let busy: usize = many.stdout().split_whitespace().last().unwrap().parse().unwrap();
     assert!((1..=refused).contains(&busy) && got > 400, "{got} {refused} {busy}");
     let bytes = |recorded: &crate::support::Recorded| -> u64 {
