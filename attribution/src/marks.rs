@@ -30,8 +30,8 @@ pub struct Mark {
     pub name: String,
 }
 
-/// The marks in the section of a module that was mapped with this bias. What the linker left out has no address any more, and kinds that are not known here
-/// come from a newer header: neither is returned.
+/// The marks in the section of a module that was mapped with this bias. What the linker left out has no address any
+/// more, and kinds that are not known here come from a newer header: neither is returned.
 pub(crate) fn parse(mut section: &[u8], bias: u64) -> Result<Vec<Mark>, String> {
     let mut marks = Vec::new();
     while !section.is_empty() {

@@ -1,7 +1,9 @@
-//! How long the passes take beside the compiler itself, on the largest workload (by its IR): `cargo bench -p transform`.
+//! How long the passes take beside the compiler itself, on the largest workload (by its IR):
+//! `cargo bench -p transform`.
 //!
-//! Both are timed in turn in one run, so that a busy machine slows both; the median of [`ROUNDS`] ratios counts. The target is less than 10%, and for the divergence analysis alone less than 5%. The input is
-//! the source in `workloads/`; throughput is given in bytes of IR.
+//! Both are timed in turn in one run, so that a busy machine slows both; the median of [`ROUNDS`] ratios counts. The
+//! target is less than 10%, and for the divergence analysis alone less than 5%. The input is the source in
+//! `workloads/`; throughput is given in bytes of IR.
 
 use std::path::Path;
 use std::process::Command;

@@ -371,8 +371,8 @@ impl<'m> Instruction<'m> {
         self.module.bury(self.raw);
     }
 
-    /// Whether both do the same to operands of the same types, promises aside; always false for kinds that passes never merge: atomics,
-    /// volatile accesses, calls, allocas, terminators, phis.
+    /// Whether both do the same to operands of the same types, promises aside; always false for kinds that passes never
+    /// merge: atomics, volatile accesses, calls, allocas, terminators, phis.
     #[must_use]
     pub fn does_the_same_as(self, other: Instruction<'m>) -> bool {
         use LLVMOpcode::*;
