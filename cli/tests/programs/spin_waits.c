@@ -7,6 +7,11 @@
 
 enum { THREADS = 4, PHASES = 24 };
 
+/* The least work of a phase, in turns of a loop. */
+#ifndef WORK
+#define WORK 1000
+#endif
+
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t moved = PTHREAD_COND_INITIALIZER;
 static int arrived;
@@ -53,6 +58,39 @@ static void arrive(int now) {
     pthread_mutex_unlock(&mutex);
 }
 
+#if WAIT == 12
+struct meeting {
+    pthread_mutex_t mutex;
+    pthread_cond_t moved;
+    int inside;
+    volatile int is_arriving;
+};
+static struct meeting both = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 1 };
+
+static void wait_for(struct meeting *at, int is_arriving) {
+    pthread_mutex_unlock(&at->mutex);
+    for (int i = 0; i < 350 && at->is_arriving != is_arriving; i++) { }
+    pthread_mutex_lock(&at->mutex);
+    while (at->is_arriving != is_arriving) pthread_cond_wait(&at->moved, &at->mutex);
+}
+
+static __attribute__((noinline)) void meet(struct meeting *at) {
+    pthread_mutex_lock(&at->mutex);
+    if (!at->is_arriving) wait_for(at, 1);
+    if (++at->inside == THREADS) {
+        at->is_arriving = 0;
+        pthread_cond_broadcast(&at->moved);
+    } else {
+        wait_for(at, 0);
+    }
+    if (--at->inside == 0) {
+        at->is_arriving = 1;
+        pthread_cond_broadcast(&at->moved);
+    }
+    pthread_mutex_unlock(&at->mutex);
+}
+#endif
+
 static void barrier(int thread, int now) {
 #if WAIT == 0 /* plain memory */
     (void)thread;
@@ -89,6 +127,9 @@ static void barrier(int thread, int now) {
         for (int i = 0; i < THREADS; i++) behind |= flags[i] <= now;
         if (!behind) break;
     }
+#elif WAIT == 12 /* a barrier of its own object, of two phases, that spins for a short while and then blocks */
+    (void)thread, (void)now;
+    meet(&both);
 #else /* a lock that is tried, held for long enough that others must wait for it */
     static const struct timespec while_held = { 0, 200000 };
     (void)thread;
@@ -106,7 +147,7 @@ static void barrier(int thread, int now) {
 static void *work(void *argument) {
     long thread = (long)argument;
     for (int now = 0; now < PHASES; now++) {
-        long left = 1000 * (1 + ((thread + now) & 3)), sum = 0;
+        long left = WORK * (1 + ((thread + now) & 3)), sum = 0;
         __asm__ volatile("1: add %1, %0\n sub $1, %1\n jnz 1b" : "+r"(sum), "+r"(left));
         sums[thread] += sum;
         barrier((int)thread, now);

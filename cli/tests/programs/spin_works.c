@@ -15,6 +15,7 @@ static int table[LENGTH];
 static char text[LENGTH + 1];
 static volatile int flag, limit = LENGTH;
 static volatile int late_flag;
+static volatile int lefts[THREADS] = {5, 3}, owns[THREADS] = {0, 1};
 static long results[THREADS][8];
 static long copied[THREADS][2];
 static volatile long beats;
@@ -96,6 +97,26 @@ __asm__(".text\n.globl copies\n.type copies, @function\ncopies:\n"
         "1: mov (%rsi), %rax\n mov %rax, 8(%rbp)\n cmpl $0, (%rdx)\n jne 2f\n dec %ecx\n jnz 1b\n"
         "2: pop %rbp\n ret\n.size copies, . - copies");
 
+/* Counts down by memory, in a function with a frame of its own. */
+static __attribute__((noinline)) int shrinks(int by, const volatile int *left) {
+    int turns = 0;
+    for (int i = 0; i < (*left & 7); i++) turns += by;
+    return turns;
+}
+
+/* Is done a number of times, and what each time makes is gone: the branches by memory are inside. */
+static __attribute__((noinline)) void repeats(const volatile int *left) {
+    volatile int last;
+    for (int i = 0; i < LENGTH; i++) last = shrinks(i, left) + (*left > 3);
+    (void)last;
+}
+
+/* Is broken off by memory of the thread's own, which says so to the second thread only. */
+static __attribute__((noinline)) void breaks(const volatile int *own) {
+    for (int i = 0; i < LENGTH; i++)
+        if (*own) break;
+}
+
 static void *work(void *argument) {
     long *result = results[(long)argument];
     __atomic_fetch_add(&started, 1, __ATOMIC_SEQ_CST);
@@ -108,6 +129,8 @@ static void *work(void *argument) {
     pauses_and_writes(&result[4]);
     steals();
     result[5] = answers();
+    repeats(&lefts[(long)argument]);
+    breaks(&owns[(long)argument]);
     copies(copied[(long)argument], &beats, &late_flag);
     return 0;
 }

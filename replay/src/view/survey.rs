@@ -98,6 +98,11 @@ pub(super) fn is_part_of_waiting(event: &Event) -> bool {
     }
 }
 
+/// Whether the thread waits in the kernel from here on, until another wakes it.
+fn is_blocking(event: &Event) -> bool {
+    matches!(event, Event::FutexWait { .. } | Event::Enter { function: SyncFunction::ConditionWait, .. })
+}
+
 /// Looks at all threads, in thread order; with turns of loops where what is known of code is given.
 pub(super) fn survey(trace: &Trace, code: Option<&Code>) -> Result<Vec<ThreadSurvey>> {
     let lengths: Vec<u32> = trace.blocks().iter().map(|(_, b)| b.instructions.len() as u32).collect();
@@ -141,6 +146,12 @@ fn survey_thread(
                 surveyor.found.cuts.insert(trace.blocks()[block].instructions[executed as usize].pc);
             }
             Item::Event(event) => {
+                if let Some(follower) = &mut follower
+                    && !surveyor.stack.in_leaf()
+                    && is_blocking(&event)
+                {
+                    follower.blocks();
+                }
                 if let Some(follower) = follower.as_mut().filter(|_| !is_part_of_waiting(&event)) {
                     follower.interrupt();
                     if !matches!(event, Event::Enter { .. } | Event::Leave { .. }) {

@@ -268,3 +268,52 @@ fn a_pass_with_a_pause_that_writes_is_work() {
     assert_eq!(left_out(&pass(&[0x89, 0x05, 0x00, 0x20, 0x00, 0x00]), 100, &nop()), 0);
     assert!(left_out(&pass(&[0x66, 0x90]), 100, &nop()) > 0);
 }
+
+/// The piece, whose last instruction is of this kind and moves the stack pointer so far.
+fn ends_with(mut piece: Piece, kind: Kind, add: i32) -> Piece {
+    let last = piece.instructions.last_mut().unwrap();
+    (last.kind, last.sp) = (kind, SpEffect::Add(add));
+    piece
+}
+
+/// The instructions of spin-waiting of several threads, each the pieces that it runs, one after another.
+fn threads_ran(threads: &[Vec<&Piece>]) -> u64 {
+    let mut made = Recording::new();
+    for (thread, pieces) in (0..).zip(threads) {
+        made.start(thread);
+        pieces.iter().for_each(|piece| made.run_code(thread, &piece.instructions, &piece.code));
+        made.end(thread);
+    }
+    made.view(&whole()).unwrap().summary().spin
+}
+
+#[test]
+fn a_counted_loop_whose_inner_branch_goes_two_ways_is_work() {
+    // mov eax, [flag]; cmp r15d, eax; je latch, over a write; the latch: dec ecx; jne back
+    let head = piece(MAIN, &[LOAD, COMPARE, &[0x74, 0x16]]);
+    let writes = piece(MAIN + 11, &[&[0x89, 0x05, 0x00, 0x20, 0x00, 0x00], &[0xeb, 0x0e]]);
+    let writes = ends_with(writes, Kind::Jump, 0);
+    let latch = piece(MAIN + 0x21, &[&[0xff, 0xc9], &[0x75, 0xdb]]);
+    let out = piece(MAIN + 0x25, &[&[0x31, 0xc9], NOP]);
+    let idle: Vec<&Piece> = [&head, &latch].into_iter().cycle().take(2 * 50).chain([&out]).collect();
+    let busy: Vec<&Piece> = [&head, &writes, &latch].into_iter().cycle().take(3 * 50).chain([&out]).collect();
+    assert_eq!(threads_ran(&[idle.clone(), busy]), 0);
+    // Where the other way leads out, it is a wait with a bound.
+    let leaves = piece(MAIN + 11, &[&[0x31, 0xc9], NOP]);
+    assert_eq!(threads_ran(&[idle, vec![&head, &leaves]]), 5 * 49);
+}
+
+#[test]
+fn a_way_that_comes_back_from_a_call_to_another_place_is_no_turn() {
+    // call rdx; mov eax, [flag]; cmp r15d, eax; je; call the same; then a write, and a jump back
+    let first = ends_with(piece(MAIN, &[&[0xff, 0xd2]]), Kind::IndirectCall, -8);
+    let second = piece(MAIN + 2, &[LOAD, COMPARE, &[0x74, 0x00], &[0xe8, 0x2e, 0, 0, 0]]);
+    let second = ends_with(second, Kind::Call, -8);
+    let function = ends_with(piece(MAIN + 0x40, &[&[0x31, 0xc0], &[0xc3]]), Kind::Return, 8);
+    let behind = piece(MAIN + 18, &[NOP]);
+    let writes = piece(MAIN + 19, &[&[0x89, 0x05, 0x00, 0x20, 0x00, 0x00], &[0xeb, 0xe5]]);
+    let writes = ends_with(writes, Kind::Jump, 0);
+    let one = [&first, &function, &second, &function, &behind, &writes];
+    let ran: Vec<&Piece> = one.into_iter().cycle().take(6 * 20).collect();
+    assert_eq!(threads_ran(&[ran]), 0);
+}

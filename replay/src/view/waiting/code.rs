@@ -56,6 +56,8 @@ pub(in crate::view) struct Code<'a> {
     named: FxHashSet<SegmentId>,
     /// Where jumps and calls lead.
     pub(super) targets: FxHashMap<SegmentId, Pc>,
+    /// By address: the segments that start there.
+    starts: FxHashMap<Pc, Vec<SegmentId>>,
     /// Once it was asked for: what leads where.
     leading: OnceLock<Leading>,
     /// Addresses that stand in the code of instructions that write there.
@@ -80,6 +82,8 @@ impl<'a> Code<'a> {
         let loader: Vec<Range<Pc>> = loader(trace);
         let (mut signs, mut targets) = (Vec::new(), FxHashMap::default());
         let mut written = FxHashSet::default();
+        let mut starts: FxHashMap<Pc, Vec<SegmentId>> = FxHashMap::default();
+        table.iter().for_each(|(id, segment)| starts.entry(segment.start()).or_default().push(id));
         for (id, block) in trace.blocks().iter() {
             let mut index = 0;
             for segment in table.of_block(id) {
@@ -123,6 +127,7 @@ impl<'a> Code<'a> {
             signs,
             named,
             targets,
+            starts,
             leading: OnceLock::new(),
             written,
             wholes,
@@ -142,6 +147,11 @@ impl<'a> Code<'a> {
     /// The constant that a general register holds at an address, whichever way led there.
     pub(super) fn constant_at(&self, pc: Pc, register: usize) -> Option<u64> {
         reaching::constant_at(pc, register, self, self.leading.get_or_init(|| Leading::of(self)))
+    }
+
+    /// The segments that start at an address.
+    pub(super) fn starting_at(&self, pc: Pc) -> &[SegmentId] {
+        self.starts.get(&pc).map_or(&[], Vec::as_slice)
     }
 
     /// Whether the segment can be a part of a turn.

@@ -8,7 +8,7 @@ use trace_format::{BlockId, SpEffect};
 
 use super::code::{Code, bit};
 use super::judged::{Going, Judged, Met};
-use super::turn::{FIRST_SLOT, Registers};
+use super::turn::Registers;
 use super::watched::{EVERYTHING, Watched, follow};
 use super::{MOST_SEGMENTS, Turn, Turns, canonical, leads_to};
 
@@ -23,6 +23,9 @@ const JUDGED_AT: u32 = 3;
 
 /// Turns that begin at one segment and are none that wait, before the segment is no longer looked at.
 const MOST_REFUSED: u32 = 256;
+
+/// Blocks within which a thread that left a turn goes on to wait in the kernel, where the turn spun before that.
+const BLOCKS_AT: u32 = 8;
 
 /// Stands for a block that need not be followed segment by segment.
 const ALWAYS_WORK: u32 = u32::MAX;
@@ -59,6 +62,8 @@ pub(in crate::view) struct Follower<'a> {
     watching: Registers,
     /// Whether the thread was in a function that is no part of any turn.
     was_elsewhere: bool,
+    /// The turn that it left last, and for how many more blocks that counts.
+    left: (usize, u32),
 }
 
 impl<'a> Follower<'a> {
@@ -82,6 +87,7 @@ impl<'a> Follower<'a> {
             watched: Vec::new(),
             watching: 0,
             was_elsewhere: false,
+            left: (0, 0),
         }
     }
 
@@ -89,6 +95,7 @@ impl<'a> Follower<'a> {
     #[inline]
     pub fn block(&mut self, block: BlockId) {
         let mut segments = self.code.table.of_block(block);
+        self.left.1 = self.left.1.saturating_sub(1);
         if self.going.is_none() && self.watching == 0 && !self.code.can_block_wait(block) {
             self.went(segments[0]);
             self.forget();
@@ -196,6 +203,14 @@ impl<'a> Follower<'a> {
                 return;
             }
             self.watch(*segment, true);
+        }
+    }
+
+    /// The thread begins to wait in the kernel until another wakes it.
+    pub fn blocks(&mut self) {
+        let (turn, blocks) = self.left;
+        if blocks > 0 && self.going.is_none() {
+            self.judged[turn].found.left_by_memory = true;
         }
     }
 
@@ -361,6 +376,7 @@ impl<'a> Follower<'a> {
     /// The thread leaves the turn that it went on making, for this segment.
     fn leave(&mut self, to: Option<SegmentId>) {
         let Some(Going { turn, head, next, .. }) = self.going.take() else { return };
+        self.left = (turn, BLOCKS_AT);
         let judged = &mut self.judged[turn];
         let count = judged.segments.len();
         if let Some(deeds) = &judged.deeds {
@@ -374,8 +390,9 @@ impl<'a> Follower<'a> {
             if deeds.carried != 0 && !judged.found.lives_on && judged.left <= MOST_WATCHED {
                 let in_stack =
                     deeds.slots.iter().filter(|slot| !slot.by_frame).fold(0, |all, slot| all | 1 << slot.bit);
-                let sp = deeds.sps[(next + count - 1) % count];
-                let watched = Watched { turn, registers: deeds.carried, in_stack, sp, saved: [0; FIRST_SLOT] };
+                let left = (next + count - 1) % count;
+                let (sp, saved) = (deeds.sps[left], deeds.saved[left]);
+                let watched = Watched { turn, registers: deeds.carried, in_stack, sp, saved };
                 self.watching |= watched.wants();
                 self.watched.push(watched);
             }

@@ -8,7 +8,7 @@ use trace_format::BlockId;
 
 use super::code::Code;
 use super::turn::{self, Deeds};
-use super::{Found, Turn, heads};
+use super::{Found, Turn, heads, living};
 
 /// Beginnings of a turn that are tried: one that waits has few, and a long way through a search has hundreds.
 const MOST_HEADS: usize = 8;
@@ -58,6 +58,10 @@ pub(super) fn judge(segments: &Turn, code: &Code, factory: &mut InstructionInfoF
         turn.rotate_left(head);
         let mut deeds = turn::deeds(&turn, code, factory)?;
         deeds.by_memory.rotate_right(head);
+        deeds.sps.rotate_right(head);
+        deeds.calls.rotate_right(head);
+        deeds.saved.rotate_right(head);
+        deeds.places.iter_mut().for_each(|(at, _)| *at = (*at + head) % segments.len());
         Some((Some(deeds), head))
     });
     if judged.is_none() && is_named {
@@ -65,15 +69,27 @@ pub(super) fn judge(segments: &Turn, code: &Code, factory: &mut InstructionInfoF
     }
     let (deeds, head) = judged?;
     let table = code.table;
-    let decides = |place: &usize| deeds.as_ref().is_some_and(|deeds| deeds.by_memory[*place]);
-    let exit = |place: usize| {
-        let next = table[segments[(place + 1) % segments.len()]].start();
-        Some((segments[place], table[segments[place]].ways?.into_iter().find(|way| *way != next)?))
-    };
+    let (mut exits, mut left_by_memory) = (Vec::new(), false);
+    if let Some(deeds) = &deeds {
+        for place in (0..segments.len()).filter(|place| deeds.by_memory[*place]) {
+            let next = table[segments[(place + 1) % segments.len()]].start();
+            let other = table[segments[place]].ways.and_then(|ways| ways.into_iter().find(|way| *way != next));
+            // A branch whose other way stays in the loop ends no wait.
+            if other.is_some_and(|other| living::is_read_from(other, place, deeds, code, factory)) {
+                continue;
+            }
+            let mut places = deeds.places.iter().filter(|(at, _)| *at == place).peekable();
+            // Threads that look at memory of their own go different ways there, and no other thread need write it.
+            if places.peek().is_some() {
+                exits.extend(other.map(|other| (segments[place], other)));
+            }
+            left_by_memory |= places.any(|(_, address)| code.is_written(*address));
+        }
+    }
     let found = Found {
         carries: deeds.as_ref().is_none_or(|deeds| deeds.carried != 0),
-        exits: (0..segments.len()).filter(decides).filter_map(exit).collect(),
-        left_by_memory: deeds.as_ref().is_some_and(|d| d.places.iter().any(|place| code.is_written(*place))),
+        exits,
+        left_by_memory,
         head: table[segments[head]].start(),
         ..Found::default()
     };

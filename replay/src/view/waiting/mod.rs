@@ -5,8 +5,11 @@
 //! into blocks. Each is judged once ([`turn::deeds`]). One that could be waiting is waiting for sure when
 //!
 //! - it carries nothing from turn to turn: then it can be left only because memory has changed that another writes; or
-//! - a thread left it, or went by, at a branch that follows from memory alone, or code that ran writes to that very
-//!   address, so that another has written there; and no thread reads later what it carries.
+//! - another has written what a branch of it follows from: a thread left it there; or, where the memory's address stands
+//!   in the code, a thread went by there or code that ran writes to it; or a thread left it otherwise and then waited in
+//!   the kernel; and no thread reads later what it carries.
+//!
+//! A branch whose other way stays in the loop ends no wait: what it carries is read there ([`living`]).
 //!
 //! Of the others, those whose carried registers nobody reads later look like waiting; they are told, and left out on
 //! request.
@@ -14,6 +17,7 @@
 mod code;
 mod follow;
 mod judged;
+mod living;
 mod reaching;
 mod tells;
 mod turn;
@@ -41,9 +45,11 @@ pub(super) struct Found {
     pub instructions: u64,
     /// It carries registers or slots.
     carries: bool,
-    /// The branches that follow from memory, and where they lead out of it.
+    /// The branches that follow from memory whose address stands in the code, and where they lead out of it, unless what
+    /// it carries is read there.
     exits: Vec<(SegmentId, Pc)>,
-    /// The program writes where it looks, or a thread left it since memory had changed, or came by and did not stay.
+    /// The program writes where it looks; or a thread left it since memory had changed, came by and did not stay, or
+    /// waited in the kernel behind it.
     left_by_memory: bool,
     /// A thread was followed until what it carries was gone, or the thread.
     was_followed: bool,

@@ -33,6 +33,9 @@ pub(in crate::view) type Registers = u128;
 /// The bit of the first slot.
 pub(super) const FIRST_SLOT: usize = 64;
 
+/// By register: how often it lies saved on the stack.
+pub(super) type Saved = [u32; FIRST_SLOT];
+
 /// The bit of the frame pointer.
 pub(super) const FRAME_POINTER: Registers = 1 << 5;
 
@@ -221,8 +224,14 @@ pub(in crate::view) struct Deeds {
     pub slots: Vec<Carried>,
     /// By segment of the turn: where the stack pointer is behind it.
     pub sps: Vec<i64>,
-    /// Memory that such branches follow from, where its address stands in the code.
-    pub places: Vec<u64>,
+    /// By segment of the turn: which registers lie saved on the stack behind it, see [`Watched::saved`].
+    ///
+    /// [`Watched::saved`]: super::watched::Watched::saved
+    pub saved: Vec<Saved>,
+    /// By segment of the turn: where the calls return to that are open behind it, the latest last.
+    pub calls: Vec<Vec<u64>>,
+    /// By segment, memory that its branch follows from, where the address stands in the code.
+    pub places: Vec<(usize, u64)>,
     /// By segment of the turn: whether its branch follows from memory, and from nothing that a turn carries.
     pub by_memory: Vec<bool>,
 }
@@ -296,7 +305,7 @@ pub(super) fn deeds(turn: &[Vec<Instruction>], code: &Code, factory: &mut Instru
         branches: Vec::new(),
     };
     walk.registers[Register::RSP.number()] = Value { known: Known::Stack(0), ..Value::CONSTANT };
-    let mut sps = Vec::with_capacity(turn.len());
+    let (mut sps, mut calls, mut saved) = (Vec::new(), Vec::new(), Vec::new());
     for (at, segment) in turn.iter().enumerate() {
         for instruction in segment {
             walk.instruction(at, instruction, factory)?;
@@ -305,11 +314,29 @@ pub(super) fn deeds(turn: &[Vec<Instruction>], code: &Code, factory: &mut Instru
         walk.come_to(segment[segment.len() - 1], next)?;
         let Known::Stack(sp) = walk.registers[Register::RSP.number()].known else { return None };
         sps.push(sp);
+        calls.push(walk.calls.clone());
+        saved.push(saves(segment, saved.last(), factory));
     }
     let mut deeds = walk.end(turn.len())?;
-    deeds.sps = sps;
+    (deeds.sps, deeds.calls, deeds.saved) = (sps, calls, saved);
     let is_taken = |slot: &Carried| code.is_taken(begin, slot.by_frame, slot.at);
     (!deeds.slots.iter().any(is_taken)).then_some(deeds)
+}
+
+/// The registers that lie saved on the stack behind a segment, from those before it.
+fn saves(segment: &[Instruction], before: Option<&Saved>, factory: &mut InstructionInfoFactory) -> Saved {
+    let mut saved = before.copied().unwrap_or([0; FIRST_SLOT]);
+    for touch in touches(segment, factory).1 {
+        match touch {
+            Touch::Saves(one) if one != 0 => saved[one.trailing_zeros() as usize] += 1,
+            Touch::Restores(one) if one != 0 => {
+                let saved = &mut saved[one.trailing_zeros() as usize];
+                *saved = saved.saturating_sub(1);
+            }
+            _ => {}
+        }
+    }
+    saved
 }
 
 impl Walk<'_> {
@@ -323,6 +350,10 @@ impl Walk<'_> {
                 return None;
             }
             self.failed |= 1 << tried.operation;
+        }
+        // The way is no ring where it comes back from a call to another place.
+        if last.flow_control() == FlowControl::Return && self.calls.pop() != Some(next) {
+            return None;
         }
         let goes_away =
             matches!(last.flow_control(), FlowControl::Call | FlowControl::IndirectCall | FlowControl::IndirectBranch);
@@ -379,11 +410,20 @@ impl Walk<'_> {
         let mut places = Vec::new();
         for (at, value) in &self.branches {
             let by = value.loads != 0 && value.from & carried == 0 && !value.outside;
-            places.extend(self.places.iter().filter(|(load, _)| by && load & value.loads != 0).map(|(_, place)| place));
+            let decides = |(load, _): &&(u64, u64)| by && load & value.loads != 0;
+            places.extend(self.places.iter().filter(decides).map(|(_, place)| (*at, *place)));
             by_memory[*at] = Some(by && by_memory[*at].unwrap_or(true));
         }
         let by_memory: Vec<bool> = by_memory.into_iter().map(|by| by.unwrap_or(false)).collect();
-        by_memory.iter().any(|by| *by).then_some(Deeds { carried, slots, sps: Vec::new(), places, by_memory })
+        by_memory.iter().any(|by| *by).then_some(Deeds {
+            carried,
+            slots,
+            sps: Vec::new(),
+            calls: Vec::new(),
+            saved: Vec::new(),
+            places,
+            by_memory,
+        })
     }
 
     pub(super) fn value(&self, register: Register) -> Value {
@@ -461,7 +501,9 @@ impl Walk<'_> {
             if self.found.len() == MOST_SLOTS {
                 return None;
             }
-            let loads = self.next_load(Value::CONSTANT);
+            // Nobody else writes a slot whose address goes nowhere.
+            let is_own = !self.code.is_taken(self.begin, slot.0.is_some(), slot.1);
+            let loads = if is_own { 0 } else { self.next_load(Value::CONSTANT) };
             let value = Value { loads, ..entry(FIRST_SLOT + self.found.len()) };
             self.found.push((slot, size));
             self.slots.insert(slot, (size, value));
@@ -574,7 +616,6 @@ impl Walk<'_> {
         match instruction.flow_control() {
             FlowControl::ConditionalBranch => self.branches.push((at, input)),
             FlowControl::Call | FlowControl::IndirectCall => self.calls.push(instruction.next_ip()),
-            FlowControl::Return => _ = self.calls.pop(),
             _ => {}
         }
         let frame = self.registers[Register::RBP.number()];

@@ -1,11 +1,12 @@
 //! What a turn carries, followed after the thread has left it: whether it is read, or written over first.
 
-use super::turn::{Carried, FIRST_SLOT, FRAME_POINTER, Registers, Touch};
+use super::turn::{Carried, FIRST_SLOT, FRAME_POINTER, Registers, Saved, Touch};
 
 /// All that runs: where the stack pointer is followed.
 pub(super) const EVERYTHING: Registers = 1 << 127;
 
 /// Registers and slots that are followed after a loop.
+#[derive(Clone)]
 pub(super) struct Watched {
     pub turn: usize,
     pub registers: Registers,
@@ -14,7 +15,7 @@ pub(super) struct Watched {
     /// Where the stack pointer is, from where it was at the turn's beginning.
     pub sp: i64,
     /// By register: how often it lies saved on the stack.
-    pub saved: [u32; FIRST_SLOT],
+    pub saved: Saved,
 }
 
 impl Watched {

@@ -1,0 +1,89 @@
+//! Whether what a turn carries is read where a branch of it leads, as far as the code that ran tells without a thread.
+//!
+//! A branch inside a counted loop may follow from memory, too: both of its ways lead on to the loop's end, which counts.
+//! Such a branch ends no wait. So the code behind the other way is searched for a read of what is carried.
+
+use heuristics::SegmentId;
+use iced_x86::InstructionInfoFactory;
+use rustc_hash::FxHashMap;
+use trace_format::{Kind, Pc, SpEffect};
+
+use super::code::Code;
+use super::turn::{Deeds, FIRST_SLOT, Registers, is_preserved};
+use super::watched::{Watched, follow};
+
+/// Segments that are searched at most.
+const MOST_SEARCHED: usize = 256;
+
+/// Where the search is.
+#[derive(Clone)]
+struct Place {
+    at: Pc,
+    watched: Watched,
+    /// Where the calls return to that are open, the latest last.
+    calls: Vec<u64>,
+}
+
+/// Whether code that can be reached from this address, to which the turn's branch of this number can lead, reads what
+/// the turn carries before it is written over.
+///
+/// What is not known counts as not read: code that no thread ran, behind an indirect jump, in functions that it calls,
+/// and behind a return from the function in which the turn is.
+pub(super) fn is_read_from(
+    to: Pc,
+    branch: usize,
+    deeds: &Deeds,
+    code: &Code,
+    factory: &mut InstructionInfoFactory,
+) -> bool {
+    let in_stack = deeds.slots.iter().filter(|slot| !slot.by_frame).fold(0, |all, slot| all | 1 << slot.bit);
+    let (registers, sp) = (deeds.carried, deeds.sps[branch]);
+    let watched = Watched { turn: 0, registers, in_stack, sp, saved: deeds.saved[branch] };
+    let mut open = vec![Place { at: to, watched, calls: deeds.calls[branch].clone() }];
+    let mut seen: FxHashMap<(SegmentId, usize), Registers> = FxHashMap::default();
+    while let Some(place) = open.pop() {
+        for id in code.starting_at(place.at) {
+            let known = seen.entry((*id, place.calls.len())).or_default();
+            if place.watched.registers & !*known == 0 {
+                continue;
+            }
+            *known |= place.watched.registers;
+            if seen.len() > MOST_SEARCHED {
+                return false;
+            }
+            let Place { mut watched, mut calls, .. } = place.clone();
+            let segment = &code.table[*id];
+            let (_, touches) = code.touches(*id, factory);
+            if touches.iter().any(|touch| follow(&mut watched, *touch, &deeds.slots, false)) {
+                return true;
+            }
+            let last = segment.last();
+            let is_call = last.kind.is_call();
+            match segment.sp {
+                // The return address is gone from the stack where the thread is back.
+                SpEffect::Add(by) => {
+                    watched.move_to(watched.sp + i64::from(by) + if is_call { 8 } else { 0 }, &deeds.slots);
+                }
+                SpEffect::Recorded => watched.registers &= !in_stack,
+            }
+            if is_call {
+                let lost = (0..FIRST_SLOT).filter(|r| !is_preserved(*r) && watched.saved[*r] == 0);
+                watched.registers = lost.fold(watched.registers, |all, r| all & !(1 << r));
+            }
+            if watched.registers == 0 {
+                continue;
+            }
+            let next = match last.kind {
+                Kind::Return => calls.pop().map(Pc),
+                Kind::Jump => code.targets.get(id).copied(),
+                Kind::IndirectJump => None,
+                _ if segment.ways.is_some() => None,
+                _ => last.next_pc(),
+            };
+            for at in segment.ways.into_iter().flatten().chain(next) {
+                open.push(Place { at, watched: watched.clone(), calls: calls.clone() });
+            }
+        }
+    }
+    false
+}
