@@ -2,10 +2,10 @@
 //!
 //! Nodes are the values and η functions of the gated form; a phi depends on its operands and on its gate, a gate on the
 //! values that its branches decide by. Everything begins at ⊤, and a node is looked at again when something that it
-//! depends on has changed. A coefficient changes at most [`MOST_CHANGES`] times, then it is an unknown of the node's
+//! depends on has changed: what comes first in the control flow first, so that what is behind a loop waits until nothing
+//! changes inside. A coefficient changes at most [`MOST_CHANGES`] times, then it is an unknown of the node's
 //! own; a divergent value never changes. So the work is linear in the dependence graph.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use flowgraph::NodeId;
@@ -13,6 +13,7 @@ use flowgraph::NodeId;
 use crate::dependents::Dependents;
 use crate::fact::{Affine, DIMENSIONS, Symbol};
 use crate::rules::{Around, apply, equal, meet};
+use crate::worklist::Worklist;
 use crate::{Class, Decision, Fact, Form, Function, GateId, Gated, Kind, NodeRef, Op, Rule, ValueId};
 
 /// How loads of memory that threads share are taken.
@@ -87,8 +88,8 @@ impl Analysis {
     }
 
     fn solve(&mut self, dependents: &Dependents) {
-        let mut queue: VecDeque<NodeRef> = VecDeque::with_capacity(self.facts.len());
-        let mut queued = vec![false; self.facts.len()];
+        let mut queue = Worklist::new(self.facts.len());
+        let place = |node: NodeRef| dependents.places[node.index()] as usize;
         let mut changes = vec![0u8; self.facts.len()];
         for block in self.gated.gates().loops().order().to_vec() {
             if self.gated.decision(block) == Decision::Unknown {
@@ -96,24 +97,21 @@ impl Analysis {
             }
         }
         let function = self.gated.function().clone();
-        let free = function.values().iter().enumerate().filter(|(_, v)| v.block.is_none());
-        queue.extend(free.map(|(i, _)| ValueId(i as u32)));
-        for &block in self.gated.gates().loops().order() {
-            queue.extend(function.contents(block));
-        }
-        for node in &queue {
-            queued[node.index()] = true;
+        let is_reached = |block: &NodeId| self.gated.gates().dominators().depth(*block).is_some();
+        for (i, value) in function.values().iter().enumerate() {
+            if value.block.as_ref().is_none_or(is_reached) {
+                queue.insert(place(ValueId(i as u32)));
+            }
         }
         // What is left of ⊤ when all is still depends on what is undefined: the same for all threads as well as not.
         let mut undefined = 0;
         loop {
-            let Some(node) = queue.pop_front() else {
+            let Some(node) = queue.pop().map(|place| dependents.order[place]) else {
                 let Some(node) = self.next_undefined(&mut undefined) else { break };
                 self.facts[node.index()] = Fact::itself(node.0);
-                queue.extend(dependents.users.of(node.index()).iter().map(|&user| ValueId(user)));
+                dependents.users.of(node.index()).iter().for_each(|&user| queue.insert(place(ValueId(user))));
                 continue;
             };
-            queued[node.index()] = false;
             let old = self.facts[node.index()];
             if old == Fact::Divergent {
                 continue;
@@ -129,11 +127,7 @@ impl Analysis {
             }
             self.facts[node.index()] = new;
             self.rules[node.index()] = rule;
-            let mut wake = |node: NodeRef| {
-                if !std::mem::replace(&mut queued[node.index()], true) {
-                    queue.push_back(node);
-                }
-            };
+            let mut wake = |node: NodeRef| queue.insert(place(node));
             for &user in dependents.users.of(node.index()) {
                 wake(ValueId(user));
             }

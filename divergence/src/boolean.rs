@@ -73,7 +73,7 @@ fn is_source(op: &Op, mode: Mode) -> bool {
     match op {
         Op::Thread { .. } | Op::Divergent | Op::Atomic(_) | Op::Load(_, Memory::Private) => true,
         Op::Load(_, Memory::Shared) => mode == Mode::Async,
-        Op::Given(fact) => !fact.is_uniform(),
+        Op::Given(fact) | Op::Load(_, Memory::Record(fact)) => !fact.is_uniform(),
         Op::Call(Return::Divergent, _) => true,
         Op::Call(Return::Fact(fact), _) => *fact == Fact::Divergent || !fact.is_uniform(),
         _ => false,
@@ -82,5 +82,5 @@ fn is_source(op: &Op, mode: Mode) -> bool {
 
 /// Whether a divergent operand makes the result divergent.
 fn passes(op: &Op) -> bool {
-    !matches!(op, Op::Call(Return::Uniform, _))
+    !matches!(op, Op::Call(Return::Uniform, _) | Op::Load(_, Memory::Record(_)))
 }

@@ -43,6 +43,11 @@ pub(crate) struct Dependents {
     pub(crate) gates: Lists,
     /// By gate: its nodes.
     pub(crate) gated: Lists,
+    /// All nodes in the order in which they are best looked at: as control comes to them, loops in a row, an η right
+    /// behind what it is of.
+    pub(crate) order: Vec<ValueId>,
+    /// By node: its place there.
+    pub(crate) places: Vec<u32>,
 }
 
 impl Dependents {
@@ -67,11 +72,38 @@ impl Dependents {
         for gate in (0..gated.gates().count() as u32).map(GateId) {
             gates.extend(gated.gates().deciders(gate).iter().map(|block| (block.0, gate.0)));
         }
+        let order = order(gated);
+        let mut places = vec![0; order.len()];
+        for (place, node) in order.iter().enumerate() {
+            places[node.index()] = place as u32;
+        }
         Dependents {
+            order,
+            places,
             users: Lists::new(gated.count(), &users),
             branches: Lists::new(gated.count(), &branches),
             gates: Lists::new(gated.function().graph().node_count(), &gates),
             gated: Lists::new(gated.gates().count(), &members),
         }
     }
+}
+
+fn order(gated: &Gated) -> Vec<ValueId> {
+    let function = gated.function();
+    let of = |node: u32| gated.eta(ValueId(node)).map(|eta| (eta.of.0, node));
+    let etas = Lists::new(gated.count(), &(0..gated.count() as u32).filter_map(of).collect::<Vec<_>>());
+    let values = || function.values().iter().enumerate().map(|(i, value)| (ValueId(i as u32), value.block));
+    let free = values().filter(|(_, block)| block.is_none()).map(|(id, _)| id);
+    let reached = gated.gates().loops().order().iter().flat_map(|&block| function.contents(block).iter().copied());
+    let is_reached = |block| gated.gates().dominators().depth(block).is_some();
+    let others = values().filter(|(_, block)| block.is_some_and(|block| !is_reached(block))).map(|(id, _)| id);
+    let mut order = Vec::with_capacity(gated.count());
+    for value in free.chain(reached).chain(others) {
+        let mut todo = vec![value];
+        while let Some(node) = todo.pop() {
+            order.push(node);
+            todo.extend(etas.of(node.index()).iter().rev().map(|&eta| ValueId(eta)));
+        }
+    }
+    order
 }

@@ -112,6 +112,9 @@ pub enum Memory {
     Shared,
     /// Each thread has its own (local memory in CUDA, private memory in OpenCL): one address, many values.
     Private,
+    /// A record that a thread got when it was started, filled before that and not written since: what lies there is
+    /// known, whatever the address.
+    Record(Fact),
 }
 
 /// What a call gives, as a summary of the callee says.

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::dependents::Dependents;
 use crate::gates::{Choice, Selection};
-use crate::{Decision, Fact, Function, GateId, Gates, Kind, Op, Return, ScopeId, ValueId};
+use crate::{Decision, Fact, Function, GateId, Gates, Kind, Memory, Op, Return, ScopeId, ValueId};
 
 /// A value of the gated form: numbered from 0, first the function's values, then the η functions.
 pub type NodeRef = ValueId;
@@ -99,6 +99,17 @@ impl Gated {
     pub fn give(&mut self, value: ValueId, fact: Fact) {
         self.ops[value.index()].each_operand(|_| panic!("a parameter has no operands"));
         self.ops[value.index()] = Op::Given(fact);
+    }
+
+    /// Says what a load from a thread's record gives: [`Memory::Record`].
+    ///
+    /// # Panics
+    /// When the value is no load.
+    pub fn set_record(&mut self, value: ValueId, fact: Fact) {
+        match &mut self.ops[value.index()] {
+            Op::Load(_, memory) => *memory = Memory::Record(fact),
+            other => panic!("{other:?} is no load"),
+        }
     }
 
     /// Says anew what a call gives.

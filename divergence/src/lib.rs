@@ -28,6 +28,7 @@ mod gated;
 mod gates;
 mod parts;
 mod rules;
+mod worklist;
 
 pub use analysis::{Analysis, Mode, Options};
 pub use boolean::Boolean;

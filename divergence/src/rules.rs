@@ -53,6 +53,8 @@ pub enum Rule {
     Idna,
     /// A load from memory of the thread's own, or one that other threads may write at any time: ⊥.
     Ldpa,
+    /// A load from the record that a thread got when it was started: what was stored there.
+    Ldra,
     /// A call of which the callee's summary tells the result.
     Cala,
     /// A value in a loop that threads enter at different places, or part in, whose turns cannot be told apart: ⊥.
@@ -272,6 +274,7 @@ pub(crate) fn apply(around: &Around<'_>, op: &Op) -> (Fact, Rule) {
         Op::Compare(predicate, a, b) => compared(around, *predicate, fact(*a), fact(*b)),
         Op::Select(by, a, b) => selected(around, fact(*by), fact(*a), fact(*b)),
         Op::Address { base, terms, offset } => (address(around, *base, terms, *offset), Rule::Suma),
+        Op::Load(_, Memory::Record(fact)) => (recorded(around, *fact), Rule::Ldra),
         Op::Load(_, Memory::Private) => (Fact::Divergent, Rule::Ldpa),
         Op::Load(_, Memory::Shared) if around.mode == Mode::Async => (Fact::Divergent, Rule::Ldpa),
         Op::Load(from, _) => match fact(*from).is_uniform() {
@@ -290,6 +293,18 @@ pub(crate) fn apply(around: &Around<'_>, op: &Op) -> (Fact, Rule) {
         }
         Op::Call(result, arguments) => (called(around, result, arguments), Rule::Cala),
         Op::Phi(_) => unreachable!("phis have gates"),
+    }
+}
+
+/// What was stored, as a value of this node's own.
+fn recorded(around: &Around<'_>, fact: Fact) -> Fact {
+    match fact {
+        Fact::Affine(a) if around.kind != Kind::Opaque => {
+            around.made((a.strides.map(Some), Some(a.base)), a.signed, a.unsigned)
+        }
+        Fact::Affine(a) if a.is_uniform() => around.itself(),
+        Fact::Affine(_) => Fact::Divergent,
+        other => other,
     }
 }
 

@@ -5,7 +5,7 @@
 //!   as the paper counts them), time of both analyses, and how many values each calls what. The last lines sum up, with
 //!   the coefficient of determination of time against variables. `LOCKSTEP_ROWS=FILE` takes the rows.
 //!
-//! Time is this thread's on the processor, the median of several runs of the solver over a gated form that is there; the
+//! Time is this thread's on the processor, the least of several runs of the solver over a gated form that is there; the
 //! time to make that form is a column of its own. Short runs are timed many at once, so that the clock's own time does
 //! not count. Wall time would tell of other programs: runs that last longer than the kernel's time slice include
 //! theirs, shorter ones do not, and what is linear seems to bend. Run by `cargo bench -p transform --bench divergence`.
@@ -25,8 +25,8 @@ fn processor_us() -> f64 {
     time.tv_sec() as f64 * 1e6 + time.tv_nsec() as f64 / 1e3
 }
 
-/// The median time of `runs` runs, in microseconds; runs of less than [`LEAST_US`] are repeated within one.
-fn median(runs: usize, mut run: impl FnMut()) -> f64 {
+/// The least time of `runs` runs, in microseconds: others lost the caches to other programs. Runs of less than [`LEAST_US`] are repeated within one.
+fn least(runs: usize, mut run: impl FnMut()) -> f64 {
     let mut timed = |times: usize| {
         let start = processor_us();
         (0..times).for_each(|_| run());
@@ -34,9 +34,7 @@ fn median(runs: usize, mut run: impl FnMut()) -> f64 {
     };
     let once = timed(1).max(0.1);
     let times = (LEAST_US / once).ceil().max(1.0) as usize;
-    let mut all: Vec<f64> = (0..runs).map(|_| timed(times)).collect();
-    all.sort_by(f64::total_cmp);
-    all[runs / 2]
+    (0..runs).map(|_| timed(times)).fold(f64::INFINITY, f64::min)
 }
 
 /// So long is what is timed, at least: the clock takes about 0.5 us.
@@ -92,7 +90,7 @@ fn growth() {
         let count = module.instructions().len() as f64;
         let evaluations = program.functions()[0].analysis().evaluations() as f64;
         let runs = (300_000 / size).clamp(9, 31);
-        let gated = median(runs, || drop(std::hint::black_box(Gated::of(&shape))));
+        let gated = least(runs, || drop(std::hint::black_box(Gated::of(&shape))));
         let (affine, boolean) = times(&program, 0, runs);
         println!("{count},{},{gated:.1},{affine:.1},{boolean:.1},{evaluations}", shape.values().len());
         gating.push((count, gated));
@@ -111,12 +109,30 @@ fn times(program: &Program<'_>, function: usize, runs: usize) -> (f64, f64) {
     let gated = program.functions()[function].analysis().gated();
     let options = Options::default();
     let mut held = Some(gated.clone());
-    let affine = median(runs, || {
+    let affine = least(runs, || {
         let analysis = Analysis::of_gated(held.take().expect("it is put back"), &options);
         held = Some(std::hint::black_box(analysis).into_gated());
     });
-    let boolean = median(runs, || drop(std::hint::black_box(Boolean::of(gated, Mode::Simt))));
+    let boolean = least(runs, || drop(std::hint::black_box(Boolean::of(gated, Mode::Simt))));
     (affine, boolean)
+}
+
+/// A row of figure 7.
+struct Kernel {
+    variables: usize,
+    row: String,
+    affine_us: f64,
+    boolean_us: f64,
+    /// How often a rule was applied.
+    rules: u64,
+    /// Nodes and edges of the dependence graph.
+    dependences: usize,
+}
+
+/// Nodes of the dependence graph, and the edges from operands to what is made of them.
+fn dependences(analysis: &Analysis) -> usize {
+    let nodes = analysis.gated().count() as u32;
+    (0..nodes).map(|node| 1 + analysis.operands(ValueId(node)).len()).sum()
 }
 
 #[derive(Default)]
@@ -136,7 +152,7 @@ fn kernels(folder: PathBuf) {
         std::fs::read_dir(folder).expect("LOCKSTEP_IR is a folder").map(|e| e.expect("it is read").path()).collect();
     files.retain(|path| path.extension().is_some_and(|e| e == "ll"));
     files.sort();
-    let mut rows: Vec<(usize, String, f64, f64)> = Vec::new();
+    let mut rows: Vec<Kernel> = Vec::new();
     let mut sums = Sums::default();
     for file in files {
         let module = Module::read(&file).expect("it is IR");
@@ -166,23 +182,39 @@ fn kernels(folder: PathBuf) {
             sums.boolean_us += boolean_us;
             let name =
                 format!("{}:{}", file.file_stem().unwrap_or_default().to_string_lossy(), facts.function().name());
-            let row =
-                format!("{name},{},{affine_us:.2},{boolean_us:.2},{old},{divergent},{affine},{uniform}", nodes.len());
-            rows.push((nodes.len(), row, affine_us, boolean_us));
+            let (rules, dependences) = (analysis.evaluations(), dependences(analysis));
+            let row = format!(
+                "{name},{},{affine_us:.2},{boolean_us:.2},{old},{divergent},{affine},{uniform},{rules},{dependences}",
+                nodes.len()
+            );
+            rows.push(Kernel { variables: nodes.len(), row, affine_us, boolean_us, rules, dependences });
         }
     }
-    rows.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
-    let mut text = "kernel,variables,affine_us,boolean_us,boolean_divergent,divergent,affine,uniform\n".to_owned();
-    rows.iter().for_each(|row| text += &format!("{}\n", row.1));
+    rows.sort_by(|a, b| b.variables.cmp(&a.variables).then(a.row.cmp(&b.row)));
+    let mut text =
+        "kernel,variables,affine_us,boolean_us,boolean_divergent,divergent,affine,uniform,rules,dependences\n"
+            .to_owned();
+    rows.iter().for_each(|row| text += &format!("{}\n", row.row));
     match std::env::var_os("LOCKSTEP_ROWS") {
         Some(path) => std::fs::write(path, text).expect("the rows are written"),
         None => print!("{text}"),
     }
-    let longest: Vec<(f64, f64)> = rows.iter().take(40).map(|r| (r.0 as f64, r.2)).collect();
+    let fit =
+        |count: usize, of: &dyn Fn(&Kernel) -> (f64, f64)| line(&rows.iter().take(count).map(of).collect::<Vec<_>>()).1;
     let percent = |n: usize, of: usize| 100.0 * n as f64 / of.max(1) as f64;
     let not_uniform = sums.affine + sums.divergent;
     println!("kernels: {}, variables: {}", sums.functions, sums.variables);
-    println!("the 40 longest: R² of time against variables {:.3}", line(&longest).1);
+    for (which, count) in [("the 40 longest", 40), ("all", rows.len())] {
+        println!(
+            "{which}: R² of time against variables {:.3}, against the dependence graph {:.3}, against rules applied {:.3}; \
+             of rules applied against variables {:.3}; of the boolean analysis' time against variables {:.3}",
+            fit(count, &|k| (k.variables as f64, k.affine_us)),
+            fit(count, &|k| (k.dependences as f64, k.affine_us)),
+            fit(count, &|k| (k.rules as f64, k.affine_us)),
+            fit(count, &|k| (k.variables as f64, k.rules as f64)),
+            fit(count, &|k| (k.variables as f64, k.boolean_us)),
+        );
+    }
     println!(
         "time of all: {:.0} us, {:.2} times the boolean analysis",
         sums.affine_us,

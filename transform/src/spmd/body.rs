@@ -34,19 +34,19 @@ struct Maker<'m, 'a> {
     builder: Builder,
     machine: Machine,
     numbers: &'a FxHashMap<Value<'m>, Fact>,
-    stable: &'a dyn Fn(Value<'m>) -> bool,
+    stable: &'a dyn Fn(Value<'m>, (usize, usize)) -> bool,
     values: FxHashMap<Value<'m>, ValueId>,
     sites: Vec<Site<'m>>,
 }
 
 impl<'m> Body<'m> {
-    /// Reads a function. `numbers` has values that stand for a thread's number in it; `stable` tells of addresses
-    /// whether nobody writes there while threads run.
+    /// Reads a function. `numbers` has values that stand for a thread's number in it; `stable` tells of addresses,
+    /// and of the load's block and place, whether nobody writes there from then on.
     pub(super) fn of(
         function: Function<'m>,
         machine: Machine,
         numbers: &FxHashMap<Value<'m>, Fact>,
-        stable: &dyn Fn(Value<'m>) -> bool,
+        stable: &dyn Fn(Value<'m>, (usize, usize)) -> bool,
     ) -> Body<'m> {
         let flow = Flow::of(function);
         let returns: Vec<(NodeId, Instruction<'m>)> = flow
@@ -71,21 +71,21 @@ impl<'m> Body<'m> {
             let id = maker.builder.free(kind_of(parameter), Op::Uniform, named(parameter));
             maker.values.insert(parameter, id);
         }
-        let mut instructions: Vec<(ValueId, Instruction<'m>)> = Vec::new();
+        let mut instructions: Vec<(ValueId, Instruction<'m>, (usize, usize))> = Vec::new();
         for (i, block) in flow.blocks().iter().enumerate() {
-            for instruction in block.instructions() {
+            for (place, instruction) in block.instructions().into_iter().enumerate() {
                 if !instruction.is_terminator() || instruction.opcode() == Opcode::LLVMInvoke {
                     let value = instruction.as_value();
                     let id = maker.builder.add(NodeId(i as u32), kind_of(value), Op::Undefined, named(value));
                     maker.values.insert(value, id);
-                    instructions.push((id, instruction));
+                    instructions.push((id, instruction, (i, place)));
                 }
             }
         }
-        for &(id, instruction) in &instructions {
+        for &(id, instruction, at) in &instructions {
             let op = match maker.numbers.get(&instruction.as_value()) {
                 Some(fact) => Op::Given(*fact),
-                None => maker.operation(id, instruction, &flow),
+                None => maker.operation(id, instruction, &flow, at),
             };
             maker.builder.set(id, op);
         }
@@ -99,7 +99,7 @@ impl<'m> Body<'m> {
         }
         let result = maker.returned(&returns, NodeId(count as u32));
         let Maker { builder, values, sites, .. } = maker;
-        let instructions = instructions.into_iter().collect();
+        let instructions = instructions.into_iter().map(|(id, instruction, _)| (id, instruction)).collect();
         let gated = Gated::of(&builder.build());
         Body { function, flow, values, instructions, result, sites, gated: Some(gated) }
     }
@@ -151,7 +151,7 @@ impl<'m> Maker<'m, '_> {
         values.iter().map(|&value| self.value(value)).collect()
     }
 
-    fn operation(&mut self, id: ValueId, i: Instruction<'m>, flow: &Flow<'m>) -> Op {
+    fn operation(&mut self, id: ValueId, i: Instruction<'m>, flow: &Flow<'m>, at: (usize, usize)) -> Op {
         use crate::llvm::Opcode::*;
         let operands = i.operands();
         let scalar = kind_of(i.as_value()) != Kind::Opaque;
@@ -222,7 +222,7 @@ impl<'m> Maker<'m, '_> {
             LLVMLoad if i.is_atomic_access() => Op::Atomic(self.all(&operands)),
             LLVMLoad if i.is_volatile() => Op::Load(self.value(operands[0]), Memory::Private),
             LLVMLoad => {
-                let memory = self.memory(i, operands[0]);
+                let memory = self.memory(i, operands[0], at);
                 Op::Load(self.value(operands[0]), memory)
             }
             LLVMStore => {
@@ -245,12 +245,12 @@ impl<'m> Maker<'m, '_> {
     }
 
     /// The memory that a load reads.
-    fn memory(&self, load: Instruction<'m>, address: Value<'m>) -> Memory {
+    fn memory(&self, load: Instruction<'m>, address: Value<'m>, at: (usize, usize)) -> Memory {
         if load.has_metadata("invariant.load") || address.global_variable().is_some_and(Value::is_constant_global) {
             return Memory::Stable;
         }
         match (self.machine, address.type_of().address_space()) {
-            (Machine::Threads, _) if (self.stable)(address) => Memory::Stable,
+            (Machine::Threads, _) if (self.stable)(address, at) => Memory::Stable,
             (Machine::Amd | Machine::OpenCl, 4) | (Machine::OpenCl, 2) => Memory::Stable,
             // Generic addresses may be private ones.
             (Machine::Amd | Machine::Nvidia, 0 | 5) => Memory::Private,

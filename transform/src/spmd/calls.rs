@@ -5,7 +5,7 @@ use flowgraph::{Builder, Components, NodeId};
 use rustc_hash::FxHashMap;
 
 use super::body::Body;
-use super::memory::MemoryFacts;
+use super::memory::{MemoryFacts, Record, records};
 use super::sources::Sources;
 use super::{FunctionFacts, Machine};
 use crate::llvm::{Function, Module, Value};
@@ -20,8 +20,21 @@ struct Solver<'m, 'a> {
     given: Vec<Vec<Fact>>,
     /// By function: what calls of it give.
     summaries: Vec<Return>,
+    /// What threads find in their records: the function that fills them and the store, the function that reads and the
+    /// load, what the load gives, and the room that a record takes.
+    found: Vec<Found>,
     options: divergence::Options,
     sources: &'a Sources<'m>,
+}
+
+/// A load from a record: see [`Record`].
+struct Found {
+    filled: (usize, ValueId),
+    /// The call that passes it.
+    passed: ValueId,
+    read: (usize, ValueId),
+    extent: Option<u64>,
+    gives: Fact,
 }
 
 /// Analyses all functions of a module.
@@ -38,17 +51,20 @@ pub(super) fn solve<'m>(
     let is_async = machine == Machine::Threads && mode == Mode::Async && sources.has_threads();
     let memory = is_async.then(|| MemoryFacts::of(module, whole, sources));
     let body = |&f: &Function<'m>| {
-        let stable = |address: Value<'m>| memory.as_ref().is_some_and(|memory| memory.is_stable(f, address));
+        let stable = |address: Value<'m>, at| memory.as_ref().is_some_and(|memory| memory.is_stable(f, address, at));
         Body::of(f, machine, sources.counters.get(&f).unwrap_or(&none), &stable)
     };
     let bodies: Vec<Body<'m>> = functions.iter().map(body).collect();
     let numbers: FxHashMap<_, _> = functions.iter().enumerate().map(|(i, &f)| (f, i)).collect();
+    let known: Vec<Record<'m>> = memory.map(|memory| records(&memory, whole, sources)).unwrap_or_default();
+    let found = known.iter().filter_map(|record| Found::of(record, &bodies, &numbers)).collect();
     let given = functions.iter().map(|&f| at_first(f, machine, whole, sources)).collect();
     let mut solver = Solver {
         summaries: vec![Return::Fact(Fact::Top); bodies.len()],
         bodies,
         numbers,
         given,
+        found,
         options: divergence::Options { mode, broken: options.broken, ..divergence::Options::default() },
         sources,
     };
@@ -126,6 +142,9 @@ impl<'m> Solver<'m, '_> {
         for (p, fact) in parameters.iter().enumerate() {
             gated.give(ValueId(p as u32), *fact);
         }
+        for found in self.found.iter().filter(|found| found.read.0 == i) {
+            gated.set_record(found.read.1, found.gives);
+        }
         for site in &self.bodies[i].sites {
             gated.set_return(site.value, self.summaries[self.numbers[&site.callee]]);
         }
@@ -182,11 +201,33 @@ impl<'m> Solver<'m, '_> {
         }
     }
 
+    /// What a function that starts threads puts into their records, a thread's at a time: those who read it.
+    fn fill(&mut self, i: usize, analysis: &Analysis, last: bool) -> Vec<usize> {
+        let mut changed = Vec::new();
+        for found in self.found.iter_mut().filter(|found| found.filled.0 == i) {
+            let stored = analysis.operands(found.filled.1).get(1).map_or(Fact::Divergent, |(_, fact)| passed(*fact));
+            let address = analysis.operands(found.passed).get(PASSED).and_then(|(_, fact)| fact.stride());
+            let apart = address.is_some_and(|stride| {
+                (1..FAR).contains(&stride.unsigned_abs()) && found.extent.is_some_and(|e| e <= stride.unsigned_abs())
+            });
+            let mut gives = if found.extent.is_none() || apart { met(found.gives, stored) } else { Fact::Divergent };
+            if gives != found.gives {
+                if last {
+                    gives = Fact::Divergent;
+                }
+                found.gives = gives;
+                changed.push(found.read.0);
+            }
+        }
+        changed
+    }
+
     /// Meets what call sites pass in the parameters, callers first, until nothing changes.
     fn pass_on(&mut self, order: &[Vec<usize>]) -> Vec<Analysis> {
         let mut analyses: Vec<Option<Analysis>> = self.bodies.iter().map(|_| None).collect();
         let mut stale = vec![true; self.bodies.len()];
         let mut started: FxHashMap<(usize, usize), Vec<Fact>> = FxHashMap::default();
+        self.found.iter_mut().for_each(|found| found.gives = Fact::Top);
         let mut round = 0;
         while stale.iter().any(|&s| s) {
             for &i in order.iter().rev().flatten() {
@@ -198,6 +239,9 @@ impl<'m> Solver<'m, '_> {
                 }
                 let analysis = self.analysed(i, &self.given[i].clone());
                 self.note_starts(i, &analysis, &mut started);
+                for reader in self.fill(i, &analysis, round >= MOST_ROUNDS) {
+                    stale[reader] = true;
+                }
                 let starts = self.started_by(i, &started);
                 let plain = self.passes(i, &analysis).into_iter().map(|(c, p, fact)| (c, p, fact, false));
                 let starts = starts.into_iter().map(|(c, p, fact)| (c, p, fact, true));
@@ -287,6 +331,26 @@ impl<'m> Solver<'m, '_> {
             }
         }
         run
+    }
+}
+
+/// The argument of `pthread_create` that the thread gets.
+const PASSED: usize = 3;
+
+/// Records are not so far from each other that 2^22 of them would come round in the address space.
+const FAR: u64 = 1 << 40;
+
+impl Found {
+    fn of<'m>(record: &Record<'m>, bodies: &[Body<'m>], numbers: &FxHashMap<Function<'m>, usize>) -> Option<Found> {
+        let (within, runs) = (*numbers.get(&record.within)?, *numbers.get(&record.runs)?);
+        let id = |function: usize, value: Value<'m>| bodies[function].values.get(&value).copied();
+        Some(Found {
+            filled: (within, id(within, record.store.as_value())?),
+            passed: id(within, record.call.as_value())?,
+            read: (runs, id(runs, record.load.as_value())?),
+            extent: record.extent,
+            gives: Fact::Divergent,
+        })
     }
 }
 

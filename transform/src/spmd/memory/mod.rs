@@ -5,6 +5,7 @@
 //! threads do not run. Two parts tell:
 //!
 //! - [`Phases`] (`phases.rs`): which code may run after the first start, which before;
+//! - [`records`] (`records.rs`): what threads find in the records that they get when they are started;
 //! - [`Points`] (`points.rs`): which memory an address may point at, by unification (Steensgaard, *Points-to analysis in
 //!   almost linear time*, POPL 1996). Memory that unknown code may reach counts as written.
 //!
@@ -24,9 +25,11 @@
 mod library;
 mod phases;
 mod points;
+mod records;
 
 use self::phases::Phases;
 use self::points::Points;
+pub(super) use self::records::{Record, records};
 use super::sources::Sources;
 use crate::llvm::{Function, Module, Value};
 
@@ -44,8 +47,9 @@ impl<'m> MemoryFacts<'m> {
         MemoryFacts { phases, points }
     }
 
-    /// Whether nobody writes where `address`, a value of `function`, points, while threads run `function`.
-    pub(super) fn is_stable(&self, function: Function<'m>, address: Value<'m>) -> bool {
-        self.phases.runs_late_only(function) && self.points.is_unwritten(address)
+    /// Whether nobody writes where `address` points, a value of `function`, from the first time on that the instruction
+    /// runs which is there, by block and place.
+    pub(super) fn is_stable(&self, function: Function<'m>, address: Value<'m>, at: (usize, usize)) -> bool {
+        (self.phases.runs_late_only(function) || self.phases.is_late(function, at)) && self.points.is_unwritten(address)
     }
 }

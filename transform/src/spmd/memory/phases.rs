@@ -98,6 +98,12 @@ impl<'m> Phases<'m> {
         self.early[function] && !self.late[function] && !self.threaded[function] && !self.is_behind(function, at)
     }
 
+    /// Whether an instruction, by block and place, runs only behind the last of those that run early: a start may have
+    /// happened in the same call before it, and once one may have, nothing early runs any more.
+    pub(super) fn is_late(&self, function: Function<'m>, at: (usize, usize)) -> bool {
+        self.numbers.get(&function).is_some_and(|&i| self.is_behind(i, at))
+    }
+
     /// Whether threads may run a function, and nobody before the first start.
     pub(super) fn runs_late_only(&self, function: Function<'m>) -> bool {
         self.numbers.get(&function).is_some_and(|&i| self.threaded[i] && !self.early[i])

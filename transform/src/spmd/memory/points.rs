@@ -26,7 +26,18 @@ pub(super) struct Points<'m> {
     /// By class: what the addresses in it point at.
     content: Vec<Option<Class>>,
     written: Vec<bool>,
+    writes: Vec<Write<'m>>,
     whole: bool,
+}
+
+/// An instruction that writes late.
+#[derive(Clone, Copy)]
+pub(super) struct Write<'m> {
+    class: Class,
+    pub(super) by: Instruction<'m>,
+    pub(super) to: Value<'m>,
+    /// How many bytes, where that is known.
+    pub(super) bytes: Option<u64>,
 }
 
 impl<'m> Points<'m> {
@@ -37,6 +48,7 @@ impl<'m> Points<'m> {
             joined: vec![OUTSIDE],
             content: vec![Some(OUTSIDE)],
             written: vec![true],
+            writes: Vec::new(),
             whole,
         };
         for (i, function) in module.functions().into_iter().enumerate() {
@@ -68,6 +80,13 @@ impl<'m> Points<'m> {
             let root = self.root(class);
             !self.written[root] && root != self.root(OUTSIDE)
         })
+    }
+
+    /// All that writes late where an address points; none where code may write that is not seen here.
+    pub(super) fn late_writes(&self, address: Value<'m>) -> Option<Vec<Write<'m>>> {
+        let root = self.root(*self.by_value.get(&address)?);
+        let own = |write: &&Write<'m>| self.root(write.class) == root;
+        (root != self.root(OUTSIDE)).then(|| self.writes.iter().filter(own).copied().collect())
     }
 
     fn root(&self, mut class: Class) -> Class {
@@ -124,9 +143,13 @@ impl<'m> Points<'m> {
         }
     }
 
-    fn write(&mut self, class: Class, early: bool) {
+    /// `by` writes what `to` points at, or what lies in a class that is reached from there.
+    fn write(&mut self, class: Class, early: bool, by: Instruction<'m>, to: Value<'m>, bytes: Option<u64>) {
         let root = self.find(class);
         self.written[root] |= !early;
+        if !early {
+            self.writes.push(Write { class, by, to, bytes });
+        }
     }
 
     /// Unknown code gets a value.
@@ -184,15 +207,15 @@ impl<'m> Points<'m> {
             LLVMLoad => self.copy_from(own, i.operand(0)),
             LLVMStore => {
                 self.copy_to(i.operand(1), i.operand(0));
-                self.write_at(i.operand(1), early);
+                self.write_at(i.operand(1), early, i);
             }
             LLVMAtomicRMW | LLVMAtomicCmpXchg => {
                 self.copy_from(own, i.operand(0));
                 i.operands().into_iter().skip(1).for_each(|value| self.copy_to(i.operand(0), value));
-                self.write_at(i.operand(0), early);
+                self.write_at(i.operand(0), early, i);
             }
             // Memory that is made anew while threads run may have been another's.
-            LLVMAlloca => self.write_at(own, early),
+            LLVMAlloca => self.write_at(own, early, i),
             LLVMGetElementPtr => self.same(own, i.operand(0)),
             LLVMSelect => i.operands().into_iter().skip(1).for_each(|value| self.same(own, value)),
             LLVMPHI => i.incoming().into_iter().for_each(|(value, _)| self.same(own, value)),
@@ -233,9 +256,9 @@ impl<'m> Points<'m> {
         self.copy_from(value, address);
     }
 
-    fn write_at(&mut self, address: Value<'m>, early: bool) {
+    fn write_at(&mut self, address: Value<'m>, early: bool, by: Instruction<'m>) {
         let class = self.class(address);
-        self.write(class, early);
+        self.write(class, early, by, address, by.access_size());
     }
 
     fn call(&mut self, call: Instruction<'m>, early: bool, sources: &Sources<'m>) {
@@ -258,7 +281,7 @@ impl<'m> Points<'m> {
         }
         let starts: Vec<&Start<'m>> = sources.starts.iter().filter(|start| start.call == call).collect();
         if !starts.is_empty() {
-            return self.start(&arguments, &starts);
+            return self.start(call, &arguments, &starts);
         }
         let name = callee.name();
         let effect = if callee.is_function() { effect(&name) } else { Effect::Unknown };
@@ -267,7 +290,7 @@ impl<'m> Points<'m> {
             Effect::None => {}
             Effect::Within => first.into_iter().for_each(|first| self.same(own, first)),
             Effect::Writes => {
-                arguments.iter().for_each(|&argument| self.write_at(argument, early));
+                arguments.iter().for_each(|&argument| self.write_at(argument, early, call));
                 first.into_iter().for_each(|first| self.same(own, first));
             }
             Effect::Copies => {
@@ -275,27 +298,27 @@ impl<'m> Points<'m> {
                     let (to, from) = (self.class(*to), self.class(*from));
                     let (a, b) = (self.behind(to), self.behind(from));
                     self.join(a, b);
-                    self.write(to, early);
+                    self.write(to, early, call, arguments[0], None);
                 }
                 first.into_iter().for_each(|first| self.same(own, first));
             }
             Effect::Parses => {
                 if let [text, end, ..] = arguments.as_slice() {
                     self.copy_to(*end, *text);
-                    self.write_at(*end, early);
+                    self.write_at(*end, early, call);
                 }
             }
-            Effect::Allocates => self.write_at(own, early),
+            Effect::Allocates => self.write_at(own, early, call),
             Effect::Reallocates => {
                 first.into_iter().for_each(|first| self.same(own, first));
-                self.write_at(own, early);
+                self.write_at(own, early, call);
             }
             Effect::Places => {
                 if let Some(place) = first {
                     let class = self.class(place);
                     let content = self.behind(class);
-                    self.write(content, early);
-                    self.write(class, early);
+                    self.write(content, early, call, place, None);
+                    self.write(class, early, call, place, None);
                 }
             }
             Effect::Unknown if callee.is_function() && is_pure(&name) => {}
@@ -311,8 +334,15 @@ impl<'m> Points<'m> {
     }
 
     /// A call that starts threads: what it passes to which parameters.
-    fn start(&mut self, arguments: &[Value<'m>], starts: &[&Start<'m>]) {
+    fn start(&mut self, call: Instruction<'m>, arguments: &[Value<'m>], starts: &[&Start<'m>]) {
         let mut passed = vec![false; arguments.len()];
+        if let (true, [handle, attributes, ..]) = (is_pthread_create(call), arguments) {
+            // The library writes the thread's name there, and forgets both addresses.
+            let class = self.class(*handle);
+            self.write(class, false, call, *handle, Some(8));
+            _ = self.class(*attributes);
+            passed[0..2].fill(true);
+        }
         for start in starts {
             for (parameter, from) in start.runs.parameters().into_iter().zip(&start.passes) {
                 match from.and_then(|i| arguments.get(i as usize).map(|argument| (i, *argument))) {
@@ -330,6 +360,10 @@ impl<'m> Points<'m> {
             self.keep(*argument);
         }
     }
+}
+
+fn is_pthread_create(call: Instruction<'_>) -> bool {
+    call.callee().is_some_and(|callee| callee.is_function() && callee.name() == "pthread_create")
 }
 
 /// Whether a value has room for an address: integers of fewer than 64 bits and functions' blocks have not.
