@@ -10,6 +10,7 @@ mod output;
 mod page;
 mod place;
 mod predict;
+mod proved;
 mod regions;
 mod selection;
 mod spin;

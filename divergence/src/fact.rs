@@ -241,7 +241,8 @@ impl Fact {
     }
 
     /// The uniform value of a node, which is its own symbol.
-    pub(crate) fn itself(node: u32) -> Fact {
+    #[must_use]
+    pub fn itself(node: u32) -> Fact {
         Fact::uniform(Form::symbol(Symbol::of(node, DIMENSIONS)), true)
     }
 

@@ -70,30 +70,53 @@ function sourceRow(program, index, text, most, size) {
     el("td", { class: "no" }, line.number || ""),
     el("td", { class: "code", title: inlined }, codeOf(line, text)),
     number(grouped(line.fetches)), td(spark(line, size)), number(percent(line.thread_instructions / (line.fetches * size))),
-    number(grouped(lost)), td(lostBar(line.lost_by, most)), number(parted > 0 ? grouped(parted) : ""));
+    number(grouped(lost)), td(lostBar(line.lost_by, most)), number(parted > 0 ? grouped(parted) : ""),
+    isProved(program) && provedCell(line));
 }
+
+const SHORT = { uniform: "u", affine: "a", divergent: "d" };
+
+/** What is proved of a line: its branches, loads, stores and atomics by class, with strides; all of it when pointed at. */
+function provedCell(line) {
+  const all = line.proved ?? [];
+  const kinds = ["branch", "load", "store", "atomic"].map((what) => [what, all.filter((p) => p.what === what)]);
+  const words = kinds.filter(([, these]) => these.length > 0).map(([what, these]) => {
+    const names = these.map((p) => SHORT[p.class] + (p.class === "affine" && p.stride !== null ? p.stride : ""));
+    return `${what} ${[...new Set(names)].join(" ")}`;
+  });
+  const values = all.filter((p) => p.what === "value");
+  const counts = Object.keys(SHORT).map((c) => [SHORT[c], values.filter((p) => p.class === c).length]).filter(([, n]) => n > 0);
+  if (words.length === 0 && counts.length > 0) words.push(counts.map(([c, n]) => `${n} ${c}`).join(", "));
+  return el("td", { class: "proved", title: all.map((p) => `${p.what} ${p.name}: ${p.class}, ${p.fact}`).join("\n") }, words.join("; "));
+}
+
+/** Whether there is anything of that kind on the page. */
+const isProved = (program) => program.lines.some((line) => line.proved);
 
 const SOURCE_COLUMNS = [["", true], ["source"], ["fetches", true], ["active lanes"], ["efficiency", true], ["lost slots", true], ["lost to"], ["parted here", true]];
 const SOURCE_WIDTHS = ["3.2rem", "auto", "6.2rem", "5.6rem", "5.2rem", "7rem", "5.4rem", "6.4rem"];
 
-function sourceTable(name, rows) {
+function sourceTable(program, name, rows) {
+  const columns = isProved(program) ? [...SOURCE_COLUMNS, ["proved"]] : SOURCE_COLUMNS;
+  const widths = isProved(program) ? [...SOURCE_WIDTHS, "9rem"] : SOURCE_WIDTHS;
   return el("div", { class: "scrolls" }, el("table", { class: "source", "aria-label": name },
-    el("colgroup", {}, SOURCE_WIDTHS.map((w) => el("col", { style: `width:${w}` }))),
-    el("thead", {}, el("tr", {}, SOURCE_COLUMNS.map(([title, n]) => el("th", { scope: "col", class: n ? "number" : null }, title)))), el("tbody", {}, rows)));
+    el("colgroup", {}, widths.map((w) => el("col", { style: `width:${w}` }))),
+    el("thead", {}, el("tr", {}, columns.map(([title, n]) => el("th", { scope: "col", class: n ? "number" : null }, title)))), el("tbody", {}, rows)));
 }
 
 /** A file's rows: its text where it is there, with the numbers of the lines that ran. */
 function fileRows(program, fileIndex, indices, most, size) {
   const at = new Map(indices.map((i) => [program.lines[i].number, i]));
   const { pieces } = program.files[fileIndex];
+  const columns = SOURCE_COLUMNS.length + (isProved(program) ? 1 : 0);
   if (pieces.length === 0) return [...at.keys()].sort((a, b) => a - b).map((n) => sourceRow(program, at.get(n), "", most, size));
   const rows = [];
   let after = 1;
   for (const piece of pieces) {
-    if (piece.first > after) rows.push(el("tr", { class: "gap" }, el("td", { class: "no", colspan: 8, "aria-label": `lines ${after} to ${piece.first - 1} did not run` })));
+    if (piece.first > after) rows.push(el("tr", { class: "gap" }, el("td", { class: "no", colspan: columns, "aria-label": `lines ${after} to ${piece.first - 1} did not run` })));
     piece.text.forEach((text, i) => {
       const no = piece.first + i;
-      rows.push(at.has(no) ? sourceRow(program, at.get(no), text, most, size) : el("tr", {}, el("td", { class: "no" }, no), el("td", { class: "code faint", colspan: 7 }, text)));
+      rows.push(at.has(no) ? sourceRow(program, at.get(no), text, most, size) : el("tr", {}, el("td", { class: "no" }, no), el("td", { class: "code faint", colspan: columns - 1 }, text)));
       at.delete(no);
     });
     after = piece.first + piece.text.length;
@@ -112,11 +135,12 @@ function source(program) {
     .filter(([, , indices]) => indices.length > 0)
     .sort((a, b) => lostIn(b[2]) - lostIn(a[2]));
   const nameless = ran.filter((i) => program.lines[i].file === null).sort((a, b) => lostOf(program.lines[b]) - lostOf(program.lines[a]));
-  return section("source", "Source", "Each line's fetches, how many lanes were active in them, and the lane-slots lost: in its own fetches, and by lanes that parted there.",
+  return section("source", "Source", "Each line's fetches, how many lanes were active in them, and the lane-slots lost: in its own fetches, and by lanes that parted there." +
+      (isProved(program) ? " Beside that what is proved without running it: branches and the addresses of accesses are uniform (u), affine with a stride in bytes (a4) or divergent (d)." : ""),
     files.map(([file, f, indices], n) =>
-      el("details", { open: n < 3 }, el("summary", {}, el("code", {}, file.path), `: ${grouped(lostIn(indices))} slots lost in ${indices.length} lines`), sourceTable(file.path, fileRows(program, f, indices, most, size)))),
+      el("details", { open: n < 3 }, el("summary", {}, el("code", {}, file.path), `: ${grouped(lostIn(indices))} slots lost in ${indices.length} lines`), sourceTable(program, file.path, fileRows(program, f, indices, most, size)))),
     nameless.length > 0 && el("details", { open: files.length === 0 }, el("summary", {}, `Functions whose lines are not known: ${grouped(lostIn(nameless))} slots lost`),
-      sourceTable("functions without lines", nameless.map((i) => sourceRow(program, i, program.lines[i].label, most, size)))));
+      sourceTable(program, "functions without lines", nameless.map((i) => sourceRow(program, i, program.lines[i].label, most, size)))));
 }
 
 /** Opens what a link leads into, and goes there. */

@@ -41,13 +41,18 @@ out:
   ret i32 0
 }}"
     );
+    known(&text, "work", "%x")
+}
+
+/// What is known of a value of a function, by its name.
+fn known(text: &str, function: &str, name: &str) -> String {
     let module = Module::parse(text.as_bytes(), "test.ll").unwrap();
     module.verify().unwrap();
     let program = Program::of(&module, &Options::default()).unwrap();
-    let facts = program.functions().iter().find(|f| f.function().name() == "work").unwrap();
+    let facts = program.functions().iter().find(|f| f.function().name() == function).unwrap();
     let gated = facts.analysis().gated();
-    let x = (0..gated.count() as u32).map(ValueId).find(|&n| gated.name(n) == "%x").unwrap();
-    facts.analysis().text_of(&facts.analysis().fact(x))
+    let value = (0..gated.count() as u32).map(ValueId).find(|&n| gated.name(n) == name).unwrap();
+    facts.analysis().text_of(&facts.analysis().fact(value))
 }
 
 const FILL: &str = "%at = getelementptr %record, ptr @data, i64 %i
@@ -149,4 +154,88 @@ fn a_variable_that_is_set_before_the_loop_is_the_same_in_each_turn() {
     let work = "%a = getelementptr i8, ptr %p, i64 24\n  %x = load i64, ptr %a";
     assert_eq!(fact(&format!("{turn}\n  {START}"), "", work), "stride(%x)·tid");
     assert_eq!(fact(&format!("{turn}\n  {START}"), "store i64 1, ptr @n", work), "⊥");
+}
+
+/// Threads that are started one by one; `more` comes behind.
+fn unrolled(third: &str, more: &str, work: &str) -> String {
+    let start = |i: usize, number: &str| {
+        format!(
+            "store i32 {number}, ptr getelementptr (i8, ptr @data, i64 {})
+  store ptr %old, ptr getelementptr (i8, ptr @data, i64 {})
+  %t{i} = call i32 @pthread_create(ptr getelementptr (i8, ptr @data, i64 {at}), ptr null, ptr @work, ptr getelementptr (i8, ptr @data, i64 {at}))
+",
+            32 * i + 8,
+            32 * i + 16,
+            at = 32 * i
+        )
+    };
+    let text = format!(
+        "{DECLARED}
+define internal ptr @work(ptr %p) {{
+  {work}
+  ret ptr null
+}}
+define i32 @main() {{
+  %old = load ptr, ptr @table
+  {}{}{}{more}
+  ret i32 0
+}}",
+        start(0, "5"),
+        start(1, "7"),
+        start(2, third)
+    );
+    known(&text, "work", "%x")
+}
+
+#[test]
+fn records_of_an_unrolled_loop_hold_a_progression() {
+    assert_eq!(unrolled("9", "", ID), "2·tid + 5");
+    assert_eq!(unrolled("8", "", ID), "⊥");
+    assert_eq!(unrolled("9", "", "%a = getelementptr i8, ptr %p, i64 16\n  %x = load ptr, ptr %a"), "%x");
+    assert_eq!(unrolled("9", "store i32 1, ptr getelementptr (i8, ptr @data, i64 40)", ID), "⊥");
+    assert_eq!(unrolled("9", "store i64 1, ptr getelementptr (i8, ptr @data, i64 56)", ID), "2·tid + 5");
+    assert_eq!(unrolled("9", "call void @mystery(ptr @data)", ID), "⊥");
+}
+
+/// `phase(%round)` starts threads with its parameter, and is called so often.
+fn rounds(calls: &str) -> (String, String) {
+    let text = format!(
+        "{DECLARED}
+define internal ptr @work(ptr %p) {{
+  %a = getelementptr i8, ptr %p, i64 24
+  %x = load i64, ptr %a
+  ret ptr null
+}}
+define internal ptr @plain(ptr %p) {{ ret ptr %p }}
+define internal void @phase(i64 %round) {{
+entry:
+  %wide = inttoptr i64 %round to ptr
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %at = getelementptr %record, ptr @data, i64 %i
+  %last = getelementptr i8, ptr %at, i64 24
+  store i64 %round, ptr %last
+  %1 = call i32 @pthread_create(ptr null, ptr null, ptr @work, ptr %at)
+  %2 = call i32 @pthread_create(ptr null, ptr null, ptr @plain, ptr %wide)
+  %next = add nuw nsw i64 %i, 1
+  %c = icmp ult i64 %next, 8
+  br i1 %c, label %loop, label %out
+out:
+  ret void
+}}
+define i32 @main(i32 %count, ptr %words) {{
+  %wide = zext i32 %count to i64
+  {calls}
+  ret i32 0
+}}"
+    );
+    (known(&text, "work", "%x"), known(&text, "plain", "%p"))
+}
+
+#[test]
+fn a_round_that_is_run_again_gives_other_values() {
+    assert_eq!(rounds("call void @phase(i64 %wide)"), ("%x".to_owned(), "%p".to_owned()));
+    let twice = "call void @phase(i64 %wide)\n  %more = add i64 %wide, 1\n  call void @phase(i64 %more)";
+    assert_eq!(rounds(twice), ("⊥".to_owned(), "⊥".to_owned()));
 }

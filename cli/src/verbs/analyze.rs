@@ -1,5 +1,6 @@
 //! `lockstep analyze`: which values are the same for all threads, which are affine in the thread's number.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,7 @@ use std::process::ExitCode;
 use attribution::table::{Align, aligned, percent};
 use clap::ValueEnum;
 use transform::llvm::Module;
-use transform::spmd::{Options, Program, Row, Subject, rows};
+use transform::spmd::{Class, Options, Program, Row, Subject, rows};
 
 use crate::output::{WithColours, print, say};
 
@@ -46,6 +47,10 @@ pub(crate) struct Args {
     /// Print gated SSA form with what is known
     #[arg(long, conflicts_with_all = ["json", "why"])]
     gated: bool,
+
+    /// Print the source with the classes of each line's values, branches and accesses beside it
+    #[arg(long, conflicts_with_all = ["json", "why", "gated"])]
+    annotate: bool,
 
     /// Print JSON
     #[arg(long)]
@@ -102,7 +107,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let all = args.all || !program.has_threads() || !args.function.is_empty();
     let rows: Vec<Row> =
         rows(&program).into_iter().filter(|r| asked(&r.function) && (all || r.is_run_by_threads)).collect();
-    let text = if args.json { json(&args.file, &rows) } else { table(&rows) };
+    let text = match () {
+        () if args.json => json(&args.file, &rows),
+        () if args.annotate => annotated(&rows),
+        () => table(&rows),
+    };
     print(&text, WithColours::No)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -158,6 +167,73 @@ fn table(rows: &[Row]) -> String {
         text.push('\n');
     }
     text
+}
+
+/// The files that rows are about, those lines and some around them, with what is known in columns before the text: u is
+/// uniform, a affine (of addresses with the stride in bytes), d divergent.
+fn annotated(rows: &[Row]) -> String {
+    let mut by_file: BTreeMap<&str, BTreeMap<u32, Vec<&Row>>> = BTreeMap::new();
+    for row in rows {
+        if let Some(place) = &row.place {
+            by_file.entry(&place.file).or_default().entry(place.line).or_default().push(row);
+        }
+    }
+    let mut text = String::new();
+    for (file, lines) in by_file {
+        let source = std::fs::read_to_string(file);
+        let source: Vec<&str> = source.as_deref().map(|source| source.lines().collect()).unwrap_or_default();
+        let _ = writeln!(text, "{file}{}", if source.is_empty() { " (its text is not there)" } else { "" });
+        let mut table: Vec<Vec<String>> =
+            vec![["line", "values", "branches", "loads", "stores", "atomics", "source"].map(str::to_owned).to_vec()];
+        let mut before = 0;
+        for (&line, these) in &lines {
+            // Short gaps are shown, long ones left out.
+            let from = if line - before <= MOST_GAP + 1 { before + 1 } else { line };
+            if from > before + 1 {
+                table.push(vec!["…".to_owned()]);
+            }
+            for number in from..=line {
+                let of = |subject: Subject| {
+                    let marks =
+                        these.iter().filter(|row| number == line && row.subject == subject).map(|row| mark(row));
+                    marks.collect::<Vec<_>>().join(" ")
+                };
+                table.push(vec![
+                    number.to_string(),
+                    if number == line { counts(these) } else { String::new() },
+                    of(Subject::Branch),
+                    of(Subject::Load),
+                    of(Subject::Store),
+                    of(Subject::Atomic),
+                    source.get(number as usize - 1).map_or_else(String::new, |text| text.replace('\t', "    ")),
+                ]);
+            }
+            before = line;
+        }
+        text += &aligned(&table, |column| if column == 0 { Align::Right } else { Align::Left });
+        text.push('\n');
+    }
+    text
+}
+
+/// So many lines between two of which something is known are shown.
+const MOST_GAP: u32 = 3;
+
+fn mark(row: &Row) -> String {
+    match (row.class, row.subject, row.stride) {
+        (Class::Uniform, ..) => "u".to_owned(),
+        (Class::Affine, Subject::Load | Subject::Store | Subject::Atomic, Some(stride)) => format!("a{stride}"),
+        (Class::Affine, ..) => "a".to_owned(),
+        (Class::Divergent, ..) => "d".to_owned(),
+    }
+}
+
+/// The values of a line by class.
+fn counts(rows: &[&Row]) -> String {
+    let of = |class: Class| rows.iter().filter(|row| row.subject == Subject::Value && row.class == class).count();
+    let all = [(Class::Uniform, "u"), (Class::Affine, "a"), (Class::Divergent, "d")];
+    let parts = all.map(|(class, name)| (of(class), name)).into_iter().filter(|(count, _)| *count > 0);
+    parts.map(|(count, name)| format!("{count}{name}")).collect::<Vec<_>>().join(" ")
 }
 
 /// How many of each there are.

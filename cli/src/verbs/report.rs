@@ -43,6 +43,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SYNTAX", value_enum)]
     syntax: Option<SyntaxName>,
 
+    /// Show beside each line what divergence analysis proved of it: what `lockstep analyze --json` wrote; may be given
+    /// again
+    #[arg(long, value_name = "FILE")]
+    proved: Vec<PathBuf>,
+
     #[command(flatten)]
     selection: Selection,
 }
@@ -53,7 +58,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let request = Request { subject: &subject, models: &models, selection: &args.selection, syntax: args.syntax };
     let mut programs = Vec::new();
     for path in std::iter::once(&args.trace).chain(&args.after) {
-        let program = page::program(path, &request)?;
+        let mut program = page::program(path, &request)?;
+        crate::proved::add(&mut program, &args.proved)?;
         program.notes.iter().for_each(|note| say!("lockstep: {}: {note}", path.display()));
         programs.push(program);
     }

@@ -85,3 +85,53 @@ fn what_is_not_there_is_said() {
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success() && error.contains("no thread's number was found"), "{error}");
 }
+
+#[test]
+fn the_source_is_shown_with_the_classes_of_its_lines() {
+    let folder = folder();
+    let output = analyze(folder.path(), &["program.c", "--annotate"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let words = |number: &str| -> Vec<String> {
+        let line = text.lines().find(|line| line.split_whitespace().next() == Some(number));
+        line.unwrap_or_else(|| panic!("{text}")).split_whitespace().map(str::to_owned).collect()
+    };
+    let sixth = words("6");
+    assert!(sixth.contains(&"a4".to_owned()) && sixth.contains(&"u".to_owned()), "{text}");
+    assert!(text.lines().any(|line| line.ends_with("if (in[0] > 1) *p += 1;")), "{text}");
+    assert!(text.starts_with("program.c") || text.lines().next().unwrap().ends_with("/program.c"), "{text}");
+}
+
+#[test]
+fn the_page_of_a_trace_says_what_is_proved_of_its_lines() {
+    let folder = folder();
+    let run = |program: &str, arguments: &[&str]| {
+        let output = Command::new(program).args(arguments).current_dir(folder.path()).output().unwrap();
+        assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
+        output.stdout
+    };
+    let lockstep = env!("CARGO_BIN_EXE_lockstep");
+    run("clang-19", &["-g", "-O2", "-pthread", "-o", "a", "program.c"]);
+    run(lockstep, &["trace", "--memory", "-o", "a.bin", "--", "./a"]);
+    let json = analyze(folder.path(), &["program.c", "--json"]).stdout;
+    std::fs::write(folder.path().join("proved.json"), json).unwrap();
+    run(lockstep, &["report", "a.bin", "--models", "ipdom", "--proved", "proved.json", "-o", "page.html"]);
+    let html = std::fs::read_to_string(folder.path().join("page.html")).unwrap();
+    let (_, rest) = html.split_once("<script type=\"application/json\" id=\"data\">").unwrap();
+    let page: serde_json::Value = serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap();
+    let lines = page["programs"][0]["lines"].as_array().unwrap();
+    let sixth = lines.iter().find(|line| line["label"] == "program.c:6").unwrap();
+    let loads: Vec<(&str, Option<i64>)> = sixth["proved"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|row| row["what"] == "load")
+        .map(|row| (row["class"].as_str().unwrap(), row["stride"].as_i64()))
+        .collect();
+    assert_eq!(loads, [("affine", Some(4)), ("uniform", Some(0))]);
+    let refused = Command::new(lockstep)
+        .args(["report", "a.bin", "--proved", "program.c", "-o", "other.html"])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("lockstep analyze --json"));
+}

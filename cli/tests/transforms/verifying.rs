@@ -62,3 +62,104 @@ fn a_program_without_ir_is_refused_with_the_way_out() {
     assert_eq!(refused.status.code(), Some(4));
     assert!(String::from_utf8_lossy(&refused.stderr).contains("--keep-ir"));
 }
+
+/// A thread that waits for another in a loop that only reads.
+const WAITING: &str = "#include <pthread.h>
+#include <unistd.h>
+static volatile int flag;
+static int results[2];
+static void *start(void *id) {
+    if (id) {
+        while (!flag) { }
+    } else {
+        usleep(20);
+        flag = 1;
+    }
+    results[(long)id] = 1;
+    return 0;
+}
+int main(void) {
+    pthread_t threads[2];
+    for (long i = 0; i < 2; i++) pthread_create(&threads[i], 0, start, (void *)i);
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], 0);
+    return results[0] != results[1];
+}
+";
+
+#[test]
+fn turns_that_look_like_waiting_are_kept_unless_something_else_is_said() {
+    let folder = Folder::with(&[("a.c", WAITING)]);
+    folder.succeed(lockstep(), &["cc", "--keep-ir", "ir", "--", "-O2", "-pthread", "-o", "a", "a.c"]);
+    folder.succeed(lockstep(), &["trace", "--memory", "-o", "a.bin", "--", "./a"]);
+    let executions = |arguments: &[&str]| -> u64 {
+        let text = folder.succeed(lockstep(), &[&["verify", "--json", "a.bin"], arguments].concat());
+        let found: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let share = &found["shares"]["branch"];
+        share["matched"].as_u64().unwrap() + share["unmatched"].as_u64().unwrap()
+    };
+    let (plain, kept, taken) = (executions(&[]), executions(&["--spin", "keep"]), executions(&["--spin", "auto"]));
+    assert_eq!(plain, kept);
+    assert!(taken < kept, "no turn was taken for waiting: {taken} of {kept}");
+}
+
+/// Threads get records with their numbers, some filled in place, some made anew.
+const RECORDS: &str = "#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#define N 8
+struct record { pthread_t thread; int id, count; const int *table; long sum; };
+static struct record records[N];
+static int table[64], out[N];
+static void *start(void *argument) {
+    struct record *record = argument;
+    long sum = 0;
+    for (int i = 0; i < record->count; i++) sum += record->table[i];
+    if (record->count > 30) sum += table[record->id];
+    out[record->id] = (int)sum;
+    record->sum = sum;
+    return 0;
+}
+static void *other(void *argument) {
+    struct record *record = argument;
+    out[record->id] += record->table[3 * record->id];
+    free(record);
+    return 0;
+}
+int main(int count, char **arguments) {
+    pthread_t threads[N];
+    (void)arguments;
+    for (int i = 0; i < 64; i++) table[i] = i * 7919;
+    for (int i = 0; i < N; i++) {
+        records[i].id = i;
+        records[i].count = 40 * count;
+        records[i].table = table;
+        pthread_create(&records[i].thread, 0, start, &records[i]);
+    }
+    for (int i = 0; i < N; i++) pthread_join(records[i].thread, 0);
+    for (int i = 0; i < N; i++) {
+        struct record *record = malloc(sizeof *record);
+        record->id = i;
+        record->table = table;
+        pthread_create(&threads[i], 0, other, record);
+    }
+    for (int i = 0; i < N; i++) pthread_join(threads[i], 0);
+    for (int i = 0; i < N; i++) printf(\"%d\\n\", out[i]);
+    return 0;
+}
+";
+
+#[test]
+fn what_threads_find_in_their_records_holds_in_a_run() {
+    let folder = Folder::with(&[("a.c", RECORDS)]);
+    folder.succeed(lockstep(), &["cc", "--keep-ir", "ir", "--", "-O2", "-pthread", "-o", "a", "a.c"]);
+    folder.succeed(lockstep(), &["trace", "--memory", "-o", "a.bin", "--", "./a"]);
+    let text = folder.succeed(lockstep(), &["verify", "--json", "--region", "all", "a.bin"]);
+    let found: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(found["violations"].as_array().unwrap().len(), 0);
+    let claimed = |about: &str, class: &str| {
+        let all = found["instructions"].as_array().unwrap().iter();
+        all.filter(|i| i["about"] == about && i["claimed"] == class && i["was"] == class).count()
+    };
+    assert!(claimed("branch", "uniform") >= 4, "{text}");
+    assert!(claimed("access", "affine") >= 6, "{text}");
+}

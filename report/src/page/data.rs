@@ -104,6 +104,24 @@ pub struct Line {
     /// Its instructions, where they are to be shown.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub instructions: Vec<Instruction>,
+    /// What is known of it without running it, where that is to be shown.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub proved: Vec<Proved>,
+}
+
+/// What divergence analysis says of a value, a branch or an access.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Proved {
+    /// `branch`, `load`, `store`, `atomic`, `value` or `parameter`.
+    pub what: String,
+    /// `uniform`, `affine` or `divergent`.
+    pub class: String,
+    /// c1·tid + c2.
+    pub fact: String,
+    /// Its name in the compiler's code, which tells values of one line apart.
+    pub name: String,
+    /// From one thread to the next, where that is a number: of addresses in bytes.
+    pub stride: Option<i64>,
 }
 
 /// An instruction of a line.

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::body::Body;
 use super::memory::{MemoryFacts, Record, records};
-use super::sources::Sources;
+use super::sources::{Sources, runs_once};
 use super::{FunctionFacts, Machine};
 use crate::llvm::{Function, Module, Value};
 
@@ -23,15 +23,18 @@ struct Solver<'m, 'a> {
     /// What threads find in their records: the function that fills them and the store, the function that reads and the
     /// load, what the load gives, and the room that a record takes.
     found: Vec<Found>,
+    /// By function: whether it is run once at most, so that what is unknown in it is one number.
+    once: Vec<bool>,
     options: divergence::Options,
     sources: &'a Sources<'m>,
 }
 
 /// A load from a record: see [`Record`].
 struct Found {
-    filled: (usize, ValueId),
-    /// The call that passes it.
-    passed: ValueId,
+    /// The function that fills it.
+    within: usize,
+    /// Stores, and the calls that pass what they fill.
+    filled: Vec<(ValueId, ValueId)>,
     read: (usize, ValueId),
     extent: Option<u64>,
     gives: Fact,
@@ -65,6 +68,7 @@ pub(super) fn solve<'m>(
         numbers,
         given,
         found,
+        once: functions.iter().map(|&f| runs_once(f, whole, sources)).collect(),
         options: divergence::Options { mode, broken: options.broken, ..divergence::Options::default() },
         sources,
     };
@@ -204,9 +208,15 @@ impl<'m> Solver<'m, '_> {
     /// What a function that starts threads puts into their records, a thread's at a time: those who read it.
     fn fill(&mut self, i: usize, analysis: &Analysis, last: bool) -> Vec<usize> {
         let mut changed = Vec::new();
-        for found in self.found.iter_mut().filter(|found| found.filled.0 == i) {
-            let stored = analysis.operands(found.filled.1).get(1).map_or(Fact::Divergent, |(_, fact)| passed(*fact));
-            let address = analysis.operands(found.passed).get(PASSED).and_then(|(_, fact)| fact.stride());
+        let (body, once) = (&self.bodies[i], self.once[i]);
+        for found in self.found.iter_mut().filter(|found| found.within == i) {
+            let stored = |(store, _): &(ValueId, ValueId)| {
+                let stored = analysis.operands(*store).get(1).copied();
+                stored.map_or(Fact::Divergent, |(node, fact)| for_threads(body, analysis, once, node, fact))
+            };
+            let stored = passed(numbered(&found.filled.iter().map(stored).collect::<Vec<_>>()));
+            let call = found.filled.first().map(|(_, call)| analysis.operands(*call));
+            let address = call.and_then(|operands| operands.get(PASSED).and_then(|(_, fact)| fact.stride()));
             let apart = address.is_some_and(|stride| {
                 (1..FAR).contains(&stride.unsigned_abs()) && found.extent.is_some_and(|e| e <= stride.unsigned_abs())
             });
@@ -290,9 +300,13 @@ impl<'m> Solver<'m, '_> {
             let operands = body.values.get(&start.call.as_value()).map(|&id| analysis.operands(id)).unwrap_or_default();
             let facts = (0..self.given[callee].len()).map(|parameter| {
                 let argument = start.passes.get(parameter).copied().flatten();
-                let fact = argument.and_then(|a| operands.get(a as usize)).map_or(Fact::Divergent, |(_, fact)| *fact);
-                // One thread makes the others and passes one value to all.
-                if start.shared && argument.is_some() { one_for_all(fact) } else { fact }
+                let given = argument.and_then(|a| operands.get(a as usize)).copied();
+                match given {
+                    None => Fact::Divergent,
+                    // One thread makes the others and passes one value to all.
+                    Some((_, fact)) if start.shared => one_for_all(fact),
+                    Some((node, fact)) => for_threads(body, analysis, self.once[i], node, fact),
+                }
             });
             started.insert((callee, s), facts.collect());
         }
@@ -334,6 +348,35 @@ impl<'m> Solver<'m, '_> {
     }
 }
 
+/// What is known to the threads of what their starter gives each of them: whatever that is, it is one number if it was made
+/// once. `once` says that the starter is run once at most.
+fn for_threads(body: &Body<'_>, analysis: &Analysis, once: bool, node: ValueId, fact: Fact) -> Fact {
+    let gated = analysis.gated();
+    let in_a_row =
+        |block| gated.gates().loops().innermost(block).is_none() && gated.gates().irreducible(block).is_none();
+    let made_once = gated.eta(node).is_none() && gated.block(node).is_none_or(in_a_row);
+    match once {
+        true if made_once && !fact.is_uniform() => Fact::itself(node.0),
+        _ if once || is_constant(body, analysis, fact) => fact,
+        _ => Fact::Divergent,
+    }
+}
+
+/// Whether what a fact has of unknowns is the same whenever the function runs: addresses of variables.
+fn is_constant(body: &Body<'_>, analysis: &Analysis, fact: Fact) -> bool {
+    let parameters = body.function.parameters().len() as u32;
+    let is_plain = |form: &Form| match form.as_symbol() {
+        None => true,
+        Some((_, symbol, _)) => symbol
+            .origin()
+            .is_some_and(|(node, _)| node >= parameters && analysis.gated().block(ValueId(node)).is_none()),
+    };
+    match fact {
+        Fact::Affine(affine) => affine.strides.iter().chain([&affine.base]).all(is_plain),
+        other => other == Fact::Top,
+    }
+}
+
 /// The argument of `pthread_create` that the thread gets.
 const PASSED: usize = 3;
 
@@ -345,8 +388,13 @@ impl Found {
         let (within, runs) = (*numbers.get(&record.within)?, *numbers.get(&record.runs)?);
         let id = |function: usize, value: Value<'m>| bodies[function].values.get(&value).copied();
         Some(Found {
-            filled: (within, id(within, record.store.as_value())?),
-            passed: id(within, record.call.as_value())?,
+            within,
+            filled: record
+                .stores
+                .iter()
+                .zip(&record.calls)
+                .map(|(store, call)| Some((id(within, store.as_value())?, id(within, call.as_value())?)))
+                .collect::<Option<Vec<_>>>()?,
             read: (runs, id(runs, record.load.as_value())?),
             extent: record.extent,
             gives: Fact::Divergent,

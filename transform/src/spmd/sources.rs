@@ -21,6 +21,14 @@ pub(super) struct Start<'m> {
     pub(super) shared: bool,
 }
 
+impl<'m> Start<'m> {
+    /// What the thread gets, where that is one value.
+    pub(super) fn passed(&self) -> Option<Value<'m>> {
+        let [Some(argument)] = self.passes[..] else { return None };
+        self.call.arguments().get(argument as usize).copied()
+    }
+}
+
 /// What was found.
 #[derive(Default)]
 pub(super) struct Sources<'m> {
@@ -110,6 +118,30 @@ impl<'m> Sources<'m> {
         self.starts.push(Start { within, call, runs, passes, shared: true });
     }
 }
+
+/// Whether a function is run once at most: it is `main`, or is called at one place, in no loop, by one that is.
+pub(super) fn runs_once(function: Function<'_>, whole: bool, sources: &Sources<'_>) -> bool {
+    let mut function = function;
+    for _ in 0..MOST_CALLERS {
+        let (users, complete) = function.as_value().users_in_code();
+        if function.name() == "main" {
+            return users.is_empty() && complete;
+        }
+        let [call] = users.as_slice() else { return false };
+        let within = call.block().map(|block| (block, block.function()));
+        let Some((block, caller)) = within.filter(|_| call.callee() == Some(function.as_value())) else { return false };
+        let flow = Flow::of(caller);
+        let known = super::calls::all_callers_known(function, whole, sources);
+        if !known || Loops::of(flow.graph()).innermost(flow.node(block)).is_some() {
+            return false;
+        }
+        function = caller;
+    }
+    false
+}
+
+/// So many functions up are looked at.
+const MOST_CALLERS: usize = 16;
 
 /// The functions that a value may be: itself, or what callers pass for it.
 fn routines<'m>(within: Function<'m>, value: Value<'m>) -> Vec<Function<'m>> {

@@ -30,10 +30,11 @@ pub(super) struct Points<'m> {
     whole: bool,
 }
 
-/// An instruction that writes late.
+/// An instruction that writes.
 #[derive(Clone, Copy)]
 pub(super) struct Write<'m> {
     class: Class,
+    pub(super) early: bool,
     pub(super) by: Instruction<'m>,
     pub(super) to: Value<'m>,
     /// How many bytes, where that is known.
@@ -82,8 +83,8 @@ impl<'m> Points<'m> {
         })
     }
 
-    /// All that writes late where an address points; none where code may write that is not seen here.
-    pub(super) fn late_writes(&self, address: Value<'m>) -> Option<Vec<Write<'m>>> {
+    /// All that writes where an address points; none where code may write that is not seen here.
+    pub(super) fn writes(&self, address: Value<'m>) -> Option<Vec<Write<'m>>> {
         let root = self.root(*self.by_value.get(&address)?);
         let own = |write: &&Write<'m>| self.root(write.class) == root;
         (root != self.root(OUTSIDE)).then(|| self.writes.iter().filter(own).copied().collect())
@@ -147,9 +148,7 @@ impl<'m> Points<'m> {
     fn write(&mut self, class: Class, early: bool, by: Instruction<'m>, to: Value<'m>, bytes: Option<u64>) {
         let root = self.find(class);
         self.written[root] |= !early;
-        if !early {
-            self.writes.push(Write { class, by, to, bytes });
-        }
+        self.writes.push(Write { class, early, by, to, bytes });
     }
 
     /// Unknown code gets a value.

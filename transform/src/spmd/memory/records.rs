@@ -18,6 +18,8 @@
 //! - no other late write can reach the place: each is at another fixed distance from what is passed, in the same loop,
 //!   or from the routine's parameter. What is written early is overwritten by the store.
 //!
+//! Where the loop was unrolled, each call has its own store, and what is stored must be a progression.
+//!
 //! *Limitation*: records that are filled in a loop of their own, or handed on to other functions, are not followed.
 
 use flowgraph::{Dominators, LoopId, Loops};
@@ -25,23 +27,25 @@ use rustc_hash::FxHashMap;
 
 use super::MemoryFacts;
 use super::library::{Effect, effect};
+use super::points::Write;
 use crate::flow::Flow;
 use crate::llvm::{Function, Instruction, Opcode, Value};
 use crate::spmd::calls::all_callers_known;
 use crate::spmd::sources::{Sources, Start};
 
-/// A load of a start routine, and the store that filled what it reads.
+/// A load of a start routine, and the stores that filled what it reads.
 pub(crate) struct Record<'m> {
     /// The function that starts threads.
     pub(crate) within: Function<'m>,
-    /// The call that does.
-    pub(crate) call: Instruction<'m>,
-    pub(crate) store: Instruction<'m>,
+    /// The calls that do: one in a loop, or one for each thread.
+    pub(crate) calls: Vec<Instruction<'m>>,
+    /// By call: the store.
+    pub(crate) stores: Vec<Instruction<'m>>,
     /// What threads run.
     pub(crate) runs: Function<'m>,
     pub(crate) load: Instruction<'m>,
     /// How many bytes of a record are used: no less may lie between the addresses of two turns; none for records that
-    /// are new in each turn.
+    /// are known to be apart.
     pub(crate) extent: Option<u64>,
 }
 
@@ -93,112 +97,235 @@ impl Span {
 /// All loads of which that is known.
 pub(crate) fn records<'m>(memory: &MemoryFacts<'m>, whole: bool, sources: &Sources<'m>) -> Vec<Record<'m>> {
     let mut found = Vec::new();
-    for start in sources.starts.iter().filter(|start| !start.shared) {
-        found.extend(of_start(memory, whole, sources, start).unwrap_or_default());
+    let mut seen: Vec<Function<'m>> = Vec::new();
+    for start in &sources.starts {
+        if !seen.contains(&start.runs) {
+            seen.push(start.runs);
+            found.extend(of_routine(memory, whole, sources, start.runs).unwrap_or_default());
+        }
     }
     found
 }
 
-fn of_start<'m>(
+fn of_routine<'m>(
     memory: &MemoryFacts<'m>,
     whole: bool,
     sources: &Sources<'m>,
-    start: &Start<'m>,
+    runs: Function<'m>,
 ) -> Option<Vec<Record<'m>>> {
-    let (users, _) = start.runs.as_value().users_in_code();
-    if !all_callers_known(start.runs, whole, sources) || users.iter().any(|user| *user != start.call) {
+    let starts: Vec<&Start<'m>> = sources.starts.iter().filter(|start| start.runs == runs).collect();
+    let within = starts.first()?.within;
+    let (users, _) = runs.as_value().users_in_code();
+    let by_these = |user: &Instruction<'m>| starts.iter().any(|start| start.call == *user);
+    let plain = |start: &&&Start<'m>| !start.shared && start.within == within && start.passes.len() == 1;
+    if !all_callers_known(runs, whole, sources)
+        || !users.iter().all(by_these)
+        || starts.iter().filter(plain).count() < starts.len()
+    {
         return None;
     }
-    let [Some(argument)] = start.passes[..] else { return None };
-    let parameter = *start.runs.parameters().first()?;
-    let passed = Place::of(*start.call.arguments().get(argument as usize)?)?;
-    let around = Around::of(start)?;
-    let is_new = passed.terms.is_empty() && around.makes_anew(passed.base);
-    let mut writes: Vec<(Span, Instruction<'m>)> = Vec::new();
-    for write in memory.points.late_writes(parameter)? {
-        if is_new && write.by.as_value() == passed.base {
-            continue;
-        }
-        let to = Place::of(write.to)?;
-        let block = write.by.block()?;
-        let distance = match around.has(block) {
-            true => to.distance(&passed)?,
-            false if to.base == parameter && to.terms.is_empty() => to.offset,
-            false => return None,
-        };
-        writes.push((Span::of(distance, write.bytes)?, write.by));
+    let parameter = *runs.parameters().first()?;
+    let reader = Reader { runs, parameter, loads: loads(runs, parameter)? };
+    let starter = Starter::of(within);
+    let writes = memory.points.writes(parameter)?;
+    match starts.as_slice() {
+        [start] if starter.turn(start.call).is_some() => in_a_loop(&reader, &starter, start, &writes),
+        _ => one_by_one(&reader, &starter, &starts, &writes),
     }
+}
+
+/// A start routine's loads from its record.
+struct Reader<'m> {
+    runs: Function<'m>,
+    parameter: Value<'m>,
+    loads: Vec<(Span, Instruction<'m>)>,
+}
+
+fn loads<'m>(runs: Function<'m>, parameter: Value<'m>) -> Option<Vec<(Span, Instruction<'m>)>> {
     let mut loads = Vec::new();
-    for load in start.runs.blocks().into_iter().flat_map(crate::llvm::Block::instructions) {
+    for load in runs.blocks().into_iter().flat_map(crate::llvm::Block::instructions) {
         if load.opcode() != Opcode::LLVMLoad || load.is_volatile() || load.is_atomic_access() {
             continue;
         }
-        let Some(place) = Place::of(load.operand(0)).filter(|p| p.base == parameter && p.terms.is_empty()) else {
-            continue;
-        };
-        loads.push((Span::of(place.offset, load.access_size())?, load));
+        let place = Place::of(load.operand(0)).filter(|p| p.base == parameter && p.terms.is_empty());
+        if let Some(place) = place {
+            loads.push((Span::of(place.offset, load.access_size())?, load));
+        }
     }
-    let used: Vec<Span> = writes.iter().map(|w| w.0).chain(loads.iter().map(|l| l.0)).collect();
-    let (first, last) = (used.iter().map(|s| s.from).min()?, used.iter().map(|s| s.to).max()?);
-    let extent = (!is_new).then(|| last.abs_diff(first));
-    let mut found = Vec::new();
-    for (span, load) in loads {
+    Some(loads)
+}
+
+impl<'m> Reader<'m> {
+    /// How far from its record the routine itself writes: none where that is not known.
+    fn own(&self, write: &Write<'m>) -> Option<i64> {
+        let inside = write.by.block().is_some_and(|block| block.function() == self.runs);
+        let to = Place::of(write.to)?;
+        (inside && to.base == self.parameter && to.terms.is_empty()).then_some(to.offset)
+    }
+
+    /// The one that writes what a load reads, where it is a plain store of such a value.
+    fn store(&self, of: (Span, Instruction<'m>), writes: &[(Span, Instruction<'m>)]) -> Option<Instruction<'m>> {
+        let (span, load) = of;
         let mut over = writes.iter().filter(|(other, _)| other.overlaps(span));
-        let (Some((same, store)), None) = (over.next(), over.next()) else { continue };
+        let (Some((same, store)), None) = (over.next(), over.next()) else { return None };
         let is_value = store.opcode() == Opcode::LLVMStore
             && !store.is_volatile()
             && !store.is_atomic_access()
             && store.operand(0).type_of() == load.type_of();
-        if *same == span && is_value && around.comes_before_start(*store) {
-            let (store, extent) = (*store, extent);
-            found.push(Record { within: start.within, call: start.call, store, runs: start.runs, load, extent });
-        }
+        (*same == span && is_value).then_some(*store)
     }
-    Some(found)
 }
 
-/// The loop in which threads are started.
-struct Around<'m> {
+/// Threads that a loop starts: what is written early lies below what is stored in each turn.
+fn in_a_loop<'m>(
+    reader: &Reader<'m>,
+    starter: &Starter<'m>,
+    start: &Start<'m>,
+    all: &[Write<'m>],
+) -> Option<Vec<Record<'m>>> {
+    let passed = Place::of(start.passed()?)?;
+    let turn = starter.turn(start.call)?;
+    let is_new = passed.terms.is_empty()
+        && starter.makes_anew(passed.base).is_some_and(|made| starter.comes_before(made, start.call));
+    let mut writes: Vec<(Span, Instruction<'m>)> = Vec::new();
+    for write in all.iter().filter(|write| !write.early) {
+        if is_new && write.by.as_value() == passed.base {
+            continue;
+        }
+        let distance = match reader.own(write) {
+            Some(distance) => distance,
+            None if write.by.block().is_some_and(|block| starter.innermost(block) == Some(turn)) => {
+                Place::of(write.to)?.distance(&passed)?
+            }
+            None => return None,
+        };
+        writes.push((Span::of(distance, write.bytes)?, write.by));
+    }
+    let used: Vec<Span> = writes.iter().map(|w| w.0).chain(reader.loads.iter().map(|l| l.0)).collect();
+    let (first, last) = (used.iter().map(|s| s.from).min()?, used.iter().map(|s| s.to).max()?);
+    let extent = (!is_new).then(|| last.abs_diff(first));
+    let stored = |&(span, load): &(Span, Instruction<'m>)| {
+        let store = reader.store((span, load), &writes).filter(|store| starter.comes_before(*store, start.call))?;
+        let (calls, stores) = (vec![start.call], vec![store]);
+        Some(Record { within: start.within, calls, stores, runs: reader.runs, load, extent })
+    };
+    Some(reader.loads.iter().filter_map(stored).collect())
+}
+
+/// Threads that are started one by one, as where such a loop was unrolled: each record has a store of its own, and is
+/// written nowhere else, early or late.
+fn one_by_one<'m>(
+    reader: &Reader<'m>,
+    starter: &Starter<'m>,
+    starts: &[&Start<'m>],
+    all: &[Write<'m>],
+) -> Option<Vec<Record<'m>>> {
+    let passed: Vec<Place<'m>> =
+        starts.iter().map(|start| start.passed().and_then(Place::of)).collect::<Option<Vec<_>>>()?;
+    if starts.iter().any(|start| starter.turn(start.call).is_some()) {
+        return None;
+    }
+    let own: Vec<(Span, Instruction<'m>)> = all
+        .iter()
+        .filter_map(|write| reader.own(write).map(|distance| Some((Span::of(distance, write.bytes)?, write.by))))
+        .collect::<Option<Vec<_>>>()?;
+    let mut used: Vec<Span> = own.iter().map(|w| w.0).chain(reader.loads.iter().map(|l| l.0)).collect();
+    let mut by_start: Vec<Vec<(Span, Instruction<'m>)>> = vec![own; starts.len()];
+    for write in all.iter().filter(|write| reader.own(write).is_none()) {
+        let makes = starter.makes_anew(write.by.as_value()).is_some() || write.by.opcode() == Opcode::LLVMAlloca;
+        if makes && write.by.as_value() == write.to {
+            continue;
+        }
+        let to = Place::of(write.to)?;
+        for (of, writes) in passed.iter().zip(&mut by_start) {
+            match to.distance(of) {
+                Some(distance) => writes.push((Span::of(distance, write.bytes)?, write.by)),
+                None if starter.are_apart(to.base, of.base) => {}
+                None => return None,
+            }
+        }
+    }
+    // What lies within the records that are started elsewhere is theirs.
+    used.dedup();
+    let (first, last) = (used.iter().map(|s| s.from).min()?, used.iter().map(|s| s.to).max()?);
+    for (i, a) in passed.iter().enumerate() {
+        for b in &passed[..i] {
+            let apart = match a.distance(b) {
+                Some(distance) => distance.unsigned_abs() >= last.abs_diff(first),
+                None => starter.are_apart(a.base, b.base),
+            };
+            if !apart {
+                return None;
+            }
+        }
+    }
+    let stored = |&(span, load): &(Span, Instruction<'m>)| {
+        let store = |(start, writes): (&&Start<'m>, &Vec<_>)| {
+            reader.store((span, load), writes).filter(|store| starter.comes_before(*store, start.call))
+        };
+        let stores = starts.iter().zip(&by_start).map(store).collect::<Option<Vec<_>>>()?;
+        let calls = starts.iter().map(|start| start.call).collect();
+        Some(Record { within: starter.function, calls, stores, runs: reader.runs, load, extent: None })
+    };
+    Some(reader.loads.iter().filter_map(stored).collect())
+}
+
+/// The function in which threads are started.
+struct Starter<'m> {
+    function: Function<'m>,
     flow: Flow<'m>,
     loops: Loops,
     dominators: Dominators,
-    id: LoopId,
-    call: Instruction<'m>,
-    /// Places of the call's block.
+    /// Places of instructions in their blocks.
     order: FxHashMap<Instruction<'m>, usize>,
 }
 
-impl<'m> Around<'m> {
-    fn of(start: &Start<'m>) -> Option<Around<'m>> {
-        let flow = Flow::of(start.within);
+impl<'m> Starter<'m> {
+    fn of(function: Function<'m>) -> Starter<'m> {
+        let flow = Flow::of(function);
         let (loops, dominators) = (Loops::of(flow.graph()), Dominators::of(flow.graph()));
-        let block = start.call.block()?;
-        let id = loops.innermost(flow.node(block))?;
-        let order = block.instructions().into_iter().enumerate().map(|(i, instruction)| (instruction, i)).collect();
-        Some(Around { flow, loops, dominators, id, call: start.call, order })
+        let blocks = function.blocks().into_iter();
+        let order = blocks.flat_map(|block| block.instructions().into_iter().enumerate().map(|(i, own)| (own, i)));
+        Starter { function, loops, dominators, order: order.collect(), flow }
     }
 
-    /// Whether a block is run once a turn at most: it is in the loop, and in no other within.
-    fn has(&self, block: crate::llvm::Block<'m>) -> bool {
-        self.flow.find(block).is_some_and(|node| self.loops.innermost(node) == Some(self.id))
+    /// The innermost loop around a block of this function.
+    fn innermost(&self, block: crate::llvm::Block<'m>) -> Option<LoopId> {
+        self.flow.find(block).and_then(|node| self.loops.innermost(node))
     }
 
-    /// Whether an instruction runs in each turn that starts a thread, before it does.
-    fn comes_before_start(&self, instruction: Instruction<'m>) -> bool {
-        let (Some(block), Some(end)) = (instruction.block(), self.call.block()) else { return false };
-        if !self.has(block) {
-            return false;
-        }
-        match (self.order.get(&instruction), self.order.get(&self.call)) {
-            (Some(own), Some(call)) => own < call,
-            _ => self.dominators.dominates(self.flow.node(block), self.flow.node(end)),
-        }
+    fn turn(&self, call: Instruction<'m>) -> Option<LoopId> {
+        self.innermost(call.block()?)
     }
 
-    /// Whether a value is memory that a library function gives anew in each turn.
-    fn makes_anew(&self, value: Value<'m>) -> bool {
-        let Some(call) = value.as_instruction().filter(|call| self.comes_before_start(*call)) else { return false };
-        let callee = call.callee().filter(|callee| callee.is_function() && callee.as_defined_function().is_none());
-        callee.is_some_and(|callee| effect(&callee.name()) == Effect::Allocates)
+    /// Whether an instruction runs before another each time that one runs: once in the same turn of the same loop.
+    fn comes_before(&self, instruction: Instruction<'m>, call: Instruction<'m>) -> bool {
+        let (Some(block), Some(end)) = (instruction.block(), call.block()) else { return false };
+        let (Some(node), Some(last)) = (self.flow.find(block), self.flow.find(end)) else { return false };
+        let earlier = if block == end {
+            self.order.get(&instruction) < self.order.get(&call)
+        } else {
+            self.dominators.dominates(node, last)
+        };
+        earlier && self.loops.innermost(node) == self.loops.innermost(last)
+    }
+
+    /// The call of a library function whose result, new memory, a value is.
+    fn makes_anew(&self, value: Value<'m>) -> Option<Instruction<'m>> {
+        let call = value.as_instruction().filter(|call| call.opcode() == Opcode::LLVMCall)?;
+        let callee = call.callee().filter(|callee| callee.is_function() && callee.as_defined_function().is_none())?;
+        (effect(&callee.name()) == Effect::Allocates).then_some(call)
+    }
+
+    /// Whether two are the beginnings of different memory: variables, and what library functions made in no loop.
+    fn are_apart(&self, a: Value<'m>, b: Value<'m>) -> bool {
+        let is_one = |value: Value<'m>| {
+            let made = self
+                .makes_anew(value)
+                .or_else(|| value.as_instruction().filter(|instruction| instruction.opcode() == Opcode::LLVMAlloca));
+            let once = made.is_some_and(|made| made.block().is_some_and(|block| self.innermost(block).is_none()));
+            value.is_global_variable() || once
+        };
+        a != b && is_one(a) && is_one(b)
     }
 }

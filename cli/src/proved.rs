@@ -1,0 +1,71 @@
+//! What `lockstep analyze --json` found, put to the lines of a page: beside what the trace showed.
+
+use std::path::Path;
+
+use anyhow::Context;
+use report::page::{Program, Proved};
+use serde::Deserialize;
+
+/// The file of `analyze --json`, as far as a page shows it.
+#[derive(Deserialize)]
+struct Found {
+    rows: Vec<Row>,
+}
+
+#[derive(Deserialize)]
+struct Row {
+    file: Option<String>,
+    line: Option<u32>,
+    what: String,
+    class: String,
+    fact: String,
+    name: String,
+    stride: Option<i64>,
+}
+
+/// Puts the rows of these files to the lines that they are about.
+///
+/// # Errors
+/// When a file cannot be read, or is not what `analyze --json` writes.
+pub(crate) fn add(program: &mut Program, files: &[impl AsRef<Path>]) -> anyhow::Result<()> {
+    for path in files.iter().map(AsRef::as_ref) {
+        let text = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
+        let found: Found = serde_json::from_str(&text).with_context(|| {
+            format!("reading {}: it is not what `lockstep analyze --json` writes; write it again", path.display())
+        })?;
+        let mut put = 0;
+        for row in found.rows {
+            let (Some(file), Some(number)) = (&row.file, row.line) else { continue };
+            let paths: Vec<&str> = program.files.iter().map(|known| known.path.as_str()).collect();
+            let is_at = |line: &report::page::Line| {
+                line.number == number && line.file.is_some_and(|index| is_same(paths[index], file))
+            };
+            let Some(line) = program.lines.iter_mut().find(|line| is_at(line)) else { continue };
+            let proved =
+                Proved { what: row.what, class: row.class, fact: row.fact, name: row.name, stride: row.stride };
+            line.proved.push(proved);
+            put += 1;
+        }
+        if put == 0 {
+            program.notes.push(format!("{}: none of its lines ran in the trace", path.display()));
+        }
+    }
+    Ok(())
+}
+
+/// Whether two paths name one file, as far as the shorter one says: compilers are given `fft.c` or all of its path.
+fn is_same(a: &str, b: &str) -> bool {
+    let (a, b) = (Path::new(a.trim_start_matches("./")), Path::new(b.trim_start_matches("./")));
+    a.ends_with(b) || b.ends_with(a)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_ends_with_whole_names() {
+        assert!(is_same("/a/b/fft.c", "b/fft.c") && is_same("fft.c", "./fft.c"));
+        assert!(!is_same("/a/my_fft.c", "fft.c"));
+    }
+}
