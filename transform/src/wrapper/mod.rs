@@ -114,9 +114,13 @@ const KEEP_SHAPE: &[&str] = &[
     "-disable-cgp-branch-opts",
 ];
 
+/// The pass that counts loops anew, off: before it, loops with one header are taken apart, in an order that can leave an
+/// outer loop by a jump out of an inner one.
+const KEEP_LOOPS: &[&str] = &["-mllvm", "-disable-lsr"];
+
 /// Whether an option of LLVM's is one of those above.
 fn is_our_llvm_option(word: &str) -> bool {
-    [NO_UNSWITCHING, KEEP_ORDER, KEEP_SHAPE].concat().contains(&word)
+    [NO_UNSWITCHING, KEEP_ORDER, KEEP_SHAPE, KEEP_LOOPS].concat().contains(&word)
 }
 
 /// Values keep their names; what has no place does not get the place of what comes before it; and code generation does
@@ -202,6 +206,9 @@ fn command_line(build: &Build) -> Vec<OsString> {
     }
     if build.shape == Shape::Gpu || linear {
         ours.extend(KEEP_SHAPE);
+    }
+    if linear {
+        ours.extend(KEEP_LOOPS);
     }
     if build.keep_ir.is_some() {
         ours.extend(KEEP_PLACES);
