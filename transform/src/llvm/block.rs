@@ -8,6 +8,11 @@ use rustc_hash::FxHashSet;
 
 use super::{Function, Instruction, Module, Opcode, Value};
 
+unsafe extern "C" {
+    /// Drops the debug records of an empty block.
+    fn lockstep_drop_debug_records(block: LLVMBasicBlockRef);
+}
+
 /// A basic block of a function.
 #[derive(Clone, Copy)]
 pub struct Block<'m> {
@@ -261,6 +266,8 @@ impl<'m> Block<'m> {
         }
         instructions.into_iter().for_each(Instruction::discard);
         self.module.note_flow_change();
+        // SAFETY: the block is in a function, and empty.
+        unsafe { lockstep_drop_debug_records(self.raw) };
         // SAFETY: the block is in a function, and nothing leads to it.
         unsafe { LLVMRemoveBasicBlockFromParent(self.raw) };
         self.module.bury_block(self.raw);

@@ -76,6 +76,16 @@ void lockstep_combine_metadata(LLVMValueRef raw, LLVMValueRef other) {
   kept->setMetadata(LLVMContext::MD_invariant_group, same ? group : nullptr);
 }
 
+// Drops what debug information says of variables in a block without instructions. A store elsewhere can share its number
+// with an assignment noted here, and whoever follows that must not come to a block that is in no function.
+void lockstep_drop_debug_records(LLVMBasicBlockRef raw) {
+  BasicBlock *block = unwrap(raw);
+  if (DbgMarker *records = block->getTrailingDbgRecords()) {
+    block->deleteTrailingDbgRecords();
+    records->eraseFromParent();
+  }
+}
+
 // An object file of a module with a target triple, which is changed by it; null where LLVM makes none.
 LLVMMemoryBufferRef lockstep_object(LLVMModuleRef raw, const LockstepCode *code) {
   Module &module = *unwrap(raw);

@@ -405,3 +405,32 @@ fn a_phi_comes_before_the_debug_records_of_its_block() {
     begun.move_before(named(&module, "r"));
     assert_eq!(module.verify(), Ok(()));
 }
+
+/// A store on the way through `then`, and in `then` what debug information says of it.
+const WITH_ASSIGNMENT: &str = "define i32 @f(i1 %c, i32 %a) !dbg !4 {
+entry:
+  %v = alloca i32, !DIAssignID !10
+  store i32 %a, ptr %v, !DIAssignID !11
+  br i1 %c, label %then, label %join
+then:
+    #dbg_assign(i32 %a, !8, !DIExpression(), !11, ptr %v, !DIExpression(), !9)
+  br label %join
+join:
+  %r = add i32 %a, 1
+  ret i32 %r
+}
+!10 = distinct !DIAssignID()
+!11 = distinct !DIAssignID()
+";
+
+#[test]
+fn a_block_is_erased_with_its_debug_records() {
+    let metadata = WITH_RECORD.split_once("}\n").unwrap().1;
+    let module = Module::parse((WITH_ASSIGNMENT.to_owned() + metadata).as_bytes(), "assign.ll").unwrap();
+    let [entry, then, join] = blocks(&module, "f")[..] else { panic!("three blocks") };
+    entry.terminator().set_successor(0, join);
+    then.terminator().erase();
+    then.erase();
+    assert_eq!(module.verify(), Ok(()));
+    assert!(!module.to_text().contains("#dbg_assign"));
+}
