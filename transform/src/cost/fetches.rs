@@ -43,6 +43,7 @@ pub(crate) fn fetches<'m>(i: Instruction<'m>, beside: &dyn Fn(Instruction<'m>) -
             }
         }
         LLVMStore => store(i),
+        LLVMAnd if is_tested(i, beside) => 0,
         LLVMAdd | LLVMSub | LLVMAnd | LLVMOr | LLVMXor => {
             if changes_memory(i, beside) {
                 0
@@ -87,6 +88,8 @@ pub(crate) fn fetches_of_joined<'m>(i: Instruction<'m>, beside: &dyn Fn(Instruct
     use Opcode::*;
     match i.opcode() {
         LLVMUDiv | LLVMSDiv | LLVMURem | LLVMSRem => divided(i, None),
+        // The distance is chosen into the register where it must be.
+        LLVMShl | LLVMLShr | LLVMAShr if matches!(i.type_of().shape(), Shape::Integer(_)) => shifted(i, false) - 1,
         LLVMShl | LLVMLShr | LLVMAShr => shifted(i, false),
         _ => fetches(i, beside),
     }
@@ -333,7 +336,7 @@ pub(crate) fn is_library_call(i: Instruction<'_>) -> bool {
 pub(crate) struct Choices {
     /// Conditional moves, and moves of constants for them.
     moves: i64,
-    /// Moves under a branch.
+    /// Moves under a branch, and what must be there before.
     under_branch: i64,
     /// Whether some of those come from both sides.
     both_sides: bool,
@@ -352,11 +355,12 @@ impl Choices {
     /// One more.
     pub(crate) fn add(&mut self, yes: Value<'_>, no: Value<'_>) {
         let constants = i64::from(yes.is_constant()) + i64::from(no.is_constant());
+        let registers = registers(yes.type_of());
         match yes.type_of().shape() {
-            // Of two constants the difference is made from the flag.
-            Shape::Integer(_) | Shape::Pointer => self.moves += registers(yes.type_of()) + constants.min(1),
+            // A constant is moved to a register first; what is made of two from the flag takes as long.
+            Shape::Integer(_) | Shape::Pointer => self.moves += registers * (1 + constants),
             _ => {
-                self.under_branch += registers(yes.type_of()) * if constants == 2 { 2 } else { 1 };
+                self.under_branch += registers * if constants == 0 { 1 } else { 2 };
                 self.both_sides |= constants == 2;
             }
         }
@@ -368,4 +372,43 @@ impl Choices {
         let branch = i64::from(self.under_branch > 0) + i64::from(self.both_sides);
         looks + branch + self.moves + self.under_branch
     }
+}
+
+/// How many copies an instruction needs first: x86-64 writes the result of most arithmetic over its first operand, which
+/// may be needed again. A sum, a product with a constant and a shift to the left by up to three bits have instructions
+/// that write elsewhere. `is_free` says of an operand whether it is in a register and may be overwritten.
+pub(crate) fn copies<'m>(
+    i: Instruction<'m>,
+    beside: &dyn Fn(Instruction<'m>) -> bool,
+    is_free: &dyn Fn(usize) -> bool,
+) -> i64 {
+    use Opcode::*;
+    let operands = i.operands();
+    let scalar = matches!(i.type_of().shape(), Shape::Integer(_));
+    let number = || operands[1].as_number();
+    let in_memory =
+        |v: Value<'m>| v.as_instruction().is_some_and(|load| load.opcode() == LLVMLoad && is_operand(load, beside));
+    let free = |operand: usize| is_free(operand) && !in_memory(operands[operand]);
+    let destroys = match i.opcode() {
+        LLVMAdd if scalar => false,
+        LLVMSub | LLVMMul if scalar && operands[1].is_constant() => false,
+        LLVMShl if scalar && number().is_some_and(|by| (0..4).contains(&by)) => false,
+        // Of 8 and 16 bits: a move that extends.
+        LLVMAnd if scalar && number().is_some_and(|mask| [0xff, 0xffff].contains(&mask)) => false,
+        LLVMAnd if is_tested(i, beside) => false,
+        LLVMAdd | LLVMMul | LLVMAnd | LLVMOr | LLVMXor | LLVMFAdd | LLVMFMul => !free(0) && !free(1),
+        // A constant, or what memory holds, is moved to a register all the same.
+        LLVMSub | LLVMFSub | LLVMFDiv | LLVMShl | LLVMLShr | LLVMAShr => {
+            !is_free(0) && !operands[0].is_constant() && !in_memory(operands[0])
+        }
+        LLVMFNeg => !is_free(0),
+        _ => false,
+    };
+    if destroys && !changes_memory(i, beside) { registers(i.type_of()) } else { 0 }
+}
+
+/// Whether bits are only compared with zero, which is one instruction with the comparison.
+fn is_tested<'m>(i: Instruction<'m>, beside: &dyn Fn(Instruction<'m>) -> bool) -> bool {
+    let user = only_user(i).filter(|&user| user.opcode() == Opcode::LLVMICmp && beside(user));
+    user.is_some_and(|user| user.operands()[1].as_number() == Some(0))
 }

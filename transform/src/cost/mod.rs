@@ -47,6 +47,22 @@ pub trait CostModel: Sync {
     /// How many fetches choices by one condition are, side by side in the code, where lanes of both sides come by.
     fn fetches_of_choices<'m>(&self, choices: &[(Value<'m>, Value<'m>)]) -> i64;
 
+    /// How many copies of operands an instruction needs first, because its result takes the place of one. `is_free` says
+    /// of an operand, by its number, whether it is in a register and nobody needs it afterwards.
+    fn copies<'m>(
+        &self,
+        _i: Instruction<'m>,
+        _beside: &dyn Fn(Instruction<'m>) -> bool,
+        _is_free: &dyn Fn(usize) -> bool,
+    ) -> i64 {
+        0
+    }
+
+    /// How many fetches more a choice between two values is that both live on: one is destroyed by it.
+    fn copies_of_choice(&self, _of: Value<'_>) -> i64 {
+        0
+    }
+
     /// How many cycles pass until the result of an instruction can be used.
     fn latency<'m>(&self, i: Instruction<'m>, beside: &dyn Fn(Instruction<'m>) -> bool) -> i64;
 
@@ -103,6 +119,19 @@ impl CostModel for X86_64 {
 
     fn fetches_of_choices<'m>(&self, choices: &[(Value<'m>, Value<'m>)]) -> i64 {
         Choices::of(choices.iter().copied()).fetches()
+    }
+
+    fn copies<'m>(
+        &self,
+        i: Instruction<'m>,
+        beside: &dyn Fn(Instruction<'m>) -> bool,
+        is_free: &dyn Fn(usize) -> bool,
+    ) -> i64 {
+        fetches::copies(i, beside, is_free)
+    }
+
+    fn copies_of_choice(&self, of: Value<'_>) -> i64 {
+        fetches::registers(of.type_of())
     }
 
     fn latency<'m>(&self, i: Instruction<'m>, beside: &dyn Fn(Instruction<'m>) -> bool) -> i64 {

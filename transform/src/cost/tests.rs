@@ -238,3 +238,141 @@ end:
     let fcs = || Pipeline::parse("fcs").unwrap();
     assert!(fused(fcs()) && !fused(fcs().with_costs(&CallsAreFree)));
 }
+
+/// Functions that choose by a comparison, or compute, and then store the result, and what was given where that lives on;
+/// and the same functions without that: by pairs. Stores at the end keep code generation from copying the end.
+fn choices_and_copies() -> (String, Vec<(String, String)>) {
+    let (mut text, mut names) = (String::new(), Vec::new());
+    let mut add = |of: &str, body: &str, results: &[String], live: &[&str]| {
+        let number = names.len();
+        let store = |value: &str| format!("  store volatile {of} {value}, ptr @out\n");
+        let end = (0..8).map(|i| format!("  store volatile i32 {i}, ptr @out\n")).collect::<String>();
+        let live = live.iter().map(|value| store(value)).collect::<String>();
+        for (name, body, results) in [(format!("f{number}"), body, results), (format!("base{number}"), "", &[][..])] {
+            let results = results.iter().map(|value| store(value)).collect::<String>();
+            text += &format!("define void @{name}(i32 %x, i32 %y, {of} %a, {of} %b, {of} %d, {of} %e) {{\n");
+            text += &format!("{body}{results}{live}{end}  ret void\n}}\n");
+        }
+        names.push((format!("f{number}"), format!("base{number}")));
+    };
+    let constants = [
+        ("i32", &["5", "77777", "22695477", "-100", "1000", "12"][..]),
+        ("i64", &["5", "77777", "22695477", "-100", "1000"]),
+        ("ptr", &["null"]),
+        ("float", &["0.0", "1.0", "2.5"]),
+        ("double", &["0.0", "1.0", "2.5"]),
+    ];
+    for (of, constants) in constants {
+        let mut pairs = vec![("%a", "%b")];
+        pairs.extend(constants.iter().flat_map(|c| [("%a", *c), (*c, "%a")]));
+        pairs.extend(constants.iter().flat_map(|c| constants.iter().filter(move |d| *d != c).map(move |d| (*c, *d))));
+        for (yes, no) in pairs {
+            for second in [false, true] {
+                let mut body = "  %c = icmp slt i32 %x, %y\n".to_owned();
+                body += &format!("  %r = select i1 %c, {of} {yes}, {of} {no}\n");
+                let mut results = vec!["%r".to_owned()];
+                let mut given: Vec<&str> = [yes, no].into_iter().filter(|value| value.starts_with('%')).collect();
+                if second {
+                    body += &format!("  %s = select i1 %c, {of} %d, {of} %e\n");
+                    results.push("%s".to_owned());
+                    given.extend(["%d", "%e"]);
+                }
+                add(of, &body, &results, &given);
+                add(of, &body, &results, &[]);
+            }
+        }
+    }
+    for of in ["i32", "i64"] {
+        for op in ["add", "sub", "and", "or", "xor", "mul", "lshr", "ashr", "shl"] {
+            for second in ["%b", "1000003"] {
+                // A distance in a variable must be in one certain register.
+                let second = match (op.contains("sh"), second) {
+                    (true, "%b") => continue,
+                    (true, _) => "13",
+                    _ => second,
+                };
+                for live in [&["%a", "%b"][..], &["%a"], &["%b"], &[]] {
+                    add(of, &format!("  %r = {op} {of} %a, {second}\n"), &["%r".to_owned()], live);
+                }
+            }
+        }
+    }
+    for of in ["float", "double", "<4 x float>", "<2 x i64>"] {
+        let ops = if of.contains('i') { ["add", "sub", "and", "xor"] } else { ["fadd", "fsub", "fmul", "fdiv"] };
+        for op in ops {
+            for live in [&["%a", "%b"][..], &["%a"], &["%b"], &[]] {
+                add(of, &format!("  %r = {op} {of} %a, %b\n"), &["%r".to_owned()], live);
+            }
+        }
+    }
+    (text + "@out = external global i8\n", names)
+}
+
+/// How many instructions the functions of some assembly have, by name.
+fn counted(assembly: &str) -> rustc_hash::FxHashMap<String, i64> {
+    let mut counts = rustc_hash::FxHashMap::default();
+    let mut name = String::new();
+    for line in assembly.lines() {
+        if let Some((of, _)) = line.split_once(':').filter(|_| line.starts_with(['f', 'b'])) {
+            name = of.to_owned();
+        } else if line.starts_with('\t') && !line.trim_start().starts_with(['.', '#']) {
+            *counts.entry(name.clone()).or_default() += 1;
+        }
+    }
+    counts
+}
+
+#[test]
+fn choices_and_copies_are_what_llvm_makes_of_them() {
+    let (text, names) = choices_and_copies();
+    let module = Module::parse(text.as_bytes(), "choices.ll").unwrap();
+    let expected = |name: &str| -> i64 {
+        let function = module.functions().into_iter().find(|f| f.name() == name).unwrap();
+        let instructions = function.blocks()[0].instructions();
+        let lives_on = |value: Value<'_>| value.uses().len() > 1;
+        let mut sum = 0;
+        let mut choices = Vec::new();
+        for i in instructions {
+            let [yes, no] = match i.opcode() {
+                crate::llvm::Opcode::LLVMSelect => [1, 2].map(|operand| i.operand(operand)),
+                crate::llvm::Opcode::LLVMICmp | crate::llvm::Opcode::LLVMRet => continue,
+                crate::llvm::Opcode::LLVMStore if i.operand(0).is_constant() => continue,
+                _ => {
+                    let is_free = |operand: usize| {
+                        !i.operand(operand as u32).is_constant() && !lives_on(i.operand(operand as u32))
+                    };
+                    sum += X86_64.fetches(i, &|_| true) + X86_64.copies(i, &|_| true, &is_free);
+                    continue;
+                }
+            };
+            choices.push((yes, no));
+            if lives_on(yes) && lives_on(no) && !yes.is_constant() && !no.is_constant() {
+                sum += X86_64.copies_of_choice(yes);
+            }
+        }
+        sum + X86_64.fetches_of_choices(&choices)
+    };
+    let expected: Vec<i64> = names.iter().map(|(name, base)| expected(name) - expected(base)).collect();
+    for level in ["-O1", "-O3"] {
+        let words = [level, "-mtriple=x86_64-pc-linux-gnu", "-relocation-model=pic", "-o", "-"];
+        let counts = counted(&said_by("llc-19", &words, &text));
+        let mut differ = String::new();
+        // Of choices between floating-point values, under a branch whose blocks LLVM orders as it likes.
+        let mut under_branches = [0, 0];
+        for ((name, base), ours) in names.iter().zip(&expected) {
+            let made = counts[name] - counts[base];
+            let at = text.find(&format!("@{name}(")).unwrap();
+            let body = text[at..].split("  store volatile i32 0").next().unwrap();
+            let floating = body.contains("select i1 %c, float") || body.contains("select i1 %c, double");
+            if floating {
+                under_branches = [under_branches[0] + ours, under_branches[1] + made];
+            }
+            if (made - ours).abs() > if floating { 2 } else { 0 } {
+                differ += &format!("{ours} by our table, {made} by LLVM: {body}");
+            }
+        }
+        assert!(differ.is_empty(), "{level}: {differ}");
+        let [ours, made] = under_branches;
+        assert!(ours > 400 && (made - ours).abs() * 20 <= made, "{level}: {ours} by our table, {made} by LLVM");
+    }
+}

@@ -112,9 +112,15 @@ impl<'m> Value<'m> {
     /// All places that use it; none for constants, whose uses reach across functions.
     #[must_use]
     pub fn uses(self) -> Vec<Use<'m>> {
+        self.few_uses(usize::MAX).unwrap_or_default()
+    }
+
+    /// As [`Value::uses`], unless there are more than `most`.
+    #[must_use]
+    pub fn few_uses(self, most: usize) -> Option<Vec<Use<'m>>> {
         let mut uses: Vec<Use<'m>> = Vec::new();
         if self.is_constant() {
-            return uses;
+            return Some(uses);
         }
         // SAFETY: the value is alive, and its list of uses does not change while it is walked; users that are no instructions (metadata that
         // wraps a value) are left out.
@@ -123,6 +129,9 @@ impl<'m> Value<'m> {
             while !link.is_null() {
                 let user = LLVMGetUser(link);
                 if !LLVMIsAInstruction(user).is_null() {
+                    if uses.len() == most {
+                        return None;
+                    }
                     uses.push(Use { user: Instruction::of_raw(user, self.module), operand: operand_of(user, link) });
                 }
                 link = LLVMGetNextUse(link);
@@ -135,7 +144,7 @@ impl<'m> Value<'m> {
             places.entry(u.user).or_insert(next);
         }
         uses.sort_by_key(|u| (places[&u.user], u.operand));
-        uses
+        Some(uses)
     }
 
     /// Makes all that uses this use `other` instead.

@@ -53,7 +53,9 @@
 //! regions in GPGPU programs*, 2021. It runs instructions of one side for all lanes first and splits them out after, if
 //! at all; here what may trap never runs for the wrong lanes.
 
+mod count;
 mod gather;
+mod lives;
 mod matching;
 mod pairs;
 mod plan;
@@ -174,9 +176,10 @@ fn sweep<'m>(context: &mut Context<'m>, options: Options, looks: &mut usize) -> 
             left.push(Left { first, reason: Reason::LanesAgree, gain: None });
             continue;
         }
-        let weights = plan::Weights { flow: &flow, loops: &loops, depth: loops.depth(node) };
+        let weights = plan::Weights { flow: &flow, loops: &loops, dominators: &dominators, depth: loops.depth(node) };
         let mut taken = Vec::new();
         let candidates = pairs::choose(&region, &flow, costs, options);
+        let mut known = plan::Known::default();
         let places: Vec<[usize; 2]> = candidates.iter().map(|candidate| candidate.places).collect();
         for (number, candidate) in candidates.into_iter().enumerate() {
             let first = [0, 1].map(|side| {
@@ -188,7 +191,8 @@ fn sweep<'m>(context: &mut Context<'m>, options: Options, looks: &mut usize) -> 
                 continue;
             }
             let around = plan::Around {
-                is_first: number == 0,
+                is_first: taken.is_empty(),
+                known: std::mem::take(&mut known),
                 goes_on: places.get(number + 1).is_some_and(|next| *next == candidate.places.map(|place| place + 1)),
             };
             let plan = plan::plan(&region, &candidate, &weights, around, costs, options);
@@ -202,6 +206,7 @@ fn sweep<'m>(context: &mut Context<'m>, options: Options, looks: &mut usize) -> 
             }
             let places = first.map(|i| i.and_then(|i| i.place())).to_vec();
             context.remark("subgraphs".to_owned(), places, Reason::Melded(plan.melding), Some(gain));
+            known.clone_from(&plan.known);
             taken.push((candidate, plan));
         }
         if !taken.is_empty() {

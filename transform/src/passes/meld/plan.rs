@@ -1,14 +1,15 @@
-//! How the instructions of paired blocks are aligned, and what the melded subgraph costs.
+//! How the instructions of paired blocks are aligned; [`super::count`] says what that costs.
 
-use flowgraph::Loops;
+use flowgraph::{Dominators, Loops};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Options;
+use super::lives::Lives;
 use super::matching::{can_be_one, joined_operands};
 use super::pairs::{Candidate, body, can_be_speculated};
-use super::region::{Region, Subgraph};
+use super::region::Region;
 use crate::alignment::{Piece, align};
-use crate::cost::{self, CostModel};
+use crate::cost::CostModel;
 use crate::flow::Flow;
 use crate::llvm::{Block, Instruction, Value};
 use crate::remark::Melding;
@@ -35,18 +36,30 @@ pub(super) struct Plan<'m> {
     pub(super) phis: Vec<[Instruction<'m>; 2]>,
     /// What that gains.
     pub(super) melding: Melding,
+    /// What later pairs of the region find.
+    pub(super) known: Known<'m>,
+}
+
+/// What the pairs of a region that were planned leave for the next one.
+#[derive(Clone, Default)]
+pub(super) struct Known<'m> {
+    /// What is made on both sides by one instruction: of one side, and of the other.
+    partner: FxHashMap<Value<'m>, Value<'m>>,
+    /// Between which values was chosen in a block that dominates the next pair.
+    chosen: FxHashSet<(Value<'m>, Value<'m>)>,
 }
 
 /// The costs of blocks, by how often they are taken to run.
 pub(super) struct Weights<'a, 'm> {
     pub(super) flow: &'a Flow<'m>,
     pub(super) loops: &'a Loops,
+    pub(super) dominators: &'a Dominators,
     /// How deep in loops the region's branch is.
     pub(super) depth: u32,
 }
 
 impl<'m> Weights<'_, 'm> {
-    fn of(&self, block: Block<'m>) -> i64 {
+    pub(super) fn of(&self, block: Block<'m>) -> i64 {
         let depth = self.loops.depth(self.flow.node(block)).saturating_sub(self.depth);
         TRIPS.pow(depth.min(DEEPEST))
     }
@@ -66,12 +79,13 @@ enum Way {
 }
 
 /// Which pairs of the region come before and behind a candidate.
-#[derive(Clone, Copy)]
-pub(super) struct Around {
+pub(super) struct Around<'m> {
     /// It is the first.
     pub(super) is_first: bool,
     /// The next follows at once, so that the paths do not part in between.
     pub(super) goes_on: bool,
+    /// What those before left, where they go on to this one.
+    pub(super) known: Known<'m>,
 }
 
 /// The plan for a candidate that needs the fewest fetches.
@@ -79,11 +93,11 @@ pub(super) fn plan<'m>(
     region: &Region<'m>,
     candidate: &Candidate<'m>,
     weights: &Weights<'_, 'm>,
-    around: Around,
+    around: Around<'m>,
     costs: &dyn CostModel,
     options: Options,
 ) -> Plan<'m> {
-    let planner = Planner { around, ..Planner::of(region, candidate, weights, costs, options) };
+    let planner = Planner::of(region, candidate, weights, around, costs, options);
     let plans = [Way::Cycles, Way::Fetches, Way::AllChoices].map(|way| planner.plan(way));
     plans.into_iter().min_by_key(|plan| plan.melding.melded).expect("three plans")
 }
@@ -97,17 +111,19 @@ pub(super) fn work(candidate: &Candidate<'_>) -> usize {
     candidate.cells.iter().map(lengths).sum()
 }
 
-struct Planner<'a, 'm> {
-    region: &'a Region<'m>,
-    candidate: &'a Candidate<'m>,
-    weights: &'a Weights<'a, 'm>,
-    costs: &'a dyn CostModel,
-    options: Options,
-    around: Around,
+/// What a plan is made from.
+pub(super) struct Planner<'a, 'm> {
+    pub(super) region: &'a Region<'m>,
+    pub(super) candidate: &'a Candidate<'m>,
+    pub(super) weights: &'a Weights<'a, 'm>,
+    pub(super) costs: &'a dyn CostModel,
+    pub(super) options: Options,
+    pub(super) around: Around<'m>,
+    pub(super) lives: Lives<'m>,
     /// What is made in the subgraph of each side.
-    inside: [FxHashSet<Value<'m>>; 2],
+    pub(super) inside: [FxHashSet<Value<'m>>; 2],
     /// By block of a side: its cell.
-    cells: FxHashMap<Block<'m>, usize>,
+    pub(super) cells: FxHashMap<Block<'m>, usize>,
 }
 
 impl<'a, 'm> Planner<'a, 'm> {
@@ -115,6 +131,7 @@ impl<'a, 'm> Planner<'a, 'm> {
         region: &'a Region<'m>,
         candidate: &'a Candidate<'m>,
         weights: &'a Weights<'a, 'm>,
+        around: Around<'m>,
         costs: &'a dyn CostModel,
         options: Options,
     ) -> Planner<'a, 'm> {
@@ -124,17 +141,25 @@ impl<'a, 'm> Planner<'a, 'm> {
         };
         let by_cell = candidate.cells.iter().enumerate();
         let cells = by_cell.flat_map(|(i, cell)| cell.blocks.into_iter().flatten().map(move |block| (block, i)));
-        let around = Around { is_first: true, goes_on: false };
         let (inside, cells) = ([0, 1].map(made), cells.collect());
-        Planner { region, candidate, weights, costs, options, around, inside, cells }
+        let lives = Lives::of(region, candidate.places, weights);
+        Planner { region, candidate, weights, costs, options, around, lives, inside, cells }
     }
 
-    fn cost(&self, i: Instruction<'m>) -> i64 {
+    pub(super) fn cost(&self, i: Instruction<'m>) -> i64 {
         let beside = |user: Instruction<'m>| user.block() == i.block();
         self.costs.fetches(i, &beside)
     }
 
-    fn latency(&self, i: Instruction<'m>) -> i64 {
+    /// What it costs with the copies of what it destroys, on its own side.
+    pub(super) fn cost_with_copies(&self, i: Instruction<'m>) -> i64 {
+        let beside = |user: Instruction<'m>| user.block() == i.block();
+        let operands = i.operands();
+        let is_free = |number: usize| !operands[number].is_constant() && !self.lives.on(operands[number], i);
+        self.costs.fetches(i, &beside) + self.costs.copies(i, &beside, &is_free)
+    }
+
+    pub(super) fn latency(&self, i: Instruction<'m>) -> i64 {
         let beside = |user: Instruction<'m>| user.block() == i.block();
         self.costs.latency(i, &beside)
     }
@@ -145,7 +170,7 @@ impl<'a, 'm> Planner<'a, 'm> {
         }
         let is_mixed = |&(x, y): &(Value<'m>, Value<'m>)| {
             let inside = (self.inside[0].contains(&x), self.inside[1].contains(&y));
-            let known = inside == (false, false) && self.region.chosen.contains(&(x, y));
+            let known = inside == (false, false) && self.was_chosen(x, y);
             x != y && !known && inside != (true, true) && (inside != (false, false) || way == Way::AllChoices)
         };
         let chosen: Vec<_> = joined_operands(a, b, &|x, y| x == y).into_iter().filter(is_mixed).collect();
@@ -155,11 +180,17 @@ impl<'a, 'm> Planner<'a, 'm> {
         })
     }
 
+    /// Whether there is a choice between two values that dominates the subgraph, or need not be one.
+    pub(super) fn was_chosen(&self, x: Value<'m>, y: Value<'m>) -> bool {
+        let Known { partner, chosen } = &self.around.known;
+        partner.get(&x) == Some(&y) || chosen.contains(&(x, y)) || self.region.chosen.contains(&(x, y))
+    }
+
     fn plan(&self, way: Way) -> Plan<'m> {
         // Without unpredication gaps cost nothing; only what may trap is guarded.
         let (gap, turn) = if self.options.unpredicate { (self.costs.guard(), self.costs.jump()) } else { (0, 0) };
         let mut steps = Vec::new();
-        let mut partner: FxHashMap<Value<'m>, Value<'m>> = FxHashMap::default();
+        let mut partner: FxHashMap<Value<'m>, Value<'m>> = self.around.known.partner.clone();
         for cell in &self.candidate.cells {
             let pieces = match cell.blocks {
                 [Some(one), Some(other)] => align(&body(one), &body(other), gap, turn, |a, b| self.saving(a, b, way)),
@@ -183,8 +214,9 @@ impl<'a, 'm> Planner<'a, 'm> {
         }
         let phis = self.joined_phis(&partner);
         partner.extend(phis.iter().map(|[a, b]| (a.as_value(), b.as_value())));
-        let melding = self.melding(&steps, &partner);
-        Plan { steps, phis, melding }
+        let (melding, chosen) = self.melding(&steps, &partner);
+        let known = self.left_behind(partner, chosen);
+        Plan { steps, phis, melding, known }
     }
 
     /// What has no partner: under a branch of its own, unless it costs no more than that and cannot trap.
@@ -263,201 +295,30 @@ impl<'a, 'm> Planner<'a, 'm> {
         a.type_of() == b.type_of() && !ours.is_empty() && ours.len() == theirs.len() && ours.iter().all(agree)
     }
 
-    /// What it costs, apart and melded.
-    fn melding(&self, steps: &[Vec<Step<'m>>], partner: &FxHashMap<Value<'m>, Value<'m>>) -> Melding {
-        let costs = self.costs;
-        let same = |x: Value<'m>, y: Value<'m>| x == y || partner.get(&x) == Some(&y);
-        let from_outside = |x: Value<'m>, y: Value<'m>| !self.inside[0].contains(&x) && !self.inside[1].contains(&y);
-        let (mut apart, mut melded, mut cycles_apart, mut cycles_melded) = (0, 0, 0, 0);
-        let (mut pairs, mut selects, mut branches) = (0, 0, 0);
-        let hoisted = self.hoisted_anyway(steps);
-        apart -= hoisted.iter().map(|&i| self.cost(i)).sum::<i64>();
-        cycles_apart -= hoisted.iter().map(|&i| self.latency(i)).sum::<i64>();
-        let mut outside = Vec::new();
-        let mut known_outside = FxHashSet::default();
-        for (cell, steps) in self.candidate.cells.iter().zip(steps) {
-            let weight = cell.blocks.iter().flatten().map(|&block| self.weights.of(block)).max().unwrap_or(1);
-            for &block in cell.blocks.iter().flatten() {
-                let test = i64::from(block.terminator().condition().is_some());
-                apart += weight * (body(block).into_iter().map(|i| self.cost(i)).sum::<i64>() + test);
-                cycles_apart += weight * (body(block).into_iter().map(|i| self.latency(i)).sum::<i64>() + test);
-            }
-            let mut known = FxHashSet::default();
-            let mut chosen = Vec::new();
-            let mut choose = |x: Value<'m>, y: Value<'m>, chosen: &mut Vec<_>| {
-                let before = from_outside(x, y) && self.region.chosen.contains(&(x, y));
-                if same(x, y) || before {
-                } else if from_outside(x, y) {
-                    outside.extend(known_outside.insert((x, y)).then_some((x, y)));
-                } else {
-                    chosen.extend(known.insert((x, y)).then_some((x, y)));
-                }
-            };
-            let mut here = 0;
-            let mut cycles_here = 0;
-            for step in steps {
-                match step {
-                    Step::Pair(a, b) => {
-                        let mut differs = false;
-                        for (i, (x, y)) in joined_operands(*a, *b, &same).into_iter().enumerate() {
-                            differs |= i == 1 && !same(x, y);
-                            choose(x, y, &mut chosen);
-                        }
-                        let beside = |user: Instruction<'m>| user.block() == a.block();
-                        here += if differs { costs.fetches_of_joined(*a, &beside) } else { self.cost(*a) };
-                        cycles_here += self.latency(*a).max(self.latency(*b));
-                        pairs += 1;
-                    }
-                    Step::Guarded(one, other) => {
-                        let jump = if one.is_empty() || other.is_empty() { 0 } else { costs.jump() };
-                        let all = one.iter().chain(other);
-                        here += costs.guard() + jump + all.clone().map(|&i| self.cost(i)).sum::<i64>();
-                        cycles_here += costs.guard() + all.map(|&i| self.latency(i)).sum::<i64>();
-                        branches += 1;
-                    }
-                    Step::Plain(list) => {
-                        here += list.iter().map(|&i| self.cost(i)).sum::<i64>();
-                        cycles_here += list.iter().map(|&i| self.latency(i)).sum::<i64>();
-                    }
-                }
-            }
-            let conditions = cell.blocks.map(|block| block.and_then(|b| b.terminator().condition()));
-            match conditions {
-                [Some(x), Some(y)] => choose(x, y, &mut chosen),
-                [None, None] => {}
-                // The other side's lanes are steered by a constant.
-                _ => here += i64::from(cell.steer.is_some()) * costs.guard(),
-            }
-            let test = i64::from(conditions.iter().any(Option::is_some));
-            selects += chosen.len();
-            let choices = costs.fetches_of_choices(&chosen);
-            melded += weight * (here + test + choices);
-            cycles_melded += weight * (cycles_here + test + chosen.len() as i64);
+    /// What the next pair of the region finds, if it follows at once: the phis of the exits that bring the same become
+    /// one, and choices stand in front of it.
+    fn left_behind(
+        &self,
+        mut partner: FxHashMap<Value<'m>, Value<'m>>,
+        chosen: FxHashSet<(Value<'m>, Value<'m>)>,
+    ) -> Known<'m> {
+        if !self.around.goes_on {
+            return Known::default();
         }
-        let (exits, constants) = self.exit_choices(partner);
-        selects += outside.len() + exits.len();
-        let (before, after) = self.branches_around();
-        let kept = i64::from(branches + selects > 1 && cost::is_comparison(self.region.condition));
-        melded += costs.fetches_of_choices(&outside) + costs.fetches_of_choices(&exits) + after + kept;
-        cycles_melded += (outside.len() + exits.len()) as i64 + after;
-        Melding {
-            case: self.candidate.case,
-            score: (self.candidate.score * 100.0).round() as i64,
-            pairs,
-            selects,
-            branches,
-            apart: apart + before + constants,
-            melded,
-            cycles: cycles_apart + before - cycles_melded,
-            loops: self.blocks_in_loops(),
-            exit_phis: self.exit_phis(),
-            carried: self.carried(partner),
-        }
-    }
-
-    /// Of the first block, what both sides make of the same values without memory: code generation makes it once, in
-    /// front of the branch (LLVM's MachineCSE), so that melding saves nothing by it.
-    fn hoisted_anyway(&self, steps: &[Vec<Step<'m>>]) -> Vec<Instruction<'m>> {
-        let mut hoisted = Vec::new();
-        let mut same: FxHashSet<(Value<'m>, Value<'m>)> = FxHashSet::default();
-        let cell = &self.candidate.cells[0];
-        let is_entered = |(side, block): (usize, &Option<Block<'m>>)| {
-            *block == Some(self.region.head.terminator().successors()[side])
-        };
-        if !cell.blocks.iter().enumerate().all(is_entered) {
-            return hoisted;
-        }
-        for step in steps.first().into_iter().flatten() {
-            let Step::Pair(a, b) = step else { continue };
-            let operands = joined_operands(*a, *b, &|x, y| x == y || same.contains(&(x, y)));
-            if can_be_speculated(*a) && operands.into_iter().all(|(x, y)| x == y || same.contains(&(x, y))) {
-                same.insert((a.as_value(), b.as_value()));
-                hoisted.push(*a);
-            }
-        }
-        hoisted
-    }
-
-    fn subgraph(&self, side: usize) -> &Subgraph<'m> {
-        &self.region.paths[side][self.candidate.places[side]]
-    }
-
-    fn blocks_in_loops(&self) -> usize {
-        let turns = |block: &Block<'m>| self.weights.of(*block) > 1;
-        self.candidate.cells.iter().filter(|cell| cell.blocks.iter().flatten().any(turns)).count()
-    }
-
-    fn exit_phis(&self) -> usize {
-        let of_side = |side: usize| {
-            let Subgraph { exit, blocks, .. } = self.subgraph(side);
-            let exit = self.weights.flow.block(*exit);
-            exit.phis().into_iter().filter(|phi| blocks.iter().any(|&b| phi.incoming_from(b).is_some())).count()
-        };
-        of_side(0).max(of_side(1))
-    }
-
-    /// What the two sides bring to the phis of one exit, where that differs; and how many constants must be moved to
-    /// their registers for it while the sides are apart.
-    fn exit_choices(&self, partner: &FxHashMap<Value<'m>, Value<'m>>) -> (Vec<(Value<'m>, Value<'m>)>, i64) {
-        let (mut choices, mut constants) = (Vec::new(), 0);
-        let exit = self.subgraph(0).exit;
-        if exit != self.subgraph(1).exit || self.around.goes_on {
-            return (choices, constants);
-        }
-        for phi in self.weights.flow.block(exit).phis() {
-            let of_side = |side: usize| {
-                let blocks = self.subgraph(side).blocks.iter();
-                blocks
-                    .filter_map(|&block| Some((self.cells.get(&block)?, phi.incoming_from(block)?)))
-                    .collect::<Vec<_>>()
-            };
-            let (ours, theirs) = (of_side(0), of_side(1));
-            let (Some(&(_, one)), Some(&(_, other))) = (ours.first(), theirs.first()) else { continue };
-            constants += ours.iter().chain(&theirs).filter(|(_, value)| value.is_constant()).count() as i64;
+        let [ours, theirs] = [0, 1].map(|side| self.weights.flow.block(self.subgraph(side).exit).phis());
+        let mut joined = Vec::new();
+        for phi in ours {
             let same = |x: Value<'m>, y: Value<'m>| x == y || partner.get(&x) == Some(&y);
-            let agree = |&(cell, x): &(&usize, Value<'m>)| theirs.iter().any(|&(of, y)| of == cell && same(x, y));
-            let all_alike = ours.iter().chain(&theirs).all(|(_, value)| *value == one);
-            let joined = ours.len() == theirs.len() && ours.iter().all(agree);
-            if !all_alike && !joined {
-                choices.push((one, other));
-            }
-        }
-        (choices, constants)
-    }
-
-    /// Values of one side, made before the melded subgraph or in it, that are used in it or behind it, so that they no
-    /// longer dominate their uses.
-    fn carried(&self, partner: &FxHashMap<Value<'m>, Value<'m>>) -> usize {
-        let partners: FxHashSet<Value> = partner.iter().flat_map(|(a, b)| [*a, *b]).collect();
-        let of_side = |side: usize| {
-            let place = self.candidate.places[side];
-            let path = &self.region.paths[side];
-            let up_to = path[..=place].iter().flat_map(|s| s.blocks.iter().map(move |&b| (s.entry, b)));
-            let alone = up_to.flat_map(|(of, b)| b.instructions().into_iter().map(move |i| (of, i)));
-            let is_carried = |&(of, i): &(flowgraph::NodeId, Instruction<'m>)| {
-                let here = |block: Block<'m>| path[..=place].iter().any(|s| s.entry == of && s.blocks.contains(&block));
-                let used_later = |block: Block<'m>| path[place..].iter().any(|s| s.blocks.contains(&block));
-                let uses = i.as_value().uses();
-                let later = uses.into_iter().any(|u| u.needed_in().is_some_and(|b| !here(b) && used_later(b)));
-                !partners.contains(&i.as_value()) && later
+            let all_from_cells = |phi: &Instruction<'m>| phi.incoming().iter().all(|(_, b)| self.cells.contains_key(b));
+            let alike = |other: &&Instruction<'m>| {
+                all_from_cells(&phi) && all_from_cells(other) && self.phis_agree(phi, **other, &same)
             };
-            alone.filter(is_carried).count()
-        };
-        of_side(0) + of_side(1)
-    }
-
-    /// The fetches of the region's branch: before; and after, where it stays in front of the melded subgraph, behind
-    /// it, both, or goes.
-    fn branches_around(&self) -> (i64, i64) {
-        let one = self.costs.guard() + self.costs.jump();
-        let [ours, theirs] = [0, 1].map(|side| &self.region.paths[side][self.candidate.places[side]]);
-        let first = |path: usize| {
-            let entry = if path == 0 { ours.entry } else { theirs.entry };
-            let successor = self.region.head.terminator().successors()[path];
-            self.weights.flow.find(successor) == Some(entry)
-        };
-        let stays_before = if !self.around.is_first || (first(0) && first(1)) { 0 } else { one };
-        let stays_behind = if ours.exit == theirs.exit || self.around.goes_on { 0 } else { one };
-        (if self.around.is_first { one } else { 0 }, stays_before + stays_behind)
+            joined.extend(theirs.iter().find(alike).map(|other| (phi.as_value(), other.as_value())));
+        }
+        partner.extend(joined);
+        // Elsewhere choices are phis of a block where paths meet, which are made again.
+        let stands = !self.around.is_first || self.begins_paths();
+        let chosen = if stands { chosen } else { FxHashSet::default() };
+        Known { partner, chosen: chosen.into_iter().chain(self.around.known.chosen.iter().copied()).collect() }
     }
 }

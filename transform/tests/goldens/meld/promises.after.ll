@@ -1,6 +1,6 @@
-; meld taken: integers: subgraphs at ? and ?: blocks, score 50%: 9 pairs, 1 selects, 0 branches; lanes that part need about 25 instructions, melded 13; 22 cycles are saved; 0 blocks in loops, 0 phis at the exit, 0 values carried
-; meld taken: numbers: subgraphs at ? and ?: regions, score 50%: 8 pairs, 1 selects, 0 branches; lanes that part need about 21 instructions, melded 11; 56 cycles are saved; 0 blocks in loops, 1 phis at the exit, 0 values carried
-; meld taken: alone: subgraphs at ? and ?: blocks, score 50%: 5 pairs, 3 selects, 2 branches; lanes that part need about 29 instructions, melded 26; 15 cycles are saved; 0 blocks in loops, 0 phis at the exit, 0 values carried
+; meld taken: integers: subgraphs at ? and ?: blocks, score 50%: 9 pairs, 1 selects, 0 branches; lanes that part need about 27 instructions, melded 14; 22 cycles are saved; 0 blocks in loops, 0 phis at the exit, 0 values carried
+; meld taken: numbers: subgraphs at ? and ?: regions, score 50%: 8 pairs, 1 selects, 0 branches; lanes that part need about 23 instructions, melded 12; 56 cycles are saved; 0 blocks in loops, 1 phis at the exit, 0 values carried
+; meld taken: alone: subgraphs at ? and ?: blocks, score 50%: 5 pairs, 1 selects, 2 branches; lanes that part need about 29 instructions, melded 24; 17 cycles are saved; 0 blocks in loops, 0 phis at the exit, 0 values carried
 
 define void @integers(i1 %c, ptr %p, ptr %q, i32 %n) {
 entry:

@@ -1,0 +1,304 @@
+//! What a planned melding costs, beside both sides apart: fetches and cycles, choices, copies, and the branch around.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::matching::joined_operands;
+use super::pairs::{body, can_be_speculated};
+use super::plan::{Planner, Step};
+use super::region::Subgraph;
+use crate::cost;
+use crate::llvm::{Block, Instruction, Value};
+use crate::remark::Melding;
+
+/// A block behind instructions of one side each: what neither was made nor chosen in it is joined by a phi.
+#[derive(Default)]
+struct Behind<'m> {
+    /// What each side made.
+    sides: Option<[FxHashSet<Value<'m>>; 2]>,
+    /// What was made since.
+    made: FxHashSet<Value<'m>>,
+    /// What was joined since.
+    known: FxHashSet<(Value<'m>, Value<'m>)>,
+}
+
+impl<'m> Behind<'m> {
+    fn instructions(one: &[Instruction<'m>], other: &[Instruction<'m>]) -> Behind<'m> {
+        let values = |list: &[Instruction<'m>]| list.iter().map(|i| i.as_value()).collect();
+        Behind { sides: Some([values(one), values(other)]), ..Behind::default() }
+    }
+
+    /// How many moves a phi of two values is, where it is one: a value that its side did not make right before it is
+    /// moved to the place of the other, and a constant to a register.
+    fn by_phi(&self, x: Value<'m>, y: Value<'m>) -> Option<i64> {
+        let [one, other] = self.sides.as_ref()?;
+        let is_phi = !self.made.contains(&x) && !self.made.contains(&y);
+        let constants = i64::from(x.is_constant()) + i64::from(y.is_constant());
+        is_phi.then(|| constants.max(i64::from(!one.contains(&x) || !other.contains(&y))))
+    }
+}
+
+/// How many operands of pairs each choice stands for: all, and those that are still to come.
+struct Exchanges<'m> {
+    of: FxHashMap<(Value<'m>, Value<'m>), (usize, usize)>,
+}
+
+impl<'m> Exchanges<'m> {
+    fn of(steps: &[Vec<Step<'m>>], same: &dyn Fn(Value<'m>, Value<'m>) -> bool) -> Exchanges<'m> {
+        let mut of: FxHashMap<_, (usize, usize)> = FxHashMap::default();
+        for step in steps.iter().flatten() {
+            let Step::Pair(a, b) = step else { continue };
+            for values in joined_operands(*a, *b, same).into_iter().filter(|(x, y)| !same(*x, *y)) {
+                let (all, left) = of.entry(values).or_default();
+                (*all, *left) = (*all + 1, *left + 1);
+            }
+        }
+        Exchanges { of }
+    }
+
+    /// Whether nothing more comes of a choice, one operand taken.
+    fn is_last(&mut self, x: Value<'m>, y: Value<'m>) -> bool {
+        let left = self.of.get_mut(&(x, y)).map(|(_, left)| left);
+        left.is_none_or(|left| {
+            *left = left.saturating_sub(1);
+            *left == 0
+        })
+    }
+}
+
+impl<'m> Planner<'_, 'm> {
+    /// What it costs, apart and melded, and what was chosen from outside.
+    pub(super) fn melding(
+        &self,
+        steps: &[Vec<Step<'m>>],
+        partner: &FxHashMap<Value<'m>, Value<'m>>,
+    ) -> (Melding, FxHashSet<(Value<'m>, Value<'m>)>) {
+        let costs = self.costs;
+        let same = |x: Value<'m>, y: Value<'m>| x == y || partner.get(&x) == Some(&y);
+        let from_outside = |x: Value<'m>, y: Value<'m>| !self.inside[0].contains(&x) && !self.inside[1].contains(&y);
+        let (mut apart, mut melded, mut cycles_apart, mut cycles_melded) = (0, 0, 0, 0);
+        let (mut pairs, mut selects, mut branches) = (0, 0, 0);
+        let hoisted = self.hoisted_anyway(steps);
+        apart -= hoisted.iter().map(|&i| self.cost(i)).sum::<i64>();
+        cycles_apart -= hoisted.iter().map(|&i| self.latency(i)).sum::<i64>();
+        let mut outside = Vec::new();
+        let mut copies_outside = 0;
+        let mut known_outside = FxHashSet::default();
+        let mut exchanges = Exchanges::of(steps, &same);
+        for (cell, steps) in self.candidate.cells.iter().zip(steps) {
+            let weight = cell.blocks.iter().flatten().map(|&block| self.weights.of(block)).max().unwrap_or(1);
+            for &block in cell.blocks.iter().flatten() {
+                let test = i64::from(block.terminator().condition().is_some());
+                apart += weight * (body(block).into_iter().map(|i| self.cost_with_copies(i)).sum::<i64>() + test);
+                cycles_apart += weight * (body(block).into_iter().map(|i| self.latency(i)).sum::<i64>() + test);
+            }
+            let mut known = FxHashSet::default();
+            let mut chosen = Vec::new();
+            let mut copies_here = 0;
+            // What stands right behind instructions of one side each.
+            let mut behind = Behind::default();
+            let mut choose = |x: Value<'m>, y: Value<'m>, exchanges: &Exchanges<'m>, chosen: &mut Vec<_>| {
+                let before = from_outside(x, y) && self.was_chosen(x, y);
+                if same(x, y) || before {
+                } else if from_outside(x, y) {
+                    if known_outside.insert((x, y)) {
+                        outside.push((x, y));
+                        copies_outside += self.copies_of_choice(x, y, exchanges);
+                    }
+                } else if known.insert((x, y)) {
+                    chosen.push((x, y));
+                    copies_here += self.copies_of_choice(x, y, exchanges);
+                }
+            };
+            let mut here = 0;
+            let mut cycles_here = 0;
+            for step in steps {
+                match step {
+                    Step::Pair(a, b) => {
+                        let mut differs = false;
+                        let mut free = FxHashSet::default();
+                        for (i, (x, y)) in joined_operands(*a, *b, &same).into_iter().enumerate() {
+                            differs |= i == 1 && !same(x, y);
+                            if let Some(moves) = behind.by_phi(x, y).filter(|_| !same(x, y) && !from_outside(x, y)) {
+                                here += if behind.known.insert((x, y)) { moves } else { 0 };
+                            } else {
+                                choose(x, y, &exchanges, &mut chosen);
+                            }
+                            let last = if same(x, y) {
+                                !x.is_constant() && !self.lives.on(x, *a) && !self.lives.on(y, *b)
+                            } else {
+                                exchanges.is_last(x, y)
+                            };
+                            free.extend(last.then_some(i));
+                        }
+                        let beside = |user: Instruction<'m>| user.block() == a.block();
+                        here += if differs { costs.fetches_of_joined(*a, &beside) } else { self.cost(*a) };
+                        here += costs.copies(*a, &beside, &|i| free.contains(&i));
+                        cycles_here += self.latency(*a).max(self.latency(*b));
+                        pairs += 1;
+                        behind.made.extend([a.as_value(), b.as_value()]);
+                    }
+                    Step::Guarded(one, other) => {
+                        let jump = if one.is_empty() || other.is_empty() { 0 } else { costs.jump() };
+                        let all = one.iter().chain(other);
+                        here += costs.guard() + jump + all.clone().map(|&i| self.cost_with_copies(i)).sum::<i64>();
+                        cycles_here += costs.guard() + all.map(|&i| self.latency(i)).sum::<i64>();
+                        branches += 1;
+                        behind = Behind::instructions(one, other);
+                    }
+                    Step::Plain(list) => {
+                        behind.made.extend(list.iter().map(|i| i.as_value()));
+                        here += list.iter().map(|&i| self.cost_with_copies(i)).sum::<i64>();
+                        cycles_here += list.iter().map(|&i| self.latency(i)).sum::<i64>();
+                    }
+                }
+            }
+            let conditions = cell.blocks.map(|block| block.and_then(|b| b.terminator().condition()));
+            match conditions {
+                [Some(x), Some(y)] => choose(x, y, &exchanges, &mut chosen),
+                [None, None] => {}
+                // The other side's lanes are steered by a constant.
+                _ => here += i64::from(cell.steer.is_some()) * costs.guard(),
+            }
+            let test = i64::from(conditions.iter().any(Option::is_some));
+            selects += chosen.len();
+            let choices = copies_here + costs.fetches_of_choices(&chosen);
+            melded += weight * (here + test + choices);
+            cycles_melded += weight * (cycles_here + test + chosen.len() as i64);
+        }
+        let (exits, constants) = self.exit_choices(partner);
+        selects += outside.len() + exits.len();
+        let (before, after) = self.branches_around();
+        let kept = i64::from(branches + selects > 1 && cost::is_comparison(self.region.condition));
+        melded += copies_outside + costs.fetches_of_choices(&outside) + costs.fetches_of_choices(&exits) + after + kept;
+        cycles_melded += (outside.len() + exits.len()) as i64 + after;
+        let melding = Melding {
+            case: self.candidate.case,
+            score: (self.candidate.score * 100.0).round() as i64,
+            pairs,
+            selects,
+            branches,
+            apart: apart + before + constants,
+            melded,
+            cycles: cycles_apart + before - cycles_melded,
+            loops: self.blocks_in_loops(),
+            exit_phis: self.exit_phis(),
+            carried: self.carried(partner),
+        };
+        (melding, known_outside)
+    }
+
+    /// What a choice costs more where both values are needed afterwards.
+    fn copies_of_choice(&self, x: Value<'m>, y: Value<'m>, exchanges: &Exchanges<'m>) -> i64 {
+        let times = exchanges.of.get(&(x, y)).map_or(0, |(all, _)| *all);
+        let lives_on =
+            |side: usize, value: Value<'m>| !value.is_constant() && self.lives.on_without(side, value, times);
+        if lives_on(0, x) && lives_on(1, y) { self.costs.copies_of_choice(x) } else { 0 }
+    }
+
+    /// Of the first block, what both sides make of the same values without memory: code generation makes it once, in
+    /// front of the branch (LLVM's MachineCSE), so that melding saves nothing by it.
+    fn hoisted_anyway(&self, steps: &[Vec<Step<'m>>]) -> Vec<Instruction<'m>> {
+        let mut hoisted = Vec::new();
+        let mut same: FxHashSet<(Value<'m>, Value<'m>)> = FxHashSet::default();
+        let cell = &self.candidate.cells[0];
+        let is_entered = |(side, block): (usize, &Option<Block<'m>>)| {
+            *block == Some(self.region.head.terminator().successors()[side])
+        };
+        if !cell.blocks.iter().enumerate().all(is_entered) {
+            return hoisted;
+        }
+        for step in steps.first().into_iter().flatten() {
+            let Step::Pair(a, b) = step else { continue };
+            let operands = joined_operands(*a, *b, &|x, y| x == y || same.contains(&(x, y)));
+            if can_be_speculated(*a) && operands.into_iter().all(|(x, y)| x == y || same.contains(&(x, y))) {
+                same.insert((a.as_value(), b.as_value()));
+                hoisted.push(*a);
+            }
+        }
+        hoisted
+    }
+
+    pub(super) fn subgraph(&self, side: usize) -> &Subgraph<'m> {
+        &self.region.paths[side][self.candidate.places[side]]
+    }
+
+    fn blocks_in_loops(&self) -> usize {
+        let turns = |block: &Block<'m>| self.weights.of(*block) > 1;
+        self.candidate.cells.iter().filter(|cell| cell.blocks.iter().flatten().any(turns)).count()
+    }
+
+    fn exit_phis(&self) -> usize {
+        let of_side = |side: usize| {
+            let Subgraph { exit, blocks, .. } = self.subgraph(side);
+            let exit = self.weights.flow.block(*exit);
+            exit.phis().into_iter().filter(|phi| blocks.iter().any(|&b| phi.incoming_from(b).is_some())).count()
+        };
+        of_side(0).max(of_side(1))
+    }
+
+    /// What the two sides bring to the phis of one exit, where that differs; and how many constants must be moved to
+    /// their registers for it while the sides are apart.
+    fn exit_choices(&self, partner: &FxHashMap<Value<'m>, Value<'m>>) -> (Vec<(Value<'m>, Value<'m>)>, i64) {
+        let (mut choices, mut constants) = (Vec::new(), 0);
+        let exit = self.subgraph(0).exit;
+        if exit != self.subgraph(1).exit || self.around.goes_on {
+            return (choices, constants);
+        }
+        for phi in self.weights.flow.block(exit).phis() {
+            let of_side = |side: usize| {
+                let blocks = self.subgraph(side).blocks.iter();
+                blocks
+                    .filter_map(|&block| Some((self.cells.get(&block)?, phi.incoming_from(block)?)))
+                    .collect::<Vec<_>>()
+            };
+            let (ours, theirs) = (of_side(0), of_side(1));
+            let (Some(&(_, one)), Some(&(_, other))) = (ours.first(), theirs.first()) else { continue };
+            constants += ours.iter().chain(&theirs).filter(|(_, value)| value.is_constant()).count() as i64;
+            let same = |x: Value<'m>, y: Value<'m>| x == y || partner.get(&x) == Some(&y);
+            let agree = |&(cell, x): &(&usize, Value<'m>)| theirs.iter().any(|&(of, y)| of == cell && same(x, y));
+            let all_alike = ours.iter().chain(&theirs).all(|(_, value)| *value == one);
+            let joined = ours.len() == theirs.len() && ours.iter().all(agree);
+            if !all_alike && !joined {
+                choices.push((one, other));
+            }
+        }
+        (choices, constants)
+    }
+
+    /// Values of one side, made before the melded subgraph or in it, that are used in it or behind it, so that they no
+    /// longer dominate their uses.
+    fn carried(&self, partner: &FxHashMap<Value<'m>, Value<'m>>) -> usize {
+        let partners: FxHashSet<Value> = partner.iter().flat_map(|(a, b)| [*a, *b]).collect();
+        let of_side = |side: usize| {
+            let place = self.candidate.places[side];
+            let path = &self.region.paths[side];
+            let up_to = path[..=place].iter().flat_map(|s| s.blocks.iter().map(move |&b| (s.entry, b)));
+            let alone = up_to.flat_map(|(of, b)| b.instructions().into_iter().map(move |i| (of, i)));
+            let is_carried = |&(of, i): &(flowgraph::NodeId, Instruction<'m>)| {
+                let here = |block: Block<'m>| path[..=place].iter().any(|s| s.entry == of && s.blocks.contains(&block));
+                let used_later = |block: Block<'m>| path[place..].iter().any(|s| s.blocks.contains(&block));
+                let uses = i.as_value().uses();
+                let later = uses.into_iter().any(|u| u.needed_in().is_some_and(|b| !here(b) && used_later(b)));
+                !partners.contains(&i.as_value()) && later
+            };
+            alone.filter(is_carried).count()
+        };
+        of_side(0) + of_side(1)
+    }
+
+    /// Whether the branch leads right to both subgraphs.
+    pub(super) fn begins_paths(&self) -> bool {
+        let successors = self.region.head.terminator().successors();
+        (0..2).all(|side| self.weights.flow.find(successors[side]) == Some(self.subgraph(side).entry))
+    }
+
+    /// The fetches of the region's branch: before; and after, where it stays in front of the melded subgraph, behind
+    /// it, both, or goes.
+    fn branches_around(&self) -> (i64, i64) {
+        let one = self.costs.guard() + self.costs.jump();
+        let [ours, theirs] = [0, 1].map(|side| &self.region.paths[side][self.candidate.places[side]]);
+        let stays_before = if !self.around.is_first || self.begins_paths() { 0 } else { one };
+        let stays_behind = if ours.exit == theirs.exit || self.around.goes_on { 0 } else { one };
+        (if self.around.is_first { one } else { 0 }, stays_before + stays_behind)
+    }
+}
