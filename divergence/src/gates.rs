@@ -16,7 +16,9 @@
 //! others at `use(x)`, not at the header, since control cannot leave the loop before. They are in different turns then.
 //! The part of the loop that they can go round in is a loop of its own as far as η is concerned: an *inner turn*.
 //!
-//! Time is that of post-dominators for each join's part: O(d (n + m) log n) where branches and loops are nested d deep.
+//! Time is that of post-dominators for each join's part. Ifs with one way in and one way out cost what each has of its
+//! own, however they are nested: outer ones jump over them. Where loops, or ifs with other ways out, are nested d deep
+//! it is O(d (n + m) log n).
 
 use flowgraph::{Builder, Dominators, Graph, LoopId, Loops, NodeId, PostDominators};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -78,6 +80,9 @@ pub struct Arrival {
     pub gate: GateId,
 }
 
+/// Of a join: from its dominator, and around its loop.
+type Selections = (Selection, Option<Selection>);
+
 /// A loop, or an inner turn of one.
 #[derive(Clone, Debug)]
 pub struct Scope {
@@ -106,6 +111,7 @@ pub struct Gates {
     turns: Vec<ScopeId>,
     /// By loop: for irreducible ones the branches in them and those that decide where they are entered.
     irreducible: Vec<Option<GateId>>,
+    visited: u64,
 }
 
 impl Gates {
@@ -122,14 +128,27 @@ impl Gates {
             of_loop: Vec::new(),
             turns: Vec::new(),
             irreducible: Vec::new(),
+            visited: 0,
         };
         let mut part = Part::new(graph);
-        for block in graph.nodes() {
-            if gates.dominators.depth(block).is_some() && graph.predecessors(block).len() > 1 {
-                gates.arrivals[block.index()] = gates.arriving(&mut part, block);
-            }
+        let is_join = |&block: &NodeId| gates.dominators.depth(block).is_some() && graph.predecessors(block).len() > 1;
+        let joins: Vec<NodeId> = graph.nodes().filter(is_join).collect();
+        // Inner parts first: outer ones jump over them.
+        let mut inner_first = joins.clone();
+        let depth = |block: NodeId| gates.dominators.idom(block).and_then(|top| gates.dominators.depth(top));
+        inner_first.sort_by_key(|&block| std::cmp::Reverse(depth(block)));
+        let mut selections: Vec<Option<Selections>> = vec![None; graph.node_count()];
+        for block in inner_first {
+            selections[block.index()] = Some(gates.selections(&mut part, block));
+        }
+        for block in joins {
+            let (enter, turn) = selections[block.index()].take().expect("each join has its own");
+            let all = enter.deciders.iter().chain(turn.iter().flat_map(|t| &t.deciders)).map(|(b, _)| *b).collect();
+            let gate = gates.gate(all);
+            gates.arrivals[block.index()] = Some(Arrival { enter, turn, gate });
         }
         gates.find_scopes(function, &mut part);
+        gates.visited = part.visited;
         gates
     }
 
@@ -143,6 +162,12 @@ impl Gates {
     #[must_use]
     pub fn loops(&self) -> &Loops {
         &self.loops
+    }
+
+    /// How many blocks were looked at to find the gates, each as often as it was: the work, without a clock.
+    #[must_use]
+    pub fn visited(&self) -> u64 {
+        self.visited
     }
 
     /// How many gates there are.
@@ -235,7 +260,8 @@ impl Gates {
         GateId(self.deciders.len() as u32 - 1)
     }
 
-    fn arriving(&mut self, part: &mut Part, join: NodeId) -> Option<Arrival> {
+    /// How control comes to a join: see [`Arrival`].
+    fn selections(&self, part: &mut Part, join: NodeId) -> Selections {
         let graph = part.graph;
         let reached = |&&b: &&NodeId| self.dominators.depth(b).is_some();
         let edges: Vec<NodeId> = graph.predecessors(join).iter().filter(reached).copied().collect();
@@ -248,9 +274,7 @@ impl Gates {
             _ => Selection { root: Choice::Decider(join), deciders: Vec::new() },
         };
         let turn = (!latches.is_empty()).then(|| part.selection(join, join, &latches));
-        let all = enter.deciders.iter().chain(turn.iter().flat_map(|t| &t.deciders)).map(|(b, _)| *b).collect();
-        let gate = self.gate(all);
-        Some(Arrival { enter, turn, gate })
+        (enter, turn)
     }
 
     fn find_scopes(&mut self, function: &Function, part: &mut Part) {

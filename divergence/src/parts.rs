@@ -12,6 +12,12 @@ pub(crate) struct Part<'g> {
     number: Vec<u32>,
     /// The nodes of the part.
     nodes: Vec<NodeId>,
+    /// By node: for a join that ends a closed part, the node where that part begins.
+    begins: Vec<Option<NodeId>>,
+    /// By node: the join at which the closed part that begins here ends.
+    ends: Vec<Option<NodeId>>,
+    /// How many nodes all parts had together.
+    pub(crate) visited: u64,
 }
 
 const NONE: u32 = u32::MAX;
@@ -38,7 +44,9 @@ impl Round {
 
 impl<'g> Part<'g> {
     pub(crate) fn new(graph: &'g Graph) -> Part<'g> {
-        Part { graph, number: vec![NONE; graph.node_count()], nodes: Vec::new() }
+        let count = graph.node_count();
+        let (begins, ends) = (vec![None; count], vec![None; count]);
+        Part { graph, number: vec![NONE; count], nodes: Vec::new(), begins, ends, visited: 0 }
     }
 
     fn clear(&mut self) {
@@ -49,37 +57,71 @@ impl<'g> Part<'g> {
 
     fn add(&mut self, node: NodeId) {
         if self.number[node.index()] == NONE {
+            self.visited += 1;
             self.number[node.index()] = self.nodes.len() as u32;
             self.nodes.push(node);
         }
     }
 
-    /// Takes the nodes on paths from `top` to the ends, which do not go through `join` before.
-    fn between(&mut self, top: NodeId, join: Option<NodeId>, ends: &[NodeId]) {
+    /// Takes the nodes on paths from `top` to the ends, which do not go through `join` before, but not those inside of
+    /// a closed part where `jumps`. Returns whether a path goes through `join`.
+    fn between(&mut self, top: NodeId, join: Option<NodeId>, ends: &[NodeId], jumps: bool) -> bool {
         self.clear();
         self.add(top);
         for &end in ends {
             self.add(end);
         }
-        let mut next = 1;
+        let (mut next, mut passes_join) = (1, false);
         while next < self.nodes.len() {
-            for &before in self.graph.predecessors(self.nodes[next]) {
-                if Some(before) != join {
+            let node = self.nodes[next];
+            next += 1;
+            let begin = self.begins[node.index()].filter(|_| jumps);
+            let before = begin.as_ref().map_or(self.graph.predecessors(node), std::slice::from_ref);
+            for &before in before {
+                if Some(before) == join {
+                    passes_join = true;
+                } else {
                     self.add(before);
                 }
             }
-            next += 1;
         }
+        passes_join
+    }
+
+    /// The join where a closed part ends that begins at this node and was jumped over.
+    fn jump(&self, node: NodeId) -> Option<NodeId> {
+        self.ends[node.index()].filter(|end| self.number[end.index()] != NONE)
+    }
+
+    /// Whether every edge of the part at hand stays in it, away from `top`, or leads to `join`, and no edge to `join`
+    /// comes from elsewhere.
+    fn is_closed(&self, top: NodeId, join: NodeId) -> bool {
+        let inside = |node: &NodeId| self.number[node.index()] != NONE;
+        let stays = |next: &NodeId| *next == join || *next != top && inside(next);
+        let closed = |&node: &NodeId| self.jump(node).is_some() || self.graph.successors(node).iter().all(stays);
+        self.graph.predecessors(join).iter().all(inside) && self.nodes.iter().all(closed)
     }
 
     /// How control comes from `top` to one of the edges to `join`, whose sources are given.
+    ///
+    /// Where these are all edges into `join`, no edge leads out or to `top`, and no path from `join` back to it avoids `top`, the
+    /// part is *closed*: all paths from it go through `join`, so nothing in it decides anything beyond. Later
+    /// selections jump from `join` to `top`, so that nested ifs cost what each has of its own.
     pub(crate) fn selection(&mut self, top: NodeId, join: NodeId, edges: &[NodeId]) -> Selection {
-        self.between(top, (top != join).then_some(join), edges);
+        let passes_join = self.between(top, (top != join).then_some(join), edges, true);
+        if top != join && !passes_join && self.is_closed(top, join) {
+            self.begins[join.index()] = Some(top);
+            self.ends[top.index()] = Some(join);
+        }
         let count = self.nodes.len();
         let place: FxHashMap<NodeId, usize> = edges.iter().enumerate().map(|(i, &b)| (b, i)).collect();
         let end = NodeId((count + edges.len()) as u32);
         let mut builder = Builder::new(count + edges.len() + 1);
         for (i, &block) in self.nodes.iter().enumerate() {
+            if let Some(end) = self.jump(block) {
+                builder.edge(NodeId(i as u32), NodeId(self.number[end.index()]));
+                continue;
+            }
             for &next in self.graph.successors(block) {
                 if next == join {
                     if let Some(edge) = place.get(&block) {
@@ -140,7 +182,7 @@ impl<'g> Part<'g> {
     /// The branches between `top` and these edges from which paths lead to edges with different ends.
     pub(crate) fn entries(&mut self, top: NodeId, edges: &[(NodeId, NodeId)]) -> Vec<NodeId> {
         let sources: Vec<NodeId> = edges.iter().map(|e| e.0).collect();
-        self.between(top, None, &sources);
+        self.between(top, None, &sources, false);
         let mut targets: Vec<NodeId> = edges.iter().map(|e| e.1).collect();
         targets.sort_unstable();
         targets.dedup();

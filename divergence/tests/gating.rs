@@ -20,8 +20,17 @@ fn random(seed: u64) -> std::sync::Arc<divergence::Function> {
     let count = 3 + numbers.below(7);
     let mut builder = Builder::new(count);
     let by = builder.free(Kind::Bits(1), Op::Uniform, "c");
+    // Every other function is without loops, and its branches lead not far: parts of it lie in one another.
+    let is_nested = seed % 2 == 1;
     for i in 0..count - 1 {
         let node = NodeId(i as u32);
+        if is_nested {
+            for _ in 0..1 + numbers.below(2) {
+                builder.edge(node, NodeId((i + 1 + numbers.below(3)).min(count - 1) as u32));
+                builder.decide(node, Decision::By(by));
+            }
+            continue;
+        }
         // Mostly forward, so that joins and loops are both there.
         builder.edge(node, NodeId((i + 1 + numbers.below(2).min(count - 2 - i)) as u32));
         for _ in 0..numbers.below(3) {

@@ -1,6 +1,6 @@
-//! How often rules are applied grows as the function does: counted, not timed.
+//! Work grows as the function does: counted, not timed.
 
-use divergence::{Analysis, Binary, Builder, Decision, Kind, Op, Options, Predicate, Promise};
+use divergence::{Analysis, Binary, Builder, Decision, Gates, Kind, Op, Options, Predicate, Promise};
 use flowgraph::NodeId;
 
 const WORD: Kind = Kind::Bits(32);
@@ -43,4 +43,31 @@ fn a_function_ten_times_as_large_takes_ten_times_as_many_rules() {
     });
     assert!(per_value.iter().all(|&each| each >= 1.0), "{per_value:?}");
     assert!(per_value[3] <= 1.1 * per_value[1], "{per_value:?}");
+}
+
+/// So many ifs with two arms in each other, with another if in each arm but the innermost: blocks, and how many were
+/// looked at to find what decides at the joins.
+fn looked_at(depth: usize) -> (usize, u64) {
+    let mut b = Builder::new(6 * depth + 1);
+    let node = |level: usize, k: usize| NodeId((6 * level + k) as u32);
+    for level in 0..depth {
+        // A head, an arm with an if of its own, and the join.
+        let [head, arm, one, other, met, join] = std::array::from_fn(|k| node(level, k));
+        b.edge(head, node(level + 1, 0)).edge(head, arm);
+        b.edge(arm, one).edge(arm, other).edge(one, met).edge(other, met).edge(met, join);
+        b.edge(if level + 1 == depth { node(depth, 0) } else { node(level + 1, 5) }, join);
+        for block in [head, arm] {
+            b.decide(block, Decision::Unknown);
+        }
+    }
+    (6 * depth + 1, Gates::of(&b.build()).visited())
+}
+
+#[test]
+fn ifs_ten_times_as_deep_have_ten_times_as_many_blocks_to_look_at() {
+    let per_block = [100, 1000].map(|depth| {
+        let (blocks, looked_at) = looked_at(depth);
+        looked_at as f64 / blocks as f64
+    });
+    assert!(per_block[0] > 1.0 && per_block[1] <= 1.1 * per_block[0], "{per_block:?}");
 }

@@ -3,10 +3,11 @@
 //! The input is IR of five shapes, made here, of 100 to 10,000 branches: two-armed branches with calls in a row, one
 //! switch with a call in each case, branches nested in each other with calls, diamonds of arithmetic in a row, and such
 //! diamonds with pieces that have no partner, whose results outlive them. Each pass runs over each in a process of its
-//! own, so that the peak of its memory can be read: the least time of [`ROUNDS`] counts, with LLVM's verifier as it
-//! follows the pass, and the memory above that of the module as it was read. The exponents are those of the power of
-//! the size that fits best by least squares; 1 is linear, and the target is at most 1.2. Times are of the processor;
-//! throughput is in branches per second.
+//! own, so that the peak of its memory can be read: the least time of [`ROUNDS`] counts, and the memory above that of the
+//! module as it was read. `seconds` is the whole pipeline of that pass, with LLVM's verifier before and after it, as a
+//! debug build runs it; `own` is without the verifier, which is timed alone on the same two modules. The exponents are
+//! those of the power of the size that fits best by least squares; 1 is linear, and the target is at most 1.2 for our own
+//! time and memory. Times are of the processor; throughput is in branches per second of our own time.
 //!
 //! `-- LARGEST` measures up to another size, `-- LARGEST PASS` one pass only.
 
@@ -20,6 +21,9 @@ use transform::{Pipeline, REGISTRY};
 const ROUNDS: usize = 3;
 
 const SIZES: [usize; 5] = [100, 316, 1_000, 3_162, 10_000];
+
+/// Less of our own time is lost in the verifier's, which is taken away, and takes no part in a fit.
+const LEAST_SECONDS: f64 = 5e-4;
 
 /// What takes longer is not measured again, nor are larger sizes.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -38,40 +42,61 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let largest = words.first().map_or(usize::MAX, |word| word.parse().expect("a size"));
-    println!("{:<14} {:<9} {:>7} {:>10} {:>11} {:>9}", "pass", "shape", "size", "seconds", "branches/s", "MB");
+    println!(
+        "{:<14} {:<9} {:>7} {:>9} {:>9} {:>11} {:>9}",
+        "pass", "shape", "size", "seconds", "own", "branches/s", "MB"
+    );
     let mut fits = String::new();
     for pass in REGISTRY.iter().filter(|pass| words.get(1).is_none_or(|only| only == pass.name)) {
         for (shape, _) in SHAPES {
             let mut points = Vec::new();
             for size in SIZES.into_iter().filter(|&size| size <= largest) {
-                let (seconds, bytes) = best(pass.name, shape, size);
-                let (name, rate, megabytes) = (pass.name, size as f64 / seconds, bytes / 1e6);
-                println!("{name:<14} {shape:<9} {size:>7} {seconds:>10.4} {rate:>11.0} {megabytes:>9.1}");
-                points.push((size as f64, seconds, bytes));
+                let point = best(pass.name, shape, size);
+                let Point { seconds, own, bytes, .. } = point;
+                let (name, megabytes) = (pass.name, bytes / 1e6);
+                let rate = if own < LEAST_SECONDS { "-".to_owned() } else { format!("{:.0}", size as f64 / own) };
+                println!("{name:<14} {shape:<9} {size:>7} {seconds:>9.4} {own:>9.4} {rate:>11} {megabytes:>9.1}");
+                points.push(point);
                 if seconds > PATIENCE.as_secs_f64() {
                     break;
                 }
             }
-            let time = exponent(points.iter().map(|&(size, seconds, _)| (size, seconds)));
+            let fit = |of: fn(&Point) -> f64, least: f64| {
+                exponent(points.iter().filter(|point| of(point) > least).map(|point| (point.size, of(point))))
+            };
+            let (time, own) = (fit(|point| point.seconds, 0.0), fit(|point| point.own, LEAST_SECONDS));
             // Below a megabyte it is what the allocator takes at a time.
-            let memory = exponent(points.iter().filter(|p| p.2 > 1e6).map(|&(size, _, bytes)| (size, bytes)));
-            writeln!(fits, "{:<14} {shape:<9} {time:>7} {memory:>8}", pass.name).expect("text");
+            let memory = fit(|point| point.bytes, 1e6);
+            writeln!(fits, "{:<14} {shape:<9} {time:>7} {own:>7} {memory:>8}", pass.name).expect("text");
         }
     }
-    println!("\nexponents      shape        time   memory\n{fits}");
+    println!("\nexponents      shape     seconds     own   memory\n{fits}");
     ExitCode::SUCCESS
 }
 
+/// What a pass took for a function of some size.
+struct Point {
+    size: f64,
+    /// With LLVM's verifier before and after the pass.
+    seconds: f64,
+    /// Without it.
+    own: f64,
+    bytes: f64,
+}
+
 /// The least seconds, and the least bytes, of several runs.
-fn best(pass: &str, shape: &str, size: usize) -> (f64, f64) {
-    let mut least = (f64::MAX, f64::MAX);
+fn best(pass: &str, shape: &str, size: usize) -> Point {
+    let mut least = Point { size: size as f64, seconds: f64::MAX, own: f64::MAX, bytes: f64::MAX };
     for _ in 0..ROUNDS {
         let program = std::env::current_exe().expect("this program");
         let done = Command::new(program).args(["--one", pass, shape, &size.to_string()]).output().expect("a run");
         assert!(done.status.success(), "{pass} {shape} {size}: {}", String::from_utf8_lossy(&done.stderr));
         let said = String::from_utf8(done.stdout).expect("text");
         let numbers: Vec<f64> = said.split_whitespace().map(|word| word.parse().expect("a number")).collect();
-        least = (least.0.min(numbers[0]), least.1.min(numbers[1]));
+        least.seconds = least.seconds.min(numbers[0]);
+        // The verifier's time may have been slower alone: nothing is left of it then.
+        least.own = least.own.min((numbers[0] - numbers[1]).max(0.0));
+        least.bytes = least.bytes.min(numbers[2]);
         if numbers[0] > PATIENCE.as_secs_f64() {
             break;
         }
@@ -79,17 +104,30 @@ fn best(pass: &str, shape: &str, size: usize) -> (f64, f64) {
     least
 }
 
-/// Prints the seconds that a pass takes, and the bytes above those of the module.
+/// Prints the seconds that a pass takes with LLVM's verifier before and after it, those that the verifier takes alone for
+/// the same modules, and the bytes above those of the module.
 fn measure(pass: &str, shape: &str, size: usize) {
     let make = SHAPES.iter().find(|(name, _)| *name == shape).expect("a shape").1;
     let pipeline = Pipeline::parse(pass).expect("a pass");
     let mut module = Module::parse(make(size).as_bytes(), shape).expect("IR");
+    // The first run reads pages that later ones find in the caches.
+    verifying(&module);
+    let before = verifying(&module);
     // The peak begins anew here (5 is what proc(5) says for that).
     std::fs::write("/proc/self/clear_refs", "5").expect("Linux");
-    let before = peak();
+    let bytes = peak();
     let start = processor_time();
     pipeline.run(&mut module).expect("a pass that works");
-    println!("{} {}", (processor_time() - start).as_secs_f64(), peak() - before);
+    let seconds = (processor_time() - start).as_secs_f64();
+    let bytes = peak() - bytes;
+    println!("{seconds} {} {bytes}", before + verifying(&module));
+}
+
+/// The seconds that LLVM's verifier takes.
+fn verifying(module: &Module) -> f64 {
+    let start = processor_time();
+    module.verify().expect("it is well formed");
+    (processor_time() - start).as_secs_f64()
 }
 
 /// The time that this process has had a processor: a busy machine changes it little.
