@@ -101,13 +101,13 @@ impl Gated {
         self.ops[value.index()] = Op::Given(fact);
     }
 
-    /// Says what a load from a thread's record gives: [`Memory::Record`].
+    /// Says anew which memory a load reads.
     ///
     /// # Panics
     /// When the value is no load.
-    pub fn set_record(&mut self, value: ValueId, fact: Fact) {
+    pub fn set_memory(&mut self, value: ValueId, memory: Memory) {
         match &mut self.ops[value.index()] {
-            Op::Load(_, memory) => *memory = Memory::Record(fact),
+            Op::Load(_, old) => *old = memory,
             other => panic!("{other:?} is no load"),
         }
     }

@@ -163,3 +163,47 @@ fn what_threads_find_in_their_records_holds_in_a_run() {
     assert!(claimed("branch", "uniform") >= 4, "{text}");
     assert!(claimed("access", "affine") >= 6, "{text}");
 }
+
+/// A thread says between two barriers how far all of them go behind the second.
+const PHASES: &str = "#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+static pthread_barrier_t all;
+static long count, threads, table[64], out[64];
+static void *work(void *argument) {
+    long id = (long)argument, sum = 0;
+    for (int phase = 0; phase < 3; phase++) {
+        if (id == 0) count = 10 + 7 * phase;
+        pthread_barrier_wait(&all);
+        for (long i = 0; i < count; i++) sum += table[i] * (id + 1);
+        pthread_barrier_wait(&all);
+    }
+    out[id] = sum;
+    return 0;
+}
+int main(int argc, char **argv) {
+    pthread_t handles[64];
+    threads = argc > 1 ? atol(argv[1]) : 8;
+    if (threads > 64) return 1;
+    for (int i = 0; i < 64; i++) table[i] = i * 7919;
+    pthread_barrier_init(&all, NULL, (unsigned)threads);
+    for (long i = 1; i < threads; i++) pthread_create(&handles[i], NULL, work, (void *)i);
+    work(NULL);
+    for (long i = 1; i < threads; i++) pthread_join(handles[i], NULL);
+    for (long i = 0; i < threads; i++) printf(\"%ld\\n\", out[i]);
+    return 0;
+}
+";
+
+#[test]
+fn what_is_proved_of_memory_between_barriers_holds_in_a_run() {
+    let folder = Folder::with(&[("a.c", PHASES)]);
+    folder.succeed(lockstep(), &["cc", "--keep-ir", "ir", "--", "-O2", "-pthread", "-o", "a", "a.c"]);
+    folder.succeed(lockstep(), &["trace", "--memory", "-o", "a.bin", "--", "./a"]);
+    let text = folder.succeed(lockstep(), &["verify", "--json", "a.bin"]);
+    let found: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(found["violations"].as_array().unwrap().len(), 0);
+    let branches = found["instructions"].as_array().unwrap().iter().filter(|i| i["about"] == "branch");
+    let uniform = branches.filter(|i| i["claimed"] == "uniform" && i["was"] == "uniform").count();
+    assert!(uniform >= 6, "{text}");
+}

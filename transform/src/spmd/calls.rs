@@ -1,11 +1,11 @@
 //! Calls: what callees give, what callers pass.
 
-use divergence::{Affine, Analysis, Fact, Form, Gated, Mode, Return, ValueId};
+use divergence::{Affine, Analysis, Class, Fact, Form, Gated, Memory, Mode, Op, Return, ValueId};
 use flowgraph::{Builder, Components, NodeId};
 use rustc_hash::FxHashMap;
 
 use super::body::Body;
-use super::memory::{MemoryFacts, Record, records};
+use super::memory::{MemoryFacts, Record, quiet_loads, records};
 use super::sources::{Sources, runs_once};
 use super::{FunctionFacts, Machine};
 use crate::llvm::{Function, Module, Value};
@@ -59,14 +59,14 @@ pub(super) fn solve<'m>(
     };
     let bodies: Vec<Body<'m>> = functions.iter().map(body).collect();
     let numbers: FxHashMap<_, _> = functions.iter().enumerate().map(|(i, &f)| (f, i)).collect();
-    let known: Vec<Record<'m>> = memory.map(|memory| records(&memory, whole, sources)).unwrap_or_default();
+    let known: Vec<Record<'m>> = memory.as_ref().map(|memory| records(memory, whole, sources)).unwrap_or_default();
     let found = known.iter().filter_map(|record| Found::of(record, &bodies, &numbers)).collect();
-    let given = functions.iter().map(|&f| at_first(f, machine, whole, sources)).collect();
+    let first = || functions.iter().map(|&f| at_first(f, machine, whole, sources)).collect();
     let mut solver = Solver {
         summaries: vec![Return::Fact(Fact::Top); bodies.len()],
         bodies,
         numbers,
-        given,
+        given: first(),
         found,
         once: functions.iter().map(|&f| runs_once(f, whole, sources)).collect(),
         options: divergence::Options { mode, broken: options.broken, ..divergence::Options::default() },
@@ -74,7 +74,30 @@ pub(super) fn solve<'m>(
     };
     let order = solver.callees_first();
     solver.sum_up(&order);
-    let analyses = solver.pass_on(&order);
+    let mut analyses = solver.pass_on(&order);
+    if let Some(memory) = memory {
+        let is_uniform = |function: Function<'m>, block: NodeId| {
+            let analysis = solver.numbers.get(&function).map(|&i| &analyses[i]);
+            analysis.is_some_and(|analysis| analysis.branch(block).is_none_or(|class| class == Class::Uniform))
+        };
+        let quiet = quiet_loads(&memory, module, whole, sources, &is_uniform);
+        if !quiet.is_empty() {
+            for (body, analysis) in solver.bodies.iter_mut().zip(analyses) {
+                let mut gated = analysis.into_gated();
+                for (&id, instruction) in &body.instructions {
+                    if quiet.contains(instruction) && matches!(gated.op(id), Op::Load(_, Memory::Shared)) {
+                        gated.set_memory(id, Memory::Stable);
+                    }
+                }
+                body.gated = Some(gated);
+            }
+            solver.given = first();
+            solver.summaries.fill(Return::Fact(Fact::Top));
+            solver.found.iter_mut().for_each(|found| found.gives = Fact::Divergent);
+            solver.sum_up(&order);
+            analyses = solver.pass_on(&order);
+        }
+    }
     let threads = solver.run_by_threads();
     let Solver { bodies, .. } = solver;
     let all = bodies.into_iter().zip(analyses).zip(threads);
@@ -147,7 +170,7 @@ impl<'m> Solver<'m, '_> {
             gated.give(ValueId(p as u32), *fact);
         }
         for found in self.found.iter().filter(|found| found.read.0 == i) {
-            gated.set_record(found.read.1, found.gives);
+            gated.set_memory(found.read.1, Memory::Record(found.gives));
         }
         for site in &self.bodies[i].sites {
             gated.set_return(site.value, self.summaries[self.numbers[&site.callee]]);

@@ -18,15 +18,18 @@
 //! A function that runs early as well as in threads gets nothing: threads are compared wherever they meet, and the one
 //! that runs it early may see what is not yet written.
 //!
-//! *Limitation*: what is written after the first start is taken for written at any time, also between two phases of a
-//! program, and behind a barrier. Fields of a structure are one. Addresses are followed through memory, calls and
+//! Beside these, [`quiet_loads`] (`barriers.rs`) tells which loads see what nobody writes between two barriers.
+//!
+//! *Limitation*: what is written after the first start is taken for written at any time where there are no barriers. Fields of a structure are one. Addresses are followed through memory, calls and
 //! arithmetic of 64 bits, not through narrower parts of them.
 
+mod barriers;
 mod library;
 mod phases;
 mod points;
 mod records;
 
+pub(super) use self::barriers::quiet_loads;
 use self::phases::Phases;
 use self::points::Points;
 pub(super) use self::records::{Record, records};

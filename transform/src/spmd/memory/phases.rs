@@ -28,6 +28,8 @@ pub(super) struct Phases<'m> {
     threaded: Vec<bool>,
     /// By function: whether it may run before the first start.
     early: Vec<bool>,
+    /// Whether nobody calls the module's functions that is not seen, and nobody starts what is not seen.
+    all_known: bool,
     /// By function and block: from which instruction on a start may have happened in the same call.
     after: Vec<Vec<usize>>,
 }
@@ -41,6 +43,7 @@ impl<'m> Phases<'m> {
         let open = |i: &usize| Some(*i) != main && !all_callers_known(functions[*i], whole, sources);
         let open: Vec<usize> = (0..functions.len()).filter(open).collect();
         let flows: Vec<Flow<'m>> = functions.iter().map(|&f| Flow::of(f)).collect();
+        let all_known = open.is_empty();
         let sites: Vec<Vec<Site>> = flows.iter().map(|flow| sites(flow, &numbers, &open, sources)).collect();
         let starting = starting(&sites);
         let after: Vec<Vec<usize>> =
@@ -50,6 +53,7 @@ impl<'m> Phases<'m> {
             threaded: vec![false; functions.len()],
             early: vec![false; functions.len()],
             numbers,
+            all_known,
             after,
         };
         let roots = sources.roots().filter_map(|f| phases.numbers.get(&f).copied());
@@ -102,6 +106,16 @@ impl<'m> Phases<'m> {
     /// happened in the same call before it, and once one may have, nothing early runs any more.
     pub(super) fn is_late(&self, function: Function<'m>, at: (usize, usize)) -> bool {
         self.numbers.get(&function).is_some_and(|&i| self.is_behind(i, at))
+    }
+
+    /// Whether all calls of the module's functions are seen.
+    pub(super) fn all_known(&self) -> bool {
+        self.all_known
+    }
+
+    /// Whether threads may run a function.
+    pub(super) fn is_run_by_threads(&self, function: Function<'m>) -> bool {
+        self.numbers.get(&function).is_some_and(|&i| self.threaded[i])
     }
 
     /// Whether threads may run a function, and nobody before the first start.

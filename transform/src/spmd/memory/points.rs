@@ -13,7 +13,7 @@ use crate::spmd::calls::all_callers_known;
 use crate::spmd::sources::{Sources, Start};
 
 /// A class of memory, to be looked up before it is used.
-type Class = usize;
+pub(super) type Class = usize;
 
 /// The memory that unknown code may reach.
 const OUTSIDE: Class = 0;
@@ -81,6 +81,19 @@ impl<'m> Points<'m> {
             let root = self.root(class);
             !self.written[root] && root != self.root(OUTSIDE)
         })
+    }
+
+    /// All that writes behind the first start, and what, where that is not memory that unknown code may reach.
+    pub(super) fn late_writes(&self) -> impl Iterator<Item = (Instruction<'m>, Class)> {
+        let known = |write: &Write<'m>| (write.by, self.root(write.class));
+        self.writes.iter().filter(|write| !write.early).map(known)
+    }
+
+    /// The memory that an address points at; none where unknown code may reach it.
+    pub(super) fn class_of(&self, address: Value<'m>) -> Option<Class> {
+        let address = address.global_variable().unwrap_or(address);
+        let root = self.root(*self.by_value.get(&address)?);
+        (root != self.root(OUTSIDE)).then_some(root)
     }
 
     /// All that writes where an address points; none where code may write that is not seen here.
