@@ -66,13 +66,15 @@ fn a_program_without_ir_is_refused_with_the_way_out() {
 /// A thread that waits for another in a loop that only reads.
 const WAITING: &str = "#include <pthread.h>
 #include <unistd.h>
-static volatile int flag;
+static volatile int here, flag;
 static int results[2];
 static void *start(void *id) {
     if (id) {
+        here = 1;
         while (!flag) { }
     } else {
-        usleep(20);
+        while (!here) { }
+        usleep(100);
         flag = 1;
     }
     results[(long)id] = 1;
@@ -90,15 +92,20 @@ int main(void) {
 fn turns_that_look_like_waiting_are_kept_unless_something_else_is_said() {
     let folder = Folder::with(&[("a.c", WAITING)]);
     folder.succeed(lockstep(), &["cc", "--keep-ir", "ir", "--", "-O2", "-pthread", "-o", "a", "a.c"]);
-    folder.succeed(lockstep(), &["trace", "--memory", "-o", "a.bin", "--", "./a"]);
     let executions = |arguments: &[&str]| -> u64 {
         let text = folder.succeed(lockstep(), &[&["verify", "--json", "a.bin"], arguments].concat());
         let found: serde_json::Value = serde_json::from_str(&text).unwrap();
         let share = &found["shares"]["branch"];
         share["matched"].as_u64().unwrap() + share["unmatched"].as_u64().unwrap()
     };
-    let (plain, kept, taken) = (executions(&[]), executions(&["--spin", "keep"]), executions(&["--spin", "auto"]));
-    assert_eq!(plain, kept);
+    // On a busy machine a thread may sleep through its wait.
+    let waited = (0..20).find_map(|_| {
+        folder.succeed(lockstep(), &["trace", "--memory", "-o", "a.bin", "--", "./a"]);
+        Some(executions(&["--spin", "keep"])).filter(|&kept| kept > 20)
+    });
+    let kept = waited.expect("one of twenty runs waits");
+    assert_eq!(executions(&[]), kept);
+    let taken = executions(&["--spin", "auto"]);
     assert!(taken < kept, "no turn was taken for waiting: {taken} of {kept}");
 }
 

@@ -16,6 +16,7 @@ mod body;
 mod calls;
 mod claims;
 mod library;
+mod meets;
 mod memory;
 mod rows;
 mod sources;
