@@ -73,8 +73,8 @@ static void *start(void *id) {
         here = 1;
         while (!flag) { }
     } else {
-        while (!here) { }
-        usleep(100);
+        while (!here) usleep(20);
+        usleep(20);
         flag = 1;
     }
     results[(long)id] = 1;
