@@ -84,7 +84,7 @@ impl<'m> Planner<'_, 'm> {
         let mut copies_outside = 0;
         let mut known_outside = FxHashSet::default();
         let mut exchanges = Exchanges::of(steps, &same);
-        for (cell, steps) in self.candidate.cells.iter().zip(steps) {
+        for (number, (cell, steps)) in self.candidate.cells.iter().zip(steps).enumerate() {
             let weight = cell.blocks.iter().flatten().map(|&block| self.weights.of(block)).max().unwrap_or(1);
             for &block in cell.blocks.iter().flatten() {
                 let test = i64::from(block.terminator().condition().is_some());
@@ -99,7 +99,7 @@ impl<'m> Planner<'_, 'm> {
             let mut choose = |x: Value<'m>, y: Value<'m>, exchanges: &Exchanges<'m>, chosen: &mut Vec<_>| {
                 let before = from_outside(x, y) && self.was_chosen(x, y);
                 if same(x, y) || before {
-                } else if from_outside(x, y) {
+                } else if from_outside(x, y) && !(self.is_late(number) && x.is_constant() && y.is_constant()) {
                     if known_outside.insert((x, y)) {
                         outside.push((x, y));
                         copies_outside += self.copies_of_choice(x, y, exchanges);

@@ -32,6 +32,9 @@ pub(super) enum Step<'m> {
 pub(super) struct Plan<'m> {
     /// By cell.
     pub(super) steps: Vec<Vec<Step<'m>>>,
+    /// By cell, whether choices between constants are made in it, not in front of the subgraph: what only a block under
+    /// an if needs would take registers up to there.
+    pub(super) late: Vec<bool>,
     /// Phis of which one stands for both.
     pub(super) phis: Vec<[Instruction<'m>; 2]>,
     /// What that gains.
@@ -180,6 +183,12 @@ impl<'a, 'm> Planner<'a, 'm> {
         })
     }
 
+    /// Whether a cell runs no more often than the branch, and not always.
+    pub(super) fn is_late(&self, cell: usize) -> bool {
+        let often = |block: &Block<'m>| self.weights.of(*block) > 1;
+        cell > 0 && !self.candidate.cells[cell].blocks.iter().flatten().any(often)
+    }
+
     /// Whether there is a choice between two values that dominates the subgraph, or need not be one.
     pub(super) fn was_chosen(&self, x: Value<'m>, y: Value<'m>) -> bool {
         let Known { partner, chosen } = &self.around.known;
@@ -216,7 +225,8 @@ impl<'a, 'm> Planner<'a, 'm> {
         partner.extend(phis.iter().map(|[a, b]| (a.as_value(), b.as_value())));
         let (melding, chosen) = self.melding(&steps, &partner);
         let known = self.left_behind(partner, chosen);
-        Plan { steps, phis, melding, known }
+        let late = (0..self.candidate.cells.len()).map(|cell| self.is_late(cell)).collect();
+        Plan { steps, late, phis, melding, known }
     }
 
     /// What has no partner: under a branch of its own, unless it costs no more than that and cannot trap.

@@ -27,6 +27,8 @@ struct Place<'m> {
     block: Block<'m>,
     /// The two blocks that lead here, by the sides of the condition, where instructions of one side came before.
     sides: Option<[Block<'m>; 2]>,
+    /// Whether constants are chosen here.
+    late: bool,
 }
 
 /// A side's subgraph on its way out.
@@ -120,7 +122,7 @@ pub(super) fn meld<'m>(
         made: Vec::new(),
         context,
     };
-    surgery.run(&candidate, phis, plan.steps);
+    surgery.run(&candidate, phis, plan.steps, &plan.late);
     let Surgery { made, meet, lasts, sides, .. } = surgery;
     if let [terminator] = sides[0].before.entering()[..] {
         terminator.block().into_iter().for_each(|head| _ = fold(head));
@@ -144,10 +146,16 @@ fn newest<'m>(mut phi: Instruction<'m>, replaced: &FxHashMap<Instruction<'m>, In
 }
 
 impl<'m> Surgery<'_, 'm> {
-    fn run(&mut self, candidate: &Candidate<'m>, pairs: Vec<[Instruction<'m>; 2]>, steps: Vec<Vec<Step<'m>>>) {
+    fn run(
+        &mut self,
+        candidate: &Candidate<'m>,
+        pairs: Vec<[Instruction<'m>; 2]>,
+        steps: Vec<Vec<Step<'m>>>,
+        late: &[bool],
+    ) {
         let mut phis = self.begin_phis(candidate, &pairs);
         for (number, steps) in steps.into_iter().enumerate() {
-            let mut at = Place { block: self.firsts[number], sides: None };
+            let mut at = Place { block: self.firsts[number], sides: None, late: late[number] };
             let mut chosen = FxHashMap::default();
             for step in steps {
                 at = self.step(step, at, &mut chosen);
@@ -239,7 +247,8 @@ impl<'m> Surgery<'_, 'm> {
                 at.block.branch_on(self.condition, yes, no);
                 self.context.joined(at.block, next);
                 self.made.push(at.block);
-                Place { block: next, sides: Some([yes, no].map(|side| if side == next { at.block } else { side })) }
+                let sides = [yes, no].map(|side| if side == next { at.block } else { side });
+                Place { block: next, sides: Some(sides), late: at.late }
             }
         }
     }
@@ -279,7 +288,8 @@ impl<'m> Surgery<'_, 'm> {
         if yes == no {
             return yes;
         }
-        if values.iter().all(|value| !self.inside.contains(value)) {
+        let here = at.late && values.iter().all(|value| value.is_constant());
+        if !here && values.iter().all(|value| !self.inside.contains(value)) {
             return self.choose_outside(values);
         }
         if let Some(&known) = chosen.get(&values) {
