@@ -91,7 +91,9 @@ fn loops_that_count_search_walk_write_or_take_are_work() {
     for optimisation in ["-O0", "-O2"] {
         let left = runs("spin_works.c", &[optimisation], 1);
         let (view, _) = &left[0];
-        assert!(!view.contains("spin-waiting"), "{optimisation}: {view}");
+        // The loop that breaks off looks like waiting, and is kept.
+        let (taken, _) = view.split_once("; left out").unwrap();
+        assert!(!taken.contains("spin-waiting"), "{optimisation}: {view}");
     }
 }
 
