@@ -2,7 +2,7 @@
 //!
 //! | part | holds |
 //! |---|---|
-//! | [`REGISTRY`] | the passes by name; [`Pipeline`] runs several, and LLVM's verifier after each |
+//! | [`REGISTRY`] | the passes by name; [`Pipeline`] runs several, then LLVM's verifier |
 //! | [`Remark`] | a place where a pass could have changed the program, and why it did or did not |
 //! | [`wrapper`] | a compiler that applies passes between its optimiser and its code generation |
 //! | [`Context`] | what a pass is given beside a function: analyses, costs, settings |
