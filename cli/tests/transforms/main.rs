@@ -8,6 +8,7 @@ mod driver;
 mod folder;
 mod fusing;
 mod linearizing;
+mod melding;
 mod predicting;
 mod projects;
 mod same_code;
