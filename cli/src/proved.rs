@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use report::page::{Program, Proved};
+use rustc_hash::FxHashMap;
 use serde::Deserialize;
 
 /// The file of `analyze --json`, as far as a page shows it.
@@ -28,6 +29,14 @@ struct Row {
 /// # Errors
 /// When a file cannot be read, or is not what `analyze --json` writes.
 pub(crate) fn add(program: &mut Program, files: &[impl AsRef<Path>]) -> anyhow::Result<()> {
+    if files.is_empty() {
+        return Ok(());
+    }
+    // By line number: the lines of all files.
+    let mut by_number: FxHashMap<u32, Vec<usize>> = FxHashMap::default();
+    for (index, line) in program.lines.iter().enumerate() {
+        by_number.entry(line.number).or_default().push(index);
+    }
     for path in files.iter().map(AsRef::as_ref) {
         let text = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
         let found: Found = serde_json::from_str(&text).with_context(|| {
@@ -36,14 +45,13 @@ pub(crate) fn add(program: &mut Program, files: &[impl AsRef<Path>]) -> anyhow::
         let mut put = 0;
         for row in found.rows {
             let (Some(file), Some(number)) = (&row.file, row.line) else { continue };
-            let paths: Vec<&str> = program.files.iter().map(|known| known.path.as_str()).collect();
-            let is_at = |line: &report::page::Line| {
-                line.number == number && line.file.is_some_and(|index| is_same(paths[index], file))
-            };
-            let Some(line) = program.lines.iter_mut().find(|line| is_at(line)) else { continue };
+            let is_in =
+                |index: &usize| program.lines[*index].file.is_some_and(|f| is_same(&program.files[f].path, file));
+            let line = by_number.get(&number).and_then(|lines| lines.iter().copied().find(is_in));
+            let Some(line) = line else { continue };
             let proved =
                 Proved { what: row.what, class: row.class, fact: row.fact, name: row.name, stride: row.stride };
-            line.proved.push(proved);
+            program.lines[line].proved.push(proved);
             put += 1;
         }
         if put == 0 {

@@ -18,14 +18,8 @@ declare void @mystery(ptr)
 
 /// What is known of `%x` in the routine, whose body is given; `turn` is the body of the loop that starts threads.
 fn fact(turn: &str, behind: &str, work: &str) -> String {
-    let text = format!(
-        "{DECLARED}
-define internal ptr @work(ptr %p) {{
-  {work}
-  ret ptr null
-}}
-define i32 @main() {{
-entry:
+    let main = format!(
+        "entry:
   store i64 64, ptr @n
   br label %loop
 loop:
@@ -38,10 +32,15 @@ latch:
   br i1 %c, label %loop, label %out
 out:
   {behind}
-  ret i32 0
-}}"
+  ret i32 0"
     );
-    known(&text, "work", "%x")
+    in_threads(work, &main)
+}
+
+/// What is known of `%x` in a routine, whose body is given, beside that of main.
+fn in_threads(work: &str, main: &str) -> String {
+    let routine = format!("define internal ptr @work(ptr %p) {{\n  {work}\n  ret ptr null\n}}");
+    known(&format!("{DECLARED}\n{routine}\ndefine i32 @main() {{\n{main}\n}}"), "work", "%x")
 }
 
 /// What is known of a value of a function, by its name.
@@ -159,32 +158,19 @@ fn a_variable_that_is_set_before_the_loop_is_the_same_in_each_turn() {
 /// Threads that are started one by one; `more` comes behind.
 fn unrolled(third: &str, more: &str, work: &str) -> String {
     let start = |i: usize, number: &str| {
+        let at = |offset: usize| format!("ptr getelementptr (i8, ptr @data, i64 {})", 32 * i + offset);
         format!(
-            "store i32 {number}, ptr getelementptr (i8, ptr @data, i64 {})
-  store ptr %old, ptr getelementptr (i8, ptr @data, i64 {})
-  %t{i} = call i32 @pthread_create(ptr getelementptr (i8, ptr @data, i64 {at}), ptr null, ptr @work, ptr getelementptr (i8, ptr @data, i64 {at}))
+            "store i32 {number}, {}
+  store ptr %old, {}
+  %t{i} = call i32 @pthread_create({record}, ptr null, ptr @work, {record})
 ",
-            32 * i + 8,
-            32 * i + 16,
-            at = 32 * i
+            at(8),
+            at(16),
+            record = at(0)
         )
     };
-    let text = format!(
-        "{DECLARED}
-define internal ptr @work(ptr %p) {{
-  {work}
-  ret ptr null
-}}
-define i32 @main() {{
-  %old = load ptr, ptr @table
-  {}{}{}{more}
-  ret i32 0
-}}",
-        start(0, "5"),
-        start(1, "7"),
-        start(2, third)
-    );
-    known(&text, "work", "%x")
+    let starts = [start(0, "5"), start(1, "7"), start(2, third)].concat();
+    in_threads(work, &format!("  %old = load ptr, ptr @table\n  {starts}{more}\n  ret i32 0"))
 }
 
 #[test]

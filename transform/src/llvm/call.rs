@@ -14,6 +14,12 @@ impl<'m> Instruction<'m> {
             .then(|| Value::of_raw(unsafe { LLVMGetCalledValue(self.raw()) }, self.module()))
     }
 
+    /// Whether it is a plain call of the function of this name, wherever that is defined.
+    #[must_use]
+    pub fn calls(self, name: &str) -> bool {
+        self.callee().is_some_and(|callee| callee.is_function() && callee.name() == name)
+    }
+
     /// What an `invoke` calls; `None` for all else.
     #[must_use]
     pub fn invoked(self) -> Option<Value<'m>> {

@@ -123,10 +123,9 @@ fn one_generation<'m>(whole: bool, sources: &Sources<'m>) -> Option<Function<'m>
         let loops = Loops::of(flow.graph());
         // Threads that start when others have ended, or when the routine was run, are another generation.
         let ends = |call: &Instruction<'m>| {
-            let joins = call.callee().is_some_and(|callee| callee.is_function() && callee.name() == "pthread_join");
-            joins || callee(*call).is_some_and(|callee| callee == routine || may_join(callee))
+            call.calls("pthread_join") || callee(*call).is_some_and(|callee| callee == routine || may_join(callee))
         };
-        let ended = calls_of(vec![block.function()]).filter(ends).filter(|call| !starts(call));
+        let ended = calls_of([block.function()]).filter(ends).filter(|call| !starts(call));
         if ended.into_iter().any(|call| leads_to(&flow, call, &starts)) {
             return None;
         }
@@ -143,16 +142,8 @@ fn one_generation<'m>(whole: bool, sources: &Sources<'m>) -> Option<Function<'m>
 
 /// Whether a function, or one that it calls, waits for threads to end.
 fn may_join(function: Function<'_>) -> bool {
-    let (mut todo, mut seen) = (vec![function], FxHashSet::default());
-    while let Some(next) = todo.pop() {
-        for call in calls_of(vec![next]) {
-            if call.callee().is_some_and(|callee| callee.is_function() && callee.name() == "pthread_join") {
-                return true;
-            }
-            todo.extend(callee(call).filter(|callee| seen.insert(*callee)));
-        }
-    }
-    false
+    let all = reached(calls_of([function])).into_iter().chain([function]);
+    calls_of(all).any(|call| call.calls("pthread_join"))
 }
 
 /// Whether control may come from a call to one that is asked for.
@@ -199,14 +190,25 @@ fn has_one_barrier(module: &Module) -> bool {
     }
 }
 
-fn calls_of(functions: Vec<Function<'_>>) -> impl Iterator<Item = Instruction<'_>> {
+fn calls_of<'m>(functions: impl IntoIterator<Item = Function<'m>>) -> impl Iterator<Item = Instruction<'m>> {
     let instructions = functions.into_iter().flat_map(Function::blocks).flat_map(crate::llvm::Block::instructions);
     instructions.filter(|instruction| instruction.opcode() == Opcode::LLVMCall)
 }
 
+/// The functions that calls lead to, through each other's calls as well.
+fn reached<'m>(from: impl Iterator<Item = Instruction<'m>>) -> FxHashSet<Function<'m>> {
+    let mut todo: Vec<Function<'m>> = from.filter_map(callee).collect();
+    let mut found = FxHashSet::default();
+    while let Some(function) = todo.pop() {
+        if found.insert(function) {
+            todo.extend(calls_of([function]).filter_map(callee));
+        }
+    }
+    found
+}
+
 fn is_barrier(call: Instruction<'_>) -> bool {
-    let name = call.callee().filter(|callee| callee.is_function()).map(Value::name).unwrap_or_default();
-    name == "pthread_barrier_wait" || TEAM.contains(&name.as_str())
+    call.calls("pthread_barrier_wait") || TEAM.iter().any(|name| call.calls(name))
 }
 
 /// Whether all threads come to the same barriers in the same order: no branch parts them that decides whether one is
@@ -223,7 +225,7 @@ fn is_aligned<'m>(
     loop {
         let more: Vec<Function<'m>> = functions
             .iter()
-            .filter(|f| !waits.contains(f) && calls_of(vec![**f]).any(|call| has_wait(&call, &waits)))
+            .filter(|f| !waits.contains(f) && calls_of([**f]).any(|call| has_wait(&call, &waits)))
             .copied()
             .collect();
         if more.is_empty() {
@@ -238,7 +240,7 @@ fn is_aligned<'m>(
             .filter(|&node| flow.block(node).terminator().opcode() == Opcode::LLVMRet)
             .collect();
         let depends = ControlDependence::of(flow.graph(), &PostDominators::of(flow.graph(), &exits));
-        let calls = calls_of(vec![function]).filter(|call| has_wait(call, &waits));
+        let calls = calls_of([function]).filter(|call| has_wait(call, &waits));
         let mut todo: Vec<NodeId> = calls.filter_map(|call| call.block().map(|block| flow.node(block))).collect();
         let mut seen = vec![false; flow.blocks().len()];
         while let Some(node) = todo.pop() {
@@ -252,20 +254,7 @@ fn is_aligned<'m>(
         }
     }
     // A function that waits and calls itself could be at different depths.
-    !waits.iter().any(|&function| {
-        let (mut todo, mut seen) = (vec![function], FxHashSet::default());
-        while let Some(next) = todo.pop() {
-            for callee in calls_of(vec![next]).filter_map(callee) {
-                if callee == function {
-                    return true;
-                }
-                if seen.insert(callee) {
-                    todo.push(callee);
-                }
-            }
-        }
-        false
-    })
+    !waits.iter().any(|&function| reached(calls_of([function])).contains(&function))
 }
 
 /// Whether control may go where the graph does not say, or code runs that another module may replace.
@@ -363,13 +352,6 @@ fn also_run_elsewhere<'m>(
     module: &'m Module,
     routine: Function<'m>,
 ) -> FxHashSet<Function<'m>> {
-    let others = module.functions().into_iter().filter(|f| !memory.phases.is_run_by_threads(*f)).collect();
-    let mut todo: Vec<Function<'m>> = calls_of(others).filter_map(callee).filter(|f| *f != routine).collect();
-    let mut found = FxHashSet::default();
-    while let Some(function) = todo.pop() {
-        if found.insert(function) {
-            todo.extend(calls_of(vec![function]).filter_map(callee));
-        }
-    }
-    found
+    let others = module.functions().into_iter().filter(|f| !memory.phases.is_run_by_threads(*f));
+    reached(calls_of(others).filter(|call| callee(*call) != Some(routine)))
 }

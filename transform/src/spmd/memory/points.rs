@@ -348,7 +348,7 @@ impl<'m> Points<'m> {
     /// A call that starts threads: what it passes to which parameters.
     fn start(&mut self, call: Instruction<'m>, arguments: &[Value<'m>], starts: &[&Start<'m>]) {
         let mut passed = vec![false; arguments.len()];
-        if let (true, [handle, attributes, ..]) = (is_pthread_create(call), arguments) {
+        if let (true, [handle, attributes, ..]) = (call.calls("pthread_create"), arguments) {
             // The library writes the thread's name there, and forgets both addresses.
             let class = self.class(*handle);
             self.write(class, false, call, *handle, Some(8));
@@ -372,10 +372,6 @@ impl<'m> Points<'m> {
             self.keep(*argument);
         }
     }
-}
-
-fn is_pthread_create(call: Instruction<'_>) -> bool {
-    call.callee().is_some_and(|callee| callee.is_function() && callee.name() == "pthread_create")
 }
 
 /// Whether a value has room for an address: integers of fewer than 64 bits and functions' blocks have not.

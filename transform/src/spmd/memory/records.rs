@@ -229,7 +229,7 @@ fn one_by_one<'m>(
         .iter()
         .filter_map(|write| reader.own(write).map(|distance| Some((Span::of(distance, write.bytes)?, write.by))))
         .collect::<Option<Vec<_>>>()?;
-    let mut used: Vec<Span> = own.iter().map(|w| w.0).chain(reader.loads.iter().map(|l| l.0)).collect();
+    let used: Vec<Span> = own.iter().map(|w| w.0).chain(reader.loads.iter().map(|l| l.0)).collect();
     let mut by_start: Vec<Vec<(Span, Instruction<'m>)>> = vec![own; starts.len()];
     for write in all.iter().filter(|write| reader.own(write).is_none()) {
         let makes = starter.makes_anew(write.by.as_value()).is_some() || write.by.opcode() == Opcode::LLVMAlloca;
@@ -245,8 +245,6 @@ fn one_by_one<'m>(
             }
         }
     }
-    // What lies within the records that are started elsewhere is theirs.
-    used.dedup();
     let (first, last) = (used.iter().map(|s| s.from).min()?, used.iter().map(|s| s.to).max()?);
     for (i, a) in passed.iter().enumerate() {
         for b in &passed[..i] {
