@@ -380,19 +380,16 @@ impl<'a> Follower<'a> {
         let judged = &mut self.judged[turn];
         let count = judged.segments.len();
         if let Some(deeds) = &judged.deeds {
+            let left = (next + count - 1) % count;
             // The stack pointer was followed up to the turn's head.
-            let moved = deeds.sps[(next + count - 1) % count] - deeds.sps[(head + count - 1) % count];
+            let moved = deeds.behind[left].sp - deeds.behind[(head + count - 1) % count].sp;
             self.watched.iter_mut().for_each(|watched| watched.sp += moved);
             if to.is_some() {
-                judged.found.left_by_memory |= deeds.by_memory[(next + count - 1) % count];
+                judged.found.left_by_memory |= deeds.behind[left].by_memory;
             }
             judged.left += 1;
             if deeds.carried != 0 && !judged.found.lives_on && judged.left <= MOST_WATCHED {
-                let in_stack =
-                    deeds.slots.iter().filter(|slot| !slot.by_frame).fold(0, |all, slot| all | 1 << slot.bit);
-                let left = (next + count - 1) % count;
-                let (sp, saved) = (deeds.sps[left], deeds.saved[left]);
-                let watched = Watched { turn, registers: deeds.carried, in_stack, sp, saved };
+                let watched = deeds.watched(turn, left);
                 self.watching |= watched.wants();
                 self.watched.push(watched);
             }

@@ -57,11 +57,7 @@ pub(super) fn judge(segments: &Turn, code: &Code, factory: &mut InstructionInfoF
         let mut turn = decoded.clone();
         turn.rotate_left(head);
         let mut deeds = turn::deeds(&turn, code, factory)?;
-        deeds.by_memory.rotate_right(head);
-        deeds.sps.rotate_right(head);
-        deeds.calls.rotate_right(head);
-        deeds.saved.rotate_right(head);
-        deeds.places.iter_mut().for_each(|(at, _)| *at = (*at + head) % segments.len());
+        deeds.behind.rotate_right(head);
         Some((Some(deeds), head))
     });
     if judged.is_none() && is_named {
@@ -71,19 +67,18 @@ pub(super) fn judge(segments: &Turn, code: &Code, factory: &mut InstructionInfoF
     let table = code.table;
     let (mut exits, mut left_by_memory) = (Vec::new(), false);
     if let Some(deeds) = &deeds {
-        for place in (0..segments.len()).filter(|place| deeds.by_memory[*place]) {
+        for (place, behind) in deeds.behind.iter().enumerate().filter(|(_, behind)| behind.by_memory) {
             let next = table[segments[(place + 1) % segments.len()]].start();
             let other = table[segments[place]].ways.and_then(|ways| ways.into_iter().find(|way| *way != next));
             // A branch whose other way stays in the loop ends no wait.
             if other.is_some_and(|other| living::is_read_from(other, place, deeds, code, factory)) {
                 continue;
             }
-            let mut places = deeds.places.iter().filter(|(at, _)| *at == place).peekable();
             // Threads that look at memory of their own go different ways there, and no other thread need write it.
-            if places.peek().is_some() {
+            if !behind.places.is_empty() {
                 exits.extend(other.map(|other| (segments[place], other)));
             }
-            left_by_memory |= places.any(|(_, address)| code.is_written(*address));
+            left_by_memory |= behind.places.iter().any(|address| code.is_written(*address));
         }
     }
     let found = Found {

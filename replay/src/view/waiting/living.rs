@@ -36,10 +36,7 @@ pub(super) fn is_read_from(
     code: &Code,
     factory: &mut InstructionInfoFactory,
 ) -> bool {
-    let in_stack = deeds.slots.iter().filter(|slot| !slot.by_frame).fold(0, |all, slot| all | 1 << slot.bit);
-    let (registers, sp) = (deeds.carried, deeds.sps[branch]);
-    let watched = Watched { turn: 0, registers, in_stack, sp, saved: deeds.saved[branch] };
-    let mut open = vec![Place { at: to, watched, calls: deeds.calls[branch].clone() }];
+    let mut open = vec![Place { at: to, watched: deeds.watched(0, branch), calls: deeds.behind[branch].calls.clone() }];
     let mut seen: FxHashMap<(SegmentId, usize), Registers> = FxHashMap::default();
     while let Some(place) = open.pop() {
         for id in code.starting_at(place.at) {
@@ -64,7 +61,7 @@ pub(super) fn is_read_from(
                 SpEffect::Add(by) => {
                     watched.move_to(watched.sp + i64::from(by) + if is_call { 8 } else { 0 }, &deeds.slots);
                 }
-                SpEffect::Recorded => watched.registers &= !in_stack,
+                SpEffect::Recorded => watched.registers &= !watched.in_stack,
             }
             if is_call {
                 let lost = (0..FIRST_SLOT).filter(|r| !is_preserved(*r) && watched.saved[*r] == 0);

@@ -25,6 +25,7 @@ use trace_format::{Block, Pc};
 
 use super::code::{Code, bytes};
 use super::tells::{Told, Tried, says};
+use super::watched::Watched;
 
 /// Registers and slots, a bit each: 16 general registers, 32 vectors, the flags; from [`FIRST_SLOT`] on, slots of the
 /// frame that the turn finds filled.
@@ -222,18 +223,32 @@ pub(in crate::view) struct Deeds {
     pub carried: Registers,
     /// The slots among that.
     pub slots: Vec<Carried>,
-    /// By segment of the turn: where the stack pointer is behind it.
-    pub sps: Vec<i64>,
-    /// By segment of the turn: which registers lie saved on the stack behind it, see [`Watched::saved`].
-    ///
-    /// [`Watched::saved`]: super::watched::Watched::saved
-    pub saved: Vec<Saved>,
-    /// By segment of the turn: where the calls return to that are open behind it, the latest last.
-    pub calls: Vec<Vec<u64>>,
-    /// By segment, memory that its branch follows from, where the address stands in the code.
-    pub places: Vec<(usize, u64)>,
-    /// By segment of the turn: whether its branch follows from memory, and from nothing that a turn carries.
-    pub by_memory: Vec<bool>,
+    /// By segment of the turn.
+    pub behind: Vec<Behind>,
+}
+
+/// What holds behind a segment of a turn, at its branch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::view) struct Behind {
+    /// Where the stack pointer is, from where it was at the turn's beginning.
+    pub sp: i64,
+    /// Where the calls return to that are open, the latest last.
+    pub calls: Vec<u64>,
+    /// See [`Watched::saved`](super::watched::Watched::saved).
+    pub saved: Saved,
+    /// Whether the branch follows from memory, and from nothing that the turn carries.
+    pub by_memory: bool,
+    /// Memory that it follows from, where the address stands in the code.
+    pub places: Vec<u64>,
+}
+
+impl Deeds {
+    /// What the turn of this number carries, to be followed from behind this segment of it.
+    pub(super) fn watched(&self, turn: usize, segment: usize) -> Watched {
+        let in_stack = self.slots.iter().filter(|slot| !slot.by_frame).fold(0, |all, slot| all | 1 << slot.bit);
+        let Behind { sp, saved, .. } = self.behind[segment];
+        Watched { turn, registers: self.carried, in_stack, sp, saved }
+    }
 }
 
 /// A slot of the frame that a turn carries.
@@ -305,7 +320,7 @@ pub(super) fn deeds(turn: &[Vec<Instruction>], code: &Code, factory: &mut Instru
         branches: Vec::new(),
     };
     walk.registers[Register::RSP.number()] = Value { known: Known::Stack(0), ..Value::CONSTANT };
-    let (mut sps, mut calls, mut saved) = (Vec::new(), Vec::new(), Vec::new());
+    let mut behind: Vec<Behind> = Vec::with_capacity(turn.len());
     for (at, segment) in turn.iter().enumerate() {
         for instruction in segment {
             walk.instruction(at, instruction, factory)?;
@@ -313,12 +328,10 @@ pub(super) fn deeds(turn: &[Vec<Instruction>], code: &Code, factory: &mut Instru
         let next = turn[(at + 1) % turn.len()][0].ip();
         walk.come_to(segment[segment.len() - 1], next)?;
         let Known::Stack(sp) = walk.registers[Register::RSP.number()].known else { return None };
-        sps.push(sp);
-        calls.push(walk.calls.clone());
-        saved.push(saves(segment, saved.last(), factory));
+        let saved = saves(segment, behind.last().map(|behind| &behind.saved), factory);
+        behind.push(Behind { sp, calls: walk.calls.clone(), saved, by_memory: false, places: Vec::new() });
     }
-    let mut deeds = walk.end(turn.len())?;
-    (deeds.sps, deeds.calls, deeds.saved) = (sps, calls, saved);
+    let deeds = walk.end(behind)?;
     let is_taken = |slot: &Carried| code.is_taken(begin, slot.by_frame, slot.at);
     (!deeds.slots.iter().any(is_taken)).then_some(deeds)
 }
@@ -380,7 +393,7 @@ impl Walk<'_> {
         Some(())
     }
 
-    fn end(self, segments: usize) -> Option<Deeds> {
+    fn end(self, mut behind: Vec<Behind>) -> Option<Deeds> {
         let rsp = Register::RSP.number();
         if self.registers[rsp].known != Known::Stack(0) || !self.calls.is_empty() {
             return None;
@@ -406,24 +419,13 @@ impl Walk<'_> {
         if self.locked & !deciding != 0 {
             return None;
         }
-        let mut by_memory = vec![None; segments];
-        let mut places = Vec::new();
         for (at, value) in &self.branches {
             let by = value.loads != 0 && value.from & carried == 0 && !value.outside;
             let decides = |(load, _): &&(u64, u64)| by && load & value.loads != 0;
-            places.extend(self.places.iter().filter(decides).map(|(_, place)| (*at, *place)));
-            by_memory[*at] = Some(by && by_memory[*at].unwrap_or(true));
+            behind[*at].places.extend(self.places.iter().filter(decides).map(|(_, place)| *place));
+            behind[*at].by_memory = by;
         }
-        let by_memory: Vec<bool> = by_memory.into_iter().map(|by| by.unwrap_or(false)).collect();
-        by_memory.iter().any(|by| *by).then_some(Deeds {
-            carried,
-            slots,
-            sps: Vec::new(),
-            calls: Vec::new(),
-            saved: Vec::new(),
-            places,
-            by_memory,
-        })
+        behind.iter().any(|behind| behind.by_memory).then_some(Deeds { carried, slots, behind })
     }
 
     pub(super) fn value(&self, register: Register) -> Value {
