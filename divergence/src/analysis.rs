@@ -2,8 +2,8 @@
 //!
 //! Nodes are the values and η functions of the gated form; a phi depends on its operands and on its gate, a gate on the
 //! values that its branches decide by. Everything begins at ⊤, and a node is looked at again when something that it
-//! depends on has changed: what comes first in the control flow first, so that what is behind a loop waits until nothing
-//! changes inside. A coefficient changes at most [`MOST_CHANGES`] times, then it is an unknown of the node's
+//! depends on has changed: what comes first in the control flow first, so that what is behind a loop waits until
+//! nothing changes inside. A coefficient changes at most [`MOST_CHANGES`] times, then it is an unknown of the node's
 //! own; a divergent value never changes. So the work is linear in the dependence graph.
 
 use std::sync::Arc;

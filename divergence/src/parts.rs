@@ -104,9 +104,9 @@ impl<'g> Part<'g> {
 
     /// How control comes from `top` to one of the edges to `join`, whose sources are given.
     ///
-    /// Where these are all edges into `join`, no edge leads out or to `top`, and no path from `join` back to it avoids `top`, the
-    /// part is *closed*: all paths from it go through `join`, so nothing in it decides anything beyond. Later
-    /// selections jump from `join` to `top`, so that nested ifs cost what each has of its own.
+    /// Where these are all edges into `join`, no edge leads out or to `top`, and no path from `join` back to it avoids
+    /// `top`, the part is *closed*: all paths from it go through `join`, so nothing in it decides anything beyond.
+    /// Later selections jump from `join` to `top`, so that nested ifs cost what each has of its own.
     pub(crate) fn selection(&mut self, top: NodeId, join: NodeId, edges: &[NodeId]) -> Selection {
         let passes_join = self.between(top, (top != join).then_some(join), edges, true);
         if top != join && !passes_join && self.is_closed(top, join) {

@@ -25,7 +25,8 @@ fn processor_us() -> f64 {
     time.tv_sec() as f64 * 1e6 + time.tv_nsec() as f64 / 1e3
 }
 
-/// The least time of `runs` runs, in microseconds: others lost the caches to other programs. Runs of less than [`LEAST_US`] are repeated within one.
+/// The least time of `runs` runs, in microseconds: others lost the caches to other programs. Runs of less than
+/// [`LEAST_US`] are repeated within one.
 fn least(runs: usize, mut run: impl FnMut()) -> f64 {
     let mut timed = |times: usize| {
         let start = processor_us();

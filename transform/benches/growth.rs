@@ -3,11 +3,11 @@
 //! The input is IR of five shapes, made here, of 100 to 10,000 branches: two-armed branches with calls in a row, one
 //! switch with a call in each case, branches nested in each other with calls, diamonds of arithmetic in a row, and such
 //! diamonds with pieces that have no partner, whose results outlive them. Each pass runs over each in a process of its
-//! own, so that the peak of its memory can be read: the least time of [`ROUNDS`] counts, and the memory above that of the
-//! module as it was read. `seconds` is the whole pipeline of that pass, with LLVM's verifier before and after it, as a
-//! debug build runs it; `own` is without the verifier, which is timed alone on the same two modules. The exponents are
-//! those of the power of the size that fits best by least squares; 1 is linear, and the target is at most 1.2 for our own
-//! time and memory. Times are of the processor; throughput is in branches per second of our own time.
+//! own, so that the peak of its memory can be read: the least time of [`ROUNDS`] counts, and the memory above that of
+//! the module as it was read. `seconds` is the whole pipeline of that pass, with LLVM's verifier before and after it,
+//! as a debug build runs it; `own` is without the verifier, which is timed alone on the same two modules. The exponents
+//! are those of the power of the size that fits best by least squares; 1 is linear, and the target is at most 1.2 for
+//! our own time and memory. Times are of the processor; throughput is in branches per second of our own time.
 //!
 //! `-- LARGEST` measures up to another size, `-- LARGEST PASS` one pass only.
 
@@ -104,8 +104,8 @@ fn best(pass: &str, shape: &str, size: usize) -> Point {
     least
 }
 
-/// Prints the seconds that a pass takes with LLVM's verifier before and after it, those that the verifier takes alone for
-/// the same modules, and the bytes above those of the module.
+/// Prints the seconds that a pass takes with LLVM's verifier before and after it, those that the verifier takes alone
+/// for the same modules, and the bytes above those of the module.
 fn measure(pass: &str, shape: &str, size: usize) {
     let make = SHAPES.iter().find(|(name, _)| *name == shape).expect("a shape").1;
     let pipeline = Pipeline::parse(pass).expect("a pass");

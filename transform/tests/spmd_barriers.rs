@@ -94,7 +94,8 @@ fn a_loop_brings_a_store_round_unless_there_is_a_barrier_on_both_sides() {
 #[test]
 fn a_barrier_that_some_threads_leave_out_does_not_count() {
     let some = format!(
-        "{STORE}  %odd = trunc i64 %id to i1\n  br i1 %odd, label %yes, label %no\nyes:\n{WAIT}  br label %no\nno:\n{LOAD}"
+        "{STORE}  %odd = trunc i64 %id to i1\n  br i1 %odd, label %yes, label %no\n\
+         yes:\n{WAIT}  br label %no\nno:\n{LOAD}"
     );
     assert_eq!(plain(&[&some]), Class::Divergent);
 }

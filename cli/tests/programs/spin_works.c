@@ -97,7 +97,7 @@ __asm__(".text\n.globl copies\n.type copies, @function\ncopies:\n"
         "1: mov (%rsi), %rax\n mov %rax, 8(%rbp)\n cmpl $0, (%rdx)\n jne 2f\n dec %ecx\n jnz 1b\n"
         "2: pop %rbp\n ret\n.size copies, . - copies");
 
-/* Counts down by memory, in a function with a frame of its own. */
+/* Counts up to a limit in memory, in a function with a frame of its own. */
 static __attribute__((noinline)) int shrinks(int by, const volatile int *left) {
     int turns = 0;
     for (int i = 0; i < (*left & 7); i++) turns += by;

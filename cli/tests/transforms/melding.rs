@@ -1,5 +1,5 @@
-//! What `meld` is for: the benchmarks of its paper (Saumya et al., 2021) print the same after it, and need fewer fetches
-//! where lanes wait for each other at post-dominators.
+//! What `meld` is for: the benchmarks of its paper (Saumya et al., 2021) print the same after it, and need fewer
+//! fetches where lanes wait for each other at post-dominators.
 
 use serde_json::Value;
 

@@ -110,8 +110,8 @@ pub mod slot {
     /// Room for arguments of system calls that we make.
     pub const SCRATCH: u32 = 1024;
     /// With which stack pointers the synchronisation functions are left that the thread is inside of: [`DUE_ENTRIES`]
-    /// entries of 8 bytes, chosen by bits 4 to 11 of the stack pointer (without BMI2 by bits 0 to 7). An entry is 0 when
-    /// it is free, else the stack pointer's negative, or [`ANY_DUE`].
+    /// entries of 8 bytes, chosen by bits 4 to 11 of the stack pointer (without BMI2 by bits 0 to 7). An entry is 0
+    /// when it is free, else the stack pointer's negative, or [`ANY_DUE`].
     pub const DUE: u32 = 2048;
     /// How many entries there are.
     pub const DUE_ENTRIES: u32 = 256;

@@ -25,7 +25,7 @@ __attribute__((noinline)) static int deeper(int depth, int turn) {
 
 static void jump(void) { longjmp(out, 1); }
 
-/* With each distance between the frame of pthread_once and that of pthread_mutex_trylock: some share a place in tables. */
+/* With each distance between the frames of pthread_once and pthread_mutex_trylock: some share a place in tables. */
 __attribute__((noinline)) static void at(int distance) {
     volatile char room[distance];
     room[0] = 0;

@@ -47,8 +47,8 @@ pub trait CostModel: Sync {
     /// How many fetches choices by one condition are, side by side in the code, where lanes of both sides come by.
     fn fetches_of_choices<'m>(&self, choices: &[(Value<'m>, Value<'m>)]) -> i64;
 
-    /// How many copies of operands an instruction needs first, because its result takes the place of one. `is_free` says
-    /// of an operand, by its number, whether it is in a register and nobody needs it afterwards.
+    /// How many copies of operands an instruction needs first, because its result takes the place of one. `is_free`
+    /// says of an operand, by its number, whether it is in a register and nobody needs it afterwards.
     fn copies<'m>(
         &self,
         _i: Instruction<'m>,

@@ -239,8 +239,8 @@ end:
     assert!(fused(fcs()) && !fused(fcs().with_costs(&CallsAreFree)));
 }
 
-/// Functions that choose by a comparison, or compute, and then store the result, and what was given where that lives on;
-/// and the same functions without that: by pairs. Stores at the end keep code generation from copying the end.
+/// Functions that choose by a comparison, or compute, and then store the result, and what was given where that lives
+/// on; and the same functions without that: by pairs. Stores at the end keep code generation from copying the end.
 fn choices_and_copies() -> (String, Vec<(String, String)>) {
     let (mut text, mut names) = (String::new(), Vec::new());
     let mut add = |of: &str, body: &str, results: &[String], live: &[&str]| {

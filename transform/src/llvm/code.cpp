@@ -76,8 +76,8 @@ void lockstep_combine_metadata(LLVMValueRef raw, LLVMValueRef other) {
   kept->setMetadata(LLVMContext::MD_invariant_group, same ? group : nullptr);
 }
 
-// Drops what debug information says of variables in a block without instructions. A store elsewhere can share its number
-// with an assignment noted here, and whoever follows that must not come to a block that is in no function.
+// Drops what debug information says of variables in a block without instructions. A store elsewhere can share its
+// number with an assignment noted here, and whoever follows that must not come to a block that is in no function.
 void lockstep_drop_debug_records(LLVMBasicBlockRef raw) {
   BasicBlock *block = unwrap(raw);
   if (DbgMarker *records = block->getTrailingDbgRecords()) {

@@ -4,8 +4,8 @@ use divergence::{Affine, Analysis, Fact, Form, ValueId};
 
 use super::body::Body;
 
-/// What is known to the threads of what their starter gives each of them: whatever that is, it is one number if it was made
-/// once. `once` says that the starter is run once at most.
+/// What is known to the threads of what their starter gives each of them: whatever that is, it is one number if it was
+/// made once. `once` says that the starter is run once at most.
 pub(super) fn for_threads(body: &Body<'_>, analysis: &Analysis, once: bool, node: ValueId, fact: Fact) -> Fact {
     let gated = analysis.gated();
     let in_a_row =

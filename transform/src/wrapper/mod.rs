@@ -114,8 +114,8 @@ const KEEP_SHAPE: &[&str] = &[
     "-disable-cgp-branch-opts",
 ];
 
-/// The pass that counts loops anew, off: before it, loops with one header are taken apart, in an order that can leave an
-/// outer loop by a jump out of an inner one.
+/// The pass that counts loops anew, off: before it, loops with one header are taken apart, in an order that can leave
+/// an outer loop by a jump out of an inner one.
 const KEEP_LOOPS: &[&str] = &["-mllvm", "-disable-lsr"];
 
 /// Whether an option of LLVM's is one of those above.

@@ -1,7 +1,7 @@
 //! Whether what a turn carries is read where a branch of it leads, as far as the code that ran tells without a thread.
 //!
-//! A branch inside a counted loop may follow from memory, too: both of its ways lead on to the loop's end, which counts.
-//! Such a branch ends no wait. So the code behind the other way is searched for a read of what is carried.
+//! A branch inside a counted loop may follow from memory, too: both of its ways lead on to the loop's end, which
+//! counts. Such a branch ends no wait. So the code behind the other way is searched for a read of what is carried.
 
 use heuristics::SegmentId;
 use iced_x86::InstructionInfoFactory;

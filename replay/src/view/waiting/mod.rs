@@ -5,9 +5,9 @@
 //! into blocks. Each is judged once ([`turn::deeds`]). One that could be waiting is waiting for sure when
 //!
 //! - it carries nothing from turn to turn: then it can be left only because memory has changed that another writes; or
-//! - another has written what a branch of it follows from: a thread left it there; or, where the memory's address stands
-//!   in the code, a thread went by there or code that ran writes to it; or a thread left it otherwise and then waited in
-//!   the kernel; and no thread reads later what it carries.
+//! - another has written what a branch of it follows from: a thread left it there; or, where the memory's address
+//!   stands in the code, a thread went by there or code that ran writes to it; or a thread left it otherwise and then
+//!   waited in the kernel; and no thread reads later what it carries.
 //!
 //! A branch whose other way stays in the loop ends no wait: what it carries is read there ([`living`]).
 //!
@@ -45,8 +45,8 @@ pub(super) struct Found {
     pub instructions: u64,
     /// It carries registers or slots.
     carries: bool,
-    /// The branches that follow from memory whose address stands in the code, and where they lead out of it, unless what
-    /// it carries is read there.
+    /// The branches that follow from memory whose address stands in the code, and where they lead out of it, unless
+    /// what it carries is read there.
     exits: Vec<(SegmentId, Pc)>,
     /// The program writes where it looks; or a thread left it since memory had changed, came by and did not stay, or
     /// waited in the kernel behind it.

@@ -7,14 +7,14 @@
 //! pthread_barrier_wait(&all);
 //! ```
 //!
-//! All threads that wait at one barrier go on together. So while one of them is between two barriers, the others have come
-//! from the same call of the barrier as well, if the way from barrier to barrier is the same for all: every branch that
-//! decides whether a barrier is reached is uniform. Then a load gives the same to all threads if no store to that memory
-//! can be reached from that call without another barrier in between; ways through callees are followed, and go back to
-//! every place that calls.
+//! All threads that wait at one barrier go on together. So while one of them is between two barriers, the others have
+//! come from the same call of the barrier as well, if the way from barrier to barrier is the same for all: every branch
+//! that decides whether a barrier is reached is uniform. Then a load gives the same to all threads if no store to that
+//! memory can be reached from that call without another barrier in between; ways through callees are followed, and go
+//! back to every place that calls.
 //!
-//! This is asked of programs that start threads once, on one routine, which main may run as well; with one barrier, set up
-//! once. What code writes that threads do not run, behind the first start, counts as written at any time.
+//! This is asked of programs that start threads once, on one routine, which main may run as well; with one barrier, set
+//! up once. What code writes that threads do not run, behind the first start, counts as written at any time.
 //!
 //! *Assumption*: a barrier at which all threads wait equally often is one of all of them. Its number is not looked at.
 
@@ -48,8 +48,8 @@ struct Cut<'m> {
     sources: Vec<usize>,
 }
 
-/// The loads that see what nobody writes between two barriers. `is_uniform` tells of a block's branch whether all threads
-/// go one way there.
+/// The loads that see what nobody writes between two barriers. `is_uniform` tells of a block's branch whether all
+/// threads go one way there.
 pub(crate) fn quiet_loads<'m>(
     memory: &MemoryFacts<'m>,
     module: &'m Module,

@@ -20,8 +20,9 @@
 //!
 //! Beside these, [`quiet_loads`] (`barriers.rs`) tells which loads see what nobody writes between two barriers.
 //!
-//! *Limitation*: what is written after the first start is taken for written at any time where there are no barriers. Fields of a structure are one. Addresses are followed through memory, calls and
-//! arithmetic of 64 bits, not through narrower parts of them.
+//! *Limitation*: what is written after the first start is taken for written at any time where there are no barriers.
+//! Fields of a structure are one. Addresses are followed through memory, calls and arithmetic of 64 bits, not through
+//! narrower parts of them.
 
 mod barriers;
 mod library;

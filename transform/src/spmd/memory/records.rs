@@ -11,8 +11,8 @@
 //!
 //! A load in the start routine, at a fixed distance from its parameter, gives what a store in the loop put there, if
 //!
-//! - the routine is run by that call alone, and the store runs before it in each turn, at the same distance from what it
-//!   passes;
+//! - the routine is run by that call alone, and the store runs before it in each turn, at the same distance from what
+//!   it passes;
 //! - records do not overlap: each is new, or the address grows from turn to turn by more than all that is written in
 //!   one ([`Record::extent`]);
 //! - no other late write can reach the place: each is at another fixed distance from what is passed, in the same loop,
