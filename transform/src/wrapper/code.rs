@@ -52,6 +52,7 @@ const DONE: &[&str] = &[
     "-fvisibility-inlines-hidden",
     "-fno-signed-char",
     "-fgnu89-inline",
+    "-fconst-strings",
     "-fno-inline",
     "-fno-inline-functions",
     "-inline-hint-functions",
@@ -186,7 +187,7 @@ mod tests {
             llvm: vec!["-disable-tail-duplicate".to_owned()],
             ..CodeOptions::default()
         };
-        let more = ["-ffunction-sections", "-I", "include", "-mllvm", "-disable-tail-duplicate"];
+        let more = ["-ffunction-sections", "-fconst-strings", "-I", "include", "-mllvm", "-disable-tail-duplicate"];
         assert_eq!(options(&job(&more)), Some(expected));
     }
 
