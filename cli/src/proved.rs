@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use anyhow::Context;
 use report::page::{Program, Proved};
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
@@ -28,7 +27,7 @@ struct Row {
 ///
 /// # Errors
 /// When a file cannot be read, or is not what `analyze --json` writes.
-pub(crate) fn add(program: &mut Program, files: &[impl AsRef<Path>]) -> anyhow::Result<()> {
+pub(crate) fn add(program: &mut Program, files: &[impl AsRef<Path>]) -> report::Result<()> {
     if files.is_empty() {
         return Ok(());
     }
@@ -38,9 +37,19 @@ pub(crate) fn add(program: &mut Program, files: &[impl AsRef<Path>]) -> anyhow::
         by_number.entry(line.number).or_default().push(index);
     }
     for path in files.iter().map(AsRef::as_ref) {
-        let text = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
-        let found: Found = serde_json::from_str(&text).with_context(|| {
-            format!("reading {}: it is not what `lockstep analyze --json` writes; write it again", path.display())
+        let text = std::fs::read_to_string(path).map_err(|source| report::Error::Io {
+            path: path.to_owned(),
+            action: report::Action::Read,
+            source,
+            way_out: ": give the file that `lockstep analyze --json FILE` has printed",
+        })?;
+        let found: Found = serde_json::from_str(&text).map_err(|error| report::Error::Line {
+            path: path.to_owned(),
+            line: error.line() as u64,
+            fault: format!(
+                "column {}: this is not what `lockstep analyze --json` prints; print it again",
+                error.column()
+            ),
         })?;
         let mut put = 0;
         for row in found.rows {

@@ -128,10 +128,10 @@ fn the_page_of_a_trace_says_what_is_proved_of_its_lines() {
         .map(|row| (row["class"].as_str().unwrap(), row["stride"].as_i64()))
         .collect();
     assert_eq!(loads, [("affine", Some(4)), ("uniform", Some(0))]);
-    let refused = Command::new(lockstep)
-        .args(["report", "a.bin", "--proved", "program.c", "-o", "other.html"])
-        .current_dir(folder.path())
-        .output()
-        .unwrap();
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("lockstep analyze --json"));
+    for (file, why) in [("program.c", "lockstep analyze --json"), ("nowhere.json", "No such file")] {
+        let words = ["report", "a.bin", "--proved", file, "-o", "other.html"];
+        let refused = Command::new(lockstep).args(words).current_dir(folder.path()).output().unwrap();
+        let said = String::from_utf8_lossy(&refused.stderr);
+        assert!(refused.status.code() == Some(3) && said.contains(why) && said.contains(file), "{said}");
+    }
 }

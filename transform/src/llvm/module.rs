@@ -70,7 +70,7 @@ impl Module {
                 LLVMContextDispose(context);
                 text
             };
-            return Err(Error::BadIr { name: name.to_owned(), text: first_of(text, &complaints) });
+            return Err(Error::BadIr { name: name.to_owned(), text: printable(&first_of(text, &complaints)) });
         }
         // SAFETY: `context` is alive; both belong to it and are disposed of before it in `drop`.
         let (builder, nowhere) = unsafe {
@@ -241,6 +241,12 @@ impl Module {
     pub fn complaints(&self) -> Vec<String> {
         self.complaints.borrow().clone()
     }
+}
+
+/// A message up to where it quotes what no terminal should be given, as of a file that is no text.
+fn printable(text: &str) -> String {
+    let is_text = |line: &&str| !line.chars().any(|c| c.is_control() && c != '\t' || c == char::REPLACEMENT_CHARACTER);
+    text.lines().take_while(is_text).collect::<Vec<_>>().join("\n")
 }
 
 /// Takes a message of LLVM's and frees it; no message is an empty text.

@@ -434,3 +434,11 @@ fn a_block_is_erased_with_its_debug_records() {
     assert_eq!(module.verify(), Ok(()));
     assert!(!module.to_text().contains("#dbg_assign"));
 }
+
+#[test]
+fn what_is_no_text_is_refused_without_being_quoted() {
+    let fault = |bytes: &[u8]| Module::parse(bytes, "a.ll").err().expect("it is no IR").to_string();
+    assert!(fault(b"define i32 @f( {").contains("define i32 @f( {"));
+    let said = fault(b"\x1b[2J\xff\xfe\x07 and more");
+    assert!(said.contains("a.ll") && !said.contains(char::is_control) && !said.contains("more"), "{said:?}");
+}
