@@ -317,3 +317,16 @@ fn a_way_that_comes_back_from_a_call_to_another_place_is_no_turn() {
     let ran: Vec<&Piece> = one.into_iter().cycle().take(6 * 20).collect();
     assert_eq!(threads_ran(&[ran]), 0);
 }
+
+#[test]
+fn what_is_never_done_three_times_in_a_row_may_find_what_was_there_before_the_loop() {
+    let wait = piece(MAIN, &[LOAD, COMPARE, &[0x74, 0xf5]]);
+    let writes = piece(MAIN + 11, &[&[0x89, 0x05, 0x00, 0x20, 0x00, 0x00], &[0xeb, 0xed]]);
+    let writes = ends_with(writes, Kind::Jump, 0);
+    let ran = |passes: usize| {
+        let one = vec![&wait; passes].into_iter().chain([&writes]);
+        threads_ran(&[(0..20).flat_map(|_| one.clone()).collect()])
+    };
+    assert_eq!(ran(2), 0);
+    assert!(ran(3) > 0);
+}

@@ -105,7 +105,7 @@ impl<'a> Follower<'a> {
             return;
         }
         self.catch_up();
-        let Some(Going { turn, next, blocks, .. }) = &mut self.going else { return self.segments(segments) };
+        let Some(Going { turn, next, times, blocks, .. }) = &mut self.going else { return self.segments(segments) };
         let (turn, before) = (*turn, *next);
         if Some(&self.judged[turn].segments[before]) == segments.first() {
             // The turn knows where the stack pointer is.
@@ -113,6 +113,7 @@ impl<'a> Follower<'a> {
         }
         if let Some((behind, turns)) = blocks.get(&(block, before)) {
             *next = *behind;
+            *times += *turns;
             let judged = &mut self.judged[turn];
             judged.found.instructions += turns * judged.instructions;
             return;
@@ -264,7 +265,7 @@ impl<'a> Follower<'a> {
 
     /// The thread makes its turn over and over; returns the first segments that are none of it.
     fn go_on<'s>(&mut self, segments: &'s [SegmentId]) -> &'s [SegmentId] {
-        let Some(Going { turn, head, next, .. }) = &mut self.going else { return segments };
+        let Some(Going { turn, head, next, times, .. }) = &mut self.going else { return segments };
         let Judged { segments: turn, instructions, found, .. } = &mut self.judged[*turn];
         for (i, segment) in segments.iter().enumerate() {
             if turn[*next] != *segment {
@@ -273,6 +274,7 @@ impl<'a> Follower<'a> {
             *next = if *next + 1 == turn.len() { 0 } else { *next + 1 };
             if *next == *head {
                 found.instructions += *instructions;
+                *times += 1;
             }
         }
         &[]
@@ -346,7 +348,9 @@ impl<'a> Follower<'a> {
             return false;
         };
         self.judged[turn].found.instructions += self.judged[turn].instructions;
-        self.going = Some(Going { turn, head, next: head, blocks: FxHashMap::default() });
+        let (before, way) = self.run.split_at(at);
+        let times = before.rchunks(way.len()).take_while(|earlier| *earlier == way).count() as u64;
+        self.going = Some(Going { turn, head, next: head, times, blocks: FxHashMap::default() });
         self.run.truncate(at);
         self.latest = self.run.last().copied();
         true
@@ -375,16 +379,19 @@ impl<'a> Follower<'a> {
 
     /// The thread leaves the turn that it went on making, for this segment.
     fn leave(&mut self, to: Option<SegmentId>) {
-        let Some(Going { turn, head, next, .. }) = self.going.take() else { return };
+        let Some(Going { turn, head, next, times, .. }) = self.going.take() else { return };
         self.left = (turn, BLOCKS_AT);
         let judged = &mut self.judged[turn];
+        // What the first turn found may come from before the loop; the second goes on as all others would.
+        let repeats = times >= if next == head { 2 } else { 1 };
+        judged.found.repeats |= repeats;
         let count = judged.segments.len();
         if let Some(deeds) = &judged.deeds {
             let left = (next + count - 1) % count;
             // The stack pointer was followed up to the turn's head.
             let moved = deeds.behind[left].sp - deeds.behind[(head + count - 1) % count].sp;
             self.watched.iter_mut().for_each(|watched| watched.sp += moved);
-            if to.is_some() {
+            if to.is_some() && repeats {
                 judged.found.left_by_memory |= deeds.behind[left].by_memory;
             }
             judged.left += 1;

@@ -20,6 +20,8 @@ pub(super) struct Going {
     pub(super) head: usize,
     /// The segment of it that comes next.
     pub(super) next: usize,
+    /// How often the thread has made it in a row, but for once.
+    pub(super) times: u64,
     /// By block that is a part of turns, and the segment that comes before it: the one that comes behind it, and the
     /// turns that it ends.
     pub(super) blocks: FxHashMap<(BlockId, usize), (usize, u64)>,

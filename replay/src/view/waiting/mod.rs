@@ -43,6 +43,9 @@ pub(super) struct Found {
     pub head: Pc,
     /// Instructions of all turns.
     pub instructions: u64,
+    /// A thread came by its branches three times in a row: from the second on a turn finds only what a turn left, and
+    /// goes on as that did.
+    repeats: bool,
     /// It carries registers or slots.
     carries: bool,
     /// The branches that follow from memory whose address stands in the code, and where they lead out of it, unless
@@ -60,7 +63,7 @@ pub(super) struct Found {
 impl Found {
     /// Whether it is waiting for sure.
     pub fn waits(&self) -> bool {
-        !self.carries || self.left_by_memory && self.was_followed && !self.lives_on
+        self.repeats && (!self.carries || self.left_by_memory && self.was_followed && !self.lives_on)
     }
 
     /// Whether it is waiting as far as can be told, and not for sure.
@@ -72,6 +75,7 @@ impl Found {
         self.head = other.head;
         self.exits.clone_from(&other.exits);
         self.instructions += other.instructions;
+        self.repeats |= other.repeats;
         self.carries |= other.carries;
         self.left_by_memory |= other.left_by_memory;
         self.was_followed |= other.was_followed;
