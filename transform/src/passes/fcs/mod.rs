@@ -58,13 +58,15 @@ mod pairs;
 mod reach;
 mod sites;
 
+use self::pairs::Wanted;
 use crate::context::Context;
 use crate::llvm::{Function, Module};
 use crate::remark::Reason;
 
-/// So many pairs and blocks are looked at for one pair at a time: about 0.2 s. A function with 100 calls of one
-/// function and 500 blocks has 150 rounds.
-const MOST_LOOKS: usize = 1 << 20;
+/// So much is looked at for one pair at a time, in pairs (see [`pairs::Round::looks`]), and [`LOOKS_OF_A_BLOCK`] more
+/// for each block of the function: about as long as clang takes for it. Behind that, pairs are fused side by side.
+const LOOKS: usize = 1 << 16;
+const LOOKS_OF_A_BLOCK: usize = 1 << 6;
 
 /// So often are pairs fused that lie side by side: enough for a switch of 2^16 cases that all call, whose calls become
 /// half as many each time.
@@ -73,14 +75,13 @@ const MOST_ROUNDS: usize = 16;
 /// Fuses what is worth it in a function.
 pub(crate) fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
     let (mut looks, mut rounds) = (0, 0);
-    loop {
-        let sites = sites::of(*function);
-        if !sites::has_two_of_one_callee(&sites) {
-            break;
-        }
-        let round = pairs::of(context, sites);
+    let most_looks = LOOKS + LOOKS_OF_A_BLOCK * function.blocks().len();
+    let mut wanted = Wanted::Possible;
+    let mut sites = sites::of(*function);
+    while sites::has_two_of_one_callee(&sites) {
+        let round = pairs::of(context, sites.clone(), wanted);
         looks += round.looks();
-        let one_at_a_time = looks <= MOST_LOOKS;
+        let one_at_a_time = looks <= most_looks;
         let mut left = Vec::new();
         let taken = if one_at_a_time {
             let judged = round.pairs().iter().map(|pair| (pair, round.judge(pair, context)));
@@ -111,6 +112,9 @@ pub(crate) fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
             })
         };
         if taken.is_empty() {
+            if std::mem::replace(&mut wanted, Wanted::All) == Wanted::Possible {
+                continue;
+            }
             for (pair, reason) in left {
                 round.remark(&pair, reason, context);
             }
@@ -126,6 +130,7 @@ pub(crate) fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
             let fused = fuse::fuse(round.sites(pair), branch, guard);
             context.joined(branch, fused);
         }
+        (sites, wanted) = (sites::of(*function), Wanted::Possible);
     }
 }
 

@@ -18,6 +18,9 @@ use crate::remark::{GuardKind, Reason};
 /// wrote, and it keeps the work linear in functions with thousands of calls of one function.
 pub(super) const WINDOW: usize = 64;
 
+/// So many blocks of a search are visited in the time in which a pair is looked at, about.
+const VISITS_OF_A_LOOK: usize = 16;
+
 /// Two calls of one callee on different paths from a branch.
 #[derive(Clone, Copy)]
 pub(super) struct Pair {
@@ -42,8 +45,10 @@ pub(super) struct Round<'m> {
     sites: Vec<Site<'m>>,
     /// The blocks of the sites.
     nodes: Vec<NodeId>,
+    /// Why a site cannot be fused with any other, if so.
+    obstacles: Vec<Option<Reason>>,
     pairs: Vec<Pair>,
-    /// How many pairs of sites were looked at, and blocks.
+    /// How much work it was, in pairs of sites that were looked at.
     looks: usize,
 }
 
@@ -65,9 +70,19 @@ impl Guard {
     }
 }
 
+/// Which pairs are looked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wanted {
+    All,
+    /// Those whose calls and branch could be fused, wherever they stand.
+    Possible,
+}
+
 /// Finds the pairs: those of the innermost branches first, there those of the most expensive callee, since fusing
 /// others could stand in the way; of one callee the nearest.
-pub(super) fn of<'m>(context: &mut Context<'m>, sites: Vec<Site<'m>>) -> Round<'m> {
+///
+/// Pairs that cannot be fused are found for [`Wanted::All`], for remarks; the search for those costs the most.
+pub(super) fn of<'m>(context: &mut Context<'m>, sites: Vec<Site<'m>>, wanted: Wanted) -> Round<'m> {
     let (flow, dominators, loops) = (context.flow(), context.dominators(), context.loops());
     let mut by_callee: FxHashMap<Value<'m>, Vec<u32>> = FxHashMap::default();
     let mut callees = Vec::new();
@@ -81,15 +96,17 @@ pub(super) fn of<'m>(context: &mut Context<'m>, sites: Vec<Site<'m>>) -> Round<'
     let mut reach = Reach::new(flow.clone(), dominators.clone(), loops.clone());
     let looks = flow.blocks().len();
     let nodes = sites.iter().map(|site| flow.node(site.block)).collect();
+    let obstacles = sites.iter().map(|site| site.obstacle()).collect();
     let costs = context.costs();
-    let mut round = Round { flow, dominators, loops, costs, sites, nodes, pairs: Vec::new(), looks };
+    let mut round = Round { flow, dominators, loops, costs, sites, nodes, obstacles, pairs: Vec::new(), looks };
     for callee in callees {
         let numbers = &by_callee[&callee];
         if numbers.len() > 1 {
             let gain = context.cost_of_call(callee).fetches;
-            round.pair_up(numbers, gain, &mut reach);
+            round.pair_up(numbers, gain, wanted, &mut reach);
         }
     }
+    round.looks += reach.visits() / VISITS_OF_A_LOOK;
     // Stable, so that equals stay in the order of the blocks.
     round.pairs.sort_by_key(|pair| (std::cmp::Reverse(pair.depth), std::cmp::Reverse(pair.gain), pair.distance));
     round
@@ -100,7 +117,7 @@ impl<'m> Round<'m> {
         &self.pairs
     }
 
-    /// How much work finding them was, in pairs and blocks looked at.
+    /// How much work finding them was, in pairs of sites that were looked at; a block counts as one.
     pub(super) fn looks(&self) -> usize {
         self.looks
     }
@@ -115,21 +132,32 @@ impl<'m> Round<'m> {
         self.flow.block(pair.branch)
     }
 
-    fn pair_up(&mut self, numbers: &[u32], gain: i64, reach: &mut Reach<'m>) {
+    fn pair_up(&mut self, numbers: &[u32], gain: i64, wanted: Wanted, reach: &mut Reach<'m>) {
+        let obstacle =
+            |round: &Round<'m>, site: u32| wanted == Wanted::Possible && round.obstacles[site as usize].is_some();
         let mut behind_some = FxHashSet::default();
         for (i, &one) in numbers.iter().enumerate() {
+            if obstacle(self, one) {
+                continue;
+            }
             reach.forget();
             let a = self.nodes[one as usize];
             // A block that `one` leads to and that has the same branch above it: all that it dominates is behind too.
             let mut behind_it = None;
             for &other in numbers[i + 1..].iter().take(WINDOW) {
                 let b = self.nodes[other as usize];
+                if obstacle(self, other) {
+                    continue;
+                }
                 if behind_it.is_some_and(|join| join != b && self.dominators.dominates(join, b)) {
                     continue;
                 }
                 self.looks += 1;
                 let Some(branch) = self.dominators.nearest_common(a, b) else { continue };
                 if branch == a || branch == b {
+                    continue;
+                }
+                if wanted == Wanted::Possible && !self.flow.block(branch).ends_with_branch() {
                     continue;
                 }
                 let (first, second) = (reach.leads(a, b, branch), reach.leads(b, a, branch));
@@ -184,9 +212,8 @@ impl<'m> Round<'m> {
         if around.0.is_some_and(|id| self.loops.is_irreducible(id)) {
             return Err(Reason::IrreducibleLoop);
         }
-        let obstacle = one.call_obstacle().or_else(|| other.call_obstacle());
-        let obstacle = obstacle.or_else(|| one.split_obstacle()).or_else(|| other.split_obstacle());
-        obstacle.map_or(Ok(()), Err)
+        let [one, other] = pair.sites.map(|site| self.obstacles[site as usize].clone());
+        one.or(other).map_or(Ok(()), Err)
     }
 
     /// How many instructions the fusion adds on each path, about: a jump on each side, the guard, a phi for each

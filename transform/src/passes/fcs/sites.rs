@@ -49,8 +49,12 @@ pub(super) fn has_two_of_one_callee(sites: &[Site<'_>]) -> bool {
 }
 
 impl Site<'_> {
-    /// Why the call cannot be fused with any other, if so.
-    pub(super) fn call_obstacle(&self) -> Option<Reason> {
+    /// Why it cannot be fused with any other, if so.
+    pub(super) fn obstacle(&self) -> Option<Reason> {
+        self.call_obstacle().or_else(|| self.split_obstacle())
+    }
+
+    fn call_obstacle(&self) -> Option<Reason> {
         let call = self.call;
         if call.opcode() == Opcode::LLVMInvoke {
             return Some(Reason::MayUnwind);
@@ -74,7 +78,7 @@ impl Site<'_> {
     }
 
     /// Why its block cannot be split before the call, if so.
-    pub(super) fn split_obstacle(&self) -> Option<Reason> {
+    fn split_obstacle(&self) -> Option<Reason> {
         if self.block.has_address() {
             return Some(Reason::AddressTaken);
         }
