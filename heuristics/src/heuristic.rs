@@ -111,6 +111,8 @@ pub struct Tally {
     /// How often lanes that were collected at a predicted point went on without those that they waited for, since
     /// nobody else could run.
     pub yields: Option<u64>,
+    /// The most entries that a stack had when lanes ran, the bottom one included; of several warps, the most of any.
+    pub stack_depth: Option<u64>,
 }
 
 impl Tally {
@@ -122,6 +124,7 @@ impl Tally {
         self.predicated_off = sum(self.predicated_off, other.predicated_off);
         self.barrier_spills = sum(self.barrier_spills, other.barrier_spills);
         self.yields = sum(self.yields, other.yields);
+        self.stack_depth = self.stack_depth.max(other.stack_depth);
     }
 }
 

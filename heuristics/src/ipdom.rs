@@ -25,7 +25,7 @@
 
 use crate::reconvergence::Branch;
 use crate::stack::Stack;
-use crate::{Choice, Entry, Heuristic, LaneSet, Lead, Placement, Ran, Together, WarpView, predication};
+use crate::{Choice, Entry, Heuristic, LaneSet, Lead, Placement, Ran, Tally, Together, WarpView, predication};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "ipdom",
@@ -65,11 +65,26 @@ impl Heuristic for Ipdom {
     fn ran_together(&mut self, run: &Together) {
         self.stack.ran(Branch::of_run(run));
     }
+
+    fn tally(&self) -> Tally {
+        Tally { stack_depth: Some(self.stack.deepest()), ..Tally::default() }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::example::schedule;
+    use crate::example::{schedule, tally};
+
+    #[test]
+    fn the_stack_is_as_deep_as_lanes_parted_without_a_join() {
+        let depth = |lanes: &[&str]| tally("ipdom", lanes).stack_depth;
+        assert_eq!(depth(&["1 2 3", "1 2 3"]), Some(1));
+        // Both arms stand above the bottom. 6 is done when 2 runs; its lanes part again and meet at 5, before 8.
+        assert_eq!(depth(&["1b 4 8", "1b 6 8"]), Some(3));
+        assert_eq!(depth(&["1b 2b 3 5 8", "1b 2b 4 5 8", "1b 6 8"]), Some(4));
+        // if (1 || 2) 7; 8: who comes to 7 by 2 waits for 8 above those that come there by 1, and parts once more.
+        assert_eq!(depth(&["1b 7 8", "1b 2b 7 8", "1b 2b 8"]), Some(3));
+    }
 
     #[test]
     fn lanes_wait_at_the_post_dominator() {

@@ -28,13 +28,15 @@ pub(crate) struct Stack {
     entries: Vec<StackEntry>,
     last: Option<Branch>,
     placement: Placement,
+    /// The most entries that there were when lanes ran.
+    deepest: usize,
 }
 
 impl Stack {
     pub(crate) fn new(lanes: usize, placement: Placement) -> Stack {
         let all = LaneSet::first(lanes);
         let bottom = StackEntry { lanes: all, at: Reconvergence { pc: None, level: 0 }, of: all, for_exits: false };
-        Stack { entries: vec![bottom], last: None, placement }
+        Stack { entries: vec![bottom], last: None, placement, deepest: 1 }
     }
 
     /// The lanes that run next.
@@ -43,6 +45,7 @@ impl Stack {
     /// The deadlock, where none can.
     pub(crate) fn next(&mut self, warp: &WarpView) -> Result<Next, Choice> {
         self.settle(warp);
+        self.deepest = self.deepest.max(self.entries.len());
         let mut above = LaneSet::EMPTY;
         for (height, entry) in self.entries.iter().enumerate().rev() {
             let lanes = entry.lanes - above;
@@ -58,6 +61,11 @@ impl Stack {
             above = above | lanes;
         }
         Err(Choice::Deadlock(warp.live()))
+    }
+
+    /// The most entries that there were when lanes ran, the bottom one included: 1 where none ever parted.
+    pub(crate) fn deepest(&self) -> u64 {
+        self.deepest as u64
     }
 
     /// These lanes have run; the branch is the last instruction of that.

@@ -122,6 +122,11 @@ pub(crate) static BOUNDS: &[Column] = &[
         |o| o.tally.barrier_spills.into(),
     ),
     counted(
+        "stack_depth",
+        "The most entries of the reconvergence stack while lanes ran, the bottom one included, of a model that has one (ipdom): 1 where lanes never part.",
+        |o| o.tally.stack_depth.into(),
+    ),
+    counted(
         "rank",
         "1 for the fewest warp instructions of all heuristics that were replayed with it; equals share a rank.",
         |o| o.rank.into(),

@@ -15,6 +15,24 @@ pub struct Linearized {
     pub guards: usize,
     /// Guards at the ends of loops.
     pub backs: usize,
+    /// Unstructured edges that were there before, by the paper's definition 1 ([`flowgraph::unstructured_edges`]),
+    /// once switches were branches. 0 where what makes the function unstructured escapes that definition.
+    pub edges: usize,
+    /// What was added, less what went, before values get their phis.
+    pub added: Added,
+}
+
+/// What a pass added to a function: less than 0 where more went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Added {
+    /// Blocks.
+    pub blocks: i64,
+    /// Comparisons of integers.
+    pub compares: i64,
+    /// Jumps and branches.
+    pub branches: i64,
+    /// Choices between two values.
+    pub selects: i64,
 }
 
 impl Linearized {
@@ -25,17 +43,24 @@ impl Linearized {
             ("parts", self.parts as i64),
             ("guards", self.guards as i64),
             ("backs", self.backs as i64),
+            ("edges", self.edges as i64),
+            ("blocks", self.added.blocks),
+            ("compares", self.added.compares),
+            ("branches", self.added.branches),
+            ("selects", self.added.selects),
         ]
     }
 }
 
 impl fmt::Display for Linearized {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Linearized { switches, regions, parts, guards, backs } = self;
+        let Linearized { switches, regions, parts, guards, backs, edges, added } = self;
+        let Added { blocks, compares, branches, selects } = added;
         write!(
             f,
-            "{regions} regions with {parts} parts behind {guards} guards, and {backs} at the ends of loops; {switches} \
-             switches are branches"
+            "{edges} unstructured edges: {regions} regions with {parts} parts behind {guards} guards, and {backs} at the \
+             ends of loops; {switches} switches are branches; {blocks:+} blocks, {compares:+} comparisons, \
+             {branches:+} branches, {selects:+} choices"
         )
     }
 }

@@ -10,7 +10,7 @@ mod yaml;
 use std::fmt;
 use std::fmt::Write;
 
-pub use self::linearized::Linearized;
+pub use self::linearized::{Added, Linearized};
 pub use self::melding::{MeldCase, Melding};
 pub use self::spills::Spills;
 

@@ -56,7 +56,7 @@ mod plan;
 mod prepare;
 mod surgery;
 
-use flowgraph::{Builder, Dominators, Graph, NodeId, PostDominators, Reduction, Regions};
+use flowgraph::{Builder, Dominators, Graph, NodeId, PostDominators, Reduction, Regions, unstructured_edges};
 use parameters::{Parameter, Values};
 use rustc_hash::FxHashMap;
 
@@ -65,7 +65,7 @@ use self::surgery::{Part, Region};
 use crate::context::Context;
 use crate::flow::Flow;
 use crate::llvm::{Block, Function, Opcode};
-use crate::remark::{Linearized, Reason};
+use crate::remark::{Added, Linearized, Reason};
 
 /// Of this pass.
 pub(crate) const PARAMETERS: &[Parameter] = &[
@@ -98,20 +98,48 @@ pub(crate) fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
         context.remark("control flow".to_owned(), vec![at.place()], reason, None);
         return;
     }
+    let before = counts(*function);
     let mut done = Linearized { switches: switches.len(), ..Linearized::default() };
     let agreeing: Vec<Block<'m>> = context.flow().blocks().iter().copied().filter(|&b| agree(context, b)).collect();
     switches.into_iter().for_each(|block| prepare::lower_switch(block.terminator()));
+    let (flow, loops) = (context.flow(), context.loops());
+    let edges = unstructured_edges(flow.graph(), &loops, &context.dominators(), &context.post_dominators());
+    let first = edges.first().map(|edge| flow.block(edge.from).terminator().place());
+    done.edges = edges.len();
     if Parts::of(&context.flow(), &[]).left.len() > 1 {
         prepare::one_end(*function);
         rounds(*function, &agreeing, &mut done, context);
     }
     let left = Parts::of(&context.flow(), &[]).left.len();
     if done.regions > 0 || done.switches > 0 {
-        context.remark("control flow".to_owned(), Vec::new(), Reason::Linearized(done), None);
+        let after = counts(*function);
+        done.added = Added {
+            blocks: after.blocks - before.blocks,
+            compares: after.compares - before.compares,
+            branches: after.branches - before.branches,
+            selects: after.selects - before.selects,
+        };
+        let places = first.into_iter().collect();
+        context.remark("control flow".to_owned(), places, Reason::Linearized(done), None);
     }
     if left > 1 && !only_divergent {
         context.remark("control flow".to_owned(), Vec::new(), Reason::GoneOver { left }, None);
     }
+}
+
+/// What a function has of that which guards are made of.
+fn counts(function: Function<'_>) -> Added {
+    let blocks = function.blocks();
+    let mut counts = Added { blocks: blocks.len() as i64, ..Added::default() };
+    for instruction in blocks.into_iter().flat_map(Block::instructions) {
+        match instruction.opcode() {
+            Opcode::LLVMICmp => counts.compares += 1,
+            Opcode::LLVMBr => counts.branches += 1,
+            Opcode::LLVMSelect => counts.selects += 1,
+            _ => {}
+        }
+    }
+    counts
 }
 
 /// Linearizes regions until all is structured, or what is left is that where all lanes go the same way.

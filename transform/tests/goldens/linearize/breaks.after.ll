@@ -1,4 +1,4 @@
-; linearize taken: f: control flow: 1 regions with 5 parts behind 3 guards, and 1 at the ends of loops; 0 switches are branches
+; linearize taken: f: control flow at ?: 2 unstructured edges: 1 regions with 5 parts behind 3 guards, and 1 at the ends of loops; 0 switches are branches; +4 blocks, +2 comparisons, +5 branches, +2 choices
 
 declare i1 @test(i32)
 

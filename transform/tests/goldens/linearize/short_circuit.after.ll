@@ -1,4 +1,4 @@
-; linearize taken: f: control flow: 1 regions with 3 parts behind 2 guards, and 0 at the ends of loops; 0 switches are branches
+; linearize taken: f: control flow at ?: 1 unstructured edges: 1 regions with 3 parts behind 2 guards, and 0 at the ends of loops; 0 switches are branches; +1 blocks, +1 comparisons, +1 branches, +2 choices
 
 declare void @x(i32)
 

@@ -1,4 +1,4 @@
-; linearize taken: f: control flow: 1 regions with 4 parts behind 2 guards, and 0 at the ends of loops; 1 switches are branches
+; linearize taken: f: control flow at ?: 1 unstructured edges: 1 regions with 4 parts behind 2 guards, and 0 at the ends of loops; 1 switches are branches; +2 blocks, +4 comparisons, +3 branches, +2 choices
 
 declare void @one()
 

@@ -1,5 +1,5 @@
-; linearize taken: never: control flow: 1 regions with 3 parts behind 1 guards, and 0 at the ends of loops; 0 switches are branches
-; linearize taken: trap: control flow: 1 regions with 4 parts behind 2 guards, and 1 at the ends of loops; 0 switches are branches
+; linearize taken: never: control flow at ?: 2 unstructured edges: 1 regions with 3 parts behind 1 guards, and 0 at the ends of loops; 0 switches are branches; +2 blocks, +1 comparisons, +1 branches, +1 choices
+; linearize taken: trap: control flow at ?: 2 unstructured edges: 1 regions with 4 parts behind 2 guards, and 1 at the ends of loops; 0 switches are branches; +4 blocks, +2 comparisons, +5 branches, +2 choices
 
 declare i1 @one()
 
