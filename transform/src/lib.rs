@@ -37,4 +37,6 @@ pub use cost::{Cost, CostModel, X86_64};
 pub use error::{APT_LINE, Error, Result};
 pub use flow::Flow;
 pub use registry::{Pass, Pipeline, REGISTRY};
-pub use remark::{Aligned, Format, GuardKind, Kind, Linearized, MeldCase, Melding, Place, Reason, Remark, Spills};
+pub use remark::{
+    Added, Aligned, Format, GuardKind, Kind, Linearized, MeldCase, Melding, Place, Reason, Remark, Spills, Split,
+};

@@ -193,6 +193,20 @@ pub static REGISTRY: &[Pass] = &[
         parameters: passes::linearize::PARAMETERS,
         run: Run::each(passes::linearize::run),
     },
+    Pass {
+        name: "split-nodes",
+        summary: "makes unstructured control flow structured by copies of code, the baseline of linearize; it has to run last",
+        source: "Zhang, D'Hollander, TSE 2004",
+        parameters: &[],
+        run: Run::Module(passes::split_nodes::run),
+    },
+    Pass {
+        name: "structurizecfg",
+        summary: "makes unstructured control flow structured by LLVM's own pass of this name; it has to run last",
+        source: "LLVM 19",
+        parameters: &[],
+        run: Run::Module(passes::structurizecfg::run),
+    },
 ];
 
 /// Passes that are not listed: such as always fail, for tests of what follows then.

@@ -8,4 +8,6 @@ pub(crate) mod meld;
 pub(crate) mod none;
 pub(crate) mod refused;
 pub(crate) mod spill;
+pub(crate) mod split_nodes;
+pub(crate) mod structurizecfg;
 pub(crate) mod tail_merge;

@@ -64,3 +64,44 @@ impl fmt::Display for Linearized {
         )
     }
 }
+
+/// What became of a function whose control flow was made structured in another way: what
+/// [`Reason::Split`](crate::Reason::Split) says. Sizes are blocks, and instructions without phis and accesses to memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Split {
+    /// Copies for one of several ways to a part.
+    pub forward: usize,
+    /// Copies of a loop's first turn.
+    pub backward: usize,
+    /// Loops that are left in one place now.
+    pub cuts: usize,
+    /// The size before.
+    pub before: (usize, usize),
+    /// The size after.
+    pub after: (usize, usize),
+}
+
+impl Split {
+    pub(super) fn numbers(&self) -> Vec<(&'static str, i64)> {
+        vec![
+            ("forward", self.forward as i64),
+            ("backward", self.backward as i64),
+            ("cuts", self.cuts as i64),
+            ("blocks-before", self.before.0 as i64),
+            ("blocks-after", self.after.0 as i64),
+            ("instructions-before", self.before.1 as i64),
+            ("instructions-after", self.after.1 as i64),
+        ]
+    }
+}
+
+impl fmt::Display for Split {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Split { forward, backward, cuts, before, after } = self;
+        write!(
+            f,
+            "{forward} copies forward, {backward} backward, {cuts} loops cut; {} blocks became {}, {} instructions {}",
+            before.0, after.0, before.1, after.1
+        )
+    }
+}

@@ -10,7 +10,7 @@ mod yaml;
 use std::fmt;
 use std::fmt::Write;
 
-pub use self::linearized::{Added, Linearized};
+pub use self::linearized::{Added, Linearized, Split};
 pub use self::melding::{MeldCase, Melding};
 pub use self::spills::Spills;
 
@@ -153,6 +153,8 @@ pub enum Reason {
     LanesAgree,
     /// Taken: unstructured control flow became structured.
     Linearized(Linearized),
+    /// Taken: control flow became structured by copies, or by LLVM's own pass.
+    Split(Split),
     /// Taken: values were spilled.
     Spilled(Spills),
     /// Left: values stay where they are, for a reason that the text says.
@@ -243,6 +245,7 @@ impl Reason {
             | Reason::ArmsFused(_)
             | Reason::Melded(_)
             | Reason::Linearized(_)
+            | Reason::Split(_)
             | Reason::Spilled(_) => Kind::Taken,
             Reason::Refused(_) => Kind::Refused,
             _ => Kind::Left,
@@ -257,6 +260,7 @@ impl Reason {
             Reason::TailsMerged { .. } => "TailsMerged",
             Reason::ArmsFused(_) => "ArmsFused",
             Reason::Linearized(_) => "Linearized",
+            Reason::Split(_) => "Split",
             Reason::Spilled(_) => "Spilled",
             Reason::NotSpilled(_) => "NotSpilled",
             Reason::SharedMemoryFull { .. } => "SharedMemoryFull",
@@ -320,6 +324,7 @@ impl Reason {
                 ("carried", m.carried as i64),
             ],
             Reason::Linearized(done) => done.numbers(),
+            Reason::Split(done) => done.numbers(),
             Reason::Spilled(spills) => spills.numbers(),
             Reason::SharedMemoryFull { bytes, capacity } => {
                 vec![("bytes", bytes as i64), ("capacity", capacity as i64)]
@@ -366,6 +371,7 @@ impl fmt::Display for Reason {
             Reason::TailsMerged { common } => return write!(f, "{common} instructions in common"),
             Reason::ArmsFused(aligned) => return write!(f, "{aligned}"),
             Reason::Linearized(done) => return write!(f, "{done}"),
+            Reason::Split(done) => return write!(f, "{done}"),
             Reason::Spilled(spills) => return write!(f, "{spills}"),
             Reason::NotSpilled(why) => return f.write_str(why),
             Reason::SharedMemoryFull { bytes, capacity } => {

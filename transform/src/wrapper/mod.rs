@@ -200,7 +200,8 @@ fn command_line(build: &Build) -> Vec<OsString> {
     let mut ours = vec!["--start-no-unused-arguments", "-gline-tables-only"];
     ours.extend(NO_UNSWITCHING);
     // What the pass made of branches would be undone.
-    let linear = build.passes.names().contains(&"linearize");
+    let structures = ["linearize", "split-nodes", "structurizecfg"];
+    let linear = build.passes.names().iter().any(|name| structures.contains(name));
     if build.layout == Layout::Ordered || build.shape == Shape::Gpu || linear {
         ours.extend(KEEP_ORDER);
     }

@@ -159,6 +159,61 @@ fn linearized(seeds: std::ops::Range<u64>) -> usize {
     taken
 }
 
+/// The same of the passes that `linearize` is compared with: in how many functions each did something, and how many it
+/// gave up.
+fn baselines(seeds: std::ops::Range<u64>) -> Vec<(usize, usize)> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let mut counts = vec![(0, 0); BASELINES.len()];
+    for seed in seeds {
+        let (source, bitcode, program) = (path("a.c"), path("a.bc"), path("a"));
+        fs::write(&source, self::program(seed)).unwrap();
+        let level = ["-O1", "-O2", "-O3", "-Os"][seed as usize % 4];
+        build::to_bitcode(&source, &bitcode, &[level, "-Wno-everything"]);
+        build::link(&bitcode, &program, &[]);
+        let expected = build::output(&program, [""; 0]);
+        for (pass, (taken, left)) in BASELINES.iter().zip(&mut counts) {
+            let what = format!("program {seed} at {level} after {pass}");
+            let (after, program) = (path("b.bc"), path("b"));
+            let remarks = build::transform(&bitcode, pass, &after);
+            *taken += remarks.iter().filter(|remark| remark.is_taken()).count();
+            *left += remarks.iter().filter(|remark| remark.kind() == Kind::Left).count();
+            assert!(remarks.iter().all(|remark| remark.kind() != Kind::Refused), "{what}: {remarks:?}");
+            all_structured(&Module::read(&after).unwrap(), &remarks, &what);
+            build::link(&after, &program, &[]);
+            assert_eq!(build::output(&program, [""; 0]), expected, "{what}");
+            let object = path("c.o");
+            compile(&source, &object, pass, level);
+            output_of_object(&object, &program, &expected, &what);
+        }
+    }
+    counts
+}
+
+const BASELINES: &[&str] = &["split-nodes", "structurizecfg"];
+
+#[test]
+fn baselines_print_the_same_and_are_structured_unless_they_say_not() {
+    for (pass, (taken, left)) in BASELINES.iter().zip(baselines(0..6)) {
+        assert!(taken >= 6 && left < taken, "{pass}: {taken} functions were changed, {left} left");
+    }
+}
+
+#[test]
+#[ignore = "takes minutes: scripts/check-linearize runs it"]
+fn many_programs_of_jumps_after_the_baselines() {
+    let (first, count) = asked();
+    for (pass, (taken, left)) in BASELINES.iter().zip(baselines(first..first + count)) {
+        println!("{pass}: {count} programs, {taken} functions changed, {left} left");
+    }
+}
+
+/// Which programs the environment asks for: the first, and how many.
+fn asked() -> (u64, u64) {
+    let number = |name: &str, or: u64| std::env::var(name).map_or(or, |text| text.parse().expect("a number"));
+    (number("FIRST", 0), number("COUNT", 1000))
+}
+
 /// As the compiler wrapper makes code.
 fn compile(source: &Path, object: &Path, passes: &str, level: &str) {
     let words = [level, "-std=gnu11", "-w", "-c", "-o"].map(OsString::from);
@@ -192,8 +247,7 @@ fn programs_of_jumps_print_the_same_and_are_structured() {
 #[test]
 #[ignore = "takes minutes: scripts/check-linearize runs it"]
 fn many_programs_of_jumps_print_the_same_and_are_structured() {
-    let number = |name: &str, or: u64| std::env::var(name).map_or(or, |text| text.parse().expect("a number"));
-    let (first, count) = (number("FIRST", 0), number("COUNT", 1000));
+    let (first, count) = asked();
     let taken = linearized(first..first + count);
     println!("{count} programs, {taken} functions changed");
 }

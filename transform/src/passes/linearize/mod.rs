@@ -53,7 +53,7 @@
 
 mod needless;
 mod plan;
-mod prepare;
+pub(crate) mod prepare;
 mod surgery;
 
 use flowgraph::{Builder, Dominators, Graph, NodeId, PostDominators, Reduction, Regions, unstructured_edges};
@@ -205,17 +205,17 @@ fn graph_of(region: &Region<'_>) -> Graph {
 }
 
 /// A function as parts that are structured.
-struct Parts {
+pub(crate) struct Parts {
     /// By block: the block at which its part begins.
-    of: Vec<NodeId>,
+    pub(crate) of: Vec<NodeId>,
     /// Where parts begin, the function's entry first. One is left when all is structured.
-    left: Vec<NodeId>,
+    pub(crate) left: Vec<NodeId>,
 }
 
 impl Parts {
     /// The parts of a function, where some blocks are one part whatever is in them: of each list, which begins with the
     /// block where control comes in.
-    fn of<'m>(flow: &Flow<'m>, whole: &[Vec<Block<'m>>]) -> Parts {
+    pub(crate) fn of<'m>(flow: &Flow<'m>, whole: &[Vec<Block<'m>>]) -> Parts {
         let mut of: Vec<NodeId> = flow.graph().nodes().collect();
         for blocks in whole {
             for &block in blocks {
@@ -267,7 +267,7 @@ impl Parts {
 
 /// The graph of parts; a part's number is that of the block where it begins. What is no part's beginning has no edges.
 /// Edges inside of a part are left out, if so told.
-fn quotient(graph: &Graph, of: &[NodeId], without_inner: bool) -> Graph {
+pub(crate) fn quotient(graph: &Graph, of: &[NodeId], without_inner: bool) -> Graph {
     let mut builder = Builder::new(graph.node_count());
     for from in graph.nodes() {
         for &to in graph.successors(from) {

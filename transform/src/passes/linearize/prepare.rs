@@ -6,7 +6,7 @@ use crate::llvm::{Binary, Block, Builder, Comparison, Function, Instruction, Opc
 use crate::remark::Reason;
 
 /// Why a function is left whatever its control flow, with the instruction that is the reason.
-pub(super) fn obstacle<'m>(function: Function<'m>) -> Option<(Instruction<'m>, Reason)> {
+pub(crate) fn obstacle<'m>(function: Function<'m>) -> Option<(Instruction<'m>, Reason)> {
     function.blocks().into_iter().find_map(|block| {
         let of_instruction = |i: Instruction<'m>| {
             let of_type = i.type_of();
@@ -37,7 +37,7 @@ fn is_narrow(switch: Instruction<'_>) -> bool {
 
 /// Makes branches of a switch: one for each target but the default, in the order of the cases. Cases in a row are one
 /// look, and a default where control must not come gets none.
-pub(super) fn lower_switch<'m>(switch: Instruction<'m>) {
+pub(crate) fn lower_switch<'m>(switch: Instruction<'m>) {
     let block = switch.block().expect("a switch that was not erased");
     let (value, default) = (switch.operand(0), switch.successors()[0]);
     let mut targets: Vec<(Block<'m>, Vec<i64>)> = Vec::new();
@@ -94,7 +94,7 @@ fn next_block(block: Block<'_>) -> Block<'_> {
 }
 
 /// Puts another phi in the place of one.
-pub(super) fn replace_phi<'m>(block: Block<'m>, phi: Instruction<'m>, incoming: &[(Value<'m>, Block<'m>)]) {
+pub(crate) fn replace_phi<'m>(block: Block<'m>, phi: Instruction<'m>, incoming: &[(Value<'m>, Block<'m>)]) {
     let new = block.add_phi_in_front(incoming, "");
     new.take_location(phi);
     phi.as_value().replace_all_uses_with(new.as_value());
@@ -126,7 +126,7 @@ fn one_of<'m>(block: Block<'m>, value: Value<'m>, mut cases: Vec<i64>) -> Value<
 }
 
 /// Lets control leave at one place: where it must not come counts as a place where it leaves.
-pub(super) fn one_end(function: Function<'_>) {
+pub(crate) fn one_end(function: Function<'_>) {
     let ends: Vec<Instruction<'_>> =
         function.blocks().into_iter().map(Block::terminator).filter(|end| end.successors().is_empty()).collect();
     if ends.len() < 2 {
@@ -158,7 +158,7 @@ pub(super) fn one_end(function: Function<'_>) {
 }
 
 /// A block to which control does not come.
-pub(super) fn nowhere(function: Function<'_>) -> Block<'_> {
+pub(crate) fn nowhere(function: Function<'_>) -> Block<'_> {
     let nowhere = function.add_block("nowhere");
     nowhere.end_unreachable();
     nowhere

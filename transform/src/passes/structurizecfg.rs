@@ -1,0 +1,80 @@
+//! `structurizecfg`: LLVM's own way to structured control flow, a baseline for `linearize`.
+//!
+//! ```text
+//! before: if (a || b) x; y            after
+//!   branch a, X, B                      branch a, F, B
+//! B:                                  B:
+//!   branch b, X, Y                      goto F
+//! X:                                  F:
+//!   x                                   c = phi [b, from B], [true, from before]
+//!   goto Y                              branch c, X, Y
+//! Y:                                  X:
+//!   y                                   x
+//!                                       goto Y
+//!                                     Y:
+//!                                       y
+//! ```
+//!
+//! # Steps
+//! 1. As for `linearize`: switches become branches, and control leaves at one place; functions with exceptions and the
+//!    like keep the whole module as it is, since LLVM's passes are run over modules.
+//! 2. LLVM's passes `fix-irreducible`, `unify-loop-exits` and `structurizecfg`, which AMD's code generation runs in
+//!    this order.
+//!
+//! # Limitation
+//! LLVM's pass works on regions with one way in and one way out, and what is not in such a region stays. A remark tells
+//! of each function that is not structured afterwards.
+//!
+//! Source: LLVM 19, `llvm/lib/Transforms/Scalar/StructurizeCFG.cpp`.
+
+use parameters::Settings;
+
+use super::linearize::{Parts, prepare};
+use super::split_nodes::{instructions, remark};
+use crate::flow::Flow;
+use crate::llvm::{Module, Opcode};
+use crate::remark::{Reason, Remark, Split};
+
+const NAME: &str = "structurizecfg";
+
+/// Runs LLVM's passes where a function is not structured.
+pub(crate) fn run(module: &mut Module, _settings: &Settings) -> Vec<Remark> {
+    let mut remarks = Vec::new();
+    let mut changed: Vec<(String, Split)> = Vec::new();
+    let functions = module.functions_to_optimise();
+    if let Some((function, at, reason)) =
+        functions.iter().find_map(|function| prepare::obstacle(*function).map(|(at, why)| (function, at, why)))
+    {
+        return vec![remark(NAME, function.name(), vec![at.place()], reason)];
+    }
+    for function in functions {
+        let is_switch = |block: &crate::llvm::Block<'_>| block.terminator().opcode() == Opcode::LLVMSwitch;
+        let switches: Vec<_> = function.blocks().into_iter().filter(is_switch).collect();
+        if switches.is_empty() && Parts::of(&Flow::of(function), &[]).left.len() == 1 {
+            continue;
+        }
+        let before = (function.blocks().len(), instructions(function));
+        switches.into_iter().for_each(|block| prepare::lower_switch(block.terminator()));
+        if Parts::of(&Flow::of(function), &[]).left.len() > 1 {
+            prepare::one_end(function);
+        }
+        changed.push((function.name(), Split { before, ..Split::default() }));
+    }
+    if changed.is_empty() {
+        return remarks;
+    }
+    module.sweep();
+    module
+        .run_passes("function(fix-irreducible,unify-loop-exits,structurizecfg)")
+        .expect("LLVM knows its own passes, and the module is well formed");
+    for function in module.functions() {
+        let Some((name, split)) = changed.iter().find(|(name, _)| *name == function.name()) else { continue };
+        let done = Split { after: (function.blocks().len(), instructions(function)), ..*split };
+        remarks.push(remark(NAME, name.clone(), Vec::new(), Reason::Split(done)));
+        let left = Parts::of(&Flow::of(function), &[]).left.len();
+        if left > 1 {
+            remarks.push(remark(NAME, name.clone(), Vec::new(), Reason::GoneOver { left }));
+        }
+    }
+    remarks
+}
