@@ -4,11 +4,11 @@ use std::cell::RefCell;
 
 use crate::known::explained;
 use crate::opinion::differences;
-use crate::{Difference, First, Second};
+use crate::{ByCapstone, ByIced, Difference};
 
 thread_local! {
     /// Both decoders: making one costs more than an instruction.
-    static DECODERS: RefCell<(First, Second)> = RefCell::default();
+    static DECODERS: RefCell<(ByIced, ByCapstone)> = RefCell::default();
 }
 
 /// What the decoders say differently of the instruction that these bytes begin with and the table does not explain.
@@ -19,9 +19,9 @@ thread_local! {
 pub fn unexplained(pc: u64, bytes: &[u8]) -> Vec<Difference> {
     let bytes = &bytes[..bytes.len().min(15)];
     let recorded = tracer::instruction(trace_format::Pc(pc), bytes);
-    let (first, second) = DECODERS
-        .with_borrow_mut(|(first, second)| (first.opinion(pc, bytes, recorded.as_ref()), second.opinion(pc, bytes)));
-    let all = differences(first.as_ref(), second.as_ref()).into_iter();
-    let unexplained = all.filter(|aspect| explained(aspect, first.as_ref(), second.as_ref(), bytes).is_none());
-    unexplained.map(|aspect| Difference::new(pc, bytes, first.as_ref().or(second.as_ref()), aspect)).collect()
+    let (iced, capstone) = DECODERS
+        .with_borrow_mut(|(iced, capstone)| (iced.opinion(pc, bytes, recorded.as_ref()), capstone.opinion(pc, bytes)));
+    let all = differences(iced.as_ref(), capstone.as_ref()).into_iter();
+    let unexplained = all.filter(|aspect| explained(aspect, iced.as_ref(), capstone.as_ref(), bytes).is_none());
+    unexplained.map(|aspect| Difference::new(pc, bytes, iced.as_ref().or(capstone.as_ref()), aspect)).collect()
 }

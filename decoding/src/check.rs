@@ -7,7 +7,7 @@ use trace_format::{Instruction, SpEffect, Trace};
 
 use crate::known::explained;
 use crate::opinion::{Aspect, Opinion, differences};
-use crate::{First, Second};
+use crate::{ByCapstone, ByIced};
 
 /// An instruction of which the decoders think differently.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,9 +16,9 @@ pub struct Difference {
     pub pc: u64,
     /// Its bytes.
     pub code: Vec<u8>,
-    /// Its name, as the first decoder has it, or the second where the first has none.
+    /// Its name, as iced-x86 has it, or capstone where iced-x86 has none.
     pub mnemonic: String,
-    /// What differs, and how: the first decoder's opinion against the second's.
+    /// What differs, and how: iced-x86's opinion against capstone's.
     pub aspect: Aspect,
 }
 
@@ -34,7 +34,7 @@ impl Difference {
 pub struct Report {
     /// Instructions that were compared, each once however many blocks it stands in.
     pub instructions: u64,
-    /// How many of them have each name; the second decoder's where the first has none.
+    /// How many of them have each name; capstone's where iced-x86 has none.
     pub names: BTreeMap<String, u64>,
     /// Those of which the trace has no code.
     pub without_code: u64,
@@ -76,14 +76,14 @@ pub fn check(trace: &Trace) -> Report {
     all.sort_unstable_by_key(|(instruction, code)| (instruction.pc, *code));
     all.dedup();
     let of_part = |part: &[(&Instruction, &[u8])]| {
-        let (mut first, second, mut report) = (First::default(), Second::default(), Report::default());
+        let (mut iced, capstone, mut report) = (ByIced::default(), ByCapstone::default(), Report::default());
         for (instruction, code) in part {
             if code.is_empty() {
                 report.without_code += 1;
                 continue;
             }
             report.instructions += 1;
-            compare(instruction, code, has_memory, (&mut first, &second), &mut report);
+            compare(instruction, code, has_memory, (&mut iced, &capstone), &mut report);
         }
         report
     };
@@ -94,11 +94,11 @@ fn compare(
     instruction: &Instruction,
     code: &[u8],
     has_memory: bool,
-    (first, second): (&mut First, &Second),
+    (iced, capstone): (&mut ByIced, &ByCapstone),
     report: &mut Report,
 ) {
     let pc = instruction.pc.address();
-    let (a, b) = (first.opinion(pc, code, Some(instruction)), second.opinion(pc, code));
+    let (a, b) = (iced.opinion(pc, code, Some(instruction)), capstone.opinion(pc, code));
     let named = a.as_ref().or(b.as_ref());
     *report.names.entry(named.map_or_else(String::new, |opinion| opinion.mnemonic.clone())).or_default() += 1;
     let mut found = differences(a.as_ref(), b.as_ref());

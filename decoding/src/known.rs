@@ -498,11 +498,11 @@ pub const KNOWN: &[Known] = &[
 #[must_use]
 pub fn explained(
     aspect: &Aspect,
-    first: Option<&Opinion>,
-    second: Option<&Opinion>,
+    iced: Option<&Opinion>,
+    capstone: Option<&Opinion>,
     code: &[u8],
 ) -> Option<&'static Known> {
-    let opinion = first.or(second)?;
+    let opinion = iced.or(capstone)?;
     KNOWN.iter().find(|known| {
         known.what == aspect.what
             && known.sides.iter().any(|sides| is_like(&aspect.sides, sides))

@@ -6,15 +6,15 @@
 //! two are known to differ stands, with who is right, in [`known`] and in `docs/decoding.md`.
 
 mod any;
+mod by_capstone;
+mod by_iced;
 mod check;
-mod first;
 pub mod known;
 mod opinion;
-mod second;
 mod syntax;
 
 pub use any::unexplained;
 pub use check::{Difference, Report, check};
 pub use opinion::{Access, Aspect, Operand, Opinion, differences};
 pub use syntax::{Disassembler, Syntax};
-pub use {first::First, second::Second};
+pub use {by_capstone::ByCapstone, by_iced::ByIced};

@@ -84,7 +84,7 @@ pub struct Aspect {
     /// What differs: `validity`, `length`, `kind`, `target`, `segment`, `access` or `size` of a memory operand,
     /// `memory` (its registers, or that there is one), `stack pointer`, `addresses` (in the trace).
     pub what: &'static str,
-    /// What the first says against what the second says, without registers and addresses, or how many bytes the first
+    /// What iced-x86 says against what capstone says, without registers and addresses, or how many bytes the former
     /// has more: the table of known differences goes by it.
     pub sides: String,
     /// The same in full.
@@ -115,24 +115,24 @@ fn listed(operands: &[Operand], words: impl Fn(&Operand) -> String) -> String {
 type Words = fn(&Operand) -> String;
 
 /// In what two lists of operands differ.
-fn of_memory(first: &[Operand], second: &[Operand]) -> Vec<Aspect> {
-    if first == second {
+fn of_memory(iced: &[Operand], capstone: &[Operand]) -> Vec<Aspect> {
+    if iced == capstone {
         return Vec::new();
     }
-    let how = format!("{} against {}", listed(first, Operand::to_string), listed(second, Operand::to_string));
+    let how = format!("{} against {}", listed(iced, Operand::to_string), listed(capstone, Operand::to_string));
     let sorted = |operands: &[Operand]| {
         let mut operands = operands.to_vec();
         operands.sort_by(|a, b| a.place().cmp(&b.place()));
         operands
     };
-    let (first, second) = (sorted(first), sorted(second));
-    let same_places =
-        first.len() == second.len() && first.iter().zip(&second).all(|(first, second)| first.place() == second.place());
+    let (iced, capstone) = (sorted(iced), sorted(capstone));
+    let same_places = iced.len() == capstone.len()
+        && iced.iter().zip(&capstone).all(|(iced, capstone)| iced.place() == capstone.place());
     if !same_places {
-        let mut sides = format!("{} against {}", listed(&first, Operand::summary), listed(&second, Operand::summary));
-        if let ([first], [second]) = (&first[..], &second[..])
-            && first.displacement == second.displacement * 8
-            && (&first.base, &first.index) == (&second.base, &second.index)
+        let mut sides = format!("{} against {}", listed(&iced, Operand::summary), listed(&capstone, Operand::summary));
+        if let ([iced], [capstone]) = (&iced[..], &capstone[..])
+            && iced.displacement == capstone.displacement * 8
+            && (&iced.base, &iced.index) == (&capstone.base, &capstone.index)
         {
             sides += " at an eighth of the displacement";
         }
@@ -145,8 +145,9 @@ fn of_memory(first: &[Operand], second: &[Operand]) -> Vec<Aspect> {
     ];
     let mut all = Vec::new();
     for (what, of) in aspects {
-        let differ = first.iter().zip(&second).map(|(first, second)| (of(first), of(second))).filter(|(a, b)| a != b);
-        let mut sides: Vec<String> = differ.map(|(first, second)| format!("{first} against {second}")).collect();
+        let differ =
+            iced.iter().zip(&capstone).map(|(iced, capstone)| (of(iced), of(capstone))).filter(|(a, b)| a != b);
+        let mut sides: Vec<String> = differ.map(|(iced, capstone)| format!("{iced} against {capstone}")).collect();
         sides.dedup();
         if !sides.is_empty() {
             all.push(Aspect { what, sides: sides.join(", "), how: how.clone() });
@@ -157,38 +158,38 @@ fn of_memory(first: &[Operand], second: &[Operand]) -> Vec<Aspect> {
 
 /// In what two opinions differ. `None` is "no instruction".
 #[must_use]
-pub fn differences(first: Option<&Opinion>, second: Option<&Opinion>) -> Vec<Aspect> {
+pub fn differences(iced: Option<&Opinion>, capstone: Option<&Opinion>) -> Vec<Aspect> {
     let validity = |sides: &str, how| vec![Aspect { what: "validity", sides: sides.to_owned(), how }];
-    let (first, second) = match (first, second) {
+    let (iced, capstone) = match (iced, capstone) {
         (None, None) => return Vec::new(),
-        (Some(first), None) => {
-            return validity("an instruction against none", format!("{} against no instruction", first.mnemonic));
+        (Some(iced), None) => {
+            return validity("an instruction against none", format!("{} against no instruction", iced.mnemonic));
         }
-        (None, Some(second)) => {
-            return validity("none against an instruction", format!("no instruction against {}", second.mnemonic));
+        (None, Some(capstone)) => {
+            return validity("none against an instruction", format!("no instruction against {}", capstone.mnemonic));
         }
-        (Some(first), Some(second)) => (first, second),
+        (Some(iced), Some(capstone)) => (iced, capstone),
     };
     let mut all = Vec::new();
     let mut add = |what, sides: String, how: String| all.push(Aspect { what, sides, how });
-    if first.len != second.len {
-        let more = if first.len > second.len { "more" } else { "fewer" };
-        let how = format!("{} against {}", first.len, second.len);
-        add("length", format!("{} bytes {more}", first.len.abs_diff(second.len)), how);
+    if iced.len != capstone.len {
+        let more = if iced.len > capstone.len { "more" } else { "fewer" };
+        let how = format!("{} against {}", iced.len, capstone.len);
+        add("length", format!("{} bytes {more}", iced.len.abs_diff(capstone.len)), how);
     }
-    if first.kind != second.kind {
-        let how = format!("{:?} against {:?}", first.kind, second.kind);
+    if iced.kind != capstone.kind {
+        let how = format!("{:?} against {:?}", iced.kind, capstone.kind);
         add("kind", how.clone(), how);
     }
-    if first.target != second.target {
+    if iced.target != capstone.target {
         let said = |target: Option<u64>| if target.is_some() { "a target" } else { "none" };
-        let sides = format!("{} against {}", said(first.target), said(second.target));
-        add("target", sides, format!("{:x?} against {:x?}", first.target, second.target));
+        let sides = format!("{} against {}", said(iced.target), said(capstone.target));
+        add("target", sides, format!("{:x?} against {:x?}", iced.target, capstone.target));
     }
-    if first.sp != second.sp {
-        let how = format!("{:?} against {:?}", first.sp, second.sp);
+    if iced.sp != capstone.sp {
+        let how = format!("{:?} against {:?}", iced.sp, capstone.sp);
         add("stack pointer", how.clone(), how);
     }
-    all.extend(of_memory(&first.memory, &second.memory));
+    all.extend(of_memory(&iced.memory, &capstone.memory));
     all
 }

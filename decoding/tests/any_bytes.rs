@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::process::Command;
 
-use decoding::{First, Second, differences};
+use decoding::{ByCapstone, ByIced, differences};
 
 /// Numbers that look random, the same each time (xorshift).
 struct Numbers(u64);
@@ -117,13 +117,15 @@ fn all_of_evex(registers: Range<u8>) -> impl Iterator<Item = Vec<u8>> {
 #[test]
 fn llvm_agrees_about_what_writes_memory_where_the_processor_here_may_not_know_it() {
     let mut of_each: BTreeMap<&str, Vec<Vec<u8>>> = BTreeMap::new();
-    let (mut first, second) = (First::default(), Second::default());
+    let (mut iced, capstone) = (ByIced::default(), ByCapstone::default());
     for bytes in all_of_evex(2..3) {
-        let (Some(first), Some(second)) = (first.opinion(0, &bytes, None), second.opinion(0, &bytes)) else { continue };
-        let differ = differences(Some(&first), Some(&second));
+        let (Some(iced), Some(capstone)) = (iced.opinion(0, &bytes, None), capstone.opinion(0, &bytes)) else {
+            continue;
+        };
+        let differ = differences(Some(&iced), Some(&capstone));
         if differ.iter().any(|aspect| aspect.what == "access") {
-            let kind = if first.memory[0].access.writes { "writes" } else { "reads" };
-            of_each.entry(kind).or_default().push(bytes[..first.len].to_vec());
+            let kind = if iced.memory[0].access.writes { "writes" } else { "reads" };
+            of_each.entry(kind).or_default().push(bytes[..iced.len].to_vec());
         }
     }
     let folder = tempfile::tempdir().unwrap();

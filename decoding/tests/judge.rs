@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use decoding::known::{KNOWN, explained};
-use decoding::{First, Second, differences};
+use decoding::{ByCapstone, ByIced, differences};
 use trace_format::{Pc, SpEffect};
 
 /// What the judge says: of each instruction its name, the verdict and its bytes.
@@ -31,31 +31,31 @@ fn the_processor_agrees_with_the_first_decoder_and_the_table_has_the_difference(
     assert!(all.len() > 90, "{}", all.len());
     for (name, verdict, code) in &all {
         let recorded = tracer::instruction(Pc(0x1000), code);
-        let first = First::default().opinion(0x1000, code, recorded.as_ref());
-        let second = Second::default().opinion(0x1000, code);
-        let what = format!("{name} {verdict} {code:02x?}: {first:?} against {second:?}");
-        let found = differences(first.as_ref(), second.as_ref());
+        let iced = ByIced::default().opinion(0x1000, code, recorded.as_ref());
+        let capstone = ByCapstone::default().opinion(0x1000, code);
+        let what = format!("{name} {verdict} {code:02x?}: {iced:?} against {capstone:?}");
+        let found = differences(iced.as_ref(), capstone.as_ref());
         for aspect in &found {
-            assert!(explained(aspect, first.as_ref(), second.as_ref(), code).is_some(), "{aspect:?}: {what}");
+            assert!(explained(aspect, iced.as_ref(), capstone.as_ref(), code).is_some(), "{aspect:?}: {what}");
         }
         if verdict == "refused" {
-            assert!(first.is_none() && second.is_some(), "{what}");
+            assert!(iced.is_none() && capstone.is_some(), "{what}");
             continue;
         }
-        let first = first.unwrap_or_else(|| panic!("{what}"));
-        assert_eq!(&first.mnemonic, name, "{what}");
-        let operand = first.memory.first();
+        let iced = iced.unwrap_or_else(|| panic!("{what}"));
+        assert_eq!(&iced.mnemonic, name, "{what}");
+        let operand = iced.memory.first();
         match verdict.as_str() {
             "writes" => assert!(operand.unwrap().access.writes, "{what}"),
             "leaves" => assert!(!operand.unwrap().access.writes, "{what}"),
             "ignores" => assert!(operand.is_none(), "{what}"),
             "counts from fs" => assert_eq!(operand.unwrap().segment.as_deref(), Some("fs"), "{what}"),
-            "runs" => assert_eq!(first.len, code.len(), "{what}"),
+            "runs" => assert_eq!(iced.len, code.len(), "{what}"),
             _ => match verdict.split_once(' ').unwrap_or_else(|| panic!("{what}")) {
                 ("touches", bytes) => assert_eq!(operand.unwrap().size.to_string(), bytes, "{what}"),
                 // `enter` has its change recorded.
                 ("sp", by) => {
-                    assert!(first.sp == SpEffect::Recorded || first.sp == SpEffect::Add(by.parse().unwrap()), "{what}")
+                    assert!(iced.sp == SpEffect::Recorded || iced.sp == SpEffect::Add(by.parse().unwrap()), "{what}")
                 }
                 _ => panic!("{what}"),
             },
@@ -72,10 +72,10 @@ fn what_the_processor_was_asked_about_the_judge_runs() {
             .iter()
             .filter(|(_, _, code)| {
                 let recorded = tracer::instruction(Pc(0x1000), code);
-                let first = First::default().opinion(0x1000, code, recorded.as_ref());
-                let second = Second::default().opinion(0x1000, code);
-                differences(first.as_ref(), second.as_ref()).iter().any(|aspect| {
-                    explained(aspect, first.as_ref(), second.as_ref(), code).is_some_and(|entry| {
+                let iced = ByIced::default().opinion(0x1000, code, recorded.as_ref());
+                let capstone = ByCapstone::default().opinion(0x1000, code);
+                differences(iced.as_ref(), capstone.as_ref()).iter().any(|aspect| {
+                    explained(aspect, iced.as_ref(), capstone.as_ref(), code).is_some_and(|entry| {
                         (entry.what, entry.example, entry.names) == (known.what, known.example, known.names)
                     })
                 })

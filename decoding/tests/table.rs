@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use decoding::known::{Form, KNOWN, explained};
-use decoding::{Access, First, Opinion, Second, differences};
+use decoding::{Access, ByCapstone, ByIced, Opinion, differences};
 use trace_format::{Kind, SpEffect};
 
 const BEGIN: &str = "<!-- made from the table of the crate: BLESS=1 cargo test -p decoding --test table -->\n";
@@ -34,17 +34,17 @@ fn the_document_has_the_table() {
 /// What the decoders say of an example, and the example with more bytes behind it.
 fn opinions(example: &[u8]) -> (Option<Opinion>, Option<Opinion>) {
     let recorded = tracer::instruction(trace_format::Pc(0x1000), example);
-    (First::default().opinion(0x1000, example, recorded.as_ref()), Second::default().opinion(0x1000, example))
+    (ByIced::default().opinion(0x1000, example, recorded.as_ref()), ByCapstone::default().opinion(0x1000, example))
 }
 
 #[test]
 fn each_entry_explains_its_example() {
     for known in KNOWN {
-        let (first, second) = opinions(known.example);
-        let found = differences(first.as_ref(), second.as_ref());
+        let (iced, capstone) = opinions(known.example);
+        let found = differences(iced.as_ref(), capstone.as_ref());
         let entries: Vec<String> = found
             .iter()
-            .filter_map(|aspect| explained(aspect, first.as_ref(), second.as_ref(), known.example))
+            .filter_map(|aspect| explained(aspect, iced.as_ref(), capstone.as_ref(), known.example))
             .map(|entry| format!("{entry}: {}", entry.what))
             .collect();
         assert!(entries.contains(&format!("{known}: {}", known.what)), "{known}: {}: {found:?}", known.what);
@@ -55,38 +55,38 @@ fn each_entry_explains_its_example() {
 #[test]
 fn of_an_instruction_in_the_table_another_difference_is_reported() {
     for known in KNOWN {
-        let (first, second) = opinions(known.example);
-        let differs = |first: Option<&Opinion>, second: Option<&Opinion>| -> Vec<String> {
-            let all = differences(first, second).into_iter();
-            let unexplained = all.filter(|aspect| explained(aspect, first, second, known.example).is_none());
+        let (iced, capstone) = opinions(known.example);
+        let differs = |iced: Option<&Opinion>, capstone: Option<&Opinion>| -> Vec<String> {
+            let all = differences(iced, capstone).into_iter();
+            let unexplained = all.filter(|aspect| explained(aspect, iced, capstone, known.example).is_none());
             unexplained.map(|aspect| format!("{}: {}", aspect.what, aspect.sides)).collect()
         };
         // What one says, the other one says.
-        let swapped = differs(second.as_ref(), first.as_ref());
+        let swapped = differs(capstone.as_ref(), iced.as_ref());
         // Behind some prefixes each knows what the other does not.
         let is_symmetric = known.what == "target" || known.what == "validity" && known.form != Form::Any;
         assert!(is_symmetric || !swapped.is_empty(), "{known}: {}: nothing when swapped", known.what);
         // One more thing differs.
-        let (Some(first), Some(second)) = (first, second) else { continue };
+        let (Some(iced), Some(capstone)) = (iced, capstone) else { continue };
         let mut injected: Vec<(&str, Opinion)> = Vec::new();
         let mut inject = |what, change: &dyn Fn(&mut Opinion)| {
-            let right = &second;
-            let mut second = right.clone();
-            change(&mut second);
-            if second == *right {
+            let right = &capstone;
+            let mut capstone = right.clone();
+            change(&mut capstone);
+            if capstone == *right {
                 return;
             }
-            if second.memory != first.memory || !["access", "size", "memory", "segment"].contains(&what) {
-                injected.push((what, second));
+            if capstone.memory != iced.memory || !["access", "size", "memory", "segment"].contains(&what) {
+                injected.push((what, capstone));
             }
         };
-        inject("length", &|opinion| opinion.len = first.len - 1 + 20 * usize::from(first.mnemonic.starts_with("ud")));
+        inject("length", &|opinion| opinion.len = iced.len - 1 + 20 * usize::from(iced.mnemonic.starts_with("ud")));
         inject("kind", &|opinion| opinion.kind = Kind::Syscall);
-        inject("target", &|opinion| opinion.target = if first.target.is_some() { None } else { Some(7) });
+        inject("target", &|opinion| opinion.target = if iced.target.is_some() { None } else { Some(7) });
         inject("stack pointer", &|opinion| opinion.sp = SpEffect::Add(-77));
         inject("memory", &|opinion| opinion.memory.extend(opinion.memory.clone()));
         inject("memory", &|opinion| {
-            let shift = i64::from(!first.memory.is_empty());
+            let shift = i64::from(!iced.memory.is_empty());
             opinion.memory.iter_mut().for_each(|operand| operand.displacement += shift);
         });
         inject("size", &|opinion| opinion.memory.iter_mut().for_each(|operand| operand.size += 3));
@@ -94,8 +94,8 @@ fn of_an_instruction_in_the_table_another_difference_is_reported() {
             let none = Access { reads: false, writes: false };
             opinion.memory.iter_mut().for_each(|operand| operand.access = none);
         });
-        for (what, second) in injected {
-            let reported = differs(Some(&first), Some(&second));
+        for (what, capstone) in injected {
+            let reported = differs(Some(&iced), Some(&capstone));
             assert!(!reported.is_empty(), "{known}: {}: a difference in {what} is swallowed", known.what);
         }
     }
@@ -105,12 +105,12 @@ fn of_an_instruction_in_the_table_another_difference_is_reported() {
 fn another_instruction_with_a_difference_of_the_table_is_reported() {
     // An add of which one would say that it only reads what it adds to.
     let code = [0x01, 0x07];
-    let (first, second) = opinions(&code);
-    assert_eq!(differences(first.as_ref(), second.as_ref()), []);
-    let mut wrong = second.unwrap();
+    let (iced, capstone) = opinions(&code);
+    assert_eq!(differences(iced.as_ref(), capstone.as_ref()), []);
+    let mut wrong = capstone.unwrap();
     wrong.memory[0].access.writes = false;
-    let found = differences(first.as_ref(), Some(&wrong));
+    let found = differences(iced.as_ref(), Some(&wrong));
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].sides, "reads and writes against reads");
-    assert!(explained(&found[0], first.as_ref(), Some(&wrong), &code).is_none());
+    assert!(explained(&found[0], iced.as_ref(), Some(&wrong), &code).is_none());
 }

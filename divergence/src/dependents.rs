@@ -88,6 +88,8 @@ impl Dependents {
     }
 }
 
+/// The order of [`Dependents::order`]: values without a block, then those of the blocks in the order of control flow,
+/// then those of blocks that control does not reach; the η of a value right behind it.
 fn order(gated: &Gated) -> Vec<ValueId> {
     let function = gated.function();
     let of = |node: u32| gated.eta(ValueId(node)).map(|eta| (eta.of.0, node));

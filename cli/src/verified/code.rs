@@ -18,7 +18,7 @@ use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
 
 use attribution::Source;
-use decoding::{First, Operand};
+use decoding::{ByIced, Operand};
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{Instruction, Kind, Pc, Trace};
 use transform::llvm::Module;
@@ -78,7 +78,7 @@ impl Code {
     pub(crate) fn of(trace: &Trace, source: &mut Source) -> Code {
         let mut code = Code { decoded: Vec::new(), units: Vec::new() };
         let mut numbers: FxHashMap<String, usize> = FxHashMap::default();
-        let mut first = First::default();
+        let mut iced = ByIced::default();
         let mut seen: FxHashSet<Pc> = FxHashSet::default();
         for (_, block) in trace.blocks().iter() {
             for (i, instruction) in block.instructions.iter().enumerate() {
@@ -87,7 +87,7 @@ impl Code {
                     continue;
                 }
                 let bytes = &block.code[block.code_range(i)];
-                let opinion = first.opinion(instruction.pc.address(), bytes, Some(instruction));
+                let opinion = iced.opinion(instruction.pc.address(), bytes, Some(instruction));
                 let line = source.line(instruction.pc).filter(|line| is_ir(&line.file)).map(|line| {
                     let unit = match numbers.entry(line.file) {
                         Entry::Occupied(entry) => *entry.get(),
@@ -257,8 +257,8 @@ impl<'a> Matcher<'a> {
     }
 
     fn one_of(&self, loads: &[Made]) -> Option<Made> {
-        let (first, rest) = loads.split_first()?;
-        rest.iter().all(|load| self.are_alike(*first, *load)).then_some(*first)
+        let (iced, rest) = loads.split_first()?;
+        rest.iter().all(|load| self.are_alike(*iced, *load)).then_some(*iced)
     }
 
     /// Those of these loads that have no code of their own, and can be what this operand reads.

@@ -30,6 +30,7 @@ pub struct KnownBlock {
     sp_change: i64,
 }
 
+/// Looks a block up, for its first execution in a chunk.
 #[cold]
 fn place_of(shapes: &Shapes, plans: &Plans, block: BlockId, stream: &mut StreamBuffer) -> KnownBlock {
     let shape = shapes.get(block).expect("the block is in the table");
@@ -44,7 +45,8 @@ fn place_of(shapes: &Shapes, plans: &Plans, block: BlockId, stream: &mut StreamB
 }
 
 impl<W: Write> TraceWriter<W> {
-    /// Executions of whole blocks, one after another: `next` gives them until it gives none. For engines that write many at once.
+    /// Executions of whole blocks, one after another: `next` gives them until it gives none. For engines that write many
+    /// at once.
     ///
     /// # Panics
     /// Like [`TraceWriter::block`].

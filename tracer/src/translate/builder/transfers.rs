@@ -40,6 +40,7 @@ impl<S: Source> Builder<'_, S> {
         on
     }
 
+    /// An indirect jump or call: the address that it goes to is loaded into rcx. Where the superblock goes on, if it does.
     pub(super) fn indirect(
         &mut self,
         instruction: &iced_x86::Instruction,
@@ -75,7 +76,8 @@ impl<S: Source> Builder<'_, S> {
         self.go_on_at_target()
     }
 
-    /// Goes on at the address in rcx: in this superblock, where the route says which it will be. The program's rcx is in the slot.
+    /// Goes on at the address in rcx: in this superblock, where the route says which it will be. The program's rcx is
+    /// in the slot.
     pub(super) fn go_on_at_target(&mut self) -> Option<u64> {
         match self.expected_next() {
             // Where functions may have returned to is for lookups to find, and hooks are at heads.

@@ -9,20 +9,20 @@ use crate::known::is_prefix;
 use crate::opinion::{Access, Operand, Opinion};
 
 /// The other decoder.
-pub struct Second {
+pub struct ByCapstone {
     capstone: Capstone,
 }
 
-impl Default for Second {
+impl Default for ByCapstone {
     /// # Panics
     /// When capstone was built without x86: a bug of the build.
-    fn default() -> Second {
+    fn default() -> ByCapstone {
         let capstone = Capstone::new().x86().mode(ArchMode::Mode64).detail(true).build();
-        Second { capstone: capstone.expect("capstone is built with x86") }
+        ByCapstone { capstone: capstone.expect("capstone is built with x86") }
     }
 }
 
-impl Second {
+impl ByCapstone {
     /// Of the instruction at `pc` that these bytes begin with; none for what is no instruction.
     #[must_use]
     pub fn opinion(&self, pc: u64, code: &[u8]) -> Option<Opinion> {
@@ -75,7 +75,7 @@ impl Second {
         })
     }
 
-    /// As the first decoder has it: where the address has 32 bits, the displacement has no more.
+    /// As iced-x86 has it: where the address has 32 bits, the displacement has no more.
     fn displacement(&self, memory: &X86OpMem) -> i64 {
         let name = self.name(memory.base()).or_else(|| self.name(memory.index()));
         let is_short = name.is_some_and(|name| name.starts_with('e') && name != "eip" || name.ends_with('d'));

@@ -7,17 +7,17 @@ use crate::opinion::{Access, Operand, Opinion};
 
 /// The decoder that the tracer believes.
 #[derive(Debug)]
-pub struct First {
+pub struct ByIced {
     factory: InstructionInfoFactory,
 }
 
-impl Default for First {
-    fn default() -> First {
-        First { factory: InstructionInfoFactory::new() }
+impl Default for ByIced {
+    fn default() -> ByIced {
+        ByIced { factory: InstructionInfoFactory::new() }
     }
 }
 
-impl First {
+impl ByIced {
     /// Of the instruction at `pc` that these bytes begin with; `recorded` is what the trace says of it, whose kind and
     /// change of the stack pointer are taken in place of those that follow from the bytes. None for what is no
     /// instruction.
