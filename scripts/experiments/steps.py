@@ -137,13 +137,19 @@ def spelt_out(transform: str) -> str:
 
 
 def make_workload(build: Build, compiler: list[str], limits: Limits, folder: Path) -> None:
-    """Builds a copy of a workload, since two steps may build one workload at once. `micro/diamond` is one program of a folder."""
+    """Builds a copy of a workload, since two steps may build one workload at once. `micro/diamond` is one program of a folder,
+    `linearization/mum` a folder of its own."""
     name, _, target = build.workload.partition("/")
+    if (ROOT / "workloads" / build.workload / "Makefile").exists():
+        target = Path(build.workload).name
+        name = build.workload
     source = ROOT / "workloads" / name
     if not (source / "Makefile").exists():
         raise StepError(f"there is no workload {name} in {source.parent}")
     for part in ("include", name):
         shutil.copytree(ROOT / "workloads" / part, folder / "source" / part)
+    for shared in source.parent.glob("*.mk"):
+        shutil.copy2(shared, folder / "source" / name / "..")
     copy = folder / "source" / name
     run_limited(["make", "-s", "-C", copy, "clean"], limits)
     settings = [f"CC={' '.join(compiler)}", f"CFLAGS={' '.join(build.flags)}"]

@@ -26,6 +26,9 @@ enum { MAX_GROUPS = MAX_THREADS / BLOCK };
 #define AS_LOOP
 #endif
 
+/* Of data that the kernel reads, in place of `static`. */
+#define DATA static
+
 static pthread_barrier_t barriers[MAX_GROUPS];
 
 /* Waits for the other threads of the group. */
