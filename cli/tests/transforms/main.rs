@@ -5,6 +5,7 @@ mod analyzing;
 mod by_products;
 mod comparing;
 mod driver;
+mod figures;
 mod folder;
 mod fusing;
 mod linearizing;

@@ -1,0 +1,217 @@
+//! The figures of linearization's paper (Anantpur and Govindarajan, CC 2014) as micro programs, with the counts that it
+//! states, and all graphs of five blocks that escape its definition of what is unstructured.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::Path;
+
+use flowgraph::{Builder, Dominators, Graph, Loops, NodeId, PostDominators, Reduction, unstructured_edges};
+
+use crate::folder::{Folder, lockstep, root};
+
+/// Builds a program with a pass, traces it, and compares what it prints with what it printed before, if anything.
+fn build(folder: &Folder, source: &Path, lanes: &str, pass: &str, expected: Option<&str>) -> String {
+    let include = format!("-I{}", root().join("workloads/include").display());
+    let source = source.display().to_string();
+    let words =
+        ["cc", "--transform", pass, "--", "-O2", "-w", "-no-pie", "-pthread", &include, &source, "-o", "program"];
+    folder.succeed(lockstep(), &words);
+    folder.succeed(lockstep(), &["trace", "-o", "trace.bin", "--", "./program", "-p", lanes]);
+    let printed = folder.succeed("./program", &["-p", lanes]);
+    assert!(expected.is_none_or(|expected| expected == printed), "{pass}: {printed}");
+    printed
+}
+
+/// The functions of the blocks that are issued under a model, in order, for the program that was built last. Blocks are
+/// functions whose name begins with b and a digit; each is issued as often as its first instruction.
+fn issued(folder: &Folder, model: &str) -> Vec<String> {
+    let listing = folder.succeed("nm", &["--defined-only", "program"]);
+    let of_line = |line: &str| {
+        let [address, _, name] = line.split(' ').collect::<Vec<_>>()[..] else { return None };
+        let is_block = name.strip_prefix('b').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+        is_block.then(|| Some((u64::from_str_radix(address, 16).ok()?, name.to_owned())))?
+    };
+    let starts: BTreeMap<u64, String> = listing.lines().filter_map(of_line).collect();
+    let replay = ["replay", "--region", "kernel", "-H", model, "--check", "--schedule", "schedule", "trace.bin"];
+    folder.succeed(lockstep(), &replay);
+    let schedule = folder.read("schedule");
+    let at = |line: &str| u64::from_str_radix(line.split(' ').next().unwrap(), 16).ok();
+    schedule.lines().skip(1).filter_map(|line| starts.get(&at(line)?).cloned()).collect()
+}
+
+/// How often each block is issued.
+fn counts(issued: &[String]) -> BTreeMap<&str, usize> {
+    let mut counts = BTreeMap::new();
+    issued.iter().for_each(|name| *counts.entry(name.as_str()).or_default() += 1);
+    counts
+}
+
+/// A micro program's source.
+fn micro(name: &str) -> std::path::PathBuf {
+    root().join("workloads/micro").join(name).with_extension("c")
+}
+
+#[test]
+fn a_block_behind_short_circuits_is_issued_once_instead_of_thrice() {
+    let folder = Folder::with(&[]);
+    let printed = build(&folder, &micro("short_circuit"), "4", "none", None);
+    let before = issued(&folder, "ipdom");
+    let before = counts(&before);
+    // Section 2.1: B3 is executed twice, B5 thrice.
+    assert_eq!(before, BTreeMap::from([("b1", 1), ("b2", 1), ("b3", 2), ("b4", 1), ("b5", 3), ("b6", 1)]));
+    for level in 0..=4 {
+        build(&folder, &micro("short_circuit"), "4", &format!("linearize:level={level}"), Some(&printed));
+        assert_eq!(issued(&folder, "ipdom"), ["b1", "b2", "b3", "b4", "b5", "b6"], "level {level}");
+    }
+}
+
+#[test]
+fn a_stack_runs_one_arm_after_the_other() {
+    let folder = Folder::with(&[]);
+    build(&folder, &micro("two_arms"), "4", "none", None);
+    let order = issued(&folder, "ipdom").concat();
+    // Section 2.2 has the then parts before the else parts; which side a stack takes first is the machine's choice.
+    assert!(order == "b1b2b3b4b5b6b7" || order == "b1b5b7b6b2b4b3" || order == "b1b5b6b7b2b3b4", "{order}");
+}
+
+#[test]
+fn lanes_wait_behind_an_inner_loop_for_the_longest() {
+    let folder = Folder::with(&[]);
+    let printed = build(&folder, &micro("trip_counts"), "4", "none", None);
+    let before = issued(&folder, "ipdom");
+    // Section 2.3: 15 turns of the inner loop in both turns of the outer.
+    assert_eq!(counts(&before)["b2"], 30);
+    // It is structured: the pass leaves it.
+    build(&folder, &micro("trip_counts"), "4", "linearize", Some(&printed));
+    assert_eq!(issued(&folder, "ipdom"), before);
+}
+
+/// A graph of five blocks: its edges.
+type Edges = Vec<(u32, u32)>;
+
+fn graph_of(edges: &Edges) -> Graph {
+    let mut builder = Builder::new(5);
+    for &(from, to) in edges {
+        builder.edge(NodeId(from), NodeId(to));
+    }
+    builder.build(NodeId(0))
+}
+
+/// All graphs of five blocks, with one or two ways out of each but the last, nothing leading back to the first, that do
+/// not reduce and have no edge that is unstructured by the paper's definition 1. Blocks have one order: the edges of one
+/// graph under other numbers are other graphs.
+fn escaping() -> Vec<Edges> {
+    let ways: Vec<u32> = (2_u32..32).filter(|w| w & 1 == 0 && (1..=2).contains(&w.count_ones())).collect();
+    let mut found = Vec::new();
+    for number in 0..ways.len().pow(4) {
+        let of = |from: usize| ways[number / ways.len().pow(from as u32) % ways.len()];
+        let edges: Edges = (0..4)
+            .flat_map(|from| (0..5).filter(move |to| of(from) >> to & 1 == 1).map(move |to| (from as u32, to)))
+            .collect();
+        let reaches = |start: u32, forward: bool| {
+            let mut seen = 1_u32 << start;
+            for _ in 0..5 {
+                for &(from, to) in &edges {
+                    let (a, b) = if forward { (from, to) } else { (to, from) };
+                    seen |= (seen >> a & 1) << b;
+                }
+            }
+            seen == 31
+        };
+        if !(reaches(0, true) && reaches(4, false)) {
+            continue;
+        }
+        let graph = graph_of(&edges);
+        let post = PostDominators::of(&graph, &[NodeId(4)]);
+        let escapes = !Reduction::of(&graph, &[NodeId(4)]).is_structured()
+            && unstructured_edges(&graph, &Loops::of(&graph), &Dominators::of(&graph), &post).is_empty();
+        if escapes {
+            found.push(edges);
+        }
+    }
+    found
+}
+
+/// How many edges it is to the last block.
+fn distance(edges: &Edges, from: u32) -> u32 {
+    let mut near = vec![4];
+    for steps in 0.. {
+        if near.contains(&from) {
+            return steps;
+        }
+        near.extend(edges.iter().filter(|edge| near.contains(&edge.1)).map(|edge| edge.0).collect::<Vec<_>>());
+    }
+    unreachable!("every block leads to the last")
+}
+
+/// A program with a function for each graph. Lane i goes at its nth branch as bit n of i says; eight lanes take all ways
+/// through a graph without loops. A loop is left on the shortest way when more branches were taken.
+fn program_of(graphs: &[Edges]) -> String {
+    let mut text = "#include \"args.h\"\n#define GO (seen >= 12 ? nearest : lane >> (seen++ % 3) & 1)\n".to_owned();
+    text.push_str("static long lane_of(long lane) { OPAQUE(lane); return lane; }\n");
+    for (number, edges) in graphs.iter().enumerate() {
+        for block in 0..5 {
+            let digit = number * 5 + block + 1;
+            writeln!(
+                text,
+                "static AS_WRITTEN long b{number}_{block}(long path) {{ OPAQUE(path); return path * 31 + {digit}; }}"
+            )
+            .unwrap();
+        }
+        writeln!(text, "static AS_WRITTEN long graph{number}(long lane, long path) {{ long seen = 0, nearest;")
+            .unwrap();
+        for block in 0..5_u32 {
+            writeln!(text, "l{block}: path = b{number}_{block}(path);").unwrap();
+            match edges.iter().filter(|edge| edge.0 == block).map(|edge| edge.1).collect::<Vec<_>>()[..] {
+                [to] => writeln!(text, "goto l{to};"),
+                [a, b] => {
+                    let nearest = u32::from(distance(edges, b) < distance(edges, a));
+                    writeln!(text, "nearest = {nearest}; if (GO) goto l{b}; goto l{a};")
+                }
+                _ => writeln!(text, "return path; }}"),
+            }
+            .unwrap();
+        }
+    }
+    text.push_str("static AS_WRITTEN long all(long lane) { long path = 0; lane = lane_of(lane);\n");
+    (0..graphs.len()).for_each(|number| writeln!(text, "path = graph{number}(lane, path);").unwrap());
+    // What is right is what the program printed before the pass; the frame's own check has nothing to say.
+    text.push_str(
+        "return path; }\nstatic AS_WRITTEN long kernel(long lane) { return all(lane); }\nstatic long expected(long lane) { \
+         return all(lane); }\n#include \"kernel.h\"\n",
+    );
+    text.replace("#include \"args.h\"", "#define PROGRAM \"graphs\"\n#include \"args.h\"")
+}
+
+#[test]
+fn graphs_that_escape_definition_1_are_issued_as_thread_frontiers_would() {
+    let graphs = escaping();
+    assert_eq!(graphs.len(), 60);
+    let folder = Folder::with(&[("graphs.c", &program_of(&graphs))]);
+    let source = folder.path("graphs.c");
+    let printed = build(&folder, &source, "8", "none", None);
+    let (stack, frontiers) = (issued(&folder, "ipdom"), issued(&folder, "tf-stack"));
+    let (stack, frontiers) = (counts(&stack), counts(&frontiers));
+    // Each of them that has no loop has a block that a stack issues twice for lanes that could have met there.
+    let mut without_loops = 0;
+    for (number, edges) in graphs.iter().enumerate() {
+        let own = |block: &str| block.starts_with(&format!("b{number}_"));
+        if Loops::of(&graph_of(edges)).ids().next().is_none() {
+            let mine: Vec<_> = stack.iter().chain(&frontiers).filter(|(b, _)| own(b)).collect();
+            assert!(stack.iter().any(|(block, &times)| own(block) && times == 2), "graph {number}: {edges:?} {mine:?}");
+            assert!(
+                frontiers.iter().all(|(block, &times)| !own(block) || times == 1),
+                "graph {number}: {edges:?} {mine:?}"
+            );
+            without_loops += 1;
+        }
+    }
+    assert_eq!(without_loops, 6);
+    for level in [0, 4] {
+        build(&folder, &source, "8", &format!("linearize:level={level}"), Some(&printed));
+        let after = issued(&folder, "ipdom");
+        for (block, times) in counts(&after) {
+            assert!(times <= frontiers[block], "level {level}: {block} {times} times, not {}", frontiers[block]);
+        }
+    }
+}
