@@ -6,6 +6,7 @@ mod capabilities;
 mod faults;
 mod generator;
 mod gotos;
+mod linearization;
 mod machine;
 mod melding;
 mod progress;

@@ -7,10 +7,15 @@ use crate::build;
 
 /// The C sources of all workloads.
 pub(crate) fn sources() -> Vec<PathBuf> {
-    let mut sources = Vec::new();
-    for folder in fs::read_dir(build::root().join("workloads")).unwrap() {
-        let Ok(files) = fs::read_dir(folder.unwrap().path()) else { continue };
-        sources.extend(files.map(|f| f.unwrap().path()).filter(|p| p.extension().is_some_and(|e| e == "c")));
+    let (mut sources, mut left) = (Vec::new(), vec![build::root().join("workloads")]);
+    while let Some(folder) = left.pop() {
+        for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if path.is_dir() {
+                left.push(path);
+            } else if path.extension().is_some_and(|e| e == "c") {
+                sources.push(path);
+            }
+        }
     }
     sources.sort();
     sources

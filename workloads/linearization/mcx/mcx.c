@@ -85,21 +85,21 @@ static AS_WRITTEN void kernel(long group, unsigned thread) {
             /* The next surface of the voxel. */
             float step = to_scatter / scattering, toward;
             unsigned surface = 0;
-            if (along_x != 0) {
+            if (along_x > 0 || along_x < 0) {
                 toward = ((along_x > 0 ? (float)(i + 1) : (float)i) - x) / along_x;
                 if (toward < step) {
                     step = toward;
                     surface = 1;
                 }
             }
-            if (along_y != 0) {
+            if (along_y > 0 || along_y < 0) {
                 toward = ((along_y > 0 ? (float)(j + 1) : (float)j) - y) / along_y;
                 if (toward < step) {
                     step = toward;
                     surface = 2;
                 }
             }
-            if (along_z != 0) {
+            if (along_z > 0 || along_z < 0) {
                 toward = ((along_z > 0 ? (float)(k + 1) : (float)k) - z) / along_z;
                 if (toward < step) {
                     step = toward;
