@@ -215,3 +215,13 @@ fn graphs_that_escape_definition_1_are_issued_as_thread_frontiers_would() {
         }
     }
 }
+
+#[test]
+fn three_ifs_in_each_other_take_seven_entries_of_a_stack() {
+    let folder = Folder::with(&[]);
+    build(&folder, &micro("nested_ifs"), "4", "none", None);
+    let json = folder.succeed(lockstep(), &["replay", "--region", "kernel", "-H", "ipdom", "--json", "trace.bin"]);
+    let said: serde_json::Value = serde_json::from_str(&json).unwrap();
+    // Figure 3(b): two entries for each branch, and the bottom one. Which side waits makes no difference to the number.
+    assert_eq!(said["results"][0]["stack_depth"], 7);
+}
