@@ -122,7 +122,7 @@ fn grows_linearly(before: &Module, after: &Module, remarks: &[Remark], what: &st
 
 /// The programs of these numbers print the same after the pass and are structured then, in IR and in machine code; how
 /// many functions were changed.
-fn linearized(seeds: std::ops::Range<u64>) -> usize {
+fn linearized(seeds: std::ops::Range<u64>, lists: &[&str]) -> usize {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     let mut taken = 0;
@@ -136,7 +136,7 @@ fn linearized(seeds: std::ops::Range<u64>) -> usize {
         build::to_bitcode(&source, &bitcode, &[level, "-Wno-everything"]);
         build::link(&bitcode, &program, &[]);
         let expected = build::output(&program, [""; 0]);
-        for passes in PASSES {
+        for passes in lists {
             let what = format!("program {seed} at {level} after {passes}");
             let (after, program) = (path("b.bc"), path("b"));
             let remarks = build::transform(&bitcode, passes, &after);
@@ -237,9 +237,23 @@ fn output_of_object(object: &Path, program: &Path, expected: &str, what: &str) {
 const PASSES: &[&str] =
     &["linearize:level=0", "linearize:level=1", "linearize:level=2", "linearize:level=3", "linearize:level=4"];
 
+/// What is in a row beside what was not structured.
+const APPLIED: &[&str] = &[
+    "linearize:merge-loops=yes",
+    "linearize:max-depth=1,level=1",
+    "linearize:interleave=yes",
+    "linearize:merge-loops=yes,interleave=yes,max-depth=2",
+];
+
+#[test]
+fn programs_of_jumps_print_the_same_with_loops_merged_and_arms_interleaved() {
+    let taken = linearized(4..6, APPLIED);
+    assert!(taken >= 2 * APPLIED.len(), "{taken} functions were changed");
+}
+
 #[test]
 fn programs_of_jumps_print_the_same_and_are_structured() {
-    let taken = linearized(0..4);
+    let taken = linearized(0..4, PASSES);
     assert!(taken >= 4 * PASSES.len(), "{taken} functions were changed");
 }
 
@@ -248,6 +262,6 @@ fn programs_of_jumps_print_the_same_and_are_structured() {
 #[ignore = "takes minutes: scripts/check-linearize runs it"]
 fn many_programs_of_jumps_print_the_same_and_are_structured() {
     let (first, count) = asked();
-    let taken = linearized(first..first + count);
+    let taken = linearized(first..first + count, PASSES);
     println!("{count} programs, {taken} functions changed");
 }

@@ -51,6 +51,7 @@
 //! Source: Anantpur and Govindarajan, *Taming control divergence in GPUs through control flow linearization*, CC 2014,
 //! algorithm 1.
 
+mod applied;
 mod needless;
 mod plan;
 pub(crate) mod prepare;
@@ -82,6 +83,26 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
         default: 0,
         help: "whether parts are left whose branches the divergence analysis of the module takes for the same in all lanes",
     },
+    Parameter {
+        name: "merge-loops",
+        values: Values::YesNo,
+        default: 0,
+        help: "whether an inner loop and the one around it get one way back, so that lanes that need fewer turns of the inner \
+               one go on to the next turn of the outer one",
+    },
+    Parameter {
+        name: "max-depth",
+        values: Values::Number(0, 1000),
+        default: 0,
+        help: "how many branches may lie around one: what is nested deeper is put in a row even where it is structured; 0: any \
+               number",
+    },
+    Parameter {
+        name: "interleave",
+        values: Values::YesNo,
+        default: 0,
+        help: "whether the blocks of two arms alternate, so that what one arm loads is used as late as can be",
+    },
 ];
 
 /// Linearizes what is not structured in a function.
@@ -91,7 +112,8 @@ pub(crate) fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
     let switches: Vec<Block<'m>> =
         function.blocks().into_iter().filter(|block| block.terminator().opcode() == Opcode::LLVMSwitch).collect();
     let parting = switches.iter().any(|&block| !agree(context, block));
-    if !parting && Parts::of(&context.flow(), &[]).left.len() == 1 {
+    let applied = applied::is_asked(context);
+    if !parting && !applied && Parts::of(&context.flow(), &[]).left.len() == 1 {
         return;
     }
     if let Some((at, reason)) = prepare::obstacle(*function) {
@@ -111,6 +133,9 @@ pub(crate) fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
         rounds(*function, &agreeing, &mut done, context);
     }
     let left = Parts::of(&context.flow(), &[]).left.len();
+    if left == 1 && applied {
+        applied::run(&mut done, context);
+    }
     if done.regions > 0 || done.switches > 0 {
         let after = counts(*function);
         done.added = Added {

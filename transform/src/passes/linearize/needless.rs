@@ -113,6 +113,8 @@ fn turns(plan: &Plan, leads: &[Vec<usize>]) -> Vec<(Edge, BTreeSet<usize>)> {
 /// The part whose turn a step asks for, and where it leads when it is and when it is not.
 fn asks(plan: &Plan, step: usize) -> Option<(usize, usize, usize)> {
     match plan.steps[step] {
+        // Who went past the one way back of merged loops would have a way back of its own.
+        Step::Back { yes, .. } if yes + 1 == plan.steps.len() => None,
         Step::Guard { part, yes, no } | Step::Back { head: part, yes, no } => Some((part, yes, no)),
         _ => None,
     }

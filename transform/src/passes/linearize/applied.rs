@@ -1,0 +1,281 @@
+//! What a row is good for beside structure: applications of the paper's section 5, to control flow that is structured
+//! already.
+//!
+//! - `merge-loops=yes` (figure 8): an outer and an inner loop become one row with one way back, so that a lane that is
+//!   done with the inner loop begins the next turn of the outer one, and joins the others in the inner loop. It pays
+//!   where lanes need different numbers of turns of the inner loop that level out over turns of the outer one: then the
+//!   inner loop runs as often as the lane with the most turns in all needs, not as the sum of the most of each turn.
+//!   It costs the guards of all parts in each turn.
+//! - `max-depth=N` (section 5.3): what lies under more than N branches is put in a row, so that lanes that part there
+//!   come back to the same height of a reconvergence stack before they part again.
+//! - `interleave=yes` (figure 7): the blocks of two arms alternate in the row so that what one arm loads is used as late
+//!   as can be. A block that loads and uses a value is split between the two.
+//!
+//! *Limitation*: merged are the innermost loop and the loop around it, where that is left to one block and holds no
+//! other loop. Interleaved are arms without loops.
+
+use flowgraph::{Graph, Loops, NodeId};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::plan::{Plan, Step};
+use super::surgery::{self, Part, Region};
+use super::{graph_of, needless};
+use crate::context::Context;
+use crate::llvm::{Block, Instruction, Opcode};
+use crate::remark::Linearized;
+
+/// What is applied.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Application {
+    MergeLoops,
+    MaxDepth(usize),
+    Interleave,
+}
+
+/// Whether anything is asked for.
+pub(super) fn is_asked(context: &Context<'_>) -> bool {
+    !asked(context).is_empty()
+}
+
+fn asked(context: &Context<'_>) -> Vec<Application> {
+    let settings = context.settings();
+    let mut asked = Vec::new();
+    if settings.number("merge-loops") == 1 {
+        asked.push(Application::MergeLoops);
+    }
+    if settings.number("interleave") == 1 {
+        asked.push(Application::Interleave);
+    }
+    let depth = settings.number("max-depth");
+    if depth > 0 {
+        asked.push(Application::MaxDepth(depth as usize));
+    }
+    asked
+}
+
+/// Applies what is asked for to a function that is structured.
+pub(super) fn run<'m>(done: &mut Linearized, context: &mut Context<'m>) {
+    for application in asked(context) {
+        let mut seen: FxHashSet<Block<'m>> = FxHashSet::default();
+        while let Some(region) = next(application, &mut seen, context) {
+            let graph = graph_of(&region);
+            let plan = match application {
+                Application::MergeLoops => {
+                    let level = context.settings().number("level");
+                    let mut plan = Plan::merged(&graph);
+                    needless::take_away(&mut plan, &graph, &region.leads(), level);
+                    plan
+                }
+                Application::MaxDepth(_) => Plan::of(&graph),
+                Application::Interleave => Plan::in_order(&order(&region, &graph)),
+            };
+            let (guards, backs) = plan.guards();
+            done.regions += 1;
+            done.parts += region.parts.len();
+            done.guards += guards;
+            done.backs += backs;
+            let level = context.settings().number("level");
+            surgery::linearize(&region, &plan, level, context);
+        }
+    }
+}
+
+/// The next region, none of whose blocks was in one before.
+fn next<'m>(
+    application: Application,
+    seen: &mut FxHashSet<Block<'m>>,
+    context: &mut Context<'m>,
+) -> Option<Region<'m>> {
+    if application == Application::MergeLoops {
+        split_loops_of_one_block(context);
+    }
+    let (flow, loops, dominators) = (context.flow(), context.loops(), context.dominators());
+    let post = context.post_dominators();
+    let graph = flow.graph();
+    let branches = |node: NodeId| graph.successors(node).len() > 1;
+    let found = loops.order().iter().copied().find_map(|head| {
+        if seen.contains(&flow.block(head)) {
+            return None;
+        }
+        let inner = loops.headed_by(head).and_then(|id| {
+            let mut inside = loops.ids().filter(|&other| other != id && loops.contains(id, loops.header(other)));
+            inside.next().filter(|_| inside.next().is_none())
+        });
+        let (members, behind) = if application == Application::MergeLoops {
+            inner?;
+            let members = loops.members(loops.headed_by(head)?).to_vec();
+            let out = members.iter().flat_map(|&node| graph.successors(node)).find(|to| !members.contains(to))?;
+            (members, *out)
+        } else {
+            let behind = post.ipdom(head).filter(|_| branches(head))?;
+            let within = |&node: &NodeId| dominators.dominates(head, node) && !dominators.dominates(behind, node);
+            (loops.order().iter().copied().filter(within).collect(), behind)
+        };
+        let is_in: FxHashSet<NodeId> = members.iter().copied().collect();
+        if members.iter().any(|&node| seen.contains(&flow.block(node))) {
+            return None;
+        }
+        let closed = members.iter().all(|&node| {
+            let leaves = graph.successors(node).iter().all(|&to| is_in.contains(&to) || to == behind);
+            let enters = graph.predecessors(node).iter().all(|&from| node == head || is_in.contains(&from));
+            leaves && enters && !graph.successors(node).is_empty()
+        });
+        let inside = members.iter().filter(|&&node| node != head && branches(node)).count();
+        let around = std::iter::successors(dominators.idom(head), |&above| dominators.idom(above))
+            .filter(|&above| branches(above) && post.ipdom(above).is_none_or(|end| !dominators.dominates(end, head)));
+        let arms = graph.successors(head);
+        let fits = match application {
+            Application::MergeLoops => true,
+            Application::MaxDepth(most) => inside > 0 && around.count() >= most,
+            Application::Interleave => {
+                arms.len() == 2
+                    && !arms.contains(&behind)
+                    && members.iter().all(|&node| loops.innermost(node) == loops.innermost(head))
+                    && loops.headed_by(head).is_none()
+                    && members.iter().any(|&node| node != head && loads(flow.block(node)))
+            }
+        };
+        (closed && fits).then_some((members, head, behind, inner.map(|id| loops.header(id))))
+    });
+    let (members, head, behind, inner) = found?;
+    let mut blocks: Vec<Block<'m>> = members.iter().map(|&node| flow.block(node)).collect();
+    seen.extend(blocks.iter().copied());
+    let (head, behind) = (flow.block(head), flow.block(behind));
+    if application == Application::Interleave {
+        blocks = blocks.into_iter().flat_map(|block| if block == head { vec![block] } else { split(block) }).collect();
+    }
+    let mut parts: Vec<Part<'m>> = match inner {
+        Some(inner) if application == Application::MergeLoops => folded(&members, [flow.node(head), inner], context),
+        _ => blocks.into_iter().map(|block| Part { entry: block, blocks: vec![block] }).collect(),
+    };
+    let first = parts.iter().position(|part| part.entry == head)?;
+    let head = parts.remove(first);
+    parts.insert(0, head);
+    Some(Region { parts, behind })
+}
+
+/// Gives loops of one block that lie in others a second block, so that their way back leads from one part to another.
+fn split_loops_of_one_block(context: &mut Context<'_>) {
+    let (flow, loops) = (context.flow(), context.loops());
+    for id in loops.ids().filter(|&id| loops.members(id).len() == 1 && loops.parent(id).is_some()) {
+        let block = flow.block(loops.header(id));
+        let _latch = block.split_before(block.terminator(), "latch");
+    }
+}
+
+/// The parts of a loop nest: regions without the heads of the loops are one part each, other blocks stay alone.
+fn folded<'m>(members: &[NodeId], heads: [NodeId; 2], context: &mut Context<'m>) -> Vec<Part<'m>> {
+    let (flow, regions) = (context.flow(), context.regions());
+    let is_in: FxHashSet<NodeId> = members.iter().copied().collect();
+    let fits = |&id: &flowgraph::RegionId| {
+        regions.members(id).iter().all(|node| is_in.contains(node) && !heads.contains(node))
+    };
+    let mut taken: FxHashSet<NodeId> = FxHashSet::default();
+    let mut parts = Vec::new();
+    for &node in members {
+        let chain = std::iter::successors(regions.innermost(node), |&id| regions.parent(id));
+        let Some(region) = chain.take_while(fits).last() else {
+            parts.push(Part { entry: flow.block(node), blocks: vec![flow.block(node)] });
+            continue;
+        };
+        if taken.insert(regions.entry(region)) {
+            let blocks = regions.members(region).iter().map(|&node| flow.block(node)).collect();
+            parts.push(Part { entry: flow.block(regions.entry(region)), blocks });
+        }
+    }
+    parts
+}
+
+fn is_load(instruction: &Instruction<'_>) -> bool {
+    instruction.opcode() == Opcode::LLVMLoad
+}
+
+fn loads(block: Block<'_>) -> bool {
+    block.instructions().iter().any(is_load)
+}
+
+/// Splits a block before the first use of what it loads; the halves.
+fn split(block: Block<'_>) -> Vec<Block<'_>> {
+    let instructions = block.instructions();
+    let loaded: FxHashSet<_> = instructions.iter().filter(|i| is_load(i)).map(|i| i.as_value()).collect();
+    let uses = |i: &&Instruction<'_>| !i.is_phi() && i.operands().iter().any(|operand| loaded.contains(operand));
+    match instructions.iter().find(uses) {
+        Some(first) if !first.is_terminator() => vec![block, block.split_before(*first, "use")],
+        _ => vec![block],
+    }
+}
+
+/// The order of parts without loops in which what is loaded is used as late as can be: of those whose turn may be, the
+/// one whose youngest load lies furthest back; among equals one of the other arm than the last.
+fn order(region: &Region<'_>, graph: &Graph) -> Vec<NodeId> {
+    let arms: FxHashMap<NodeId, usize> = graph
+        .successors(NodeId(0))
+        .iter()
+        .enumerate()
+        .flat_map(|(arm, &start)| reached(graph, start).into_iter().map(move |node| (node, arm)))
+        .collect();
+    let blocks: Vec<Block<'_>> = region.parts.iter().map(|part| part.entry).collect();
+    let mut placed = vec![NodeId(0)];
+    let mut loaded: FxHashMap<Instruction<'_>, usize> = FxHashMap::default();
+    let mut now = 0;
+    while placed.len() < blocks.len() {
+        let is_ready = |node: &NodeId| {
+            !placed.contains(node) && graph.predecessors(*node).iter().all(|before| placed.contains(before))
+        };
+        let waits = |node: NodeId| {
+            let operands = blocks[node.index()].instructions().into_iter().flat_map(Instruction::operands);
+            let since = operands.filter_map(|value| value.as_instruction().and_then(|i| loaded.get(&i).copied()));
+            since.max().map_or(usize::MAX, |since| now - since)
+        };
+        let last = placed.last().and_then(|node| arms.get(node));
+        let ready = graph.nodes().filter(is_ready);
+        // The first of those with the largest key.
+        let next = ready.rev().max_by_key(|&node| (waits(node).min(1 << 20), arms.get(&node) != last));
+        let next = next.expect("a graph without loops has a node that comes next");
+        placed.push(next);
+        for instruction in blocks[next.index()].instructions() {
+            now += 1;
+            if is_load(&instruction) {
+                loaded.insert(instruction, now);
+            }
+        }
+    }
+    placed
+}
+
+fn reached(graph: &Graph, start: NodeId) -> Vec<NodeId> {
+    let mut found = vec![start];
+    let mut at = 0;
+    while at < found.len() {
+        found.extend(graph.successors(found[at]).iter().filter(|to| !found.contains(to)).copied().collect::<Vec<_>>());
+        at += 1;
+    }
+    found
+}
+
+impl Plan {
+    /// The row in this order, for parts without loops.
+    fn in_order(order: &[NodeId]) -> Plan {
+        let mut steps = Vec::new();
+        for part in order.iter().map(|node| node.index()) {
+            if part != 0 {
+                steps.push(Step::Guard { part, yes: steps.len() + 1, no: steps.len() + 2 });
+            }
+            steps.push(Step::Body { part, next: steps.len() + 1 });
+        }
+        steps.push(Step::End);
+        Plan { steps, start: 0, comes_back: false }
+    }
+
+    /// The row of all parts of a loop nest, with one way back for all loops: taken unless it is the turn of what follows.
+    fn merged(graph: &Graph) -> Plan {
+        let mut steps = Vec::new();
+        for part in Loops::of(graph).order().iter().map(|node| node.index()) {
+            steps.push(Step::Guard { part, yes: steps.len() + 1, no: steps.len() + 2 });
+            steps.push(Step::Body { part, next: steps.len() + 1 });
+        }
+        steps.push(Step::Back { head: graph.node_count(), yes: steps.len() + 1, no: 0 });
+        steps.push(Step::End);
+        Plan { steps, start: 0, comes_back: true }
+    }
+}
