@@ -11,6 +11,11 @@ use rustc_hash::FxHashMap;
 
 use super::{Instruction, Opcode};
 
+/// Intrinsics, by how their names begin, whose argument names a variable, a type or a slot of the stack. The verifier or
+/// code generation wants the constant itself there, though no attribute says so.
+const NAMING: &[&str] =
+    &["llvm.threadlocal.address", "llvm.eh.typeid.for", "llvm.instrprof.", "llvm.gcroot", "llvm.stackprotector"];
+
 /// Attributes that say how values are passed, or otherwise what a call does: both calls must have them alike.
 const DECISIVE: &[&str] = &[
     "alignstack",
@@ -109,11 +114,15 @@ impl<'m> Instruction<'m> {
         here || (callee.is_function() && function_has(callee.raw(), name))
     }
 
-    /// Whether an argument of a call must stay the constant that it is, by what the called function says.
+    /// Whether an argument of a call must stay the constant that it is, by what the called function says, or what LLVM
+    /// wants of it.
     #[must_use]
     pub fn must_stay_constant(self, argument: usize) -> bool {
         let kind = kind_named("immarg");
         let Some(callee) = self.callee().filter(|callee| callee.is_function()) else { return false };
+        if callee.is_intrinsic() && NAMING.iter().any(|name| callee.name().starts_with(name)) {
+            return true;
+        }
         // SAFETY: attributes of a function are asked for; the index of the first argument is 1, and one past the last
         // has none.
         unsafe { !LLVMGetEnumAttributeAtIndex(callee.raw(), argument as u32 + 1, kind).is_null() }
