@@ -46,8 +46,10 @@
 //! # Limitation
 //! Unless `only-divergent=yes` asks the divergence analysis, lanes that stay together pay for choices and branches; the
 //! analysis sees one file. Subgraphs with switches, calls
-//! that may unwind into a handler, allocas and convergent calls are left. In what is counted, loops inside of a
-//! subgraph turn ten times, and each side of a branch inside of it runs.
+//! that may unwind into a handler, allocas and convergent calls are left. So are, without a remark, arms that return
+//! each by itself, and what precedes an early exit to a block that others lead to as well: there is no subgraph with
+//! one way out. In what is counted, loops inside of a subgraph turn ten times, and each side of a branch inside of it
+//! runs.
 //!
 //! Source: Saumya, Sundararajah, Kulkarni, *CFM: SIMT thread divergence reduction by melding similar control-flow
 //! regions in GPGPU programs*, 2021. It runs instructions of one side for all lanes first and splits them out after, if
