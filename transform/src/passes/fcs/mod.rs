@@ -68,6 +68,9 @@ use crate::remark::Reason;
 const LOOKS: usize = 1 << 16;
 const LOOKS_OF_A_BLOCK: usize = 1 << 6;
 
+/// Behind so many times that, what is left stays as it is, with a remark: time grows as the function does.
+const MOST_LOOKS: usize = 8;
+
 /// So often are pairs fused that lie side by side: enough for a switch of 2^16 cases that all call, whose calls become
 /// half as many each time.
 const MOST_ROUNDS: usize = 16;
@@ -98,7 +101,7 @@ pub(crate) fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
             taken
         } else {
             rounds += 1;
-            if rounds > MOST_ROUNDS {
+            if rounds > MOST_ROUNDS || looks > MOST_LOOKS * most_looks {
                 let left = round.pairs().len();
                 context.remark("calls of one function".to_owned(), Vec::new(), Reason::GoneOver { left }, None);
                 break;
