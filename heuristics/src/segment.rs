@@ -202,11 +202,19 @@ impl SegmentTable {
         u32::try_from(self.of_blocks.len()).expect("fewer than 2^32 segments in all blocks")
     }
 
+    /// The code bytes of its instructions, one after another; empty where they are not known.
+    #[must_use]
+    pub fn code(&self, segment: SegmentId) -> &[u8] {
+        let Some(begin) = self.code_of[segment.0 as usize] else { return &[] };
+        let bytes: usize = self[segment].instructions.iter().map(|i| usize::from(i.len)).sum();
+        let begin = begin as usize;
+        &self.code[begin..(begin + bytes).min(self.code.len())]
+    }
+
     /// The segment's instructions, those that compute in memory counted as the several that a GPU has for them.
     #[must_use]
     pub fn operations(&self, segment: SegmentId) -> u32 {
-        let begin = self.code_of[segment.0 as usize].map_or(self.code.len(), |begin| begin as usize);
-        let mut code = &self.code[begin..];
+        let mut code = self.code(segment);
         let of = |instruction: &Instruction| {
             let (own, rest) = code.split_at(usize::from(instruction.len).min(code.len()));
             code = rest;

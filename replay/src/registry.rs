@@ -89,6 +89,7 @@ pub static REGISTRY: &[Line] = &[
     Line::Measured(&metrics::memory::ENTRY),
     Line::Measured(&metrics::traffic::ENTRY),
     Line::Measured(&metrics::spill_memory::ENTRY),
+    Line::Measured(&metrics::stalls::ENTRY),
     Line::Measured(&metrics::contention::ENTRY),
     Line::Measured(&metrics::edges::ENTRY),
     Line::Measured(&metrics::active_lanes::ENTRY),

@@ -15,6 +15,7 @@ mod partings;
 pub(crate) mod passes;
 pub(crate) mod schedule;
 pub(crate) mod spill_memory;
+pub(crate) mod stalls;
 pub(crate) mod traffic;
 
 use std::ops::Range;
@@ -36,6 +37,7 @@ pub use memory::{Classes, MemoryClasses};
 pub use passes::Passes;
 pub use schedule::{ScheduleHash, ScheduleHashes, ScheduleWriter};
 pub use spill_memory::SpillMemory;
+pub use stalls::{StallMeter, Stalls};
 pub use traffic::{ACCESS_HEADER, Accesses, Space, Strides, TRANSACTION_SIZES, Traffic, TrafficMeter};
 
 use crate::Result;

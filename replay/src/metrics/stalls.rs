@@ -1,0 +1,285 @@
+//! Stalls: how long a warp waits for what it loads, on a core that issues in order and stalls on use.
+//!
+//! Formula: the model's fetches are issued in their order, one a cycle. What an instruction loads at cycle c is there at
+//! cycle c + N, for each lane that loaded: a fetch that reads it waits until it is there for all of its active lanes,
+//! and so do all fetches behind it. *Stalls* are the cycles without a fetch. What is loaded and never read costs
+//! nothing, nor does what is overwritten first. Lanes have registers of their own: code of some lanes between the load
+//! of others and its use fills the wait, and never waits itself because it uses a register of the same name. What
+//! `push`, `pop`, `call` and `return` move does not count as loaded, as it would not be in memory on a GPU.
+//!
+//! Worked number: N = 10. All lanes load, add 1 to another register, and read what they loaded: the load is issued in
+//! cycle 0, the addition in cycle 1, the read in cycle 10: 3 fetches and 8 stalls. With six fetches of other lanes
+//! between the load and the read there are 2.
+//!
+//! *Limitation*: one warp alone, no other to hide the wait; every load takes as long; no bound on how many are under
+//! way; values that go through memory are as fast as the load.
+//!
+//! Source: the stall-on-use model of Anantpur and Govindarajan, *Taming control divergence in GPUs through control flow
+//! linearization*, CC 2014, section 5.1; the paper gives no latency.
+
+use heuristics::{MAX_LANES, SegmentId};
+use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory, OpAccess, Register};
+use rustc_hash::FxHashMap;
+
+use super::{Ended, Finding, Measure, Measured, Metric, Step};
+use crate::registry::{Cell, Entry, Switch, Table, of};
+use crate::{Column, Result};
+
+/// The measure.
+pub(crate) static ENTRY: Entry = Entry {
+    name: "stalls",
+    file: "replay/src/metrics/stalls.rs",
+    switch: Some(&Switch {
+        name: "load-latency",
+        help: "Count the cycles for which a core that stalls on use waits for loads, which take N cycles",
+        number: Some((1, 1 << 20)),
+    }),
+    needs_addresses: false,
+    measure: Some(Stalls::measure),
+    columns: &[
+        Column::counted("load_latency", "Cycles that a load takes; with --load-latency.", |o| {
+            of(o, |found: &Stalls| found.latency)
+        }),
+        Column::counted(
+            "load_stalls",
+            "Cycles in which a warp issues nothing since it waits for what its lanes loaded, summed over warps.",
+            |o| of(o, |found: &Stalls| found.stalls),
+        ),
+    ],
+    table: Some(&Table {
+        header: &["stalls", "cycles with stalls"],
+        row: |outcome| {
+            let found: &Stalls = outcome.found()?;
+            Some(vec![Cell::Count(found.stalls), Cell::Count(found.stalls + outcome.counts.fetches())])
+        },
+        legend: |outcome| {
+            let latency = outcome.found().map_or(0, |found: &Stalls| found.latency);
+            format!("stalls: cycles that warps wait for loads, of {latency} cycles each, one fetch a cycle otherwise")
+        },
+    }),
+};
+
+/// The stalls of a replay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stalls {
+    /// Cycles that a load takes.
+    pub latency: u64,
+    /// Cycles without a fetch, summed over warps.
+    pub stalls: u64,
+}
+
+impl Stalls {
+    /// Asks for them, with loads of so many cycles. Code whose bytes the trace does not have uses no register.
+    #[must_use]
+    pub fn measure(latency: u32) -> Measure {
+        Measure::new(ENTRY.name, move |_| Some(Box::new(StallMeter::new(u64::from(latency)))))
+    }
+}
+
+impl Measured for Stalls {
+    fn merge(&mut self, other: &Stalls) {
+        self.stalls += other.stalls;
+    }
+}
+
+/// A set of registers: a bit each.
+type Registers = u64;
+
+/// What is told apart: 16 general registers, 32 vectors, 8 masks, the flags, and the rest as one.
+const NAMES: usize = 58;
+const FLAGS: Registers = 1 << 56;
+const REST: usize = 57;
+
+/// What an instruction does with registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+struct Uses {
+    reads: Registers,
+    writes: Registers,
+    loads: bool,
+}
+
+fn bit(register: Register) -> Registers {
+    let full = register.full_register();
+    let number = match () {
+        () if full.is_gpr() => full.number(),
+        () if full.is_zmm() => 16 + full.number(),
+        () if full.is_k() => 48 + full.number(),
+        () if full.is_segment_register() || full.is_ip() => return 0,
+        () => REST,
+    };
+    1 << number
+}
+
+impl Uses {
+    fn of(bytes: &[u8], factory: &mut InstructionInfoFactory) -> Uses {
+        let mut uses = Uses::default();
+        if bytes.is_empty() {
+            return uses;
+        }
+        let instruction = Decoder::new(64, bytes, DecoderOptions::NONE).decode();
+        let info = factory.info(&instruction);
+        for register in info.used_registers() {
+            let reads = matches!(
+                register.access(),
+                OpAccess::Read | OpAccess::CondRead | OpAccess::ReadWrite | OpAccess::ReadCondWrite
+            );
+            let writes = matches!(
+                register.access(),
+                OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite
+            );
+            let bit = bit(register.register());
+            uses.reads |= if reads { bit } else { 0 };
+            uses.writes |= if writes { bit } else { 0 };
+        }
+        uses.reads |= if instruction.rflags_read() != 0 { FLAGS } else { 0 };
+        uses.writes |= if instruction.rflags_modified() != 0 { FLAGS } else { 0 };
+        let is_read = |access| {
+            matches!(access, OpAccess::Read | OpAccess::CondRead | OpAccess::ReadWrite | OpAccess::ReadCondWrite)
+        };
+        uses.loads =
+            !instruction.is_stack_instruction() && info.used_memory().iter().any(|memory| is_read(memory.access()));
+        uses
+    }
+}
+
+/// One lane's registers.
+#[derive(Clone)]
+struct File {
+    /// Those that are still to come, as far as known.
+    pending: Registers,
+    /// By register of these: the cycle in which it is there.
+    ready: [u64; NAMES],
+}
+
+/// Issues the fetches of one warp's replay, and waits.
+pub struct StallMeter {
+    latency: u64,
+    /// The cycle of the next fetch, if it waits for nothing.
+    now: u64,
+    stalls: u64,
+    lanes: Vec<File>,
+    known: FxHashMap<SegmentId, Box<[Uses]>>,
+    factory: InstructionInfoFactory,
+}
+
+impl StallMeter {
+    /// With loads of so many cycles.
+    #[must_use]
+    pub fn new(latency: u64) -> StallMeter {
+        let lanes = vec![File { pending: 0, ready: [0; NAMES] }; MAX_LANES];
+        let (known, factory) = (FxHashMap::default(), InstructionInfoFactory::new());
+        StallMeter { latency, now: 0, stalls: 0, lanes, known, factory }
+    }
+
+    fn issue(&mut self, uses: Uses, lanes: &[usize]) {
+        let mut at = self.now;
+        for &lane in lanes {
+            let file = &self.lanes[lane];
+            let mut awaited = uses.reads & file.pending;
+            while awaited != 0 {
+                at = at.max(file.ready[awaited.trailing_zeros() as usize]);
+                awaited &= awaited - 1;
+            }
+        }
+        self.stalls += at - self.now;
+        self.now = at + 1;
+        for &lane in lanes {
+            let file = &mut self.lanes[lane];
+            file.pending &= !(uses.reads | uses.writes);
+            if uses.loads {
+                file.pending |= uses.writes;
+                let mut written = uses.writes;
+                while written != 0 {
+                    file.ready[written.trailing_zeros() as usize] = at + self.latency;
+                    written &= written - 1;
+                }
+            }
+        }
+    }
+}
+
+impl Metric for StallMeter {
+    fn step(&mut self, step: &Step) -> Result<()> {
+        let (segment, offset) = step.place();
+        let uses = self.known.entry(segment).or_insert_with(|| {
+            let segments = &step.standing.program.segments;
+            let mut code = segments.code(segment);
+            let of = |instruction: &trace_format::Instruction| {
+                let (own, rest) = code.split_at(usize::from(instruction.len).min(code.len()));
+                code = rest;
+                Uses::of(own, &mut self.factory)
+            };
+            segments[segment].instructions.iter().map(of).collect()
+        });
+        let of_step: Vec<Uses> = uses[offset as usize..][..step.instructions.len()].to_vec();
+        let lanes: Vec<usize> = step.lanes.iter().map(|lane| lane.index()).collect();
+        of_step.into_iter().for_each(|uses| self.issue(uses, &lanes));
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>, _ended: &Ended) -> Result<Finding> {
+        Ok(Finding::new(Stalls { latency: self.latency, stalls: self.stalls }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `mov eax, [rdi]`
+    const LOAD: &[u8] = &[0x8B, 7];
+    /// `add ecx, 1`
+    const OTHER: &[u8] = &[0x83, 0xC1, 1];
+    /// `add edx, eax`
+    const USE: &[u8] = &[1, 0xC2];
+
+    fn stalls(latency: u64, fetches: &[(&[u8], &[usize])]) -> u64 {
+        let mut meter = StallMeter::new(latency);
+        for (bytes, lanes) in fetches {
+            let uses = Uses::of(bytes, &mut meter.factory);
+            meter.issue(uses, lanes);
+        }
+        meter.stalls
+    }
+
+    #[test]
+    fn the_worked_number() {
+        let all: &[usize] = &[0, 1, 2, 3];
+        assert_eq!(stalls(10, &[(LOAD, all), (OTHER, all), (USE, all)]), 8);
+        let mut filled = vec![(LOAD, all), (OTHER, all)];
+        filled.extend([(OTHER, &[7][..]); 6]);
+        filled.push((USE, all));
+        assert_eq!(stalls(10, &filled), 2);
+        assert_eq!(stalls(1, &[(LOAD, all), (USE, all)]), 0, "there in the next cycle");
+    }
+
+    #[test]
+    fn lanes_wait_for_their_own_loads_alone() {
+        // Lane 1 uses a register of that name, and waits for nothing; lane 0 does as soon as it is active.
+        assert_eq!(stalls(10, &[(LOAD, &[0]), (USE, &[1])]), 0);
+        assert_eq!(stalls(10, &[(LOAD, &[0]), (USE, &[1]), (USE, &[0, 1])]), 8);
+    }
+
+    #[test]
+    fn what_was_waited_for_or_overwritten_is_there() {
+        assert_eq!(stalls(10, &[(LOAD, &[0]), (USE, &[0]), (USE, &[0])]), 9);
+        // mov eax, 5
+        assert_eq!(stalls(10, &[(LOAD, &[0]), (&[0xB8, 5, 0, 0, 0], &[0]), (USE, &[0])]), 0);
+    }
+
+    #[test]
+    fn what_an_instruction_uses() {
+        let mut factory = InstructionInfoFactory::new();
+        let mut of = |bytes: &[u8]| Uses::of(bytes, &mut factory);
+        assert_eq!(of(LOAD), Uses { reads: 1 << 7, writes: 1, loads: true });
+        assert_eq!(of(USE), Uses { reads: 1 | 1 << 2, writes: 1 << 2 | FLAGS, loads: false });
+        // cmp [rdi], eax: the flags are what it loads; jne reads them. mov [rdi], eax loads nothing.
+        assert_eq!(of(&[0x39, 7]), Uses { reads: 1 | 1 << 7, writes: FLAGS, loads: true });
+        assert_eq!(of(&[0x75, 2]), Uses { reads: FLAGS, writes: 0, loads: false });
+        assert!(!of(&[0x89, 7]).loads);
+        // pop rbx and ret; movss xmm1, [rdi]; lea eax, [rdi+1].
+        assert!(!of(&[0x5B]).loads && !of(&[0xC3]).loads && !of(&[0x8D, 0x47, 1]).loads);
+        assert_eq!(of(&[0xF3, 0x0F, 0x10, 0x0F]), Uses { reads: 1 << 7, writes: 1 << 17, loads: true });
+        assert_eq!(of(&[]), Uses::default());
+    }
+}
