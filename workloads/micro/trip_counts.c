@@ -15,8 +15,10 @@ BLOCK(2)
 BLOCK(3)
 
 static AS_WRITTEN long kernel(long lane) {
-    long path = 0;
-    for (long i = 0; i < 2; i++) {
+    long path = 0, turns = 2;
+    /* Else the outer loop would be unrolled. */
+    OPAQUE(turns);
+    for (long i = 0; i < turns; i++) {
         RUN(1, path);
         path %= 1000000007;
         for (long j = 0; j < ((lane + i) % 2 == 0 ? 10 : 15); j++) {
