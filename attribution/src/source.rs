@@ -1,7 +1,8 @@
 //! Which function and which source line an address of the traced program belongs to.
 //!
-//! Functions come from the symbols that the trace holds; lines from the DWARF of the binary, where the binary is still there and is the
-//! one that was traced. It is when its build id is the recorded one; a binary without a build id must not be newer than the trace.
+//! Functions come from the symbols that the trace holds; lines from the DWARF of the binary, where the binary is still
+//! there and is the one that was traced. It is when its build id is the recorded one; a binary without a build id must
+//! not be newer than the trace.
 
 use std::fs::File;
 use std::path::Path;
@@ -56,13 +57,15 @@ impl<'t> Source<'t> {
         Source { trace, modules: Vec::new(), entries: Vec::new(), notes: Vec::new() }
     }
 
-    /// Tells where functions were entered, so that those without a symbol can be named by the address at which they begin.
+    /// Tells where functions were entered, so that those without a symbol can be named by the address at which they
+    /// begin.
     pub fn know_entries(&mut self, entries: impl IntoIterator<Item = Pc>) {
         let nameless = entries.into_iter().filter(|pc| self.trace.symbol_of(*pc).is_none());
         self.entries.extend(nameless);
         self.entries.sort_unstable();
         self.entries.dedup();
-        // Libraries mostly come without the symbols of what they don't export; that the program itself does needs to be said.
+        // Libraries mostly come without the symbols of what they don't export; that the program itself does needs to be
+        // said.
         let modules = self.entries.iter().filter_map(|pc| self.trace.module_of(*pc));
         for module in modules.filter(|m| m.role == ModuleRole::Main) {
             let note = format!(
@@ -119,8 +122,8 @@ impl<'t> Source<'t> {
         }
     }
 
-    /// What stands for the line of an instruction of which [`Source::line`] has none: the function, where its binary says nothing of lines;
-    /// the place, where the binary is not there.
+    /// What stands for the line of an instruction of which [`Source::line`] has none: the function, where its binary
+    /// says nothing of lines; the place, where the binary is not there.
     #[must_use]
     pub fn without_line(&self, pc: Pc) -> String {
         let has_binary = self.trace.module_of(pc).is_some_and(|module| {
@@ -141,7 +144,8 @@ impl<'t> Source<'t> {
     pub fn symbol(&mut self, address: u64) -> Option<String> {
         let pc = Pc(address);
         let holding = self.trace.module_of(pc);
-        // Variables that begin as zeros lie behind the mappings of their binary's file, and the heap may lie behind them.
+        // Variables that begin as zeros lie behind the mappings of their binary's file, and the heap may lie behind
+        // them.
         let end = |module: &Module| module.mappings.iter().map(|m| m.end).max();
         let before = || self.trace.modules().iter().filter(|m| end(m) <= Some(pc)).max_by_key(|m| end(m));
         let (binary, address) = self.in_binary(holding.or_else(before)?, pc)?;

@@ -1,5 +1,5 @@
-//! The command line: what was typed, what was meant, and how results are shown. The parts that do the work are crates of their
-//! own.
+//! The command line: what was typed, what was meant, and how results are shown. The parts that do the work are crates
+//! of their own.
 
 mod by;
 mod exit;
@@ -27,7 +27,8 @@ use clap::{Parser, Subcommand};
 
 pub use exit::STATUSES;
 
-/// Would the threads of this program run well in lockstep, as a GPU warp or a SIMD unit runs them? Where do they diverge?
+/// Would the threads of this program run well in lockstep, as a GPU warp or a SIMD unit runs them? Where do they
+/// diverge?
 #[derive(Parser)]
 #[command(name = "lockstep", version, max_term_width = 110, after_help = exit::HELP)]
 struct Lockstep {

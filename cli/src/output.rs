@@ -42,8 +42,8 @@ pub(crate) enum WithColours {
     Yes,
 }
 
-/// A file for results, or standard output for the name `-`. The file appears under its name only when it is finished, so that a full disk
-/// or a killed command leaves what was there before.
+/// A file for results, or standard output for the name `-`. The file appears under its name only when it is finished,
+/// so that a full disk or a killed command leaves what was there before.
 pub(crate) struct Output {
     out: BufWriter<Box<dyn Write + Send>>,
     path: PathBuf,

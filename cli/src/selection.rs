@@ -1,4 +1,5 @@
-//! What every verb that replays a trace is told in the same way: the part of the trace that counts, and how its lanes make warps.
+//! What every verb that replays a trace is told in the same way: the part of the trace that counts, and how its lanes
+//! make warps.
 
 use std::fmt;
 use std::path::Path;
@@ -14,8 +15,8 @@ use trace_format::Trace;
 /// The part of a trace that is replayed, and its warps.
 #[derive(clap::Args)]
 pub(crate) struct Selection {
-    /// The part of the run to replay: auto (what the threads or parallel regions run), all, markers (what each thread runs between its
-    /// `LOCKSTEP_BEGIN` and `LOCKSTEP_END`), or a function's name
+    /// The part of the run to replay: auto (what the threads or parallel regions run), all, markers (what each thread
+    /// runs between its `LOCKSTEP_BEGIN` and `LOCKSTEP_END`), or a function's name
     #[arg(long, value_name = "REGION", default_value = "auto")]
     pub(crate) region: Region,
 
@@ -38,7 +39,8 @@ pub(crate) struct Selection {
     #[arg(long, short = 'W', value_name = "LANES")]
     pub(crate) warp_size: Option<usize>,
 
-    /// Warps in a block, for the models that let lanes of several warps share fetches (dwf, tbc, lwm). Default: as many as have 256 lanes together
+    /// Warps in a block, for the models that let lanes of several warps share fetches (dwf, tbc, lwm). Default: as many
+    /// as have 256 lanes together
     #[arg(long, value_name = "WARPS")]
     pub(crate) warps_per_block: Option<usize>,
 

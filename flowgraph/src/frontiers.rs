@@ -5,12 +5,14 @@ use std::collections::BinaryHeap;
 
 use crate::{Graph, NodeId};
 
-/// By node: the nodes in which threads may stand while the node runs, when of all nodes in which threads stand the one of the highest priority
-/// (the lowest number) always runs; the highest priority first. All of them have a lower priority than the node itself. The successors of the
-/// graph's entry begin runs of their own, in which nobody waits at first.
+/// By node: the nodes in which threads may stand while the node runs, when of all nodes in which threads stand the one
+/// of the highest priority (the lowest number) always runs; the highest priority first. All of them have a lower
+/// priority than the node itself. The successors of the graph's entry begin runs of their own, in which nobody waits at
+/// first.
 ///
-/// Source: Diamos et al., *SIMD re-convergence at thread frontiers*, MICRO 2011, section 4. Their pass goes through the blocks once, in the order of
-/// priorities; here loops are gone through until nothing changes, so that what waits behind a loop is known in its header too.
+/// Source: Diamos et al., *SIMD re-convergence at thread frontiers*, MICRO 2011, section 4. Their pass goes through the
+/// blocks once, in the order of priorities; here loops are gone through until nothing changes, so that what waits
+/// behind a loop is known in its header too.
 ///
 /// ```
 /// use flowgraph::{Builder, NodeId, frontiers, priorities};

@@ -16,8 +16,8 @@ use crate::{Builder, Components, Dominators, Graph, NodeId};
 ///
 /// - a dead end (one node without successors) is its own pseudo exit;
 /// - in an endless loop, let the header be the node through which a depth-first walk comes in (from the entry,
-///   successors in their order). The loop is taken to end where a turn ends: at the node from which an edge returns to the header,
-///   when there is exactly one, else at the header, where the turns meet.
+///   successors in their order). The loop is taken to end where a turn ends: at the node from which an edge returns to
+///   the header, when there is exactly one, else at the header, where the turns meet.
 ///
 /// So the arms of an `if` in `for (;;) { if … else …; join }` meet at the join, as in a loop that ends. LLVM's
 /// `PostDominatorTree` takes the last node of a depth-first walk instead; that agrees for a loop without branches, but

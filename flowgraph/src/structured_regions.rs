@@ -18,7 +18,8 @@ pub struct StructuredRegion {
 impl StructuredRegion {
     /// All that lies between two nodes, if the first is the immediate dominator of the last and that the immediate
     /// post-dominator of the first, every edge into it leads to the first, every edge out of it comes from the last,
-    /// and it reduces to one node ([`Reduction`]). O((n + m) d log n) for n members with m edges and branches of d ways.
+    /// and it reduces to one node ([`Reduction`]). O((n + m) d log n) for n members with m edges and branches of d
+    /// ways.
     ///
     /// Source: the paper named at [`unstructured_edges`](crate::unstructured_edges), definition 5 and algorithm 3.
     /// There the bounds have to be the *immediate* dominator and post-dominator of each member, which they can be of

@@ -1,4 +1,5 @@
-//! A SIMT stack for a whole block of warps: what `tbc` and `lwm` have in common. They differ in how the lanes of an entry share fetches.
+//! A SIMT stack for a whole block of warps: what `tbc` and `lwm` have in common. They differ in how the lanes of an
+//! entry share fetches.
 
 use crate::reconvergence::Branch;
 use crate::stack::{Next, Stack};

@@ -1,14 +1,14 @@
 //! The control-flow graph of the traced program, as its lanes went through it, where its branches reconverge, and in
 //! which order its blocks come.
 //!
-//! Nodes are places. An edge leads from a place to the one that the same frame ran next: a call's edge leads to where the call
-//! returned to, not into the callee. All functions lie side by side in one graph; a place from which a frame was
-//! left is an exit of its function.
+//! Nodes are places. An edge leads from a place to the one that the same frame ran next: a call's edge leads to where
+//! the call returned to, not into the callee. All functions lie side by side in one graph; a place from which a frame
+//! was left is an exit of its function.
 //!
-//! What no lane did can matter too: a compiler sees both sides of every conditional branch. So where a branch's code bytes are known, there is an
-//! edge to the side that no lane took, if lanes ran the code there (on another way). A side that no lane ever ran is left out:
-//! most of it is error handling that never comes back, and with it hardly a branch would reconverge before its function's end. Indirect jumps
-//! lead where lanes went.
+//! What no lane did can matter too: a compiler sees both sides of every conditional branch. So where a branch's code
+//! bytes are known, there is an edge to the side that no lane took, if lanes ran the code there (on another way). A
+//! side that no lane ever ran is left out: most of it is error handling that never comes back, and with it hardly a
+//! branch would reconverge before its function's end. Indirect jumps lead where lanes went.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -181,8 +181,8 @@ impl ControlFlow {
         self.lengths.get(place.0 as usize).copied().unwrap_or(0)
     }
 
-    /// The places of its function in which lanes may stand while this one runs, where the one of the highest priority always does: the thread
-    /// frontier ([`flowgraph::frontiers()`]), the highest priority first.
+    /// The places of its function in which lanes may stand while this one runs, where the one of the highest priority
+    /// always does: the thread frontier ([`flowgraph::frontiers()`]), the highest priority first.
     pub fn frontier(&self, place: PlaceId) -> impl Iterator<Item = PlaceId> {
         let all = self.frontiers.get_or_init(|| match &self.graph {
             Some(graph) => frontiers(graph, &self.priorities),
@@ -191,23 +191,23 @@ impl ControlFlow {
         all.get(place.0 as usize).into_iter().flatten().map(|node| PlaceId(node.0))
     }
 
-    /// How many instructions lie on the shortest way from the place to where its function is left, its own and the last ones included; the most
-    /// that can be told where there is no way.
+    /// How many instructions lie on the shortest way from the place to where its function is left, its own and the last
+    /// ones included; the most that can be told where there is no way.
     #[must_use]
     pub fn distance_to_end(&self, place: PlaceId) -> u32 {
         self.distances.get(place.0 as usize).copied().unwrap_or(u32::MAX)
     }
 
-    /// The graph itself: node i is place i, and the node after the last place leads to the entries of all functions. None where nothing was
-    /// observed.
+    /// The graph itself: node i is place i, and the node after the last place leads to the entries of all functions.
+    /// None where nothing was observed.
     #[must_use]
     pub fn graph(&self) -> Option<&Graph> {
         self.graph.as_ref()
     }
 
-    /// The place's rank in the order of its function's blocks, in which every edge but a loop's way back leads to a higher
-    /// rank and the members of a loop stand in a row ([`flowgraph::priorities`]): the lowest rank is the highest priority. Ranks of
-    /// places of different functions differ too, but their order means nothing.
+    /// The place's rank in the order of its function's blocks, in which every edge but a loop's way back leads to a
+    /// higher rank and the members of a loop stand in a row ([`flowgraph::priorities`]): the lowest rank is the highest
+    /// priority. Ranks of places of different functions differ too, but their order means nothing.
     #[inline]
     #[must_use]
     pub fn priority(&self, place: PlaceId) -> u32 {
@@ -229,8 +229,8 @@ pub struct Observer {
     edges: FxHashSet<(PlaceId, PlaceId)>,
     entries: FxHashSet<PlaceId>,
     exits: FxHashSet<PlaceId>,
-    /// By place: the two places that frames went on to from it last, the last one first. Nearly every step takes one of them, and its edge
-    /// is known.
+    /// By place: the two places that frames went on to from it last, the last one first. Nearly every step takes one of
+    /// them, and its edge is known.
     lately: Vec<[PlaceId; 2]>,
     /// The lane's frames: the place that each ran last.
     frames: Vec<PlaceId>,
@@ -319,7 +319,8 @@ impl Observer {
         }
         let root = NodeId(places as u32);
         let mut graph = Builder::new(places + 1);
-        // By address: the order of successors decides between orders of blocks, and must not hang on the order of recording.
+        // By address: the order of successors decides between orders of blocks, and must not hang on the order of
+        // recording.
         for entry in sorted_by_key(&self.entries, |entry| starts[entry.0 as usize]) {
             graph.edge(root, NodeId(entry.0));
         }
@@ -365,7 +366,8 @@ impl Observer {
     }
 }
 
-/// By place: the instructions from it up to the next transfer of control, that one included, or up to where a lane came in.
+/// By place: the instructions from it up to the next transfer of control, that one included, or up to where a lane came
+/// in.
 fn block_lengths(segments: &SegmentTable, graph: &Graph) -> Vec<u32> {
     let mut own = vec![(0, true); segments.places()];
     for (_, segment) in segments.iter() {
@@ -471,7 +473,8 @@ mod tests {
 
     #[test]
     fn a_side_in_the_middle_of_a_block_begins_a_segment() {
-        // 10: je 20; 12: je 16; 14: nop nop nop nop; 18: ret; 20: jmp 14. The block at 14 is run whole, but could be entered at 16.
+        // 10: je 20; 12: je 16; 14: nop nop nop nop; 18: ret; 20: jmp 14. The block at 14 is run whole, but could be
+        // entered at 16.
         let mut table = BlockTable::default();
         let mut push = |pcs: &[(u64, u8, Kind)], code: &[u8]| {
             let instructions = pcs.iter().map(|(pc, len, kind)| instruction(*pc, *len, *kind)).collect();

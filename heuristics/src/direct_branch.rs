@@ -3,8 +3,8 @@
 use iced_x86::{Decoder, DecoderOptions};
 use trace_format::{Block, Kind, Pc};
 
-/// The two ways of the block's instruction of this index: taken, and to the next instruction. None where it is no conditional branch, or its bytes
-/// are not known.
+/// The two ways of the block's instruction of this index: taken, and to the next instruction. None where it is no
+/// conditional branch, or its bytes are not known.
 pub(crate) fn ways(block: &Block, index: usize) -> Option<[Pc; 2]> {
     let instruction = &block.instructions[index];
     if instruction.kind != Kind::Branch {

@@ -2,19 +2,20 @@
 //!
 //! Rhu and Erez, *The dual-path execution model for efficient GPU control flow* (HPCA 2013).
 //!
-//! Rule: as `ipdom`, but the two paths of the branch taken last share the top of the stack and may take turns: of those that can run, the one with
-//! the smaller pc does. A branch within one path hides the other until its own paths have joined; a branch with more than two targets is a
-//! chain of pairs.
+//! Rule: as `ipdom`, but the two paths of the branch taken last share the top of the stack and may take turns: of those
+//! that can run, the one with the smaller pc does. A branch within one path hides the other until its own paths have
+//! joined; a branch with more than two targets is a chain of pairs.
 //!
-//! It reconverges where `ipdom` does, and needs as many fetches: what it gains is that two paths hide each other's latency (`path_parallelism`
-//! counts the paths that could have been scheduled, per fetch). It fails
-//! where `ipdom` does, and deadlocks where lanes of both paths on top, or of the only one left, spin on a lock. Where both wait at a
+//! It reconverges where `ipdom` does, and needs as many fetches: what it gains is that two paths hide each other's
+//! latency (`path_parallelism` counts the paths that could have been scheduled, per fetch). It fails where `ipdom`
+//! does, and deadlocks where lanes of both paths on top, or of the only one left, spin on a lock. Where both wait at a
 //! barrier, the paths below run, and where none of them can, the lanes in the innermost join go on without the missing.
 //!
 //! *Limitation*: as that of `ipdom`.
 //!
-//! Worked example: `1b 2b 3b 5b 9`, `1b 2b 4 5b 9` and `1b 7 9`: after 1, the paths at 2 (lanes 0 and 1) and 7 (lane 2) are on top, and 2
-//! has the smaller pc. Its own branch hides lane 2: 3 (lane 0), 4 (lane 1), 5 (both), then 7 (lane 2) and 9 (all).
+//! Worked example: `1b 2b 3b 5b 9`, `1b 2b 4 5b 9` and `1b 7 9`: after 1, the paths at 2 (lanes 0 and 1) and 7 (lane 2)
+//! are on top, and 2 has the smaller pc. Its own branch hides lane 2: 3 (lane 0), 4 (lane 1), 5 (both), then 7 (lane 2)
+//! and 9 (all).
 
 use std::cmp::Reverse;
 
@@ -62,7 +63,8 @@ mod tests {
     fn the_worked_example() {
         let lanes = ["1b 2b 3b 5b 9", "1b 2b 4 5b 9", "1b 7 9"];
         assert_eq!(schedule("dual-path", &lanes), "1:0-2 2:0-1 3:0 4:1 5:0-1 7:2 9:0-2");
-        // In the order of the fetches: 1 + 2 + 2 + 1 + 2 + 1 + 1. The path at 7 is hidden at 3 and 4, but not from multi-path.
+        // In the order of the fetches: 1 + 2 + 2 + 1 + 2 + 1 + 1. The path at 7 is hidden at 3 and 4, but not from
+        // multi-path.
         assert_eq!(tally("dual-path", &lanes).paths, Some(10));
         assert_eq!(tally("multi-path", &lanes).paths, Some(12));
     }

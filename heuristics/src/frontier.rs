@@ -4,14 +4,16 @@ use std::cmp::Reverse;
 
 use crate::{Choice, Lane, LaneSet, WarpView};
 
-/// A lane's place in the order: frames opened last first, in each the block of the highest priority. The smallest goes first.
+/// A lane's place in the order: frames opened last first, in each the block of the highest priority. The smallest goes
+/// first.
 fn key(warp: &WarpView, lane: Lane) -> (Reverse<u32>, u32) {
     let state = warp.lane(lane);
     (Reverse(state.level), warp.program().control_flow.priority(warp.segment(state.segment).place))
 }
 
-/// The first lane in the order, and what it may do. Lanes that wait at a barrier are passed over; where none stands before it, a lane
-/// that waits for a lock goes round its spin loop for ever, as that comes before the block that the lock opens.
+/// The first lane in the order, and what it may do. Lanes that wait at a barrier are passed over; where none stands
+/// before it, a lane that waits for a lock goes round its spin loop for ever, as that comes before the block that the
+/// lock opens.
 ///
 /// # Errors
 /// The lanes that wait for a lock and come first.

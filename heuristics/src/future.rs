@@ -4,8 +4,8 @@ use crate::{Lane, SegmentId};
 
 /// What lanes will run next, as far as a model asked for it ([`crate::Heuristic::horizon`]).
 pub trait Future {
-    /// Shows the segments that the lane will run, from the one that it stands before on, until `see` says no or no more is known. Waits between
-    /// them are not shown.
+    /// Shows the segments that the lane will run, from the one that it stands before on, until `see` says no or no more
+    /// is known. Waits between them are not shown.
     fn look(&self, lane: Lane, see: &mut dyn FnMut(SegmentId) -> bool);
 }
 

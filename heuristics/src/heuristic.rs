@@ -85,7 +85,8 @@ impl Together<'_> {
         levels
     }
 
-    /// The first pcs of the basic blocks that were entered, the last one first. `first` tells whether the first segment counts.
+    /// The first pcs of the basic blocks that were entered, the last one first. `first` tells whether the first segment
+    /// counts.
     pub fn block_entries_backwards(&self, first: bool) -> impl Iterator<Item = Pc> {
         (0..self.run.len()).rev().filter_map(move |i| {
             let starts = match i {
@@ -100,7 +101,8 @@ impl Together<'_> {
 /// What only some models count, beside what the engine counts of all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Tally {
-    /// Fetches for no lane at all, which a machine makes that does not know where its lanes stand. They are not among the fetches counted elsewhere.
+    /// Fetches for no lane at all, which a machine makes that does not know where its lanes stand. They are not among
+    /// the fetches counted elsewhere.
     pub empty_fetches: Option<u64>,
     /// Paths (lanes apart from others) that could have been scheduled, summed over fetches.
     pub paths: Option<u64>,
@@ -137,7 +139,8 @@ pub trait Heuristic: Send {
         Extent::Segment
     }
 
-    /// How many instructions of every ready lane's future it looks at ([`WarpView::future`]): no hardware does. Default: 0.
+    /// How many instructions of every ready lane's future it looks at ([`WarpView::future`]): no hardware does.
+    /// Default: 0.
     fn horizon(&self) -> u32 {
         0
     }
@@ -149,8 +152,8 @@ pub trait Heuristic: Send {
     fn executed(&mut self, _warp: &WarpView, _ran: &Ran) {}
 
     /// Whether, now that all live lanes are ready at one pc, the model would run them all for as long as they stay
-    /// together. A run skipped ends where a basic block ends. Where it says yes, the engine may skip `choose` and `executed` for such a run, and calls [`Heuristic::ran_together`]
-    /// once for all of it. Default: no.
+    /// together. A run skipped ends where a basic block ends. Where it says yes, the engine may skip `choose` and
+    /// `executed` for such a run, and calls [`Heuristic::ran_together`] once for all of it. Default: no.
     fn stays_together(&self, _warp: &WarpView) -> bool {
         false
     }
@@ -159,9 +162,10 @@ pub trait Heuristic: Send {
     fn ran_together(&mut self, _run: &Together) {}
 
     /// Called after `choose` with what it chose, before they run: writes down for how long it would choose the same
-    /// lanes again, while no other lane moves ([`Lead`]). Where it says yes, the engine may skip `choose` and `executed`
-    /// for a run of segments that they all run, and calls `executed` once, for the last of them. The lanes begin and end
-    /// segments together, and nothing happens to them between: they come to no barrier or lock. Default: no.
+    /// lanes again, while no other lane moves ([`Lead`]). Where it says yes, the engine may skip `choose` and
+    /// `executed` for a run of segments that they all run, and calls `executed` once, for the last of them. The lanes
+    /// begin and end segments together, and nothing happens to them between: they come to no barrier or lock. Default:
+    /// no.
     fn runs_on(&self, _warp: &WarpView, _lanes: LaneSet, _lead: &mut Lead) -> bool {
         false
     }

@@ -30,8 +30,8 @@ impl History {
         }
     }
 
-    /// The lanes entered the blocks of a run together, led at its beginning by `reference`. The first segment counts unless that
-    /// lane goes on inside a block.
+    /// The lanes entered the blocks of a run together, led at its beginning by `reference`. The first segment counts
+    /// unless that lane goes on inside a block.
     pub(crate) fn record_run(&mut self, run: &Together, reference: Option<Lane>) {
         let goes_on = reference.is_some_and(|l| run.lanes.contains(l) && !run.first_starts_block.contains(l));
         let mut last: Vec<Pc> = run.block_entries_backwards(!goes_on).take(self.entries).collect();
@@ -48,8 +48,8 @@ impl History {
         rings.all(|r| Some(r) == first)
     }
 
-    /// The ready lanes of the highest priority. A lane's priority is how many other lanes (finished ones too) remember the
-    /// pc at which it stands: those have been where it is, so it is behind them.
+    /// The ready lanes of the highest priority. A lane's priority is how many other lanes (finished ones too) remember
+    /// the pc at which it stands: those have been where it is, so it is behind them.
     pub(crate) fn furthest_behind(&self, warp: &WarpView) -> LaneSet {
         let mut best = (0, LaneSet::EMPTY);
         for group in warp.groups() {

@@ -34,8 +34,8 @@ impl LaneSet {
     pub const EMPTY: LaneSet = LaneSet([0; WORDS]);
 
     /// The set of one lane.
-    // Sets are made of all their words at once, here and below: a word written alone would have to reach memory before the set
-    // can be read whole again, which costs more than the three words that don't change.
+    // Sets are made of all their words at once, here and below: a word written alone would have to reach memory before
+    // the set can be read whole again, which costs more than the three words that don't change.
     #[inline]
     #[must_use]
     pub fn only(lane: Lane) -> LaneSet {

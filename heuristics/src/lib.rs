@@ -1,7 +1,8 @@
 //! Reconvergence models: which lanes of a warp run next.
 //!
-//! A model is a [`Heuristic`]: it sees its warp through a read-only [`WarpView`] and answers with a [`Choice`]; the engine (in the crate
-//! `replay`) checks the answer and moves the lanes. Each model is one file and one line of the [`REGISTRY`].
+//! A model is a [`Heuristic`]: it sees its warp through a read-only [`WarpView`] and answers with a [`Choice`]; the
+//! engine (in the crate `replay`) checks the answer and moves the lanes. Each model is one file and one line of the
+//! [`REGISTRY`].
 
 mod arms;
 mod barrier;

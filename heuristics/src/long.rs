@@ -1,17 +1,19 @@
 //! `long`: lanes remember where they have been, and those that stand where others were are behind.
 //!
-//! Long et al., *Minimal multi-threading: finding and removing redundant instructions in multi-threaded processors* (MICRO 2010), as the
-//! simulator of Milanez et al. runs it.
+//! Long et al., *Minimal multi-threading: finding and removing redundant instructions in multi-threaded processors*
+//! (MICRO 2010), as the simulator of Milanez et al. runs it.
 //!
-//! Rule: each lane remembers its last `n` block entries. At a block's start a lane is chosen whose pc most other lanes remember; lanes
-//! of equal priority are queued and take turns in lane order, each with those of its pc-mates that have the same or a
-//! higher number; when the queue is empty, priorities are counted anew. Inside a block the lane chosen goes on, with its pc-mates.
+//! Rule: each lane remembers its last `n` block entries. At a block's start a lane is chosen whose pc most other lanes
+//! remember; lanes of equal priority are queued and take turns in lane order, each with those of its pc-mates that have
+//! the same or a higher number; when the queue is empty, priorities are counted anew. Inside a block the lane chosen
+//! goes on, with its pc-mates.
 //!
-//! It reconverges wherever a lane ahead has passed the place at which a lane behind stands, whatever the layout. It fails when the
-//! lane ahead has forgotten the place (a long arm, a loop), and it needs time to notice.
+//! It reconverges wherever a lane ahead has passed the place at which a lane behind stands, whatever the layout. It
+//! fails when the lane ahead has forgotten the place (a long arm, a loop), and it needs time to notice.
 //!
-//! Worked example: `1 2b 3b 5` and `1 2b 9b 3b 5` (lane 1 takes a detour): after 2 nobody remembers 3 or 9, so both are queued and
-//! lane 0 runs 3, then lane 1 runs 9. Now lane 1 stands at 3, which lane 0 remembers: it catches up, and 5 is shared.
+//! Worked example: `1 2b 3b 5` and `1 2b 9b 3b 5` (lane 1 takes a detour): after 2 nobody remembers 3 or 9, so both are
+//! queued and lane 0 runs 3, then lane 1 runs 9. Now lane 1 stands at 3, which lane 0 remembers: it catches up, and 5
+//! is shared.
 
 use std::collections::VecDeque;
 

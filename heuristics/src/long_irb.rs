@@ -4,7 +4,8 @@
 //!
 //! Rule: as `long`, but lanes remember instructions, not blocks, and each instruction is chosen anew.
 //!
-//! It reconverges inside blocks too; it fails earlier than `long`, since `n` instructions are a shorter past than `n` blocks.
+//! It reconverges inside blocks too; it fails earlier than `long`, since `n` instructions are a shorter past than `n`
+//! blocks.
 //!
 //! Worked example: `1 2b 3 5` and `1 2b 4 5`: lanes part at 2; lane 0 runs 3, lane 1 runs 4, and both stand at 5.
 

@@ -1,15 +1,16 @@
 //! `long-minpc`: `long`, with ties broken by the smallest pc.
 //!
-//! Milanez et al., *Thread scheduling and memory coalescing for dynamic vectorization of SPMD workloads* (Parallel Computing 40, 2014).
+//! Milanez et al., *Thread scheduling and memory coalescing for dynamic vectorization of SPMD workloads* (Parallel
+//! Computing 40, 2014).
 //!
-//! Rule: at a block's start, among the lanes whose pc most other lanes remember, the one with the smallest pc runs, with all
-//! ready lanes at its pc; inside a block the lane chosen goes on.
+//! Rule: at a block's start, among the lanes whose pc most other lanes remember, the one with the smallest pc runs,
+//! with all ready lanes at its pc; inside a block the lane chosen goes on.
 //!
 //! It reconverges where `minpc` does while memories say nothing, and where `long` does when they say something.
 //! It fails when a memory misleads: in a loop, the lane that went round again stands where the others were.
 //!
-//! Worked example: `1 2b 9b 3 4` and `1 2b 3 4`: after 2 nobody remembers 3 or 9; 3 is smaller, so lane 1 runs 3 and 4 and
-//! finishes; lane 0 follows alone.
+//! Worked example: `1 2b 9b 3 4` and `1 2b 3 4`: after 2 nobody remembers 3 or 9; 3 is smaller, so lane 1 runs 3 and 4
+//! and finishes; lane 0 follows alone.
 
 use crate::history::{self, History};
 use crate::long::PARAMETER;

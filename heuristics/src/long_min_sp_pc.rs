@@ -1,15 +1,16 @@
 //! `long-minsp-pc`: `long`, with ties broken by the deepest stack, then the smallest pc.
 //!
-//! Milanez et al., *Thread scheduling and memory coalescing for dynamic vectorization of SPMD workloads* (Parallel Computing 40, 2014).
+//! Milanez et al., *Thread scheduling and memory coalescing for dynamic vectorization of SPMD workloads* (Parallel
+//! Computing 40, 2014).
 //!
-//! Rule: at a block's start, among the lanes whose pc most other lanes remember, the one with the smallest stack pointer, then
-//! pc, runs, with all ready lanes at its pc; inside a block the lane chosen goes on.
+//! Rule: at a block's start, among the lanes whose pc most other lanes remember, the one with the smallest stack
+//! pointer, then pc, runs, with all ready lanes at its pc; inside a block the lane chosen goes on.
 //!
-//! It reconverges as `minsp-pc` while memories say nothing, and as `long` when they say something. It fails when a memory misleads,
-//! as in `long-minpc`.
+//! It reconverges as `minsp-pc` while memories say nothing, and as `long` when they say something. It fails when a
+//! memory misleads, as in `long-minpc`.
 //!
-//! Worked example: lane 0 calls a function at 20, lane 1 waits for it at 5: `1 2b 3c 20 21r 5` and `1 2b 5`. After 2 nobody remembers
-//! anything useful, 3 is smallest and runs; then the callee, whose stack is deeper; then 5 is shared.
+//! Worked example: lane 0 calls a function at 20, lane 1 waits for it at 5: `1 2b 3c 20 21r 5` and `1 2b 5`. After 2
+//! nobody remembers anything useful, 3 is smallest and runs; then the callee, whose stack is deeper; then 5 is shared.
 
 use crate::long::PARAMETER;
 use crate::long_min_pc::LongMinimum;

@@ -1,14 +1,16 @@
 //! `maxfun-minpc`: most calls open first.
 //!
-//! Milanez et al., *Thread scheduling and memory coalescing for dynamic vectorization of SPMD workloads* (Parallel Computing 40, 2014).
+//! Milanez et al., *Thread scheduling and memory coalescing for dynamic vectorization of SPMD workloads* (Parallel
+//! Computing 40, 2014).
 //!
-//! Rule: the ready lane with the highest call level runs; among equals, by `mode`: 1 the smallest pc; 2 the largest stack
-//! pointer, then the smallest pc; 3 the smallest stack pointer, then the smallest pc. All ready lanes at its pc run with it.
+//! Rule: the ready lane with the highest call level runs; among equals, by `mode`: 1 the smallest pc; 2 the largest
+//! stack pointer, then the smallest pc; 3 the smallest stack pointer, then the smallest pc. All ready lanes at its pc
+//! run with it.
 //!
 //! A stub of the linkage table is no function, but a part of the call that leads there: lanes in one run on at once.
 //!
-//! It reconverges as `minsp-pc` does, with frames counted instead of measured: frames of different size don't mislead it. It fails where
-//! `minsp-pc` does, and where a lane leaves frames without returning.
+//! It reconverges as `minsp-pc` does, with frames counted instead of measured: frames of different size don't mislead
+//! it. It fails where `minsp-pc` does, and where a lane leaves frames without returning.
 //!
 //! Worked example: lane 0 calls a function at 20, lane 1 waits for it at 5: `1 2b 3c 20 21r 5` and `1 2b 5` give
 //! 1, 2 (both), 3, 20, 21 (lane 0), 5 (both).

@@ -1,13 +1,14 @@
 //! `minpc`: smallest pc first.
 //!
-//! Quinn, Hatcher and Jourdenais, *Compiling C\* programs for a hypercube multicomputer* (SIGPLAN Notices 23, 1988); as a reconvergence
-//! rule for GPUs: Collange, *Stack-less SIMT reconvergence at low cost* (ENS Lyon, 2011).
+//! Quinn, Hatcher and Jourdenais, *Compiling C\* programs for a hypercube multicomputer* (SIGPLAN Notices 23, 1988); as
+//! a reconvergence rule for GPUs: Collange, *Stack-less SIMT reconvergence at low cost* (ENS Lyon, 2011).
 //!
 //! Rule: the ready lane with the smallest pc runs, with all ready lanes at its pc.
 //!
 //! It reconverges because compilers lay code out in order: the lane at the lowest address is the one that is behind, so
 //! running it lets it catch up. It fails where a join is laid out before an arm (the lane that jumped back to
-//! the join runs ahead of the one still in the arm), and where a callee lies above its caller: lanes in the caller run on.
+//! the join runs ahead of the one still in the arm), and where a callee lies above its caller: lanes in the caller run
+//! on.
 //!
 //! Worked example: lanes part at 2, lane 0 takes 3, lane 1 takes 4, both join at 5.
 //! `1 2b 3 5` and `1 2b 4 5` give the fetches 1, 2 (both lanes), 3 (lane 0), 4 (lane 1), 5 (both).

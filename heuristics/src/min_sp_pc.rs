@@ -1,17 +1,18 @@
 //! `minsp-pc`: deepest stack first, then smallest pc.
 //!
-//! Collange, *Stack-less SIMT reconvergence at low cost* (ENS Lyon, 2011); Milanez et al., *Thread scheduling and memory coalescing for
-//! dynamic vectorization of SPMD workloads* (Parallel Computing 40, 2014).
+//! Collange, *Stack-less SIMT reconvergence at low cost* (ENS Lyon, 2011); Milanez et al., *Thread scheduling and
+//! memory coalescing for dynamic vectorization of SPMD workloads* (Parallel Computing 40, 2014).
 //!
-//! Rule: the ready lane with the smallest stack pointer runs, among equals the one with the smallest pc, with all ready lanes
-//! at its pc (their stack pointers may differ).
+//! Rule: the ready lane with the smallest stack pointer runs, among equals the one with the smallest pc, with all ready
+//! lanes at its pc (their stack pointers may differ).
 //!
 //! It reconverges because a lane in a deeper call is behind those that wait in the caller, wherever the callee lies.
 //! It fails where a join is laid out before an arm, and where two arms call one function: the lanes that call first run
 //! through it alone.
 //!
-//! Worked example: lane 0 calls a function at 20 from 3, lane 1 skips the call and waits at 5 although its pc is smaller
-//! than the callee's: `1 2b 3c 20 21r 5` and `1 2b 5` give 1, 2 (both), 3, 20, 21 (lane 0), 5 (both). `minpc` would run 5 twice.
+//! Worked example: lane 0 calls a function at 20 from 3, lane 1 skips the call and waits at 5 although its pc is
+//! smaller than the callee's: `1 2b 3c 20 21r 5` and `1 2b 5` give 1, 2 (both), 3, 20, 21 (lane 0), 5 (both). `minpc`
+//! would run 5 twice.
 
 use crate::minimum::with_smallest;
 use crate::{Choice, Entry, Heuristic, Lane, LaneSet, Lead, Order, WarpView};

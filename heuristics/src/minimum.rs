@@ -1,5 +1,5 @@
-//! The rule that the MinPC family shares: the reference lane is the one with the smallest key, and all ready lanes at its pc
-//! run with it.
+//! The rule that the MinPC family shares: the reference lane is the one with the smallest key, and all ready lanes at
+//! its pc run with it.
 
 use crate::{Lane, LaneSet, LaneState, WarpView};
 

@@ -1,20 +1,22 @@
 //! `oracle`: a greedy look into the future, lanes make for the nearest place that two of them will come to.
 //!
-//! No paper. The simulator of Milanez et al. (Parallel Computing 40, 2014) has a greedy oracle with parameters of these names; its rule is not
-//! published, and this one is ours.
+//! No paper. The simulator of Milanez et al. (Parallel Computing 40, 2014) has a greedy oracle with parameters of these
+//! names; its rule is not published, and this one is ours.
 //!
-//! Rule: of every ready lane the pieces of blocks are known that begin less than `horizon` instructions ahead; its distance to one is the number of
-//! instructions that it runs before it comes there first. A *meeting* is a place with the two lanes nearest to it that don't stand at one
-//! pc now; its cost is the sum of their distances less `beta` times the instructions that they run alike from there on, as far as they are
-//! known. Of the cheapest meeting (among equals that of the smaller distances, then of the smaller pc) the lane that is further
-//! away runs (the lower one, if none is), with all ready lanes at its pc. Where no two lanes will meet, `minsp-pc` decides.
+//! Rule: of every ready lane the pieces of blocks are known that begin less than `horizon` instructions ahead; its
+//! distance to one is the number of instructions that it runs before it comes there first. A *meeting* is a place with
+//! the two lanes nearest to it that don't stand at one pc now; its cost is the sum of their distances less `beta` times
+//! the instructions that they run alike from there on, as far as they are known. Of the cheapest meeting (among equals
+//! that of the smaller distances, then of the smaller pc) the lane that is further away runs (the lower one, if none
+//! is), with all ready lanes at its pc. Where no two lanes will meet, `minsp-pc` decides.
 //!
-//! It reconverges wherever two lanes come to one place within the horizon: the one that is there already is never run on. It fails where the nearest
-//! meeting spoils a better one, since it never looks at all lanes at once, and where a detour is longer than the horizon.
-//! It is no bound: for two lanes `optimum` is the best that can be done, for more of them `lower_bound` is below the best.
+//! It reconverges wherever two lanes come to one place within the horizon: the one that is there already is never run
+//! on. It fails where the nearest meeting spoils a better one, since it never looks at all lanes at once, and where a
+//! detour is longer than the horizon. It is no bound: for two lanes `optimum` is the best that can be done, for more of
+//! them `lower_bound` is below the best.
 //!
-//! Worked example: `1b 9b 3 4 5` and `1b 3 4 5`, the arm at 9 after the join at 3: lane 1 stands at 3, lane 0 will come there after one instruction,
-//! so lane 0 runs 9, and 3, 4 and 5 are shared. `minpc` would run lane 1 ahead.
+//! Worked example: `1b 9b 3 4 5` and `1b 3 4 5`, the arm at 9 after the join at 3: lane 1 stands at 3, lane 0 will come
+//! there after one instruction, so lane 0 runs 9, and 3, 4 and 5 are shared. `minpc` would run lane 1 ahead.
 
 use rustc_hash::FxHashMap;
 use trace_format::Pc;
@@ -26,8 +28,9 @@ pub(crate) const ENTRY: Entry = Entry {
     rule: "Knows the future of every lane up to a horizon; lanes make for the nearest place that two of them will come to.",
     source: "ours; the name from Milanez et al. 2014",
     file: file!(),
-    // Of horizons 16, 64, 256, 1024 and betas 0, 1, 2, 4 the pair that needs the fewest fetches of the 24 conformance programs, each in one
-    // warp: 36,189; the next best is 36,493 (64 and 2), the worst 38,983 (256 and 4), the best other model 42,037.
+    // Of horizons 16, 64, 256, 1024 and betas 0, 1, 2, 4 the pair that needs the fewest fetches of the 24 conformance
+    // programs, each in one warp: 36,189; the next best is 36,493 (64 and 2), the worst 38,983 (256 and 4), the best
+    // other model 42,037.
     parameters: &[
         Parameter {
             name: "horizon",

@@ -1,7 +1,7 @@
 //! A scheduler of warp splits: what `dual-path`, `multi-path` and `dws` have in common.
 //!
-//! The splits and their joins are those of [`Splits`]; the models differ in which splits compete (the entries of a stack, or all), in which
-//! of them goes first, and in whether splits that stand at one pc become one.
+//! The splits and their joins are those of [`Splits`]; the models differ in which splits compete (the entries of a
+//! stack, or all), in which of them goes first, and in whether splits that stand at one pc become one.
 
 use crate::reconvergence::Branch;
 use crate::splits::{Split, Splits};
@@ -115,7 +115,8 @@ impl Heuristic for Paths {
     }
 }
 
-/// Those of a split's lanes that are ready, at one pc: where lanes were freed from a wait, they may stand elsewhere than the others.
+/// Those of a split's lanes that are ready, at one pc: where lanes were freed from a wait, they may stand elsewhere
+/// than the others.
 fn ready_together(warp: &WarpView, lanes: LaneSet) -> LaneSet {
     let ready = lanes & warp.ready();
     ready.lowest().map_or(LaneSet::EMPTY, |lane| ready & warp.mates(lane))

@@ -7,8 +7,8 @@
 //!
 //! It reconverges by chance only: lanes advance at the same pace, so lanes that part by one instruction stay apart.
 //!
-//! Worked example: `1 2b 5 6` and `1 2b 3 5 6`: after 2, lane 0 runs 5, lane 1 runs 3, lane 0 runs 6, and lane 1 is left with 5
-//! and 6.
+//! Worked example: `1 2b 5 6` and `1 2b 3 5 6`: after 2, lane 0 runs 5, lane 1 runs 3, lane 0 runs 6, and lane 1 is
+//! left with 5 and 6.
 
 use crate::round_robin::next_after;
 use crate::{Choice, Entry, Extent, Heuristic, Lane, LaneSet, WarpView};

@@ -1,10 +1,11 @@
 //! Segments: the static program as replay sees it.
 //!
 //! A trace's blocks may begin inside one another. Replay cuts them into *segments*, such that no lane can ever stand
-//! inside a segment while a choice is made: a segment ends before the first address of any block, before one to which a conditional branch can
-//! lead, after an instruction that transfers control, and after one that changes the stack pointer. Hence pcs and stack pointer of a segment's
-//! instructions lie between its first pc and the next segment's, and a model that looks at both chooses the same
-//! lanes at each instruction of a segment as at its first. Segments with equal first pc always have equal pcs.
+//! inside a segment while a choice is made: a segment ends before the first address of any block, before one to which a
+//! conditional branch can lead, after an instruction that transfers control, and after one that changes the stack
+//! pointer. Hence pcs and stack pointer of a segment's instructions lie between its first pc and the next segment's,
+//! and a model that looks at both chooses the same lanes at each instruction of a segment as at its first. Segments
+//! with equal first pc always have equal pcs.
 
 use crate::direct_branch::ways;
 use crate::linkage::{Pieces, Stub};
@@ -23,7 +24,8 @@ pub struct PlaceId(pub u32);
 /// Instructions that always run in a row, see the module's head.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// The instructions; never empty. For an elided call the last one is a [`Kind::Jump`] that leaves the stack pointer alone.
+    /// The instructions; never empty. For an elided call the last one is a [`Kind::Jump`] that leaves the stack pointer
+    /// alone.
     pub instructions: Vec<Instruction>,
     /// Its place: equal for segments with the same first pc.
     pub place: PlaceId,
@@ -223,8 +225,8 @@ impl SegmentTable {
         self[segment].instructions.iter().map(of).sum()
     }
 
-    /// The segment with its call left out: for a call whose callee is not part of the replay. The same pcs, but the last
-    /// instruction neither opens a frame nor moves the stack pointer. Other segments are their own.
+    /// The segment with its call left out: for a call whose callee is not part of the replay. The same pcs, but the
+    /// last instruction neither opens a frame nor moves the stack pointer. Other segments are their own.
     #[inline]
     #[must_use]
     pub fn elided(&self, segment: SegmentId) -> SegmentId {
@@ -300,8 +302,8 @@ fn sorted(leaders: &FxHashSet<Pc>) -> Vec<Pc> {
     sorted
 }
 
-/// Cuts a block. A run ends where the next pc is not above, or where a leader lies between a pc (exclusive) and the next
-/// (inclusive).
+/// Cuts a block. A run ends where the next pc is not above, or where a leader lies between a pc (exclusive) and the
+/// next (inclusive).
 struct Cutter<'a> {
     instructions: &'a [Instruction],
     leaders: &'a [Pc],

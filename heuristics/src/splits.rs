@@ -1,8 +1,8 @@
 //! Warp splits that wait for each other at immediate post-dominators: the tables behind [`crate::paths`].
 //!
-//! A *split* is lanes that run together. When they part at a branch, each next pc becomes a split, and a *join* stands for where they
-//! meet again: lanes that come there are kept in it until no split is left that leads to it, and are then a split
-//! again. Joins form a tree: the split that parted led to a join itself, and so will the joined lanes.
+//! A *split* is lanes that run together. When they part at a branch, each next pc becomes a split, and a *join* stands
+//! for where they meet again: lanes that come there are kept in it until no split is left that leads to it, and are
+//! then a split again. Joins form a tree: the split that parted led to a join itself, and so will the joined lanes.
 
 use trace_format::Pc;
 
@@ -72,7 +72,8 @@ impl Splits {
         }
     }
 
-    /// Lets lanes that have arrived go on without those that they wait for: the join made last that holds a ready one. Whether there was one.
+    /// Lets lanes that have arrived go on without those that they wait for: the join made last that holds a ready one.
+    /// Whether there was one.
     pub(crate) fn give_up_a_join(&mut self, warp: &WarpView) -> bool {
         let holds_ready = |join: &Join| !(join.arrived & warp.ready()).is_empty();
         let held = (0..self.joins.len()).filter(|j| holds_ready(&self.joins[*j])).max_by_key(|j| self.joins[*j].rank);
@@ -83,7 +84,8 @@ impl Splits {
         true
     }
 
-    /// Unites the split with all others that lead to the same join and stand at the same pc in a frame of the same level.
+    /// Unites the split with all others that lead to the same join and stand at the same pc in a frame of the same
+    /// level.
     pub(crate) fn merge(&mut self, split: usize, warp: &WarpView) -> LaneSet {
         let place = |s: &Split| s.lanes.lowest().map(|l| (s.join, warp.lane(l).pc, warp.lane(l).level));
         let here = place(&self.splits[split]);
@@ -98,7 +100,8 @@ impl Splits {
         lanes
     }
 
-    /// Makes a split of its own of those lanes of the split that wait for a lock, where others of it are ready; it leads to the same join.
+    /// Makes a split of its own of those lanes of the split that wait for a lock, where others of it are ready; it
+    /// leads to the same join.
     pub(crate) fn part_from_spinning(&mut self, split: usize, warp: &WarpView) {
         let Split { lanes, join, rank, .. } = self.splits[split];
         let spinning = lanes & warp.waiting_for_lock();
@@ -162,7 +165,8 @@ impl Splits {
     /// The split's lanes stand at several pcs: a split each, which lead to the branch's reconvergence.
     fn part(&mut self, index: usize, mut pcs: Vec<Pc>, warp: &WarpView) {
         let (lanes, join, rank) = (self.splits[index].lanes, self.splits[index].join, self.splits[index].rank);
-        // Lanes may also disagree without a branch of their own: when a function's return joined lanes of several callers.
+        // Lanes may also disagree without a branch of their own: when a function's return joined lanes of several
+        // callers.
         let branch = self.splits[index].last.filter(|b| !b.lanes.is_disjoint(&lanes));
         let stays = || Points { first: self.joins[join].at, around: Vec::new() };
         let points = branch.map_or_else(stays, |b| b.points(warp, self.placement));

@@ -49,7 +49,8 @@ impl Stack {
         let mut above = LaneSet::EMPTY;
         for (height, entry) in self.entries.iter().enumerate().rev() {
             let lanes = entry.lanes - above;
-            // Who waits for a lock spins; who has it waits, in this entry or below, for the spinning ones to come along.
+            // Who waits for a lock spins; who has it waits, in this entry or below, for the spinning ones to come
+            // along.
             let spinning = lanes & warp.waiting_for_lock();
             if !spinning.is_empty() {
                 return Err(Choice::Deadlock(spinning));
@@ -154,7 +155,8 @@ impl Stack {
     /// that waits at the post-dominator.
     fn part(&mut self, warp: &WarpView, height: usize, lanes: LaneSet, mut pcs: Vec<Pc>) {
         let entry = self.entries[height];
-        // Lanes may also disagree without a branch of their own: when a function's return joined lanes of several callers.
+        // Lanes may also disagree without a branch of their own: when a function's return joined lanes of several
+        // callers.
         let branch = self.last.filter(|b| !b.lanes.is_disjoint(&lanes));
         let stays = || Points { first: entry.at, around: Vec::new() };
         let points = branch.map_or_else(stays, |b| b.points(warp, self.placement));

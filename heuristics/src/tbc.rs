@@ -2,19 +2,21 @@
 //!
 //! Fung and Aamodt, *Thread block compaction for efficient SIMT control flow* (HPCA 2011).
 //!
-//! Rule: the warps of a block share one stack, which works as that of `ipdom`: its entries hold lanes of all of them. Where a branch
-//! parts an entry's lanes, each side is compacted into as few warps as its lanes' homes allow, and an entry keeps its warps until it
-//! is popped: at the post-dominator the warps of before the branch go on, in the end the ones that the threads were put into at first.
-//! The warps of an entry run one after another, a piece of a block each.
+//! Rule: the warps of a block share one stack, which works as that of `ipdom`: its entries hold lanes of all of them.
+//! Where a branch parts an entry's lanes, each side is compacted into as few warps as its lanes' homes allow, and an
+//! entry keeps its warps until it is popped: at the post-dominator the warps of before the branch go on, in the end the
+//! ones that the threads were put into at first. The warps of an entry run one after another, a piece of a block each.
 //!
-//! It reconverges where `ipdom` does, for all warps at once, and needs no more fetches where lanes end together: lanes of different warps that went the
-//! same way fill each other's gaps. It fails where lanes of one home go the same way, where a warp's lanes end or wait and its gaps stay
-//! open until the next branch, and where `ipdom` does; it deadlocks as that does, across warps too.
+//! It reconverges where `ipdom` does, for all warps at once, and needs no more fetches where lanes end together: lanes
+//! of different warps that went the same way fill each other's gaps. It fails where lanes of one home go the same way,
+//! where a warp's lanes end or wait and its gaps stay open until the next branch, and where `ipdom` does; it deadlocks
+//! as that does, across warps too.
 //!
 //! *Limitation*: as that of `ipdom`.
 //!
-//! Worked example: two warps of two lanes, `1b 2b 5`, `1b 4 5`, `1b 4 5` and `1b 2b 5`: 1 (lanes 0 and 1), 1 (2 and 3), 4 (1 and 2, whose
-//! homes are 1 and 0), 2 (0 and 3), and at 5 the first warps again: 5 (0 and 1), 5 (2 and 3). 6 fetches, `ipdom` makes 8.
+//! Worked example: two warps of two lanes, `1b 2b 5`, `1b 4 5`, `1b 4 5` and `1b 2b 5`: 1 (lanes 0 and 1), 1 (2 and 3),
+//! 4 (1 and 2, whose homes are 1 and 0), 2 (0 and 3), and at 5 the first warps again: 5 (0 and 1), 5 (2 and 3). 6
+//! fetches, `ipdom` makes 8.
 
 use crate::block_stack::BlockStack;
 use crate::stack::Next;
@@ -71,7 +73,8 @@ mod tests {
 
     #[test]
     fn a_nested_branch_compacts_anew_and_its_entry_keeps_its_warps() {
-        // Lanes 0, 3, 5 go to 2 in the warps {0, 3} and {5}; at 3 lanes 0 and 5 share a warp, and at 6 the two warps return.
+        // Lanes 0, 3, 5 go to 2 in the warps {0, 3} and {5}; at 3 lanes 0 and 5 share a warp, and at 6 the two warps
+        // return.
         let (in_both, in_outer, in_none) = ("1b 2b 3b 6b 9", "1b 2b 4 6b 9", "1b 8 9");
         let lanes = [in_both, in_none, in_none, in_outer, in_none, in_both];
         let fetches = "1:0-1 1:2-3 1:4-5 8:1-2 8:4 2:0,3 2:5 4:3 3:0,5 6:0,3 6:5 9:0-1 9:2-3 9:4-5";

@@ -2,14 +2,14 @@
 //!
 //! Diamos, Ashbaugh, Maiyuran, Kerr, Wu and Yalamanchili, *SIMD re-convergence at thread frontiers* (MICRO 2011).
 //!
-//! Rule: a table per frame says which lanes stand where. Of the frame opened last, the entry whose block comes first in the
-//! topological order of its function's graph runs (loops in a row, back edges left aside); where it branches to becomes entries, and
-//! lanes that come to one pc in one frame become one entry.
+//! Rule: a table per frame says which lanes stand where. Of the frame opened last, the entry whose block comes first in
+//! the topological order of its function's graph runs (loops in a row, back edges left aside); where it branches to
+//! becomes entries, and lanes that come to one pc in one frame become one entry.
 //!
 //! It reconverges at the earliest block at which lanes can meet, long before the post-dominator where control flow is
-//! unstructured (short-circuit conditions, breaks), and wherever the code is laid out. It fails to share a function called from both
-//! arms, and it deadlocks where lanes spin on a lock that a lane further on holds: the spin loop comes first.
-//! Lanes that wait at a barrier are passed over.
+//! unstructured (short-circuit conditions, breaks), and wherever the code is laid out. It fails to share a function
+//! called from both arms, and it deadlocks where lanes spin on a lock that a lane further on holds: the spin loop comes
+//! first. Lanes that wait at a barrier are passed over.
 //!
 //! *Limitation*: the order comes from the code that the replayed lanes ran, as in `ipdom`.
 //!
@@ -29,8 +29,8 @@ pub(crate) const ENTRY: Entry = Entry {
     build: |_, _, _| Box::new(TfStack),
 };
 
-/// Frames are opened by the innermost one and run to their end before it goes on, so there is one per call level, and the lanes'
-/// own states are the tables.
+/// Frames are opened by the innermost one and run to their end before it goes on, so there is one per call level, and
+/// the lanes' own states are the tables.
 struct TfStack;
 
 impl Heuristic for TfStack {

@@ -15,7 +15,8 @@ pub struct LaneState {
     pub sp: i64,
     /// Its call level: 1 at its first instruction, one more in each function called.
     pub level: u32,
-    /// Whether its next instruction starts a basic block: the one before it transferred control (branch, jump, call, return).
+    /// Whether its next instruction starts a basic block: the one before it transferred control (branch, jump, call,
+    /// return).
     pub starts_block: bool,
 }
 
@@ -55,7 +56,8 @@ pub struct Program {
 }
 
 impl<'a> WarpView<'a> {
-    /// A view of these lanes. `waiting_for_lock` are those of `live` that wait for a lock. `groups` hold the lanes of `ready`, each once; the states of lanes that are not live mean nothing.
+    /// A view of these lanes. `waiting_for_lock` are those of `live` that wait for a lock. `groups` hold the lanes of
+    /// `ready`, each once; the states of lanes that are not live mean nothing.
     #[must_use]
     pub fn new(
         states: &'a [LaneState],
@@ -75,8 +77,9 @@ impl<'a> WarpView<'a> {
         WarpView { future: Some(future), ..self }
     }
 
-    /// The segments of a ready lane's future that begin less than `horizon` instructions ahead, in order; the first is the one that it stands
-    /// before. Known as far as [`crate::Heuristic::horizon`] asks for it, of the lanes that are ready when a choice is asked for.
+    /// The segments of a ready lane's future that begin less than `horizon` instructions ahead, in order; the first is
+    /// the one that it stands before. Known as far as [`crate::Heuristic::horizon`] asks for it, of the lanes that are
+    /// ready when a choice is asked for.
     #[must_use]
     pub fn future(&self, lane: Lane, horizon: u32) -> Vec<Ahead> {
         let (mut all, mut distance) = (Vec::new(), 0);

@@ -1,6 +1,7 @@
-//! How fast a trace is replayed, in thread instructions per second: FFT with 16 threads in one warp, on one worker. The traces are stored beside
-//! this file: 4096 points (1.1 million thread instructions) and 2^20 points (358 million), made by `trace ./fft -p 16 -m 12` and
-//! `trace --engine translate ./fft -p 16 -m 20`. Making lanes of a trace is measured apart, since all heuristics share it; a replay includes the survey of its lanes and the bounds.
+//! How fast a trace is replayed, in thread instructions per second: FFT with 16 threads in one warp, on one worker. The
+//! traces are stored beside this file: 4096 points (1.1 million thread instructions) and 2^20 points (358 million),
+//! made by `trace ./fft -p 16 -m 12` and `trace --engine translate ./fft -p 16 -m 20`. Making lanes of a trace is
+//! measured apart, since all heuristics share it; a replay includes the survey of its lanes and the bounds.
 
 use std::path::Path;
 

@@ -1,8 +1,10 @@
 //! Writes a trace as long as wanted, to see how replay's time and memory grow with its length:
-//! `cargo run --release -p replay --example long_trace -- MILLIONS FILE` writes about so many million thread instructions.
+//! `cargo run --release -p replay --example long_trace -- MILLIONS FILE` writes about so many million thread
+//! instructions.
 //!
-//! 16 threads go through a loop whose body is a diamond and an inner loop; which arm a thread takes and how often it goes round
-//! follow from a linear congruential generator, so that lanes part and meet a few times in a hundred instructions.
+//! 16 threads go through a loop whose body is a diamond and an inner loop; which arm a thread takes and how often it
+//! goes round follow from a linear congruential generator, so that lanes part and meet a few times in a hundred
+//! instructions.
 
 use std::error::Error;
 use std::fs::File;

@@ -1,15 +1,19 @@
-//! What no schedule can beat, and what the best one needs: bounds that hold for every reconvergence model, with any hardware.
+//! What no schedule can beat, and what the best one needs: bounds that hold for every reconvergence model, with any
+//! hardware.
 //!
-//! *Lower bound.* In one phase of one warp, the lane that runs a static instruction most often, n times, needs n fetches of it, and no fetch of another
-//! instruction helps; so the phase needs at least the sum over instructions of the largest count that any lane has. A phase ends
-//! where all lanes of the warp meet at one barrier: what lies before is fetched before what lies after, so the phases' bounds add up. In a
-//! block of warps, lanes that have one home can't share a fetch either, so what counts there is the largest sum over the lanes of any home.
+//! *Lower bound.* In one phase of one warp, the lane that runs a static instruction most often, n times, needs n
+//! fetches of it, and no fetch of another instruction helps; so the phase needs at least the sum over instructions of
+//! the largest count that any lane has. A phase ends where all lanes of the warp meet at one barrier: what lies before
+//! is fetched before what lies after, so the phases' bounds add up. In a block of warps, lanes that have one home can't
+//! share a fetch either, so what counts there is the largest sum over the lanes of any home.
 //!
-//! *Optimum of two lanes.* A schedule of two lanes is a common supersequence of their instructions, and each such sequence is a schedule. The
-//! shortest has (n + m + D) / 2 instructions, where D is the number of instructions to delete and insert to make one lane of the other:
-//! Myers, *An O(ND) difference algorithm and its variations* (Algorithmica 1, 1986). Phases add up here too. Locks are not looked at.
+//! *Optimum of two lanes.* A schedule of two lanes is a common supersequence of their instructions, and each such
+//! sequence is a schedule. The shortest has (n + m + D) / 2 instructions, where D is the number of instructions to
+//! delete and insert to make one lane of the other: Myers, *An O(ND) difference algorithm and its variations*
+//! (Algorithmica 1, 1986). Phases add up here too. Locks are not looked at.
 //!
-//! Worked number: lane 0 runs 1 2 3 5, lane 1 runs 1 2 4 5. D = 2 (3 goes, 4 comes), so the optimum is (4 + 4 + 2) / 2 = 5, and so is the bound.
+//! Worked number: lane 0 runs 1 2 3 5, lane 1 runs 1 2 4 5. D = 2 (3 goes, 4 comes), so the optimum is (4 + 4 + 2) / 2
+//! = 5, and so is the bound.
 
 use heuristics::{SegmentId, SegmentTable};
 use rustc_hash::FxHashSet;

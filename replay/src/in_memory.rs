@@ -31,7 +31,8 @@ pub struct InMemory {
 }
 
 impl InMemory {
-    /// Lanes that do these things, one after another. A stack-pointer change that is [`SpEffect::Recorded`] is taken for none.
+    /// Lanes that do these things, one after another. A stack-pointer change that is [`SpEffect::Recorded`] is taken
+    /// for none.
     #[must_use]
     pub fn new(lanes: &[Vec<Does>]) -> InMemory {
         InMemory::in_batches(lanes, usize::MAX)

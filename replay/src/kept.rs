@@ -1,5 +1,5 @@
-//! Streams that are kept in memory, so that the view of a thread is made once. What does not fit as it is, is packed: the
-//! streams of loops shrink to a hundredth, and unpacking them costs a fraction of making them anew.
+//! Streams that are kept in memory, so that the view of a thread is made once. What does not fit as it is, is packed:
+//! the streams of loops shrink to a hundredth, and unpacking them costs a fraction of making them anew.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

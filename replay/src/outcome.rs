@@ -30,14 +30,16 @@ pub struct Outcome {
     /// Where the model deadlocks with the program as it is written; the numbers are then those of lanes that take turns
     /// at locks. See [`crate::Contended::WaitOrTakeTurns`].
     pub deadlock: Option<Deadlock>,
-    /// No schedule needs fewer fetches: over each warp's phases (between barriers at which all its lanes meet) and instructions, the
-    /// largest number of times that any of its lanes runs it; over blocks, that all lanes of any home together run it.
+    /// No schedule needs fewer fetches: over each warp's phases (between barriers at which all its lanes meet) and
+    /// instructions, the largest number of times that any of its lanes runs it; over blocks, that all lanes of any home
+    /// together run it.
     pub lower_bound: u64,
     /// The fetches of the best schedule possible, locks aside.
     pub optimum: Optimum,
     /// No schedule needs more: every lane alone.
     pub upper_bound: u64,
-    /// 1 for the fewest fetches of all heuristics that were replayed with it and came to their end; equals share a rank. None after a deadlock.
+    /// 1 for the fewest fetches of all heuristics that were replayed with it and came to their end; equals share a
+    /// rank. None after a deadlock.
     pub rank: Option<usize>,
     /// Thread instructions of each lane.
     pub lane_instructions: Vec<u64>,
@@ -85,15 +87,16 @@ impl Outcome {
         self.counts.fetches() * self.warp_size as u64 - self.counts.thread_instructions()
     }
 
-    /// Where its fetches lie between nothing shared (0) and the least possible (1): (upper bound - fetches) / (upper bound - lower bound). None
-    /// where the bounds are equal.
+    /// Where its fetches lie between nothing shared (0) and the least possible (1): (upper bound - fetches) / (upper
+    /// bound - lower bound). None where the bounds are equal.
     #[must_use]
     pub fn place(&self) -> Option<f64> {
         let room = self.upper_bound.checked_sub(self.lower_bound).filter(|r| *r > 0)?;
         Some(self.upper_bound.saturating_sub(self.counts.fetches()) as f64 / room as f64)
     }
 
-    /// Paths that could have been scheduled, per fetch: 1 where there was never a choice. None for models that have one path at a time.
+    /// Paths that could have been scheduled, per fetch: 1 where there was never a choice. None for models that have one
+    /// path at a time.
     #[must_use]
     pub fn path_parallelism(&self) -> Option<f64> {
         let fetches = self.counts.fetches();

@@ -1,4 +1,5 @@
-//! A replay from lanes to outcomes: survey, warps and blocks of warps, one job per heuristic and warp or block on all cores, sums.
+//! A replay from lanes to outcomes: survey, warps and blocks of warps, one job per heuristic and warp or block on all
+//! cores, sums.
 
 use std::io::Write;
 use std::path::Path;
@@ -67,11 +68,12 @@ pub struct Prepared<'a> {
     briefs: Vec<Brief>,
 }
 
-/// Replays the lanes under each heuristic. `done` is called after each job (one heuristic on one warp or block) with the jobs done so far and
-/// all jobs. Results do not depend on the number of workers.
+/// Replays the lanes under each heuristic. `done` is called after each job (one heuristic on one warp or block) with
+/// the jobs done so far and all jobs. Results do not depend on the number of workers.
 ///
 /// # Errors
-/// When the trace cannot be read, a schedule cannot be written, the warp size is not possible, or a rule of replay is broken (a bug).
+/// When the trace cannot be read, a schedule cannot be written, the warp size is not possible, or a rule of replay is
+/// broken (a bug).
 pub fn replay(
     source: &dyn LaneSource,
     specs: &[Spec],

@@ -19,10 +19,11 @@ pub enum Control {
     /// The stack pointer before the next segment, in bytes relative to the lane's first instruction, where it does not
     /// follow from the segment before.
     Sp(i64),
-    /// The call level of the next segment (1 at the lane's first instruction), where it does not follow from calls and returns.
+    /// The call level of the next segment (1 at the lane's first instruction), where it does not follow from calls and
+    /// returns.
     Level(u32),
-    /// Where the lane's stack lies, in traces with memory addresses: the address for which its stack pointers stand that are 0, and how many
-    /// bytes of the stack lie at it and above.
+    /// Where the lane's stack lies, in traces with memory addresses: the address for which its stack pointers stand
+    /// that are 0, and how many bytes of the stack lie at it and above.
     Stack {
         /// The address.
         zero: u64,
@@ -112,8 +113,8 @@ pub struct Batch {
     pub codes: Vec<Code>,
     /// The controls that codes of this batch name.
     pub controls: Vec<Control>,
-    /// The stack pointer after each segment of this batch whose last instruction is [`trace_format::SpEffect::Recorded`],
-    /// relative as in [`Control::Sp`], in order.
+    /// The stack pointer after each segment of this batch whose last instruction is
+    /// [`trace_format::SpEffect::Recorded`], relative as in [`Control::Sp`], in order.
     pub sps: Vec<i64>,
     /// The memory addresses of this batch's segments, in order.
     pub addresses: Vec<u64>,

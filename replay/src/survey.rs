@@ -1,5 +1,6 @@
-//! One reading of all lanes before any replay: how much each lane runs and how like the others it is, who meets whom, and, where a
-//! heuristic asks for it, the control-flow graph. What fits into memory is kept, so that later readings are cheap.
+//! One reading of all lanes before any replay: how much each lane runs and how like the others it is, who meets whom,
+//! and, where a heuristic asks for it, the control-flow graph. What fits into memory is kept, so that later readings
+//! are cheap.
 
 use heuristics::{ControlFlow, Observer, SegmentId, SegmentTable};
 use rayon::prelude::*;

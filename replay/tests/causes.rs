@@ -1,4 +1,5 @@
-//! Small programs whose lost lane-slots can be counted by hand: cause, place of parting, and the instruction fetched meanwhile.
+//! Small programs whose lost lane-slots can be counted by hand: cause, place of parting, and the instruction fetched
+//! meanwhile.
 
 use heuristics::Spec;
 use replay::in_memory::{Does, InMemory};

@@ -1,5 +1,5 @@
-//! The conformance vectors: 24 random programs under 21 configurations, against what the simulator of Milanez et al. does with
-//! them, to the last bit. See heuristics/conformance/README.md.
+//! The conformance vectors: 24 random programs under 21 configurations, against what the simulator of Milanez et al.
+//! does with them, to the last bit. See heuristics/conformance/README.md.
 
 use std::path::{Path, PathBuf};
 

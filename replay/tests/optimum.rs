@@ -1,5 +1,5 @@
-//! On small random lanes the best schedule is found by trying all: no bound is above it, no model is below it, and the optimum told for two
-//! lanes is it.
+//! On small random lanes the best schedule is found by trying all: no bound is above it, no model is below it, and the
+//! optimum told for two lanes is it.
 
 use std::collections::HashMap;
 

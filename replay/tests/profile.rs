@@ -1,4 +1,5 @@
-//! Edges, active lanes and lane maps of small programs, against numbers that can be counted by hand and against the replay's own counts.
+//! Edges, active lanes and lane maps of small programs, against numbers that can be counted by hand and against the
+//! replay's own counts.
 
 use heuristics::Spec;
 use replay::in_memory::{Does, InMemory};

@@ -187,8 +187,8 @@ impl RowLayout {
     }
 }
 
-/// The text that says a bar's value: the first of these places that is free of reference lines and within the picture: behind
-/// the bar's end, within it, behind the lines that follow it, within it before the lines that cross it.
+/// The text that says a bar's value: the first of these places that is free of reference lines and within the picture:
+/// behind the bar's end, within it, behind the lines that follow it, within it before the lines that cross it.
 fn place_value(frame: &Frame, colour: Colour, printed: &str, end: f64, middle: f64, references: &References) -> Text {
     let width = text::width(printed, frame.size, false);
     let within_colour = if is_dark(colour) { PAPER } else { INK };
@@ -223,8 +223,8 @@ struct Reference {
 }
 
 impl References {
-    /// Writes the labels so that neither covers the other nor is crossed by the other's line, and leaves the picture's height at
-    /// the panel's top.
+    /// Writes the labels so that neither covers the other nor is crossed by the other's line, and leaves the picture's
+    /// height at the panel's top.
     fn place(picture: &mut Picture, frame: &Frame, panel: &Panel, x_of: impl Fn(f64) -> f64) -> References {
         let line = frame.small * LINE;
         let mut found: Vec<(f64, &str, bool)> = Vec::new();

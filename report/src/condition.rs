@@ -4,7 +4,8 @@ use std::str::FromStr;
 
 /// A column and a value that it must have.
 ///
-/// Conditions of one column are alternatives (`program=fft`, `program=radix`: either); those of different columns must all hold.
+/// Conditions of one column are alternatives (`program=fft`, `program=radix`: either); those of different columns must
+/// all hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
     /// The column's name, as the header has it.

@@ -46,7 +46,8 @@ pub(crate) fn of_path(path: &Path) -> Result<&'static Format> {
     })
 }
 
-/// The picture as SVG. Its size is in points, and its own units are hundredths of one, since plotters' units are whole numbers.
+/// The picture as SVG. Its size is in points, and its own units are hundredths of one, since plotters' units are whole
+/// numbers.
 fn svg(picture: &Picture) -> Vec<u8> {
     const UNITS: f64 = 100.0;
     let size = [picture.width, picture.height].map(|v| (v * UNITS).round() as u32);

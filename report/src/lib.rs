@@ -1,8 +1,9 @@
 //! Charts made from the rows that replay writes.
 //!
-//! Stages meet at a file: `replay --csv rows.csv` writes one row per trace and heuristic, [`read_rows`] reads them, and [`plot`]
-//! draws them. The way of a chart: rows, then [`Chart::draw`] (one file per kind, one ordered registry, [`CHARTS`]), which
-//! lays everything out in points and returns a [`Picture`], then a file [`Format`]. The same rows always give the same bytes.
+//! Stages meet at a file: `replay --csv rows.csv` writes one row per trace and heuristic, [`read_rows`] reads them, and
+//! [`plot`] draws them. The way of a chart: rows, then [`Chart::draw`] (one file per kind, one ordered registry,
+//! [`CHARTS`]), which lays everything out in points and returns a [`Picture`], then a file [`Format`]. The same rows
+//! always give the same bytes.
 
 mod axis;
 mod bars;
@@ -114,7 +115,8 @@ pub fn draw(rows: &[Row], kind: Option<&str>, options: &PlotOptions) -> Result<P
 /// Draws the rows into a file, whose extension chooses its format. The file is either written whole or not touched.
 ///
 /// # Errors
-/// The extension is none of [`FORMATS`]', there is no chart of that name, there are no rows, or the file cannot be written.
+/// The extension is none of [`FORMATS`]', there is no chart of that name, there are no rows, or the file cannot be
+/// written.
 pub fn plot(rows: &[Row], kind: Option<&str>, options: &PlotOptions, out: &Path) -> Result<()> {
     let format = format::of_path(out)?;
     let picture = draw(rows, kind, options)?;

@@ -1,5 +1,5 @@
-//! Lines in panels, one per heuristic, over a row of settings: the layout of every chart of a sweep. Each line has its name at its end, so that
-//! no reader has to tell colours apart.
+//! Lines in panels, one per heuristic, over a row of settings: the layout of every chart of a sweep. Each line has its
+//! name at its end, so that no reader has to tell colours apart.
 
 use crate::frame::title_block;
 use crate::palette::{FAINT_INK, GRID, INK};

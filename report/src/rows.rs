@@ -106,8 +106,8 @@ pub(crate) fn label_of<'a>(heuristic: &str, rows: impl IntoIterator<Item = &'a R
 
 /// Reads the rows of a file, in their order.
 ///
-/// Columns may stand in any order and unknown ones are ignored. A header that comes again is skipped, so that files of rows
-/// can be joined with `cat`.
+/// Columns may stand in any order and unknown ones are ignored. A header that comes again is skipped, so that files of
+/// rows can be joined with `cat`.
 ///
 /// # Errors
 /// The file cannot be read, holds no rows, lacks a column, or has a line or field that cannot be right.

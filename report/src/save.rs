@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use crate::{Action, Error, Result};
 
-/// Writes the content beside the file, then gives it the file's name, so that a reader never sees half of it and a failure leaves
-/// what was there. Devices and pipes are written as they are.
+/// Writes the content beside the file, then gives it the file's name, so that a reader never sees half of it and a
+/// failure leaves what was there. Devices and pipes are written as they are.
 pub(crate) fn save(path: &Path, content: &[u8]) -> Result<()> {
     let fail = |action, source: io::Error| {
         let way_out = way_out(&source);

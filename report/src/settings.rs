@@ -66,8 +66,8 @@ pub(crate) struct Settings<'a> {
     pub(crate) settings: Vec<Setting<'a>>,
 }
 
-/// Puts the rows of one setting together. A row that does not say all of its setting joins the first one that it does not
-/// contradict.
+/// Puts the rows of one setting together. A row that does not say all of its setting joins the first one that it does
+/// not contradict.
 pub(crate) fn settings(rows: &[Row]) -> Settings<'_> {
     let mut found: Vec<(Values, Vec<&Row>)> = Vec::new();
     for row in rows {
@@ -99,8 +99,8 @@ pub(crate) fn settings(rows: &[Row]) -> Settings<'_> {
     Settings { title, subtitle, settings }
 }
 
-/// The fewest fields, taken from the front, that tell all settings apart; the number of lanes wherever it differs, since an
-/// efficiency means little without it.
+/// The fewest fields, taken from the front, that tell all settings apart; the number of lanes wherever it differs,
+/// since an efficiency means little without it.
 fn telling_fields(all: &[&Values]) -> Vec<usize> {
     let parts = |fields: &[usize]| {
         let mut keys: Vec<Vec<&Option<String>>> = all.iter().map(|v| fields.iter().map(|&f| &v[f]).collect()).collect();

@@ -1,7 +1,7 @@
 //! How wide text is, and where it is broken.
 //!
-//! A chart is drawn before it is known which font shows it. Widths are those of DejaVu Sans, the widest of the usual sans-serif
-//! fonts (Arial and Helvetica are about a tenth narrower), so that what fits here fits everywhere.
+//! A chart is drawn before it is known which font shows it. Widths are those of DejaVu Sans, the widest of the usual
+//! sans-serif fonts (Arial and Helvetica are about a tenth narrower), so that what fits here fits everywhere.
 
 use crate::axis;
 
@@ -40,8 +40,8 @@ pub(crate) fn width(text: &str, size: f64, bold: bool) -> f64 {
     thousandths as f64 / 1000.0 * size * if bold { BOLD } else { 1.0 }
 }
 
-/// Breaks text into lines that are at most `room` wide: at spaces and after `:`, `,` and `/` where that is possible, anywhere
-/// where it is not. A line has one character at least, however little room there is.
+/// Breaks text into lines that are at most `room` wide: at spaces and after `:`, `,` and `/` where that is possible,
+/// anywhere where it is not. A line has one character at least, however little room there is.
 pub(crate) fn wrap(text: &str, size: f64, bold: bool, room: f64) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();
@@ -65,8 +65,8 @@ pub(crate) fn wrap(text: &str, size: f64, bold: bool, room: f64) -> Vec<String> 
     lines
 }
 
-/// Text without characters that cannot stand in a picture: a line break or tab becomes a space, another control character the
-/// replacement character.
+/// Text without characters that cannot stand in a picture: a line break or tab becomes a space, another control
+/// character the replacement character.
 pub(crate) fn printable(text: &str) -> String {
     text.chars()
         .map(|c| match c {
@@ -78,8 +78,8 @@ pub(crate) fn printable(text: &str) -> String {
         .collect()
 }
 
-/// A count with commas between the thousands: `1,234,567`. From a million millions on it is rounded, since it would be too wide
-/// for the narrow charts.
+/// A count with commas between the thousands: `1,234,567`. From a million millions on it is rounded, since it would be
+/// too wide for the narrow charts.
 pub(crate) fn count(n: u64) -> String {
     if n >= 1_000_000_000_000 { axis::short(n as f64) } else { grouped(n) }
 }

@@ -1,8 +1,9 @@
 //! How memory addresses follow from what the stream holds.
 //!
-//! Most addresses need no number of their own: those relative to the instruction or to the stack pointer follow from what is known anyway,
-//! and those relative to a register that has not changed, or has changed by a constant, follow from one number for all of them. A block may
-//! say so: then the stream holds, for each execution, *values* (what some registers held), and each address is a sum.
+//! Most addresses need no number of their own: those relative to the instruction or to the stack pointer follow from
+//! what is known anyway, and those relative to a register that has not changed, or has changed by a constant, follow
+//! from one number for all of them. A block may say so: then the stream holds, for each execution, *values* (what some
+//! registers held), and each address is a sum.
 //!
 //! ```text
 //! mov rax, [rdi+8]       value 0 is rdi:  value 0 + 8
@@ -17,7 +18,8 @@ use crate::{Block, SpEffect};
 pub enum Source {
     /// The value with this number among those that one execution of the block has in the stream.
     Value(u32),
-    /// The stack pointer: 0 is the one before the block, n the one after its n-th instruction with [`SpEffect::Recorded`].
+    /// The stack pointer: 0 is the one before the block, n the one after its n-th instruction with
+    /// [`SpEffect::Recorded`].
     StackPointer(u32),
 }
 
@@ -49,7 +51,8 @@ impl Address {
         Address { constant: 0, terms: vec![Term { source: Source::Value(number), factor: 1 }] }
     }
 
-    /// The address for an execution that began with the stack pointer `sp`, and has these recorded stack pointers and values.
+    /// The address for an execution that began with the stack pointer `sp`, and has these recorded stack pointers and
+    /// values.
     ///
     /// # Panics
     /// When a source is missing: readers and writers check blocks before they use them.
@@ -71,8 +74,8 @@ impl Block {
     /// The most addresses of a block that are given as sums: reading a file takes time in proportion to its size.
     pub const MAX_SUMS: usize = 4 * Block::MAX_INSTRUCTIONS;
 
-    /// How many values the stream holds for each execution of the first instructions of the block, after each instruction; or the fault of
-    /// its sums.
+    /// How many values the stream holds for each execution of the first instructions of the block, after each
+    /// instruction; or the fault of its sums.
     pub(crate) fn values_after_each(&self) -> Result<Vec<u32>, String> {
         let (mut sps, mut values) = (0u32, 0u32);
         let mut sums = self.addresses.iter();
@@ -97,7 +100,8 @@ impl Block {
     }
 }
 
-/// Values are numbered in the order in which sums first name them, so that the first instructions of a block need the first values.
+/// Values are numbered in the order in which sums first name them, so that the first instructions of a block need the
+/// first values.
 fn check_terms(sum: &Address, sps: u32, values: &mut u32) -> Result<(), String> {
     if sum.terms.len() > Address::MAX_TERMS {
         return Err(format!("{} terms; the most is {}", sum.terms.len(), Address::MAX_TERMS));

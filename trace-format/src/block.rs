@@ -101,7 +101,8 @@ pub struct Block {
     pub instructions: Vec<Instruction>,
     /// The bytes of all instructions, one after another; empty when they are not known (traces read from text).
     pub code: Vec<u8>,
-    /// How the memory addresses follow from the values in the stream, address by address; empty when each is a value itself.
+    /// How the memory addresses follow from the values in the stream, address by address; empty when each is a value
+    /// itself.
     pub addresses: Vec<Address>,
 }
 

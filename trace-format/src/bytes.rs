@@ -15,7 +15,8 @@ pub fn put_varint(out: &mut Vec<u8>, value: u64) {
 /// The most bytes of a varint.
 pub const MAX_VARINT: usize = 10;
 
-/// Writes a varint to the start of `out`, which has [`MAX_VARINT`] bytes or more. Returns how many it takes; those behind may be changed too.
+/// Writes a varint to the start of `out`, which has [`MAX_VARINT`] bytes or more. Returns how many it takes; those
+/// behind may be changed too.
 #[inline]
 pub fn write_varint(out: &mut [u8], mut value: u64) -> usize {
     if value < 1 << 56 {

@@ -12,12 +12,14 @@ use crate::{Action, Error, Result, ThreadId};
 
 /// The level of zstd for all chunks but those of [`VALUES_COMPRESSION_LEVEL`].
 pub const COMPRESSION_LEVEL: i32 = 3;
-/// The level for stream chunks of which more than half are values of memory addresses: what of these does not repeat is mostly random. The
-/// radix sort of `workloads` makes 46 MB of them for 2 million keys; 3, 1 and -1 make 37.3, 37.8 and 41.9 MB of it, in 340, 120 and 18 ms.
+/// The level for stream chunks of which more than half are values of memory addresses: what of these does not repeat is
+/// mostly random. The radix sort of `workloads` makes 46 MB of them for 2 million keys; 3, 1 and -1 make 37.3, 37.8 and
+/// 41.9 MB of it, in 340, 120 and 18 ms.
 pub const VALUES_COMPRESSION_LEVEL: i32 = -1;
 
-/// Payloads of [`COMPRESSION_LEVEL`] up to this length are short: setting up the tables that zstd takes for them, of half a MiB, costs more than the
-/// compression. With tables of 2^[`SHORT_TABLES`] entries, the block table of `true` (158 kB) becomes 1% longer.
+/// Payloads of [`COMPRESSION_LEVEL`] up to this length are short: setting up the tables that zstd takes for them, of
+/// half a MiB, costs more than the compression. With tables of 2^[`SHORT_TABLES`] entries, the block table of `true`
+/// (158 kB) becomes 1% longer.
 const SHORT: usize = 256 << 10;
 /// The logarithm of the entries of zstd's tables for short payloads.
 const SHORT_TABLES: u32 = 14;
@@ -40,7 +42,8 @@ impl ChunkEncoder {
         Ok(ChunkEncoder { compressor, level: COMPRESSION_LEVEL, short: false, compressed, chunk })
     }
 
-    /// The bytes of a stream chunk, and its header. `mostly_values`: more than half of the payload are values of memory addresses.
+    /// The bytes of a stream chunk, and its header. `mostly_values`: more than half of the payload are values of memory
+    /// addresses.
     pub fn stream(
         &mut self,
         thread: ThreadId,

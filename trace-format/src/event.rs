@@ -8,7 +8,8 @@ use crate::{BlockId, ModuleId, Pc, ThreadId};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Seq(pub u64);
 
-/// A synchronisation or thread-runtime function, by what it does. Names of the C functions are in the docs of the variants.
+/// A synchronisation or thread-runtime function, by what it does. Names of the C functions are in the docs of the
+/// variants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum SyncFunction {
@@ -59,11 +60,13 @@ pub enum SyncFunction {
     /// `GOMP_parallel` and its kin, `__kmpc_fork_call`; object: the outlined body, argument: the number of threads
     /// asked for (0: the default).
     ParallelFork = 22,
-    /// The outlined body of a parallel region, on each thread of the team; object: the body. It calls the program's own code.
+    /// The outlined body of a parallel region, on each thread of the team; object: the body. It calls the program's own
+    /// code.
     ParallelBody = 23,
     /// `GOMP_barrier`, `__kmpc_barrier`, and the loop and section ends that wait (`GOMP_loop_end`, …).
     TeamBarrier = 24,
-    /// `GOMP_critical_start`, `GOMP_critical_name_start`, `__kmpc_critical`, `omp_set_lock`; object: the lock (0: the unnamed one).
+    /// `GOMP_critical_start`, `GOMP_critical_name_start`, `__kmpc_critical`, `omp_set_lock`; object: the lock (0: the
+    /// unnamed one).
     CriticalEnter = 25,
     /// `GOMP_critical_end`, `GOMP_critical_name_end`, `__kmpc_end_critical`, `omp_unset_lock`.
     CriticalLeave = 26,
@@ -173,8 +176,8 @@ pub enum Event {
     /// The stack pointer before the next instruction, where it does not follow from the instruction before
     /// (after a signal was delivered, a return from a handler, an exec).
     SetSp(u64),
-    /// Only the first `executed` instructions of the block ran (a signal, a fault or the end of the thread came between):
-    /// 1 to the block's length minus 1. Stands where the block's own number would stand.
+    /// Only the first `executed` instructions of the block ran (a signal, a fault or the end of the thread came
+    /// between): 1 to the block's length minus 1. Stands where the block's own number would stand.
     Partial {
         /// The block.
         block: BlockId,
@@ -196,13 +199,14 @@ pub enum Event {
     Leave {
         /// The function.
         function: SyncFunction,
-        /// What it returned, as the 64 bits of `rax`: 0 is success for the pthread functions. Without meaning where it was unwound, by
-        /// `longjmp` or an exception.
+        /// What it returned, as the 64 bits of `rax`: 0 is success for the pthread functions. Without meaning where it
+        /// was unwound, by `longjmp` or an exception.
         result: u64,
         /// When.
         seq: Seq,
     },
-    /// The thread waited here until every thread of its warp had come to such a point. Only in traces read from text (`W`).
+    /// The thread waited here until every thread of its warp had come to such a point. Only in traces read from text
+    /// (`W`).
     WarpBarrier,
     /// The thread waited in the kernel at a futex (`FUTEX_WAIT` and its kin).
     FutexWait {
@@ -233,8 +237,9 @@ pub enum Event {
     },
     /// The process became another program: a new module map begins.
     Exec,
-    /// From here on the program runs outside of its window, up to the thread's next instruction in the trace: what it runs is not recorded. All
-    /// other events are but waits at futexes: functions are entered and left, signals handled, stacks set. The last event before that
-    /// next instruction that sets the stack pointer says what it is there.
+    /// From here on the program runs outside of its window, up to the thread's next instruction in the trace: what it
+    /// runs is not recorded. All other events are but waits at futexes: functions are entered and left, signals
+    /// handled, stacks set. The last event before that next instruction that sets the stack pointer says what it is
+    /// there.
     Gap,
 }

@@ -10,8 +10,8 @@ pub struct ThreadId(pub u32);
 
 /// An address of code in the traced program (never one of ours).
 ///
-/// Programs of one run may lie at the same addresses: those that processes became later. Bits 48 to 62 number them, in the order in which they first
-/// ran; the first program's are 0, so that a pc of it is the plain address.
+/// Programs of one run may lie at the same addresses: those that processes became later. Bits 48 to 62 number them, in
+/// the order in which they first ran; the first program's are 0, so that a pc of it is the plain address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Pc(pub u64);
 
@@ -29,7 +29,8 @@ impl Pc {
     /// The number that stands for all programs beyond it.
     pub const LAST_PROGRAM: u16 = (1 << 15) - 1;
 
-    /// This address in the program of that number, at most [`Pc::LAST_PROGRAM`]. Addresses of the kernel belong to none.
+    /// This address in the program of that number, at most [`Pc::LAST_PROGRAM`]. Addresses of the kernel belong to
+    /// none.
     #[must_use]
     pub fn in_program(self, program: u16) -> Pc {
         if self.0 >> Pc::PROGRAM_AT == 0 { Pc(self.0 | u64::from(program) << Pc::PROGRAM_AT) } else { self }

@@ -1,7 +1,7 @@
 //! The markers of `lockstep.h`, as they stand in code.
 
-/// A marker of `lockstep.h`: an instruction that does nothing, `nopl N(%rax,%rax,1)`. No compiler or assembler pads code with it, since padding has no
-/// displacement other than 0.
+/// A marker of `lockstep.h`: an instruction that does nothing, `nopl N(%rax,%rax,1)`. No compiler or assembler pads
+/// code with it, since padding has no displacement other than 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marker {
     /// `LOCKSTEP_BEGIN`.

@@ -110,13 +110,15 @@ impl StreamBuffer {
         self.now.sp = self.now.sp.wrapping_add_signed(sp_change);
     }
 
-    /// Whether the rows or the items are so many that it is time to make it a chunk. The other columns count in [`StreamBuffer::is_full`] only.
+    /// Whether the rows or the items are so many that it is time to make it a chunk. The other columns count in
+    /// [`StreamBuffer::is_full`] only.
     #[inline]
     pub fn has_many(&self) -> bool {
         self.ids.len() >= MAX_ITEMS || self.rows.is_full()
     }
 
-    /// Adds executions of blocks as in [`StreamBuffer::push_plain`], which run so many instructions and move the stack pointer so far.
+    /// Adds executions of blocks as in [`StreamBuffer::push_plain`], which run so many instructions and move the stack
+    /// pointer so far.
     pub fn push_run(&mut self, blocks: &[u32], instructions: u32, sp_change: i64) {
         self.ids.extend_from_slice(blocks);
         self.instructions += instructions;
@@ -419,8 +421,8 @@ impl StreamChunk {
         }
     }
 
-    /// Decodes the stack pointers and values of the current item, which ran the first `executed` instructions of the block, and works out its
-    /// addresses.
+    /// Decodes the stack pointers and values of the current item, which ran the first `executed` instructions of the
+    /// block, and works out its addresses.
     pub fn decode(
         &mut self,
         payload: &[u8],

@@ -1,8 +1,9 @@
 //! Modules, symbols and blocks as bytes: the payload of a table chunk.
 //!
 //! Three lists, each with its length before it. An instruction takes 4 bytes or more: the difference of its pc to the
-//! end of the instruction before it, its length, its kind (with the bits [`RECORDED_SP`] and [`SUMS`]), how many memory addresses
-//! it has, its constant change of the stack pointer, if that is constant, and the sums that give its addresses, if they are given so.
+//! end of the instruction before it, its length, its kind (with the bits [`RECORDED_SP`] and [`SUMS`]), how many memory
+//! addresses it has, its constant change of the stack pointer, if that is constant, and the sums that give its
+//! addresses, if they are given so.
 
 use crate::bytes::{Cursor, put_bytes, put_delta, put_varint, zigzag};
 use crate::layout::{RECORDED_SP, SUMS};

@@ -9,7 +9,8 @@
 //! ```
 //! A line `thread T` opens a thread; every other line is `pc sp flags [addresses]`. Pc and addresses are hex; `sp` is
 //! decimal, in bytes, before the instruction runs, relative to the thread's first instruction. Flags: `B` the
-//! instruction starts a basic block, `W` the thread waited at a barrier before it, `C` it calls, `R` it returns, `-` none.
+//! instruction starts a basic block, `W` the thread waited at a barrier before it, `C` it calls, `R` it returns, `-`
+//! none.
 
 mod read;
 mod write;

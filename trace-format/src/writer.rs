@@ -136,8 +136,8 @@ impl<W: Write> TraceWriter<W> {
     ///
     /// # Panics
     /// When the block is empty, longer than [`Block::MAX_INSTRUCTIONS`], has an instruction of more than 15 bytes, or
-    /// code that is not as long as its instructions, or sums that do not fit (see [`Address`](crate::Address)): one for each address, values
-    /// named in order, sources that are there by then.
+    /// code that is not as long as its instructions, or sums that do not fit (see [`Address`](crate::Address)): one for
+    /// each address, values named in order, sources that are there by then.
     pub fn add_block(&mut self, block: Block) -> Result<BlockId> {
         assert!(block.instructions.len() <= Block::MAX_INSTRUCTIONS, "a block has at most 4096 instructions");
         assert!(block.instructions.iter().all(|i| i.len <= 15), "an instruction has at most 15 bytes");
@@ -157,8 +157,8 @@ impl<W: Write> TraceWriter<W> {
         Ok(id)
     }
 
-    /// Keeps no blocks from now on, so that a block takes some twenty bytes of memory whatever its length. Afterwards there is no
-    /// [`TraceWriter::partial`] and no [`TraceWriter::blocks`].
+    /// Keeps no blocks from now on, so that a block takes some twenty bytes of memory whatever its length. Afterwards
+    /// there is no [`TraceWriter::partial`] and no [`TraceWriter::blocks`].
     pub fn forget_blocks(&mut self) {
         self.blocks = None;
     }
@@ -173,8 +173,8 @@ impl<W: Write> TraceWriter<W> {
     }
 
     /// One execution of a whole block. `sps`: the stack pointer after each instruction of it with
-    /// [`SpEffect::Recorded`], in order; `values`: the values that its memory addresses follow from; the addresses themselves, instruction by
-    /// instruction, where the block has no sums.
+    /// [`SpEffect::Recorded`], in order; `values`: the values that its memory addresses follow from; the addresses
+    /// themselves, instruction by instruction, where the block has no sums.
     ///
     /// # Panics
     /// When the block is unknown, the lengths do not fit it, or the thread has not started.
@@ -198,8 +198,9 @@ impl<W: Write> TraceWriter<W> {
         Ok(())
     }
 
-    /// One execution each of whole blocks that take no stack pointers or values, by number. They run `instructions` in all, and
-    /// move the stack pointer by `sp_change`: the caller has added that up. For engines that write many at once.
+    /// One execution each of whole blocks that take no stack pointers or values, by number. They run `instructions` in
+    /// all, and move the stack pointer by `sp_change`: the caller has added that up. For engines that write many at
+    /// once.
     ///
     /// # Panics
     /// When there are more than [`TraceWriter::MAX_RUN`], a block is unknown, or the thread has not started.
@@ -220,7 +221,8 @@ impl<W: Write> TraceWriter<W> {
         Ok(())
     }
 
-    /// One execution of a block's first `executed` instructions (1 to its length minus 1), as in [`TraceWriter::block`].
+    /// One execution of a block's first `executed` instructions (1 to its length minus 1), as in
+    /// [`TraceWriter::block`].
     ///
     /// # Panics
     /// Like [`TraceWriter::block`], and when `executed` is out of its range.
@@ -308,7 +310,8 @@ impl<W: Write> TraceWriter<W> {
         self.written
     }
 
-    /// About how many bytes the trace has: those written, and what waits in buffers as if it shrank like what was written before.
+    /// About how many bytes the trace has: those written, and what waits in buffers as if it shrank like what was
+    /// written before.
     #[must_use]
     pub fn bytes_expected(&self) -> u64 {
         let waiting = self.buffered as f64;

@@ -1,11 +1,12 @@
 //! What recording costs: CPU time of program and tracer together, over the program's own, for the engine `translate`.
 //!
-//! Each program runs natively and recorded in turn, five times; the table shows medians. "discarded" records and throws the records away,
-//! "written" compresses them into a file, "memory" does so with the addresses of memory operands. "peak" is the most memory that the process took
-//! that wrote the trace. Sizes are chosen for two seconds of native CPU time on a machine of 2020, beside which the start of the tracer (the row `true`)
-//! counts little; the largest takes 1.1 GB of memory and some GB of disk. With the argument `small`, the programs run for half a second instead. The
-//! workloads are those of `make -C workloads`. With a word, `cargo bench -p tracer --bench translate -- [small] WORD`, only programs with this word
-//! in their name run.
+//! Each program runs natively and recorded in turn, five times; the table shows medians. "discarded" records and throws
+//! the records away, "written" compresses them into a file, "memory" does so with the addresses of memory operands.
+//! "peak" is the most memory that the process took that wrote the trace. Sizes are chosen for two seconds of native CPU
+//! time on a machine of 2020, beside which the start of the tracer (the row `true`) counts little; the largest takes
+//! 1.1 GB of memory and some GB of disk. With the argument `small`, the programs run for half a second instead. The
+//! workloads are those of `make -C workloads`. With a word, `cargo bench -p tracer --bench translate -- [small] WORD`,
+//! only programs with this word in their name run.
 
 use std::fs;
 use std::path::Path;
@@ -23,8 +24,9 @@ macro_rules! python {
     };
 }
 
-/// Name in the table, how often it runs for one measurement (the kernel counts time in hundredths of seconds), and command, of which the
-/// first word is a path in `workloads` or a program in PATH. Python is the interpreter itself, not a script in PATH that looks for it.
+/// Name in the table, how often it runs for one measurement (the kernel counts time in hundredths of seconds), and
+/// command, of which the first word is a path in `workloads` or a program in PATH. Python is the interpreter itself,
+/// not a script in PATH that looks for it.
 const PROGRAMS: &[(&str, u32, &[&str])] = &[
     ("FFT, 2^24 points, 4 threads", 1, &["fft/fft", "-p", "4", "-m", "24"]),
     ("radix sort, 128 million keys, 4 threads", 1, &["radix/radix", "-p", "4", "-n", "128000000"]),
@@ -78,8 +80,9 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Records the program with the command line `--record` ("discarded", "written" or "memory"), in a process of its own, whose output is thrown away.
-/// For profiles there is "memory-discarded" too: what the program's own part of "memory" costs.
+/// Records the program with the command line `--record` ("discarded", "written" or "memory"), in a process of its own,
+/// whose output is thrown away. For profiles there is "memory-discarded" too: what the program's own part of "memory"
+/// costs.
 fn recorded(how: &str, output: &Path, command: &[String]) {
     let this = std::env::current_exe().expect("a running program has a path");
     let status = Command::new(this)

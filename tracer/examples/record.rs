@@ -1,7 +1,8 @@
 //! Records a program: the smallest user of this crate. `record TRACE PROGRAM [ARGUMENTS…]`
 //!
-//! Ends with the program's own exit status, 128+n for signal n. `RECORD_OPTIONS` may hold words: `memory`, `follow-forks`,
-//! `aslr`, `limit=N`, `start=FUNCTION`, `stop=FUNCTION`, `markers`, `engine=NAME`, `cache=BYTES`, `throw=SEED` and `routes=soon` (see `TranslationLimits`). With `RECORD_OUTCOME=FILE` the outcome is written there.
+//! Ends with the program's own exit status, 128+n for signal n. `RECORD_OPTIONS` may hold words: `memory`,
+//! `follow-forks`, `aslr`, `limit=N`, `start=FUNCTION`, `stop=FUNCTION`, `markers`, `engine=NAME`, `cache=BYTES`,
+//! `throw=SEED` and `routes=soon` (see `TranslationLimits`). With `RECORD_OUTCOME=FILE` the outcome is written there.
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -56,11 +56,13 @@ impl PendingBlock {
     }
 }
 
-/// A block's content in 128 bits: two blocks that differ have the same with a probability of one in 2^64 among four billion.
+/// A block's content in 128 bits: two blocks that differ have the same with a probability of one in 2^64 among four
+/// billion.
 pub type Digest = [u64; 2];
 
-/// Finds the number of a block by its content, instructions and bytes. Takes bounded memory: beyond [`Interner::MOST`] it forgets what it knows, and a
-/// block that comes again gets a second number, which takes room in the file and nothing else.
+/// Finds the number of a block by its content, instructions and bytes. Takes bounded memory: beyond [`Interner::MOST`]
+/// it forgets what it knows, and a block that comes again gets a second number, which takes room in the file and
+/// nothing else.
 #[derive(Debug, Default)]
 pub struct Interner {
     ids: FxHashMap<Digest, BlockId>,
@@ -89,7 +91,8 @@ impl Interner {
         self.bytes.clear();
         let mut expected = None;
         for instruction in &block.instructions {
-            // What an instruction does need not follow from its bytes: a system call that begins another program sets the stack pointer.
+            // What an instruction does need not follow from its bytes: a system call that begins another program sets
+            // the stack pointer.
             let (sp, added) = match instruction.sp {
                 SpEffect::Add(0) => (0, 0),
                 SpEffect::Add(added) => (1, added),

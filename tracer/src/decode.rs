@@ -112,8 +112,8 @@ impl InstructionDecoder {
 }
 
 impl InstructionDecoder {
-    /// What the trace says of an instruction that is decoded already, when no memory operands are wanted. Most instructions leave the stack
-    /// pointer alone, which shows without a look at all that they use.
+    /// What the trace says of an instruction that is decoded already, when no memory operands are wanted. Most
+    /// instructions leave the stack pointer alone, which shows without a look at all that they use.
     pub fn describe(&mut self, decoded: &iced_x86::Instruction) -> Instruction {
         let names_rsp =
             |i| decoded.op_kind(i) == OpKind::Register && decoded.op_register(i).full_register() == Register::RSP;
@@ -162,7 +162,8 @@ fn class(instruction: &iced_x86::Instruction) -> Class {
     }
 }
 
-/// The same as [`sp_effect`], for the instructions that mostly change the stack pointer: they do so whatever their operands are.
+/// The same as [`sp_effect`], for the instructions that mostly change the stack pointer: they do so whatever their
+/// operands are.
 fn usual_sp_effect(instruction: &iced_x86::Instruction) -> Option<SpEffect> {
     match instruction.mnemonic() {
         Mnemonic::Push | Mnemonic::Call | Mnemonic::Ret => Some(SpEffect::Add(instruction.stack_pointer_increment())),

@@ -56,8 +56,8 @@ pub struct TraceOptions {
     pub window: Window,
     /// Whether the addresses of memory operands are recorded. Default: false.
     pub memory: bool,
-    /// Whether the kernel may place the program at random addresses; when it may not, the same run gives the same addresses.
-    /// Default: false.
+    /// Whether the kernel may place the program at random addresses; when it may not, the same run gives the same
+    /// addresses. Default: false.
     pub aslr: bool,
     /// How the caller asks for an end. Default: by nothing.
     pub interrupt: Interrupt,
@@ -67,7 +67,8 @@ pub struct TraceOptions {
     pub translation: TranslationLimits,
 }
 
-/// How much memory the engine `translate` takes for translated code, of all processes together. Beyond, all of it is thrown away and made anew where it is needed.
+/// How much memory the engine `translate` takes for translated code, of all processes together. Beyond, all of it is
+/// thrown away and made anew where it is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TranslationLimits {
     /// Bytes of translated code in the program. Default: 40 MiB.
@@ -76,7 +77,8 @@ pub struct TranslationLimits {
     pub bookkeeping: u64,
     /// Throws it away at random moments as well, chosen by this number: for tests. Default: none.
     pub thrown_away_at_random: Option<u64>,
-    /// Follows the ways that the records show after the first looks, not only where code runs often: for tests. Default: no.
+    /// Follows the ways that the records show after the first looks, not only where code runs often: for tests.
+    /// Default: no.
     pub routes_at_once: bool,
 }
 
@@ -155,8 +157,8 @@ pub struct Outcome {
     pub bytes: u64,
     /// Why the recording ended before the program did, if so.
     pub stopped_early: Option<String>,
-    /// Why the trace is incomplete, when it could not be written (a full disk), or empty, when the program never came to its window. The
-    /// program ran to its end all the same.
+    /// Why the trace is incomplete, when it could not be written (a full disk), or empty, when the program never came
+    /// to its window. The program ran to its end all the same.
     pub failure: Option<Error>,
     /// What translated code took, where there was any.
     pub translation: TranslationUse,

@@ -1,10 +1,12 @@
 //! Ending a recorded program from outside: Ctrl-C, or a request of the caller.
 //!
-//! The first request is passed on to the program as the signal that came, unless the terminal has sent it that already; a
-//! program that handles the signal ends when it sees fit. A program that ignores the signal, or gets a second
-//! request, is killed, with all processes that are recorded with it. Either way the trace stays whole, since it is not this process that dies.
+//! The first request is passed on to the program as the signal that came, unless the terminal has sent it that already;
+//! a program that handles the signal ends when it sees fit. A program that ignores the signal, or gets a second
+//! request, is killed, with all processes that are recorded with it. Either way the trace stays whole, since it is not
+//! this process that dies.
 //!
-//! A thread watches for requests, since the thread that traces may be waiting in the kernel for a program that waits itself.
+//! A thread watches for requests, since the thread that traces may be waiting in the kernel for a program that waits
+//! itself.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -29,8 +31,8 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// A handle that also listens to this process's own SIGINT, SIGTERM, SIGHUP and SIGQUIT, which do not end this process
-    /// from now on. For commands.
+    /// A handle that also listens to this process's own SIGINT, SIGTERM, SIGHUP and SIGQUIT, which do not end this
+    /// process from now on. For commands.
     #[must_use]
     pub fn on_signals() -> Interrupt {
         ptrace::watch_signals();
@@ -80,7 +82,8 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Watches over this process, and how often it stops. A handle of none (the process is gone already) watches nothing.
+    /// Watches over this process, and how often it stops. A handle of none (the process is gone already) watches
+    /// nothing.
     pub fn start(interrupt: &Interrupt, process: Option<ProcessHandle>, others: &Others, together: &Together) -> Watch {
         let done = Arc::new(AtomicBool::new(false));
         let killed = Arc::new(AtomicBool::new(false));

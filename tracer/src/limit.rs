@@ -8,7 +8,8 @@ use std::str::FromStr;
 pub enum Limit {
     /// After this many instructions, over all threads.
     Instructions(u64),
-    /// When the trace has about this many bytes: what waits to be compressed is counted as if it shrank like what was written before.
+    /// When the trace has about this many bytes: what waits to be compressed is counted as if it shrank like what was
+    /// written before.
     Bytes(u64),
 }
 

@@ -313,7 +313,8 @@ impl ModuleMap {
         function
     }
 
-    /// The function that contains this address, if there is one, and the addresses around it for which the answer is the same.
+    /// The function that contains this address, if there is one, and the addresses around it for which the answer is
+    /// the same.
     fn function(&self, pc: u64) -> (Option<Function<'_>>, Range<u64>) {
         let Some(loaded) = self.loaded_at(pc) else {
             let borders = || self.modules.iter().flat_map(|m| &m.module.mappings).flat_map(|m| [m.start.0, m.end.0]);
@@ -345,8 +346,8 @@ impl ModuleMap {
         self.placed(|known| known.gates.clone())
     }
 
-    /// Where the resolvers of the indirect functions of a module start, if one of them starts at this address: a library's loader calls nearly all of
-    /// them one after another.
+    /// Where the resolvers of the indirect functions of a module start, if one of them starts at this address: a
+    /// library's loader calls nearly all of them one after another.
     #[must_use]
     pub fn resolvers_beside(&self, pc: u64) -> Vec<u64> {
         let Some(loaded) = self.loaded_at(pc) else { return Vec::new() };

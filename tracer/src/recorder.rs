@@ -80,8 +80,8 @@ impl Recorder {
         self.failure.is_some()
     }
 
-    /// Whether what is run is left out, since the program is outside of its window. Events are written all the same: a lock may be taken outside and
-    /// given back inside, and a barrier's size is told before its first wait.
+    /// Whether what is run is left out, since the program is outside of its window. Events are written all the same: a
+    /// lock may be taken outside and given back inside, and a barrier's size is told before its first wait.
     pub fn is_paused(&self) -> bool {
         self.paused
     }
@@ -94,7 +94,8 @@ impl Recorder {
         }
     }
 
-    /// What the program runs is recorded from here on. `threads` are those whose streams are open, and their stack pointers.
+    /// What the program runs is recorded from here on. `threads` are those whose streams are open, and their stack
+    /// pointers.
     pub fn go_on(&mut self, threads: &[(ThreadId, u64)]) {
         self.paused = false;
         for &(thread, sp) in threads {
@@ -112,8 +113,9 @@ impl Recorder {
         }
     }
 
-    /// From now on events are numbered from this time on, for engines whose events become known out of order. Processors' clocks tick in
-    /// steps, so that two threads may do something at one time: their numbers differ all the same.
+    /// From now on events are numbered from this time on, for engines whose events become known out of order.
+    /// Processors' clocks tick in steps, so that two threads may do something at one time: their numbers differ all the
+    /// same.
     pub fn set_time(&mut self, time: u64) {
         self.next_seq = time;
         self.timed = true;
@@ -222,7 +224,8 @@ impl Recorder {
         }
     }
 
-    /// A signal handler begins, at this pc of the trace and this stack pointer; the code that it interrupted had the other one.
+    /// A signal handler begins, at this pc of the trace and this stack pointer; the code that it interrupted had the
+    /// other one.
     pub fn signal(&mut self, thread: ThreadId, number: i32, handler: Pc, sp: u64, interrupted_sp: u64) {
         if self.paused {
             // It does not follow from what was recorded.

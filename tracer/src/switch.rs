@@ -1,7 +1,7 @@
 //! Whether the program is in its window now: followed from gate to gate.
 //!
-//! Calls of a function are counted thread by thread, markers over all threads. A call that is left by `longjmp` or an exception counts until its
-//! thread returns from a call further out, or ends.
+//! Calls of a function are counted thread by thread, markers over all threads. A call that is left by `longjmp` or an
+//! exception counts until its thread returns from a call further out, or ends.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::ThreadId;

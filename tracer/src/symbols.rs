@@ -84,11 +84,13 @@ impl SymbolTable {
         }
     }
 
-    /// The function that contains the address, if there is one, and the addresses around it for which the answer is the same.
+    /// The function that contains the address, if there is one, and the addresses around it for which the answer is the
+    /// same.
     #[must_use]
     pub fn containing(&self, address: u64) -> (Option<FileSymbol<'_>>, Range<u64>) {
-        // Functions can lie inside others (hand-written code with local entry points), so the nearest below that reaches
-        // the address is wanted. Few steps back suffice: symbols at one address, and inner ones that have ended.
+        // Functions can lie inside others (hand-written code with local entry points), so the nearest below that
+        // reaches the address is wanted. Few steps back suffice: symbols at one address, and inner ones that have
+        // ended.
         let after = self.addresses.partition_point(|&start| start <= address);
         let next = self.addresses.get(after).copied().unwrap_or(u64::MAX);
         let Some(&nearest) = self.addresses[..after].last() else { return (None, 0..next) };
@@ -100,7 +102,8 @@ impl SymbolTable {
         };
         let first = self.addresses[..after].iter().rposition(|&a| a < best.address).map_or(0, |before| before + 1);
         let found = self.entries[first..after].iter().find(|s| reaches(s)).unwrap_or(best);
-        // Behind the address the answer may change where another function begins or this one ends; before it, where one that lies inside ended.
+        // Behind the address the answer may change where another function begins or this one ends; before it, where one
+        // that lies inside ended.
         let end = if found.size == 0 { next } else { next.min(found.address.saturating_add(found.size)) };
         let start = if found.address == nearest { nearest } else { address };
         (Some(found.symbol(&self.names)), start..end)

@@ -1,10 +1,10 @@
 //! The functions whose calls are written to the trace, by name, and where their arguments are.
 //!
-//! Names are those of the POSIX and C11 thread functions and of the interfaces that compilers call for OpenMP: GOMP (gcc's
-//! libgomp) and KMP (clang's libomp).
+//! Names are those of the POSIX and C11 thread functions and of the interfaces that compilers call for OpenMP: GOMP
+//! (gcc's libgomp) and KMP (clang's libomp).
 //!
-//! Functions are told by their address, so two that share their code cannot be told apart: glibc's `pthread_spin_init` is its
-//! `pthread_spin_unlock`, and shows up as an unlock of a lock that nobody holds.
+//! Functions are told by their address, so two that share their code cannot be told apart: glibc's `pthread_spin_init`
+//! is its `pthread_spin_unlock`, and shows up as an unlock of a lock that nobody holds.
 
 use std::sync::LazyLock;
 

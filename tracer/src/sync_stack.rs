@@ -1,8 +1,8 @@
 //! Which synchronisation functions a thread is inside of, and when it leaves them.
 //!
-//! A function is left when its frame is gone: the stack pointer is above the entry's, by its return, or by a `longjmp` or an
-//! exception that went past it. Two things move the stack pointer without that: a signal handler on a stack of its own,
-//! and a program that switches between stacks (coroutines).
+//! A function is left when its frame is gone: the stack pointer is above the entry's, by its return, or by a `longjmp`
+//! or an exception that went past it. Two things move the stack pointer without that: a signal handler on a stack of
+//! its own, and a program that switches between stacks (coroutines).
 
 use std::ops::Range;
 
@@ -39,8 +39,8 @@ impl SyncStack {
         }
     }
 
-    /// The thread is at the function's first instruction; `sp` points at the return address. False when it only jumped back to
-    /// the start of the function that it is in already.
+    /// The thread is at the function's first instruction; `sp` points at the return address. False when it only jumped
+    /// back to the start of the function that it is in already.
     pub fn enter(&mut self, function: SyncFunction, sp: u64) -> bool {
         let again =
             matches!(self.frames.last(), Some(Frame::Call { function: f, sp: s, .. }) if *f == function && *s == sp);
@@ -50,8 +50,8 @@ impl SyncStack {
         !again
     }
 
-    /// A signal handler starts. `sp` is the stack pointer of the interrupted code, `alternate` the stack of its own that the
-    /// handler runs on.
+    /// A signal handler starts. `sp` is the stack pointer of the interrupted code, `alternate` the stack of its own
+    /// that the handler runs on.
     pub fn signal(&mut self, sp: u64, alternate: Option<Range<u64>>) {
         self.frames.push(Frame::Signal { sp, alternate });
     }

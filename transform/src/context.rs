@@ -186,7 +186,8 @@ impl<'m> Context<'m> {
         self.thread_numbers_are_known() && both().unwrap_or(false)
     }
 
-    /// Whether all lanes that come to the branch of a block together go the same way. No, where no thread's number is known.
+    /// Whether all lanes that come to the branch of a block together go the same way. No, where no thread's number is
+    /// known.
     #[must_use]
     pub fn lanes_stay_together_at(&self, block: Block<'m>) -> bool {
         self.thread_numbers_are_known() && self.lanes_agree(block)

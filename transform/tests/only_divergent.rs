@@ -1,4 +1,5 @@
-//! Branches at which lanes stay together are left where a module says who its threads are, and changed where it does not.
+//! Branches at which lanes stay together are left where a module says who its threads are, and changed where it does
+//! not.
 
 use transform::llvm::Module;
 use transform::{Pipeline, Reason};

@@ -139,7 +139,8 @@ impl<'t> Code<'t> {
         self.source.function_start(pc).map_or(pc.0, |start| pc.0 - start.0)
     }
 
-    /// Sums up what was fetched and lost by function and line, and puts functions in their order: those that ran most first.
+    /// Sums up what was fetched and lost by function and line, and puts functions in their order: those that ran most
+    /// first.
     pub(crate) fn count(&mut self, outcome: &Outcome, causes: &Causes) {
         for ((pc, _), issued) in &causes.issued {
             let (function, line) = (self.function(*pc), self.line(*pc));

@@ -121,7 +121,8 @@ fn places(function: usize, outcome: &Outcome, code: &mut Code) -> Places {
     Places { segments: found.into_values().map(|(_, segment)| segment).collect(), ways }
 }
 
-/// By place: its block. A place joins the block of the one before it where the only way on from that leads to it and no other does.
+/// By place: its block. A place joins the block of the one before it where the only way on from that leads to it and no
+/// other does.
 fn blocks(places: &Places) -> Vec<usize> {
     let count = places.segments.len();
     let (mut out, mut into) = (vec![0; count], vec![0; count]);

@@ -14,8 +14,8 @@ use super::transform::Deciding;
 
 /// Compile C with clang 19 and apply transformations to the optimised code
 ///
-/// What follows -- is the compiler's command line, as in: make CC="lockstep cc --transform fcs --". Both sides of a comparison are built with this:
-/// the baseline with --transform none.
+/// What follows -- is the compiler's command line, as in: make CC="lockstep cc --transform fcs --". Both sides of a
+/// comparison are built with this: the baseline with --transform none.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Transformations, in this order, with commas; a colon before parameters: fcs:threshold=8,layout (see `lockstep

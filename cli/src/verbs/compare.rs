@@ -29,7 +29,8 @@ pub(crate) struct Args {
     /// The build that was changed
     after: PathBuf,
 
-    /// Reconvergence heuristics: a name, or name:parameter=value, several with commas, or all (see `lockstep heuristics`)
+    /// Reconvergence heuristics: a name, or name:parameter=value, several with commas, or all (see `lockstep
+    /// heuristics`)
     #[arg(long, short = 'H', value_name = "LIST", default_value = "all", value_parser = Models::parse)]
     heuristic: Vec<Models>,
 

@@ -20,7 +20,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "KIND", value_parser = clap::builder::PossibleValuesParser::new(CHARTS.iter().map(|c| c.name())))]
     kind: Option<String>,
 
-    /// Draw only the rows whose COLUMN has this value; given more than once: any of the values of a column, and all columns
+    /// Draw only the rows whose COLUMN has this value; given more than once: any of the values of a column, and all
+    /// columns
     #[arg(long = "where", value_name = "COLUMN=VALUE")]
     conditions: Vec<Condition>,
 

@@ -54,7 +54,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     selection: Selection,
 
-    /// Show what the lost lane-slots are lost to and where, or what each lock costs: the first rows by this, per heuristic
+    /// Show what the lost lane-slots are lost to and where, or what each lock costs: the first rows by this, per
+    /// heuristic
     #[arg(long, value_name = "WHAT", group = "rows")]
     by: Option<By>,
 

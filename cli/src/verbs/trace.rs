@@ -35,9 +35,10 @@ pub(crate) struct Args {
     #[arg(long)]
     follow_forks: bool,
 
-    /// Record from each entry of this function on, up to the next entry of the one of `--stop`, or to the end. Give a symbol of the program or of
-    /// any of its libraries, mangled or as in the source (`tree::insert`). All threads are recorded when one comes to it; what runs outside is
-    /// translated, but left out. With the same function for both, its calls are recorded, from entry to return
+    /// Record from each entry of this function on, up to the next entry of the one of `--stop`, or to the end. Give a
+    /// symbol of the program or of any of its libraries, mangled or as in the source (`tree::insert`). All threads are
+    /// recorded when one comes to it; what runs outside is translated, but left out. With the same function for both,
+    /// its calls are recorded, from entry to return
     #[arg(long, value_name = "SYMBOL")]
     start: Option<String>,
 
@@ -45,13 +46,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SYMBOL")]
     stop: Option<String>,
 
-    /// Record between `LOCKSTEP_BEGIN` and `LOCKSTEP_END`, which the program has from lockstep.h. Pairs may be nested, and all threads are
-    /// recorded while one is open
+    /// Record between `LOCKSTEP_BEGIN` and `LOCKSTEP_END`, which the program has from lockstep.h. Pairs may be nested,
+    /// and all threads are recorded while one is open
     #[arg(long, conflicts_with_all = ["start", "stop"])]
     markers: bool,
 
-    /// Stop recording after so many recorded instructions over all threads (5000, 100M, 2G), or when the trace has about so many bytes (500MB, 1GiB);
-    /// the program runs on
+    /// Stop recording after so many recorded instructions over all threads (5000, 100M, 2G), or when the trace has
+    /// about so many bytes (500MB, 1GiB); the program runs on
     #[arg(long, value_name = "INSTRUCTIONS|BYTES")]
     limit: Option<Limit>,
 

@@ -27,8 +27,8 @@ use crate::verified::observed::{Example, Observed, Watch, measure};
 /// The program is built with `lockstep cc --keep-ir FOLDER`, and traced with `trace --memory`. Under ipdom, a branch
 /// proved uniform must never part lanes that are together, and an access proved uniform or affine must be that, with
 /// its stride, in every fetch. What contradicts a proof is a bug in lockstep, and shown with the rules behind it. What
-/// was called divergent and never was so is counted: the analysis' precision. Loops that only look like waiting keep all
-/// turns here: lanes from whose streams turns were taken would meet in different ones.
+/// was called divergent and never was so is counted: the analysis' precision. Loops that only look like waiting keep
+/// all turns here: lanes from whose streams turns were taken would meet in different ones.
 #[derive(clap::Args)]
 #[command(mut_arg("spin", |spin| spin.default_value("keep")))]
 pub(crate) struct Args {

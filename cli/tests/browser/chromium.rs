@@ -1,4 +1,5 @@
-//! A headless Chromium, driven over its DevTools protocol: messages of JSON, each ended by a zero byte, through two pipes.
+//! A headless Chromium, driven over its DevTools protocol: messages of JSON, each ended by a zero byte, through two
+//! pipes.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -103,7 +104,8 @@ impl Chromium {
         answer["result"]["value"].take()
     }
 
-    /// Clicks with the mouse into the middle of the first element that the selector finds, and waits until its effects are drawn.
+    /// Clicks with the mouse into the middle of the first element that the selector finds, and waits until its effects
+    /// are drawn.
     pub(crate) fn click(&mut self, selector: &str) {
         self.settle();
         let middle = self.evaluate(&format!(

@@ -1,5 +1,6 @@
-//! The page of `lockstep report` in a browser: it shows replay's numbers, its links lead from the verdict to a branch to its line, its lane map
-//! zooms to single fetches, it asks for nothing from the network and causes no error. Screenshots are kept in `target/tmp/report`.
+//! The page of `lockstep report` in a browser: it shows replay's numbers, its links lead from the verdict to a branch
+//! to its line, its lane map zooms to single fetches, it asks for nothing from the network and causes no error.
+//! Screenshots are kept in `target/tmp/report`.
 //!
 //! Needs Chromium (`scripts/setup` installs it); without it the tests say that they were skipped.
 

@@ -1,4 +1,5 @@
-//! What `replay` measures beside fetches: memory transactions by place, locks, divergence, cycles; and locks counted in several ways.
+//! What `replay` measures beside fetches: memory transactions by place, locks, divergence, cycles; and locks counted in
+//! several ways.
 
 use std::path::PathBuf;
 
@@ -68,7 +69,8 @@ fn memory_rows_add_up_to_the_columns_however_they_are_made() {
         }
         let stack = |name: &str| result[name].as_u64().unwrap();
         assert!(stack("stack_accesses") > 0 && stack("heap_accesses") > 0, "{result}");
-        // Threads' stacks lie apart: pushes of four lanes take four transactions, and one when the stacks are interleaved.
+        // Threads' stacks lie apart: pushes of four lanes take four transactions, and one when the stacks are
+        // interleaved.
         assert!(stack("interleaved_transactions_128") < stack("stack_transactions_128"), "{result}");
     }
 }

@@ -1,7 +1,7 @@
 //! The micro programs, compiled and traced for real: the fetches are those that each model's rule implies.
 //!
-//! Programs written in assembly state their counts in `expect:` lines. For all of them, whatever the compiler made, the rules are
-//! also run here, instruction by instruction and lane by lane, apart from the engine and its models.
+//! Programs written in assembly state their counts in `expect:` lines. For all of them, whatever the compiler made, the
+//! rules are also run here, instruction by instruction and lane by lane, apart from the engine and its models.
 
 use std::path::{Path, PathBuf};
 

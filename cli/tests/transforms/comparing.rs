@@ -2,7 +2,8 @@
 
 use crate::folder::{Folder, TWO_CALLS, lockstep};
 
-/// Threads that call `pick`, whose two calls are fused in the second build. `work` must lie before `pick`, or min-pc models reconverge at its entry anyway.
+/// Threads that call `pick`, whose two calls are fused in the second build. `work` must lie before `pick`, or min-pc
+/// models reconverge at its entry anyway.
 const MAIN: &str = "#include <pthread.h>\n#include <stdint.h>\n#include <stdio.h>\nint pick(int);\nstatic int results[4];\n\
     __attribute__((noinline)) int work(int a, int b) { for (int i = 0; i < 50; i++) a = a * 3 + b; return a; }\n\
     static void *worker(void *p) { int id = (int)(intptr_t)p; results[id] = pick(id); return 0; }\n\

@@ -104,8 +104,8 @@ fn graph_of(edges: &Edges) -> Graph {
 }
 
 /// All graphs of five blocks, with one or two ways out of each but the last, nothing leading back to the first, that do
-/// not reduce and have no edge that is unstructured by the paper's definition 1. Blocks have one order: the edges of one
-/// graph under other numbers are other graphs.
+/// not reduce and have no edge that is unstructured by the paper's definition 1. Blocks have one order: the edges of
+/// one graph under other numbers are other graphs.
 fn escaping() -> Vec<Edges> {
     let ways: Vec<u32> = (2_u32..32).filter(|w| w & 1 == 0 && (1..=2).contains(&w.count_ones())).collect();
     let mut found = Vec::new();
@@ -150,8 +150,8 @@ fn distance(edges: &Edges, from: u32) -> u32 {
     unreachable!("every block leads to the last")
 }
 
-/// A program with a function for each graph. Lane i goes at its nth branch as bit n of i says; eight lanes take all ways
-/// through a graph without loops. A loop is left on the shortest way when more branches were taken.
+/// A program with a function for each graph. Lane i goes at its nth branch as bit n of i says; eight lanes take all
+/// ways through a graph without loops. A loop is left on the shortest way when more branches were taken.
 fn program_of(graphs: &[Edges]) -> String {
     let mut text = "#include \"args.h\"\n#define GO (seen >= 12 ? nearest : lane >> (seen++ % 3) & 1)\n".to_owned();
     text.push_str("static long lane_of(long lane) { OPAQUE(lane); return lane; }\n");

@@ -1,6 +1,6 @@
-//! What `linearize` is for: lanes that wait for each other at post-dominators run no block twice that they could have run
-//! together. Figure 1 of the paper (Anantpur and Govindarajan, CC 2014) with its counts, short circuits, a loop with
-//! breaks, and a graph that escapes the paper's definition of what is unstructured.
+//! What `linearize` is for: lanes that wait for each other at post-dominators run no block twice that they could have
+//! run together. Figure 1 of the paper (Anantpur and Govindarajan, CC 2014) with its counts, short circuits, a loop
+//! with breaks, and a graph that escapes the paper's definition of what is unstructured.
 
 use std::collections::BTreeMap;
 

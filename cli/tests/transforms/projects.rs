@@ -21,8 +21,8 @@ fn a_project_with_a_makefile_builds_and_rebuilds() {
     assert!(folder.succeed("make", &[&cc]).contains("up to date"), "the dependency files say something else");
 }
 
-/// Probes as Autoconf writes them: does the compiler work, which options, headers and functions are there, how large are types. Wrong
-/// answers to those that must fail would be as bad as to those that must succeed.
+/// Probes as Autoconf writes them: does the compiler work, which options, headers and functions are there, how large
+/// are types. Wrong answers to those that must fail would be as bad as to those that must succeed.
 const CONFIGURE: &str = r##"#!/bin/sh
 set -e
 : > config.h

@@ -3,7 +3,8 @@
 use crate::folder::{Folder, lockstep};
 
 /// Threads wait for their turn and count, so each reads another number. Taken as if lanes loaded together
-/// (`loads=simt`), which a processor's threads do not, the number is uniform, and is wrongly kept in memory of the warp.
+/// (`loads=simt`), which a processor's threads do not, the number is uniform, and is wrongly kept in memory of the
+/// warp.
 const PROGRAM: &str = "#include <pthread.h>
 #include <semaphore.h>
 #include <stdio.h>

@@ -85,7 +85,8 @@ impl<'a> Cursor<'a> {
         &self.batch.addresses[self.addresses..]
     }
 
-    /// Where the lane's stack pointer counts as 0, and how many bytes of its stack lie there and above; none where it is not known.
+    /// Where the lane's stack pointer counts as 0, and how many bytes of its stack lie there and above; none where it
+    /// is not known.
     pub(crate) fn stack(&self) -> Option<(u64, u32)> {
         self.stack
     }

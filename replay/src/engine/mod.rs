@@ -1,8 +1,8 @@
 //! The engine: moves the lanes of one warp, or of a block of warps, as a heuristic chooses. It knows no model.
 //!
-//! Lanes at the same pc form a group; a choice runs a group, or a part of one, through a whole segment. While all live lanes
-//! stand in one group and the model would keep them together, runs of equal segments are found by comparing the lanes' streams
-//! and consumed at once.
+//! Lanes at the same pc form a group; a choice runs a group, or a part of one, through a whole segment. While all live
+//! lanes stand in one group and the model would keep them together, runs of equal segments are found by comparing the
+//! lanes' streams and consumed at once.
 
 mod asked;
 mod counts;
@@ -49,7 +49,8 @@ pub struct Replay<'a> {
     briefs: &'a [Brief],
     cursors: Vec<Cursor<'a>>,
     states: Vec<LaneState>,
-    /// Instructions of the current segment that each lane has run already; other than 0 only under [`Extent::Instruction`].
+    /// Instructions of the current segment that each lane has run already; other than 0 only under
+    /// [`Extent::Instruction`].
     offsets: Vec<u32>,
     groups: Vec<Group>,
     live: LaneSet,
@@ -241,7 +242,8 @@ impl<'a> Replay<'a> {
         )
     }
 
-    /// The rules of a choice: at least one lane, all ready, all at one pc, no two of one home. The number of their group.
+    /// The rules of a choice: at least one lane, all ready, all at one pc, no two of one home. The number of their
+    /// group.
     fn check(&self, spec: &Spec, lanes: LaneSet, ready: LaneSet) -> Result<usize> {
         // A lane is in one group at most, so a group that has them all is the only one that has any.
         let holds = |group: &Group| !lanes.is_empty() && lanes.is_subset(&group.lanes);
@@ -322,9 +324,9 @@ impl<'a> Replay<'a> {
         one_group && self.live.iter().all(|lane| self.offsets[lane.index()] == 0)
     }
 
-    /// Consumes the longest run of whole basic blocks that all live lanes have in common in their batches and after which another
-    /// segment follows that they have in common; false when there is none. The segment after it is left to an ordinary step: it starts a
-    /// block, so a model that remembers who led the last block chooses anew.
+    /// Consumes the longest run of whole basic blocks that all live lanes have in common in their batches and after
+    /// which another segment follows that they have in common; false when there is none. The segment after it is left
+    /// to an ordinary step: it starts a block, so a model that remembers who led the last block chooses anew.
     fn run_together(&mut self, heuristic: &mut dyn Heuristic, metrics: &mut [Box<dyn Metric + '_>]) -> Result<bool> {
         let lanes = self.live;
         let first = lanes.lowest().expect("a lane is live").index();

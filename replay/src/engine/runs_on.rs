@@ -1,4 +1,5 @@
-//! Lanes that run on alone: while the model would choose the same lanes again, their segments are run without asking it.
+//! Lanes that run on alone: while the model would choose the same lanes again, their segments are run without asking
+//! it.
 
 use heuristics::{LaneSet, Ran};
 
@@ -10,8 +11,8 @@ const FIRST_LOOK: usize = 16;
 const MOST_LOOK: usize = 1024;
 
 impl Replay<'_> {
-    /// Runs the lanes, all of this group, as far as their lead goes, and all of them run the same in their batches. None,
-    /// and nothing is done, where that is no more than one segment.
+    /// Runs the lanes, all of this group, as far as their lead goes, and all of them run the same in their batches.
+    /// None, and nothing is done, where that is no more than one segment.
     pub(super) fn run_on(&mut self, group: usize, lanes: LaneSet) -> Result<Option<Ran>> {
         let states = || lanes.iter().map(|lane| &self.states[lane.index()]);
         let Some(first) = lanes.lowest().map(heuristics::Lane::index) else { return Ok(None) };

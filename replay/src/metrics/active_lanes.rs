@@ -1,7 +1,7 @@
 //! Active lanes by instruction: of each instruction, how many of its fetches had 1, 2 … W active lanes.
 //!
-//! Worked number: an instruction fetched three times, for 4, 4 and 1 of 4 lanes: 1 0 0 2. Summed over instructions it is the histogram of the
-//! whole replay.
+//! Worked number: an instruction fetched three times, for 4, 4 and 1 of 4 lanes: 1 0 0 2. Summed over instructions it
+//! is the histogram of the whole replay.
 
 use heuristics::SegmentId;
 use rustc_hash::FxHashMap;

@@ -1,7 +1,8 @@
 //! Call paths: through which functions a lane came to where it stands.
 //!
-//! A path is known by the first pcs of its functions, the region's first. A function that calls itself, at once or through others, is
-//! on a path once: going into it again goes back to where it was entered first, so that recursion makes no endless list of paths.
+//! A path is known by the first pcs of its functions, the region's first. A function that calls itself, at once or
+//! through others, is on a path once: going into it again goes back to where it was entered first, so that recursion
+//! makes no endless list of paths.
 //!
 //! Worked example: main-loop `a` calls `b`, which calls `b` and then `c`: the paths are a, a b, and a b c.
 

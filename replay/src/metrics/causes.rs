@@ -1,14 +1,14 @@
 //! Causes: who or what each lost lane-slot is lost to.
 //!
-//! Formula: a fetch of a warp of W seats with k active lanes loses W - k lane-slots, one for each seat without an active lane; summed
-//! over fetches that is fetches x W - thread instructions. Each is charged to one [`Cause`], to the instruction after which the lane of the
-//! seat parted from the active lanes (the last one that it ran in a fetch with any of them), and to the instruction that was fetched without
-//! it. A lane that waits or has finished is charged to what it waits for or to its end, any other to the way in which
-//! it parted from the active lanes.
+//! Formula: a fetch of a warp of W seats with k active lanes loses W - k lane-slots, one for each seat without an
+//! active lane; summed over fetches that is fetches x W - thread instructions. Each is charged to one [`Cause`], to the
+//! instruction after which the lane of the seat parted from the active lanes (the last one that it ran in a fetch with
+//! any of them), and to the instruction that was fetched without it. A lane that waits or has finished is charged to
+//! what it waits for or to its end, any other to the way in which it parted from the active lanes.
 //!
-//! Worked number: W = 4, three lanes. All three run a branch; lanes 0 and 1 take it and run 2 instructions, lane 2 does not and
-//! runs 3; then all run 1. Of the 1 + 2 + 3 + 1 = 7 fetches each loses one slot to the empty seat: 7. The 2 lose one each to
-//! the branch (lane 2), the 3 lose two each (lanes 0 and 1): 2 + 6 = 8. Together 15 = 7 x 4 - 13.
+//! Worked number: W = 4, three lanes. All three run a branch; lanes 0 and 1 take it and run 2 instructions, lane 2 does
+//! not and runs 3; then all run 1. Of the 1 + 2 + 3 + 1 = 7 fetches each loses one slot to the empty seat: 7. The 2
+//! lose one each to the branch (lane 2), the 3 lose two each (lanes 0 and 1): 2 + 6 = 8. Together 15 = 7 x 4 - 13.
 
 use flowgraph::{Loops, NodeId};
 use heuristics::{Lane, Program, Seats, SegmentId};
@@ -120,8 +120,8 @@ impl Cause {
 pub struct Charge {
     /// What they are lost to.
     pub cause: Cause,
-    /// The instruction after which the lanes parted: the last that ran in one fetch for both. None for an empty seat, and
-    /// for lanes that never shared a fetch.
+    /// The instruction after which the lanes parted: the last that ran in one fetch for both. None for an empty seat,
+    /// and for lanes that never shared a fetch.
     pub parted_at: Option<Pc>,
     /// The instruction that was fetched without them.
     pub issued: Pc,
@@ -210,7 +210,8 @@ enum Seat {
 }
 
 impl Seat {
-    /// In a block of warps several lanes could have taken a seat; the slot is charged to the one with the least of this, the lowest among equals.
+    /// In a block of warps several lanes could have taken a seat; the slot is charged to the one with the least of
+    /// this, the lowest among equals.
     fn how_far_from_running(&self) -> u8 {
         match self {
             Seat::Elsewhere(_) => 0,
@@ -222,7 +223,8 @@ impl Seat {
     }
 }
 
-/// Instructions of one segment that were fetched in one step: the segment, the first of them, and the one after the last.
+/// Instructions of one segment that were fetched in one step: the segment, the first of them, and the one after the
+/// last.
 type Stretch = (SegmentId, u32, u32);
 
 /// Charges the lost lane-slots of one warp's replay.
@@ -357,7 +359,8 @@ impl TripBranches<'_> {
     fn of_split(&self, (segment, at): Site) -> Cause {
         let segment = &self.program.segments[segment];
         match segment.instructions[at as usize].kind {
-            // A jump with one target parts lanes only where it stands for a call whose callee is not replayed but calls back.
+            // A jump with one target parts lanes only where it stands for a call whose callee is not replayed but calls
+            // back.
             Kind::Call | Kind::IndirectCall | Kind::Return | Kind::Jump => Cause::CallTarget,
             _ if self.leaves_a_loop(NodeId(segment.place.0)) => Cause::LoopTripCount,
             _ => Cause::Branch,

@@ -1,11 +1,13 @@
 //! Contention: what each lock costs a warp.
 //!
-//! Of each lock: *acquisitions*; *waits*, the acquisitions for which a lane had to wait since another lane of its warp held the lock; the lanes that waited at
-//! least once; the *fetches held*, of which at least one active lane holds the lock; the *fetches serialised*, those of them during which at least one
-//! lane waits for it; and the *waiting slots*, lanes that wait for it summed over all fetches.
+//! Of each lock: *acquisitions*; *waits*, the acquisitions for which a lane had to wait since another lane of its warp
+//! held the lock; the lanes that waited at least once; the *fetches held*, of which at least one active lane holds the
+//! lock; the *fetches serialised*, those of them during which at least one lane waits for it; and the *waiting slots*,
+//! lanes that wait for it summed over all fetches.
 //!
-//! Worked number: two lanes run 1 instruction, take a lock, run 2 instructions, give it back and run 1. The first takes it at once. While it runs its 2, the
-//! other waits: 2 acquisitions, 1 wait, 1 lane that waited, 4 fetches held, 2 of them serialised, and 2 waiting slots.
+//! Worked number: two lanes run 1 instruction, take a lock, run 2 instructions, give it back and run 1. The first takes
+//! it at once. While it runs its 2, the other waits: 2 acquisitions, 1 wait, 1 lane that waited, 4 fetches held, 2 of
+//! them serialised, and 2 waiting slots.
 
 use std::collections::BTreeMap;
 
@@ -49,7 +51,8 @@ pub struct LockUse {
 /// Where a lane took a lock. The functions that take locks are not replayed, so it is what the lane ran before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct LockSite {
-    /// The instruction that it ran last: the call, or a jump of the linkage table (PLT) to which the call led. None where it had run nothing yet.
+    /// The instruction that it ran last: the call, or a jump of the linkage table (PLT) to which the call led. None
+    /// where it had run nothing yet.
     pub last: Option<Pc>,
     /// The last call that it ran.
     pub call: Option<Pc>,

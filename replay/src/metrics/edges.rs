@@ -1,12 +1,12 @@
 //! Edges: how often lanes went from one place of a function to the next, and the lane-slots lost behind each way.
 //!
-//! An edge leads from the place that a frame ran last to the one that it runs now; a call's edge leads to where the call returned to. Each lane
-//! that goes over it is one *crossing*, each step in which lanes do is one *time*. A fetch loses warp size - active
-//! lanes slots; they are charged to the edge over which the lowest active lane came to the fetched place, so that the sum over edges is
-//! all that was lost.
+//! An edge leads from the place that a frame ran last to the one that it runs now; a call's edge leads to where the
+//! call returned to. Each lane that goes over it is one *crossing*, each step in which lanes do is one *time*. A fetch
+//! loses warp size - active lanes slots; they are charged to the edge over which the lowest active lane came to the
+//! fetched place, so that the sum over edges is all that was lost.
 //!
-//! Worked number: W = 2. Both lanes run `a`, then lane 0 runs `b` (3 instructions) and lane 1 `c` (1): a-b has 1 crossing and 3 lost slots, a-c 1
-//! and 1.
+//! Worked number: W = 2. Both lanes run `a`, then lane 0 runs `b` (3 instructions) and lane 1 `c` (1): a-b has 1
+//! crossing and 3 lost slots, a-c 1 and 1.
 
 use heuristics::{Lane, PlaceId};
 use rustc_hash::FxHashMap;

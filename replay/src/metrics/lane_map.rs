@@ -1,13 +1,13 @@
 //! The lane map: which lane ran what at each fetch, drawn coarser and coarser.
 //!
-//! A run is a row of fetches. The map cuts it into bins of equal length and says of each bin and lane in how many of its fetches the lane was
-//! active, and in which class of code (a function, say) and at which place for most of them. A *level* is such a
-//! row of bins; each next level's bins are [`FACTOR`] times as long. Single fetches are kept whole of a short run, and of a longer one in
-//! *windows*: of each of [`PARTS`] equal parts of the run the first window and the one in which live lanes lost most lane-slots. So the
-//! memory that it takes does not grow with the run.
+//! A run is a row of fetches. The map cuts it into bins of equal length and says of each bin and lane in how many of
+//! its fetches the lane was active, and in which class of code (a function, say) and at which place for most of them. A
+//! *level* is such a row of bins; each next level's bins are [`FACTOR`] times as long. Single fetches are kept whole of
+//! a short run, and of a longer one in *windows*: of each of [`PARTS`] equal parts of the run the first window and the
+//! one in which live lanes lost most lane-slots. So the memory that it takes does not grow with the run.
 //!
-//! Worked number: two lanes, 5 fetches, bins of 2: both lanes run `a` twice, then lane 0 runs `b` twice, then lane 1 once. Bins: (2 a, 2 a),
-//! (2 b, 0), (0, 1 b).
+//! Worked number: two lanes, 5 fetches, bins of 2: both lanes run `a` twice, then lane 0 runs `b` twice, then lane 1
+//! once. Bins: (2 a, 2 a), (2 b, 0), (0, 1 b).
 
 use std::sync::Arc;
 
@@ -38,7 +38,8 @@ pub const WINDOW: u64 = 512;
 pub const WHOLE: u64 = 1 << 17;
 /// Cells of the finest level of all maps of a replay together, about.
 const CELLS: u64 = 1 << 18;
-/// The most bins of the finest level: a screen shows a quarter of them, so that one step of zooming needs no coarser drawing.
+/// The most bins of the finest level: a screen shows a quarter of them, so that one step of zooming needs no coarser
+/// drawing.
 const MOST_BINS: u64 = 1 << 14;
 /// The next level is not made from one of at most this many bins.
 const FEWEST_BINS: usize = 512;
@@ -177,7 +178,8 @@ pub struct LaneMapper {
 }
 
 impl LaneMapper {
-    /// For a warp of so many lanes, which takes so many fetches, if the plan has a map of it. More or fewer fetches are mapped too, only less well.
+    /// For a warp of so many lanes, which takes so many fetches, if the plan has a map of it. More or fewer fetches are
+    /// mapped too, only less well.
     #[must_use]
     pub fn new(lanes: usize, warp: usize, plan: &Arc<LaneMapPlan>) -> Option<LaneMapper> {
         let fetches = (*plan.fetches.get(warp)?)?.max(1);

@@ -1,8 +1,9 @@
 //! Memory classes: how the addresses of the active lanes lie, per memory operand and fetch.
 //!
-//! *Uniform*: all equal. *Affine*: not uniform, and every address is first + (lane distance) x (second - first) / (distance of the
-//! first two lanes), the division an integer one that rounds towards zero. *Scattered*: the rest. The simulator of Milanez et al. takes affine
-//! accesses whose second address lies below the first for scattered; here they are affine, and counted apart as well.
+//! *Uniform*: all equal. *Affine*: not uniform, and every address is first + (lane distance) x (second - first) /
+//! (distance of the first two lanes), the division an integer one that rounds towards zero. *Scattered*: the rest. The
+//! simulator of Milanez et al. takes affine accesses whose second address lies below the first for scattered; here they
+//! are affine, and counted apart as well.
 //!
 //! Worked number: lanes 0, 1 and 3 access 0x100, 0x108 and 0x118: stride 8, affine with 3 active lanes.
 

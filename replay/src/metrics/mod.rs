@@ -133,7 +133,8 @@ pub struct Stack {
     pub addresses: Range<u64>,
 }
 
-/// The bytes below the stack pointer that a function may use without moving it: the System V ABI for x86-64, section 3.2.2.
+/// The bytes below the stack pointer that a function may use without moving it: the System V ABI for x86-64, section
+/// 3.2.2.
 const RED_ZONE: i64 = 128;
 
 /// Something that is measured over the steps of one warp's replay.
@@ -164,6 +165,7 @@ pub trait Metric {
     /// When what was seen breaks a rule.
     fn finish(self: Box<Self>, ended: &Ended) -> Result<Finding>;
 
-    /// Called for what happened between lanes, in order: after the step that made it happen, before the next. Default: nothing.
+    /// Called for what happened between lanes, in order: after the step that made it happen, before the next. Default:
+    /// nothing.
     fn synchronised(&mut self, _event: &SyncEvent) {}
 }

@@ -1,8 +1,9 @@
 //! Where lanes parted: for any two lanes the last fetch that they had in common.
 //!
-//! Lanes that run together again and again are a *formation*. While it holds, only its last place moves on; when some of its lanes
-//! run without the others, it dissolves, and what its lanes had in common last is noted for each two of them. So a step that
-//! keeps to its formation costs nothing here, and one that makes a new formation as much as the square of its lanes.
+//! Lanes that run together again and again are a *formation*. While it holds, only its last place moves on; when some
+//! of its lanes run without the others, it dissolves, and what its lanes had in common last is noted for each two of
+//! them. So a step that keeps to its formation costs nothing here, and one that makes a new formation as much as the
+//! square of its lanes.
 
 use heuristics::{Lane, LaneSet, SegmentId};
 
@@ -72,8 +73,8 @@ impl Partings {
         }
     }
 
-    /// The step's lanes run it. Returns by lane how those that don't run parted from them; the one that counts is the latest
-    /// fetch in common with any of them. What is returned for the step's own lanes means nothing.
+    /// The step's lanes run it. Returns by lane how those that don't run parted from them; the one that counts is the
+    /// latest fetch in common with any of them. What is returned for the step's own lanes means nothing.
     pub fn step(&mut self, step: &Step) -> &[Parting] {
         let lowest = step.lanes.lowest().expect("a step has an active lane");
         let keeps = self.formations[lowest.index()].as_ref().is_some_and(|f| f.lanes == step.lanes);

@@ -1,7 +1,8 @@
 //! The schedule itself: every fetch as pc and active mask, hashed or written.
 //!
-//! Hash: FNV-1a, 64 bit, over each fetch's pc and mask, each as 8 little-endian bytes (a mask of more than 64 lanes as one
-//! 8-byte word per 64 lanes, lane 0 in the lowest bit of the first). Worked number: the hash of no fetch is cbf29ce484222325.
+//! Hash: FNV-1a, 64 bit, over each fetch's pc and mask, each as 8 little-endian bytes (a mask of more than 64 lanes as
+//! one 8-byte word per 64 lanes, lane 0 in the lowest bit of the first). Worked number: the hash of no fetch is
+//! cbf29ce484222325.
 
 use std::io::Write;
 

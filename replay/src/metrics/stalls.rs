@@ -1,8 +1,8 @@
 //! Stalls: how long a warp waits for what it loads, on a core that issues in order and stalls on use.
 //!
-//! Formula: the model's fetches are issued in their order, one a cycle. What an instruction loads at cycle c is there at
-//! cycle c + N, for each lane that loaded: a fetch that reads it waits until it is there for all of its active lanes,
-//! and so do all fetches behind it. *Stalls* are the cycles without a fetch. What is loaded and never read costs
+//! Formula: the model's fetches are issued in their order, one a cycle. What an instruction loads at cycle c is there
+//! at cycle c + N, for each lane that loaded: a fetch that reads it waits until it is there for all of its active
+//! lanes, and so do all fetches behind it. *Stalls* are the cycles without a fetch. What is loaded and never read costs
 //! nothing, nor does what is overwritten first. Lanes have registers of their own: code of some lanes between the load
 //! of others and its use fills the wait, and never waits itself because it uses a register of the same name. What
 //! `push`, `pop`, `call` and `return` move does not count as loaded, as it would not be in memory on a GPU.

@@ -1,19 +1,23 @@
 //! Memory traffic: what a coalescer makes of the accesses of each instruction.
 //!
-//! An *access* is one memory operand of one fetch; its *lane accesses* are one per active lane. A lane's address belongs to the *stack* when it
-//! lies in the lane's own stack: from 128 bytes below the stack pointer (the red zone) up to the thread's first stack pointer; all others
-//! are *heap*, globals and other lanes' stacks among them. What the pass `spill` has a warp share is neither: the
-//! lanes' copies of it count as one address, and as no traffic of the heap's.
+//! An *access* is one memory operand of one fetch; its *lane accesses* are one per active lane. A lane's address
+//! belongs to the *stack* when it lies in the lane's own stack: from 128 bytes below the stack pointer (the red zone)
+//! up to the thread's first stack pointer; all others are *heap*, globals and other lanes' stacks among them. What the
+//! pass `spill` has a warp share is neither: the lanes' copies of it count as one address, and as no traffic of the
+//! heap's.
 //!
-//! Formula: with transactions of T bytes, an access of addresses a_i takes |{ floor(a_i / T) }| of them: one for each aligned piece of T bytes that
-//! a lane's first byte lies in. Stack and heap addresses of one access are transferred apart. *Interleaved* is what the stack would take if the lanes' stacks
-//! were laid out as GPUs lay out local memory, word by word in turns: the byte at distance d from where the lane's stack pointer
-//! counts as 0 then lies at floor(d / 8) x 8W + 8 x (home of the lane) + (d mod 8), W being the seats of the warp.
+//! Formula: with transactions of T bytes, an access of addresses a_i takes |{ floor(a_i / T) }| of them: one for each
+//! aligned piece of T bytes that a lane's first byte lies in. Stack and heap addresses of one access are transferred
+//! apart. *Interleaved* is what the stack would take if the lanes' stacks were laid out as GPUs lay out local memory,
+//! word by word in turns: the byte at distance d from where the lane's stack pointer counts as 0 then lies at floor(d /
+//! 8) x 8W + 8 x (home of the lane) + (d mod 8), W being the seats of the warp.
 //!
-//! Worked number: W = 4; four lanes read 8 bytes each from 0x1000, 0x1008, 0x1010 and 0x1018 (heap), and push to stacks that are 64 KiB apart. The
-//! read takes 1 transaction of 32 bytes, the push 4; with interleaved stacks the push takes 1 too: 4 words of 8 bytes in a row.
+//! Worked number: W = 4; four lanes read 8 bytes each from 0x1000, 0x1008, 0x1010 and 0x1018 (heap), and push to stacks
+//! that are 64 KiB apart. The read takes 1 transaction of 32 bytes, the push 4; with interleaved stacks the push takes
+//! 1 too: 4 words of 8 bytes in a row.
 //!
-//! *Limitation*: traces do not hold how many bytes an access has, so one that crosses a transaction's border counts as if it didn't.
+//! *Limitation*: traces do not hold how many bytes an access has, so one that crosses a transaction's border counts as
+//! if it didn't.
 
 use std::collections::BTreeMap;
 

@@ -25,7 +25,8 @@ pub(super) struct Facts {
     pub flags: Flags,
     /// What it adds to the stack pointer; after its last recorded change, where it has one.
     pub net: i32,
-    /// How far above its beginning the stack pointer is before the last segment's change, at most, where nothing is recorded.
+    /// How far above its beginning the stack pointer is before the last segment's change, at most, where nothing is
+    /// recorded.
     pub rise: i32,
     /// What its last segment alone adds to the stack pointer; 0 where that is recorded.
     pub last: i32,

@@ -1,4 +1,5 @@
-//! Which code is replayed: what lies outside the main executable, and what belongs to synchronisation and the thread runtime.
+//! Which code is replayed: what lies outside the main executable, and what belongs to synchronisation and the thread
+//! runtime.
 
 use trace_format::{Module, ModuleRole, Pc, Trace};
 

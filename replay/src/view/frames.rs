@@ -16,8 +16,8 @@ struct Handler {
     entry: Option<u64>,
 }
 
-/// How far above the interrupted code's stack pointer a `siglongjmp` out of a handler may lead, in bytes. Above that it is
-/// taken for the handler's own stack; programs' alternate stacks are mapped further away.
+/// How far above the interrupted code's stack pointer a `siglongjmp` out of a handler may lead, in bytes. Above that it
+/// is taken for the handler's own stack; programs' alternate stacks are mapped further away.
 const LEAP: u64 = 1 << 20;
 
 impl Handler {

@@ -1,7 +1,7 @@
 //! Meetings: which waits of which threads are one meeting at a barrier, and which parallel bodies are one launch.
 //!
-//! The trace tells when each thread entered and left a barrier, in one order over all threads. Nobody leaves a barrier before
-//! everybody is in: a meeting is complete at the first leave, or when as many have arrived as the barrier was
+//! The trace tells when each thread entered and left a barrier, in one order over all threads. Nobody leaves a barrier
+//! before everybody is in: a meeting is complete at the first leave, or when as many have arrived as the barrier was
 //! initialised for. Meetings are numbered for all threads, lanes or not: who has none in its stream is not waited for.
 
 use rustc_hash::{FxHashMap, FxHashSet};

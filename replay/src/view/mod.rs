@@ -151,8 +151,8 @@ impl View {
         Box::new(ThreadReader::new(&self.trace, &self.plan, self.lanes[lane].thread, self.extents[lane].clone()))
     }
 
-    /// The lane's whole stream, where it was kept when the view was made: that of a thread that is one lane, while all of
-    /// them together take at most [`KEEP_BYTES`](crate::KEEP_BYTES), and those beyond, packed, at most
+    /// The lane's whole stream, where it was kept when the view was made: that of a thread that is one lane, while all
+    /// of them together take at most [`KEEP_BYTES`](crate::KEEP_BYTES), and those beyond, packed, at most
     /// [`PACKED_BYTES`](crate::PACKED_BYTES).
     ///
     /// # Panics
@@ -262,7 +262,8 @@ fn count(trace: &Trace, plan: &Plan) -> Result<Vec<Counted>> {
     trace.threads().par_iter().map(|thread| reader(thread.id).count(&keeper)).collect()
 }
 
-/// At how many places the lanes of a recorded part begin. All lanes of a whole recording begin where their region does, or differ since their threads do.
+/// At how many places the lanes of a recorded part begin. All lanes of a whole recording begin where their region does,
+/// or differ since their threads do.
 fn beginnings(trace: &Trace, plan: &Plan, counted: &[Counted]) -> usize {
     if trace.meta().window.is_none() {
         return 0;

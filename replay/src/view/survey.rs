@@ -1,4 +1,5 @@
-//! The first look at a trace: what each thread's events say of regions, barriers and locks, and where blocks were left half-way.
+//! The first look at a trace: what each thread's events say of regions, barriers and locks, and where blocks were left
+//! half-way.
 
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};

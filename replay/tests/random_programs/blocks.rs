@@ -1,4 +1,5 @@
-//! Models that run blocks of warps: with one warp in a block they are models of single warps, with more they obey what theory says.
+//! Models that run blocks of warps: with one warp in a block they are models of single warps, with more they obey what
+//! theory says.
 
 use std::cmp::Reverse;
 
@@ -21,7 +22,8 @@ struct Standing {
     came: u64,
 }
 
-/// The fetches of one warp whose lanes have a pc each, of which the policy picks one at each instruction; all lanes there run.
+/// The fetches of one warp whose lanes have a pc each, of which the policy picks one at each instruction; all lanes
+/// there run.
 fn per_pc(lanes: Vec<Vec<u64>>, policy: &str) -> u64 {
     let mut lanes: Vec<Standing> = lanes.into_iter().map(|pcs| Standing { pcs, at: 0, came: 0 }).collect();
     let (mut fetches, mut last) = (0, None);
@@ -79,8 +81,8 @@ proptest! {
         }
     }
 
-    /// The lanes of these programs end together. Then a compacted side has no more warps than lanes of it had before, and packing anew at each
-    /// instruction has no more fetches than packing at branches.
+    /// The lanes of these programs end together. Then a compacted side has no more warps than lanes of it had before,
+    /// and packing anew at each instruction has no more fetches than packing at branches.
     #[test]
     fn packing_more_often_needs_no_more_fetches(
         program in statements(4), lanes in 1u64..17, size in 1usize..6, warps in 1usize..5

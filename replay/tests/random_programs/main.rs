@@ -1,5 +1,6 @@
-//! Random SPMD programs, replayed under every heuristic: no model breaks a rule, none beats the lower bound, and neither the way in
-//! which the engine runs (by runs of segments or by steps) nor the number of workers changes a result.
+//! Random SPMD programs, replayed under every heuristic: no model breaks a rule, none beats the lower bound, and
+//! neither the way in which the engine runs (by runs of segments or by steps) nor the number of workers changes a
+//! result.
 
 mod blocks;
 mod divergence;

@@ -1,4 +1,5 @@
-//! Traces made by hand: blocks and events as a tracer would record them, written by the writer and read back by the reader.
+//! Traces made by hand: blocks and events as a tracer would record them, written by the writer and read back by the
+//! reader.
 
 use std::collections::HashMap;
 
@@ -9,8 +10,8 @@ use trace_format::{
     SyncFunction, ThreadExit, ThreadId, Trace, TraceWriter,
 };
 
-/// The main executable lies at 0x100 to 0x1000, the loader at 0x1000, the C library at 0x2000, libgomp at 0x3000, and a library
-/// that has nothing to do with threads at 0x4000.
+/// The main executable lies at 0x100 to 0x1000, the loader at 0x1000, the C library at 0x2000, libgomp at 0x3000, and a
+/// library that has nothing to do with threads at 0x4000.
 pub const MAIN: u64 = 0x100;
 pub const LOADER: u64 = 0x1000;
 pub const LIBC: u64 = 0x2000;
@@ -189,7 +190,8 @@ impl Recording {
         self.writer.block(ThreadId(thread), id, sps, &[]).unwrap();
     }
 
-    /// A marker of `lockstep.h` and one plain instruction in front of it and behind it: `number` is 1 where it begins a part, 2 where it ends one.
+    /// A marker of `lockstep.h` and one plain instruction in front of it and behind it: `number` is 1 where it begins a
+    /// part, 2 where it ends one.
     pub fn run_marker(&mut self, thread: u32, pc: u64, number: u8) -> &mut Recording {
         let marker = Instruction { len: 8, ..plain(pc + 1) };
         let code = [&[0x90, 0x0f, 0x1f, 0x84, 0x00, 0x4c, 0x6b, 0x53, number][..], &[0x90]].concat();
@@ -230,7 +232,8 @@ impl Recording {
         self
     }
 
-    /// A call of a synchronisation function from `pc`: the call, ten instructions in the C library, back behind the call.
+    /// A call of a synchronisation function from `pc`: the call, ten instructions in the C library, back behind the
+    /// call.
     pub fn sync(&mut self, thread: u32, pc: u64, function: SyncFunction, object: u64) -> &mut Recording {
         self.run(thread, &[call(pc)]);
         self.inside(thread, function, object, 0, 0)

@@ -176,7 +176,8 @@ struct Recorded {
     keeps: bool,
 }
 
-/// Runs a random program of functions in the main executable (kept), in a library and in synchronisation functions (both dropped).
+/// Runs a random program of functions in the main executable (kept), in a library and in synchronisation functions
+/// (both dropped).
 struct Random {
     made: Recording,
     recorded: Vec<Recorded>,

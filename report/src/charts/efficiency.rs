@@ -1,7 +1,7 @@
 //! `efficiency`: how full the lanes are under each heuristic.
 //!
-//! A bar's length is the SIMT efficiency: thread instructions / (fetches x lanes of a warp). Of two lanes that need 10 thread
-//! instructions in 8 fetches, 10 / (8 x 2) = 0.625 of the lane-slots do work.
+//! A bar's length is the SIMT efficiency: thread instructions / (fetches x lanes of a warp). Of two lanes that need 10
+//! thread instructions in 8 fetches, 10 / (8 x 2) = 0.625 of the lane-slots do work.
 
 use super::Chart;
 use crate::bars::{Bar, BarChart, Panel, Scale};

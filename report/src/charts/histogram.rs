@@ -1,7 +1,7 @@
 //! `histogram`: how many lanes take part in the fetches, one small chart per heuristic.
 //!
-//! A column's height is the share of all fetches that had so many active lanes: of 8 fetches, 6 with one lane and 2 with both,
-//! the columns are 75 % and 25 %.
+//! A column's height is the share of all fetches that had so many active lanes: of 8 fetches, 6 with one lane and 2
+//! with both, the columns are 75 % and 25 %.
 
 use super::Chart;
 use crate::frame::title_block;

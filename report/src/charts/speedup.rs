@@ -1,7 +1,8 @@
 //! `speedup`: fetches before and after a change, side by side, with the relative speed-up above.
 //!
-//! The rows are of two traces (or more) per number of lanes; the first is what the others are compared with. A panel per number of lanes, a
-//! group of bars per heuristic, a bar per trace. A trace that took 200 fetches before and takes 100 after has a speed-up of 2.00.
+//! The rows are of two traces (or more) per number of lanes; the first is what the others are compared with. A panel
+//! per number of lanes, a group of bars per heuristic, a bar per trace. A trace that took 200 fetches before and takes
+//! 100 after has a speed-up of 2.00.
 
 use super::Chart;
 use crate::axis;

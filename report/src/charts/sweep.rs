@@ -1,4 +1,5 @@
-//! What charts of a sweep have in common: rows that differ only in what is swept make one panel, each heuristic one line.
+//! What charts of a sweep have in common: rows that differ only in what is swept make one panel, each heuristic one
+//! line.
 
 use crate::lines::{LineChart, Panel, Series};
 use crate::palette::INK;

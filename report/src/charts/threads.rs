@@ -1,7 +1,8 @@
 //! `threads`: how the efficiency changes with the number of threads.
 //!
-//! A point's height is the SIMT efficiency of a run with so many lanes, all in one warp or in warps of one size; the black line is the best that any
-//! schedule could do. Rows of one program traced with several numbers of threads make one panel.
+//! A point's height is the SIMT efficiency of a run with so many lanes, all in one warp or in warps of one size; the
+//! black line is the best that any schedule could do. Rows of one program traced with several numbers of threads make
+//! one panel.
 
 use super::Chart;
 use super::sweep::{Sweep, sweep};

@@ -1,7 +1,7 @@
 //! `width`: how the efficiency falls as warps become wider.
 //!
-//! A point's height is the SIMT efficiency at a warp size; the black line is the best that any schedule could do there. Rows of one trace that were
-//! replayed with several `--warp-size` make one panel.
+//! A point's height is the SIMT efficiency at a warp size; the black line is the best that any schedule could do there.
+//! Rows of one trace that were replayed with several `--warp-size` make one panel.
 
 use super::Chart;
 use super::sweep::{Sweep, sweep};

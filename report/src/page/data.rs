@@ -1,7 +1,9 @@
-//! What is on a page. It is written into the page as JSON, field by field under these names; the scripts in `report/templates` read it.
+//! What is on a page. It is written into the page as JSON, field by field under these names; the scripts in
+//! `report/templates` read it.
 //!
-//! Numbers of slots are lost lane-slots. A list *by cause* is in the order of [`Page::causes`]; a list *by active lanes* begins with
-//! one lane. A *line* is an index into [`Program::lines`], a *function* one into [`Program::functions`], a *pc* one into [`Program::pcs`].
+//! Numbers of slots are lost lane-slots. A list *by cause* is in the order of [`Page::causes`]; a list *by active
+//! lanes* begins with one lane. A *line* is an index into [`Program::lines`], a *function* one into
+//! [`Program::functions`], a *pc* one into [`Program::pcs`].
 
 use serde::Serialize;
 use serde_json::Value;
@@ -184,8 +186,8 @@ pub struct MapLevel {
     pub bin: u64,
     /// How many bins.
     pub bins: usize,
-    /// Base64: bin after bin, lane after lane, 4 bytes each: the share of fetches in which the lane was active (255: all; 0: none), the
-    /// function (255: one after those), and the pc, low byte first.
+    /// Base64: bin after bin, lane after lane, 4 bytes each: the share of fetches in which the lane was active (255:
+    /// all; 0: none), the function (255: one after those), and the pc, low byte first.
     pub cells: String,
 }
 
@@ -200,8 +202,8 @@ pub struct MapWindow {
     pub kept: &'static str,
     /// Slots that live lanes lost in it.
     pub lost: u64,
-    /// Base64 of words of 32 bits, low byte first: the pc of the first instruction, how many follow one another, and the active mask, one word per
-    /// 32 lanes; then the next.
+    /// Base64 of words of 32 bits, low byte first: the pc of the first instruction, how many follow one another, and
+    /// the active mask, one word per 32 lanes; then the next.
     pub stretches: String,
 }
 

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::{Frame, Map, Program};
 use crate::CAUSE_COLOURS;
 
-/// Lost lane-slots as folded stacks: a line for each call path, line and cause, `worker;transform;fft.c:75;[branch] 1200`.
-/// What is left out of [`Program::flame`] is left out here.
+/// Lost lane-slots as folded stacks: a line for each call path, line and cause, `worker;transform;fft.c:75;[branch]
+/// 1200`. What is left out of [`Program::flame`] is left out here.
 #[must_use]
 pub fn folded(program: &Program) -> String {
     let mut text = String::new();
@@ -30,9 +30,10 @@ fn fold(frame: &Frame, above: &str, text: &mut String) {
     frame.children.iter().for_each(|child| fold(child, &path, text));
 }
 
-/// The lane maps as events of the Trace Event Format, which Perfetto, Firefox Profiler and chrome://tracing read: a process per warp, a thread per lane, an
-/// event for each stretch of fetches in which a lane is active in one function; a fetch takes a microsecond. A short run is shown fetch by
-/// fetch, a longer one in bins, each for as long as the lane was active in it.
+/// The lane maps as events of the Trace Event Format, which Perfetto, Firefox Profiler and chrome://tracing read: a
+/// process per warp, a thread per lane, an event for each stretch of fetches in which a lane is active in one function;
+/// a fetch takes a microsecond. A short run is shown fetch by fetch, a longer one in bins, each for as long as the lane
+/// was active in it.
 #[must_use]
 pub fn time_line(program: &Program) -> String {
     let mut events: Vec<Value> = Vec::new();

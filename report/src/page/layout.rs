@@ -1,9 +1,9 @@
 //! A layered drawing of a control-flow graph.
 //!
-//! The steps of Sugiyama, Tagawa and Toda (*Methods for visual understanding of hierarchical system structures*, IEEE Trans. SMC 11, 1981): edges that
-//! lead back are turned round; each node's layer is the longest way to it; edges over several layers are cut at each by a
-//! point; in each layer nodes are ordered by the mean place of their neighbours; and x is the mean of the neighbours' as far as
-//! neighbours in the layer leave room.
+//! The steps of Sugiyama, Tagawa and Toda (*Methods for visual understanding of hierarchical system structures*, IEEE
+//! Trans. SMC 11, 1981): edges that lead back are turned round; each node's layer is the longest way to it; edges over
+//! several layers are cut at each by a point; in each layer nodes are ordered by the mean place of their neighbours;
+//! and x is the mean of the neighbours' as far as neighbours in the layer leave room.
 
 use std::collections::VecDeque;
 
@@ -192,7 +192,8 @@ fn wanted(items: &[Item], i: usize, down: bool) -> f64 {
     if neighbours.is_empty() { items[i].x } else { sum / neighbours.len() as f64 }
 }
 
-/// As near to where they want to be as their order and widths allow: neighbours that would overlap stand side by side around their mean.
+/// As near to where they want to be as their order and widths allow: neighbours that would overlap stand side by side
+/// around their mean.
 fn settle(items: &mut [Item], row: &[usize], wanted: &[f64]) {
     // Each run: its items' number, the sum of where they want its left end to be, and its width.
     let mut runs: Vec<(usize, f64, f64)> = Vec::new();

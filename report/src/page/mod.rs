@@ -1,7 +1,7 @@
 //! The page: one HTML file that holds everything, data, styles and scripts, and asks for nothing from anywhere.
 //!
-//! The files in `report/templates` are put together as they are: `page.html` is the frame, the styles and scripts go where it has their marks,
-//! and the data ([`Page`]) goes in as JSON.
+//! The files in `report/templates` are put together as they are: `page.html` is the frame, the styles and scripts go
+//! where it has their marks, and the data ([`Page`]) goes in as JSON.
 
 mod data;
 mod export;

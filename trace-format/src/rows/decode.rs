@@ -26,8 +26,8 @@ pub struct RowDecoder {
 }
 
 impl RowDecoder {
-    /// Reads what a chunk has of rows, up to its payload's end. `start_of`: the number of a block's start, if its values are in rows.
-    /// Returns how many values the rows have.
+    /// Reads what a chunk has of rows, up to its payload's end. `start_of`: the number of a block's start, if its
+    /// values are in rows. Returns how many values the rows have.
     pub fn load(
         &mut self,
         payload: &[u8],

@@ -117,7 +117,8 @@ impl RowEncoder {
         self.gap += 1;
     }
 
-    /// Adds a row of a track with columns that are not stepping: column by column of each kind, without a look at what is wrong before the end.
+    /// Adds a row of a track with columns that are not stepping: column by column of each kind, without a look at what
+    /// is wrong before the end.
     fn push_special<V: Wide>(&mut self, place: usize, values: &[V]) {
         let len = values.len();
         let Tracks { tracks, numbers, contexts, .. } = &mut self.tracks;
@@ -174,7 +175,8 @@ impl RowEncoder {
         place as u32
     }
 
-    /// Ends a row in which some value is not as expected. Its offsets, and what follows in its contexts, are put down already.
+    /// Ends a row in which some value is not as expected. Its offsets, and what follows in its contexts, are put down
+    /// already.
     #[inline(never)]
     fn push_surprise<V: Wide>(&mut self, place: usize, values: &[V]) {
         let len = values.len();

@@ -1,17 +1,20 @@
-//! The values of whole executions of blocks with sums, of which a stream chunk holds those that could not be told beforehand.
+//! The values of whole executions of blocks with sums, of which a stream chunk holds those that could not be told
+//! beforehand.
 //!
-//! A *row* is what the values of one execution are; a *track* is what is remembered of the rows of blocks that start at one address. Writer and
-//! reader carry out the same rules on the same rows, so that both expect the same values. Each value is expected by the kind of its *column*:
+//! A *row* is what the values of one execution are; a *track* is what is remembered of the rows of blocks that start at
+//! one address. Writer and reader carry out the same rules on the same rows, so that both expect the same values. Each
+//! value is expected by the kind of its *column*:
 //!
-//! - *Stepping*, which all are unless a chunk says otherwise: the last value plus a step. Loops have ends: when a row differs from what was expected,
-//!   the differences to the row before are remembered as the *jump*, with the number of rows since the last jump, the *period*; after as many rows
-//!   again the jump is expected. So nested loops of constant length are told beforehand, but for the outermost ends. A jump that comes twice
-//!   in a row is the new step.
+//! - *Stepping*, which all are unless a chunk says otherwise: the last value plus a step. Loops have ends: when a row
+//!   differs from what was expected, the differences to the row before are remembered as the *jump*, with the number of
+//!   rows since the last jump, the *period*; after as many rows again the jump is expected. So nested loops of constant
+//!   length are told beforehand, but for the outermost ends. A jump that comes twice in a row is the new step.
 //! - *Offset*: a base plus a number of so many bits that the chunk holds: places in a table, in any order.
-//! - *Context*: what followed the last time when the column before it had this value, plus a step: a table of places that move on.
+//! - *Context*: what followed the last time when the column before it had this value, plus a step: a table of places
+//!   that move on.
 //!
-//! A row in which each value is as expected takes no bytes. Else the chunk holds how many rows came since the last such one, and what is to be added
-//! to the values that are not as expected.
+//! A row in which each value is as expected takes no bytes. Else the chunk holds how many rows came since the last such
+//! one, and what is to be added to the values that are not as expected.
 
 mod by_kind;
 mod decode;
@@ -52,7 +55,8 @@ struct Special {
 /// What is remembered of the rows of blocks with one start.
 #[derive(Clone, Copy, Debug)]
 struct Track {
-    /// Where its numbers are in those of all tracks: for each column the last value, then for each the step, then the jump, then the mask.
+    /// Where its numbers are in those of all tracks: for each column the last value, then for each the step, then the
+    /// jump, then the mask.
     start: usize,
     columns: usize,
     /// Rows since the last jump, and after how many one is expected.
@@ -242,7 +246,8 @@ impl Track {
     }
 }
 
-/// A column of kind context was not as expected: its value differed so much from what followed the last time. A step that comes twice is kept.
+/// A column of kind context was not as expected: its value differed so much from what followed the last time. A step
+/// that comes twice is kept.
 fn context_surprised(numbers: &mut Numbers, column: usize, difference: u64) {
     if numbers.jump[column] == difference {
         numbers.step[column] = difference;

@@ -77,8 +77,8 @@ impl Plan {
             return;
         }
         let mut before = std::mem::take(&mut self.specials).into_iter().peekable();
-        // Threads' chunks overlap: this one may have been begun before what is planned now. And contexts miss where other columns of the same
-        // table did not take part.
+        // Threads' chunks overlap: this one may have been begun before what is planned now. And contexts miss where
+        // other columns of the same table did not take part.
         let was_context = |column| used.contains(&Special { column, kind: Kind::Context });
         let planned = |number| before.clone().find(|special| special.column == number).map(|special| special.kind);
         let is_context = |number, column: &ColumnUse| match planned(number) {

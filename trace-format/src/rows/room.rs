@@ -1,4 +1,5 @@
-//! Bytes and bits under construction, with room behind them: numbers are written without a look at how much of it they take.
+//! Bytes and bits under construction, with room behind them: numbers are written without a look at how much of it they
+//! take.
 
 /// Bytes.
 #[derive(Debug, Default)]

@@ -143,8 +143,8 @@ fn places_that_move_on_for_each_value_before_take_nothing() {
     assert!(all - half < 320_000, "{} bytes for 300,000 rows of 8 bits", all - half);
 }
 
-/// Rows of the last pass of a sort whose threads have tables of 256 places, 8 bytes apart: so many keys are moved in each row. A row is of
-/// block 0 when that is one key, else of block 1.
+/// Rows of the last pass of a sort whose threads have tables of 256 places, 8 bytes apart: so many keys are moved in
+/// each row. A row is of block 0 when that is one key, else of block 1.
 fn moved_keys(state: &mut u64, next: &mut [u64], turns: u64, rows: u64) -> Vec<Row> {
     let row = |i| {
         let mut row = vec![0x7000_0000 + 4 * turns * i];

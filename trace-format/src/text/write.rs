@@ -11,8 +11,8 @@ use crate::{
 ///
 /// `B` stands after every instruction that transfers control, `C` at calls, `R` at returns but for one that would leave
 /// the function in which the thread began, `W` where the thread had waited at a barrier. What the text form does not
-/// know (modules, symbols, other events) is left out. Behind a gap stands a `B`, and a call right before one has no `C`: the function called is
-/// not in the text.
+/// know (modules, symbols, other events) is left out. Behind a gap stands a `B`, and a call right before one has no
+/// `C`: the function called is not in the text.
 ///
 /// # Errors
 /// Damage of the trace, or a failure of `out`, which errors call `name`.
@@ -70,7 +70,8 @@ struct State<'a> {
     starts_block: bool,
     /// Whether the thread waited at a barrier since the last instruction.
     waited: bool,
-    /// The line of a call, whose flags wait for what comes next: what stands before them, the flags but `C`, what stands behind them.
+    /// The line of a call, whose flags wait for what comes next: what stands before them, the flags but `C`, what
+    /// stands behind them.
     call: Option<(String, String, String)>,
     /// The stack pointer at the start of each called function that has not returned; none where returns are taken as
     /// they are.

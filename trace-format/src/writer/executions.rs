@@ -45,8 +45,8 @@ fn place_of(shapes: &Shapes, plans: &Plans, block: BlockId, stream: &mut StreamB
 }
 
 impl<W: Write> TraceWriter<W> {
-    /// Executions of whole blocks, one after another: `next` gives them until it gives none. For engines that write many
-    /// at once.
+    /// Executions of whole blocks, one after another: `next` gives them until it gives none. For engines that write
+    /// many at once.
     ///
     /// # Panics
     /// Like [`TraceWriter::block`].

@@ -41,8 +41,8 @@ pub fn launch(
     let argv = pointers(arguments);
     let envp = pointers(environment);
 
-    // SAFETY: the child of a process with several threads may call async-signal-safe functions only; `child` does so: all it
-    // needs was allocated above.
+    // SAFETY: the child of a process with several threads may call async-signal-safe functions only; `child` does so:
+    // all it needs was allocated above.
     let pid = unsafe { libc::fork() };
     if pid == 0 {
         // The write end must not keep the child itself waiting when we die.
@@ -104,15 +104,16 @@ fn child(
     aslr: bool,
     ignored: &[i32],
 ) -> ! {
-    // SAFETY: system calls with pointers to local variables, and to strings and null-ended lists that live in the caller; none
-    // of them allocates. `_exit` never returns.
+    // SAFETY: system calls with pointers to local variables, and to strings and null-ended lists that live in the
+    // caller; none of them allocates. `_exit` never returns.
     unsafe {
         let mut byte = 0u8;
         while libc::read(go, (&raw mut byte).cast(), 1) < 0 && Errno::last_raw() == libc::EINTR {}
         if byte == 0 {
             libc::_exit(127);
         }
-        // Rust programs run with SIGPIPE ignored, and commands of ours with SIGXFSZ, which the program must not inherit.
+        // Rust programs run with SIGPIPE ignored, and commands of ours with SIGXFSZ, which the program must not
+        // inherit.
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
         if watching() {
             libc::signal(libc::SIGXFSZ, libc::SIG_DFL);

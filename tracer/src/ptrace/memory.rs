@@ -16,7 +16,8 @@ pub fn read(tid: Tid, address: Address, buffer: &mut [u8]) -> usize {
         let wanted = ((PAGE - from.0 % PAGE) as usize).min(buffer.len() - done);
         let local = libc::iovec { iov_base: buffer[done..].as_mut_ptr().cast(), iov_len: wanted };
         let remote = libc::iovec { iov_base: from.0 as *mut libc::c_void, iov_len: wanted };
-        // SAFETY: `local` lies within `buffer` (`wanted` is at most the rest of it); the remote address is checked by the kernel.
+        // SAFETY: `local` lies within `buffer` (`wanted` is at most the rest of it); the remote address is checked by
+        // the kernel.
         let got = unsafe { libc::process_vm_readv(tid.0, &local, 1, &remote, 1, 0) };
         if got <= 0 {
             break;
@@ -33,8 +34,8 @@ pub fn read(tid: Tid, address: Address, buffer: &mut [u8]) -> usize {
 pub fn read_code(tid: Tid, address: Address, buffer: &mut [u8]) -> usize {
     let mut done = read(tid, address, buffer);
     while done < buffer.len() {
-        // SAFETY: PEEKTEXT takes a number as address and returns the word; nothing of ours is written. The word and an error
-        // are told apart by errno.
+        // SAFETY: PEEKTEXT takes a number as address and returns the word; nothing of ours is written. The word and an
+        // error are told apart by errno.
         let word = unsafe {
             Errno::clear();
             libc::ptrace(libc::PTRACE_PEEKTEXT, tid.0, address.plus(done as u64).0 as usize, 0usize)

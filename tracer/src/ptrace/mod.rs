@@ -1,4 +1,5 @@
-//! The kernel's side of tracing: requests to stopped threads, waiting, memory of the program, starting it, signals to us.
+//! The kernel's side of tracing: requests to stopped threads, waiting, memory of the program, starting it, signals to
+//! us.
 //!
 //! This is the only folder of the crate with `unsafe`. `nix` covers a part of it only: its `Signal` knows no real-time
 //! signals, which the program may use and glibc does, so requests and wait statuses are read here, as plain numbers.

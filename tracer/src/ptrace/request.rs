@@ -1,7 +1,7 @@
 //! Requests to a thread that is stopped for us.
 //!
-//! All of them fail with `ESRCH` when the thread was killed in the meantime; callers go on then, and learn of its end by
-//! waiting.
+//! All of them fail with `ESRCH` when the thread was killed in the meantime; callers go on then, and learn of its end
+//! by waiting.
 
 use std::mem::MaybeUninit;
 
@@ -60,7 +60,8 @@ impl SignalInfo {
 
 /// A request whose two last arguments are plain numbers.
 fn plain(request: libc::c_uint, tid: Tid, address: usize, data: usize) -> Result<()> {
-    // SAFETY: for the requests of this file that come here the kernel takes both arguments as numbers; it writes nothing to us.
+    // SAFETY: for the requests of this file that come here the kernel takes both arguments as numbers; it writes
+    // nothing to us.
     let result = unsafe { libc::ptrace(request, tid.0, address, data) };
     Errno::result(result).map(drop)
 }
@@ -68,7 +69,8 @@ fn plain(request: libc::c_uint, tid: Tid, address: usize, data: usize) -> Result
 /// A request that fills in a value of type T.
 fn fill<T>(request: libc::c_uint, tid: Tid, address: usize) -> Result<T> {
     let mut value = MaybeUninit::<T>::zeroed();
-    // SAFETY: each caller names the T that the kernel writes for its request; all of them are plain data, valid when zero.
+    // SAFETY: each caller names the T that the kernel writes for its request; all of them are plain data, valid when
+    // zero.
     unsafe {
         Errno::result(libc::ptrace(request, tid.0, address, value.as_mut_ptr()))?;
         Ok(value.assume_init())

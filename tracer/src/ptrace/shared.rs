@@ -13,8 +13,9 @@ const PAGE: usize = 4096;
 
 /// A memory file of the program, mapped here too. Places in it are given as offsets in bytes; all are checked.
 ///
-/// The program's threads read and write it while we do. Numbers that both sides use are loaded and stored in one piece; ranges
-/// of bytes are copied only where no thread of the program is at work: code before it is linked, buffers of stopped threads.
+/// The program's threads read and write it while we do. Numbers that both sides use are loaded and stored in one piece;
+/// ranges of bytes are copied only where no thread of the program is at work: code before it is linked, buffers of
+/// stopped threads.
 #[derive(Debug)]
 pub struct SharedMemory {
     base: NonNull<u8>,
@@ -37,8 +38,8 @@ impl SharedMemory {
             OwnedFd::from_raw_fd(file as i32)
         };
         let inode = nix::sys::stat::fstat(&file)?.st_ino;
-        // SAFETY: a new shared mapping at a place of the kernel's choice; the pointer is checked before use. The file's length is
-        // set first, and nobody shortens it: the program's side closes its descriptor.
+        // SAFETY: a new shared mapping at a place of the kernel's choice; the pointer is checked before use. The file's
+        // length is set first, and nobody shortens it: the program's side closes its descriptor.
         unsafe {
             without_file_limit(|| Errno::result(libc::ftruncate(file.as_raw_fd(), len as i64)))?;
             let flags = libc::MAP_SHARED | libc::MAP_NORESERVE;
@@ -115,15 +116,17 @@ impl SharedMemory {
     pub fn patch(&self, offset: usize, value: u32) {
         self.check(offset, 4);
         assert!(offset % 64 <= 60, "within a cache line");
-        // SAFETY: in range. The processor writes four bytes within a line in one piece, so that a thread sees the old or the new.
+        // SAFETY: in range. The processor writes four bytes within a line in one piece, so that a thread sees the old
+        // or the new.
         unsafe { self.base.as_ptr().add(offset).cast::<u32>().write_unaligned(value) }
     }
 
-    /// Makes memory ready that will soon be written and run: pages that are made together cost less than those made one by one when they are
-    /// touched, and the program finds several of them at once.
+    /// Makes memory ready that will soon be written and run: pages that are made together cost less than those made one
+    /// by one when they are touched, and the program finds several of them at once.
     pub fn prepare(&self, offset: usize, len: usize) {
         self.check(offset, len);
-        // SAFETY: the range was checked; the pages keep what they hold. A kernel that cannot do it makes them when they are touched.
+        // SAFETY: the range was checked; the pages keep what they hold. A kernel that cannot do it makes them when they
+        // are touched.
         unsafe { libc::madvise(self.base.as_ptr().add(offset).cast(), len, libc::MADV_POPULATE_WRITE) };
     }
 
@@ -132,8 +135,8 @@ impl SharedMemory {
         self.check(offset, len);
         let (start, end) = (offset.next_multiple_of(PAGE), (offset + len) / PAGE * PAGE);
         if start < end {
-            // SAFETY: whole pages of the mapping, in range; their contents change as if they were written, which nobody relies on
-            // not to happen. It fails where files cannot have holes: then the memory stays.
+            // SAFETY: whole pages of the mapping, in range; their contents change as if they were written, which nobody
+            // relies on not to happen. It fails where files cannot have holes: then the memory stays.
             unsafe { libc::madvise(self.base.as_ptr().add(start).cast(), end - start, libc::MADV_REMOVE) };
         }
     }
@@ -143,7 +146,8 @@ impl SharedMemory {
         self.check(offset, len);
         let (start, end) = (offset.next_multiple_of(PAGE), (offset + len) / PAGE * PAGE);
         if start < end {
-            // SAFETY: whole pages of a shared mapping, in range: they stay in the file, and are mapped again when they are touched.
+            // SAFETY: whole pages of a shared mapping, in range: they stay in the file, and are mapped again when they
+            // are touched.
             unsafe { libc::madvise(self.base.as_ptr().add(start).cast(), end - start, libc::MADV_DONTNEED) };
         }
     }
@@ -156,8 +160,8 @@ impl SharedMemory {
     }
 }
 
-/// Does something while files may be as long as the hard limit of this process says: a memory file counts as a file, but the limit is there
-/// for those on disks.
+/// Does something while files may be as long as the hard limit of this process says: a memory file counts as a file,
+/// but the limit is there for those on disks.
 fn without_file_limit<T>(what: impl FnOnce() -> T) -> T {
     let mut before = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: both calls are given one valid structure; the first one fills it in.

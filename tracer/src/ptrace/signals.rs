@@ -47,13 +47,14 @@ extern "C" fn note(signal: i32, info: *mut libc::siginfo_t, _context: *mut libc:
 }
 
 /// From now on SIGINT, SIGTERM, SIGHUP and SIGQUIT no longer end this process, but are noted. Those ignored so far stay
-/// so (`nohup`), but for SIGINT: shells start background jobs with SIGINT ignored, and `kill -INT` shall end them all the same.
-/// SIGXFSZ no longer ends it either: a trace that outgrows a file size limit (`ulimit -f`) is an error of writing.
+/// so (`nohup`), but for SIGINT: shells start background jobs with SIGINT ignored, and `kill -INT` shall end them all
+/// the same. SIGXFSZ no longer ends it either: a trace that outgrows a file size limit (`ulimit -f`) is an error of
+/// writing.
 pub fn watch_signals() {
     let mut ignored = IGNORED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     for signal in WATCHED {
-        // SAFETY: a zeroed `sigaction` is a valid one (no flags, empty mask); the handler has the signature that SA_SIGINFO asks
-        // for, and does nothing but atomic stores.
+        // SAFETY: a zeroed `sigaction` is a valid one (no flags, empty mask); the handler has the signature that
+        // SA_SIGINFO asks for, and does nothing but atomic stores.
         let before = unsafe {
             let mut before: libc::sigaction = std::mem::zeroed();
             libc::sigaction(signal, std::ptr::null(), &mut before);

@@ -23,8 +23,8 @@ pub enum Stop {
     },
 }
 
-/// The next report of any thread that this thread of ours traces; none when `block` is false and nothing has been reported.
-/// `ECHILD`: there is nobody left to wait for.
+/// The next report of any thread that this thread of ours traces; none when `block` is false and nothing has been
+/// reported. `ECHILD`: there is nobody left to wait for.
 ///
 /// Other children of this process are left alone, unless the calling thread itself started them.
 pub fn wait_any(block: bool) -> Result<Option<(Tid, Stop)>, Errno> {

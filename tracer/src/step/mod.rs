@@ -182,7 +182,8 @@ impl<'a> Session<'a> {
         let mut rounds = 0u64;
         while let Ok(Some(first)) = ptrace::wait_any(true) {
             round.push(first);
-            // All that have stopped are taken before any goes on: else those first in the kernel's list would always win.
+            // All that have stopped are taken before any goes on: else those first in the kernel's list would always
+            // win.
             if self.threads.len() > 1 {
                 while let Ok(Some(next)) = ptrace::wait_any(false) {
                     round.push(next);

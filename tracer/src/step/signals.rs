@@ -1,8 +1,8 @@
 //! Signals: handlers that begin and end, and SIGTRAP, which the program must not lose to our stepping.
 //!
-//! A step ends with a SIGTRAP that the kernel forces on the thread. Where the program blocks or ignores SIGTRAP (glibc blocks
-//! all signals while it makes a thread), forcing it resets the program's handler. So the kernel never finds SIGTRAP
-//! blocked: it is taken out of every mask on its way to the kernel, and put back on its way to the program.
+//! A step ends with a SIGTRAP that the kernel forces on the thread. Where the program blocks or ignores SIGTRAP (glibc
+//! blocks all signals while it makes a thread), forcing it resets the program's handler. So the kernel never finds
+//! SIGTRAP blocked: it is taken out of every mask on its way to the kernel, and put back on its way to the program.
 
 use nix::libc;
 
@@ -16,8 +16,8 @@ pub(super) const TRAP_BIT: u64 = 1 << (libc::SIGTRAP - 1);
 const NEVER_BLOCKED: u64 = 1 << (libc::SIGKILL - 1) | 1 << (libc::SIGSTOP - 1);
 /// Below the stack pointer, functions may use so many bytes without moving it.
 const RED_ZONE: u64 = 128;
-/// Where things lie in the frame that the kernel builds for a handler, from the stack pointer at its first instruction on:
-/// the alternate stack (address, flags, size), the saved pc and stack pointer, the saved mask.
+/// Where things lie in the frame that the kernel builds for a handler, from the stack pointer at its first instruction
+/// on: the alternate stack (address, flags, size), the saved pc and stack pointer, the saved mask.
 const FRAME_STACK: u64 = 24;
 const FRAME_SP: u64 = 168;
 const FRAME_PC: u64 = 176;
@@ -174,8 +174,8 @@ impl Session<'_> {
     }
 }
 
-/// A handler runs with SIGTRAP blocked when its mask says so, or when it was before: the kernel forgets, we remember. The
-/// frame tells the program of the mask before.
+/// A handler runs with SIGTRAP blocked when its mask says so, or when it was before: the kernel forgets, we remember.
+/// The frame tells the program of the mask before.
 fn show_trap_in_frame(tid: Tid, frame: Address, blocked: &mut bool) {
     if *blocked && let Some(saved) = ptrace::read_u64(tid, frame.plus(FRAME_MASK)) {
         ptrace::write(tid, frame.plus(FRAME_MASK), &(saved | TRAP_BIT).to_le_bytes());

@@ -43,8 +43,8 @@ impl Session<'_> {
         }
     }
 
-    /// The registers of a stopped thread, after an argument changed for a system call got its own value back; `code` is the
-    /// `si_code` of its signal. None when the thread was killed in the meantime.
+    /// The registers of a stopped thread, after an argument changed for a system call got its own value back; `code` is
+    /// the `si_code` of its signal. None when the thread was killed in the meantime.
     fn registers_at_stop(&mut self, tid: Tid, code: i32) -> Option<Registers> {
         let mut registers = ptrace::registers(tid).ok()?;
         self.restore_argument(tid, &mut registers, code == TRAP_HANDLER);

@@ -58,8 +58,8 @@ impl Session<'_> {
         }
     }
 
-    /// Gives back the argument that was changed for the call. `in_handler`: a signal came between, so that it lies in the
-    /// frame of the handler, whose first instruction is next.
+    /// Gives back the argument that was changed for the call. `in_handler`: a signal came between, so that it lies in
+    /// the frame of the handler, whose first instruction is next.
     pub(super) fn restore_argument(&mut self, tid: Tid, registers: &mut Registers, in_handler: bool) {
         let Some(call) = self.threads.get_mut(&tid).and_then(|thread| thread.syscall.as_mut()) else { return };
         let Some(number) = call.restore else { return };

@@ -212,7 +212,8 @@ impl Assembler {
         here
     }
 
-    /// A forward `jrcxz` or short `jmp` whose distance is filled in by [`Assembler::land`]; returns where the distance is.
+    /// A forward `jrcxz` or short `jmp` whose distance is filled in by [`Assembler::land`]; returns where the distance
+    /// is.
     pub fn short_forward(&mut self, opcode: u8) -> usize {
         self.raw(&[opcode, 0]);
         self.bytes.len() - 1

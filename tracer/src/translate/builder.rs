@@ -1,5 +1,5 @@
-//! Translates one superblock: follows the program's code from its head through direct jumps and calls, along the likely side of branches, and
-//! copies what it finds, instruction by instruction.
+//! Translates one superblock: follows the program's code from its head through direct jumps and calls, along the likely
+//! side of branches, and copies what it finds, instruction by instruction.
 
 use iced_x86::{
     Code, ConstantOffsets, Decoder, DecoderOptions, FlowControl, InstructionInfoFactory, Mnemonic, OpAccess, Register,
@@ -19,8 +19,9 @@ use crate::decode::{InstructionDecoder, MAX_LENGTH};
 /// Superblocks with more bytes of code for each instruction allowed than this are ended.
 const MAX_BYTES_EACH: usize = 100;
 
-/// Superblocks that follow no route end behind so many branches: what comes then runs seldom, and is translated from the sides of the
-/// branches as well. Of what is translated until `true` ends, this leaves 42% of the instructions, in as many superblocks.
+/// Superblocks that follow no route end behind so many branches: what comes then runs seldom, and is translated from
+/// the sides of the branches as well. Of what is translated until `true` ends, this leaves 42% of the instructions, in
+/// as many superblocks.
 const MOST_BRANCHES: usize = 3;
 
 /// So many bytes of code are read at once.
@@ -195,8 +196,8 @@ impl<'a, S: Source> Builder<'a, S> {
         full || strayed || gate || transferred && self.source.hook(pc).is_some()
     }
 
-    /// Translates instructions that lie in a row, as many as are read at once. Returns where the superblock goes on, if it does, and whether control
-    /// is transferred there.
+    /// Translates instructions that lie in a row, as many as are read at once. Returns where the superblock goes on, if
+    /// it does, and whether control is transferred there.
     fn follow_row(&mut self, mut pc: u64) -> Option<(u64, bool)> {
         let mut row = [0; ROW];
         let available = self.source.fetch(pc, &mut row);
@@ -318,7 +319,8 @@ impl<'a, S: Source> Builder<'a, S> {
                 self.go_on_at_target()
             }
             FlowControl::XbeginXabortXend if instruction.mnemonic() == Mnemonic::Xbegin => {
-                // A transaction could not go through our stops: it is aborted as it begins, which programs must be ready for.
+                // A transaction could not go through our stops: it is aborted as it begins, which programs must be
+                // ready for.
                 self.mark(Borrowed::Nothing);
                 self.hot.load_constant(register::RAX, 0);
                 self.rax = None;

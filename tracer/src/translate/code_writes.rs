@@ -1,7 +1,8 @@
-//! Writes to memory from which code was translated: by an instruction of the program, or by the kernel in a system call.
+//! Writes to memory from which code was translated: by an instruction of the program, or by the kernel in a system
+//! call.
 //!
-//! Such pages, and other pages that show the same memory, are read-only while there are translations (`program_code`). The first write gives the
-//! translations up and lifts the protection, until code is translated from there again.
+//! Such pages, and other pages that show the same memory, are read-only while there are translations (`program_code`).
+//! The first write gives the translations up and lifts the protection, until code is translated from there again.
 //!
 //! Not seen are writes that go past the memory map: to the file that is mapped, by another process (see `code_files`
 //! for those of this one), and to `/proc/self/mem`.
@@ -89,7 +90,8 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// A system call, made by the instruction at `call`, has ended with `EFAULT`. Where a buffer of it lies in protected pages, it is made again.
+    /// A system call, made by the instruction at `call`, has ended with `EFAULT`. Where a buffer of it lies in
+    /// protected pages, it is made again.
     pub(super) fn call_faulted(&mut self, tid: Tid, call: u64) -> Result<()> {
         let registers = ptrace::registers(tid)?;
         let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid) else {

@@ -37,7 +37,8 @@ struct Known {
     added: i64,
 }
 
-/// A path that takes one number in the trace and nothing else, in few bytes: most are such, and all that is done with one is in a short loop.
+/// A path that takes one number in the trace and nothing else, in few bytes: most are such, and all that is done with
+/// one is in a short loop.
 #[derive(Clone, Copy)]
 struct Plain {
     /// Its block, or [`NOT_PLAIN`].
@@ -198,8 +199,8 @@ impl Expander {
         (self.tables, self.aside) = (Tables::default(), Tables::default());
     }
 
-    /// What is known of paths is put aside for what was known before the last such change: the trace has no blocks for what runs while nothing is
-    /// recorded.
+    /// What is known of paths is put aside for what was known before the last such change: the trace has no blocks for
+    /// what runs while nothing is recorded.
     pub fn change_tables(&mut self) {
         std::mem::swap(&mut self.tables, &mut self.aside);
     }
@@ -262,7 +263,8 @@ impl Expander {
     /// Takes plain paths from the start of the records, as many as there are up to [`RUN`], and returns how many.
     fn run_of_plain(&mut self, words: &[u32], stream: &mut Stream, recorder: &mut Recorder) -> usize {
         let words = &words[..words.len().min(RUN)];
-        // Most threads are in no function that they could leave, and most runs have no limit: then nothing has to be watched for.
+        // Most threads are in no function that they could leave, and most runs have no limit: then nothing has to be
+        // watched for.
         let free = stream.sync.is_empty() && self.left >= (RUN * usize::from(u16::MAX)) as u64;
         let (count, instructions, change) =
             if free { self.take_plain::<false>(words, stream) } else { self.take_plain::<true>(words, stream) };
@@ -275,8 +277,8 @@ impl Expander {
         count
     }
 
-    /// Puts the blocks of plain paths into `run`. Returns how many there are, how many instructions they run, and how far they move the stack
-    /// pointer. This is where records are read at the pace at which the program writes them.
+    /// Puts the blocks of plain paths into `run`. Returns how many there are, how many instructions they run, and how
+    /// far they move the stack pointer. This is where records are read at the pace at which the program writes them.
     fn take_plain<const WATCHED: bool>(&mut self, words: &[u32], stream: &Stream) -> (usize, u32, i64) {
         let below = |sp: u64| i64::try_from(sp).unwrap_or(i64::MAX);
         let (safe, sp) = (below(stream.sync.safe_up_to()), below(stream.sp));
@@ -300,7 +302,8 @@ impl Expander {
         (count, instructions, change)
     }
 
-    /// Writes the path that the words begin with. Returns how many words its record has; none where they are not all there.
+    /// Writes the path that the words begin with. Returns how many words its record has; none where they are not all
+    /// there.
     fn path(
         &mut self,
         words: &[u32],

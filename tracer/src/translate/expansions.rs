@@ -68,8 +68,8 @@ pub fn take_r11(code: &mut Assembler) {
     code.load_slot(register::R11, slot::POINTER);
 }
 
-/// `push value`, of an address of the program. Returns where the distance to the constant is, when the constant has to be put
-/// somewhere and the push to be told where.
+/// `push value`, of an address of the program. Returns where the distance to the constant is, when the constant has to
+/// be put somewhere and the push to be told where.
 pub fn push_constant(code: &mut Assembler, value: u64) -> Option<usize> {
     if i32::try_from(value.cast_signed()).is_ok() {
         code.raw(&[0x68]);
@@ -80,8 +80,9 @@ pub fn push_constant(code: &mut Assembler, value: u64) -> Option<usize> {
     Some(code.bytes.len() - 4)
 }
 
-/// The entry of a superblock that lookups jump to. rcx holds what was looked for; when it is not `head`, the search goes on at `miss`.
-/// Behind it, all registers are the program's (with the record pointer in r11). Returns where that is.
+/// The entry of a superblock that lookups jump to. rcx holds what was looked for; when it is not `head`, the search
+/// goes on at `miss`. Behind it, all registers are the program's (with the record pointer in r11). Returns where that
+/// is.
 pub fn checked_entry(code: &mut Assembler, head: u64, miss: u64) -> u64 {
     code.raw(&[0x48, 0xb8]); // mov rax, -head
     code.raw(&head.wrapping_neg().to_le_bytes());
@@ -105,8 +106,8 @@ pub struct TargetCheck {
     found: usize,
 }
 
-/// Goes on behind what follows, up to [`TargetCheck::land`], when rcx is `target`. What follows leads to [`TargetCheck::undo`]. The program's rcx
-/// is in the slot.
+/// Goes on behind what follows, up to [`TargetCheck::land`], when rcx is `target`. What follows leads to
+/// [`TargetCheck::undo`]. The program's rcx is in the slot.
 pub fn check_target(code: &mut Assembler, target: u64) -> TargetCheck {
     let rax_in_slot = match i32::try_from(target.wrapping_neg().cast_signed()) {
         Ok(near) => {
@@ -213,8 +214,8 @@ fn note_due(code: &mut Assembler, lookup: &Lookup) {
     code.store_due(register::RCX);
 }
 
-/// The record that hook number `hook` is entered. Traps when the return address, or the routine in register `routine`, is not known.
-/// Returns where it traps.
+/// The record that hook number `hook` is entered. Traps when the return address, or the routine in register `routine`,
+/// is not known. Returns where it traps.
 pub fn record_enter(code: &mut Assembler, lookup: &Lookup, hook: Hook) -> u64 {
     code.store_slot(slot::RCX, register::RCX);
     code.store_slot(slot::RAX, register::RAX);
@@ -257,7 +258,8 @@ pub fn record_enter(code: &mut Assembler, lookup: &Lookup, hook: Hook) -> u64 {
     trap
 }
 
-/// The record of a futex call, after it: its registers are as they were, but rax, the result, and rcx and r11, which are free.
+/// The record of a futex call, after it: its registers are as they were, but rax, the result, and rcx and r11, which
+/// are free.
 fn record_futex(code: &mut Assembler) {
     code.store_record(24, register::RAX);
     code.store_slot(slot::RAX, register::RAX);
@@ -284,8 +286,8 @@ pub struct LandingCode {
     pub fault: u64,
 }
 
-/// System calls are made here, for all code of a cache: code may be thrown away while a thread waits in the kernel, this may not.
-/// r11 is the program's in between.
+/// System calls are made here, for all code of a cache: code may be thrown away while a thread waits in the kernel,
+/// this may not. r11 is the program's in between.
 /// `returns` is the way out of signal handlers; none for futex calls.
 pub fn landing(code: &mut Assembler, lookup: &Lookup, returns: Option<u64>) -> LandingCode {
     let (entry, futex) = (code.here(), returns.is_none());
@@ -325,8 +327,8 @@ pub fn landing(code: &mut Assembler, lookup: &Lookup, returns: Option<u64>) -> L
     LandingCode { entry, call, looked_at, fault: trap }
 }
 
-/// How the call with the number in rax is made, as in the table: two jumps, for calls that the program makes by itself, and for calls that are
-/// taken. What comes next is for futex calls. rcx is free.
+/// How the call with the number in rax is made, as in the table: two jumps, for calls that the program makes by itself,
+/// and for calls that are taken. What comes next is for futex calls. rcx is free.
 pub fn tell_calls_apart(code: &mut Assembler, lookup: &Lookup) -> (usize, usize) {
     code.raw(&[0x0f, 0xb7, 0xc8]); // movzx ecx, ax
     code.raw(&[0x0f, 0xb6, 0x89]); // movzx ecx, byte [rcx + CALLS]

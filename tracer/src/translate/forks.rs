@@ -1,7 +1,7 @@
 //! Processes that the program makes: they are followed where that was asked for, else let go.
 //!
-//! A thread that makes a process is led through that call step by step, and nothing else is done in the meantime: what the child has in its
-//! memory, a copy of its maker's or the same, is what we know of that of its maker.
+//! A thread that makes a process is led through that call step by step, and nothing else is done in the meantime: what
+//! the child has in its memory, a copy of its maker's or the same, is what we know of that of its maker.
 
 use nix::libc;
 use trace_format::{Event, ThreadId};
@@ -18,7 +18,8 @@ use super::thread::{Birth, Thread};
 use crate::modules::regions;
 use crate::ptrace::{self, Address, Registers, Stop, Tid};
 
-/// What a call that was interrupted before it did anything returns, as long as the program does not see it: it is made again.
+/// What a call that was interrupted before it did anything returns, as long as the program does not see it: it is made
+/// again.
 const ERESTARTNOINTR: i64 = -513;
 /// The arguments of `clone3` that we know, in bytes.
 const CLONE_ARGUMENTS: u64 = 88;
@@ -60,7 +61,8 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// The registers of the call without the flag by which no tracer gets to know of the child: it would run our code unseen.
+    /// The registers of the call without the flag by which no tracer gets to know of the child: it would run our code
+    /// unseen.
     fn without_untraced(&mut self, tid: Tid, registers: &Registers, flags: u64) -> Result<Registers> {
         let untraced = libc::CLONE_UNTRACED as u64;
         let mut call = *registers;
@@ -78,8 +80,8 @@ impl Session<'_> {
         Ok(call)
     }
 
-    /// Lets a thread that stands before a call that makes a process make it; the program's registers before the call are `before`. Returns the
-    /// number of the process; none when the call has failed.
+    /// Lets a thread that stands before a call that makes a process make it; the program's registers before the call
+    /// are `before`. Returns the number of the process; none when the call has failed.
     fn step_over_call(&mut self, tid: Tid, before: &Registers) -> Result<Option<Tid>> {
         loop {
             ptrace::step(tid, 0)?;
@@ -248,7 +250,8 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// A process is there that nobody has announced: its maker was killed in the call that made it. It goes on by itself.
+    /// A process is there that nobody has announced: its maker was killed in the call that made it. It goes on by
+    /// itself.
     pub(super) fn let_orphan_go(&mut self, tid: Tid) -> Result<()> {
         let registers = ptrace::registers(tid)?;
         // It still has the slot of the thread that made it, in memory that is its maker's too.

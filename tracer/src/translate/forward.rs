@@ -1,5 +1,5 @@
-//! The rest of an expansion, carried out here: a thread that was killed in the middle of one cannot be moved any more, but what it has run is
-//! to be recorded.
+//! The rest of an expansion, carried out here: a thread that was killed in the middle of one cannot be moved any more,
+//! but what it has run is to be recorded.
 //!
 //! Only what stands between the program's instructions is carried out, and of that only what records are made of.
 
@@ -9,7 +9,8 @@ use super::layout::slot;
 use super::space::Space;
 use crate::ptrace::{self, Address, Registers};
 
-/// Carries out the instruction of ours that the thread of this slot stands at. False when it is none of those that make records.
+/// Carries out the instruction of ours that the thread of this slot stands at. False when it is none of those that make
+/// records.
 pub fn step(registers: &mut Registers, slot: u32, space: &Space) -> bool {
     let bytes = space.code_at(registers.rip);
     let instruction = Decoder::with_ip(64, &bytes, registers.rip, DecoderOptions::NONE).decode();

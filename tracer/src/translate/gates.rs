@@ -1,8 +1,9 @@
 //! The gates of the window: where recording begins and ends.
 //!
-//! Superblocks end before a gate, and the one that starts there has a trap at its head, as long as the gate would change anything. Where it does,
-//! every thread is brought to rest and its records are read as what they are, written down or left out; then they go on. Translations stay as they are:
-//! outside of the window they make records too, since functions that are entered and left are followed there as well.
+//! Superblocks end before a gate, and the one that starts there has a trap at its head, as long as the gate would
+//! change anything. Where it does, every thread is brought to rest and its records are read as what they are, written
+//! down or left out; then they go on. Translations stay as they are: outside of the window they make records too, since
+//! functions that are entered and left are followed there as well.
 
 use nix::libc;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -101,8 +102,8 @@ impl Translator {
 }
 
 impl Session<'_> {
-    /// A thread stands at the trap of a gate; `registers` are the program's. It goes on, unless recording begins or ends here: then it is
-    /// stopped until that is done.
+    /// A thread stands at the trap of a gate; `registers` are the program's. It goes on, unless recording begins or
+    /// ends here: then it is stopped until that is done.
     pub(super) fn come_to_gate(&mut self, tid: Tid, registers: &Registers) -> Result<()> {
         let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid) else {
             return Err(Lost::Gone);

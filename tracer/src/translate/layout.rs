@@ -1,7 +1,7 @@
 //! Where our memory lies in the program, and what lies where in it.
 //!
-//! Three kinds of memory are mapped into the program: the *tables*, in the low 2 GiB, so that code reaches them without a
-//! register; the *slots*, one per thread, to which the thread's gs points; and the code caches.
+//! Three kinds of memory are mapped into the program: the *tables*, in the low 2 GiB, so that code reaches them without
+//! a register; the *slots*, one per thread, to which the thread's gs points; and the code caches.
 
 /// Bytes in a page.
 pub const PAGE: u64 = 4096;
@@ -13,7 +13,8 @@ pub const TABLE_BASES: [u64; 6] = [0x6000_0000, 0x5000_0000, 0x7000_0000, 0x4000
 pub const FIRST_BITS: u32 = 19;
 /// Without BMI2 the lowest 16 bits choose.
 pub const FIRST_BITS_PLAIN: u32 = 16;
-/// The address bits that `pext` takes: function entries and return addresses differ from bit 2 on more than in bits 0 and 1.
+/// The address bits that `pext` takes: function entries and return addresses differ from bit 2 on more than in bits 0
+/// and 1.
 pub const FIRST_MASK: u64 = ((1 << FIRST_BITS) - 1) << 2;
 
 /// Entries of the second lookup table.
@@ -29,7 +30,8 @@ pub const RETURNS: u64 = SECOND + 16 * SECOND_ENTRIES;
 pub const ROUTINES: u64 = RETURNS + (1 << FIRST_BITS);
 /// The mask, as the memory operand of `pext`.
 pub const MASK: u64 = ROUTINES + (1 << FIRST_BITS);
-/// Searches in the second table begin at an entry up to this number: as long as few addresses are there, they lie close together.
+/// Searches in the second table begin at an entry up to this number: as long as few addresses are there, they lie close
+/// together.
 pub const SECOND_MASK: u64 = MASK + 16;
 /// One byte for each number of a system call, by its lowest 16 bits: how it is made, see [`call`].
 pub const CALLS: u64 = MASK + PAGE;
@@ -59,9 +61,11 @@ pub mod call {
 pub const SLOT_BASES: [u64; 3] = [0x1000_0000_0000, 0x0f00_0000_0000, 0x2f00_0000_0000];
 /// How many threads a process can have at once.
 pub const SLOTS: u64 = 16384;
-/// The bytes of records that fit into a slot. A quarter of a level-2 cache: what is written is still there when it is read.
+/// The bytes of records that fit into a slot. A quarter of a level-2 cache: what is written is still there when it is
+/// read.
 pub const BUFFER_LEN: u64 = 256 << 10;
-/// The same where records have values, and are longer: with stops four times as often, radix sort of `workloads` takes a tenth longer.
+/// The same where records have values, and are longer: with stops four times as often, radix sort of `workloads` takes
+/// a tenth longer.
 pub const VALUES_BUFFER_LEN: u64 = 1 << 20;
 /// Only so many threads at once use more than [`BUFFER_LEN`].
 pub const LONG_BUFFERS: u32 = 64;
@@ -173,8 +177,9 @@ pub mod record {
         }
     }
 
-    /// The record of a path: its number, then its values (8 bytes each). The values are written one after another while the path is run,
-    /// its number at the end of it, so that where the path is left early, as many values count as it says.
+    /// The record of a path: its number, then its values (8 bytes each). The values are written one after another while
+    /// the path is run, its number at the end of it, so that where the path is left early, as many values count as it
+    /// says.
     #[must_use]
     pub const fn path_len(values: u16) -> u32 {
         4 + 8 * values as u32

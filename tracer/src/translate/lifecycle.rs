@@ -23,8 +23,8 @@ use crate::ptrace::{self, Tid};
 
 /// The code segment of 64-bit programs.
 pub const CODE_64: u64 = 0x33;
-/// The longest record fits into it: a path of [`MAX_HOT_INSTRUCTIONS`], which has no more than three values for each, since no
-/// run of instructions makes more unknown, and what is known is not recorded again.
+/// The longest record fits into it: a path of [`MAX_HOT_INSTRUCTIONS`], which has no more than three values for each,
+/// since no run of instructions makes more unknown, and what is known is not recorded again.
 const LEAST_ROOM: u64 = 16 << 10;
 const _: () = assert!(MAX_HOT_INSTRUCTIONS as u64 * 3 * 8 < LEAST_ROOM);
 
@@ -134,7 +134,8 @@ impl Session<'_> {
         }
     }
 
-    /// The process has become another program, and the thread that it was is done with its code. Returns the number that the thread had before.
+    /// The process has become another program, and the thread that it was is done with its code. Returns the number
+    /// that the thread had before.
     pub(super) fn leave_for_exec(&mut self, tid: Tid) -> Tid {
         let former = ptrace::event_message(tid).map_or(tid, |message| Tid(message as i32));
         if let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, former)
@@ -150,8 +151,8 @@ impl Session<'_> {
         if self.options.memory { VALUES_BUFFER_LEN } else { BUFFER_LEN }
     }
 
-    /// How much of a buffer is used: with a limit, little enough that one thread's records do not take all of it before those of the others
-    /// are looked at.
+    /// How much of a buffer is used: with a limit, little enough that one thread's records do not take all of it before
+    /// those of the others are looked at.
     pub(super) fn room(&self) -> u64 {
         let most = self.buffer_len();
         match self.options.limit {
@@ -228,7 +229,8 @@ impl Session<'_> {
         Some(thread)
     }
 
-    /// Whether a thread that ends with status 0 was removed by another thread's `execve`: somebody makes that call, and nobody one that ends threads.
+    /// Whether a thread that ends with status 0 was removed by another thread's `execve`: somebody makes that call, and
+    /// nobody one that ends threads.
     fn is_replaced(&self, tid: Tid) -> bool {
         let (Some(thread), Ok(translator)) = (self.threads.get(&tid), self.translator(tid)) else { return false };
         let number = |thread: &Thread| translator.space.value(thread.slot, super::layout::slot::NUMBER).cast_signed();

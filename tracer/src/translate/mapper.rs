@@ -1,4 +1,5 @@
-//! How our memory comes into the program: system calls that one of its threads makes for us, and where the memory may lie.
+//! How our memory comes into the program: system calls that one of its threads makes for us, and where the memory may
+//! lie.
 
 use nix::errno::Errno;
 use nix::libc;

@@ -1,21 +1,26 @@
 //! The engine `translate`: dynamic binary translation from outside of the program.
 //!
-//! The program runs copies of its own code, made and linked by this process in memory that both share (`space`). The copies do
-//! what the originals do, and write down which path they took. In the long run nothing stops: system calls are made by
-//! the program itself, and a thread stops for us only at code that it has not come to before (an `int3`), when its buffer is
-//! full (a page that may not be touched), for the few system calls that change what we have to know of, and for signals.
+//! The program runs copies of its own code, made and linked by this process in memory that both share (`space`). The
+//! copies do what the originals do, and write down which path they took. In the long run nothing stops: system calls
+//! are made by the program itself, and a thread stops for us only at code that it has not come to before (an `int3`),
+//! when its buffer is full (a page that may not be touched), for the few system calls that change what we have to know
+//! of, and for signals.
 //!
-//! - `layout`: what lies where; `tables`: how code is found at run time; `assembler`, `expansions`, `rewrite`: the code that is put between the program's own.
-//! - `builder` translates one superblock, `translator` keeps all of them (`packed`, in few bytes), `program_code` reads the program.
+//! - `layout`: what lies where; `tables`: how code is found at run time; `assembler`, `expansions`, `rewrite`: the code
+//!   that is put between the program's own.
+//! - `builder` translates one superblock, `translator` keeps all of them (`packed`, in few bytes), `program_code` reads
+//!   the program.
 //! - `route`: the way that code is seen to take when it runs often, for a translation that follows it.
 //! - `code_writes`, `memory_calls`, `code_files`: code changes, by a write, a system call, or a write to its file;
 //!   `changed_code`: threads leave what was translated of it.
-//! - `remote` makes system calls in the program's place; `state` brings a stopped thread from the copy's registers to the program's.
+//! - `remote` makes system calls in the program's place; `state` brings a stopped thread from the copy's registers to
+//!   the program's.
 //! - `forward` does the rest of an expansion for a thread that was killed in it.
 //! - `processes`: the memory of each process with its translations. `forks`: processes that the program makes.
 //! - `storms`: signals that come often; `handler_code`: how the program gets into their handlers and out by itself.
-//! - `stops`, `syscalls`, `signals`, `lifecycle`: what each stop means. `renewal`: all translations are thrown away when they take too
-//!   much memory. `gates`: recording begins and ends. `untraceable`: a process goes on by itself. `values`: what is recorded beside the path, for memory addresses. `expand`: from records to the trace.
+//! - `stops`, `syscalls`, `signals`, `lifecycle`: what each stop means. `renewal`: all translations are thrown away
+//!   when they take too much memory. `gates`: recording begins and ends. `untraceable`: a process goes on by itself.
+//!   `values`: what is recorded beside the path, for memory addresses. `expand`: from records to the trace.
 
 mod assembler;
 mod builder;

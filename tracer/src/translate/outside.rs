@@ -8,7 +8,8 @@ pub fn must_run_outside(pc: u64, bytes: &[u8]) -> bool {
     runs_outside(&Decoder::with_ip(64, bytes, pc, DecoderOptions::NONE).decode())
 }
 
-/// Whether the instruction cannot run in the cache: it raises a signal itself, shows or changes what is ours, or is not known.
+/// Whether the instruction cannot run in the cache: it raises a signal itself, shows or changes what is ours, or is not
+/// known.
 #[must_use]
 pub fn runs_outside(instruction: &Instruction) -> bool {
     let uses_gs = instruction.segment_prefix() == Register::GS

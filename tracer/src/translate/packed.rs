@@ -1,4 +1,5 @@
-//! The lists of a superblock in few bytes: programs have hundreds of thousands of superblocks, and most are never looked at again once they run.
+//! The lists of a superblock in few bytes: programs have hundreds of thousands of superblocks, and most are never
+//! looked at again once they run.
 //!
 //! ```text
 //! instruction   kind 4 bits, length 4 bits | what it does to the stack pointer 3 bits, whether it is elsewhere than behind the one before 1 bit,

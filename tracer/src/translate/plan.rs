@@ -6,7 +6,8 @@ use super::expansions::Lookup;
 use super::route::Route;
 use super::superblock::{Draft, Link, Trap};
 
-/// System calls that we look at before they are made, or make for the program, since they change what we have to know of.
+/// System calls that we look at before they are made, or make for the program, since they change what we have to know
+/// of.
 pub const TAKEN_SYSCALLS: [i64; 24] = [
     libc::SYS_mmap,
     libc::SYS_mprotect,
@@ -40,7 +41,8 @@ pub trait Source {
     fn fetch(&mut self, pc: u64, bytes: &mut [u8]) -> usize;
     /// The hook of the function that starts here.
     fn hook(&mut self, pc: u64) -> Option<Hook>;
-    /// Whether the recording may begin or end before the instruction at this address, and if so, whether it does so the next time.
+    /// Whether the recording may begin or end before the instruction at this address, and if so, whether it does so the
+    /// next time.
     fn gate(&mut self, pc: u64) -> Option<bool>;
     /// Whether synchronisation functions return to this address.
     fn returns_here(&self, pc: u64) -> bool;

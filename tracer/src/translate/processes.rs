@@ -72,8 +72,9 @@ impl Processes {
         id
     }
 
-    /// A process has made another, with a copy of its memory and its translations, or with the same where there is no copy. `same_actions`
-    /// tells whether one also says for the other what to do at signals. None when the maker is gone.
+    /// A process has made another, with a copy of its memory and its translations, or with the same where there is no
+    /// copy. `same_actions` tells whether one also says for the other what to do at signals. None when the maker is
+    /// gone.
     pub fn fork(&mut self, maker: Tid, child: Tid, copy: Option<Translator>, same_actions: bool) -> Option<SpaceId> {
         let Process { space, may_be_direct, actions } = self.processes.get(&maker)?;
         let (space, may_be_direct, mut actions) = (*space, *may_be_direct, actions.clone());

@@ -293,7 +293,8 @@ impl ProgramCode {
         self.map_changed();
     }
 
-    /// The other pages that show the memory of a page of a shared mapping, and can be written: JIT compilers map one file twice.
+    /// The other pages that show the memory of a page of a shared mapping, and can be written: JIT compilers map one
+    /// file twice.
     fn other_views(&mut self, page: u64, region: &Region) -> Vec<(u64, Region)> {
         let place = region.offset + (page - region.start);
         if !self.all_known {

@@ -5,7 +5,8 @@ use nix::libc;
 
 use crate::ptrace::{self, Registers, Stop, Tid};
 
-/// Signals that our own stops raise, which the kernel must never find blocked: it would take the program's handlers away.
+/// Signals that our own stops raise, which the kernel must never find blocked: it would take the program's handlers
+/// away.
 pub const VITAL: u64 = 1 << (libc::SIGSEGV - 1) | 1 << (libc::SIGTRAP - 1) | 1 << (libc::SIGBUS - 1);
 
 /// A thread that can no longer be worked on.
@@ -51,8 +52,8 @@ pub fn step_quietly(tid: Tid) -> Result<()> {
     Ok(())
 }
 
-/// Makes a system call in a stopped thread, at a `syscall` instruction at this address. The thread's registers are as before
-/// afterwards. Returns what the kernel returned.
+/// Makes a system call in a stopped thread, at a `syscall` instruction at this address. The thread's registers are as
+/// before afterwards. Returns what the kernel returned.
 pub fn call(tid: Tid, at: u64, number: i64, arguments: [u64; 6]) -> Result<i64> {
     let saved = ptrace::registers(tid)?;
     let mut registers = saved;

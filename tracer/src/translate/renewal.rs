@@ -1,9 +1,9 @@
 //! Throwing all translations of an address space away, when they have taken as much memory as they may.
 //!
-//! Every thread in it is brought *to rest*: to a place between two instructions of the program, with all that it has recorded written to the
-//! trace, at a trap that stays. A thread that waits in the kernel is left there: the instruction behind its call stays too, and is told to go to that
-//! trap. Then nothing refers to a translation any more, and the program starts anew with what each thread comes to next. `gates` brings threads to
-//! rest as well.
+//! Every thread in it is brought *to rest*: to a place between two instructions of the program, with all that it has
+//! recorded written to the trace, at a trap that stays. A thread that waits in the kernel is left there: the
+//! instruction behind its call stays too, and is told to go to that trap. Then nothing refers to a translation any
+//! more, and the program starts anew with what each thread comes to next. `gates` brings threads to rest as well.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -25,8 +25,8 @@ use super::superblock::Superblock;
 use super::thread::Thread;
 use crate::ptrace::{self, ProcessHandle, Registers, Stop, Tid};
 
-/// So many stops of each thread are handled at least before all is thrown away again: a thread that needs more code for its next few
-/// instructions than there is room for must get on all the same.
+/// So many stops of each thread are handled at least before all is thrown away again: a thread that needs more code for
+/// its next few instructions than there is room for must get on all the same.
 const STOPS_EACH: usize = 4;
 
 /// Between two looks at threads that do not stop.
@@ -117,8 +117,8 @@ impl Session<'_> {
         self.let_go_on(rested);
     }
 
-    /// Brings every thread of an address space to rest. None where that cannot be done, since the program becomes another or a thread cannot be
-    /// brought out of its translation.
+    /// Brings every thread of an address space to rest. None where that cannot be done, since the program becomes
+    /// another or a thread cannot be brought out of its translation.
     pub(super) fn bring_to_rest(&mut self, space: SpaceId) -> Option<Rested> {
         let away = self.stop_those(space, |_, _| true)?;
         let tids = self.threads_in(space);
@@ -253,7 +253,8 @@ impl Session<'_> {
         exec.is_some_and(|&(tid, _)| self.processes.is_only_user(tid, space))
     }
 
-    /// A stop that nobody asked for is handled later, but for the end of a thread, whose last records are read with the translations there are.
+    /// A stop that nobody asked for is handled later, but for the end of a thread, whose last records are read with the
+    /// translations there are.
     fn met_while_stopping(&mut self, tid: Tid, stop: Stop, space: SpaceId) {
         if matches!(stop, Stop::Event { event: libc::PTRACE_EVENT_EXIT, .. }) && self.threads.contains_key(&tid) {
             self.exiting(tid);

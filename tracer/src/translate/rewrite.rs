@@ -21,8 +21,8 @@ fn prefixes(bytes: &[u8]) -> usize {
     bytes.iter().position(|b| !legacy(b)).unwrap_or(bytes.len())
 }
 
-/// The distance field of a rip-relative operand, set anew for an instruction that will lie at `at`. False when the operand is out of
-/// reach from there.
+/// The distance field of a rip-relative operand, set anew for an instruction that will lie at `at`. False when the
+/// operand is out of reach from there.
 #[must_use]
 pub fn move_operand(bytes: &mut [u8], offsets: &ConstantOffsets, operand: u64, at: u64) -> bool {
     let distance = operand.wrapping_sub(at + bytes.len() as u64).cast_signed();
@@ -48,8 +48,8 @@ pub fn through_register(bytes: &[u8], offsets: &ConstantOffsets, scratch: u8) ->
     new
 }
 
-/// From an indirect jump or call (`ff /2`, `ff /4`) the load of its target: `mov rcx, operand`. The place of a distance field, if there
-/// is one, counts from the end of both alike.
+/// From an indirect jump or call (`ff /2`, `ff /4`) the load of its target: `mov rcx, operand`. The place of a distance
+/// field, if there is one, counts from the end of both alike.
 #[must_use]
 pub fn load_of_target(bytes: &[u8]) -> Option<Vec<u8>> {
     let first = prefixes(bytes);

@@ -1,8 +1,9 @@
 //! Routes: the ways that are seen to be taken from superblocks that run often.
 //!
-//! What is translated first follows the program's code along the side of each branch that is likely by its form, and ends where the code does
-//! not tell how it goes on. The records tell: when a superblock was met often enough among them, it is translated anew, along what the records say
-//! was run from its head on, through returns and indirect jumps. That makes one record of many.
+//! What is translated first follows the program's code along the side of each branch that is likely by its form, and
+//! ends where the code does not tell how it goes on. The records tell: when a superblock was met often enough among
+//! them, it is translated anew, along what the records say was run from its head on, through returns and indirect
+//! jumps. That makes one record of many.
 
 use std::rc::Rc;
 
@@ -19,15 +20,16 @@ const SAMPLE_STEP: usize = 61;
 const WORDS_OF_RECORD: usize = 8;
 /// Records that stand for fewer instructions than this are short: a better way may make fewer of them.
 const SHORT: usize = MAX_HOT_INSTRUCTIONS * 3 / 4;
-/// Code with so many short records among those looked at runs often: about four thousand of them were written. Each time that a way was looked for,
-/// it takes twice as many to look again, up to 2^[`MOST_DOUBLINGS`] as many: programs have phases, and what is good in one may not be in the next.
+/// Code with so many short records among those looked at runs often: about four thousand of them were written. Each
+/// time that a way was looked for, it takes twice as many to look again, up to 2^[`MOST_DOUBLINGS`] as many: programs
+/// have phases, and what is good in one may not be in the next.
 const HOT_SAMPLES: u64 = 64;
 /// See [`HOT_SAMPLES`].
 const MOST_DOUBLINGS: u32 = 6;
 /// A route is what most of so many looks agree on, as long as two do.
 const LOOKS: usize = 8;
-/// A new route has to stand for this part more than what is there, and for as much more again for each time that another one was chosen:
-/// translating is dear.
+/// A new route has to stand for this part more than what is there, and for as much more again for each time that
+/// another one was chosen: translating is dear.
 const GAIN: usize = 8;
 
 /// A way through the program's code: the addresses of its instructions, and where it ends.
@@ -154,19 +156,21 @@ impl Routes {
 }
 
 impl Translator {
-    /// Looks at some of the records, for code that runs often in short records: it is translated anew, along the way that is taken from there.
+    /// Looks at some of the records, for code that runs often in short records: it is translated anew, along the way
+    /// that is taken from there.
     pub fn sample(&mut self, words: &[u32]) {
         if self.memory {
             return self.sample_first(words);
         }
         for at in (0..words.len()).step_by(self.routes.step) {
-            // Some of the words are no path numbers, and count for a superblock that has not run: what comes of it is right, but of no use.
+            // Some of the words are no path numbers, and count for a superblock that has not run: what comes of it is
+            // right, but of no use.
             self.look_at(&words[at..]);
         }
     }
 
-    /// Where most words are values, which may look like path numbers, the first records are looked at, one after another: about as many as
-    /// are looked at elsewhere.
+    /// Where most words are values, which may look like path numbers, the first records are looked at, one after
+    /// another: about as many as are looked at elsewhere.
     fn sample_first(&mut self, words: &[u32]) {
         let mut rest = words;
         for _ in 0..words.len().div_ceil(WORDS_OF_RECORD * self.routes.step) {
@@ -231,8 +235,8 @@ fn look_along<I: Iterator<Item = (u64, Kind)>>(
     Some(sight)
 }
 
-/// The best of the way that most were seen to take and of going round a loop as often as there is room, if one record for it stands for more than
-/// those do that are written now. `chosen` says how often a route was.
+/// The best of the way that most were seen to take and of going round a loop as often as there is room, if one record
+/// for it stands for more than those do that are written now. `chosen` says how often a route was.
 fn best(sights: &[Sight], chosen: usize) -> Option<Route> {
     let sights: Vec<&Sight> = sights.iter().filter(|sight| !sight.pcs.is_empty()).collect();
     let mut ways = vec![agreed(&sights)];
@@ -250,7 +254,8 @@ fn round_and_round(pcs: &[u64]) -> Option<Vec<u64>> {
     Some(pcs[..turn].iter().copied().cycle().take(len + 1).collect())
 }
 
-/// The way that most were seen to take, up to where no two take the same, or to where a loop begins anew for the last time.
+/// The way that most were seen to take, up to where no two take the same, or to where a loop begins anew for the last
+/// time.
 fn agreed(sights: &[&Sight]) -> Vec<u64> {
     let mut together = sights.to_vec();
     let mut pcs = Vec::with_capacity(MAX_HOT_INSTRUCTIONS + 1);

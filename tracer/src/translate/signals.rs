@@ -1,8 +1,8 @@
 //! Signals: handlers that begin and end.
 //!
-//! A handler must find the registers of the program, and the kernel must build its frame from them: the thread is brought to a place
-//! between two instructions, its registers are set to the program's, and it runs one step with the signal, into the handler. Then
-//! it goes on in the translation of the handler. `rt_sigreturn` is the same way back.
+//! A handler must find the registers of the program, and the kernel must build its frame from them: the thread is
+//! brought to a place between two instructions, its registers are set to the program's, and it runs one step with the
+//! signal, into the handler. Then it goes on in the translation of the handler. `rt_sigreturn` is the same way back.
 //!
 //! `storms` has a shorter way for signals that come often.
 
@@ -14,7 +14,8 @@ use super::remote::{self, Lost, Result, VITAL};
 use super::syscalls::SA_NODEFER;
 use crate::ptrace::{self, Address, Registers, SignalInfo, Stop, Tid};
 
-/// Where things lie in the frame that the kernel builds for a handler, from the stack pointer at its first instruction on.
+/// Where things lie in the frame that the kernel builds for a handler, from the stack pointer at its first instruction
+/// on.
 pub const FRAME_STACK: u64 = 24;
 pub const FRAME_SP: u64 = 168;
 pub const FRAME_PC: u64 = 176;

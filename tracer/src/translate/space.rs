@@ -113,8 +113,8 @@ pub struct Space {
 }
 
 impl Space {
-    /// Maps tables, slots with buffers of this length and a first cache into a process that stands at the first instruction of a new program,
-    /// at `pc`.
+    /// Maps tables, slots with buffers of this length and a first cache into a process that stands at the first
+    /// instruction of a new program, at `pc`.
     pub fn set_up(process: Tid, pc: u64, stack: u64, buffer_len: u64) -> std::result::Result<Space, SetUpError> {
         // The first calls are made by a `syscall` instruction that lies for a moment where the program begins.
         let mut before = [0; 8];
@@ -260,7 +260,8 @@ impl Space {
         self.caches.iter().map(|c| c.hot - c.first + c.cold - COLD_START).sum()
     }
 
-    /// Throws all code away but what stands at the start of each cache, and lets lookups find nothing. No thread may be in that code.
+    /// Throws all code away but what stands at the start of each cache, and lets lookups find nothing. No thread may be
+    /// in that code.
     pub fn clear(&mut self) {
         for c in &mut self.caches {
             c.memory.give_back(c.first as usize, (c.hot - c.first) as usize);
@@ -281,7 +282,8 @@ impl Space {
         self.cache_with(address).is_some()
     }
 
-    /// Room for the code of a superblock that starts at `pc`, near it where possible. `thread` makes the calls for a new cache.
+    /// Room for the code of a superblock that starts at `pc`, near it where possible. `thread` makes the calls for a
+    /// new cache.
     pub fn room(&mut self, thread: Tid, pc: u64) -> Result<Room> {
         let fits = |c: &Cache| c.hot + RESERVE < COLD_START && c.cold + RESERVE < CACHE_LEN;
         let near_pc = |c: &Cache| c.base.abs_diff(pc) < REACH;

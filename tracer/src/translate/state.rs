@@ -23,8 +23,8 @@ const MOST_STEPS: u32 = 20_000;
 /// No expansion has more instructions.
 const MOST_AHEAD: u32 = 128;
 
-/// So many words of a buffer are read at once: 64 KiB, which stay in a level-2 cache until they are expanded. The longest record, of
-/// [`MAX_HOT_INSTRUCTIONS`] with three values each, is shorter.
+/// So many words of a buffer are read at once: 64 KiB, which stay in a level-2 cache until they are expanded. The
+/// longest record, of [`MAX_HOT_INSTRUCTIONS`] with three values each, is shorter.
 const PIECE: usize = 16 << 10;
 const _: () = assert!(MAX_HOT_INSTRUCTIONS * 3 * 8 < 4 * PIECE);
 
@@ -41,8 +41,8 @@ fn set_register(registers: &mut Registers, number: u8, value: u64) {
     }
 }
 
-/// Puts the registers of a thread that stands in translated code into the program's form, notes where its next record goes, and
-/// records what it has run. None where it stands in the middle of an expansion.
+/// Puts the registers of a thread that stands in translated code into the program's form, notes where its next record
+/// goes, and records what it has run. None where it stands in the middle of an expansion.
 fn convert(mut registers: Registers, thread: &mut Thread, translator: &mut Translator) -> Option<Registers> {
     let at = registers.rip;
     if let Some(found) = translator.space.after_empty_entry(thread.slot, &registers) {
@@ -144,7 +144,8 @@ fn record_part(thread: &mut Thread, translator: &mut Translator, path: Path) {
     thread.pointer += u64::from(record::path_len(translator.values_of(path)));
 }
 
-/// The path recorded last ends with an instruction that has not run yet. With `shorten`, what comes before it is recorded.
+/// The path recorded last ends with an instruction that has not run yet. With `shorten`, what comes before it is
+/// recorded.
 pub fn take_back_last(thread: &mut Thread, translator: &mut Translator, shorten: bool) {
     let mut words = Vec::new();
     translator.space.all_records(thread.slot, thread.pointer, &mut words);
@@ -171,8 +172,8 @@ pub fn last_path(words: &[u32], translator: &Translator) -> Option<(Path, u32)> 
 }
 
 impl Session<'_> {
-    /// Brings a stopped thread to a place between two instructions of the program, and returns the registers that the program has
-    /// there. They are not yet the thread's.
+    /// Brings a stopped thread to a place between two instructions of the program, and returns the registers that the
+    /// program has there. They are not yet the thread's.
     pub(super) fn settle(&mut self, tid: Tid) -> Result<Registers> {
         for _ in 0..MOST_STEPS {
             let registers = ptrace::registers(tid)?;
@@ -191,9 +192,11 @@ impl Session<'_> {
         Err(Lost::Gone)
     }
 
-    /// The same for a thread that is about to end and cannot be moved: what it has run is recorded as far as that can be told.
+    /// The same for a thread that is about to end and cannot be moved: what it has run is recorded as far as that can
+    /// be told.
     pub(super) fn settle_at_end(&mut self, tid: Tid) {
-        // A thread that was killed while we worked on it: its place for records is up to date, and its registers may not be.
+        // A thread that was killed while we worked on it: its place for records is up to date, and its registers may
+        // not be.
         let held = |thread: &Thread| thread.held;
         if let Ok(registers) = ptrace::registers(tid)
             && !self.threads.get(&tid).is_some_and(held)
@@ -205,7 +208,8 @@ impl Session<'_> {
     /// Carries out what is left of the expansion that these registers of a thread stand in, as far as it makes records.
     fn carry_forward(&mut self, tid: Tid, mut registers: Registers) {
         let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid) else { return };
-        // Killed behind an `int3` of ours, of which we shall not hear any more: what follows it is no code, or other code.
+        // Killed behind an `int3` of ours, of which we shall not hear any more: what follows it is no code, or other
+        // code.
         let before = registers.rip.wrapping_sub(1);
         if translator.mark(registers.rip).is_none() && translator.trap(before).is_some() {
             registers.rip = before;
@@ -229,8 +233,8 @@ impl Session<'_> {
         self.run_from(tid, registers, false)
     }
 
-    /// The same for a thread that stands at an `int3` of ours, and whose registers are not changed until it goes on at `pc`: it has the
-    /// program's already, but for that of the record pointer.
+    /// The same for a thread that stands at an `int3` of ours, and whose registers are not changed until it goes on at
+    /// `pc`: it has the program's already, but for that of the record pointer.
     pub(super) fn run_on_at(&mut self, tid: Tid, pc: u64, looked_up: bool) -> Result<()> {
         let (_, _, at) = self.translation_at(tid, pc, looked_up)?;
         Ok(ptrace::set_pc(tid, at)?)
@@ -259,8 +263,8 @@ impl Session<'_> {
         Ok(ptrace::set_registers(tid, &registers)?)
     }
 
-    /// Puts a thread with these registers of the program before a system call that it makes by itself, and behind which it goes on at `next`.
-    /// The path that ends with the call is recorded.
+    /// Puts a thread with these registers of the program before a system call that it makes by itself, and behind which
+    /// it goes on at `next`. The path that ends with the call is recorded.
     pub(super) fn stand_before_call(&mut self, tid: Tid, registers: &Registers, next: u64) -> Result<()> {
         let (thread, translator) = running(&mut self.threads, &mut self.processes, tid).ok_or(Lost::Gone)?;
         let after = translator.enter(tid, next, false)?;
@@ -281,8 +285,8 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Whether the fault that a thread is stopped for comes from its full buffer. If so, the buffer has been emptied, and the thread can go
-    /// on where it is.
+    /// Whether the fault that a thread is stopped for comes from its full buffer. If so, the buffer has been emptied,
+    /// and the thread can go on where it is.
     pub(super) fn guard_hit(&mut self, tid: Tid) -> Result<bool> {
         let address = ptrace::signal_info(tid)?.address();
         let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid) else {
@@ -338,8 +342,8 @@ impl Session<'_> {
         }
     }
 
-    /// Runs the one instruction at the registers' pc outside of the cache, and goes on behind it. A signal that it raises is left to be
-    /// handled like any other stop.
+    /// Runs the one instruction at the registers' pc outside of the cache, and goes on behind it. A signal that it
+    /// raises is left to be handled like any other stop.
     pub(super) fn run_natively(&mut self, tid: Tid, registers: &Registers) -> Result<()> {
         let pc = registers.rip;
         ptrace::set_registers(tid, registers)?;
@@ -384,8 +388,8 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// A thread is gone that has not been seen to end: it was killed while it was stopped, went on to the stop at its end, and that was the stop
-    /// which it was told to go on from. So it has run nothing since the stop before.
+    /// A thread is gone that has not been seen to end: it was killed while it was stopped, went on to the stop at its
+    /// end, and that was the stop which it was told to go on from. So it has run nothing since the stop before.
     pub(super) fn settle_unseen_end(&mut self, tid: Tid) {
         if let Some(registers) = self.threads.get_mut(&tid).and_then(|thread| thread.let_go_with.take()) {
             self.carry_forward(tid, registers);

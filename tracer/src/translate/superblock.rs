@@ -1,5 +1,5 @@
-//! What a translated superblock is: the path through the program's code that it follows, and what each place in the translated code stands
-//! for in the program.
+//! What a translated superblock is: the path through the program's code that it follows, and what each place in the
+//! translated code stands for in the program.
 
 use trace_format::Instruction;
 
@@ -26,7 +26,8 @@ pub enum Borrowed {
     AfterSyscall,
 }
 
-/// An address in the translated code where the program stands between two instructions, or can be put back to such a place.
+/// An address in the translated code where the program stands between two instructions, or can be put back to such a
+/// place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
     /// The address, as distance from the start of the superblock's code.
@@ -68,7 +69,8 @@ pub enum Trap {
     Filling,
     /// A return from a signal handler that we have to look at. It is recorded already.
     Return,
-    /// A system call, made at this address, has ended with `EFAULT`: perhaps since its buffer lies in memory that we made read-only.
+    /// A system call, made at this address, has ended with `EFAULT`: perhaps since its buffer lies in memory that we
+    /// made read-only.
     Fault(u64),
     /// The instruction at this address has to run outside of the cache.
     Native(u64),
@@ -97,7 +99,8 @@ pub struct Draft {
     pub code: Vec<u8>,
     /// How many values are recorded for its first instruction, the first two, and so on.
     pub values: Vec<u16>,
-    /// How the addresses of memory operands follow from the values, operand by operand; empty when they are not recorded.
+    /// How the addresses of memory operands follow from the values, operand by operand; empty when they are not
+    /// recorded.
     pub operands: Vec<Operand>,
     /// Its marks, by address.
     pub marks: Vec<Mark>,

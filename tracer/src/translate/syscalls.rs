@@ -52,7 +52,8 @@ fn shows_processors(number: i64) -> bool {
 }
 
 impl Session<'_> {
-    /// The thread stands behind a recorded `syscall` instruction that has not been executed. `registers` are the program's.
+    /// The thread stands behind a recorded `syscall` instruction that has not been executed. `registers` are the
+    /// program's.
     pub(super) fn syscall(&mut self, tid: Tid, registers: &Registers, next: u64) -> Result<()> {
         let number = registers.rax.cast_signed();
         if shows_processors(number) {

@@ -1,8 +1,10 @@
 //! The lookup tables: where the code of an address lies, for jumps whose target is known only when they are made.
 //!
-//! The first table is indexed by bits of the address. What does not find itself there searches the second, where an address comes only when
-//! another one has taken its entry of the first. It is used from its start on, in more of its length the more addresses are in it. Most pages of the first table are never used: they take no memory until an address in them gets
-//! known. Until then they hold zeros, and whoever jumps to 0 by way of them looks for something that is not known.
+//! The first table is indexed by bits of the address. What does not find itself there searches the second, where an
+//! address comes only when another one has taken its entry of the first. It is used from its start on, in more of its
+//! length the more addresses are in it. Most pages of the first table are never used: they take no memory until an
+//! address in them gets known. Until then they hold zeros, and whoever jumps to 0 by way of them looks for something
+//! that is not known.
 
 use nix::libc;
 use rustc_hash::FxHashMap;
@@ -144,7 +146,8 @@ impl Tables {
         self.memory.store(entry_of_first(index), checked);
     }
 
-    /// Where searches in the second table for `pc` end: at its entry, or at one that is not set. They begin in one of `homes` entries.
+    /// Where searches in the second table for `pc` end: at its entry, or at one that is not set. They begin in one of
+    /// `homes` entries.
     fn place_in_second(&self, pc: u64, homes: u64) -> usize {
         let mut entry = (pc.wrapping_mul(HASH) >> (64 - SECOND_ENTRIES.trailing_zeros())) & (homes - 1);
         loop {
@@ -169,8 +172,9 @@ impl Tables {
         self.memory.store(place, found.pc);
     }
 
-    /// Lets searches in the second table begin in more of its entries, where half of them are taken. What is there is added once more, and stays
-    /// where it was: threads may be searching. Whoever comes to an older entry first, does so at each search, and changes that one.
+    /// Lets searches in the second table begin in more of its entries, where half of them are taken. What is there is
+    /// added once more, and stays where it was: threads may be searching. Whoever comes to an older entry first, does
+    /// so at each search, and changes that one.
     fn spread(&mut self) {
         if self.second.len() as u64 <= self.homes / 2 || self.homes == SECOND_ENTRIES {
             return;
@@ -298,7 +302,8 @@ mod tests {
         tables
     }
 
-    /// What code finds that looks an address up as it does in the program: the first table, then the second. Zero: nothing.
+    /// What code finds that looks an address up as it does in the program: the first table, then the second. Zero:
+    /// nothing.
     fn find(tables: &Tables, pc: u64, checks: &[(u64, u64)]) -> u64 {
         let first = tables.memory.load(entry_of_first(tables.lookup.index(pc)));
         match checks.iter().find(|(checked, _)| *checked == first) {

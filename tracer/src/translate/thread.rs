@@ -18,9 +18,11 @@ pub struct Thread {
     pub slot: u32,
     /// Where its next record goes. Up to date while the thread is stopped and its registers are the program's.
     pub pointer: u64,
-    /// Whether we hold its registers: its own are out of date, or are not those of translated code. While it runs it is false.
+    /// Whether we hold its registers: its own are out of date, or are not those of translated code. While it runs it is
+    /// false.
     pub held: bool,
-    /// The registers with which it was let go last, when they were those of translated code and its place for records follows from them.
+    /// The registers with which it was let go last, when they were those of translated code and its place for records
+    /// follows from them.
     pub let_go_with: Option<Registers>,
     /// Those of the vital signals that the program believes blocked.
     pub hidden_mask: u64,

@@ -28,7 +28,8 @@ const AHEAD: usize = 12;
 /// The same for each function that will be called: itself, and what comes next in it.
 const AHEAD_OF_EACH: usize = 8;
 
-/// What a path, a partial one, and a jump with its trap take of our memory, in bytes: entries of tables, with what is free in them.
+/// What a path, a partial one, and a jump with its trap take of our memory, in bytes: entries of tables, with what is
+/// free in them.
 const PATH_SIZE: u64 = 60;
 const PARTIAL_PATH_SIZE: u64 = 100;
 const LINK_SIZE: u64 = 80;
@@ -71,7 +72,8 @@ pub struct Translator {
     ahead: VecDeque<(u64, bool)>,
     /// What is known of superblocks that run often.
     pub routes: Routes,
-    /// Superblocks that expect to be entered anew by a return or an indirect jump, by the place of the address in the lookup tables.
+    /// Superblocks that expect to be entered anew by a return or an indirect jump, by the place of the address in the
+    /// lookup tables.
     expecting: FxHashMap<u64, Vec<u32>>,
     /// Superblocks of one instruction that is in no translation, by address.
     singles: FxHashMap<u64, u32>,
@@ -152,7 +154,8 @@ impl Translator {
         self.held = 0;
     }
 
-    /// Takes a superblock of one instruction over, which ran before all was forgotten or outside of the cache. Returns the number of its path.
+    /// Takes a superblock of one instruction over, which ran before all was forgotten or outside of the cache. Returns
+    /// the number of its path.
     pub fn adopt(&mut self, single: Superblock) -> u32 {
         let pc = single.head;
         // Instructions that run outside do so each time.
@@ -267,8 +270,9 @@ impl Translator {
         can
     }
 
-    /// Where the code of `pc` lies; translates it where that was not done. `looked_up` tells whether a lookup has come to it, and will
-    /// again. Returns the address for a thread whose registers are the program's (with the record pointer in r11).
+    /// Where the code of `pc` lies; translates it where that was not done. `looked_up` tells whether a lookup has come
+    /// to it, and will again. Returns the address for a thread whose registers are the program's (with the record
+    /// pointer in r11).
     pub fn enter(&mut self, thread: Tid, pc: u64, looked_up: bool) -> Result<u64> {
         self.code.reader = thread;
         let number = match self.by_head.get(&pc) {
@@ -441,8 +445,8 @@ impl Translator {
         }
     }
 
-    /// Synchronisation functions return to `pc`. What shares its entry of the table is recorded as such too: whoever reads the records
-    /// tells by the stack pointer.
+    /// Synchronisation functions return to `pc`. What shares its entry of the table is recorded as such too: whoever
+    /// reads the records tells by the stack pointer.
     pub fn add_return(&mut self, pc: u64) {
         let index = self.space.tables.lookup.index(pc);
         self.looked_up.insert(pc);

@@ -1,7 +1,10 @@
-//! What a program cannot do while it is translated: it goes on by itself from there, unrecorded, or is ended where that cannot be.
+//! What a program cannot do while it is translated: it goes on by itself from there, unrecorded, or is ended where that
+//! cannot be.
 //!
-//! - A seccomp filter, or strict mode, would refuse the system calls that we make in the program's place, or kill the program for them.
-//! - The kernel does not give a program that is traced the rights of its set-user-id file, unless the tracer has them all.
+//! - A seccomp filter, or strict mode, would refuse the system calls that we make in the program's place, or kill the
+//!   program for them.
+//! - The kernel does not give a program that is traced the rights of its set-user-id file, unless the tracer has them
+//!   all.
 //! - 32-bit code, and the 32-bit system calls of `int 0x80`.
 //!
 //! A process that the program has made and that asks to be traced by it goes on by itself. A call by which the first
@@ -53,7 +56,8 @@ const TRACED: Obstacle = Obstacle { what: TRACED_BY_ITS_MAKER, way_out: "" };
 pub const NARROW_CODE: Obstacle = Obstacle { what: "it runs 32-bit code", way_out: "" };
 
 impl Session<'_> {
-    /// A thread stands before a call that it makes by itself, if it can be made in translated code. `registers` are the program's.
+    /// A thread stands before a call that it makes by itself, if it can be made in translated code. `registers` are the
+    /// program's.
     pub(super) fn call_if_traceable(&mut self, tid: Tid, registers: &Registers, next: u64) -> Result<()> {
         let obstacle = match registers.rax.cast_signed() {
             libc::SYS_seccomp | libc::SYS_prctl if installs_filter(registers) => FILTER,
@@ -76,8 +80,8 @@ impl Session<'_> {
         asks_maker(registers.rax.cast_signed(), registers.rdi) && process != self.main && is_alone
     }
 
-    /// A thread comes to an instruction that cannot be translated; `registers` are the program's. Whether it goes on by itself from there, since
-    /// it cannot be recorded.
+    /// A thread comes to an instruction that cannot be translated; `registers` are the program's. Whether it goes on by
+    /// itself from there, since it cannot be recorded.
     pub(super) fn is_old_call(&mut self, tid: Tid, registers: &Registers) -> Result<bool> {
         let mut code = [0; 2];
         let found = ptrace::read_code(tid, Address(registers.rip), &mut code) == code.len() && code == OLD_SYSCALL;
@@ -150,7 +154,8 @@ impl Session<'_> {
     }
 }
 
-/// Whether a call of `seccomp` or `prctl` restricts the system calls of its thread. Without an argument programs only ask what there is.
+/// Whether a call of `seccomp` or `prctl` restricts the system calls of its thread. Without an argument programs only
+/// ask what there is.
 fn installs_filter(registers: &Registers) -> bool {
     let strict = u64::from(libc::SECCOMP_MODE_STRICT);
     if registers.rax.cast_signed() == libc::SYS_seccomp {

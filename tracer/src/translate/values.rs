@@ -1,9 +1,10 @@
 //! Which values a superblock records, and how memory addresses and stack pointers follow from them.
 //!
-//! A value is what a register holds at one place of the superblock. Each register is known as a sum of *unknowns*: what registers held at the
-//! start, or after an instruction that does more than add constants and registers. An operand's address is a sum then too. When it
-//! contains an unknown that follows from no value yet, a register that holds it is recorded (or else one of the operand's), and the unknown follows
-//! from it; so do all later operands that are relative to the same register, also after constants were added to it, and in other registers.
+//! A value is what a register holds at one place of the superblock. Each register is known as a sum of *unknowns*: what
+//! registers held at the start, or after an instruction that does more than add constants and registers. An operand's
+//! address is a sum then too. When it contains an unknown that follows from no value yet, a register that holds it is
+//! recorded (or else one of the operand's), and the unknown follows from it; so do all later operands that are relative
+//! to the same register, also after constants were added to it, and in other registers.
 //!
 //! ```text
 //! mov rax, [rdi+8]       records rdi: value 0
@@ -166,8 +167,8 @@ impl Values {
         self.recorded.len() as u16
     }
 
-    /// The next instruction has these operands in memory. Returns how many have an address; the registers to be recorded before it runs are
-    /// added to those recorded.
+    /// The next instruction has these operands in memory. Returns how many have an address; the registers to be
+    /// recorded before it runs are added to those recorded.
     pub fn reads(&mut self, memory: &[UsedMemory]) -> u8 {
         let before = self.operands.len();
         for operand in memory.iter().filter(|operand| decode::has_address(operand)) {
@@ -184,8 +185,8 @@ impl Values {
         let long = !matches!(operand.address_size(), CodeSize::Code16 | CodeSize::Code32);
         if simple(base) && simple(index) && !segment && long {
             let mut sum = Sum::constant(operand.displacement());
-            // Where a table's entry tells a place in another table, whose base is new here, the one is to follow the other: readers and writers of
-            // values expect what followed the last time.
+            // Where a table's entry tells a place in another table, whose base is new here, the one is to follow the
+            // other: readers and writers of values expect what followed the last time.
             for (register, factor) in [(index, i64::from(operand.scale())), (base, 1)] {
                 if let Some(number) = whole(register) {
                     let register = self.known(number);
@@ -230,7 +231,8 @@ impl Values {
         self.registers[usize::from(number)].clone()
     }
 
-    /// Registers from which the unknowns of a sum of several follow, those that do not follow from anything yet. None where one has no such register.
+    /// Registers from which the unknowns of a sum of several follow, those that do not follow from anything yet. None
+    /// where one has no such register.
     fn holders_of_unknowns(&self, sum: &Sum) -> Option<Vec<(u32, u8)>> {
         let alone = matches!(sum.terms[..], [(_, 1)]);
         let unknowns = sum.terms.iter().map(|term| term.0).filter(|&u| self.unknowns[u as usize].is_none());
@@ -455,7 +457,8 @@ mod tests {
 
     #[test]
     fn pc_and_stack_pointer_need_no_value() {
-        // mov eax, [rip+4]; push rax; mov rbp, rsp; mov eax, [rbp-8]; lea rbx, [rip]; mov al, [rbx]; xor ebx, ebx; mov al, [rbx+1]
+        // mov eax, [rip+4]; push rax; mov rbp, rsp; mov eax, [rbp-8]; lea rbx, [rip]; mov al, [rbx]; xor ebx, ebx; mov
+        // al, [rbx+1]
         let code = [
             0x8b, 0x05, 4, 0, 0, 0, 0x50, 0x48, 0x89, 0xe5, 0x8b, 0x45, 0xf8, 0x48, 0x8d, 0x1d, 0, 0, 0, 0, 0x8a, 0x03,
             0x31, 0xdb, 0x8a, 0x43, 0x01,

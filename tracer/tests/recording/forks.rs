@@ -1,4 +1,5 @@
-//! Processes that a program makes, recorded with it: by the engine `translate` what `step` records, and output and status as natively.
+//! Processes that a program makes, recorded with it: by the engine `translate` what `step` records, and output and
+//! status as natively.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -19,7 +20,8 @@ fn assert_like(native: &Output, recorded: &Recorded, options: &str) {
     assert!(recorded.outcome.contains("warnings: []"), "{}", recorded.outcome);
 }
 
-/// Records a program with what it starts, and asserts that it does what it does natively and that the trace hangs together.
+/// Records a program with what it starts, and asserts that it does what it does natively and that the trace hangs
+/// together.
 fn followed(program: &Path, arguments: &[&str]) -> Trace {
     followed_with(FOLLOWED, program, arguments)
 }

@@ -1,4 +1,5 @@
-//! A disk that fills up, or a limit for files, while a program is recorded: the program runs on, the error is told, and what was written can be read.
+//! A disk that fills up, or a limit for files, while a program is recorded: the program runs on, the error is told, and
+//! what was written can be read.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,7 +11,8 @@ use crate::support::{chain, compile, place, recorder};
 /// What the program does without a recorder.
 const ITS_OWN: (&str, i32) = ("3000000\n", 21);
 
-/// Records the program by a shell's script, to which the recorder's command is `"$@"`, and asserts that it runs to its own end.
+/// Records the program by a shell's script, to which the recorder's command is `"$@"`, and asserts that it runs to its
+/// own end.
 fn record_by(shell: &[&str], script: &str, trace: &Path) -> String {
     let (program, outcome) = (compile("coins.c", &["-static"]), place("outcome"));
     let (first, rest) = shell.split_first().unwrap();

@@ -67,7 +67,8 @@ fn a_recorder_that_is_traced_itself_still_records_or_says_why_not() {
     assert!(text.contains("being traced"), "{text}");
 }
 
-/// Records a program that cannot be recorded to its end: it does what it does natively, and the outcome says why there is no more.
+/// Records a program that cannot be recorded to its end: it does what it does natively, and the outcome says why there
+/// is no more.
 fn goes_on_by_itself(program: &Path, arguments: &[&str], reason: &str) -> Recorded {
     let native = Command::new(program).args(arguments).output().unwrap();
     let recorded = record("engine=translate", program, arguments);

@@ -1,4 +1,5 @@
-//! The engine `translate` records what `step` records, instruction for instruction, with the stack pointer and the memory addresses of each.
+//! The engine `translate` records what `step` records, instruction for instruction, with the stack pointer and the
+//! memory addresses of each.
 //!
 //! Programs are static where the loader is not the point: it takes `step` four times as long as all the rest.
 
@@ -7,8 +8,8 @@ use std::path::Path;
 use crate::support::steps::{Step, steps};
 use crate::support::{Recorded, compile, place, record_command};
 
-/// Options for both engines: a cache as large as it is by default, a small one that is thrown away at random moments too, and routes that are
-/// followed from the start.
+/// Options for both engines: a cache as large as it is by default, a small one that is thrown away at random moments
+/// too, and routes that are followed from the start.
 const WHOLE: &str = "cache=41943040 throw=never";
 const THROWN_AWAY: &str = "cache=65536    throw=31337";
 const ROUTES: &str = "cache=41943040 routes=soon";
@@ -25,7 +26,8 @@ fn recorded_by(engine: &str, words: &str, program: &Path, arguments: &[&str]) ->
     (recorded, threads)
 }
 
-/// Records the program by both engines and asserts that the streams are the same, also when translations are thrown away all the time.
+/// Records the program by both engines and asserts that the streams are the same, also when translations are thrown
+/// away all the time.
 fn assert_equal(program: &Path, arguments: &[&str]) -> usize {
     assert_equal_with("", program, arguments)
 }

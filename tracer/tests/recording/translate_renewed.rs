@@ -1,4 +1,5 @@
-//! The engine `translate` with translations that are thrown away all the time: because there is little room for them, and at random moments too.
+//! The engine `translate` with translations that are thrown away all the time: because there is little room for them,
+//! and at random moments too.
 
 use std::path::Path;
 use std::process::Command;
@@ -16,7 +17,8 @@ fn number(recorded: &Recorded, name: &str) -> u64 {
     rest.split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap()
 }
 
-/// Records the program, and asserts that it prints what it prints natively, that its trace hangs together, and that translations were thrown away.
+/// Records the program, and asserts that it prints what it prints natively, that its trace hangs together, and that
+/// translations were thrown away.
 fn renewed(program: &Path, arguments: &[&str], seed: u32) -> Recorded {
     let native = Command::new(program).args(arguments).output().unwrap();
     let recorded = record(&options(seed), program, arguments);

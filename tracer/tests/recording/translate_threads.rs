@@ -1,4 +1,5 @@
-//! Programs of many threads under the engine `translate`: each block follows from the one before, and output and status are the program's own.
+//! Programs of many threads under the engine `translate`: each block follows from the one before, and output and status
+//! are the program's own.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;

@@ -1,4 +1,5 @@
-//! Recordings of a part of the run: what is recorded is that part of what a whole recording holds, instruction for instruction.
+//! Recordings of a part of the run: what is recorded is that part of what a whole recording holds, instruction for
+//! instruction.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -40,8 +41,8 @@ impl Whole {
 /// That of the program that most tests are about.
 static WHOLE: LazyLock<Whole> = LazyLock::new(|| Whole::of(window_program().to_owned(), &[]));
 
-/// Records with these options, and asserts that the program does what it does natively and that the trace hangs together. The length of
-/// the environment moves the program's stack: it is always the same.
+/// Records with these options, and asserts that the program does what it does natively and that the trace hangs
+/// together. The length of the environment moves the program's stack: it is always the same.
 fn recorded(options: &str, program: &Path, arguments: &[&str]) -> (Recorded, Trace) {
     let native = Command::new(program).args(arguments).output().unwrap();
     let (path, file) = (place("trace.bin"), place("outcome"));
@@ -63,14 +64,15 @@ fn instructions(steps: &[Step]) -> Vec<&Step> {
     steps.iter().filter(|step| matches!(step, Step::Instruction { .. })).collect()
 }
 
-/// The instructions of a whole recording that `inside` says are in the window: it is asked before each, with its pc and stack pointer.
+/// The instructions of a whole recording that `inside` says are in the window: it is asked before each, with its pc and
+/// stack pointer.
 fn part(whole: &[Step], mut inside: impl FnMut(u64, u64) -> bool) -> Vec<&Step> {
     let asked = |step: &&Step| matches!(step, Step::Instruction { pc, sp, .. } if inside(pc.0, *sp));
     whole.iter().filter(asked).collect()
 }
 
-/// Asserts that the one thread of the program has the same stream by each engine under this window, and that its instructions are those
-/// expected of the whole recording. Returns the events of the stream.
+/// Asserts that the one thread of the program has the same stream by each engine under this window, and that its
+/// instructions are those expected of the whole recording. Returns the events of the stream.
 fn assert_part(whole: &Whole, window: &str, expected: impl Fn(&Trace, &[Step]) -> Vec<Step>) -> Vec<Step> {
     let Whole { program, arguments, trace, steps: all } = whole;
     let expected = expected(trace, all);
@@ -152,7 +154,8 @@ fn with_a_stop_alone_from_the_beginning() {
     assert_eq!(count(&events, "Gap"), 1);
 }
 
-/// The instructions in calls of a function, from its entry up to its return, where the stack pointer is above what it was.
+/// The instructions in calls of a function, from its entry up to its return, where the stack pointer is above what it
+/// was.
 fn in_calls(trace: &Trace, whole: &[Step], function: &str) -> Vec<Step> {
     let entry = address(trace, function);
     let mut call: Option<u64> = None;

@@ -1,4 +1,5 @@
-//! Attributes of calls and functions, flags and metadata of instructions, and what of them two instructions have in common.
+//! Attributes of calls and functions, flags and metadata of instructions, and what of them two instructions have in
+//! common.
 
 use std::cell::RefCell;
 use std::ptr;
@@ -11,8 +12,8 @@ use rustc_hash::FxHashMap;
 
 use super::{Instruction, Opcode};
 
-/// Intrinsics, by how their names begin, whose argument names a variable, a type or a slot of the stack. The verifier or
-/// code generation wants the constant itself there, though no attribute says so.
+/// Intrinsics, by how their names begin, whose argument names a variable, a type or a slot of the stack. The verifier
+/// or code generation wants the constant itself there, though no attribute says so.
 const NAMING: &[&str] =
     &["llvm.threadlocal.address", "llvm.eh.typeid.for", "llvm.instrprof.", "llvm.gcroot", "llvm.stackprotector"];
 
@@ -101,7 +102,8 @@ impl<'m> Instruction<'m> {
         std::iter::once(LLVMAttributeFunctionIndex).chain(0..=arguments)
     }
 
-    /// Whether a call has an attribute of this name for itself as a whole, on the call or on the function that it calls.
+    /// Whether a call has an attribute of this name for itself as a whole, on the call or on the function that it
+    /// calls.
     #[must_use]
     pub fn call_has(self, name: &str) -> bool {
         let kind = kind_named(name);
@@ -142,7 +144,8 @@ impl<'m> Instruction<'m> {
                 continue;
             }
             for &(name, kind) in decisive() {
-                // SAFETY: both are calls with arguments up to this index; attributes are unique, so that equal ones have one address.
+                // SAFETY: both are calls with arguments up to this index; attributes are unique, so that equal ones
+                // have one address.
                 let (mine, others) = unsafe {
                     (
                         LLVMGetCallSiteEnumAttribute(self.raw(), index, kind),

@@ -228,11 +228,13 @@ impl<'m> Block<'m> {
         Block::of_raw(raw, self.module)
     }
 
-    /// Moves what stands before `first`, phis included, into a new block that goes on here: all edges that led here lead to
-    /// the new block, which is returned. Edges that leave are not touched, so that phis further down stay right.
+    /// Moves what stands before `first`, phis included, into a new block that goes on here: all edges that led here
+    /// lead to the new block, which is returned. Edges that leave are not touched, so that phis further down stay
+    /// right.
     ///
     /// # Panics
-    /// When `first` is not in this block or is one of its phis, or when this is the entry or cannot be entered otherwise.
+    /// When `first` is not in this block or is one of its phis, or when this is the entry or cannot be entered
+    /// otherwise.
     #[must_use]
     pub fn split_before(self, first: Instruction<'m>, name: &str) -> Block<'m> {
         assert!(first.block() == Some(self) && !first.is_phi(), "a block is split at an instruction of its own");

@@ -107,7 +107,8 @@ impl<'m> Block<'m> {
             assert!(value.type_of() == of_type, "a phi of two types");
         }
         let name = CString::new(name).unwrap_or_default();
-        // SAFETY: the builder stands in this block; values have the phi's type; both arrays are as long as the count says.
+        // SAFETY: the builder stands in this block; values have the phi's type; both arrays are as long as the count
+        // says.
         unsafe {
             let phi = LLVMBuildPhi(builder, of_type.raw(), name.as_ptr());
             let mut values: Vec<LLVMValueRef> = incoming.iter().map(|(value, _)| value.raw()).collect();

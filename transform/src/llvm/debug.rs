@@ -77,8 +77,8 @@ impl<'m> Instruction<'m> {
         unsafe { LLVMInstructionSetDebugLoc(self.raw(), LLVMInstructionGetDebugLoc(other.raw())) };
     }
 
-    /// Gives it the location of what stands for both others: theirs when they have the same line, else line 0 of what encloses both, which tells
-    /// a debugger that no one line is right.
+    /// Gives it the location of what stands for both others: theirs when they have the same line, else line 0 of what
+    /// encloses both, which tells a debugger that no one line is right.
     ///
     /// # Panics
     /// When they are not of one module.
@@ -86,8 +86,9 @@ impl<'m> Instruction<'m> {
     pub fn join_locations(self, one: Instruction<'m>, other: Instruction<'m>) {
         self.module().assert_is(one.module());
         self.module().assert_is(other.module());
-        // SAFETY: all are instructions of one context; locations and scopes are asked for what they have. The function of an instruction in a
-        // block has a subprogram wherever its instructions have locations, since the verifier wants it so.
+        // SAFETY: all are instructions of one context; locations and scopes are asked for what they have. The function
+        // of an instruction in a block has a subprogram wherever its instructions have locations, since the verifier
+        // wants it so.
         unsafe {
             let (a, b) = (LLVMInstructionGetDebugLoc(one.raw()), LLVMInstructionGetDebugLoc(other.raw()));
             let context = self.module().context();

@@ -50,8 +50,9 @@ impl Module {
         let complaints = Box::new(RefCell::new(Vec::new()));
         let mut raw = ptr::null_mut();
         let mut message = ptr::null_mut();
-        // SAFETY: the buffer is a copy of `bytes`, ended by a zero as the parser wants it, and goes over to the parser, which frees it. The
-        // handler's address is that of the boxed list, which the module keeps for as long as the context.
+        // SAFETY: the buffer is a copy of `bytes`, ended by a zero as the parser wants it, and goes over to the parser,
+        // which frees it. The handler's address is that of the boxed list, which the module keeps for as long as the
+        // context.
         let (context, failed) = unsafe {
             let context = LLVMContextCreate();
             LLVMContextSetDiagnosticHandler(
@@ -145,7 +146,8 @@ impl Module {
     /// Deletes what was erased.
     pub fn sweep(&mut self) {
         for instruction in self.erased.take() {
-            // SAFETY: it is in no block, nothing uses it (`bury` saw to that), and no handle is left, since they borrow the module.
+            // SAFETY: it is in no block, nothing uses it (`bury` saw to that), and no handle is left, since they borrow
+            // the module.
             unsafe { LLVMDeleteInstruction(instruction) };
         }
     }
@@ -180,7 +182,8 @@ impl Module {
         Block::of_raw(self.nowhere, self)
     }
 
-    /// The one builder, placed and without a debug location of its own: what is built or inserted keeps the location it has.
+    /// The one builder, placed and without a debug location of its own: what is built or inserted keeps the location it
+    /// has.
     pub(super) fn builder_at(&self, block: LLVMBasicBlockRef, before: LLVMValueRef) -> LLVMBuilderRef {
         // SAFETY: the builder is ours; the callers pass a live block, and an instruction of it or null for its end.
         unsafe {
@@ -214,8 +217,9 @@ impl Module {
 impl Drop for Module {
     fn drop(&mut self) {
         self.sweep();
-        // SAFETY: each is disposed of once, the context last. A block can be deleted with its function only: `nowhere`, to which nothing leads any
-        // more since what was erased is gone, and the erased ones get one, which goes with the module.
+        // SAFETY: each is disposed of once, the context last. A block can be deleted with its function only: `nowhere`,
+        // to which nothing leads any more since what was erased is gone, and the erased ones get one, which goes with
+        // the module.
         unsafe {
             LLVMDisposeBuilder(self.builder);
             let of_type = LLVMFunctionType(LLVMVoidTypeInContext(self.context), ptr::null_mut(), 0, 0);
@@ -267,7 +271,8 @@ pub(super) unsafe fn taken_message(message: *mut c_char) -> String {
 
 /// Without a handler LLVM would print the message, and end the process when it is an error.
 extern "C" fn note_complaint(info: LLVMDiagnosticInfoRef, list: *mut c_void) {
-    // SAFETY: `list` is the box that was given with this handler, alive as long as the context; `info` lives during the call.
+    // SAFETY: `list` is the box that was given with this handler, alive as long as the context; `info` lives during the
+    // call.
     unsafe {
         // Passes tell what they did, whether anybody asked or not.
         if LLVMGetDiagInfoSeverity(info) == LLVMDiagnosticSeverity::LLVMDSRemark {

@@ -122,8 +122,8 @@ impl<'m> Value<'m> {
         if self.is_constant() {
             return Some(uses);
         }
-        // SAFETY: the value is alive, and its list of uses does not change while it is walked; users that are no instructions (metadata that
-        // wraps a value) are left out.
+        // SAFETY: the value is alive, and its list of uses does not change while it is walked; users that are no
+        // instructions (metadata that wraps a value) are left out.
         unsafe {
             let mut link = LLVMGetFirstUse(self.raw);
             while !link.is_null() {
@@ -281,7 +281,8 @@ impl<'m> Type<'m> {
         }
     }
 
-    /// Whether values of it can be stored in memory and joined by a phi: not tokens, labels, metadata, void or functions.
+    /// Whether values of it can be stored in memory and joined by a phi: not tokens, labels, metadata, void or
+    /// functions.
     #[must_use]
     pub fn is_first_class(self) -> bool {
         use LLVMTypeKind::*;

@@ -4,19 +4,20 @@
 //! before: head, join, else, then        after: head, then, else, join
 //! ```
 //!
-//! A model that runs the lanes with the least pc first reconverges lanes at a join only when the join lies after both arms. Compilers lay
-//! code out for the processor's front end, which likes the more frequent path in a row, whatever becomes of the other.
+//! A model that runs the lanes with the least pc first reconverges lanes at a join only when the join lies after both
+//! arms. Compilers lay code out for the processor's front end, which likes the more frequent path in a row, whatever
+//! becomes of the other.
 //!
 //! # Steps
-//! Number the blocks of each function in [`flowgraph::loop_order`]: topological but for back edges, the blocks of a loop in a row with its header first. Put
-//! them in that order; blocks that control does not reach go last.
+//! Number the blocks of each function in [`flowgraph::loop_order`]: topological but for back edges, the blocks of a
+//! loop in a row with its header first. Put them in that order; blocks that control does not reach go last.
 //!
 //! # Why the meaning is kept
 //! The order of blocks in IR means nothing, but for the entry, which stays the first.
 //!
 //! # Limitation
-//! Code generation comes later. The wrapper switches off its passes that move or duplicate blocks; those that split blocks (of long
-//! jumps, of calls that may throw) stay.
+//! Code generation comes later. The wrapper switches off its passes that move or duplicate blocks; those that split
+//! blocks (of long jumps, of calls that may throw) stay.
 
 use crate::context::Context;
 use crate::llvm::Function;

@@ -29,9 +29,9 @@
 //! Each path runs the same instructions in the same order, in copies or not; a cut adds a note and branches by it.
 //!
 //! # Limitation
-//! The size may grow exponentially: a function stops growing at [`MOST`] times its instructions, with a remark. Functions
-//! with exceptions and the like are left, as `linearize` leaves them. The order of copies is ours, as the paper leaves
-//! it open in part; copies that could be shared by neighbours are not.
+//! The size may grow exponentially: a function stops growing at [`MOST`] times its instructions, with a remark.
+//! Functions with exceptions and the like are left, as `linearize` leaves them. The order of copies is ours, as the
+//! paper leaves it open in part; copies that could be shared by neighbours are not.
 //!
 //! Source: Zhang and D'Hollander, *Using hammock graphs to structure programs*, IEEE TSE 30(4), 2004.
 

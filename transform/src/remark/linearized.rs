@@ -66,7 +66,8 @@ impl fmt::Display for Linearized {
 }
 
 /// What became of a function whose control flow was made structured in another way: what
-/// [`Reason::Split`](crate::Reason::Split) says. Sizes are blocks, and instructions without phis and accesses to memory.
+/// [`Reason::Split`](crate::Reason::Split) says. Sizes are blocks, and instructions without phis and accesses to
+/// memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Split {
     /// Copies for one of several ways to a part.

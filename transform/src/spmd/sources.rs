@@ -56,8 +56,8 @@ impl<'m> Sources<'m> {
     }
 }
 
-/// LLVM's numbers for calling conventions of kernels: PTX, SPIR, AMDGPU. Clang 19 marks those for NVIDIA in a list of the
-/// module's instead.
+/// LLVM's numbers for calling conventions of kernels: PTX, SPIR, AMDGPU. Clang 19 marks those for NVIDIA in a list of
+/// the module's instead.
 const KERNELS: [u32; 3] = [71, 76, 91];
 
 pub(super) fn find<'m>(module: &'m Module, machine: Machine, options: &Options) -> crate::Result<Sources<'m>> {

@@ -1,7 +1,8 @@
-//! Random SPMD programs in C: threads that run one kernel on different data, with branches that part and calls on their sides.
+//! Random SPMD programs in C: threads that run one kernel on different data, with branches that part and calls on their
+//! sides.
 //!
-//! Every program ends (loops and recursion are bounded), has no undefined behaviour (unsigned arithmetic, masked indices and shifts, no
-//! division), and prints a checksum per thread.
+//! Every program ends (loops and recursion are bounded), has no undefined behaviour (unsigned arithmetic, masked
+//! indices and shifts, no division), and prints a checksum per thread.
 
 use std::fmt::Write;
 

@@ -14,8 +14,8 @@ use transform::{Flow, Kind, Pipeline, Reason, Remark};
 use crate::generator::{HEAD, Random, TAIL};
 use crate::{build, machine};
 
-/// The program of this number: blocks with labels, each with something to do, and jumps to any of them. Jumps to earlier
-/// blocks take from a store that runs out, so that the program ends.
+/// The program of this number: blocks with labels, each with something to do, and jumps to any of them. Jumps to
+/// earlier blocks take from a store that runs out, so that the program ends.
 pub(crate) fn program(seed: u64) -> String {
     let mut random = Random(seed ^ 0x676f_746f);
     let blocks = 4 + random.below(9);
@@ -104,8 +104,8 @@ fn all_structured(module: &Module, remarks: &[Remark], what: &str) {
     }
 }
 
-/// Claim 3 of the paper, of instructions, without phis: a comparison and a branch for each guard, a choice for each part
-/// where a branch was; and a jump where a region or a part gets a block before it, or where ends become one.
+/// Claim 3 of the paper, of instructions, without phis: a comparison and a branch for each guard, a choice for each
+/// part where a branch was; and a jump where a region or a part gets a block before it, or where ends become one.
 fn grows_linearly(before: &Module, after: &Module, remarks: &[Remark], what: &str) {
     let count = |module: &Module, name: &str| {
         let function = module.functions().into_iter().find(|f| f.name() == name).expect("no pass takes functions away");

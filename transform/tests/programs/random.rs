@@ -6,7 +6,8 @@ use crate::build;
 use crate::generator;
 use crate::progress::{Counts, Progress};
 
-/// Builds the programs of these numbers, runs each before and after every pass, and counts the changes that passes made.
+/// Builds the programs of these numbers, runs each before and after every pass, and counts the changes that passes
+/// made.
 fn same_output_for(seeds: std::ops::Range<u64>) -> usize {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);

@@ -1,4 +1,5 @@
-//! What happens to a thread beside running blocks: the region begins and ends, functions are entered and left, signals come.
+//! What happens to a thread beside running blocks: the region begins and ends, functions are entered and left, signals
+//! come.
 
 use heuristics::SegmentId;
 use trace_format::{Event, SyncFunction};

@@ -106,7 +106,8 @@ enum Extent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pending {
     Nothing,
-    /// A call that is kept: it stays a call if the code called is kept. Its code is at this index; the stack pointer before it.
+    /// A call that is kept: it stays a call if the code called is kept. Its code is at this index; the stack pointer
+    /// before it.
     Call {
         code: usize,
         sp: u64,
@@ -153,8 +154,8 @@ pub(super) struct LaneState<'a> {
     expected_sp: u64,
     expected_level: u32,
 
-    /// Whether all of this holds: in an extent of which something was kept, in no leaf function, in no dropped critical section, in
-    /// no handler, no loop watched.
+    /// Whether all of this holds: in an extent of which something was kept, in no leaf function, in no dropped critical
+    /// section, in no handler, no loop watched.
     quiet: bool,
     /// The highest stack pointer that closes neither a frame nor the extent.
     ceiling: u64,
@@ -499,7 +500,8 @@ impl<'a> LaneState<'a> {
         if !self.plan.verbatim {
             self.base = self.sp;
             if self.plan.has_memory {
-                // A stack that does not lie below the thread's first one is another that the thread made for itself: what lies above is not known.
+                // A stack that does not lie below the thread's first one is another that the thread made for itself:
+                // what lies above is not known.
                 let above = u32::try_from(self.stack_top.wrapping_sub(self.base)).unwrap_or(0);
                 push_control(batch, Control::Stack { zero: self.base, above });
             }

@@ -40,7 +40,8 @@ impl<S: Source> Builder<'_, S> {
         on
     }
 
-    /// An indirect jump or call: the address that it goes to is loaded into rcx. Where the superblock goes on, if it does.
+    /// An indirect jump or call: the address that it goes to is loaded into rcx. Where the superblock goes on, if it
+    /// does.
     pub(super) fn indirect(
         &mut self,
         instruction: &iced_x86::Instruction,

@@ -1,6 +1,8 @@
-//! Paths through returns and indirect jumps, in whose midst functions may be left that an exception or a `longjmp` unwinds.
+//! Paths through returns and indirect jumps, in whose midst functions may be left that an exception or a `longjmp`
+//! unwinds.
 //!
-//! Where that happens, the path is written in pieces, each with all of its addresses as values, and the events between them.
+//! Where that happens, the path is written in pieces, each with all of its addresses as values, and the events between
+//! them.
 
 use trace_format::{Block, Instruction, Kind, SpEffect};
 

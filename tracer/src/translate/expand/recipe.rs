@@ -23,7 +23,8 @@ pub(super) enum Taken {
     Address(OtherOperand),
 }
 
-/// How the record of a superblock's first instructions, which are these, becomes stack pointers and values of the trace, and how its addresses follow from them.
+/// How the record of a superblock's first instructions, which are these, becomes stack pointers and values of the
+/// trace, and how its addresses follow from them.
 pub(super) fn recipe(superblock: &Superblock, instructions: &[Instruction]) -> (Recipe, Vec<Address>) {
     let mut recipe = Recipe { sps: Vec::new(), values: Vec::new() };
     let mut addresses = Vec::new();

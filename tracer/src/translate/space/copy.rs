@@ -1,4 +1,5 @@
-//! Memory for a process that was forked: it has ours of the process that made it, and gets its own, with the same contents at the same places.
+//! Memory for a process that was forked: it has ours of the process that made it, and gets its own, with the same
+//! contents at the same places.
 
 use nix::libc;
 
@@ -8,8 +9,8 @@ use crate::translate::layout::{CACHE_LEN, COLD_START, SLOTS, TABLES_LEN, slot_le
 use crate::translate::mapper::{Mapper, SetUpError};
 
 impl Space {
-    /// Replaces this memory in `child`, a copy of the process to which it belongs, by its copy, whose slots are all free. What is marked in the
-    /// tables of bytes is left out.
+    /// Replaces this memory in `child`, a copy of the process to which it belongs, by its copy, whose slots are all
+    /// free. What is marked in the tables of bytes is left out.
     pub fn copy_for(&self, child: Tid) -> Result<Space, SetUpError> {
         self.slots.write(NAME_AT as usize, b"lockstep\0");
         let mapper = Mapper { process: child, syscall_at: self.syscall_at, name: self.slot_base + NAME_AT };

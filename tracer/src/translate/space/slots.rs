@@ -9,7 +9,8 @@ use crate::ptrace::{Registers, Tid};
 use crate::translate::layout::{BUFFER_LEN, LONG_BUFFERS, PAGE, SLOTS, slot, slot_len};
 use crate::translate::remote::{self, Result};
 
-/// So many buffers may stay mapped into this process once they have been read; where a program has more threads at once, none does.
+/// So many buffers may stay mapped into this process once they have been read; where a program has more threads at
+/// once, none does.
 const SLOTS_IN_SIGHT: u32 = 128;
 
 impl Space {
@@ -57,8 +58,8 @@ impl Space {
         self.buffer(slot)
     }
 
-    /// The registers of the program for the thread of this slot, if it has come to 0 by way of an entry of the first lookup table that
-    /// holds nothing (see `tables`). What it looks for comes next.
+    /// The registers of the program for the thread of this slot, if it has come to 0 by way of an entry of the first
+    /// lookup table that holds nothing (see `tables`). What it looks for comes next.
     #[must_use]
     pub fn after_empty_entry(&self, slot: u32, registers: &Registers) -> Option<Registers> {
         let by_lookup = registers.rip == 0 && registers.gs_base == self.slot_address(slot);
@@ -169,7 +170,8 @@ impl Space {
         fits
     }
 
-    /// Moves the part of a record that was written when the buffer became full, from `pointer` on, to the start of the buffer.
+    /// Moves the part of a record that was written when the buffer became full, from `pointer` on, to the start of the
+    /// buffer.
     pub fn move_unfinished(&self, slot: u32, pointer: u64) {
         let end = self.buffer_end(slot);
         let mut words = Vec::new();

@@ -11,8 +11,8 @@ use crate::translate::mapper::SetUpError;
 use crate::translate::plan::Translation;
 
 impl Translator {
-    /// A copy for `child`, a copy of the process, with memory of its own for it. The child must be stopped since it was made, and nothing
-    /// may have been translated or given up in the meantime.
+    /// A copy for `child`, a copy of the process, with memory of its own for it. The child must be stopped since it was
+    /// made, and nothing may have been translated or given up in the meantime.
     pub fn copy_for(&self, child: Tid) -> Result<Translator, SetUpError> {
         let space = self.space.copy_for(child)?;
         let mut code = self.code.clone();

@@ -193,8 +193,8 @@ impl Walk<'_> {
         self.had_gap && self.calls.iter().all(|(_, sp)| *sp < self.sp)
     }
 
-    /// A handler returns to the C library's call of `sigreturn`; contexts are changed, and exceptions land, by a return to
-    /// where no call was made.
+    /// A handler returns to the C library's call of `sigreturn`; contexts are changed, and exceptions land, by a return
+    /// to where no call was made.
     fn returns_elsewhere(&self, pc: Pc) -> bool {
         let name = self.trace.symbol_of(pc).map_or("", |s| &s.name);
         self.interrupted.last().is_some_and(|(_, calls)| *calls == self.calls.len())

@@ -7,8 +7,9 @@ use nix::sys::signal::kill;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
-/// To be called before the group's processes are started: the ended ones whose makers are dead become ours to bury. The system's first process may take
-/// seconds for each, or never do it in a container, and what is not buried counts as a member of its group.
+/// To be called before the group's processes are started: the ended ones whose makers are dead become ours to bury. The
+/// system's first process may take seconds for each, or never do it in a container, and what is not buried counts as a
+/// member of its group.
 pub fn bury_orphans() {
     set_child_subreaper(true).unwrap();
 }

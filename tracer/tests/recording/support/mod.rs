@@ -15,8 +15,8 @@ pub mod steps;
 
 static FOLDER: LazyLock<TempDir> = LazyLock::new(|| tempfile::tempdir().unwrap());
 
-/// A name of its own in the folder of this test process. All are of one length, since programs inherit some in their environment, whose length moves
-/// their stacks.
+/// A name of its own in the folder of this test process. All are of one length, since programs inherit some in their
+/// environment, whose length moves their stacks.
 pub fn place(name: &str) -> PathBuf {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let folder = FOLDER.path().join(format!("{:06}", COUNT.fetch_add(1, Ordering::Relaxed)));
@@ -64,7 +64,8 @@ impl Recorded {
         String::from_utf8(self.output.stderr.clone()).unwrap()
     }
 
-    /// The trace, checked: it is whole, each block follows from the one before, and the stack pointers agree with the code.
+    /// The trace, checked: it is whole, each block follows from the one before, and the stack pointers agree with the
+    /// code.
     pub fn trace(&self) -> Trace {
         let trace = Trace::open(&self.path).unwrap();
         assert!(trace.recovered().is_none(), "{:?}", trace.recovered());
@@ -74,8 +75,8 @@ impl Recorded {
     }
 }
 
-/// The command that records a program, in a small environment: the C library reads all of it at each start, in `cargo test`'s for some hundred thousand
-/// instructions of `step`.
+/// The command that records a program, in a small environment: the C library reads all of it at each start, in `cargo
+/// test`'s for some hundred thousand instructions of `step`.
 pub fn record_command(options: &str, trace: &Path, program: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(recorder());
     command.arg(trace).arg(program).args(arguments);
@@ -91,8 +92,8 @@ pub fn record(options: &str, program: &Path, arguments: &[&str]) -> Recorded {
     Recorded { output, outcome, path }
 }
 
-/// Records a program with each engine and asserts that its outputs and its exit status are what they are without, and that the traces
-/// hang together. Returns what came of `translate`.
+/// Records a program with each engine and asserts that its outputs and its exit status are what they are without, and
+/// that the traces hang together. Returns what came of `translate`.
 pub fn assert_like_native(program: &Path, arguments: &[&str]) -> Recorded {
     let native = Command::new(program).args(arguments).output().unwrap();
     recorded_like(&native, "engine=step", program, arguments).trace();

@@ -8,8 +8,8 @@
 //!   It costs the guards of all parts in each turn.
 //! - `max-depth=N` (section 5.3): what lies under more than N branches is put in a row, so that lanes that part there
 //!   come back to the same height of a reconvergence stack before they part again.
-//! - `interleave=yes` (figure 7): the blocks of two arms alternate in the row so that what one arm loads is used as late
-//!   as can be. A block that loads and uses a value is split between the two.
+//! - `interleave=yes` (figure 7): the blocks of two arms alternate in the row so that what one arm loads is used as
+//!   late as can be. A block that loads and uses a value is split between the two.
 //!
 //! *Limitation*: merged are the innermost loop and the loop around it, where that is left to one block and holds no
 //! other loop. Interleaved are arms without loops.
@@ -267,7 +267,8 @@ impl Plan {
         Plan { steps, start: 0, comes_back: false }
     }
 
-    /// The row of all parts of a loop nest, with one way back for all loops: taken unless it is the turn of what follows.
+    /// The row of all parts of a loop nest, with one way back for all loops: taken unless it is the turn of what
+    /// follows.
     fn merged(graph: &Graph) -> Plan {
         let mut steps = Vec::new();
         for part in Loops::of(graph).order().iter().map(|node| node.index()) {

@@ -43,8 +43,8 @@ impl Plan {
     ///
     /// The order is topological with loops in a row, each behind its head ([`Loops::order`]), so that what follows a
     /// loop lies behind its end. An edge against the order leads to the head of a loop around where it starts; it is
-    /// taken at the end of that loop, where all such edges are taken together. So no jump crosses another loop's bounds,
-    /// which the paper gets by moving targets up to the next head.
+    /// taken at the end of that loop, where all such edges are taken together. So no jump crosses another loop's
+    /// bounds, which the paper gets by moving targets up to the next head.
     pub(super) fn of(graph: &Graph) -> Plan {
         let loops = Loops::of(graph);
         let mut steps = Vec::new();

@@ -6,8 +6,8 @@
 //!
 //! - [`Phases`] (`phases.rs`): which code may run after the first start, which before;
 //! - [`records`] (`records.rs`): what threads find in the records that they get when they are started;
-//! - [`Points`] (`points.rs`): which memory an address may point at, by unification (Steensgaard, *Points-to analysis in
-//!   almost linear time*, POPL 1996). Memory that unknown code may reach counts as written.
+//! - [`Points`] (`points.rs`): which memory an address may point at, by unification (Steensgaard, *Points-to analysis
+//!   in almost linear time*, POPL 1996). Memory that unknown code may reach counts as written.
 //!
 //! ```c
 //! static int *table;                                        // written in main before pthread_create: `table` is stable
