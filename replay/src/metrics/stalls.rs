@@ -17,7 +17,9 @@
 //! Source: the stall-on-use model of Anantpur and Govindarajan, *Taming control divergence in GPUs through control flow
 //! linearization*, CC 2014, section 5.1; the paper gives no latency.
 
-use heuristics::{MAX_LANES, SegmentId};
+use std::rc::Rc;
+
+use heuristics::{LaneSet, SegmentId};
 use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory, OpAccess, Register};
 use rustc_hash::FxHashMap;
 
@@ -72,7 +74,8 @@ impl Stalls {
     /// Asks for them, with loads of so many cycles. Code whose bytes the trace does not have uses no register.
     #[must_use]
     pub fn measure(latency: u32) -> Measure {
-        Measure::new(ENTRY.name, move |_| Some(Box::new(StallMeter::new(u64::from(latency)))))
+        let latency = u64::from(latency);
+        Measure::new(ENTRY.name, move |warp| Some(Box::new(StallMeter::new(latency, warp.lanes().len()))))
     }
 }
 
@@ -158,23 +161,23 @@ pub struct StallMeter {
     now: u64,
     stalls: u64,
     lanes: Vec<File>,
-    known: FxHashMap<SegmentId, Box<[Uses]>>,
+    known: FxHashMap<SegmentId, Rc<[Uses]>>,
     factory: InstructionInfoFactory,
 }
 
 impl StallMeter {
-    /// With loads of so many cycles.
+    /// For a warp of so many lanes, with loads of so many cycles.
     #[must_use]
-    pub fn new(latency: u64) -> StallMeter {
-        let lanes = vec![File { pending: 0, ready: [0; NAMES] }; MAX_LANES];
+    pub fn new(latency: u64, lanes: usize) -> StallMeter {
+        let lanes = vec![File { pending: 0, ready: [0; NAMES] }; lanes];
         let (known, factory) = (FxHashMap::default(), InstructionInfoFactory::new());
         StallMeter { latency, now: 0, stalls: 0, lanes, known, factory }
     }
 
-    fn issue(&mut self, uses: Uses, lanes: &[usize]) {
+    fn issue(&mut self, uses: Uses, lanes: LaneSet) {
         let mut at = self.now;
-        for &lane in lanes {
-            let file = &self.lanes[lane];
+        for lane in lanes {
+            let file = &self.lanes[lane.index()];
             let mut awaited = uses.reads & file.pending;
             while awaited != 0 {
                 at = at.max(file.ready[awaited.trailing_zeros() as usize]);
@@ -183,8 +186,8 @@ impl StallMeter {
         }
         self.stalls += at - self.now;
         self.now = at + 1;
-        for &lane in lanes {
-            let file = &mut self.lanes[lane];
+        for lane in lanes {
+            let file = &mut self.lanes[lane.index()];
             file.pending &= !(uses.reads | uses.writes);
             if uses.loads {
                 file.pending |= uses.writes;
@@ -211,9 +214,10 @@ impl Metric for StallMeter {
             };
             segments[segment].instructions.iter().map(of).collect()
         });
-        let of_step: Vec<Uses> = uses[offset as usize..][..step.instructions.len()].to_vec();
-        let lanes: Vec<usize> = step.lanes.iter().map(|lane| lane.index()).collect();
-        of_step.into_iter().for_each(|uses| self.issue(uses, &lanes));
+        let uses = Rc::clone(uses);
+        for &of_one in &uses[offset as usize..][..step.instructions.len()] {
+            self.issue(of_one, step.lanes);
+        }
         Ok(())
     }
 
@@ -224,6 +228,8 @@ impl Metric for StallMeter {
 
 #[cfg(test)]
 mod tests {
+    use heuristics::Lane;
+
     use super::*;
 
     /// `mov eax, [rdi]`
@@ -233,18 +239,18 @@ mod tests {
     /// `add edx, eax`
     const USE: &[u8] = &[1, 0xC2];
 
-    fn stalls(latency: u64, fetches: &[(&[u8], &[usize])]) -> u64 {
-        let mut meter = StallMeter::new(latency);
+    fn stalls(latency: u64, fetches: &[(&[u8], &[u8])]) -> u64 {
+        let mut meter = StallMeter::new(latency, 8);
         for (bytes, lanes) in fetches {
             let uses = Uses::of(bytes, &mut meter.factory);
-            meter.issue(uses, lanes);
+            meter.issue(uses, lanes.iter().map(|&lane| Lane(lane)).collect());
         }
         meter.stalls
     }
 
     #[test]
     fn the_worked_number() {
-        let all: &[usize] = &[0, 1, 2, 3];
+        let all: &[u8] = &[0, 1, 2, 3];
         assert_eq!(stalls(10, &[(LOAD, all), (OTHER, all), (USE, all)]), 8);
         let mut filled = vec![(LOAD, all), (OTHER, all)];
         filled.extend([(OTHER, &[7][..]); 6]);
