@@ -117,16 +117,11 @@ impl<'m> Reach<'m> {
             && order.len() <= MOST_CLOSED
             && self.closures < MOST_CLOSURES
         {
-            let headers = std::iter::successors(around, |&id| self.loops.parent(id));
-            let headers: Option<Vec<u32>> = headers
-                .map(|id| (!self.loops.is_irreducible(id)).then(|| number[self.loops.header(id).index()]))
-                .collect();
-            match headers {
+            match headers(&self.loops, around) {
                 Some(headers) => {
                     *level = Level::Closed(Closure::of(graph, number, order, &headers));
                     self.closures += 1;
                 }
-                // Whose header need not dominate the branch.
                 None => *visits = 0,
             }
         }
@@ -156,20 +151,25 @@ impl<'m> Reach<'m> {
     }
 }
 
+/// The headers of a loop and those around it; none where one of these loops is irreducible, whose header need not
+/// dominate what is in it.
+fn headers(loops: &Loops, innermost: Option<LoopId>) -> Option<Vec<NodeId>> {
+    std::iter::successors(innermost, |&id| loops.parent(id))
+        .map(|id| (!loops.is_irreducible(id)).then(|| loops.header(id)))
+        .collect()
+}
+
 impl Closure {
-    /// What is reached by edges but those to these places. A set is the union of what the successors reach; the last
+    /// What is reached by edges but those to these headers. A set is the union of what the successors reach; the last
     /// blocks come first, and again until nothing changes, which is once for each loop around the innermost ones.
-    fn of(graph: &Graph, number: &[u32], order: &[NodeId], headers: &[u32]) -> Closure {
+    fn of(graph: &Graph, number: &[u32], order: &[NodeId], headers: &[NodeId]) -> Closure {
         let words = order.len().div_ceil(64);
         let mut closure = Closure { words, reached: vec![0; words * order.len()] };
         let mut changed = true;
         while std::mem::take(&mut changed) {
             for (place, &node) in order.iter().enumerate().rev() {
-                for successor in graph.successors(node) {
-                    let next = number[successor.index()] as usize;
-                    if !headers.contains(&(next as u32)) {
-                        changed |= closure.take_in(place, next);
-                    }
+                for successor in graph.successors(node).iter().filter(|to| !headers.contains(to)) {
+                    changed |= closure.take_in(place, number[successor.index()] as usize);
                 }
             }
         }
