@@ -39,7 +39,7 @@ use flowgraph::{DepthFirst, Graph, LoopId, Loops, NodeId};
 use parameters::Settings;
 use rustc_hash::FxHashSet;
 
-use super::linearize::{Parts, prepare, quotient};
+use super::linearize::{Parts, is_structured, prepare, quotient};
 use crate::flow::Flow;
 use crate::llvm::{Block, Builder, Comparison, Function, Instruction, Module, Opcode};
 use crate::remark::{Place, Reason, Remark, Split};
@@ -53,9 +53,8 @@ const MOST: usize = 64;
 pub(crate) fn run(module: &mut Module, _settings: &Settings) -> Vec<Remark> {
     let mut remarks = Vec::new();
     for function in module.functions_to_optimise() {
-        let is_switch = |block: &Block<'_>| block.terminator().opcode() == Opcode::LLVMSwitch;
-        let switches: Vec<Block<'_>> = function.blocks().into_iter().filter(is_switch).collect();
-        if switches.is_empty() && Parts::of(&Flow::of(function), &[]).left.len() == 1 {
+        let switches = prepare::switches(function);
+        if switches.is_empty() && is_structured(&Flow::of(function)) {
             continue;
         }
         let uncopied = || {
@@ -66,20 +65,15 @@ pub(crate) fn run(module: &mut Module, _settings: &Settings) -> Vec<Remark> {
             remarks.push(remark(NAME, function.name(), vec![at.place()], reason));
             continue;
         }
-        let before = (function.blocks().len(), instructions(function));
+        let before = size(function);
         let mut done = Split { before, ..Split::default() };
         switches.into_iter().for_each(|block| prepare::lower_switch(block.terminator()));
-        if Parts::of(&Flow::of(function), &[]).left.len() > 1 {
+        if !is_structured(&Flow::of(function)) {
             prepare::one_end(function);
             to_variables(function);
-            while instructions(function) < MOST * before.1.max(16) && step(function, &mut done) {}
+            while size(function).1 < MOST * before.1.max(16) && step(function, &mut done) {}
         }
-        done.after = (function.blocks().len(), instructions(function));
-        remarks.push(remark(NAME, function.name(), Vec::new(), Reason::Split(done)));
-        let left = Parts::of(&Flow::of(function), &[]).left.len();
-        if left > 1 {
-            remarks.push(remark(NAME, function.name(), Vec::new(), Reason::GoneOver { left }));
-        }
+        remarks.extend(outcome(NAME, function, done));
     }
     if remarks.iter().any(Remark::is_taken) {
         module.sweep();
@@ -92,12 +86,21 @@ pub(super) fn remark(pass: &'static str, function: String, places: Vec<Option<Pl
     Remark { pass, function, subject: "control flow".to_owned(), places, reason, gain: None }
 }
 
-/// The instructions of a function but those that have to do with variables, which become values.
-pub(super) fn instructions(function: Function<'_>) -> usize {
+/// What became of a function, and how many parts are left if it is not structured.
+pub(super) fn outcome(pass: &'static str, function: Function<'_>, done: Split) -> Vec<Remark> {
+    let done = Split { after: size(function), ..done };
+    let left = Parts::of(&Flow::of(function), &[]).left.len();
+    let of = |reason| remark(pass, function.name(), Vec::new(), reason);
+    std::iter::once(of(Reason::Split(done))).chain((left > 1).then(|| of(Reason::GoneOver { left }))).collect()
+}
+
+/// The blocks of a function, and the instructions but those that have to do with variables, which become values.
+pub(super) fn size(function: Function<'_>) -> (usize, usize) {
+    let blocks = function.blocks();
     let counts = |i: &Instruction<'_>| {
         !i.is_phi() && !matches!(i.opcode(), Opcode::LLVMAlloca | Opcode::LLVMLoad | Opcode::LLVMStore)
     };
-    function.blocks().into_iter().flat_map(Block::instructions).filter(counts).count()
+    (blocks.len(), blocks.into_iter().flat_map(Block::instructions).filter(counts).count())
 }
 
 /// Has values that are used in other blocks, and phis, live in variables.

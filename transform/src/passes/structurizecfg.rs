@@ -29,11 +29,11 @@
 
 use parameters::Settings;
 
-use super::linearize::{Parts, prepare};
-use super::split_nodes::{instructions, remark};
+use super::linearize::{is_structured, prepare};
+use super::split_nodes::{outcome, remark, size};
 use crate::flow::Flow;
-use crate::llvm::{Module, Opcode};
-use crate::remark::{Reason, Remark, Split};
+use crate::llvm::Module;
+use crate::remark::{Remark, Split};
 
 const NAME: &str = "structurizecfg";
 
@@ -48,14 +48,13 @@ pub(crate) fn run(module: &mut Module, _settings: &Settings) -> Vec<Remark> {
         return vec![remark(NAME, function.name(), vec![at.place()], reason)];
     }
     for function in functions {
-        let is_switch = |block: &crate::llvm::Block<'_>| block.terminator().opcode() == Opcode::LLVMSwitch;
-        let switches: Vec<_> = function.blocks().into_iter().filter(is_switch).collect();
-        if switches.is_empty() && Parts::of(&Flow::of(function), &[]).left.len() == 1 {
+        let switches = prepare::switches(function);
+        if switches.is_empty() && is_structured(&Flow::of(function)) {
             continue;
         }
-        let before = (function.blocks().len(), instructions(function));
+        let before = size(function);
         switches.into_iter().for_each(|block| prepare::lower_switch(block.terminator()));
-        if Parts::of(&Flow::of(function), &[]).left.len() > 1 {
+        if !is_structured(&Flow::of(function)) {
             prepare::one_end(function);
         }
         changed.push((function.name(), Split { before, ..Split::default() }));
@@ -68,12 +67,8 @@ pub(crate) fn run(module: &mut Module, _settings: &Settings) -> Vec<Remark> {
         .run_passes("function(fix-irreducible,unify-loop-exits,structurizecfg)")
         .expect("LLVM knows its own passes, and the module is well formed");
     for function in module.functions() {
-        let Some((name, split)) = changed.iter().find(|(name, _)| *name == function.name()) else { continue };
-        let done = Split { after: (function.blocks().len(), instructions(function)), ..*split };
-        remarks.push(remark(NAME, name.clone(), Vec::new(), Reason::Split(done)));
-        let left = Parts::of(&Flow::of(function), &[]).left.len();
-        if left > 1 {
-            remarks.push(remark(NAME, name.clone(), Vec::new(), Reason::GoneOver { left }));
+        if let Some((_, done)) = changed.iter().find(|(name, _)| *name == function.name()) {
+            remarks.extend(outcome(NAME, function, *done));
         }
     }
     remarks

@@ -53,15 +53,16 @@ fn asked(context: &Context<'_>) -> Vec<Application> {
     asked
 }
 
-/// Applies what is asked for to a function that is structured.
-pub(super) fn run<'m>(done: &mut Linearized, context: &mut Context<'m>) {
+/// Applies what is asked for to a function that is structured, but not where all lanes go the same way: at `agreeing`
+/// blocks.
+pub(super) fn run<'m>(agreeing: &[Block<'m>], done: &mut Linearized, context: &mut Context<'m>) {
     for application in asked(context) {
         let mut seen: FxHashSet<Block<'m>> = FxHashSet::default();
-        while let Some(region) = next(application, &mut seen, context) {
+        while let Some(region) = next(application, agreeing, &mut seen, context) {
             let graph = graph_of(&region);
+            let level = context.settings().number("level");
             let plan = match application {
                 Application::MergeLoops => {
-                    let level = context.settings().number("level");
                     let mut plan = Plan::merged(&graph);
                     needless::take_away(&mut plan, &graph, &region.leads(), level);
                     plan
@@ -74,7 +75,6 @@ pub(super) fn run<'m>(done: &mut Linearized, context: &mut Context<'m>) {
             done.parts += region.parts.len();
             done.guards += guards;
             done.backs += backs;
-            let level = context.settings().number("level");
             surgery::linearize(&region, &plan, level, context);
         }
     }
@@ -83,6 +83,7 @@ pub(super) fn run<'m>(done: &mut Linearized, context: &mut Context<'m>) {
 /// The next region, none of whose blocks was in one before.
 fn next<'m>(
     application: Application,
+    agreeing: &[Block<'m>],
     seen: &mut FxHashSet<Block<'m>>,
     context: &mut Context<'m>,
 ) -> Option<Region<'m>> {
@@ -113,6 +114,10 @@ fn next<'m>(
         };
         let is_in: FxHashSet<NodeId> = members.iter().copied().collect();
         if members.iter().any(|&node| seen.contains(&flow.block(node))) {
+            return None;
+        }
+        let parts_lanes = |&node: &NodeId| branches(node) && !agreeing.contains(&flow.block(node));
+        if !members.iter().any(parts_lanes) {
             return None;
         }
         let closed = members.iter().all(|&node| {

@@ -109,11 +109,10 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
 pub(crate) fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
     let only_divergent = context.settings().number("only-divergent") == 1;
     let agree = |context: &Context<'m>, block: Block<'m>| only_divergent && context.lanes_agree(block);
-    let switches: Vec<Block<'m>> =
-        function.blocks().into_iter().filter(|block| block.terminator().opcode() == Opcode::LLVMSwitch).collect();
+    let switches = prepare::switches(*function);
     let parting = switches.iter().any(|&block| !agree(context, block));
     let applied = applied::is_asked(context);
-    if !parting && !applied && Parts::of(&context.flow(), &[]).left.len() == 1 {
+    if !parting && !applied && is_structured(&context.flow()) {
         return;
     }
     if let Some((at, reason)) = prepare::obstacle(*function) {
@@ -128,14 +127,14 @@ pub(crate) fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
     let edges = unstructured_edges(flow.graph(), &loops, &context.dominators(), &context.post_dominators());
     let first = edges.first().map(|edge| flow.block(edge.from).terminator().place());
     done.edges = edges.len();
-    if Parts::of(&context.flow(), &[]).left.len() > 1 {
+    if !is_structured(&context.flow()) {
         prepare::one_end(*function);
         rounds(*function, &agreeing, &mut done, context);
     }
-    let left = Parts::of(&context.flow(), &[]).left.len();
-    if left == 1 && applied {
-        applied::run(&mut done, context);
+    if applied && is_structured(&context.flow()) {
+        applied::run(&agreeing, &mut done, context);
     }
+    let left = Parts::of(&context.flow(), &[]).left.len();
     if done.regions > 0 || done.switches > 0 {
         let after = counts(*function);
         done.added = Added {
@@ -150,6 +149,11 @@ pub(crate) fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
     if left > 1 && !only_divergent {
         context.remark("control flow".to_owned(), Vec::new(), Reason::GoneOver { left }, None);
     }
+}
+
+/// Whether the control flow of a function reduces to one part.
+pub(crate) fn is_structured(flow: &Flow<'_>) -> bool {
+    Parts::of(flow, &[]).left.len() == 1
 }
 
 /// What a function has of that which guards are made of.

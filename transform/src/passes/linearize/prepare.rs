@@ -35,6 +35,12 @@ fn is_narrow(switch: Instruction<'_>) -> bool {
     matches!(switch.operand(0).type_of().shape(), crate::llvm::Shape::Integer(1..=64))
 }
 
+/// The blocks that end with a switch.
+pub(crate) fn switches(function: Function<'_>) -> Vec<Block<'_>> {
+    let is_switch = |block: &Block<'_>| block.terminator().opcode() == Opcode::LLVMSwitch;
+    function.blocks().into_iter().filter(is_switch).collect()
+}
+
 /// Makes branches of a switch: one for each target but the default, in the order of the cases. Cases in a row are one
 /// look, and a default where control must not come gets none.
 pub(crate) fn lower_switch<'m>(switch: Instruction<'m>) {
