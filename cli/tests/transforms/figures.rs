@@ -9,6 +9,9 @@ use flowgraph::{Builder, Dominators, Graph, Loops, NodeId, PostDominators, Reduc
 
 use crate::folder::{Folder, lockstep, root};
 
+#[path = "../../../flowgraph/tests/five/mod.rs"]
+mod five;
+
 /// Builds a program with a pass, traces it, and compares what it prints with what it printed before, if anything.
 fn build(folder: &Folder, source: &Path, lanes: &str, pass: &str, expected: Option<&str>) -> String {
     let include = format!("-I{}", root().join("workloads/include").display());
@@ -95,7 +98,7 @@ fn lanes_wait_behind_an_inner_loop_for_the_longest_unless_it_is_merged() {
 /// A graph of five blocks: its edges.
 type Edges = Vec<(u32, u32)>;
 
-fn graph_of(edges: &Edges) -> Graph {
+fn graph_of(edges: &[(u32, u32)]) -> Graph {
     let mut builder = Builder::new(5);
     for &(from, to) in edges {
         builder.edge(NodeId(from), NodeId(to));
@@ -103,38 +106,18 @@ fn graph_of(edges: &Edges) -> Graph {
     builder.build(NodeId(0))
 }
 
-/// All graphs of five blocks, with one or two ways out of each but the last, nothing leading back to the first, that do
-/// not reduce and have no edge that is unstructured by the paper's definition 1. Blocks have one order: the edges of
-/// one graph under other numbers are other graphs.
+/// All graphs of five blocks that do not reduce and have no edge that is unstructured by the paper's definition 1.
 fn escaping() -> Vec<Edges> {
-    let ways: Vec<u32> = (2_u32..32).filter(|w| w & 1 == 0 && (1..=2).contains(&w.count_ones())).collect();
     let mut found = Vec::new();
-    for number in 0..ways.len().pow(4) {
-        let of = |from: usize| ways[number / ways.len().pow(from as u32) % ways.len()];
-        let edges: Edges = (0..4)
-            .flat_map(|from| (0..5).filter(move |to| of(from) >> to & 1 == 1).map(move |to| (from as u32, to)))
-            .collect();
-        let reaches = |start: u32, forward: bool| {
-            let mut seen = 1_u32 << start;
-            for _ in 0..5 {
-                for &(from, to) in &edges {
-                    let (a, b) = if forward { (from, to) } else { (to, from) };
-                    seen |= (seen >> a & 1) << b;
-                }
-            }
-            seen == 31
-        };
-        if !(reaches(0, true) && reaches(4, false)) {
-            continue;
-        }
-        let graph = graph_of(&edges);
+    five::all(|edges| {
+        let graph = graph_of(edges);
         let post = PostDominators::of(&graph, &[NodeId(4)]);
         let escapes = !Reduction::of(&graph, &[NodeId(4)]).is_structured()
             && unstructured_edges(&graph, &Loops::of(&graph), &Dominators::of(&graph), &post).is_empty();
         if escapes {
-            found.push(edges);
+            found.push(edges.to_vec());
         }
-    }
+    });
     found
 }
 
@@ -153,7 +136,7 @@ fn distance(edges: &Edges, from: u32) -> u32 {
 /// A program with a function for each graph. Lane i goes at its nth branch as bit n of i says; eight lanes take all
 /// ways through a graph without loops. A loop is left on the shortest way when more branches were taken.
 fn program_of(graphs: &[Edges]) -> String {
-    let mut text = "#include \"args.h\"\n#define GO (seen >= 12 ? nearest : lane >> (seen++ % 3) & 1)\n".to_owned();
+    let mut text = "#define PROGRAM \"graphs\"\n#include \"args.h\"\n#define GO (seen >= 12 ? nearest : lane >> (seen++ % 3) & 1)\n".to_owned();
     text.push_str("static long lane_of(long lane) { OPAQUE(lane); return lane; }\n");
     for (number, edges) in graphs.iter().enumerate() {
         for block in 0..5 {
@@ -186,7 +169,7 @@ fn program_of(graphs: &[Edges]) -> String {
         "return path; }\nstatic AS_WRITTEN long kernel(long lane) { return all(lane); }\nstatic long expected(long lane) { \
          return all(lane); }\n#include \"kernel.h\"\n",
     );
-    text.replace("#include \"args.h\"", "#define PROGRAM \"graphs\"\n#include \"args.h\"")
+    text
 }
 
 #[test]

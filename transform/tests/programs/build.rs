@@ -1,10 +1,11 @@
 //! Building and running programs in tests.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use transform::llvm::Module;
+use transform::wrapper::{self, Build, Layout, Shape};
 use transform::{Pipeline, Remark};
 
 /// The repository's folder.
@@ -36,6 +37,21 @@ pub(crate) fn link(bitcode: &Path, to: &Path, flags: &[&str]) {
     let files = [bitcode.as_os_str(), OsStr::new("-o"), to.as_os_str()];
     let common = ["-O1", "-Xclang", "-disable-llvm-passes", "-pthread", "-lm"];
     output("clang-19", files.into_iter().chain(common.iter().chain(flags).map(OsStr::new)));
+}
+
+/// The object file of a C source, as the compiler wrapper makes it with passes.
+pub(crate) fn compile(source: &Path, object: &Path, passes: &str, flags: &[&str]) {
+    let include = format!("-I{}", root().join("workloads/include").display());
+    let words = [&["-std=gnu11", "-w", &include], flags, &["-c", "-o"]].concat().into_iter().map(OsString::from);
+    let build = Build {
+        compiler: "clang-19".into(),
+        passes: Pipeline::parse(passes).expect("passes that exist"),
+        layout: Layout::Ordered,
+        shape: Shape::Cpu,
+        keep_ir: None,
+        arguments: words.chain([object.into(), source.into()]).collect(),
+    };
+    assert_eq!(wrapper::build(&build).expect("a compiler").status, 0, "{}", source.display());
 }
 
 /// Runs passes over bitcode.

@@ -1,15 +1,13 @@
 //! `linearize`, over random programs whose control flow is made of jumps: loops with several entries, breaks out of
 //! several loops, switches that fall through, returns in loops, conditions in a row.
 
-use std::ffi::OsString;
 use std::fmt::Write;
 use std::fs;
-use std::path::Path;
+use std::path::PathBuf;
 
 use flowgraph::Reduction;
 use transform::llvm::Module;
-use transform::wrapper::{self, Build, Layout, Shape};
-use transform::{Flow, Kind, Pipeline, Reason, Remark};
+use transform::{Flow, Kind, Reason, Remark};
 
 use crate::generator::{HEAD, Random, TAIL};
 use crate::{build, machine};
@@ -120,39 +118,69 @@ fn grows_linearly(before: &Module, after: &Module, remarks: &[Remark], what: &st
     }
 }
 
+/// A program of jumps, optimised.
+struct Case {
+    folder: tempfile::TempDir,
+    seed: u64,
+    /// How it was optimised.
+    level: &'static str,
+    /// What it prints.
+    expected: String,
+}
+
+impl Case {
+    fn of(seed: u64) -> Case {
+        let level = ["-O1", "-O2", "-O3", "-Os"][seed as usize % 4];
+        let mut case = Case { folder: tempfile::tempdir().unwrap(), seed, level, expected: String::new() };
+        fs::write(case.path("a.c"), program(seed)).unwrap();
+        build::to_bitcode(&case.path("a.c"), &case.path("a.bc"), &[level, "-Wno-everything"]);
+        build::link(&case.path("a.bc"), &case.path("a"), &[]);
+        case.expected = build::output(case.path("a"), [""; 0]);
+        case
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Runs passes. What they say not to have left is structured in IR, and the program prints the same, built from
+    /// that IR and by the compiler wrapper, whose object is `c.o` then.
+    fn judge(&self, passes: &str) -> Vec<Remark> {
+        let what = self.with(passes);
+        let (after, program, object) = (self.path("b.bc"), self.path("b"), self.path("c.o"));
+        let remarks = build::transform(&self.path("a.bc"), passes, &after);
+        assert!(remarks.iter().all(|remark| remark.kind() != Kind::Refused), "{what}: {remarks:?}");
+        all_structured(&Module::read(&after).unwrap(), &remarks, &what);
+        build::link(&after, &program, &[]);
+        assert_eq!(build::output(&program, [""; 0]), self.expected, "{what}");
+        build::compile(&self.path("a.c"), &object, passes, &[self.level]);
+        build::link(&object, &program, &[]);
+        assert_eq!(build::output(&program, [""; 0]), self.expected, "{what}, by the compiler wrapper");
+        remarks
+    }
+
+    fn with(&self, passes: &str) -> String {
+        format!("program {} at {} after {passes}", self.seed, self.level)
+    }
+}
+
 /// The programs of these numbers print the same after the pass and are structured then, in IR and in machine code; how
 /// many functions were changed.
 fn linearized(seeds: std::ops::Range<u64>, lists: &[&str]) -> usize {
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name);
     let mut taken = 0;
     for seed in seeds {
         if seed % 50 == 49 {
             println!("programs up to {seed}: {taken} functions changed");
         }
-        let (source, bitcode, program) = (path("a.c"), path("a.bc"), path("a"));
-        fs::write(&source, self::program(seed)).unwrap();
-        let level = ["-O1", "-O2", "-O3", "-Os"][seed as usize % 4];
-        build::to_bitcode(&source, &bitcode, &[level, "-Wno-everything"]);
-        build::link(&bitcode, &program, &[]);
-        let expected = build::output(&program, [""; 0]);
+        let case = Case::of(seed);
         for passes in lists {
-            let what = format!("program {seed} at {level} after {passes}");
-            let (after, program) = (path("b.bc"), path("b"));
-            let remarks = build::transform(&bitcode, passes, &after);
+            let (what, remarks) = (case.with(passes), case.judge(passes));
             taken += remarks.iter().filter(|remark| remark.is_taken()).count();
             assert!(remarks.iter().all(|remark| remark.kind() != Kind::Left), "{what}: {remarks:?}");
-            let [before, module] = [&bitcode, &after].map(|file| Module::read(file).unwrap());
-            all_structured(&module, &remarks, &what);
-            grows_linearly(&before, &module, &remarks, &what);
-            build::link(&after, &program, &[]);
-            assert_eq!(build::output(&program, [""; 0]), expected, "{what}");
-            let object = path("c.o");
-            compile(&source, &object, passes, level);
-            output_of_object(&object, &program, &expected, &what);
-            for (function, listing) in machine::functions(&object) {
-                let left = machine::left(&listing);
-                assert_eq!(left, Some(1), "{what}: machine code of {function}");
+            let [before, after] = ["a.bc", "b.bc"].map(|file| Module::read(&case.path(file)).unwrap());
+            grows_linearly(&before, &after, &remarks, &what);
+            for (function, listing) in machine::functions(&case.path("c.o")) {
+                assert_eq!(machine::left(&listing), Some(1), "{what}: machine code of {function}");
             }
         }
     }
@@ -162,29 +190,13 @@ fn linearized(seeds: std::ops::Range<u64>, lists: &[&str]) -> usize {
 /// The same of the passes that `linearize` is compared with: in how many functions each did something, and how many it
 /// gave up.
 fn baselines(seeds: std::ops::Range<u64>) -> Vec<(usize, usize)> {
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name);
     let mut counts = vec![(0, 0); BASELINES.len()];
     for seed in seeds {
-        let (source, bitcode, program) = (path("a.c"), path("a.bc"), path("a"));
-        fs::write(&source, self::program(seed)).unwrap();
-        let level = ["-O1", "-O2", "-O3", "-Os"][seed as usize % 4];
-        build::to_bitcode(&source, &bitcode, &[level, "-Wno-everything"]);
-        build::link(&bitcode, &program, &[]);
-        let expected = build::output(&program, [""; 0]);
+        let case = Case::of(seed);
         for (pass, (taken, left)) in BASELINES.iter().zip(&mut counts) {
-            let what = format!("program {seed} at {level} after {pass}");
-            let (after, program) = (path("b.bc"), path("b"));
-            let remarks = build::transform(&bitcode, pass, &after);
+            let remarks = case.judge(pass);
             *taken += remarks.iter().filter(|remark| remark.is_taken()).count();
             *left += remarks.iter().filter(|remark| remark.kind() == Kind::Left).count();
-            assert!(remarks.iter().all(|remark| remark.kind() != Kind::Refused), "{what}: {remarks:?}");
-            all_structured(&Module::read(&after).unwrap(), &remarks, &what);
-            build::link(&after, &program, &[]);
-            assert_eq!(build::output(&program, [""; 0]), expected, "{what}");
-            let object = path("c.o");
-            compile(&source, &object, pass, level);
-            output_of_object(&object, &program, &expected, &what);
         }
     }
     counts
@@ -212,25 +224,6 @@ fn many_programs_of_jumps_after_the_baselines() {
 fn asked() -> (u64, u64) {
     let number = |name: &str, or: u64| std::env::var(name).map_or(or, |text| text.parse().expect("a number"));
     (number("FIRST", 0), number("COUNT", 1000))
-}
-
-/// As the compiler wrapper makes code.
-fn compile(source: &Path, object: &Path, passes: &str, level: &str) {
-    let words = [level, "-std=gnu11", "-w", "-c", "-o"].map(OsString::from);
-    let build = Build {
-        compiler: "clang-19".into(),
-        passes: Pipeline::parse(passes).unwrap(),
-        layout: Layout::Ordered,
-        shape: Shape::Cpu,
-        keep_ir: None,
-        arguments: words.into_iter().chain([object.into(), source.into()]).collect(),
-    };
-    assert_eq!(wrapper::build(&build).unwrap().status, 0);
-}
-
-fn output_of_object(object: &Path, program: &Path, expected: &str, what: &str) {
-    build::link(object, program, &[]);
-    assert_eq!(build::output(program, [""; 0]), expected, "{what}, by the compiler wrapper");
 }
 
 /// At each level.
@@ -262,6 +255,6 @@ fn programs_of_jumps_print_the_same_and_are_structured() {
 #[ignore = "takes minutes: scripts/check-linearize runs it"]
 fn many_programs_of_jumps_print_the_same_and_are_structured() {
     let (first, count) = asked();
-    let taken = linearized(first..first + count, PASSES);
+    let taken = linearized(first..first + count, &[PASSES, APPLIED].concat());
     println!("{count} programs, {taken} functions changed");
 }

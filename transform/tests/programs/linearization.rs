@@ -1,13 +1,9 @@
 //! The benchmarks of `linearize` (workloads/linearization): each has edges that the paper's definition 1 calls
 //! unstructured, prints the same after the pass, and is structured then, in IR and in machine code.
 
-use std::ffi::OsString;
-use std::path::Path;
-
 use flowgraph::Reduction;
 use transform::llvm::Module;
-use transform::wrapper::{self, Build, Layout, Shape};
-use transform::{Flow, Pipeline, Reason};
+use transform::{Flow, Reason};
 
 use crate::{build, machine};
 
@@ -39,7 +35,7 @@ fn benchmarks_have_unstructured_edges_and_become_structured() {
             let kernel =
                 module.functions_to_optimise().into_iter().find(|function| function.name() == "kernel").unwrap();
             assert!(Reduction::of(Flow::of(kernel).graph(), &[]).is_structured(), "{what}");
-            compile(&source, &object, passes);
+            build::compile(&source, &object, passes, &["-O2"]);
             assert_eq!(machine::left(&machine::functions(&object)["kernel"]), Some(1), "{what}: machine code");
             build::link(&object, &program, &[]);
             assert_eq!(build::output(&program, ["-p", "32"]), expected, "{what}");
@@ -47,21 +43,6 @@ fn benchmarks_have_unstructured_edges_and_become_structured() {
         programs += 1;
     }
     assert_eq!(programs, 7);
-}
-
-/// Compiles a source as the compiler wrapper does, with a pass.
-fn compile(source: &Path, object: &Path, passes: &str) {
-    let include = format!("-I{}", build::root().join("workloads/include").display());
-    let words = ["-O2", "-std=gnu11", "-w", &include, "-c", "-o"].map(OsString::from);
-    let compile = Build {
-        compiler: "clang-19".into(),
-        passes: Pipeline::parse(passes).unwrap(),
-        layout: Layout::Ordered,
-        shape: Shape::Cpu,
-        keep_ir: None,
-        arguments: words.into_iter().chain([object.into(), source.into()]).collect(),
-    };
-    assert_eq!(wrapper::build(&compile).unwrap().status, 0, "{}", source.display());
 }
 
 /// Reduced from `mcx`. On x86-64 a branch on equality of floats is two jumps, one of them for what is no number: that
@@ -74,6 +55,6 @@ fn equality_of_floats_is_one_jump() {
     let text = "void call(int);\n\
                 void kernel(float x, int a, int b) { if (a || b) call(1); else call(2); if (x != 0) call(3); call(4); }\n";
     std::fs::write(&source, text).unwrap();
-    compile(&source, &object, "linearize");
+    build::compile(&source, &object, "linearize", &["-O2"]);
     assert_eq!(machine::left(&machine::functions(&object)["kernel"]), Some(1));
 }
