@@ -75,9 +75,13 @@ fn arms_of_a_branch_are_interleaved() {
     let order = issued(&folder, "ipdom").concat();
     // Section 2.2 has the then parts before the else parts; which side a stack takes first is the machine's choice.
     assert!(order.starts_with("b1b2b3b4b5") || order.starts_with("b1b5b6b7b2"), "{order}");
+    // What each arm loads is used by the next instruction.
+    assert_eq!(number(&folder, "load_stalls"), 2 * 19);
     build(&folder, &micro("two_arms"), "4", "linearize:interleave=yes", Some(&printed));
     // The paper has 6 before 4; what each arm loads comes before what either uses in both orders.
     assert_eq!(issued(&folder, "ipdom"), ["b1", "b2", "b5", "b3", "b4", "b6", "b7"]);
+    // Both loads are under way together, and checks come between.
+    assert_eq!(number(&folder, "load_stalls"), 13);
 }
 
 #[test]
@@ -205,11 +209,11 @@ fn graphs_that_escape_definition_1_are_issued_as_thread_frontiers_would() {
     }
 }
 
-/// The most entries of ipdom's stack, for the program that was built last.
-fn depth(folder: &Folder) -> u64 {
-    let json = folder.succeed(lockstep(), &["replay", "--region", "kernel", "-H", "ipdom", "--json", "trace.bin"]);
-    let said: serde_json::Value = serde_json::from_str(&json).unwrap();
-    said["results"][0]["stack_depth"].as_u64().unwrap()
+/// A number that ipdom's replay reports, with loads of 20 cycles, for the program that was built last.
+fn number(folder: &Folder, column: &str) -> u64 {
+    let words = ["replay", "--region", "kernel", "-H", "ipdom", "--load-latency", "20", "--json", "trace.bin"];
+    let said: serde_json::Value = serde_json::from_str(&folder.succeed(lockstep(), &words)).unwrap();
+    said["results"][0][column].as_u64().unwrap()
 }
 
 #[test]
@@ -217,11 +221,11 @@ fn three_ifs_in_each_other_take_seven_entries_of_a_stack_and_five_in_a_row() {
     let folder = Folder::with(&[]);
     let printed = build(&folder, &micro("nested_ifs"), "4", "none", None);
     // Figure 3(b): two entries for each branch, and the bottom one. Which side waits makes no difference to the number.
-    assert_eq!(depth(&folder), 7);
+    assert_eq!(number(&folder, "stack_depth"), 7);
     // One branch stays above the row. A check whose sides both are blocks takes two entries, as a branch does; at level
     // 0 the side that skips is the place where lanes meet, and takes none.
     for (pass, entries) in [("linearize:max-depth=1", 5), ("linearize:max-depth=1,level=0", 4)] {
         build(&folder, &micro("nested_ifs"), "4", pass, Some(&printed));
-        assert_eq!(depth(&folder), entries, "{pass}");
+        assert_eq!(number(&folder, "stack_depth"), entries, "{pass}");
     }
 }
