@@ -1,9 +1,18 @@
 //! Waiting for threads to stop or end.
 
+use std::time::{Duration, Instant};
+
 use nix::errno::Errno;
 use nix::libc;
 
 use super::Tid;
+
+/// A thread that does one step reports it within this time, as a rule.
+const QUICK: Duration = Duration::from_micros(50);
+/// How long [`wait_for`] sleeps between two looks at first.
+const FIRST_PAUSE: Duration = Duration::from_micros(50);
+/// How long it does at last.
+const LONG_PAUSE: Duration = Duration::from_millis(2);
 
 /// Why a thread was reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,17 +51,35 @@ pub fn wait_any(block: bool) -> Result<Option<(Tid, Stop)>, Errno> {
     }
 }
 
-/// The next report of this thread.
+/// The next report of this thread; `ESRCH` when there will be none before other threads have been waited for.
+///
+/// That is so for the first thread of a process that was killed while it stood here, and was then told to go on: the
+/// kernel reports its end only after those of all the others, whose ends wait for us. So this must not block.
 pub fn wait_for(tid: Tid) -> Result<Stop, Errno> {
+    let start = Instant::now();
+    let mut pause = FIRST_PAUSE;
     loop {
         let mut status = 0;
         // SAFETY: the kernel writes one int to the pointer, which comes from a reference.
-        match Errno::result(unsafe { libc::waitpid(tid.0, &mut status, libc::__WALL) }) {
+        match Errno::result(unsafe { libc::waitpid(tid.0, &mut status, libc::__WALL | libc::WNOHANG) }) {
+            Ok(0) if start.elapsed() < QUICK => std::thread::yield_now(),
+            Ok(0) if pause >= LONG_PAUSE && is_dead(tid) => return Err(Errno::ESRCH),
+            Ok(0) => {
+                std::thread::sleep(pause);
+                pause = LONG_PAUSE.min(pause * 2);
+            }
             Ok(_) => return Ok(decode(status)),
             Err(Errno::EINTR) => {}
             Err(error) => return Err(error),
         }
     }
+}
+
+/// Whether a thread runs no more, though its end may not be reported yet.
+fn is_dead(tid: Tid) -> bool {
+    // The name, in parentheses, may hold any character.
+    let stat = std::fs::read_to_string(format!("/proc/{tid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with(['Z', 'X']))
 }
 
 fn decode(status: i32) -> Stop {

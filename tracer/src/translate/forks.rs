@@ -85,7 +85,7 @@ impl Session<'_> {
     fn step_over_call(&mut self, tid: Tid, before: &Registers) -> Result<Option<Tid>> {
         loop {
             ptrace::step(tid, 0)?;
-            let stop = ptrace::wait_for(tid)?;
+            let stop = ptrace::wait_for(tid).inspect_err(|_| self.expect_orphans(tid))?;
             let now = ptrace::registers(tid).inspect_err(|_| self.expect_orphans(tid))?;
             let landing = self.translator(tid)?.space.landing(now.rip);
             let own = Registers { rdi: before.rdi, rsi: before.rsi, r11: now.r11 & !STEP_FLAG, ..now };
