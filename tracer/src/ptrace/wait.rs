@@ -98,6 +98,10 @@ fn decode(status: i32) -> Stop {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::CString;
+    use std::process::Command;
+
+    use super::super::{ProcessHandle, interrupt, launch, resume, step};
     use super::*;
 
     #[test]
@@ -111,5 +115,50 @@ mod tests {
         assert_eq!(decode(event), Stop::Event { event: 3, signal: 5 });
         let group_stop = (128 << 16) | (libc::SIGSTOP << 8) | 0x7f;
         assert_eq!(decode(group_stop), Stop::Event { event: 128, signal: 19 });
+    }
+
+    const TWO_THREADS: &str = "
+        #include <pthread.h>
+        #include <unistd.h>
+        static void *wait_too(void *nothing) { pause(); return nothing; }
+        int main(void) { pthread_t thread; pthread_create(&thread, 0, wait_too, 0); pause(); return 0; }
+    ";
+
+    #[test]
+    fn the_end_of_a_first_thread_is_not_waited_for_before_the_ends_of_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let (source, program) = (folder.path().join("two.c"), folder.path().join("two"));
+        std::fs::write(&source, TWO_THREADS).unwrap();
+        let compiled = Command::new("cc").args(["-pthread", "-o"]).args([&program, &source]).status().unwrap();
+        assert!(compiled.success());
+
+        let path = CString::new(program.as_os_str().as_encoded_bytes()).unwrap();
+        let options =
+            [libc::PTRACE_O_TRACEEXEC, libc::PTRACE_O_TRACECLONE, libc::PTRACE_O_TRACEEXIT, libc::PTRACE_O_EXITKILL];
+        let options = options.into_iter().fold(0, |all, option| all | option);
+        let first = launch(&path, std::slice::from_ref(&path), &[], true, &[], options).unwrap();
+        resume(first, 0).unwrap();
+        // The event of the first thread, and the first stop of the second.
+        for _ in 0..2 {
+            let (tid, _) = wait_any(true).unwrap().unwrap();
+            resume(tid, 0).unwrap();
+        }
+        interrupt(first).unwrap();
+        assert!(matches!(wait_for(first), Ok(Stop::Event { .. })));
+        ProcessHandle::open(first).unwrap().send(libc::SIGKILL).unwrap();
+        // It now stands at its end, of which the tracer has not heard.
+        while step(first, 0).is_err() {
+            std::thread::yield_now();
+        }
+        assert_eq!(wait_for(first), Err(Errno::ESRCH));
+
+        let mut last = None;
+        while let Ok(Some((tid, stop))) = wait_any(true) {
+            match stop {
+                Stop::Event { .. } => resume(tid, 0).unwrap(),
+                stop => last = Some((tid, stop)),
+            }
+        }
+        assert_eq!(last, Some((first, Stop::Killed(libc::SIGKILL))));
     }
 }
