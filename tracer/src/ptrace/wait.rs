@@ -1,18 +1,18 @@
 //! Waiting for threads to stop or end.
 
-use std::time::{Duration, Instant};
+use std::cell::RefCell;
+use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::libc;
+use nix::sys::signal::{SaFlags, SigAction, SigEvent, SigHandler, SigSet, SigevNotify, Signal, sigaction};
+use nix::sys::timer::{Expiration, Timer, TimerSetTimeFlags};
+use nix::time::ClockId;
 
 use super::Tid;
 
-/// A thread that does one step reports it within this time, as a rule.
-const QUICK: Duration = Duration::from_micros(50);
-/// How long [`wait_for`] sleeps between two looks at first.
-const FIRST_PAUSE: Duration = Duration::from_micros(50);
-/// How long it does at last.
-const LONG_PAUSE: Duration = Duration::from_millis(2);
+/// How often [`wait_for`] looks whether a first thread is dead.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// Why a thread was reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,25 +54,71 @@ pub fn wait_any(block: bool) -> Result<Option<(Tid, Stop)>, Errno> {
 /// The next report of this thread; `ESRCH` when there will be none before other threads have been waited for.
 ///
 /// That is so for the first thread of a process that was killed while it stood here, and was then told to go on: the
-/// kernel reports its end only after those of all the others, whose ends wait for us. So this must not block.
+/// kernel reports its end only after those of all the others, whose ends wait for us. So a wait for it is interrupted
+/// now and then.
 pub fn wait_for(tid: Tid) -> Result<Stop, Errno> {
-    let start = Instant::now();
-    let mut pause = FIRST_PAUSE;
+    if !is_first(tid) {
+        return wait_blocking(tid, || false);
+    }
+    INTERRUPTER.with(|interrupter| {
+        if let Some(interrupter) = interrupter {
+            interrupter.every(LOOK);
+        }
+        let stop = wait_blocking(tid, || is_dead(tid));
+        if let Some(interrupter) = interrupter {
+            interrupter.every(Duration::ZERO);
+        }
+        stop
+    })
+}
+
+/// Blocks until the thread is reported, or it is time to give up: asked after each signal that comes meanwhile.
+fn wait_blocking(tid: Tid, gives_up: impl Fn() -> bool) -> Result<Stop, Errno> {
     loop {
         let mut status = 0;
         // SAFETY: the kernel writes one int to the pointer, which comes from a reference.
-        match Errno::result(unsafe { libc::waitpid(tid.0, &mut status, libc::__WALL | libc::WNOHANG) }) {
-            Ok(0) if start.elapsed() < QUICK => std::thread::yield_now(),
-            Ok(0) if pause >= LONG_PAUSE && is_dead(tid) => return Err(Errno::ESRCH),
-            Ok(0) => {
-                std::thread::sleep(pause);
-                pause = LONG_PAUSE.min(pause * 2);
-            }
+        match Errno::result(unsafe { libc::waitpid(tid.0, &mut status, libc::__WALL) }) {
             Ok(_) => return Ok(decode(status)),
+            Err(Errno::EINTR) if gives_up() => return Err(Errno::ESRCH),
             Err(Errno::EINTR) => {}
             Err(error) => return Err(error),
         }
     }
+}
+
+thread_local! {
+    /// None where the kernel gives no timer.
+    static INTERRUPTER: Option<Interrupter> = Interrupter::new().ok();
+}
+
+/// A timer that sends this thread a signal, by which a system call ends that blocks.
+struct Interrupter(RefCell<Timer>);
+
+impl Interrupter {
+    fn new() -> nix::Result<Interrupter> {
+        // No kernel sends it and nobody uses it; what it is here for is to be handled, not restarted behind.
+        let signal = Signal::SIGSTKFLT;
+        let nothing = SigAction::new(SigHandler::Handler(do_nothing), SaFlags::empty(), SigSet::empty());
+        // SAFETY: the handler does nothing.
+        unsafe { sigaction(signal, &nothing) }?;
+        let thread_id = nix::unistd::gettid().as_raw();
+        let event = SigEvent::new(SigevNotify::SigevThreadId { signal, thread_id, si_value: 0 });
+        Ok(Interrupter(RefCell::new(Timer::new(ClockId::CLOCK_MONOTONIC, event)?)))
+    }
+
+    /// From now on a signal comes each time that this much has passed; none for zero.
+    fn every(&self, period: Duration) {
+        // It is a timer that is there, and a time that can be: this does not fail.
+        let _ = self.0.borrow_mut().set(Expiration::Interval(period.into()), TimerSetTimeFlags::empty());
+    }
+}
+
+extern "C" fn do_nothing(_signal: i32) {}
+
+/// Whether it is the first thread of its process, by whose number the process is known.
+fn is_first(tid: Tid) -> bool {
+    // SAFETY: signal 0 asks whether there is such a thread in that process, and sends nothing.
+    unsafe { libc::syscall(libc::SYS_tgkill, tid.0, tid.0, 0) == 0 }
 }
 
 /// Whether a thread runs no more, though its end may not be reported yet.

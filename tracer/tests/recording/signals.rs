@@ -50,13 +50,17 @@ fn programs_get_on_however_fast_signals_come() {
         let [how, _, turns, threads] = arguments;
         let native = Command::new(&program).args([how, "10000", turns, threads]).output().unwrap();
         for options in ["engine=translate", "engine=translate memory"] {
-            let recorded = record(options, &program, &arguments);
-            assert_eq!(recorded.stdout(), String::from_utf8_lossy(&native.stdout), "{arguments:?}, {options}");
-            let events = all_events(&recorded.trace());
-            let count = |wanted: fn(&Event) -> bool| events.iter().filter(|event| wanted(event)).count();
-            let entered = count(|event| matches!(event, Event::Signal { .. }));
-            assert!(entered > 16, "{arguments:?}: only {entered} handlers were entered");
-            assert_eq!(count(|event| *event == Event::SignalReturn), entered, "{arguments:?}, {options}");
+            // How many handlers are entered is for the kernel's scheduler to say: on a busy machine it may be none.
+            let often = (0..20).any(|_| {
+                let recorded = record(options, &program, &arguments);
+                assert_eq!(recorded.stdout(), String::from_utf8_lossy(&native.stdout), "{arguments:?}, {options}");
+                let events = all_events(&recorded.trace());
+                let count = |wanted: fn(&Event) -> bool| events.iter().filter(|event| wanted(event)).count();
+                let entered = count(|event| matches!(event, Event::Signal { .. }));
+                assert_eq!(count(|event| *event == Event::SignalReturn), entered, "{arguments:?}, {options}");
+                entered > 16
+            });
+            assert!(often, "{arguments:?}, {options}: never more than 16 handlers were entered");
         }
     }
 }
