@@ -40,6 +40,7 @@ struct Lockstep {
 enum Verb {
     Trace(verbs::trace::Args),
     Replay(verbs::replay::Args),
+    Suggest(verbs::suggest::Args),
     Diff(verbs::diff::Args),
     Check(verbs::check::Args),
     Report(verbs::report::Args),
@@ -81,6 +82,7 @@ pub fn lockstep(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     exit::of(|| match parse::<Lockstep>(arguments)?.verb {
         Verb::Trace(args) => verbs::trace::run(&args),
         Verb::Replay(args) => verbs::replay::run(&args),
+        Verb::Suggest(args) => verbs::suggest::run(&args),
         Verb::Diff(args) => verbs::diff::run(&args),
         Verb::Check(args) => verbs::check::run(&args),
         Verb::Report(args) => verbs::report::run(&args),

@@ -4,8 +4,10 @@
 //! unwritable file like any other, and a failure of standard error changes nothing.
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
+
+use indicatif::{ProgressBar, ProgressStyle};
 
 /// What errors call standard output.
 const STDOUT: &str = "standard output";
@@ -21,6 +23,15 @@ pub(crate) use say;
 pub(crate) fn remark(words: std::fmt::Arguments) {
     // One write, so that lines of processes that run side by side do not mix.
     let _ = std::io::stderr().write_all(format!("{words}\n").as_bytes());
+}
+
+/// A bar of replays that are done, on standard error; hidden where that is no terminal.
+pub(crate) fn progress() -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("{bar:30} {pos} of {len} replays, {elapsed}");
+    ProgressBar::no_length().with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
 /// Writes a result to standard output, whole; `with_colours`: escapes for colours stay where it is a terminal.

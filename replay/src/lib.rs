@@ -15,6 +15,7 @@ mod outcome;
 pub mod registry;
 mod replay;
 mod stream;
+pub mod suggest;
 mod survey;
 mod value;
 pub mod view;

@@ -1,6 +1,5 @@
 //! `lockstep replay`: re-runs the streams of a trace in lockstep.
 
-use std::io::{IsTerminal, stderr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -9,7 +8,6 @@ use attribution::table as rows_table;
 use attribution::{Source, disassembly, json, locks, lost, memory};
 use decoding::Syntax;
 use heuristics::Spec;
-use indicatif::{ProgressBar, ProgressStyle};
 use replay::metrics::{Causes, Contention, Measure, Traffic};
 use replay::view::{Locks, Share, View};
 use replay::{Outcome, Prepared, ReplayOptions, ScheduleFile, Setting};
@@ -19,7 +17,7 @@ use crate::by::{By, MemoryBy};
 use crate::machine::{Machine, Range, Subject};
 use crate::measures::Measures;
 use crate::models::{self, Models};
-use crate::output::{Output, WithColours, print, say};
+use crate::output::{Output, WithColours, print, progress, say};
 use crate::predict::Predicted;
 use crate::selection::{self, Selection};
 use crate::syntax::SyntaxName;
@@ -431,14 +429,6 @@ impl Wanted<'_> {
         }
         Ok(text)
     }
-}
-
-fn progress() -> ProgressBar {
-    if !stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let style = ProgressStyle::with_template("{bar:30} {pos} of {len} replays, {elapsed}");
-    ProgressBar::no_length().with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
 fn write_csv(path: &Path, all: &[Replayed]) -> replay::Result<()> {

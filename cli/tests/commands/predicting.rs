@@ -45,6 +45,40 @@ fn lanes_that_are_collected_in_the_inner_loop_share_twice_the_fetches() {
     assert!(behind[1] > in_loop[1], "{behind:?}");
 }
 
+#[test]
+fn the_inner_loop_is_suggested_with_what_it_takes() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = traced(folder.path());
+    let json: Value = serde_json::from_str(&succeed("lockstep", &["suggest", "--json", &trace])).unwrap();
+    let best = &json["places"][0];
+    // The function of the body was inlined, and its first instruction is the loop's.
+    let place = best["place"].as_str().unwrap();
+    let body =
+        ["return 1.0 /", "double distance", "sum += contribution"].map(|text| format!("lookups.c:{}", line_of(text)));
+    assert!(body.iter().any(|line| line == place), "{json}");
+    assert_eq!(best["pattern"], "loop merge");
+    let before = json["before"]["fetches"].as_u64().unwrap();
+    assert!(2 * best["trials"][0]["fetches"].as_u64().unwrap() < before, "{json}");
+    // Each trial is what --predict shows, and the best comes first.
+    let address = best["address"].as_str().unwrap();
+    let trials = best["trials"].as_array().unwrap();
+    assert_eq!(trials.len(), 4, "all lanes, 8, 4 and 2: {json}");
+    assert!(trials.is_sorted_by_key(|trial| trial["fetches"].as_u64()));
+    for trial in trials {
+        let threshold = trial["threshold"].as_u64().map_or_else(String::new, |lanes| format!(",threshold={lanes}"));
+        let arguments = ["--predict", &format!("{address}{threshold}"), "--check", "--json", &trace];
+        let shown: Value = serde_json::from_str(&succeed("replay", &arguments)).unwrap();
+        assert_eq!(shown["results"][0]["fetches"], before);
+        assert_eq!(shown["results"][1]["fetches"], trial["fetches"]);
+    }
+    // The table names the same place, and the way to look at it.
+    let table = succeed("lockstep", &["suggest", "--threshold", "3,5", &trace]);
+    assert!(table.lines().nth(1).unwrap().starts_with(place), "{table}");
+    assert!(table.contains(&format!("replay --predict {address}")), "{table}");
+    let none = run("lockstep", &["suggest", "--threshold", "0", &trace]);
+    assert!(!none.status.success() && String::from_utf8_lossy(&none.stderr).contains("--threshold"));
+}
+
 /// `lookups` with marks, as its own source has none.
 fn marked(folder: &Path) -> String {
     let source = std::fs::read_to_string(root().join("workloads/lookups/lookups.c")).unwrap();
