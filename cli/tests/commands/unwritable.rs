@@ -35,6 +35,8 @@ fn printing(folder: &Path) -> Vec<Line> {
         format!("lockstep export -f perfetto {trace}"),
         format!("lockstep dump {trace}"),
         format!("lockstep dump --text {trace}"),
+        format!("lockstep suggest {trace}"),
+        format!("lockstep suggest --json {trace}"),
         "lockstep heuristics".to_owned(),
         "lockstep trace --help".to_owned(),
         "lockstep plot --help".to_owned(),
