@@ -15,6 +15,8 @@ pub enum MarkKind {
     Begins,
     /// `LOCKSTEP_RECONVERGE`: here lanes are collected.
     Waits,
+    /// `LOCKSTEP_PREDICT_FUNCTION`: from here on a lane is waited for where the function of that name begins.
+    BeginsCalls,
 }
 
 /// A mark.
@@ -26,7 +28,7 @@ pub struct Mark {
     pub kind: MarkKind,
     /// How many waiting lanes are enough; none: all.
     pub threshold: Option<usize>,
-    /// The name that ties marks together.
+    /// The name that ties marks together, or that of the function.
     pub name: String,
 }
 
@@ -45,6 +47,7 @@ pub(crate) fn parse(mut section: &[u8], bias: u64) -> Result<Vec<Mark>, String> 
         let kind = match u32::from_le_bytes(*kind) {
             1 => MarkKind::Begins,
             2 => MarkKind::Waits,
+            3 => MarkKind::BeginsCalls,
             _ => continue,
         };
         let threshold = Some(u32::from_le_bytes(*lanes) as usize).filter(|lanes| *lanes > 0);
@@ -72,11 +75,13 @@ mod tests {
     fn marks_are_moved_with_their_module_and_those_without_an_address_are_left_out() {
         let bytes =
             section(&[(0x10, 1, 0, "a"), (0, 2, 0, "a"), (0x20, 2, 0, "a"), (0x30, 9, 0, "b"), (0x40, 1, 8, "")]);
+        let bytes = [bytes, section(&[(0x50, 3, 0, "f")])].concat();
         let mark = |pc, kind, threshold, name: &str| Mark { pc: Pc(pc), kind, threshold, name: name.to_owned() };
         let expected = [
             mark(0x1010, MarkKind::Begins, None, "a"),
             mark(0x1020, MarkKind::Waits, None, "a"),
             mark(0x1040, MarkKind::Begins, Some(8), ""),
+            mark(0x1050, MarkKind::BeginsCalls, None, "f"),
         ];
         assert_eq!(parse(&bytes, 0x1000).unwrap(), expected);
         for end in [3, 9, 15, 16, bytes.len() - 1] {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use attribution::{Mark, MarkKind, Source};
-use heuristics::{Deconflict, Prediction, SegmentTable, Spec};
+use heuristics::{Deconflict, Prediction, Predictions, SegmentTable, Spec};
 use trace_format::{Pc, Trace};
 
 use crate::output::say;
@@ -19,11 +19,13 @@ pub(crate) const MODEL: &str = "barrier";
 enum Where {
     /// At a place that was typed.
     At(Place),
+    /// Where the function of this name begins, for all its calls.
+    Calls(String),
     /// Where the program's own marks say.
     Marks,
 }
 
-/// What was typed: `lookups.c:41,threshold=8,deconflict=static`, or `marks`.
+/// What was typed: `lookups.c:41,threshold=8,deconflict=static`, `call:shade`, or `marks`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Predicted {
     place: Where,
@@ -35,10 +37,22 @@ impl FromStr for Predicted {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Predicted, String> {
-        let mut parts = text.split(',');
-        let place = match parts.next().unwrap_or_default() {
+        // A function's name may have commas of its own.
+        let settings = [",threshold=", ",deconflict="].iter().filter_map(|setting| text.find(setting)).min();
+        let end = match text.strip_prefix("call:") {
+            Some(_) => settings.unwrap_or(text.len()),
+            None => text.find(',').unwrap_or(text.len()),
+        };
+        let (place, parts) = (&text[..end], text[end..].split(',').skip(1));
+        let place = match place {
             "marks" => Where::Marks,
-            place => Where::At(place.parse().map_err(|why| format!("{why}, or marks"))?),
+            place => match place.strip_prefix("call:") {
+                // A line of a file of this name.
+                Some(line) if line.parse::<u32>().is_ok() => Where::At(place.parse()?),
+                Some("") => return Err("behind call: comes the name of a function".to_owned()),
+                Some(function) => Where::Calls(function.to_owned()),
+                None => Where::At(place.parse().map_err(|why| format!("{why}, or call:FUNCTION, or marks"))?),
+            },
         };
         let mut predicted = Predicted { place, threshold: None, deconflict: Deconflict::Dynamic };
         for part in parts {
@@ -61,6 +75,7 @@ impl fmt::Display for Predicted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.place {
             Where::At(place) => place.fmt(f)?,
+            Where::Calls(function) => write!(f, "call:{function}")?,
             Where::Marks => f.write_str("marks")?,
         }
         if let Some(threshold) = self.threshold {
@@ -74,10 +89,10 @@ impl fmt::Display for Predicted {
 }
 
 /// The predictions that were typed: in each function with code of the line, the block in which the first of it lies;
-/// those that the program's marks make.
+/// the functions of a name; those that the program's marks make.
 ///
 /// # Errors
-/// When a line or address has no code that lanes ran, and when no mark has.
+/// When a line, address or function has no code that lanes ran, and when no mark has.
 pub(crate) fn predictions(
     typed: &[Predicted],
     trace: &Trace,
@@ -86,9 +101,25 @@ pub(crate) fn predictions(
 ) -> replay::Result<Vec<Prediction>> {
     let mut all = Vec::new();
     for predicted in typed {
-        let Where::At(place) = &predicted.place else {
-            all.extend(marked(predicted, &source.marks(), segments, source)?);
-            continue;
+        let Predicted { threshold, deconflict, .. } = *predicted;
+        let place = match &predicted.place {
+            Where::At(place) => place,
+            Where::Calls(function) => {
+                let entries = entries_of(function, segments, source);
+                if entries.is_empty() {
+                    return Err(replay::Error::Request(format!(
+                        "--predict {predicted}: no lane ran the beginning of a function of that name; name one that --by \
+                         function shows and that the compiler did not inline"
+                    )));
+                }
+                let made = |at| Prediction { threshold, deconflict, ..Prediction::of_calls(at) };
+                all.extend(entries.into_iter().map(made));
+                continue;
+            }
+            Where::Marks => {
+                all.extend(marked(predicted, &source.marks(), segments, source)?);
+                continue;
+            }
         };
         let mut of_functions: BTreeMap<Option<Pc>, Pc> = BTreeMap::new();
         for pc in place.code(trace, source) {
@@ -101,11 +132,42 @@ pub(crate) fn predictions(
                 "--predict {place}: no lane ran code there; name a line or address that --by line or --annotate shows"
             )));
         }
-        let Predicted { threshold, deconflict, .. } = *predicted;
         let made = |at| Prediction { threshold, deconflict, ..Prediction::at(at) };
         all.extend(of_functions.into_values().map(made));
     }
     Ok(all)
+}
+
+/// Says which predictions change nothing.
+///
+/// # Errors
+/// When none changes anything.
+pub(crate) fn check(predictions: &Predictions, source: &Source) -> replay::Result<()> {
+    for prediction in predictions.without_region() {
+        let (at, function) = (prediction.at, source.function(prediction.at));
+        let why = match prediction.calls {
+            true => {
+                format!("{function}, at {at}, is called nowhere that lanes came to from where the prediction begins")
+            }
+            false => format!("no lane came to {at} in {function} from where the prediction begins"),
+        };
+        if predictions.is_empty() {
+            return Err(replay::Error::Request(format!("--predict: {why}: there is nothing to wait for")));
+        }
+        say!("lockstep: warning: --predict: {why}: it changes nothing");
+    }
+    Ok(())
+}
+
+/// The first pcs of the functions of this name that lanes ran, those included that the compiler made of one.
+fn entries_of(name: &str, segments: &SegmentTable, source: &Source) -> BTreeSet<Pc> {
+    let starts = segments.iter().map(|(_, segment)| segment.start());
+    let is_entry = |pc: &Pc| {
+        let whole = source.function(*pc);
+        let plain = whole.split(['(', '.', '<']).next();
+        source.function_start(*pc) == Some(*pc) && (whole == name || plain == Some(name))
+    };
+    starts.filter(is_entry).collect()
 }
 
 /// Where the block begins in which lanes ran this instruction.
@@ -130,19 +192,35 @@ fn marked(
     segments: &SegmentTable,
     source: &Source,
 ) -> replay::Result<Vec<Prediction>> {
-    let mut of_names: BTreeMap<(&str, Option<Pc>), Marked> = BTreeMap::new();
+    let mut of_names: BTreeMap<(&str, Option<Pc>, bool), Marked> = BTreeMap::new();
     for mark in marks {
         let Some(block) = block_of(mark.pc, segments) else { continue };
-        let of_name = of_names.entry((&mark.name, source.function_start(mark.pc))).or_default();
+        let is_function = mark.kind == MarkKind::BeginsCalls;
+        let of_name = of_names.entry((&mark.name, source.function_start(mark.pc), is_function)).or_default();
         match mark.kind {
-            MarkKind::Begins => of_name.begins.insert(block),
+            MarkKind::Begins | MarkKind::BeginsCalls => of_name.begins.insert(block),
             MarkKind::Waits => of_name.waits.insert(block),
         };
         of_name.threshold = of_name.threshold.or(mark.threshold);
     }
     let mut all = Vec::new();
-    for ((name, _), Marked { begins, waits, threshold }) in of_names {
+    for ((name, _, is_function), Marked { begins, waits, threshold }) in of_names {
+        let (threshold, deconflict) = (predicted.threshold.or(threshold), predicted.deconflict);
         let function = begins.iter().chain(&waits).next().map(|pc| source.function(*pc)).unwrap_or_default();
+        if is_function {
+            let entries = entries_of(name, segments, source);
+            if entries.is_empty() {
+                say!(
+                    "lockstep: warning: --predict marks: LOCKSTEP_PREDICT_FUNCTION({name}) in {function}: no lane ran the \
+                     beginning of a function of that name, so the mark counts for nothing; where it was inlined, write \
+                     LOCKSTEP_APART before its definition"
+                );
+            }
+            let from: Vec<Pc> = begins.into_iter().collect();
+            let made = |at| Prediction { threshold, deconflict, from: from.clone(), ..Prediction::of_calls(at) };
+            all.extend(entries.into_iter().map(made));
+            continue;
+        }
         let (false, Some(at)) = (begins.is_empty(), waits.first()) else {
             let missing = if waits.is_empty() { "LOCKSTEP_RECONVERGE" } else { "LOCKSTEP_PREDICT" };
             say!(
@@ -158,13 +236,13 @@ fn marked(
                 waits.len()
             );
         }
-        let (threshold, deconflict) = (predicted.threshold.or(threshold), predicted.deconflict);
-        all.push(Prediction { threshold, deconflict, ..Prediction::at(*at) });
+        let from = begins.into_iter().collect();
+        all.push(Prediction { threshold, deconflict, from, ..Prediction::at(*at) });
     }
     match all.is_empty() {
         true => Err(replay::Error::Request(
             "--predict marks: no binary of the program has LOCKSTEP_PREDICT and LOCKSTEP_RECONVERGE of one name in a \
-             function that lanes ran; build it with the marks of include/lockstep.h, or name a line"
+             function that lanes ran, nor LOCKSTEP_PREDICT_FUNCTION of a function that they ran; build it with the marks of include/lockstep.h, or name a line"
                 .to_owned(),
         )),
         false => Ok(all),
@@ -198,13 +276,21 @@ mod tests {
 
     #[test]
     fn a_place_comes_first_then_how_lanes_are_collected_there() {
-        for text in
-            ["marks", "marks,threshold=4", "a/b.c:12", "0x401136,threshold=8", "a.c:1,threshold=256,deconflict=static"]
-        {
+        for text in [
+            "marks",
+            "marks,threshold=4",
+            "call:shade",
+            "call:ns::shade(double, int),threshold=2",
+            "call:12",
+            "a/b.c:12",
+            "0x401136,threshold=8",
+            "a.c:1,threshold=256,deconflict=static",
+        ] {
             assert_eq!(text.parse::<Predicted>().unwrap().to_string(), text);
         }
         for (wrong, why) in [
             ("threshold=8", "it is a line"),
+            ("call:", "name of a function"),
             ("a.c:1,threshold=0", "1 to 256"),
             ("a.c:1,threshold=x", "1 to 256"),
             ("a.c:1,deconflict=never", "neither"),

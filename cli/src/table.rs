@@ -67,6 +67,21 @@ pub(crate) fn of(outcomes: &[Outcome]) -> String {
             outcome.heuristic
         );
     }
+    for (outcome, count) in outcomes.iter().filter_map(|o| Some((o, o.tally.barrier_operations?))) {
+        let share = percent(count as f64 / outcome.counts.fetches().max(1) as f64);
+        let yields = match outcome.tally.yields {
+            Some(yields) if yields > 0 => {
+                format!("; lanes went on {} times without those they waited for", grouped(yields))
+            }
+            _ => String::new(),
+        };
+        let _ = writeln!(
+            text,
+            "{}: its barriers take {} instructions beside the fetches, {share} of those{yields}",
+            outcome.heuristic,
+            grouped(count)
+        );
+    }
     text
 }
 

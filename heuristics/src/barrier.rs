@@ -32,8 +32,8 @@
 use std::cmp::Reverse;
 
 use crate::convergence::Convergence;
-use crate::prediction::Speculation;
 use crate::reconvergence::{Branch, Reconvergence, distinct_pcs};
+use crate::speculation::Speculation;
 use crate::{
     Choice, Entry, Heuristic, Lane, LaneSet, Lead, Order, Parameter, Placement, Program, Ran, Settings, Tally,
     Together, Values, WarpView, min_pc, predication,
@@ -64,7 +64,10 @@ pub(crate) const ENTRY: Entry = Entry {
     runs_blocks: false,
     build: |settings, lanes, program| match settings.choice("meet") {
         0 => Box::new(AtBarriers {
-            warp: Convergence::new(lanes, usize::MAX, Placement::of(settings), speculation(lanes, program)),
+            warp: {
+                let placement = Placement::of(settings);
+                Convergence::new(lanes, usize::MAX, placement, speculation(lanes, placement, program))
+            },
             yields: settings.is_yes("yield"),
         }),
         _ => Box::new(Anywhere::new(lanes, settings)),
@@ -72,8 +75,8 @@ pub(crate) const ENTRY: Entry = Entry {
 };
 
 /// Where lanes are collected; none where nothing is predicted.
-fn speculation(lanes: usize, program: &Program) -> Option<Speculation> {
-    (!program.predictions.is_empty()).then(|| Speculation::new(&program.predictions, lanes))
+fn speculation(lanes: usize, placement: Placement, program: &Program) -> Option<Speculation> {
+    (!program.predictions.is_empty()).then(|| Speculation::new(program, placement, lanes))
 }
 
 /// Lanes meet at barriers only.
@@ -121,11 +124,11 @@ impl Heuristic for AtBarriers {
     }
 
     fn ran_together(&mut self, run: &Together) {
-        self.warp.ran(Branch::of_run(run));
+        self.warp.ran_together(run);
     }
 
     fn tally(&self) -> Tally {
-        Tally { yields: self.warp.yields, ..Tally::default() }
+        self.warp.tally()
     }
 }
 

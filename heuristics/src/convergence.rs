@@ -13,9 +13,9 @@
 
 use trace_format::Pc;
 
-use crate::prediction::Speculation;
 use crate::reconvergence::{Branch, Points, Reconvergence, distinct_pcs};
-use crate::{ControlFlow, LaneSet, Lead, Order, Placement, WarpView};
+use crate::speculation::Speculation;
+use crate::{ControlFlow, LaneSet, Lead, Order, Placement, Tally, Together, WarpView};
 
 /// Lanes that run together: those that are ready stand at one pc.
 #[derive(Clone, Copy)]
@@ -33,6 +33,8 @@ struct Register {
     blocked: LaneSet,
     /// Whether it was filled for the lanes that leave a loop.
     for_exits: bool,
+    /// The region of a prediction behind which it stands.
+    behind: Option<usize>,
 }
 
 /// The splits and barrier registers of a warp.
@@ -49,8 +51,7 @@ pub(crate) struct Convergence {
     speculation: Option<Speculation>,
     /// How often one more was filled than there are.
     pub(crate) spills: u64,
-    /// See [`crate::Tally::yields`]; none where nothing is predicted.
-    pub(crate) yields: Option<u64>,
+    yields: u64,
 }
 
 impl Convergence {
@@ -62,15 +63,7 @@ impl Convergence {
         speculation: Option<Speculation>,
     ) -> Convergence {
         let all = Split { lanes: LaneSet::first(lanes), last: None, moved: true };
-        Convergence {
-            splits: vec![all],
-            registers: Vec::new(),
-            placement,
-            count,
-            yields: speculation.as_ref().map(|_| 0),
-            speculation,
-            spills: 0,
-        }
+        Convergence { splits: vec![all], registers: Vec::new(), placement, count, yields: 0, speculation, spills: 0 }
     }
 
     /// The splits, the top of the stack last.
@@ -87,12 +80,24 @@ impl Convergence {
 
     /// These lanes, all of one split, have run; the branch is the last instruction of that.
     pub(crate) fn ran(&mut self, branch: Branch) {
+        self.note(branch);
+        if let Some(speculation) = &mut self.speculation {
+            speculation.ran(branch.lanes, branch.place, branch.level);
+        }
+    }
+
+    fn note(&mut self, branch: Branch) {
         if let Some(split) = self.splits.iter_mut().find(|s| !s.lanes.is_disjoint(&branch.lanes)) {
             split.last = Some(branch);
             split.moved = true;
         }
+    }
+
+    /// All lanes have run these segments, none of which anybody waited in.
+    pub(crate) fn ran_together(&mut self, run: &Together) {
+        self.note(Branch::of_run(run));
         if let Some(speculation) = &mut self.speculation {
-            speculation.ran(branch.lanes);
+            speculation.ran_together(run);
         }
     }
 
@@ -102,18 +107,20 @@ impl Convergence {
             register.mask = register.mask & warp.live();
             register.blocked = register.blocked & warp.live();
         }
+        self.fill_before_cancels(warp);
         if let Some(speculation) = &mut self.speculation {
             speculation.keep(warp.live());
             for split in self.splits.iter().filter(|split| split.moved) {
                 for lane in split.lanes & warp.live() {
                     let state = warp.lane(lane);
                     let place = warp.segment(state.segment).place;
-                    if speculation.come(lane, state, place) {
+                    if speculation.come(lane, state.level, place) {
                         let flow = &warp.program().control_flow;
-                        let left = |r: &&mut Register| speculation.has_left(state, place, &r.at, flow);
+                        let left = |r: &&mut Register| speculation.has_left(state, place, (&r.at, r.behind), flow);
                         self.registers.iter_mut().filter(left).for_each(|register| register.mask.remove(lane));
                     }
                 }
+                speculation.count();
             }
         }
         self.open(warp);
@@ -156,7 +163,7 @@ impl Convergence {
     pub(crate) fn clear_a_register(&mut self, warp: &WarpView) -> bool {
         if let Some(lanes) = self.speculation.as_mut().and_then(|speculation| speculation.give_up(warp.ready())) {
             self.push(lanes);
-            self.yields = Some(self.yields.unwrap_or(0) + 1);
+            self.yields += 1;
             return true;
         }
         let blocks_ready = |register: &Register| !register.blocked.is_disjoint(&warp.ready());
@@ -180,6 +187,13 @@ impl Convergence {
         true
     }
 
+    /// What lanes did for the sake of predictions; none where nothing is predicted.
+    pub(crate) fn tally(&self) -> Tally {
+        let Some(speculation) = &self.speculation else { return Tally::default() };
+        let (yields, operations) = (Some(self.yields), Some(speculation.operations));
+        Tally { yields, barrier_operations: operations, ..Tally::default() }
+    }
+
     /// The lanes of a split that can run now.
     pub(crate) fn ready_of(&self, index: usize, warp: &WarpView) -> LaneSet {
         // Where lanes were freed from a wait, they may stand elsewhere than the others.
@@ -196,14 +210,24 @@ impl Convergence {
     fn settle_one(&mut self, index: usize, warp: &WarpView) -> bool {
         let mut lanes = self.splits[index].lanes & warp.live();
         let (all, mut collects) = (lanes, false);
+        // The registers that lanes which wait at a predicted point are taken off.
+        let mut left: Vec<usize> = Vec::new();
         for lane in lanes {
             let state = warp.lane(lane);
             if let Some(speculation) = &mut self.speculation
                 && speculation.waits(lane, state)
             {
                 let control_flow = &warp.program().control_flow;
-                let conflicting = |r: &&mut Register| speculation.gives_way(lane, &r.at, control_flow);
-                self.registers.iter_mut().filter(conflicting).for_each(|register| register.mask.remove(lane));
+                for (index, register) in self.registers.iter_mut().enumerate() {
+                    if register.mask.contains(lane)
+                        && speculation.gives_way(lane, &register.at, register.behind, control_flow)
+                    {
+                        register.mask.remove(lane);
+                        if !left.contains(&index) {
+                            left.push(index);
+                        }
+                    }
+                }
                 lanes.remove(lane);
                 collects = true;
                 continue;
@@ -216,6 +240,10 @@ impl Convergence {
             }
         }
         if collects {
+            if let Some(speculation) = &mut self.speculation {
+                speculation.operations += left.len() as u64;
+                speculation.count();
+            }
             self.fill_behind_regions(all, &warp.program().control_flow);
         }
         let split = &mut self.splits[index];
@@ -241,7 +269,7 @@ impl Convergence {
             let mut points = branch.points(warp, self.placement);
             let forbidden = |at: &Reconvergence| {
                 let control_flow = &warp.program().control_flow;
-                self.speculation.as_ref().is_some_and(|s| s.forbids(lanes, branch.place, at, control_flow))
+                self.speculation.as_ref().is_some_and(|s| s.forbids(branch.place, at.pc, control_flow))
             };
             points.around.retain(|at| !forbidden(at));
             let first = if forbidden(&points.first) {
@@ -273,8 +301,22 @@ impl Convergence {
         let around = points.new_around(|point| held().any(|r| r.at == *point)).iter().rev();
         let new: Vec<(Reconvergence, bool)> = around.map(|at| (*at, true)).chain([(points.first, false)]).collect();
         self.spills += (held().count() + new.len()).saturating_sub(self.count).min(new.len()) as u64;
-        let filled = |(at, for_exits)| Register { at, mask: lanes, blocked: LaneSet::EMPTY, for_exits };
+        let filled = |(at, for_exits)| Register { at, mask: lanes, blocked: LaneSet::EMPTY, for_exits, behind: None };
         self.registers.extend(new.into_iter().map(filled));
+    }
+
+    /// Fills registers behind the regions of predictions for lanes that have just parted there, before those among them
+    /// cancel that are outside now.
+    fn fill_before_cancels(&mut self, warp: &WarpView) {
+        if self.speculation.is_none() {
+            return;
+        }
+        for i in 0..self.splits.len() {
+            let lanes = self.splits[i].lanes & warp.live();
+            if self.splits[i].moved && distinct_pcs(warp, lanes).len() > 1 {
+                self.fill_behind_regions(lanes, &warp.program().control_flow);
+            }
+        }
     }
 
     /// Fills registers for lanes that part inside of the regions of predictions: they meet again behind those. They are
@@ -283,11 +325,18 @@ impl Convergence {
         let Some(speculation) = &self.speculation else { return };
         for behind in speculation.behind(lanes) {
             let (at, mask) = (behind.at, behind.lanes);
-            if mask.len() > 1 && !self.registers.iter().any(|r| r.at == at && mask.is_subset(&r.mask)) {
+            // One of a branch gives way inside of the region.
+            let inside = speculation.is_in_region(behind.region, &at, control_flow);
+            let stands_there =
+                |r: &Register| r.at == at && mask.is_subset(&r.mask) && (!inside || r.behind == Some(behind.region));
+            if mask.len() > 1 && !self.registers.iter().any(stands_there) {
                 let is_inside =
                     |r: &Register| !r.mask.is_disjoint(&mask) && speculation.is_before(&r.at, &behind, control_flow);
                 let place = self.registers.iter().position(is_inside).unwrap_or(self.registers.len());
-                self.registers.insert(place, Register { at, mask, blocked: LaneSet::EMPTY, for_exits: true });
+                self.registers.insert(
+                    place,
+                    Register { at, mask, blocked: LaneSet::EMPTY, for_exits: true, behind: Some(behind.region) },
+                );
             }
         }
     }

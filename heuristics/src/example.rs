@@ -90,6 +90,11 @@ pub(crate) fn tally(spec: &str, lanes: &[&str]) -> Tally {
     run(spec, lanes.len(), lanes, &[]).1
 }
 
+/// The same of one warp, with predictions.
+pub(crate) fn tally_predicted(spec: &str, lanes: &[&str], predictions: &[Prediction]) -> Tally {
+    run(spec, lanes.len(), lanes, predictions).1
+}
+
 fn run(spec: &str, width: usize, lanes: &[&str], predictions: &[Prediction]) -> (String, Tally) {
     let seats = Seats::new(width, &lanes.chunks(width).map(<[&str]>::len).collect::<Vec<_>>());
     let comes_back: Vec<Vec<bool>> =

@@ -113,6 +113,10 @@ pub struct Tally {
     /// How often lanes that were collected at a predicted point went on without those that they waited for, since
     /// nobody else could run.
     pub yields: Option<u64>,
+    /// Instructions that the barriers of predictions take, one each for lanes that run together: they join and cancel
+    /// (two each, with the barrier behind the region), wait and join anew, leave a barrier of a branch that conflicts,
+    /// and four more where a soft barrier counts them. They are not among the fetches.
+    pub barrier_operations: Option<u64>,
     /// The most entries that a stack had when lanes ran, the bottom one included; of several warps, the most of any.
     pub stack_depth: Option<u64>,
 }
@@ -126,6 +130,7 @@ impl Tally {
         self.predicated_off = sum(self.predicated_off, other.predicated_off);
         self.barrier_spills = sum(self.barrier_spills, other.barrier_spills);
         self.yields = sum(self.yields, other.yields);
+        self.barrier_operations = sum(self.barrier_operations, other.barrier_operations);
         self.stack_depth = self.stack_depth.max(other.stack_depth);
     }
 }

@@ -6,6 +6,7 @@
 
 mod arms;
 mod barrier;
+mod barrier_operations;
 mod block_stack;
 mod control_flow;
 mod convergence;
@@ -51,6 +52,7 @@ mod round_robin;
 mod round_robin_eq;
 mod seats;
 mod segment;
+mod speculation;
 mod splits;
 mod stack;
 mod tbc;
@@ -61,6 +63,7 @@ mod warp;
 mod wave;
 
 pub use arms::Arm;
+pub use barrier_operations::{BarrierAction, BarrierFault, BarrierOperation, barrier_faults, barrier_operations};
 pub use control_flow::{ControlFlow, Observer};
 pub use future::{Ahead, Future};
 pub use heuristic::{Choice, Extent, Heuristic, Ran, Tally, Together};
@@ -68,7 +71,7 @@ pub use lanes::{Lane, LaneSet, Lanes, MAX_LANES};
 pub use lead::{Lead, Order};
 pub use parameters::{Error as ParseError, Parameter, Settings, Values};
 pub use placement::Placement;
-pub use prediction::{Deconflict, Prediction, Predictions};
+pub use prediction::{Deconflict, Prediction, Predictions, calls_of};
 pub use registry::{Entry, REGISTRY, Spec, build};
 pub use seats::Seats;
 pub use segment::{PlaceId, Segment, SegmentId, SegmentTable};

@@ -5,9 +5,15 @@
 //! have *cancelled*, goes on together with them, and *rejoins* at once. It cancels where it comes to a place from which
 //! the point can no longer be reached. With a threshold so many waiting lanes are enough (the paper's soft barrier).
 //!
-//! The region of a prediction is the places of its function from which the point can be reached, from where the
-//! prediction is made. Where the region is left for good, at the immediate post-dominator of all of it, its lanes meet
-//! again (the paper's orthogonal barrier).
+//! The region of a prediction is the places of its function from which the point can be reached, as the paper's
+//! equations say: the barrier is *joined* there (there is a way from where lanes join) and *live* (there is a way to
+//! the point on which they do not join anew). So a prediction that is made in the turn of an outer loop ends with that
+//! turn, and one that is made before the loop holds for all turns. Where the region is left for good, at the immediate
+//! post-dominator of all of it, its lanes meet again (the paper's orthogonal barrier).
+//!
+//! The point of a prediction may be a function's entry ([`Prediction::calls`], section 4.4): then the region is that of
+//! the calls in the function that makes them, and lanes wait in the callee for those that call it from elsewhere in the
+//! same function. Each calling function has a region of its own, as if each called a wrapper of its own.
 //!
 //! The barriers of ordinary branches give way where they *conflict* with the prediction's, which is where their lanes
 //! would meet inside of the region: else two lanes might wait for each other at two places. [`Deconflict::Dynamic`]:
@@ -21,17 +27,18 @@
 use flowgraph::{Graph, NodeId};
 use trace_format::Pc;
 
-use crate::ControlFlow;
 use crate::reconvergence::Reconvergence;
-use crate::{Lane, LaneSet, LaneState, PlaceId};
+use crate::{ControlFlow, PlaceId, Placement};
 
 /// A prediction, as it is made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prediction {
     /// Where lanes are collected: the first pc of a place.
     pub at: Pc,
-    /// Where lanes join: the first pc of a place. None: wherever they come to the region.
-    pub from: Option<Pc>,
+    /// Whether a function begins there, all calls of which are meant: the region is that of the calls.
+    pub calls: bool,
+    /// Where lanes join: the first pcs of places. Empty: wherever they come to the region.
+    pub from: Vec<Pc>,
     /// How many waiting lanes are enough. None: all that joined.
     pub threshold: Option<usize>,
     /// How conflicts with the barriers of branches are resolved.
@@ -42,7 +49,13 @@ impl Prediction {
     /// Of this place, for all lanes that come to its region.
     #[must_use]
     pub fn at(pc: Pc) -> Prediction {
-        Prediction { at: pc, from: None, threshold: None, deconflict: Deconflict::Dynamic }
+        Prediction { at: pc, calls: false, from: Vec::new(), threshold: None, deconflict: Deconflict::Dynamic }
+    }
+
+    /// Of the function that begins there, for all lanes that come to where they may call it.
+    #[must_use]
+    pub fn of_calls(entry: Pc) -> Prediction {
+        Prediction { calls: true, ..Prediction::at(entry) }
     }
 }
 
@@ -59,261 +72,199 @@ pub enum Deconflict {
 /// Predictions with their regions in a program's control flow.
 #[derive(Clone, Debug, Default)]
 pub struct Predictions {
-    all: Vec<Region>,
+    pub(crate) regions: Vec<Region>,
+    without_region: Vec<Prediction>,
 }
 
+/// The region of a prediction in one function.
 #[derive(Clone, Debug)]
-struct Region {
-    prediction: Prediction,
-    /// By place: whether the point can be reached from it.
-    leads: Vec<bool>,
+pub(crate) struct Region {
+    pub(crate) prediction: Prediction,
+    /// The place at which lanes wait, or those that call the function at whose entry they do.
+    pub(crate) points: Vec<PlaceId>,
+    /// By place: whether it belongs to the region.
+    holds: Vec<bool>,
     /// By place: whether a lane joins there.
     joins: Vec<bool>,
-    /// Where its lanes meet again behind it; none: where their function ends.
-    behind: Option<Pc>,
 }
 
 impl Predictions {
-    /// With the regions of each; predictions at pcs where no place begins are left out.
+    /// With the regions of each.
     #[must_use]
     pub fn new(predictions: &[Prediction], control_flow: &ControlFlow) -> Predictions {
-        let Some(graph) = control_flow.graph() else { return Predictions::default() };
-        let region = |prediction: &Prediction| Region::of(*prediction, control_flow, graph);
-        Predictions { all: predictions.iter().filter_map(region).collect() }
+        let mut all = Predictions::default();
+        for prediction in predictions {
+            let regions =
+                control_flow.graph().map_or_else(Vec::new, |graph| Region::all(prediction, control_flow, graph));
+            if regions.is_empty() {
+                all.without_region.push(prediction.clone());
+            }
+            all.regions.extend(regions);
+        }
+        all
     }
 
-    /// Whether there is none.
+    /// Whether no lane is ever collected.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.all.is_empty()
+        self.regions.is_empty()
+    }
+
+    /// Those that change nothing: no place begins at their pcs, no lane comes to them from where it joins, or the
+    /// function is never called.
+    #[must_use]
+    pub fn without_region(&self) -> &[Prediction] {
+        &self.without_region
     }
 }
 
 impl Region {
-    fn of(prediction: Prediction, control_flow: &ControlFlow, graph: &Graph) -> Option<Region> {
-        let node_at = |pc: Pc| control_flow.place_at(pc).map(|place| NodeId(place.0));
-        let point = node_at(prediction.at)?;
-        // The node that leads to the entries of all functions is none of their places.
-        let count = graph.node_count() - 1;
-        let mut leads = reached(point, count, |node| graph.predecessors(node));
-        leads[point.index()] = true;
-        let joins = match prediction.from {
-            None => leads.clone(),
-            Some(from) => {
-                let from = node_at(from)?;
-                (0..count).map(|place| place == from.index()).collect()
-            }
-        };
-        let mut behind = Some(PlaceId(point.0));
-        while let Some(place) = behind.filter(|place| leads[place.0 as usize]) {
-            behind = control_flow.immediate_post_dominator(place).and_then(|pc| control_flow.place_at(pc));
+    fn all(prediction: &Prediction, control_flow: &ControlFlow, graph: &Graph) -> Vec<Region> {
+        let Some(point) = control_flow.place_at(prediction.at) else { return Vec::new() };
+        let of = |points: Vec<PlaceId>| Region::of(prediction, points, control_flow, graph);
+        match prediction.calls {
+            false => of(vec![point]).into_iter().collect(),
+            true => calls_of(point, control_flow).into_iter().filter_map(of).collect(),
         }
-        Some(Region { prediction, leads, joins, behind: behind.map(|place| control_flow.start(place)) })
     }
 
-    fn holds_point(&self, at: &Reconvergence, control_flow: &ControlFlow) -> bool {
+    fn of(prediction: &Prediction, points: Vec<PlaceId>, control_flow: &ControlFlow, graph: &Graph) -> Option<Region> {
+        // The node that leads to the entries of all functions is none of their places.
+        let count = graph.node_count() - 1;
+        let from: Vec<NodeId> =
+            prediction.from.iter().filter_map(|pc| control_flow.place_at(*pc)).map(|place| NodeId(place.0)).collect();
+        let nodes = points.iter().map(|place| NodeId(place.0));
+        // Equation 2, backwards: a join ends what is live.
+        let before =
+            |node: NodeId| if from.contains(&node) { &[][..] } else { graph.predecessors(node) }.iter().copied();
+        let mut holds = reached(nodes, count, before);
+        let mut joins = holds.clone();
+        if !prediction.from.is_empty() {
+            // Equation 1, forwards.
+            let joined = reached(from.iter().copied(), count, |node| graph.successors(node).iter().copied());
+            holds.iter_mut().zip(joined).for_each(|(holds, joined)| *holds &= joined);
+            joins = (0..count).map(|place| holds[place] && from.contains(&NodeId(place as u32))).collect();
+        }
+        let points: Vec<PlaceId> = points.into_iter().filter(|place| holds[place.0 as usize]).collect();
+        if points.is_empty() || !joins.contains(&true) {
+            return None;
+        }
+        Some(Region { prediction: prediction.clone(), points, holds, joins })
+    }
+
+    /// Whether lanes that wait for each other at this point do so inside of the region.
+    pub(crate) fn holds_point(&self, at: &Reconvergence, control_flow: &ControlFlow) -> bool {
         at.pc.and_then(|pc| control_flow.place_at(pc)).is_some_and(|place| self.holds(place))
     }
 
-    fn holds(&self, place: PlaceId) -> bool {
-        self.leads.get(place.0 as usize).copied().unwrap_or(false)
+    /// Where its lanes meet again behind it: at the first place outside at which, under the placement, lanes meet that
+    /// part at any of its points; none where their function ends.
+    pub(crate) fn behind(&self, placement: Placement, control_flow: &ControlFlow) -> Option<Pc> {
+        // What lanes come to one after another, from the innermost outwards.
+        let meetings = |point: &PlaceId| -> Vec<PlaceId> {
+            let (mut all, mut left) = (Vec::new(), vec![*point]);
+            while let Some(place) = left.pop() {
+                if !all.contains(&place) {
+                    all.push(place);
+                    let pcs = placement.joins(control_flow, place).into_iter().flatten().rev();
+                    left.extend(pcs.filter_map(|pc| control_flow.place_at(pc)));
+                }
+            }
+            all
+        };
+        let is_outside = |place: &PlaceId| !self.holds(*place) || self.begins_at(*place);
+        let of_others: Vec<Vec<PlaceId>> = self.points[1..].iter().map(meetings).collect();
+        let of_all = |place: &PlaceId| of_others.iter().all(|places| places.contains(place));
+        let behind = meetings(&self.points[0]).into_iter().find(|place| is_outside(place) && of_all(place));
+        behind.map(|place| control_flow.start(place))
+    }
+
+    /// Whether a prediction is made in this place: who comes there has left the region, and is in it again behind it.
+    pub(crate) fn begins_at(&self, place: PlaceId) -> bool {
+        !self.prediction.from.is_empty() && self.is_joined_at(place)
+    }
+
+    pub(crate) fn holds(&self, place: PlaceId) -> bool {
+        self.holds.get(place.0 as usize).copied().unwrap_or(false)
+    }
+
+    pub(crate) fn is_joined_at(&self, place: PlaceId) -> bool {
+        self.joins.get(place.0 as usize).copied().unwrap_or(false)
+    }
+
+    /// The places of the region, and where it begins: where a compiler would have lanes join.
+    pub(crate) fn places(&self) -> impl Iterator<Item = PlaceId> {
+        self.holds.iter().zip(0..).filter(|(holds, _)| **holds).map(|(_, place)| PlaceId(place))
+    }
+
+    /// The places where a compiler would have lanes join: where it was said, or where the region is entered.
+    pub(crate) fn beginnings(&self, graph: &Graph) -> Vec<PlaceId> {
+        let is_entered = |place: &PlaceId| {
+            let comes_from_outside = |from: &NodeId| !self.holds(PlaceId(from.0));
+            !self.prediction.from.is_empty() || graph.predecessors(NodeId(place.0)).iter().any(comes_from_outside)
+        };
+        self.places().filter(|place| self.is_joined_at(*place)).filter(is_entered).collect()
+    }
+
+    /// Whether lanes that part in a place could come to the point before they meet: then what they meet at conflicts.
+    pub(crate) fn conflicts(&self, place: PlaceId, meet: Option<Pc>, control_flow: &ControlFlow) -> bool {
+        let Some(graph) = control_flow.graph() else { return false };
+        let meet = meet.and_then(|pc| control_flow.place_at(pc)).filter(|place| self.holds(*place));
+        let Some(meet) = meet.map(|place| NodeId(place.0)) else { return false };
+        let next = |node: NodeId| if node == meet { &[][..] } else { graph.successors(node) }.iter().copied();
+        let behind = reached(graph.successors(NodeId(place.0)).iter().copied(), graph.node_count() - 1, next);
+        self.points.iter().any(|point| behind[point.0 as usize])
     }
 }
 
-/// By node: whether it can be reached from this one along these edges.
-fn reached<'g>(from: NodeId, count: usize, next: impl Fn(NodeId) -> &'g [NodeId]) -> Vec<bool> {
+/// The places with calls of the function that begins here, those through stubs of a linkage table included, by the
+/// function that they are in.
+#[must_use]
+pub fn calls_of(entry: PlaceId, control_flow: &ControlFlow) -> Vec<Vec<PlaceId>> {
+    let Some(graph) = control_flow.graph() else { return Vec::new() };
+    let count = graph.node_count() - 1;
+    let leads = reached([NodeId(entry.0)], count, |node| graph.predecessors(node).iter().copied());
+    let entries = leads.iter().zip(0..).filter(|(leads, _)| **leads).map(|(_, place)| PlaceId(place));
+    let mut calls: Vec<PlaceId> = entries.flat_map(|entry| control_flow.callers(entry)).collect();
+    calls.sort_unstable();
+    calls.dedup();
+    by_function(calls, graph)
+}
+
+/// Places by the function that they are in: what edges connect.
+fn by_function(places: Vec<PlaceId>, graph: &Graph) -> Vec<Vec<PlaceId>> {
+    let count = graph.node_count() - 1;
+    let around = |node: NodeId| graph.successors(node).iter().chain(graph.predecessors(node)).copied();
+    let mut functions: Vec<(Vec<bool>, Vec<PlaceId>)> = Vec::new();
+    for place in places {
+        match functions.iter_mut().find(|(function, _)| function[place.0 as usize]) {
+            Some((_, inside)) => inside.push(place),
+            None => functions.push((reached([NodeId(place.0)], count, around), vec![place])),
+        }
+    }
+    functions.into_iter().map(|(_, places)| places).collect()
+}
+
+/// By node: whether it is one of these or can be reached from one along edges.
+pub(crate) fn reached<I: IntoIterator<Item = NodeId>>(
+    from: impl IntoIterator<Item = NodeId>,
+    count: usize,
+    next: impl Fn(NodeId) -> I,
+) -> Vec<bool> {
     let mut reached = vec![false; count];
-    let mut left = vec![from];
+    let mut left: Vec<NodeId> = from.into_iter().collect();
     while let Some(node) = left.pop() {
-        for to in next(node).iter().filter(|to| to.index() < count) {
-            if !std::mem::replace(&mut reached[to.index()], true) {
-                left.push(*to);
-            }
+        if node.index() < count && !std::mem::replace(&mut reached[node.index()], true) {
+            left.extend(next(node));
         }
     }
     reached
 }
 
-/// Where the lanes of a warp stand with the predictions.
-pub(crate) struct Speculation {
-    predictions: Predictions,
-    barriers: Vec<Barrier>,
-    /// Lanes that have waited at the point at which they stand.
-    passing: LaneSet,
-}
-
-/// Where lanes meet behind the region of a prediction.
-pub(crate) struct Behind {
-    region: usize,
-    pub(crate) at: Reconvergence,
-    pub(crate) lanes: LaneSet,
-}
-
-/// The barrier of a prediction.
-#[derive(Clone, Default)]
-struct Barrier {
-    /// Lanes that joined and have not cancelled.
-    joined: LaneSet,
-    waiting: LaneSet,
-    /// Lanes that left it while they wait at the point of another prediction.
-    elsewhere: LaneSet,
-    /// By lane: the call level at which it joined.
-    levels: Vec<u32>,
-}
-
-impl Speculation {
-    pub(crate) fn new(predictions: &Predictions, lanes: usize) -> Speculation {
-        let barrier = Barrier { levels: vec![0; lanes], ..Barrier::default() };
-        Speculation {
-            barriers: vec![barrier; predictions.all.len()],
-            predictions: predictions.clone(),
-            passing: LaneSet::EMPTY,
-        }
-    }
-
-    /// Whether no lane waits.
-    pub(crate) fn is_idle(&self) -> bool {
-        self.barriers.iter().all(|barrier| barrier.waiting.is_empty())
-    }
-
-    /// These lanes have run.
-    pub(crate) fn ran(&mut self, lanes: LaneSet) {
-        self.passing = self.passing - lanes;
-    }
-
-    /// The other lanes have finished.
-    pub(crate) fn keep(&mut self, live: LaneSet) {
-        for barrier in &mut self.barriers {
-            barrier.joined = barrier.joined & live;
-            barrier.waiting = barrier.waiting & live;
-        }
-    }
-
-    /// A lane has come to a place: it joins and cancels; whether it did that.
-    pub(crate) fn come(&mut self, lane: Lane, state: &LaneState, place: PlaceId) -> bool {
-        let mut has_cancelled = false;
-        for (barrier, region) in self.barriers.iter_mut().zip(&self.predictions.all) {
-            let level = &mut barrier.levels[lane.index()];
-            if barrier.joined.contains(lane) {
-                if state.level < *level || state.level == *level && !region.holds(place) {
-                    barrier.joined.remove(lane);
-                    has_cancelled = true;
-                }
-            } else if region.joins.get(place.0 as usize).copied().unwrap_or(false) {
-                barrier.joined.insert(lane);
-                *level = state.level;
-            }
-        }
-        has_cancelled
-    }
-
-    /// Whether a lane in this place has left a region in which others wait here: it can't come there any more.
-    pub(crate) fn has_left(&self, state: &LaneState, place: PlaceId, at: &Reconvergence, flow: &ControlFlow) -> bool {
-        let is_left = |region: &Region| !region.holds(place) && region.holds_point(at, flow);
-        at.level == state.level && self.predictions.all.iter().any(is_left)
-    }
-
-    /// Whether a lane now waits at a predicted point.
-    pub(crate) fn waits(&mut self, lane: Lane, state: &LaneState) -> bool {
-        if self.passing.contains(lane) {
-            return false;
-        }
-        let is_there = |(barrier, region): (&Barrier, &Region)| {
-            region.prediction.at == state.pc
-                && barrier.joined.contains(lane)
-                && barrier.levels[lane.index()] == state.level
-        };
-        let Some(at) = self.barriers.iter().zip(&self.predictions.all).position(is_there) else { return false };
-        for (i, barrier) in self.barriers.iter_mut().enumerate() {
-            if i == at {
-                barrier.waiting.insert(lane);
-            } else if barrier.joined.contains(lane) {
-                barrier.joined.remove(lane);
-                barrier.elsewhere.insert(lane);
-            }
-        }
-        true
-    }
-
-    /// Whether a lane that waits at a predicted point is taken off a barrier at which lanes wait here.
-    pub(crate) fn gives_way(&self, lane: Lane, at: &Reconvergence, control_flow: &ControlFlow) -> bool {
-        self.barriers.iter().zip(&self.predictions.all).any(|(barrier, region)| {
-            barrier.waiting.contains(lane)
-                && at.level == barrier.levels[lane.index()]
-                && region.holds_point(at, control_flow)
-        })
-    }
-
-    /// Whether lanes that part in a place have no barrier there, since they may come to a predicted point before.
-    pub(crate) fn forbids(
-        &self,
-        lanes: LaneSet,
-        place: PlaceId,
-        at: &Reconvergence,
-        control_flow: &ControlFlow,
-    ) -> bool {
-        let Some(graph) = control_flow.graph() else { return false };
-        self.barriers.iter().zip(&self.predictions.all).any(|(barrier, region)| {
-            let is_inside = |lane: Lane| barrier.joined.contains(lane) && barrier.levels[lane.index()] == at.level;
-            if region.prediction.deconflict == Deconflict::Dynamic || !lanes.iter().any(is_inside) {
-                return false;
-            }
-            let place_of = |pc: Option<Pc>| pc.and_then(|pc| control_flow.place_at(pc));
-            let meets = place_of(at.pc).filter(|place| region.holds(*place)).map(|place| NodeId(place.0));
-            let (Some(meets), Some(point)) = (meets, place_of(Some(region.prediction.at))) else { return false };
-            let next = |node: NodeId| if node == meets { &[][..] } else { graph.successors(node) };
-            reached(NodeId(place.0), graph.node_count() - 1, next)[point.0 as usize]
-        })
-    }
-
-    /// Where these lanes meet behind each region in which some of them are.
-    pub(crate) fn behind(&self, lanes: LaneSet) -> Vec<Behind> {
-        let mut all = Vec::new();
-        for (index, (barrier, region)) in self.barriers.iter().zip(&self.predictions.all).enumerate() {
-            let joined = barrier.joined & lanes;
-            let Some(lane) = joined.lowest() else { continue };
-            let level = barrier.levels[lane.index()];
-            let lanes = joined.iter().filter(|l| barrier.levels[l.index()] == level).collect();
-            all.push(Behind { region: index, at: Reconvergence { pc: region.behind, level }, lanes });
-        }
-        all
-    }
-
-    /// Whether a place at which lanes wait lies inside of the region that they leave for this one.
-    pub(crate) fn is_before(&self, at: &Reconvergence, behind: &Behind, control_flow: &ControlFlow) -> bool {
-        at.level == behind.at.level && self.predictions.all[behind.region].holds_point(at, control_flow)
-    }
-
-    /// The lanes of a barrier that go on: all that joined it wait, or enough.
-    pub(crate) fn release(&mut self) -> Option<LaneSet> {
-        self.release_one(|barrier, region| {
-            let is_enough = |threshold| barrier.waiting.len() >= threshold;
-            barrier.waiting == barrier.joined || region.prediction.threshold.is_some_and(is_enough)
-        })
-    }
-
-    /// The lanes of a barrier that go on without those they wait for, where one of them could run.
-    pub(crate) fn give_up(&mut self, ready: LaneSet) -> Option<LaneSet> {
-        self.release_one(|barrier, _| !barrier.waiting.is_disjoint(&ready))
-    }
-
-    fn release_one(&mut self, is_next: impl Fn(&Barrier, &Region) -> bool) -> Option<LaneSet> {
-        let mut all = self.barriers.iter_mut().zip(&self.predictions.all);
-        let (barrier, _) = all.find(|(barrier, region)| !barrier.waiting.is_empty() && is_next(barrier, region))?;
-        let lanes = std::mem::take(&mut barrier.waiting);
-        self.passing = self.passing | lanes;
-        for barrier in &mut self.barriers {
-            barrier.joined = barrier.joined | barrier.elsewhere & lanes;
-            barrier.elsewhere = barrier.elsewhere - lanes;
-        }
-        Some(lanes)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::{Deconflict, Prediction};
-    use crate::example::schedule_predicted;
+    use crate::example::{schedule_predicted, tally_predicted};
     use trace_format::Pc;
 
     fn at(pc: u64) -> Prediction {
@@ -365,9 +316,72 @@ mod tests {
     #[test]
     fn lanes_join_where_the_prediction_is_made() {
         let lanes = ["1 2b 3 7b 1 2b 3 4 5", "1 2b 7b 1 2b 4 5"];
-        let of = |from| schedule_predicted("barrier", &lanes, &[Prediction { from, ..at(3) }]);
+        let of = |from: Vec<Pc>| schedule_predicted("barrier", &lanes, &[Prediction { from, ..at(3) }]);
         // In the first turn nobody waits who has not come to 7.
-        assert!(of(Some(Pc(7))).starts_with("1:0-1 2:0-1 3:0 "));
-        assert!(of(None).starts_with("1:0-1 2:0-1 7:1 1:1 2:1 3:0 "));
+        assert!(of(vec![Pc(7)]).starts_with("1:0-1 2:0-1 3:0 "));
+        assert!(of(Vec::new()).starts_with("1:0-1 2:0-1 7:1 1:1 2:1 3:0 "));
+    }
+
+    #[test]
+    fn a_prediction_in_the_turn_of_an_outer_loop_ends_with_that_turn() {
+        let lanes = ["8 1 2b 2b 2b 3b 1 2b 3b 9", "8 1 2b 3b 1 2b 2b 2b 3b 9"];
+        let of = |from| schedule_predicted("barrier", &lanes, &[Prediction { from: vec![Pc(from)], ..at(2) }]);
+        let pdom = schedule_predicted("barrier", &lanes, &[]);
+        assert_eq!(of(1), pdom);
+        assert_eq!(of(8), "8:0-1 1:0-1 2:0-1 3:1 1:1 2:0-1 2:0-1 3:0 1:0 2:0-1 3:0-1 9:0-1");
+        // As without a word where it begins.
+        assert_eq!(of(8), schedule_predicted("barrier", &lanes, &[at(2)]));
+    }
+
+    /// Figure 2(c): 20 is called on both sides of a branch.
+    const CALLS: [&str; 2] = ["1b 2c 20 21r 3b 7", "1b 5c 20 21r 6 7"];
+
+    #[test]
+    fn calls_of_one_function_on_both_sides_are_run_together() {
+        let pdom = "1:0-1 2:0 5:1 20:0 20:1 21:0 3:0 21:1 6:1 7:0-1";
+        assert_eq!(schedule_predicted("barrier", &CALLS, &[]), pdom);
+        let predicted = "1:0-1 2:0 5:1 20:0-1 21:0-1 3:0 6:1 7:0-1";
+        assert_eq!(schedule_predicted("barrier", &CALLS, &[Prediction::of_calls(Pc(20))]), predicted);
+        // From where the prediction is made, which is before the branch.
+        let from = |pc| Prediction { from: vec![Pc(pc)], ..Prediction::of_calls(Pc(20)) };
+        assert_eq!(schedule_predicted("barrier", &CALLS, &[from(1)]), predicted);
+        assert_eq!(schedule_predicted("barrier", &CALLS, &[from(7)]), pdom);
+    }
+
+    #[test]
+    fn calls_through_stubs_are_calls() {
+        let lanes = ["1b 2c 40s 20 21r 3b 7", "1b 5c 40s 20 21r 6 7"];
+        let predicted = schedule_predicted("barrier", &lanes, &[Prediction::of_calls(Pc(20))]);
+        assert!(predicted.contains("20:0-1 21:0-1"), "{predicted}");
+    }
+
+    #[test]
+    fn each_calling_function_collects_its_own_lanes() {
+        // 30 and 50 both call 20, and are called on the two sides of a branch: lanes of one don't wait for the other's.
+        let lanes = ["1b 2c 30b 31c 20 21r 32r 7", "1b 2c 30b 33c 20 21r 32r 7", "1b 5c 50c 20 21r 51r 6b 7"];
+        let predicted = schedule_predicted("barrier", &lanes, &[Prediction::of_calls(Pc(20))]);
+        assert_eq!(predicted, "1:0-2 2:0-1 5:2 30:0-1 31:0 33:1 20:0-1 21:0-1 32:0-1 50:2 20:2 21:2 51:2 6:2 7:0-2");
+    }
+
+    #[test]
+    fn in_recursion_the_outermost_call_counts() {
+        let lanes = ["1b 2c 20b 22c 20b 21r 23r 3b 7", "1b 5c 20b 21r 6 7"];
+        let predicted = schedule_predicted("barrier", &lanes, &[Prediction::of_calls(Pc(20))]);
+        assert!(predicted.starts_with("1:0-1 2:0 5:1 20:0-1 ") && predicted.ends_with(" 7:0-1"), "{predicted}");
+    }
+
+    fn operations(lanes: &[&str], prediction: Prediction) -> Option<u64> {
+        tally_predicted("barrier", lanes, &[prediction]).barrier_operations
+    }
+
+    #[test]
+    fn the_barriers_of_a_prediction_take_instructions() {
+        // Of DELAYED: both join together (2), lane 0 waits at 3 and is taken off the branch's barrier (2), lane 1 does
+        // so (2), both go on and join again (1), and cancel together as they leave (2).
+        assert_eq!(operations(&DELAYED, at(3)), Some(9));
+        assert_eq!(operations(&DELAYED, Prediction { threshold: Some(2), ..at(3) }), Some(17));
+        assert_eq!(tally_predicted("barrier", &DELAYED, &[]).barrier_operations, None);
+        // Lanes that stay together wait and join again all the same: at 3, between 2 to join and 2 to cancel.
+        assert_eq!(operations(&["1 2b 3 4b 5", "1 2b 3 4b 5"], at(3)), Some(6));
     }
 }

@@ -46,7 +46,7 @@ impl Points {
 pub(crate) struct Branch {
     pub(crate) lanes: LaneSet,
     pub(crate) place: PlaceId,
-    level: u32,
+    pub(crate) level: u32,
     pub(crate) falls_to: Option<Pc>,
 }
 

@@ -122,6 +122,16 @@ pub(crate) static BOUNDS: &[Column] = &[
         |o| o.tally.barrier_spills.into(),
     ),
     counted(
+        "yields",
+        "How often lanes that were collected at a predicted point went on without those that they waited for, since nobody else could run (barrier, with a prediction).",
+        |o| o.tally.yields.into(),
+    ),
+    counted(
+        "barrier_operations",
+        "Instructions that the barriers of predictions take on a GPU, one each for lanes that run together; not among fetches (barrier, with a prediction).",
+        |o| o.tally.barrier_operations.into(),
+    ),
+    counted(
         "stack_depth",
         "The most entries of the reconvergence stack while lanes ran, the bottom one included, of a model that has one (ipdom): 1 where lanes never part.",
         |o| o.tally.stack_depth.into(),

@@ -2,14 +2,15 @@
 //! on the lanes themselves.
 //!
 //! Damani et al. (CGO 2020, section 5) guess two patterns from the static program: code that lanes come to in different
-//! turns of a loop (*iteration delay*), and an inner loop that they run a different number of times (*loop merge*).
+//! turns of a loop (*iteration delay*), and an inner loop that they run a different number of times (*loop merge*); a
+//! programmer sees a third, a function that is called on several ways (*common call*).
 //! Here nothing is guessed: candidates are the places at which fetches were not full, or in places that only they lead
 //! to. Each is replayed as a [`Prediction`], with each threshold, and what that took is what is reported.
 
 use std::collections::BTreeSet;
 
 use flowgraph::{Dominators, LoopId, Loops, NodeId};
-use heuristics::{PlaceId, Prediction, Spec};
+use heuristics::{PlaceId, Prediction, Spec, calls_of};
 use rustc_hash::FxHashMap;
 use trace_format::Pc;
 
@@ -27,6 +28,8 @@ pub enum Pattern {
     EachTurn,
     /// It is in no loop: lanes come to it by different ways, and branches make them meet behind it only.
     Join,
+    /// It is a function that another one calls in several places.
+    CommonCall,
 }
 
 impl Pattern {
@@ -38,6 +41,7 @@ impl Pattern {
             Pattern::LoopMerge => "loop merge",
             Pattern::EachTurn => "each turn",
             Pattern::Join => "join",
+            Pattern::CommonCall => "common call",
         }
     }
 }
@@ -51,6 +55,17 @@ pub struct Candidate {
     pub pattern: Pattern,
     /// How many fetches fewer there would be, if all that is behind it in its loop were fetched for full warps.
     pub at_most: f64,
+}
+
+impl Candidate {
+    /// As it is tried, with all lanes waited for.
+    #[must_use]
+    pub fn prediction(&self) -> Prediction {
+        match self.pattern {
+            Pattern::CommonCall => Prediction::of_calls(self.at),
+            _ => Prediction::at(self.at),
+        }
+    }
 }
 
 /// What came of collecting lanes at a candidate.
@@ -119,8 +134,8 @@ pub fn suggest(
         let mut trials = Vec::with_capacity(ways.len());
         for (way, threshold) in ways.iter().enumerate() {
             done(number * ways.len() + way, chosen.len() * ways.len());
-            let prediction = Prediction { threshold: *threshold, ..Prediction::at(candidate.at) };
-            prepared.predict(&[prediction]);
+            let prediction = Prediction { threshold: *threshold, ..candidate.prediction() };
+            prepared.predict(std::slice::from_ref(&prediction));
             let outcome = prepared.replay(models, options, None, &|_, _| {})?.remove(0);
             if outcome.is_complete() {
                 trials.push(Trial { prediction, outcome });
@@ -184,6 +199,14 @@ pub fn candidates(prepared: &Prepared, outcome: &Outcome) -> Vec<Candidate> {
                 && at(PlaceId(before.0)) == at(PlaceId(node.0))
         };
         if dominators.idom(node).is_some_and(goes_on_from) || at_most[node.index()] == 0.0 {
+            continue;
+        }
+        // Where a function begins nobody can be waited for in its own frame.
+        if graph.predecessors(node).iter().all(|before| before.index() >= count) {
+            let is_common = calls_of(PlaceId(node.0), flow).iter().any(|calls| calls.len() > 1);
+            let at_most = at_most[node.index()];
+            let common = Candidate { at: flow.start(PlaceId(node.0)), pattern: Pattern::CommonCall, at_most };
+            all.extend(is_common.then_some(common));
             continue;
         }
         let pattern = around.map_or(Pattern::Join, |around| pattern(&loops, &dominators, node, around));

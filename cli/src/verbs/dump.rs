@@ -6,19 +6,21 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use attribution::Source;
-use attribution::table::grouped;
+use attribution::table::{self, Align, grouped};
 use decoding::{Disassembler, Syntax};
-use heuristics::{PlaceId, Placement, Segment};
+use heuristics::{BarrierAction, PlaceId, Placement, Segment, barrier_faults, barrier_operations};
 use replay::Prepared;
 use replay::view::{Region, View, ViewOptions};
 use trace_format::{Kind, Pc, Trace};
 
 use crate::exit;
 use crate::output::{Output, say};
+use crate::predict::{self, Predicted};
 use crate::syntax::SyntaxName;
 
 /// Show what is in a trace
 #[derive(clap::Args)]
+#[command(group = clap::ArgGroup::new("graph").multiple(true))]
 pub(crate) struct Args {
     /// The trace
     trace: PathBuf,
@@ -40,11 +42,16 @@ pub(crate) struct Args {
     verify: bool,
 
     /// Write where the lanes of each branch wait for each other under a placement: binary, structured, nak
-    #[arg(long, value_name = "PLACEMENT", value_parser = placement, conflicts_with_all = ["text", "code", "verify"])]
+    #[arg(long, value_name = "PLACEMENT", value_parser = placement, group = "graph", conflicts_with_all = ["text", "code", "verify"])]
     joins: Option<Placement>,
 
-    /// With --joins, the part of the run whose control flow it is: as for replay
-    #[arg(long, value_name = "REGION", default_value = "auto", requires = "joins")]
+    /// Write the operations on barriers that a compiler for GPUs would insert for this prediction, as replay --predict
+    /// takes it, and check them; with --joins, beside the barriers of branches under that placement (default: binary)
+    #[arg(long, value_name = "PLACE", group = "graph", conflicts_with_all = ["text", "code", "verify"])]
+    barriers: Vec<Predicted>,
+
+    /// With --joins or --barriers, the part of the run whose control flow it is: as for replay
+    #[arg(long, value_name = "REGION", default_value = "auto", requires = "graph")]
     region: Region,
 
     /// Write to FILE instead of standard output
@@ -63,6 +70,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         trace_format::write_text(&trace, &mut out, &path)?;
     } else if args.code {
         code(&trace, args.syntax.into(), &mut out).map_err(|source| replay::Error::Write { path, source })?;
+    } else if !args.barriers.is_empty() {
+        let view = View::new(&trace, &ViewOptions { region: args.region.clone(), ..ViewOptions::default() })?;
+        say!("{}", view.summary());
+        let (table, faults) = barriers(args, &trace, &view)?;
+        out.write_all(table.as_bytes()).map_err(|source| replay::Error::Write { path, source })?;
+        out.finish()?;
+        return Ok(if faults { ExitCode::from(exit::DIFFERS) } else { ExitCode::SUCCESS });
     } else if let Some(placement) = args.joins {
         let view = View::new(&trace, &ViewOptions { region: args.region.clone(), ..ViewOptions::default() })?;
         say!("{}", view.summary());
@@ -84,6 +98,35 @@ fn placement(text: &str) -> Result<Placement, String> {
     let names = Placement::ALL.map(Placement::name).join(", ");
     let found = Placement::ALL.into_iter().find(|placement| placement.name() == text);
     found.ok_or_else(|| format!("there is no such placement: give one of {names}"))
+}
+
+/// The operations on barriers that predictions make, as a table, with what is wrong with them; whether anything is.
+fn barriers(args: &Args, trace: &Trace, view: &View) -> anyhow::Result<(String, bool)> {
+    let mut source = Source::new(trace);
+    let predictions = predict::predictions(&args.barriers, trace, view.segments(), &mut source)?;
+    let mut prepared = Prepared::new(view, true)?;
+    prepared.predict(&predictions);
+    let (flow, predictions) = (&prepared.program().control_flow, &prepared.program().predictions);
+    predict::check(predictions, &source)?;
+    let operations = barrier_operations(predictions, flow, args.joins.unwrap_or_default());
+    let mut rows = vec![["barrier", "operation", "address", "line", "in"].map(str::to_owned).to_vec()];
+    for operation in &operations {
+        let name = match operation.action {
+            BarrierAction::WaitFor(lanes) => format!("{} ({lanes} lanes)", operation.action.name()),
+            action => action.name().to_owned(),
+        };
+        let line = source.line(operation.at).map_or_else(String::new, |line| line.short());
+        let number = format!("b{}", operation.barrier);
+        rows.push(vec![number, name, operation.at.to_string(), line, source.place(operation.at)]);
+    }
+    let mut text = table::aligned(&rows, |_| Align::Left);
+    let faults = barrier_faults(&operations, predictions, flow);
+    text += match faults.is_empty() {
+        true => "every barrier that is waited at is joined before, and nobody stays joined who cannot come any more\n",
+        false => "the operations are wrong; please report it:\n",
+    };
+    faults.iter().for_each(|fault| text += &format!("{fault:?}\n"));
+    Ok((text, !faults.is_empty()))
 }
 
 /// A line for each conditional branch that a lane ran: its place and line, and the places where its lanes wait for each

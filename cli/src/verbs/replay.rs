@@ -42,10 +42,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "MACHINE", value_enum, conflicts_with = "heuristic")]
     machine: Option<Machine>,
 
-    /// Collect lanes at this line (file.c:42) or address before they go on, as a GPU does where a programmer predicts
-    /// that waiting there pays (see docs/speculation.md): shown beside the same model without it. For barrier, which is
-    /// the default with this option. PLACE,threshold=N lets N waiting lanes be enough; marks stands for the places that
-    /// the program marks by LOCKSTEP_PREDICT and LOCKSTEP_RECONVERGE of include/lockstep.h
+    /// Collect lanes at this line (file.c:42), address or function (call:NAME) before they go on, as a GPU does where a
+    /// programmer predicts that waiting there pays (see docs/speculation.md): shown beside the same model without it.
+    /// For barrier, which is the default with this option. PLACE,threshold=N lets N waiting lanes be enough; marks
+    /// stands for the places that the program marks by LOCKSTEP_PREDICT and its kin of include/lockstep.h
     #[arg(long, value_name = "PLACE", conflicts_with = "machine")]
     predict: Vec<Predicted>,
 
@@ -298,6 +298,7 @@ impl Request<'_> {
         let mut outcomes = replay(&prepared, models)?;
         if let Some((obedient, predictions)) = predicted {
             prepared.predict(&predictions);
+            predict::check(&prepared.program().predictions, source)?;
             let mut predicted = replay(&prepared, &obedient)?;
             predicted.iter_mut().for_each(|outcome| outcome.heuristic.push_str(&predict::label(self.predict)));
             outcomes.extend(predicted);

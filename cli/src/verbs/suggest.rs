@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use attribution::Source;
 use attribution::table::{Align, aligned, grouped, percent};
 use heuristics::Spec;
-use replay::suggest::{Suggestions, Tried, suggest};
+use replay::suggest::{Candidate, Pattern, Suggestions, Tried, suggest};
 use replay::view::View;
 use replay::{Outcome, Prepared};
 use serde_json::{Value, json};
@@ -96,6 +96,14 @@ fn place(at: Pc, source: &mut Source) -> (String, String) {
     }
 }
 
+/// How it is typed behind `--predict`.
+fn typed(candidate: &Candidate, source: &Source) -> String {
+    match candidate.pattern {
+        Pattern::CommonCall => format!("call:{}", source.function(candidate.at)),
+        _ => candidate.at.to_string(),
+    }
+}
+
 fn threshold(tried: &Tried) -> Option<usize> {
     tried.trials.first().and_then(|trial| trial.prediction.threshold)
 }
@@ -134,7 +142,7 @@ fn as_table(found: &Suggestions, source: &mut Source) -> String {
     match best {
         Some(best) => {
             let lanes = threshold(best).map_or_else(String::new, |lanes| format!(",threshold={lanes}"));
-            text += &format!("to see it: replay --predict {}{lanes} --by line TRACE\n", best.candidate.at);
+            text += &format!("to see it: replay --predict {}{lanes} --by line TRACE\n", typed(&best.candidate, source));
         }
         None => text += "collecting lanes at one place of a loop does not pay here\n",
     }
@@ -164,6 +172,7 @@ fn as_json(found: &Suggestions, source: &mut Source) -> Value {
             "place": at,
             "function": function,
             "address": tried.candidate.at.to_string(),
+            "predict": typed(&tried.candidate, source),
             "pattern": tried.candidate.pattern.name(),
             "could_save_at_most": tried.candidate.at_most,
             "trials": trials,

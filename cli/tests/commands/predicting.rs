@@ -82,9 +82,9 @@ fn the_inner_loop_is_suggested_with_what_it_takes() {
 /// `lookups` with marks, as its own source has none.
 fn marked(folder: &Path) -> String {
     let source = std::fs::read_to_string(root().join("workloads/lookups/lookups.c")).unwrap();
-    let (inner, body) = ("        for (int nuclide = 0;", "            sum += contribution");
+    let (outer, body) = ("    for (long lookup = first;", "            sum += contribution");
     let marked = source
-        .replace(inner, &format!("        LOCKSTEP_PREDICT(inner);\n{inner}"))
+        .replace(outer, &format!("    LOCKSTEP_PREDICT(inner);\n{outer}"))
         .replace(body, &format!("            LOCKSTEP_RECONVERGE(inner);\n{body}"));
     assert!(marked.matches("(inner);").count() == 2, "{marked}");
     let file = folder.join("marked.c");
@@ -159,11 +159,130 @@ fn what_cannot_be_predicted_is_named_with_a_way_out() {
         (["-H", "barrier", "--predict", "0x1"], "no lane ran code there"),
         (["-H", "ipdom", "--predict", "lookups.c:43"], "only barrier with meet=barriers collects lanes"),
         (["-H", "barrier:meet=anywhere", "--predict", "lookups.c:43"], "only barrier with meet=barriers"),
-        (["-H", "barrier", "--predict", "lookups"], "a line (barrier.c:12) or an address (0x401136), or marks"),
+        (
+            ["-H", "barrier", "--predict", "lookups"],
+            "a line (barrier.c:12) or an address (0x401136), or call:FUNCTION, or marks",
+        ),
+        (["-H", "barrier", "--predict", "call:nobody"], "beginning of a function of that name"),
+        (["-H", "barrier", "--predict", "call:worker"], "is called nowhere"),
         (["-H", "barrier", "--predict", "marks"], "no binary of the program has LOCKSTEP_PREDICT"),
     ] {
         let output = run("replay", &[&arguments[..], &[&trace]].concat());
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(!output.status.success() && said.contains(expected), "{arguments:?}: {said}");
     }
+}
+
+#[test]
+fn lanes_that_join_in_the_outer_turn_are_collected_within_it_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = std::fs::read_to_string(marked(folder.path())).unwrap();
+    let begins = "    LOCKSTEP_PREDICT(inner);\n";
+    let inner = "        for (int nuclide = 0;";
+    let of_turn = whole.replace(begins, "").replace(inner, &format!("    {begins}{inner}"));
+    let source = folder.path().join("turn.c");
+    std::fs::write(&source, &of_turn).unwrap();
+    let (program, trace) = (folder.path().join("marked"), folder.path().join("trace.bin"));
+    let trace = trace.to_str().unwrap();
+    built("gcc", &["-O2"], source.to_str().unwrap(), &program);
+    succeed("trace", &["-o", trace, program.to_str().unwrap(), "-p", "16"]);
+    let fetches = fetches(trace, "marks");
+    // They wait for each other behind the inner loop, as without a word.
+    assert!(fetches[1] as f64 > 0.95 * fetches[0] as f64, "{fetches:?}");
+}
+
+/// Fetches without a prediction and with it, which the checker has looked at.
+fn fetches(trace: &str, prediction: &str) -> [u64; 2] {
+    let arguments = ["--predict", prediction, "--check", "--json", trace];
+    let json: Value = serde_json::from_str(&succeed("replay", &arguments)).unwrap();
+    [0, 1].map(|i| json["results"][i]["fetches"].as_u64().unwrap())
+}
+
+/// Two sides of a branch that each call `shade`, with arguments of their own.
+const CALLS: &str = r#"
+#include <lockstep.h>
+#include <pthread.h>
+#include <stdio.h>
+
+#if defined(__clang__) || defined(__cplusplus)
+LOCKSTEP_APART
+#endif
+static double shade(double at, int steps) {
+    double sum = at;
+    for (int i = 0; i < steps; i++)
+        sum += 1.0 / (sum + i);
+    return sum;
+}
+
+static void *work(void *argument) {
+    unsigned seed = (unsigned)(long)argument * 2654435761u;
+    double sum = 0;
+    BEFORE;
+    for (int i = 0; i < 50; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        IN_TURN;
+        if (seed >> 31)
+            sum += 2 * shade(sum, 20);
+        else
+            sum -= shade(sum + 1, 20) / 3;
+    }
+    *(volatile double *)&sum;
+    return (void *)(long)(sum * 1000);
+}
+
+int main(void) {
+    pthread_t threads[16];
+    long all = 0;
+    for (long i = 0; i < 16; i++)
+        pthread_create(&threads[i], 0, work, (void *)i);
+    for (int i = 0; i < 16; i++) {
+        void *sum;
+        pthread_join(threads[i], &sum);
+        all += (long)sum;
+    }
+    return printf("%ld\n", all) < 0;
+}
+"#;
+
+#[test]
+fn calls_on_both_sides_of_a_branch_are_run_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("calls.c");
+    std::fs::write(&source, CALLS).unwrap();
+    let (program, trace) = (folder.path().join("calls"), folder.path().join("trace.bin"));
+    let trace = trace.to_str().unwrap();
+    for (compiler, language) in [("gcc", "c"), ("clang-19", "c"), ("g++", "c++"), ("clang++-19", "c++")] {
+        let trace_with = |before: &str, in_turn: &str| {
+            let marks = [format!("-DBEFORE={before}"), format!("-DIN_TURN={in_turn}")];
+            let options = ["-O2", "-x", language, &marks[0], &marks[1]];
+            built(compiler, &options, source.to_str().unwrap(), &program);
+            succeed("trace", &["-o", trace, program.to_str().unwrap()]);
+        };
+        // In the turn both sides' calls are run together, where lanes meet at the end of each turn.
+        trace_with("", "LOCKSTEP_PREDICT_FUNCTION(shade)");
+        let arguments = ["-H", "barrier:placement=structured", "--predict", "marks", "--json", trace];
+        let json: Value = serde_json::from_str(&succeed("replay", &arguments)).unwrap();
+        let in_turn = [0, 1].map(|i| json["results"][i]["fetches"].as_u64().unwrap());
+        assert!(in_turn[0] * 10 > in_turn[1] * 14, "{compiler}: {in_turn:?}");
+        // Before the loop, those of all turns.
+        trace_with("LOCKSTEP_PREDICT_FUNCTION(shade)", "");
+        let marks = fetches(trace, "marks");
+        assert_eq!(marks, fetches(trace, "call:shade"), "{compiler}");
+        assert!(marks[0] * 10 > marks[1] * 14, "{compiler}: {marks:?}");
+        // The operations, and that they are well.
+        let table = succeed("lockstep", &["dump", "--barriers", "marks", trace]);
+        assert!(["join", "wait, rejoin", "cancel"].iter().all(|name| table.contains(name)), "{table}");
+        assert!(table.contains("shade") && table.contains("is joined before"), "{table}");
+    }
+    let json: Value = serde_json::from_str(&succeed("lockstep", &["suggest", "--json", trace])).unwrap();
+    let best = &json["places"][0];
+    assert_eq!(best["pattern"], "common call", "{json}");
+    let typed = best["predict"].as_str().unwrap();
+    assert!(typed.starts_with("call:shade"), "{typed}");
+    assert_eq!(fetches(trace, typed)[1], best["trials"][0]["fetches"].as_u64().unwrap());
+    // Without the mark both calls are inlined, and there is nothing to wait at.
+    built("gcc", &["-O2", "-DBEFORE=", "-DIN_TURN="], source.to_str().unwrap(), &program);
+    succeed("trace", &["-o", trace, program.to_str().unwrap()]);
+    let output = run("replay", &["--predict", "call:shade", trace]);
+    assert!(!output.status.success() && String::from_utf8_lossy(&output.stderr).contains("did not inline"));
 }

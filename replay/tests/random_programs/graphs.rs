@@ -2,7 +2,10 @@
 //! finds no rule broken, no lane is lost, and none waits for ever.
 
 use flowgraph::{Builder, Loops, NodeId};
-use heuristics::{Deconflict, Prediction, REGISTRY, Spec};
+use heuristics::{
+    BarrierAction, BarrierOperation, Deconflict, Placement, Prediction, REGISTRY, Spec, barrier_faults,
+    barrier_operations,
+};
 use rayon::prelude::*;
 use replay::in_memory::{Does, InMemory};
 use replay::metrics::Checker;
@@ -60,6 +63,39 @@ fn walk(graph: &[Vec<usize>], distances: &[Option<usize>], numbers: &mut Numbers
             ways.into_iter().min_by_key(|next| distances[*next]).expect("a way that leads out")
         };
     }
+}
+
+/// Where functions begin that blocks call: one with an `if`, and one that calls the other.
+const FUNCTIONS: [Pc; 2] = [Pc(0x9000), Pc(0xA000)];
+
+/// The same walk, in which some blocks call one of the functions first.
+fn with_calls(lane: Vec<Does>, numbers: &mut Numbers, seed: u64) -> Vec<Does> {
+    let runs = |pc: u64, kind, sp| {
+        Does::Runs(Instruction { pc: Pc(pc), len: 4, kind, sp: SpEffect::Add(sp), memory: 0 }, Vec::new())
+    };
+    let mut all = Vec::new();
+    for does in lane {
+        let Does::Runs(Instruction { pc, kind, .. }, _) = &does else { continue };
+        // One block in four calls the first, one the second.
+        let called = (pc.0 / 16 + seed) % 4;
+        if *kind != Kind::Plain || called > 1 {
+            all.push(does);
+            continue;
+        }
+        all.push(runs(pc.0, Kind::Call, -8));
+        if called == 1 {
+            all.push(runs(0xA000, Kind::Call, -8));
+        }
+        all.extend([runs(0x9000, Kind::Plain, 0), runs(0x9004, Kind::Branch, 0)]);
+        if below(numbers, 2) == 0 {
+            all.extend([runs(0x9008, Kind::Plain, 0), runs(0x900C, Kind::Plain, 0)]);
+        }
+        all.push(runs(0x9010, Kind::Return, 8));
+        if called == 1 {
+            all.push(runs(0xA004, Kind::Return, 8));
+        }
+    }
+    all
 }
 
 /// By block: how many steps lead to the return.
@@ -189,6 +225,49 @@ fn no_lane_is_lost_on_any_of_ten_thousand_graphs() {
     assert!(faults.is_empty(), "{} of them: {:?}", faults.len(), &faults[..faults.len().min(5)]);
 }
 
+/// One to three predictions, at places and of functions, from somewhere or everywhere, soft and hard.
+fn predictions(numbers: &mut Numbers, blocks: usize, seed: u64) -> Vec<Prediction> {
+    let mut place = || Pc(0x1000 + 16 * below(numbers, blocks) as u64);
+    let mut prediction = |i| {
+        let of = match (seed / 18 + i) % 4 {
+            0 => Prediction::of_calls(FUNCTIONS[(seed % 2) as usize]),
+            _ => Prediction::at(place()),
+        };
+        Prediction {
+            from: (i == 1).then(&mut place).into_iter().collect(),
+            threshold: [None, Some(2), Some(3)][(seed / 3 % 3) as usize],
+            deconflict: if (seed / 9).is_multiple_of(2) { Deconflict::Dynamic } else { Deconflict::Static },
+            ..of
+        }
+    };
+    (0..1 + seed % 3).map(&mut prediction).collect()
+}
+
+/// What the check of operations on barriers says of those of the predictions; and it must say something when one of
+/// them is left out that matters to lanes.
+fn operations_fault(prepared: &Prepared) -> Option<String> {
+    let (flow, predictions) = (&prepared.program().control_flow, &prepared.program().predictions);
+    let all = barrier_operations(predictions, flow, Placement::Binary);
+    let faults = barrier_faults(&all, predictions, flow);
+    if !faults.is_empty() {
+        return Some(format!("{all:?}: {faults:?}"));
+    }
+    (0..all.len()).find_map(|left_out| {
+        let BarrierOperation { barrier, action, .. } = all[left_out];
+        let of_barrier = |action| all.iter().filter(|o| o.barrier == barrier && o.action == action).count();
+        let matters = match action {
+            // Of several ways in, one without a join leaves lanes unjoined on that one only, which is allowed.
+            BarrierAction::Join => of_barrier(BarrierAction::Join) == 1,
+            BarrierAction::Cancel | BarrierAction::Wait | BarrierAction::WaitFor(_) => true,
+            _ => false,
+        };
+        let others: Vec<BarrierOperation> =
+            all.iter().enumerate().filter(|(i, _)| *i != left_out).map(|(_, o)| *o).collect();
+        let is_missed = matters && barrier_faults(&others, predictions, flow).is_empty();
+        is_missed.then(|| format!("nobody misses {:?} of {all:?}", all[left_out]))
+    })
+}
+
 #[test]
 fn lanes_that_are_collected_at_random_places_all_go_on() {
     let specs =
@@ -198,19 +277,18 @@ fn lanes_that_are_collected_at_random_places_all_go_on() {
         let graph = graph(&mut numbers);
         let distances = distances(&graph);
         distances[0]?;
-        let lanes: Vec<_> = (0..2 + seed % 7).map(|_| walk(&graph, &distances, &mut numbers)).collect();
-        let mut place = || Pc(0x1000 + 16 * below(&mut numbers, graph.len()) as u64);
-        let predictions: Vec<Prediction> = (0..1 + seed % 3)
-            .map(|i| Prediction {
-                from: (i == 1).then(&mut place),
-                threshold: [None, Some(2), Some(3)][(seed / 3 % 3) as usize],
-                deconflict: if (seed / 9).is_multiple_of(2) { Deconflict::Dynamic } else { Deconflict::Static },
-                ..Prediction::at(place())
-            })
-            .collect();
+        let mut lane = || {
+            let walked = walk(&graph, &distances, &mut numbers);
+            with_calls(walked, &mut numbers, seed)
+        };
+        let lanes: Vec<_> = (0..2 + seed % 7).map(|_| lane()).collect();
+        let predictions = predictions(&mut numbers, graph.len(), seed);
         let source = InMemory::new(&lanes);
         let mut prepared = Prepared::new(&source, true).unwrap();
         prepared.predict(&predictions);
+        if let Some(fault) = operations_fault(&prepared) {
+            return Some(format!("seed {seed}: {fault}"));
+        }
         let options = ReplayOptions { measures: vec![Checker::measure()], ..ReplayOptions::default() };
         let outcomes = match prepared.replay(&specs, &options, None, &|_, _| {}) {
             Ok(outcomes) => outcomes,
