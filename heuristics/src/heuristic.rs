@@ -1,6 +1,6 @@
 //! The trait that every reconvergence model implements.
 
-use trace_format::{Kind, Pc};
+use trace_format::{Instruction, Kind, Pc};
 
 use crate::{ControlFlow, LaneSet, Lead, SegmentId, SegmentTable, WarpView};
 
@@ -39,6 +39,29 @@ pub struct Ran {
     pub last_kind: Kind,
     /// The address after that instruction, where its length is known: where a branch falls through to.
     pub falls_to: Option<Pc>,
+}
+
+impl Ran {
+    /// These lanes, which have run nothing yet.
+    #[inline]
+    #[must_use]
+    pub fn of(lanes: LaneSet) -> Ran {
+        Ran {
+            lanes,
+            instructions: 0,
+            segment: SegmentId(0),
+            level: 0,
+            last_pc: Pc(0),
+            last_kind: Kind::Plain,
+            falls_to: None,
+        }
+    }
+
+    /// This was the last instruction.
+    #[inline]
+    pub fn ends_with(&mut self, last: &Instruction) {
+        (self.last_pc, self.last_kind, self.falls_to) = (last.pc, last.kind, last.next_pc());
+    }
 }
 
 /// A run of segments that all live lanes of the warp executed together.

@@ -1,6 +1,6 @@
 //! Who is asked which lanes run next: the model of the warp, or that of a turn at a lock; and what it sees.
 
-use heuristics::{Choice, Group, Heuristic, LaneSet, LaneState, Spec, WarpView};
+use heuristics::{Choice, Group, Heuristic, LaneSet, LaneState, Ran, Spec, WarpView};
 
 use super::turns::{Turn, Turns};
 use super::{Replay, cursor};
@@ -16,24 +16,20 @@ pub(super) struct Asked {
 }
 
 impl Replay<'_> {
-    /// Who chooses next: the section made last that has a lane to run, else the model of the warp. None when no lane
-    /// can run.
+    /// Who chooses next, where a lane can run: the section made last that has one, else the model of the warp.
     #[inline]
-    pub(super) fn asked<const TURNS: bool>(&self) -> Option<Asked> {
-        if self.groups.is_empty() {
-            return None;
-        }
+    pub(super) fn asked<const TURNS: bool>(&self) -> Asked {
         let ready = self.live - self.sync.waiting();
         let Some(turns) = self.turns::<TURNS>().filter(|turns| !turns.sections.is_empty()) else {
-            return Some(Asked { turn: None, live: self.live, ready });
+            return Asked { turn: None, live: self.live, ready };
         };
         for (index, section) in turns.sections.iter().enumerate().rev() {
             let own = turns.own(index) & ready;
             if !own.is_empty() {
-                return Some(Asked { turn: Some(turns.turn(index)), live: section.in_turn(), ready: own });
+                return Asked { turn: Some(turns.turn(index)), live: section.in_turn(), ready: own };
             }
         }
-        Some(Asked { turn: None, live: self.live, ready: turns.outside(self.live) & ready })
+        Asked { turn: None, live: self.live, ready: turns.outside(self.live) & ready }
     }
 
     /// The turns at locks. Where the caller knows that lanes take none, nothing is looked at: most replays are such.
@@ -92,10 +88,11 @@ impl Replay<'_> {
             self.lead = lead;
             runs_on
         };
-        let ran = match if runs_on { self.run_on(group, lanes)? } else { None } {
-            Some(ran) => ran,
-            None => self.step(group, lanes, by_instruction, metrics)?,
-        };
+        // Filled in place: moved out of results, it would be read before it is all written.
+        let mut ran = Ran::of(lanes);
+        if !(runs_on && self.run_on(group, &mut ran)?) {
+            self.step(group, &mut ran, by_instruction, metrics)?;
+        }
         // A turn that has ended asks nothing more.
         if let Some(asked) = self.still::<TURNS>(asked) {
             let states = self.see::<TURNS>(asked);

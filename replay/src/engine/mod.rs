@@ -182,15 +182,15 @@ impl<'a> Replay<'a> {
         let each_step = !metrics.iter().all(|m| m.takes_runs()) || self.seats.warps().len() > 1;
         while !self.live.is_empty() {
             self.tell_events(metrics);
-            let asked = if take_turns { self.asked::<true>() } else { self.asked::<false>() };
-            let Some(asked) = asked else {
+            if self.groups.is_empty() {
                 let freed = match self.sync.give_up_turns() {
                     Some(freed) => freed,
                     None => self.sync.force(&mut self.counts),
                 };
                 self.arrive(freed)?;
                 continue;
-            };
+            }
+            let asked = if take_turns { self.asked::<true>() } else { self.asked::<false>() };
             if horizon > 0 {
                 self.read_ahead(horizon)?;
             }
@@ -261,10 +261,11 @@ impl<'a> Replay<'a> {
     fn step(
         &mut self,
         group: usize,
-        lanes: LaneSet,
+        ran: &mut Ran,
         by_instruction: bool,
         metrics: &mut [Box<dyn Metric + '_>],
-    ) -> Result<Ran> {
+    ) -> Result<()> {
+        let lanes = ran.lanes;
         let first = lanes.lowest().expect("checked").index();
         let (state, offset) = (self.states[first], self.offsets[first]);
         let segment = &self.program.segments[state.segment];
@@ -306,16 +307,9 @@ impl<'a> Replay<'a> {
             }
             self.change_group(group, pc, lanes);
         }
-        let last = instructions[instructions.len() - 1];
-        Ok(Ran {
-            lanes,
-            instructions: instructions.len() as u32,
-            segment: state.segment,
-            level: state.level,
-            last_pc: last.pc,
-            last_kind: last.kind,
-            falls_to: last.next_pc(),
-        })
+        (ran.instructions, ran.segment, ran.level) = (instructions.len() as u32, state.segment, state.level);
+        ran.ends_with(&instructions[instructions.len() - 1]);
+        Ok(())
     }
 
     /// Whether all live lanes are ready at one pc, at the beginning of a segment.

@@ -1,7 +1,7 @@
 //! Lanes that run on alone: while the model would choose the same lanes again, their segments are run without asking
 //! it.
 
-use heuristics::{LaneSet, Ran};
+use heuristics::Ran;
 
 use super::{Replay, cursor};
 use crate::Result;
@@ -13,12 +13,13 @@ const MOST_LOOK: usize = 1024;
 impl Replay<'_> {
     /// Runs the lanes, all of this group, as far as their lead goes, and all of them run the same in their batches.
     /// None, and nothing is done, where that is no more than one segment.
-    pub(super) fn run_on(&mut self, group: usize, lanes: LaneSet) -> Result<Option<Ran>> {
+    pub(super) fn run_on(&mut self, group: usize, ran: &mut Ran) -> Result<bool> {
+        let lanes = ran.lanes;
         let states = || lanes.iter().map(|lane| &self.states[lane.index()]);
-        let Some(first) = lanes.lowest().map(heuristics::Lane::index) else { return Ok(None) };
+        let Some(first) = lanes.lowest().map(heuristics::Lane::index) else { return Ok(false) };
         let (mut level, mut sp) = (self.states[first].level, states().map(|s| s.sp).min().unwrap_or_default());
         if self.lead.looks_at_levels() && states().any(|state| state.level != level) {
-            return Ok(None);
+            return Ok(false);
         }
         let (mut known, mut look) = (0, FIRST_LOOK);
         let mut total = cursor::RunTotal::default();
@@ -45,7 +46,7 @@ impl Replay<'_> {
             sp += i64::from(brief.sp);
             level = level.saturating_add_signed(i32::from(brief.level)).max(1);
         }
-        let Some((id, level)) = last.filter(|_| total.segments > 1) else { return Ok(None) };
+        let Some((id, level)) = last.filter(|_| total.segments > 1) else { return Ok(false) };
         let active = lanes.len();
         self.counts.fetched(active, active < self.live_homes, total.instructions);
         let starts_block = self.briefs[id.0 as usize].transfers;
@@ -58,7 +59,8 @@ impl Replay<'_> {
         self.arrive(lanes)?;
         let segment = &self.program.segments[id];
         let (instructions, last) = (segment.len() as u32, segment.last());
-        let (last_pc, last_kind, falls_to) = (last.pc, last.kind, last.next_pc());
-        Ok(Some(Ran { lanes, instructions, segment: id, level, last_pc, last_kind, falls_to }))
+        (ran.instructions, ran.segment, ran.level) = (instructions, id, level);
+        ran.ends_with(last);
+        Ok(true)
     }
 }
