@@ -209,6 +209,18 @@ impl Convergence {
     /// is.
     fn settle_one(&mut self, index: usize, warp: &WarpView) -> bool {
         let mut lanes = self.splits[index].lanes & warp.live();
+        if let Some(speculation) = &mut self.speculation
+            && speculation.is_enough(lanes, warp)
+        {
+            // Who need not wait stays on the barriers of branches, which are for all that part here.
+            let pcs = distinct_pcs(warp, lanes);
+            if pcs.len() > 1 {
+                self.splits[index].lanes = lanes;
+                self.part(index, pcs, warp);
+                return false;
+            }
+            lanes = lanes | speculation.pass_with_waiting(lanes, warp);
+        }
         let (all, mut collects) = (lanes, false);
         // The registers that lanes which wait at a predicted point are taken off.
         let mut left: Vec<usize> = Vec::new();

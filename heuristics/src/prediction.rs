@@ -303,6 +303,20 @@ mod tests {
     }
 
     #[test]
+    fn who_need_not_wait_at_a_soft_point_is_waited_for_behind_the_loop() {
+        // Figure 6: as long as two lanes are in the inner loop, who leaves it waits behind it. When one is left, that one
+        // waits for others, and these go on together.
+        let twice = "1 2b 2b 2b 3b 1 2b 3b 9";
+        let lanes = [twice, twice, "1 2b 3b 1 2b 2b 2b 3b 9"];
+        let two = schedule_predicted("barrier", &lanes, &[Prediction { threshold: Some(2), ..at(2) }]);
+        assert_eq!(two, "1:0-2 2:0-2 2:0-1 2:0-1 3:0-2 1:0-2 2:0-2 3:0-1 2:2 2:2 3:2 9:0-2");
+        // Lanes that wait go on with those that come when these make them enough.
+        let lanes = [twice, "1 2b 2b 2b 2b 2b 3b 9", "1 2b 2b 3b 1 2b 2b 2b 3b 9"];
+        let two = schedule_predicted("barrier", &lanes, &[Prediction { threshold: Some(2), ..at(2) }]);
+        assert_eq!(two, "1:0-2 2:0-2 2:0-2 2:0-1 3:0,2 1:0,2 2:0-2 2:1-2 3:0-1 2:2 3:2 9:0-2");
+    }
+
+    #[test]
     fn a_point_that_nobody_comes_to_changes_nothing_where_conflicts_are_resolved_as_lanes_come() {
         let lanes = ["1 2b 6 4b 1 2b 4b 5", "1 2b 4b 1 2b 4b 5", "1 2b 4b 1 2b 3 4b 5"];
         let never = schedule_predicted("barrier", &lanes[..2], &[at(3)]);

@@ -4,7 +4,7 @@ use trace_format::Pc;
 
 use crate::prediction::{Deconflict, Predictions, Region};
 use crate::reconvergence::Reconvergence;
-use crate::{ControlFlow, Lane, LaneSet, LaneState, PlaceId, Placement, Program, Together};
+use crate::{ControlFlow, Lane, LaneSet, LaneState, PlaceId, Placement, Program, Together, WarpView};
 
 /// Where the lanes of a warp stand with the predictions.
 pub(crate) struct Speculation {
@@ -184,6 +184,40 @@ impl Speculation {
         true
     }
 
+    /// Whether some of these lanes, which run together, now come to a soft predicted point with so many, or to so many
+    /// that wait there, that nobody need wait.
+    pub(crate) fn is_enough(&self, lanes: LaneSet, warp: &WarpView) -> bool {
+        self.enough(lanes, warp).is_some()
+    }
+
+    /// The same: the number of the region, and those who come there.
+    fn enough(&self, lanes: LaneSet, warp: &WarpView) -> Option<(usize, LaneSet)> {
+        self.barriers.iter().zip(&self.predictions.regions).enumerate().find_map(|(index, (barrier, region))| {
+            let threshold = region.prediction.threshold?;
+            let is_there = |lane: &Lane| {
+                let state = warp.lane(*lane);
+                !self.passing.contains(*lane) && barrier.is_at(region, *lane, state.level, state.pc)
+            };
+            let come: LaneSet = lanes.iter().filter(is_there).collect();
+            (!come.is_empty() && come.len() + barrier.waiting.len() >= threshold).then_some((index, come))
+        })
+    }
+
+    /// Lets these lanes, which are all there and enough, go on with those that wait, which are returned.
+    pub(crate) fn pass_with_waiting(&mut self, lanes: LaneSet, warp: &WarpView) -> LaneSet {
+        let Some((index, come)) = self.enough(lanes, warp) else { return LaneSet::EMPTY };
+        self.passing = self.passing | come;
+        self.barriers[index].done.waited = true;
+        self.count();
+        match self.barriers[index].waiting.is_empty() {
+            true => {
+                self.operations += 1;
+                LaneSet::EMPTY
+            }
+            false => self.release_at(index),
+        }
+    }
+
     /// Whether a lane that waits at a predicted point is taken off a barrier at which lanes wait here, which may be the
     /// one behind a region.
     pub(crate) fn gives_way(
@@ -255,9 +289,13 @@ impl Speculation {
     }
 
     fn release_one(&mut self, is_next: impl Fn(&Barrier, &Region) -> bool) -> Option<LaneSet> {
-        let mut all = self.barriers.iter_mut().zip(&self.predictions.regions);
-        let (barrier, _) = all.find(|(barrier, region)| !barrier.waiting.is_empty() && is_next(barrier, region))?;
-        let lanes = std::mem::take(&mut barrier.waiting);
+        let mut all = self.barriers.iter().zip(&self.predictions.regions);
+        let index = all.position(|(barrier, region)| !barrier.waiting.is_empty() && is_next(barrier, region))?;
+        Some(self.release_at(index))
+    }
+
+    fn release_at(&mut self, index: usize) -> LaneSet {
+        let lanes = std::mem::take(&mut self.barriers[index].waiting);
         self.passing = self.passing | lanes;
         // They join again at once.
         self.operations += 1;
@@ -265,6 +303,6 @@ impl Speculation {
             barrier.joined = barrier.joined | barrier.elsewhere & lanes;
             barrier.elsewhere = barrier.elsewhere - lanes;
         }
-        Some(lanes)
+        lanes
     }
 }
