@@ -304,8 +304,8 @@ mod tests {
 
     #[test]
     fn who_need_not_wait_at_a_soft_point_is_waited_for_behind_the_loop() {
-        // Figure 6: as long as two lanes are in the inner loop, who leaves it waits behind it. When one is left, that one
-        // waits for others, and these go on together.
+        // Figure 6: as long as two lanes are in the inner loop, who leaves it waits behind it. When one is left, that
+        // one waits for others, and these go on together.
         let twice = "1 2b 2b 2b 3b 1 2b 3b 9";
         let lanes = [twice, twice, "1 2b 3b 1 2b 2b 2b 3b 9"];
         let two = schedule_predicted("barrier", &lanes, &[Prediction { threshold: Some(2), ..at(2) }]);
