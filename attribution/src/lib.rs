@@ -13,10 +13,12 @@ pub mod lost;
 mod marks;
 pub mod memory;
 pub mod page;
+mod prediction;
 mod source;
 mod subject;
 pub mod table;
 
 pub use marks::{Mark, MarkKind};
+pub use prediction::typed_prediction;
 pub use source::{Line, Source};
 pub use subject::Subject;

@@ -17,7 +17,7 @@ use trace_format::{Kind, Pc};
 const FAR_APART: f64 = 0.05;
 
 /// The most thread instructions of which a machine that was not asked for has its range: a second or two.
-const FEW: u64 = 20_000_000;
+pub(crate) const FEW: u64 = 20_000_000;
 
 /// A machine whose efficiency is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

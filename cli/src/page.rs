@@ -5,16 +5,20 @@ use std::path::Path;
 use attribution::page::{Code, Replays};
 use attribution::{Source, locks, page};
 use heuristics::Spec;
+use replay::suggest::{Suggestions, suggest};
 use replay::{Outcome, Prepared, ReplayOptions};
 use report::page::Program;
 
-use crate::machine::Subject;
-use crate::models;
+use crate::machine::{FEW, Subject};
 use crate::selection::{self, Selection};
 use crate::syntax::SyntaxName;
+use crate::{models, predict};
 
 /// The warp sizes of the sweep.
 const WIDTHS: [usize; 6] = [2, 4, 8, 16, 32, 64];
+
+/// How many places are tried at which lanes might be collected.
+const CANDIDATES: usize = 8;
 
 /// What a page is asked to be about.
 pub(crate) struct Request<'a> {
@@ -35,13 +39,14 @@ pub(crate) struct Request<'a> {
 pub(crate) fn program(path: &Path, request: &Request) -> anyhow::Result<Program> {
     let trace = selection::open(path)?;
     let view = request.selection.view(&trace)?;
-    let prepared = Prepared::new(&view, true)?;
+    let mut prepared = Prepared::new(&view, true)?;
     let setting = request.selection.setting(path, &trace, &view);
     let specs = models::each_once(request.subject.models.iter().chain(request.models));
     let options = request.subject.options(request.selection.options(), &view);
     let mut outcomes = counted(&prepared, &specs, &options)?;
     locks::locate(&mut outcomes, &view, &mut Source::new(&trace));
     let widths = widths(&prepared, request)?;
+    let found = suggestions(&mut prepared, request, &outcomes[0])?;
     let code = Code::new(&trace, prepared.program());
     let (plan, notes) = page::plan(&outcomes[0], &code);
     let options =
@@ -60,6 +65,7 @@ pub(crate) fn program(path: &Path, request: &Request) -> anyhow::Result<Program>
         widths: &widths,
         machine: range.as_ref().map(|range| (range.json(), range.line())),
         syntax: request.syntax.map(Into::into),
+        suggestions: found.as_ref(),
     };
     Ok(page::program(&replays, code, notes))
 }
@@ -72,6 +78,18 @@ fn counted(prepared: &Prepared, specs: &[Spec], options: &ReplayOptions) -> anyh
         return Err(replay::Error::Request(text).into());
     }
     Ok(outcomes)
+}
+
+/// Where collecting lanes would pay; nothing where searching for it took long.
+fn suggestions(prepared: &mut Prepared, request: &Request, outcome: &Outcome) -> anyhow::Result<Option<Suggestions>> {
+    if outcome.upper_bound > FEW {
+        return Ok(None);
+    }
+    let model = Spec::parse(predict::MODEL).expect("a model's name");
+    let options = ReplayOptions { warp_size: Some(outcome.warp_size), ..request.selection.options() };
+    let thresholds = predict::thresholds(outcome.warp_size);
+    let found = suggest(prepared, &model, &options, CANDIDATES, &thresholds, &|_, _| {})?;
+    Ok(found.before.is_complete().then_some(found))
 }
 
 fn widths(prepared: &Prepared, request: &Request) -> anyhow::Result<Vec<Outcome>> {

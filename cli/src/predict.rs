@@ -264,6 +264,11 @@ pub(crate) fn obedient(models: &[Spec]) -> replay::Result<Vec<Spec>> {
     }
 }
 
+/// The thresholds that are tried where none is typed: a half, a quarter and an eighth of a warp.
+pub(crate) fn thresholds(lanes: usize) -> Vec<usize> {
+    [8, 4, 2].map(|part| lanes / part).into_iter().filter(|lanes| *lanes > 1).collect()
+}
+
 /// How outcomes with these predictions are named, behind the model.
 pub(crate) fn label(typed: &[Predicted]) -> String {
     let places: Vec<String> = typed.iter().map(ToString::to_string).collect();

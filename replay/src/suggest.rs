@@ -77,20 +77,34 @@ pub struct Trial {
     pub outcome: Outcome,
 }
 
+impl Trial {
+    /// The instructions that it issues: fetches, and those of the prediction's barriers.
+    #[must_use]
+    pub fn issued(&self) -> u64 {
+        issued(&self.outcome)
+    }
+}
+
+/// Fetches, and the instructions of a prediction's barriers: what a GPU would issue.
+#[must_use]
+pub fn issued(outcome: &Outcome) -> u64 {
+    outcome.counts.fetches() + outcome.tally.barrier_operations.unwrap_or_default()
+}
+
 /// A candidate with its trials.
 #[derive(Clone, Debug)]
 pub struct Tried {
     /// The candidate.
     pub candidate: Candidate,
-    /// Those that ran to their end, the one with the fewest fetches first; of equals the one that waits for more lanes.
+    /// Those that ran to their end, the one that issues least first; of equals the one that waits for more lanes.
     pub trials: Vec<Trial>,
 }
 
 impl Tried {
-    /// The fewest fetches of its trials; none when none ran to its end.
+    /// The fewest instructions that one of its trials issues; none when none ran to its end.
     #[must_use]
-    pub fn fetches(&self) -> Option<u64> {
-        self.trials.first().map(|trial| trial.outcome.counts.fetches())
+    pub fn issued(&self) -> Option<u64> {
+        self.trials.first().map(Trial::issued)
     }
 }
 
@@ -101,7 +115,7 @@ pub struct Suggestions {
     pub before: Outcome,
     /// How many candidates there were.
     pub candidates: usize,
-    /// Those that were tried, the one with the fewest fetches first.
+    /// Those that were tried, the one that issues least first.
     pub tried: Vec<Tried>,
 }
 
@@ -141,13 +155,13 @@ pub fn suggest(
                 trials.push(Trial { prediction, outcome });
             }
         }
-        // Those that wait for more lanes come first, and stay there where fetches are equal.
+        // Those that wait for more lanes come first, and stay there where they issue as much.
         trials.sort_by_key(|trial| std::cmp::Reverse(trial.prediction.threshold.unwrap_or(usize::MAX)));
-        trials.sort_by_key(|trial| trial.outcome.counts.fetches());
+        trials.sort_by_key(Trial::issued);
         tried.push(Tried { candidate: *candidate, trials });
     }
     prepared.predict(&[]);
-    tried.sort_by_key(|tried| tried.fetches().unwrap_or(u64::MAX));
+    tried.sort_by_key(|tried| tried.issued().unwrap_or(u64::MAX));
     Ok(Suggestions { before, candidates: candidates.len(), tried })
 }
 

@@ -1,6 +1,6 @@
 // Puts the page together.
 
-const PARTS = [verdict, models, divergentInstructions, widthsAndLanes, laneMap, flame, branches, source, graphs, memory, locks];
+const PARTS = [verdict, models, divergentInstructions, widthsAndLanes, laneMap, flame, branches, collecting, source, graphs, memory, locks];
 
 function definitions() {
   return section("words", "What the numbers are", null,
@@ -20,7 +20,7 @@ function heading(programs) {
 
 function contents() {
   const entries = [...document.querySelectorAll("main section[id]")].map((s) => [s.id, s.querySelector("h2").textContent]);
-  const shortNames = { verdict: "Verdict", compared: "Compared", width: "Warp size", flame: "Lost slots", branches: "Branches", graph: "Control flow", words: "Definitions", "compared-models": "By model", changes: "By line", divergent: "Divergent", "compared-divergent": "Divergent" };
+  const shortNames = { verdict: "Verdict", compared: "Compared", width: "Warp size", flame: "Lost slots", branches: "Branches", collecting: "Waiting", graph: "Control flow", words: "Definitions", "compared-models": "By model", changes: "By line", divergent: "Divergent", "compared-divergent": "Divergent" };
   document.getElementById("contents").replaceChildren(el("ul", {}, entries.map(([id, title]) => el("li", {}, el("a", { href: `#${id}` }, shortNames[id] ?? title)))));
 }
 

@@ -30,6 +30,22 @@ function branches(program) {
     rest.length > 0 && el("details", {}, el("summary", {}, `${rest.length} more${program.more_branches > 0 ? ` (and ${program.more_branches} that are not on this page)` : ""}`), rest.map((b, i) => branchCard(program, b, i + 6))));
 }
 
+/** Where waiting for other lanes pays: what each place could save, and what it did. */
+function collecting(program) {
+  const found = program.collecting;
+  if (!found || found.places.length === 0) return null;
+  const [before, best] = [found.before, found.places[0]];
+  const saved = (p) => before - p.fetches - p.barrier_operations;
+  const rows = found.places.map((p) => el("tr", { "data-predict": p.predict },
+    el("td", { style: "white-space:nowrap" }, lineLink(program, p.line), el("span", { class: "faint" }, ` ${p.place}`)), td(p.pattern), number(p.threshold ?? "all"), number(grouped(p.expected)),
+    number(grouped(saved(p))), number(percent(saved(p) / before)), number(grouped(p.fetches)), number(percent(p.simt_efficiency ?? 0)), number(grouped(p.barrier_operations))));
+  const columns = [["collect lanes at"], ["pattern"], ["wait for", true], ["could save", true], ["saves", true], ["of all", true], ["fetches", true], ["SIMT efficiency", true], ["barriers", true]];
+  return section("collecting", "Where waiting for other lanes pays", `Lanes that come to a place at different times are collected there before they go on: tried on this trace under ${found.model}, at ${found.tried} ${found.tried === 1 ? "place that loses" : "places that lose"} fetches, one at a time. Without it there are ${grouped(before)} fetches.`,
+    table(null, columns, rows),
+    el("p", { class: "note" }, "wait for: how many lanes are enough; could save: the fetches fewer if all that is behind the place in its loop were fetched for full warps; saves: what collecting lanes there did save, less the instructions of its barriers. To see one: ",
+      el("code", {}, `replay --predict ${best.predict}${best.threshold === null ? "" : `,threshold=${best.threshold}`} --by line TRACE`)));
+}
+
 function sourceTextOf(program, line) {
   if (line.file === null) return "";
   const piece = program.files[line.file].pieces.find((p) => p.first <= line.number && line.number < p.first + p.text.length);

@@ -26,6 +26,11 @@ function advice(program, result) {
   if (good.fetches < result.fetches * 0.97) {
     sentences.push(`Hardware that reconverges as ${good.heuristic} does would need ${percent(1 - good.fetches / result.fetches)} fewer fetches.`);
   }
+  const place = program.collecting?.places[0];
+  const gain = place ? 1 - (place.fetches + place.barrier_operations) / program.collecting.before : 0;
+  if (gain > 0.03) {
+    sentences.push(`Where lanes wait for each other at ${program.lines[place.line].label}, ${program.collecting.model} issues ${percent(gain)} less.`);
+  }
   if (best < 0.8) {
     sentences.push(`No reconvergence scheme can bring these threads above ${percent(best)}: what they do differs; only other code, or other threads in the warp, would help.`);
   } else if (result.simt_efficiency < best - 0.05) {

@@ -6,11 +6,13 @@ mod flame;
 mod graphs;
 mod lane_maps;
 mod listing;
+mod suggestions;
 
 use decoding::Syntax;
 use replay::metrics::{
     ActiveLanes, Cause, Causes, Contention, Edges, LaneMapPlan, LaneMaps, Measure, MemoryClasses, Traffic,
 };
+use replay::suggest::Suggestions;
 use replay::view::View;
 use replay::{Outcome, Setting};
 use report::page::{CauseText, Page, Program};
@@ -97,12 +99,14 @@ pub struct Replays<'a> {
     pub machine: Option<(Value, String)>,
     /// How instructions are written, where they are to be shown.
     pub syntax: Option<Syntax>,
+    /// What came of collecting lanes at places, where that was tried.
+    pub suggestions: Option<&'a Suggestions>,
 }
 
 /// One program's part of the page; `notes` are what else the reader should know.
 #[must_use]
 pub fn program(replays: &Replays, mut code: Code, mut notes: Vec<String>) -> Program {
-    let Replays { trace, view, setting, outcomes, widths, syntax, ref machine } = *replays;
+    let Replays { trace, view, setting, outcomes, widths, syntax, suggestions, ref machine } = *replays;
     let taken = &*view.summary().to_string();
     let chosen = &outcomes[0];
     let Some(causes) = chosen.found::<Causes>() else { return Program::default() };
@@ -118,6 +122,7 @@ pub fn program(replays: &Replays, mut code: Code, mut notes: Vec<String>) -> Pro
     let contention = chosen.found::<Contention>().filter(|c| !c.locks.is_empty());
     let locks = contention.map(|c| json::locks(&locks::rows(c, view, code.source()), None)["rows"].take());
     let graphs = graphs::of(chosen, &mut code);
+    let collecting = suggestions.map(|found| suggestions::of(found, &mut code));
     let flame = flame::of(causes, &mut code);
     notes.extend(code.notes());
     let files = listing::files(code.files(), code.lines(), &mut notes);
@@ -137,6 +142,7 @@ pub fn program(replays: &Replays, mut code: Code, mut notes: Vec<String>) -> Pro
         flame,
         graphs,
         locks: locks.unwrap_or_default(),
+        collecting,
         more_branches,
         branches: branches.into_iter().take(branches::MOST).collect(),
         functions: code.functions().to_vec(),

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use attribution::Source;
 use attribution::table::{Align, aligned, grouped, percent};
+use attribution::{Source, typed_prediction};
 use heuristics::Spec;
-use replay::suggest::{Candidate, Pattern, Suggestions, Tried, suggest};
+use replay::suggest::{Suggestions, Tried, issued, suggest};
 use replay::view::View;
 use replay::{Outcome, Prepared};
 use serde_json::{Value, json};
@@ -80,7 +80,7 @@ impl Args {
         let lanes = self.selection.warp_size.unwrap_or(heuristics::MAX_LANES).min(replay::LaneSource::lanes(view));
         let mut all: Vec<usize> = match &self.threshold {
             Some(typed) => typed.iter().map(|lanes| usize::from(*lanes)).collect(),
-            None => [2, 4, 8].map(|part| lanes / part).into_iter().filter(|lanes| *lanes > 1).collect(),
+            None => predict::thresholds(lanes),
         };
         all.sort_unstable();
         all.dedup();
@@ -96,14 +96,6 @@ fn place(at: Pc, source: &mut Source) -> (String, String) {
     }
 }
 
-/// How it is typed behind `--predict`.
-fn typed(candidate: &Candidate, source: &Source) -> String {
-    match candidate.pattern {
-        Pattern::CommonCall => format!("call:{}", source.function(candidate.at)),
-        _ => candidate.at.to_string(),
-    }
-}
-
 fn threshold(tried: &Tried) -> Option<usize> {
     tried.trials.first().and_then(|trial| trial.prediction.threshold)
 }
@@ -114,15 +106,17 @@ fn efficiency(outcome: &Outcome) -> String {
 
 fn as_table(found: &Suggestions, source: &mut Source) -> String {
     let before = found.before.counts.fetches();
-    let header = ["collect lanes at", "in", "address", "pattern", "wait for", "fetches", "SIMT efficiency", "gain"];
+    let header =
+        ["collect lanes at", "in", "address", "pattern", "wait for", "fetches", "SIMT efficiency", "barriers", "gain"];
     let mut rows = vec![header.map(str::to_owned)];
     let row = |names: [String; 5], outcome: &Outcome| {
         let fetches = outcome.counts.fetches();
-        let gain = format!("{:.2}x", before as f64 / fetches.max(1) as f64);
+        let gain = format!("{:.2}x", before as f64 / issued(outcome).max(1) as f64);
+        let barriers = outcome.tally.barrier_operations.map_or_else(String::new, grouped);
         let [at, function, address, pattern, lanes] = names;
-        [at, function, address, pattern, lanes, grouped(fetches), efficiency(outcome), gain]
+        [at, function, address, pattern, lanes, grouped(fetches), efficiency(outcome), barriers, gain]
     };
-    let pays = |tried: &&Tried| tried.fetches().is_some_and(|fetches| fetches < before);
+    let pays = |tried: &&Tried| tried.issued().is_some_and(|issued| issued < before);
     for tried in found.tried.iter().filter(pays) {
         let (at, function) = place(tried.candidate.at, source);
         let lanes = threshold(tried).map_or_else(|| "all".to_owned(), |lanes| lanes.to_string());
@@ -134,7 +128,8 @@ fn as_table(found: &Suggestions, source: &mut Source) -> String {
     let mut text = aligned(&rows, |column| if column < 5 { Align::Left } else { Align::Right });
     let gained = rows.len() - 2;
     text += &format!(
-        "{} of {} candidates were tried; {gained} would pay. gain: fetches without collecting / with it, under {}\n",
+        "{} of {} candidates were tried; {gained} would pay. barriers: instructions that their barriers take; gain: fetches \
+         without collecting / fetches and barriers with it, under {}\n",
         found.tried.len(),
         found.candidates,
         predict::MODEL,
@@ -142,7 +137,10 @@ fn as_table(found: &Suggestions, source: &mut Source) -> String {
     match best {
         Some(best) => {
             let lanes = threshold(best).map_or_else(String::new, |lanes| format!(",threshold={lanes}"));
-            text += &format!("to see it: replay --predict {}{lanes} --by line TRACE\n", typed(&best.candidate, source));
+            text += &format!(
+                "to see it: replay --predict {}{lanes} --by line TRACE\n",
+                typed_prediction(&best.candidate, source)
+            );
         }
         None => text += "collecting lanes at one place of a loop does not pay here\n",
     }
@@ -154,6 +152,7 @@ fn as_json(found: &Suggestions, source: &mut Source) -> Value {
         json!({
             "fetches": outcome.counts.fetches(),
             "simt_efficiency": outcome.simt_efficiency(),
+            "barrier_operations": outcome.tally.barrier_operations,
         })
     };
     let mut places = Vec::new();
@@ -172,7 +171,7 @@ fn as_json(found: &Suggestions, source: &mut Source) -> Value {
             "place": at,
             "function": function,
             "address": tried.candidate.at.to_string(),
-            "predict": typed(&tried.candidate, source),
+            "predict": typed_prediction(&tried.candidate, source),
             "pattern": tried.candidate.pattern.name(),
             "could_save_at_most": tried.candidate.at_most,
             "trials": trials,

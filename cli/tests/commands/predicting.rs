@@ -63,7 +63,8 @@ fn the_inner_loop_is_suggested_with_what_it_takes() {
     let address = best["address"].as_str().unwrap();
     let trials = best["trials"].as_array().unwrap();
     assert_eq!(trials.len(), 4, "all lanes, 8, 4 and 2: {json}");
-    assert!(trials.is_sorted_by_key(|trial| trial["fetches"].as_u64()));
+    let issued = |trial: &Value| trial["fetches"].as_u64().unwrap() + trial["barrier_operations"].as_u64().unwrap();
+    assert!(trials.is_sorted_by_key(issued));
     for trial in trials {
         let threshold = trial["threshold"].as_u64().map_or_else(String::new, |lanes| format!(",threshold={lanes}"));
         let arguments = ["--predict", &format!("{address}{threshold}"), "--check", "--json", &trace];
@@ -71,6 +72,16 @@ fn the_inner_loop_is_suggested_with_what_it_takes() {
         assert_eq!(shown["results"][0]["fetches"], before);
         assert_eq!(shown["results"][1]["fetches"], trial["fetches"]);
     }
+    // So does the page, with the same numbers.
+    let page = folder.path().join("report.html");
+    succeed("lockstep", &["report", "-o", page.to_str().unwrap(), "--models", "minpc", &trace]);
+    let program = &crate::page::data(&page)["programs"][0];
+    let (collecting, shown) = (&program["collecting"], &program["collecting"]["places"][0]);
+    assert_eq!(collecting["before"].as_u64(), Some(before));
+    assert_eq!(shown["predict"], address);
+    assert_eq!(shown["fetches"], trials[0]["fetches"]);
+    assert_eq!(shown["expected"].as_f64(), best["could_save_at_most"].as_f64().map(f64::round));
+    assert_eq!(program["lines"][shown["line"].as_u64().unwrap() as usize]["label"], place);
     // The table names the same place, and the way to look at it.
     let table = succeed("lockstep", &["suggest", "--threshold", "3,5", &trace]);
     assert!(table.lines().nth(1).unwrap().starts_with(place), "{table}");

@@ -36,7 +36,7 @@ fn an_expensive_body_that_lanes_run_in_different_turns_is_where_to_wait() {
     assert_eq!(found.before.counts.fetches(), 16 * 42 + 1);
     let best = &found.tried[0];
     assert_eq!((best.candidate.at, best.candidate.pattern), (Pc(0x3000), Pattern::IterationDelay));
-    assert!(best.fetches().unwrap() < 4 * 40 + 4 * 16 * 2, "{found:?}");
+    assert!(best.issued().unwrap() < 4 * 40 + 4 * 16 * 2, "{found:?}");
     assert_eq!(best.trials[0].prediction.threshold, None);
 }
 
@@ -46,7 +46,7 @@ fn a_rare_cheap_body_behind_an_expensive_prolog_is_not() {
     let before = found.before.counts.fetches();
     assert_eq!(before, 16 * 42 + 1);
     assert!(at(&found, 3).trials.iter().all(|trial| trial.outcome.counts.fetches() > before), "{found:?}");
-    assert!(found.tried.iter().all(|tried| tried.fetches() >= Some(before)), "{found:?}");
+    assert!(found.tried.iter().all(|tried| tried.issued() >= Some(before)), "{found:?}");
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn of_three_nested_loops_the_one_is_found_whose_turns_differ() {
     let found = suggested(&[0, 2, 2, 5, 1], &(0..4).map(lane).collect::<Vec<_>>());
     let best = &found.tried[0];
     assert_eq!((best.candidate.at, best.candidate.pattern), (Pc(0x3000), Pattern::LoopMerge));
-    let (before, after) = (found.before.counts.fetches(), best.fetches().unwrap());
+    let (before, after) = (found.before.counts.fetches(), best.issued().unwrap());
     assert!(after * 3 < before * 2, "{before} {after}");
-    assert!(at(&found, 2).fetches().unwrap() > after && at(&found, 1).fetches().unwrap() > after);
+    assert!(at(&found, 2).issued().unwrap() > after && at(&found, 1).issued().unwrap() > after);
 }

@@ -61,6 +61,8 @@ pub struct Program {
     pub branches: Vec<Branch>,
     /// How many more places there are.
     pub more_branches: usize,
+    /// Where collecting lanes would pay; none where it was not tried.
+    pub collecting: Option<Collecting>,
     /// Locks, as `replay --by lock --json` prints them; null where none was taken.
     pub locks: Value,
     /// Control-flow graphs of the functions that lose most.
@@ -233,6 +235,42 @@ pub struct Branch {
     pub arms: Vec<Arm>,
     /// The lines that ran while those that had parted here did not, and the slots.
     pub meanwhile: Vec<(usize, u64)>,
+}
+
+/// What came of collecting lanes at places before they go on.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Collecting {
+    /// The model that obeys predictions.
+    pub model: String,
+    /// Its fetches without any.
+    pub before: u64,
+    /// How many places were tried.
+    pub tried: usize,
+    /// Those that pay, the one with the fewest fetches first.
+    pub places: Vec<Collected>,
+}
+
+/// A place at which collecting lanes pays.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Collected {
+    /// Its line: an index into [`Program::lines`].
+    pub line: usize,
+    /// `function+0x12`.
+    pub place: String,
+    /// What stands behind `replay --predict` for it.
+    pub predict: String,
+    /// Why lanes come there at different times.
+    pub pattern: String,
+    /// The fetches that it could save, if all that is behind it in its loop were fetched for full warps.
+    pub expected: u64,
+    /// How many waiting lanes are enough; none: all.
+    pub threshold: Option<usize>,
+    /// The fetches that it took.
+    pub fetches: u64,
+    /// Their share of active lane-slots.
+    pub simt_efficiency: Option<f64>,
+    /// Instructions of its barriers, which are not among the fetches.
+    pub barrier_operations: u64,
 }
 
 /// A way on from a branch.

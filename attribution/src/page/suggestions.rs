@@ -1,0 +1,31 @@
+//! The places at which collecting lanes would pay: what was expected of each, and what came of it.
+
+use replay::suggest::Suggestions;
+use report::page::{Collected, Collecting};
+
+use super::code::Code;
+use crate::typed_prediction;
+
+/// Those that pay, the one that saves most first.
+pub(crate) fn of(found: &Suggestions, code: &mut Code) -> Collecting {
+    let before = found.before.counts.fetches();
+    let mut places = Vec::new();
+    for tried in &found.tried {
+        let Some(trial) = tried.trials.first().filter(|trial| trial.issued() < before) else { continue };
+        let (at, outcome) = (tried.candidate.at, &trial.outcome);
+        let predict = typed_prediction(&tried.candidate, code.source());
+        places.push(Collected {
+            line: code.line(at),
+            place: code.place(at),
+            predict,
+            pattern: tried.candidate.pattern.name().to_owned(),
+            expected: tried.candidate.at_most.round() as u64,
+            threshold: trial.prediction.threshold,
+            fetches: outcome.counts.fetches(),
+            simt_efficiency: outcome.simt_efficiency(),
+            barrier_operations: outcome.tally.barrier_operations.unwrap_or_default(),
+        });
+    }
+    let model = found.before.heuristic.split(':').next().unwrap_or_default().to_owned();
+    Collecting { model, before, tried: found.tried.len(), places }
+}
