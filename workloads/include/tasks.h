@@ -1,5 +1,5 @@
-/* The frame of a kernel with many tasks per thread, as threads of a GPU have that were coarsened: thread i does tasks i,
- * i + threads, i + 2 * threads, …, one after the other, and what a task is does not depend on who does it. A program
+/* The frame of a kernel with many tasks per thread, as threads of a GPU have that were coarsened: thread i does tasks
+ * i, i + threads, i + 2 * threads, …, one after the other, and what a task is does not depend on who does it. A program
  * defines PROGRAM and TASKS (how many tasks there are unless told), includes this file, and then defines `prepare()`,
  * `kernel(first)` and `check()`, which prints a line about the results and ends the program where one is wrong; main is
  * made by `RUN_TASKS`.
@@ -37,6 +37,12 @@ static inline __attribute__((always_inline)) unsigned drawn_bits(uint64_t *seed)
 static inline __attribute__((always_inline)) double drawn(uint64_t *seed) {
     return (double)drawn_bits(seed) * 0x1p-31;
 }
+
+/* The end of a loop's turn, where it is decided by `variable` whether there is another: all ways through the body come
+ * here, and the loop is left from here alone. Else compilers jump from where the variable is set to behind the loop,
+ * and lanes that do so leave those behind with whom they have a turn to end. The empty lines count as instructions
+ * where a compiler weighs whether a copy of the block would be cheap. */
+#define END_OF_TURN(variable) __asm__ volatile("\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n" : "+r"(variable))
 
 static AS_WRITTEN void *worker(void *argument) {
     kernel((long)(intptr_t)argument);

@@ -8,67 +8,15 @@
 
 #include "group.h"
 
-enum { LETTERS = 4, REFERENCE = 192, QUERY = 24, LEAST = 4, NODES = 2 * REFERENCE + 4, END = LETTERS, ROOT = 0 };
+enum { LETTERS = 4, REFERENCE = 192, QUERY = 24, LEAST = 4, END = LETTERS };
 
-/* Node 0 is the root; a child of number 0 is none. The edge to a node has the letters from `begin` on. */
-struct tree {
-    unsigned short child[NODES][LETTERS + 1], begin[NODES], size[NODES], link[NODES], from[NODES];
-};
+DATA unsigned char reference[REFERENCE + 1];
+
+#include "suffix_tree.h"
 
 DATA struct tree tree;
-DATA unsigned char reference[REFERENCE + 1];
 DATA unsigned char queries[MAX_GROUPS][QUERY][BLOCK];
 DATA unsigned short lengths[MAX_GROUPS][QUERY][BLOCK], places[MAX_GROUPS][QUERY][BLOCK];
-
-static unsigned nodes;
-
-static unsigned new_node(unsigned begin, unsigned size, unsigned from) {
-    tree.begin[nodes] = (unsigned short)begin;
-    tree.size[nodes] = (unsigned short)size;
-    tree.from[nodes] = (unsigned short)from;
-    return nodes++;
-}
-
-/* Puts the suffix that begins at `from` into the tree, letter by letter. */
-static void insert(unsigned from) {
-    unsigned node = ROOT, at = from;
-    for (;;) {
-        unsigned child = tree.child[node][reference[at]];
-        if (child == 0) {
-            tree.child[node][reference[at]] = (unsigned short)new_node(at, REFERENCE + 1 - at, from);
-            return;
-        }
-        unsigned along = 0;
-        while (along < tree.size[child] && reference[tree.begin[child] + along] == reference[at]) {
-            along++;
-            at++;
-        }
-        if (along < tree.size[child]) {
-            unsigned middle = new_node(tree.begin[child], along, from);
-            tree.child[node][reference[tree.begin[child]]] = (unsigned short)middle;
-            tree.begin[child] = (unsigned short)(tree.begin[child] + along);
-            tree.size[child] = (unsigned short)(tree.size[child] - along);
-            tree.child[middle][reference[tree.begin[child]]] = (unsigned short)child;
-            child = middle;
-        }
-        node = child;
-    }
-}
-
-/* The suffix links of the inner nodes at and under one that `depth` letters lead to. */
-static void set_links(unsigned node, unsigned depth) {
-    unsigned to = ROOT;
-    for (unsigned at = 1; at < depth; at += tree.size[to]) {
-        to = tree.child[to][reference[tree.from[node] + at]];
-    }
-    tree.link[node] = (unsigned short)to;
-    for (unsigned letter = 0; letter < LETTERS; letter++) {
-        unsigned child = tree.child[node][letter];
-        if (child != 0 && tree.begin[child] + tree.size[child] <= REFERENCE) {
-            set_links(child, depth + tree.size[child]);
-        }
-    }
-}
 
 static void prepare(long group) {
     if (group == 0) {
@@ -77,11 +25,7 @@ static void prepare(long group) {
             reference[i] = i % 64 < 40 && i >= 64 ? reference[i - 61] : (unsigned char)(scrambled(i) % LETTERS);
         }
         reference[REFERENCE] = END;
-        new_node(0, 0, 0);
-        for (unsigned from = 0; from <= REFERENCE; from++) {
-            insert(from);
-        }
-        set_links(ROOT, 0);
+        grow(&tree);
     }
     for (unsigned thread = 0; thread < BLOCK; thread++) {
         unsigned number = scrambled(thread + 4096 * (unsigned)group + 7);
