@@ -1,8 +1,10 @@
 //! How time and memory of each pass grow with the size of a function: `cargo bench -p transform --bench growth`.
 //!
-//! The input is IR of five shapes, made here, of 100 to 10,000 branches: two-armed branches with calls in a row, one
-//! switch with a call in each case, branches nested in each other with calls, diamonds of arithmetic in a row, and such
-//! diamonds with pieces that have no partner, whose results outlive them. Each pass runs over each in a process of its
+//! The input is IR of six shapes, made here, of 100 to 10,000 branches: two-armed branches with calls in a row, one
+//! switch with a call in each case, branches nested in each other with calls, diamonds of arithmetic in a row, such
+//! diamonds with pieces that have no partner, whose results outlive them, and two branches with long arms: arms of one
+//! as many instructions as the others have branches, and twice as many for the other. What aligns arms takes time of
+//! the product of their lengths, up to where it leaves them: there an exponent of 2 is the target. Each pass runs over each in a process of its
 //! own, so that the peak of its memory can be read: the least time of [`ROUNDS`] counts, and the memory above that of
 //! the module as it was read. `seconds` is the whole pipeline of that pass, with LLVM's verifier before and after it,
 //! as a debug build runs it; `own` is without the verifier, which is timed alone on the same two modules. The exponents
@@ -30,8 +32,14 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 type Shape = (&'static str, fn(usize) -> String);
 
-const SHAPES: [Shape; 5] =
-    [("row", row), ("switch", switch), ("nesting", nesting), ("diamonds", diamonds), ("pieces", pieces)];
+const SHAPES: [Shape; 6] = [
+    ("row", row),
+    ("switch", switch),
+    ("nesting", nesting),
+    ("diamonds", diamonds),
+    ("pieces", pieces),
+    ("long", long),
+];
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
@@ -269,6 +277,20 @@ fn pieces(size: usize) -> String {
         )
         .expect("text");
         text
+    })
+}
+
+/// Two diamonds with long arms of several kinds of instructions, nearly alike.
+fn long(size: usize) -> String {
+    diamonds_with("long", 2, |name, i, first| {
+        let mut text = format!("  %{name}{i}.x0 = mul i32 %v{i}, {first}\n");
+        let last = size * (i + 1);
+        for k in 1..=last {
+            let own = if name == "t" { k % 7 } else { k % 11 };
+            let what = ["add", "xor", "mul", "sub", "and"][if own == 0 { 4 } else { k % 4 }];
+            writeln!(text, "  %{name}{i}.x{k} = {what} i32 %{name}{i}.x{}, %seed", k - 1).expect("text");
+        }
+        text + &format!("  %{name}{i}.r = add i32 %{name}{i}.x{last}, 1\n")
     })
 }
 

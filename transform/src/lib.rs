@@ -23,6 +23,7 @@ mod context;
 mod cost;
 mod error;
 mod flow;
+mod joining;
 pub mod llvm;
 mod passes;
 mod refusal;
@@ -39,4 +40,5 @@ pub use flow::Flow;
 pub use registry::{Pass, Pipeline, REGISTRY};
 pub use remark::{
     Added, Aligned, Format, GuardKind, Kind, Linearized, MeldCase, Melding, Place, Reason, Remark, Spills, Split,
+    Unmeldable,
 };

@@ -28,6 +28,47 @@ impl MeldCase {
     }
 }
 
+/// Why a part of an arm is no subgraph that can be melded: what [`Reason::NoSubgraph`](crate::Reason::NoSubgraph) says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unmeldable {
+    /// It ends the function, or never ends.
+    Ends,
+    /// Lanes leave it to a block that others lead to as well.
+    LeavesEarly,
+    /// It holds what cannot be moved or branched to otherwise: a switch, an alloca, a convergent call, or one that may
+    /// unwind.
+    Fixed,
+    /// It has too many blocks.
+    TooLarge,
+}
+
+impl Unmeldable {
+    /// Its name, which stays.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Unmeldable::Ends => "ends",
+            Unmeldable::LeavesEarly => "leaves-early",
+            Unmeldable::Fixed => "fixed",
+            Unmeldable::TooLarge => "too-large",
+        }
+    }
+}
+
+impl fmt::Display for Unmeldable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Unmeldable::Ends => "a part of an arm ends the function, or never ends: it has no way out",
+            Unmeldable::LeavesEarly => "lanes leave a part of an arm early, to a block that others lead to as well",
+            Unmeldable::Fixed => {
+                "a part of an arm holds what cannot be moved: a switch, an alloca, a convergent call, or one that may \
+                 unwind"
+            }
+            Unmeldable::TooLarge => "a part of an arm has too many blocks",
+        })
+    }
+}
+
 /// Two subgraphs as one: what [`Reason::Melded`](crate::Reason::Melded) and
 /// [`Reason::MeldWithoutProfit`](crate::Reason::MeldWithoutProfit) say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

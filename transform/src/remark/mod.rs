@@ -11,7 +11,7 @@ use std::fmt;
 use std::fmt::Write;
 
 pub use self::linearized::{Added, Linearized, Split};
-pub use self::melding::{MeldCase, Melding};
+pub use self::melding::{MeldCase, Melding, Unmeldable};
 pub use self::spills::Spills;
 
 /// How remarks are written. Each form can be appended to what was written before.
@@ -149,6 +149,8 @@ pub enum Reason {
     MeldWithoutProfit(Melding),
     /// Left: a subgraph has too many blocks, or blocks that are too long to be aligned.
     MeldTooLarge,
+    /// Left: a part of an arm is no subgraph that can be melded.
+    NoSubgraph(Unmeldable),
     /// Left: all lanes go the same way.
     LanesAgree,
     /// Taken: unstructured control flow became structured.
@@ -270,6 +272,7 @@ impl Reason {
             Reason::Melded(_) => "Melded",
             Reason::MeldWithoutProfit(_) => "MeldWithoutProfit",
             Reason::MeldTooLarge => "MeldTooLarge",
+            Reason::NoSubgraph(_) => "NoSubgraph",
             Reason::LanesAgree => "LanesAgree",
             Reason::BehindJoin => "BehindJoin",
             Reason::NoBranch => "NoBranch",
@@ -342,6 +345,7 @@ impl Reason {
             Reason::CallsFused { guard: GuardKind::Phi, .. } => Some(("guard", "phi")),
             Reason::Attribute(name) => Some(("attribute", name)),
             Reason::Melded(m) | Reason::MeldWithoutProfit(m) => Some(("case", m.case.name())),
+            Reason::NoSubgraph(why) => Some(("why", why.name())),
             Reason::NotSpilled(why) => Some(("why", why)),
             Reason::ArmCalls(callee) => Some(("callee", callee)),
             Reason::Refused(why) => Some(("why", why)),
@@ -388,6 +392,7 @@ impl fmt::Display for Reason {
             Reason::MeldWithoutProfit(melding) => return write!(f, "no profit: {melding}"),
             Reason::LanesAgree => "all lanes of a warp go the same way at the branch",
             Reason::MeldTooLarge => "the subgraphs are too large to be compared",
+            Reason::NoSubgraph(why) => return write!(f, "{why}"),
             Reason::Attribute(name) => return write!(f, "the calls differ in the attribute {name}"),
             Reason::ArmCalls(callee) => return write!(f, "an arm calls {callee}, and calls are the matter of fcs"),
             Reason::GoneOver { left } => {

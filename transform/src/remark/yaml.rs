@@ -119,6 +119,7 @@ mod tests {
             Reason::GoneOver { left: 2 },
             Reason::Melded(melding),
             Reason::MeldTooLarge,
+            Reason::NoSubgraph(super::super::Unmeldable::LeavesEarly),
             Reason::Endless,
             Reason::ArmCalls("op\n\"x\"".to_owned()),
             Reason::Refused("a use is left: %x".to_owned()),

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use transform::llvm::{Instruction, Module, Value};
-use transform::{CostModel, Pipeline, Reason, X86_64};
+use transform::{CostModel, Pipeline, Reason, Unmeldable, X86_64};
 
 use crate::progress::{Counts, Progress, add};
 use crate::{arms, build};
@@ -237,4 +237,25 @@ fn arms_whose_product_is_huge_are_left_with_a_remark() {
     let (remarks, asked) = work([700, 600]);
     assert!(matches!(&remarks[..], [only] if matches!(only.reason, Reason::MeldTooLarge)), "{remarks:?}");
     assert!(asked < 10_000.0, "asked {asked} times");
+}
+
+#[test]
+fn parts_of_arms_that_are_no_subgraphs_are_named_with_their_reasons() {
+    let said = |name: &str| {
+        let case = format!("{}/tests/goldens/meld/{name}.ll", env!("CARGO_MANIFEST_DIR"));
+        let mut module = Module::read(std::path::Path::new(&case)).unwrap();
+        Pipeline::parse("meld").unwrap().run(&mut module).unwrap()
+    };
+    let left = |remarks: &[transform::Remark], function: &str| {
+        let of = remarks.iter().filter(|remark| remark.function == function && !remark.is_taken());
+        of.map(|remark| remark.reason.clone()).collect::<Vec<_>>()
+    };
+    let early = said("leaves_early");
+    assert_eq!(left(&early, "little"), [Reason::NoSubgraph(Unmeldable::LeavesEarly)]);
+    assert_eq!(left(&early, "early"), [Reason::NoSubgraph(Unmeldable::LeavesEarly)]);
+    assert_eq!(early.iter().filter(|remark| remark.is_taken()).count(), 1);
+    let returns = said("returns_each");
+    assert_eq!(left(&returns, "returns"), [Reason::NoSubgraph(Unmeldable::Ends)]);
+    assert_eq!(returns.iter().filter(|remark| remark.is_taken()).count(), 1);
+    assert_eq!(left(&said("never"), "never"), [Reason::NoSubgraph(Unmeldable::Fixed)]);
 }

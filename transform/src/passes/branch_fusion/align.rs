@@ -6,6 +6,7 @@ use super::Diamond;
 use crate::alignment::{self, align, pairs};
 use crate::alike;
 use crate::cost::{self, CostModel};
+use crate::joining::{Exchange, beside_each_other, can_be_chosen};
 use crate::llvm::{Instruction, Opcode, Value};
 
 /// The operands of a pair beside each other, in the order of the first. Those of a sum and its like are exchanged where
@@ -15,45 +16,18 @@ pub(super) fn joined_operands<'m>(
     b: Instruction<'m>,
     same: &dyn Fn(Value<'m>, Value<'m>) -> bool,
 ) -> Vec<(Value<'m>, Value<'m>)> {
-    use Opcode::*;
-    let (mine, mut others) = (a.operands(), b.operands());
-    let either_order = matches!(a.opcode(), LLVMAdd | LLVMFAdd | LLVMMul | LLVMFMul | LLVMAnd | LLVMOr | LLVMXor);
-    if either_order {
-        let alike = |i: usize, j: usize| usize::from(same(mine[i], others[j]));
-        if alike(0, 1) + alike(1, 0) > alike(0, 0) + alike(1, 1) {
-            others.swap(0, 1);
-        }
-    }
-    mine.into_iter().zip(others).collect()
+    beside_each_other(a, b, Exchange::No, same)
 }
 
 /// A piece of the fused arms.
 pub(super) type Piece<'m> = alignment::Piece<Instruction<'m>>;
 
-/// Whether two instructions can be one at all, with choices for their operands.
+/// Whether two instructions can be one at all, with choices for their operands. Of calls only those of intrinsics.
 fn can_be_one<'m>(a: Instruction<'m>, b: Instruction<'m>) -> bool {
-    if a.opcode() != b.opcode() {
-        return false;
-    }
-    let differing = || a.operands().into_iter().zip(b.operands()).enumerate().filter(|(_, (x, y))| x != y);
-    match a.opcode() {
-        Opcode::LLVMCall => {
-            // A marker of a variable's life must name the variable.
-            let callee = a.callee().filter(|callee| callee.is_intrinsic());
-            let marks = callee
-                .is_some_and(|callee| ["llvm.lifetime", "llvm.invariant"].iter().any(|n| callee.name().starts_with(n)));
-            let chosen = |(i, (x, _)): (usize, (Value<'m>, Value<'m>))| {
-                !marks && x.type_of().is_first_class() && !a.must_stay_constant(i)
-            };
-            callee.is_some() && alike::instructions(a, b) && differing().all(chosen)
-        }
-        // A field of a structure is a constant, and cannot be chosen; nor, for a like reason, further indices in
-        // general.
-        Opcode::LLVMGetElementPtr if a.operands().len() > 2 => {
-            alike::instructions(a, b) && differing().all(|(i, _)| i == 0)
-        }
-        _ => alike::instructions(a, b) && differing().all(|(_, (x, _))| x.type_of().is_first_class()),
-    }
+    let calls = a.opcode() == Opcode::LLVMCall && !a.callee().is_some_and(Value::is_intrinsic);
+    // A field of a structure is a constant, and cannot be chosen; nor, for a like reason, further indices in general.
+    let index = |i: usize, _: Value<'m>, _: Value<'m>| i == 0 || a.operands().len() <= 2;
+    !calls && alike::instructions(a, b) && can_be_chosen(a, b, index)
 }
 
 /// What a pair costs itself, and the operands that must be chosen for it.

@@ -33,8 +33,9 @@
 //!    and branched for. A pair that saves no fetch is left, whatever its score is.
 //! 4. [`surgery`]. Values from outside of both subgraphs meet in phis before the melded one; behind it the paths part
 //!    again, unless both go on to one block.
-//! 5. Again, until nothing is left that can be melded; regions inside of others come after them. The pipeline gives
-//!    each use a definition that dominates it; choices between the same values are made once.
+//! 5. Again, until nothing is left that can be melded; regions inside of others come after them. Then once more with
+//!    what arms without one way out begin with ([`arms`]; not with `once=yes`). The pipeline gives each use a
+//!    definition that dominates it; choices between the same values are made once.
 //!
 //! # Why the meaning is kept
 //! A lane that comes by the melded subgraph came by one side of the branch, which dominates both sides, so that its
@@ -45,16 +46,16 @@
 //!
 //! # Limitation
 //! Unless `only-divergent=yes` asks the divergence analysis, lanes that stay together pay for choices and branches; the
-//! analysis sees one file. Subgraphs with switches, calls
-//! that may unwind into a handler, allocas and convergent calls are left. So are, without a remark, arms that return
-//! each by itself, and what precedes an early exit to a block that others lead to as well: there is no subgraph with
-//! one way out. In what is counted, loops inside of a subgraph turn ten times, and each side of a branch inside of it
-//! runs.
+//! analysis sees one file. Subgraphs with switches, calls that may unwind into a handler, allocas and convergent calls
+//! are left. Of arms that return each by itself, or leave early to a block that others lead to as well, what the first
+//! block does before that is all that is melded: the rest has no one way out. In what is counted, loops inside of a
+//! subgraph turn ten times, and each side of a branch inside of it runs.
 //!
 //! Source: Saumya, Sundararajah, Kulkarni, *CFM: SIMT thread divergence reduction by melding similar control-flow
 //! regions in GPGPU programs*, 2021. It runs instructions of one side for all lanes first and splits them out after, if
 //! at all; here what may trap never runs for the wrong lanes.
 
+mod arms;
 mod count;
 mod gather;
 mod lives;
@@ -69,7 +70,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::context::Context;
 use crate::llvm::{Block, Function, Instruction};
-use crate::remark::Reason;
+use crate::remark::{Reason, Unmeldable};
 
 /// So many blocks are looked at, sweep after sweep over a function and region inside of region, before it is given up:
 /// some seconds.
@@ -122,11 +123,20 @@ pub(crate) fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
     let options = Options::of(context);
     let mut looks = 0;
     let mut changed = false;
+    let mut fronts: Option<Vec<Block<'m>>> = None;
     loop {
         looks += function.blocks().len();
         let (melded, left) = sweep(context, options, &mut looks);
         changed |= melded > 0;
         let give_up = looks > MOST_LOOKS;
+        if melded == 0 && fronts.is_none() && !options.once && !give_up {
+            let made = arms::split(context);
+            let again = !made.is_empty();
+            fronts = Some(made);
+            if again {
+                continue;
+            }
+        }
         if melded == 0 || options.once || give_up {
             for Left { first, reason, gain } in left {
                 let places = first.map(|i| i.and_then(|i| i.place())).to_vec();
@@ -135,10 +145,29 @@ pub(crate) fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
             if melded > 0 && give_up {
                 context.remark("subgraphs".to_owned(), Vec::new(), Reason::GoneOver { left: melded }, None);
             }
+            arms::join_again(fronts.unwrap_or_default());
             if changed {
                 gather::choose_once(context);
             }
             return;
+        }
+    }
+}
+
+/// The remarks about parts of a branch's two arms that are no subgraphs: one where the reason is one.
+fn unmeldable<'m>(parts: &[(Block<'m>, Unmeldable)]) -> Vec<Left<'m>> {
+    let reason = |why| if why == Unmeldable::TooLarge { Reason::MeldTooLarge } else { Reason::NoSubgraph(why) };
+    match *parts {
+        [(one, why), (other, same)] if why == same => {
+            vec![Left { first: [one, other].map(Block::first), reason: reason(why), gain: None }]
+        }
+        _ => {
+            let alone = |&(part, why): &(Block<'m>, Unmeldable)| Left {
+                first: [part.first(), None],
+                reason: reason(why),
+                gain: None,
+            };
+            parts.iter().map(alone).collect()
         }
     }
 }
@@ -161,19 +190,19 @@ fn sweep<'m>(context: &mut Context<'m>, options: Options, looks: &mut usize) -> 
         if !is_known(flow.block(node)) {
             continue;
         }
-        let (found, too_large) = region::Region::at(&analyses, node);
-        if too_large {
-            let first = [Some(flow.block(node).terminator()), None];
-            left.push(Left { first, reason: Reason::MeldTooLarge, gain: None });
+        let found = region::Region::at(&analyses, node);
+        let uniform = options.only_divergent && context.lanes_agree(flow.block(node));
+        if !uniform {
+            left.extend(unmeldable(&found.left));
         }
-        let Some(region) = found.filter(|region| region.blocks().all(is_known)) else { continue };
+        let Some(region) = found.region.filter(|region| region.blocks().all(is_known)) else { continue };
         // Each region that holds others looks at their blocks again.
         *looks += region.blocks().count();
         if *looks > MOST_LOOKS {
             left.push(Left { first: [Some(region.head.terminator()), None], reason: Reason::MeldTooLarge, gain: None });
             break;
         }
-        if options.only_divergent && context.lanes_agree(region.head) {
+        if uniform {
             let first = [Some(region.head.terminator()), None];
             left.push(Left { first, reason: Reason::LanesAgree, gain: None });
             continue;

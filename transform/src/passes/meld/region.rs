@@ -5,6 +5,7 @@ use rustc_hash::FxHashSet;
 
 use crate::flow::Flow;
 use crate::llvm::{Block, Instruction, Opcode, Value};
+use crate::remark::Unmeldable;
 
 /// Subgraphs of more blocks than this are left: what is compared grows with the product of both sides.
 const MOST_BLOCKS: usize = 96;
@@ -41,6 +42,15 @@ impl Subgraph<'_> {
     }
 }
 
+/// What the branch of a block begins.
+pub(super) struct Found<'m> {
+    /// A region, if there is something on both of its paths.
+    pub(super) region: Option<Region<'m>>,
+    /// Of paths that have something to meld or could have had it: where the first part begins that is no subgraph, and
+    /// why. Empty where one of the paths is no arm.
+    pub(super) left: Vec<(Block<'m>, Unmeldable)>,
+}
+
 /// The control flow of a function, as the search sees it.
 pub(super) struct Analyses<'a, 'm> {
     pub(super) flow: &'a Flow<'m>,
@@ -49,23 +59,23 @@ pub(super) struct Analyses<'a, 'm> {
 }
 
 impl<'m> Region<'m> {
-    /// The region that begins with the branch of a block, if there is something on both of its paths. The flag says
-    /// whether subgraphs were left out because they are too large.
-    pub(super) fn at(analyses: &Analyses<'_, 'm>, node: NodeId) -> (Option<Region<'m>>, bool) {
+    /// What begins with the branch of a block.
+    pub(super) fn at(analyses: &Analyses<'_, 'm>, node: NodeId) -> Found<'m> {
         let head = analyses.flow.block(node);
-        let mut too_large = false;
-        let Some(condition) = head.terminator().condition().filter(|c| !c.is_constant()) else {
-            return (None, false);
-        };
+        let mut found = Found { region: None, left: Vec::new() };
+        let Some(condition) = head.terminator().condition().filter(|c| !c.is_constant()) else { return found };
         let successors = head.terminator().successors();
         let [yes, no] = [successors[0], successors[1]];
         if yes == no || analyses.dominators.depth(node).is_none() {
-            return (None, false);
+            return found;
         }
         let meets = analyses.post.ipdom(node);
-        let paths = [yes, no].map(|first| path(analyses, node, analyses.flow.node(first), meets, &mut too_large));
+        let [ours, theirs] = [yes, no].map(|first| path(analyses, node, analyses.flow.node(first), meets));
+        let (Some(ours), Some(theirs)) = (ours, theirs) else { return found };
+        found.left = ours.left.into_iter().chain(theirs.left).collect();
+        let paths = [ours.subgraphs, theirs.subgraphs];
         if paths.iter().any(Vec::is_empty) {
-            return (None, too_large);
+            return found;
         }
         let before = |select: Instruction<'m>| {
             let of = select.block().and_then(|block| analyses.flow.find(block));
@@ -74,7 +84,8 @@ impl<'m> Region<'m> {
         let users = condition.uses().into_iter().map(|u| u.user);
         let selects = users.filter(|user| user.opcode() == Opcode::LLVMSelect && user.operand(0) == condition);
         let chosen = selects.filter(|select| before(*select)).map(|i| (i.operand(1), i.operand(2))).collect();
-        (Some(Region { head, condition, paths, chosen }), too_large)
+        found.region = Some(Region { head, condition, paths, chosen });
+        found
     }
 
     /// All blocks that melding here may change, those behind the paths aside.
@@ -83,57 +94,75 @@ impl<'m> Region<'m> {
     }
 }
 
-/// The subgraphs from `first` on, along its post-dominators, up to where the paths meet: those that only the edge from
-/// `head` to `first` leads to.
-fn path<'m>(
-    analyses: &Analyses<'_, 'm>,
-    head: NodeId,
-    first: NodeId,
-    meets: Option<NodeId>,
-    too_large: &mut bool,
-) -> Vec<Subgraph<'m>> {
-    let Analyses { flow, dominators, post } = *analyses;
-    let mut subgraphs = Vec::new();
-    if Some(first) == meets || !flow.edge_dominates(dominators, head, first, first) {
-        return subgraphs;
-    }
-    let mut entry = first;
-    while Some(entry) != meets && dominators.dominates(first, entry) && subgraphs.len() < MOST_SUBGRAPHS {
-        let Some(exit) = post.ipdom(entry) else { break };
-        if let Some(members) = members(analyses, entry, exit, too_large) {
-            let blocks: Vec<Block> = members.into_iter().map(|node| flow.block(node)).collect();
-            if blocks.iter().all(|&block| can_be_taken_apart(block)) && can_be_entered_otherwise(&blocks) {
-                subgraphs.push(Subgraph { entry, exit, blocks });
-            }
-        }
-        entry = exit;
-    }
-    subgraphs
+/// What is on one path.
+struct Path<'m> {
+    subgraphs: Vec<Subgraph<'m>>,
+    /// The first part of it that is no subgraph, and why.
+    left: Option<(Block<'m>, Unmeldable)>,
 }
 
-/// What `entry` reaches without passing `exit`, in preorder, where nothing else leads into it.
-fn members(analyses: &Analyses<'_, '_>, entry: NodeId, exit: NodeId, too_large: &mut bool) -> Option<Vec<NodeId>> {
+/// The subgraphs from `first` on, along its post-dominators, up to where the paths meet: those that only the edge from
+/// `head` to `first` leads to. None where there is no such path.
+fn path<'m>(analyses: &Analyses<'_, 'm>, head: NodeId, first: NodeId, meets: Option<NodeId>) -> Option<Path<'m>> {
+    let Analyses { flow, dominators, post } = *analyses;
+    let mut path = Path { subgraphs: Vec::new(), left: None };
+    if Some(first) == meets || !flow.edge_dominates(dominators, head, first, first) {
+        return None;
+    }
+    let mut next = Some(first);
+    while let Some(entry) = next.filter(|&entry| Some(entry) != meets && dominators.dominates(first, entry)) {
+        if path.subgraphs.len() == MOST_SUBGRAPHS {
+            break;
+        }
+        match subgraph_at(analyses, entry) {
+            Ok(subgraph) => path.subgraphs.push(subgraph),
+            // A bare return is nothing that could be melded.
+            Err(Unmeldable::Ends) if flow.block(entry).len() == 1 => {}
+            Err(why) => {
+                path.left.get_or_insert((flow.block(entry), why));
+            }
+        }
+        next = post.ipdom(entry);
+    }
+    Some(path)
+}
+
+/// The subgraph that begins at a block; why there is none.
+pub(super) fn subgraph_at<'m>(analyses: &Analyses<'_, 'm>, entry: NodeId) -> Result<Subgraph<'m>, Unmeldable> {
+    let exit = analyses.post.ipdom(entry);
+    let members = members(analyses, entry, exit)?;
+    let exit = exit.ok_or(Unmeldable::Ends)?;
+    let blocks: Vec<Block> = members.into_iter().map(|node| analyses.flow.block(node)).collect();
+    let movable = blocks.iter().all(|&block| can_be_taken_apart(block)) && can_be_entered_otherwise(&blocks);
+    if movable { Ok(Subgraph { entry, exit, blocks }) } else { Err(Unmeldable::Fixed) }
+}
+
+/// What `entry` reaches without passing `exit`, in preorder, where nothing else leads into it and something leaves it.
+fn members(analyses: &Analyses<'_, '_>, entry: NodeId, exit: Option<NodeId>) -> Result<Vec<NodeId>, Unmeldable> {
     let graph = analyses.flow.graph();
-    let mut seen = FxHashSet::from_iter([exit]);
+    let mut seen: FxHashSet<NodeId> = exit.into_iter().collect();
     let mut members = Vec::new();
     let mut open = vec![entry];
     while let Some(node) = open.pop() {
         if seen.insert(node) {
             if members.len() == MOST_BLOCKS {
-                *too_large = true;
-                return None;
+                return Err(Unmeldable::TooLarge);
             }
             if !analyses.dominators.dominates(entry, node) {
-                return None;
+                return Err(Unmeldable::LeavesEarly);
             }
             members.push(node);
             open.extend(graph.successors(node).iter().rev());
         }
     }
-    let is_inside = |node: &NodeId| *node != exit && seen.contains(node);
+    let is_inside = |node: &NodeId| Some(*node) != exit && seen.contains(node);
     let closed = members[1..].iter().all(|&node| graph.predecessors(node).iter().all(is_inside));
-    let leaves = graph.predecessors(exit).iter().any(is_inside);
-    (closed && leaves).then_some(members)
+    let leaves = exit.is_some_and(|exit| graph.predecessors(exit).iter().any(is_inside));
+    match (closed, leaves) {
+        (true, true) => Ok(members),
+        (true, false) => Err(Unmeldable::Ends),
+        (false, _) => Err(Unmeldable::LeavesEarly),
+    }
 }
 
 /// Whether the instructions of a block can be moved to another that the same lanes come to, and its branch be built
@@ -145,7 +174,7 @@ fn can_be_taken_apart(block: Block<'_>) -> bool {
     plain && !block.has_address() && !block.is_handler() && block.instructions().into_iter().all(can_be_moved)
 }
 
-fn can_be_moved(i: Instruction<'_>) -> bool {
+pub(super) fn can_be_moved(i: Instruction<'_>) -> bool {
     let stays = i.must_be_tail() || i.has_bundles() || i.begins_handler() || i.opcode() == Opcode::LLVMAlloca;
     let of_group = i.opcode() == Opcode::LLVMCall && (i.call_has("convergent") || i.call_has("returns_twice"));
     !stays && !of_group && (i.type_of().is_void() || i.type_of().is_first_class())

@@ -16,20 +16,10 @@ use super::matching::joined_operands;
 use super::pairs::Candidate;
 use super::plan::{Plan, Step};
 use super::region::Region;
-use crate::alike;
 use crate::context::Context;
 use crate::flow::Flow;
+use crate::joining::{Place, pair};
 use crate::llvm::{Block, Builder, Instruction, Value};
-
-/// Where the next step goes.
-#[derive(Clone, Copy)]
-struct Place<'m> {
-    block: Block<'m>,
-    /// The two blocks that lead here, by the sides of the condition, where instructions of one side came before.
-    sides: Option<[Block<'m>; 2]>,
-    /// Whether constants are chosen here.
-    late: bool,
-}
 
 /// A side's subgraph on its way out.
 struct Side<'m> {
@@ -41,6 +31,14 @@ struct Side<'m> {
     last: Block<'m>,
     /// Through which the side's lanes go on.
     behind: Block<'m>,
+}
+
+/// What was chosen in a cell between the values of both sides.
+#[derive(Default)]
+struct Chosen<'m> {
+    known: FxHashMap<[Value<'m>; 2], Value<'m>>,
+    /// Whether constants are chosen here.
+    late: bool,
 }
 
 /// A phi of the melded subgraph, and what it stands for, by side.
@@ -155,8 +153,8 @@ impl<'m> Surgery<'_, 'm> {
     ) {
         let mut phis = self.begin_phis(candidate, &pairs);
         for (number, steps) in steps.into_iter().enumerate() {
-            let mut at = Place { block: self.firsts[number], sides: None, late: late[number] };
-            let mut chosen = FxHashMap::default();
+            let mut at = Place::at(self.firsts[number]);
+            let mut chosen = Chosen { late: late[number], ..Chosen::default() };
             for step in steps {
                 at = self.step(step, at, &mut chosen);
             }
@@ -221,10 +219,11 @@ impl<'m> Surgery<'_, 'm> {
         Joined { cell, phi, of }
     }
 
-    fn step(&mut self, step: Step<'m>, at: Place<'m>, chosen: &mut FxHashMap<[Value<'m>; 2], Value<'m>>) -> Place<'m> {
+    fn step(&mut self, step: Step<'m>, at: Place<'m>, chosen: &mut Chosen<'m>) -> Place<'m> {
         match step {
             Step::Pair(a, b) => {
-                self.pair(a, b, at, chosen);
+                let operands = joined_operands(a, b, &|x, y| x == y);
+                pair([a, b], at.block, operands, |values| self.choose(values, at, chosen));
                 at
             }
             Step::Plain(list) => {
@@ -234,80 +233,28 @@ impl<'m> Surgery<'_, 'm> {
             Step::Guarded(one, other) => {
                 let next = self.sides[1].blocks[0].insert_before("next");
                 next.move_after(at.block);
-                let side = |instructions: Vec<Instruction<'m>>, name: &str| {
-                    if instructions.is_empty() {
-                        return next;
-                    }
-                    let block = next.insert_before(name);
-                    instructions.into_iter().for_each(|i| i.move_to_end_of(block));
-                    block.branch_to(next);
-                    block
-                };
-                let (yes, no) = (side(one, "only.then"), side(other, "only.else"));
-                at.block.branch_on(self.condition, yes, no);
-                self.context.joined(at.block, next);
                 self.made.push(at.block);
-                let sides = [yes, no].map(|side| if side == next { at.block } else { side });
-                Place { block: next, sides: Some(sides), late: at.late }
+                at.apart(self.condition, [one, other], next, self.context)
             }
         }
     }
 
-    /// One instruction for both, at the end of `at`.
-    fn pair(
-        &mut self,
-        a: Instruction<'m>,
-        b: Instruction<'m>,
-        at: Place<'m>,
-        chosen: &mut FxHashMap<[Value<'m>; 2], Value<'m>>,
-    ) {
-        for (i, (x, y)) in joined_operands(a, b, &|x, y| x == y).into_iter().enumerate() {
-            let operand = self.choose([x, y], at, chosen);
-            if operand != a.operands()[i] {
-                a.set_operand(i as u32, operand);
-            }
-        }
-        a.move_to_end_of(at.block);
-        alike::keep_what_both_promise(a, b);
-        a.join_locations(a, b);
-        if !b.type_of().is_void() {
-            b.as_value().replace_all_uses_with(a.as_value());
-        }
-        b.erase();
-    }
-
-    /// The value of one side or of the other: from outside by a phi where the paths meet, right behind instructions of
-    /// one side by a phi there, which costs nothing where each side made its value; elsewhere by a select.
-    fn choose(
-        &mut self,
-        values: [Value<'m>; 2],
-        at: Place<'m>,
-        chosen: &mut FxHashMap<[Value<'m>; 2], Value<'m>>,
-    ) -> Value<'m> {
+    /// The value of one side or of the other: from outside by a phi where the paths meet; else where it is needed.
+    fn choose(&mut self, values: [Value<'m>; 2], at: Place<'m>, chosen: &mut Chosen<'m>) -> Value<'m> {
         let [yes, no] = values;
         if yes == no {
             return yes;
         }
-        let here = at.late && values.iter().all(|value| value.is_constant());
+        let here = chosen.late && values.iter().all(|value| value.is_constant());
         if !here && values.iter().all(|value| !self.inside.contains(value)) {
             return self.choose_outside(values);
         }
-        if let Some(&known) = chosen.get(&values) {
+        if let Some(&known) = chosen.known.get(&values) {
             return known;
         }
-        let made_here = |v: Value<'m>| v.as_instruction().is_some_and(|made| made.block() == Some(at.block));
-        let value = match at.sides.filter(|_| !made_here(yes) && !made_here(no)) {
-            None => at.block.select(self.condition, yes, no),
-            Some(sides) => {
-                let incoming = [(yes, sides[0]), (no, sides[1])];
-                let empty = at.block.is_empty();
-                let phi =
-                    if empty { at.block.add_phi(&incoming, "") } else { at.block.add_phi_in_front(&incoming, "") };
-                phi.as_value()
-            }
-        };
+        let value = at.choose(self.condition, values);
         self.inside.insert(value);
-        chosen.insert(values, value);
+        chosen.known.insert(values, value);
         value
     }
 
@@ -318,13 +265,7 @@ impl<'m> Surgery<'_, 'm> {
     }
 
     /// Ends a cell as the blocks that it stands for end.
-    fn branch(
-        &mut self,
-        candidate: &Candidate<'m>,
-        number: usize,
-        at: Place<'m>,
-        chosen: &mut FxHashMap<[Value<'m>; 2], Value<'m>>,
-    ) {
+    fn branch(&mut self, candidate: &Candidate<'m>, number: usize, at: Place<'m>, chosen: &mut Chosen<'m>) {
         let cell = &candidate.cells[number];
         let ends = cell.blocks.map(|block| block.map(Block::terminator));
         let main = ends[candidate.shape].expect("a cell stands for a block of the side that has the shape");

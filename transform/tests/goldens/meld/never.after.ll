@@ -1,3 +1,4 @@
+; meld left: never: subgraphs at ? and ?: a part of an arm holds what cannot be moved: a switch, an alloca, a convergent call, or one that may unwind
 
 ; Function Attrs: convergent
 declare void @barrier() #0
