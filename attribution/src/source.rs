@@ -5,11 +5,12 @@
 //! not be newer than the trace.
 
 use std::fs::File;
+use std::ops::Range;
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
 use addr2line::Loader;
-use object::{Object, ObjectSection};
+use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 use trace_format::{Module, ModuleRole, Pc, STUB_NAME, Trace};
 
 use crate::marks::{self, Mark};
@@ -155,6 +156,26 @@ impl<'t> Source<'t> {
             0 => Some(name),
             offset => holding.map(|_| format!("{name}+{offset:#x}")),
         }
+    }
+
+    /// Where the variables of this name lie in memory, in all binaries of the program that are still those that were
+    /// traced and have symbols.
+    #[must_use]
+    pub fn variables(&self, name: &str) -> Vec<Range<u64>> {
+        let mut all = Vec::new();
+        for module in self.trace.modules().iter().filter(|module| module.role != ModuleRole::Kernel) {
+            let Ok(bytes) = bytes_of(module) else { continue };
+            let Ok(file) = traced(&bytes, module, self.trace) else { continue };
+            let is_it = |symbol: &object::Symbol<'_, '_>| {
+                let has_name = symbol.name().is_ok_and(|symbol| symbol == name || demangled(symbol) == name);
+                symbol.kind() == SymbolKind::Data && symbol.is_definition() && symbol.size() > 0 && has_name
+            };
+            all.extend(file.symbols().filter(is_it).map(|symbol| {
+                let start = symbol.address().wrapping_add(module.bias);
+                start..start.saturating_add(symbol.size())
+            }));
+        }
+        all
     }
 
     /// The marks of all binaries of the program, of which it is known where threads were to wait; why some are missing

@@ -24,6 +24,11 @@ impl Measures {
         }
     }
 
+    /// Takes back those of this option: something else asks for the measure.
+    pub(crate) fn take_back(&mut self, name: &str) {
+        self.asked.retain(|(entry, _)| entry.switch.is_none_or(|s| s.name != name));
+    }
+
     /// Whether one of them needs a trace with memory addresses.
     pub(crate) fn need_addresses(&self) -> bool {
         self.asked.iter().any(|(entry, _)| entry.needs_addresses)

@@ -88,6 +88,8 @@ pub static REGISTRY: &[Line] = &[
     Line::Measured(&metrics::divergence::ENTRY),
     Line::Measured(&metrics::memory::ENTRY),
     Line::Measured(&metrics::traffic::ENTRY),
+    Line::Measured(&metrics::spaces::ENTRY),
+    Line::Measured(&metrics::alu::ENTRY),
     Line::Measured(&metrics::spill_memory::ENTRY),
     Line::Measured(&metrics::stalls::ENTRY),
     Line::Measured(&metrics::contention::ENTRY),

@@ -24,6 +24,7 @@ SHARED = {
     "layouts": ["ordered"],
     "inputs": {"": ""},
     "trace_options": [],
+    "replay_options": [],
     "heuristics": ["all"],
     "warp_widths": ["threads"],
     "grouping": ["consecutive"],
@@ -281,6 +282,7 @@ def replays_of(program: dict, run: Run):
     for width, grouping, locks in product(program["warp_widths"], program["grouping"], program["locks"]):
         options = ["--heuristic", ",".join(program["heuristics"]), "--group", grouping, "--locks", locks]
         options += ["--region", program["region"], "--code", program["code"]]
+        options += program["replay_options"]
         if width != WIDTH_OF_ALL:
             options += ["--warp-size", str(width)]
         yield Replay(f"{run.name}-w{width}-{grouping}-{locks}", run, str(width), tuple(options))

@@ -8,7 +8,7 @@ use attribution::table as rows_table;
 use attribution::{Source, disassembly, json, locks, lost, memory};
 use decoding::Syntax;
 use heuristics::Spec;
-use replay::metrics::{Causes, Contention, Measure, Traffic};
+use replay::metrics::{Causes, Contention, Measure, Spaces, Traffic};
 use replay::view::{Locks, Share, View};
 use replay::{Outcome, Prepared, ReplayOptions, ScheduleFile, Setting};
 use trace_format::Trace;
@@ -88,6 +88,11 @@ pub(crate) struct Args {
     #[command(flatten)]
     measures: Measures,
 
+    /// A variable of the program that stands for a buffer which a block of threads shares, as a GPU's shared memory:
+    /// --spaces, which this implies, counts accesses to it apart. May be given several times
+    #[arg(long, value_name = "NAME")]
+    buffer: Vec<String>,
+
     /// Worker threads. Default: one per core; results do not depend on it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     workers: Option<u16>,
@@ -156,9 +161,12 @@ impl Args {
         if self.memory_by.is_some() {
             measures.imply("memory");
         }
+        if !self.buffer.is_empty() {
+            measures.imply("spaces");
+        }
         if measures.need_addresses() && !trace.meta().memory {
             return refuse(format!(
-                "{}: the trace has no memory addresses: record it with trace --memory, or leave --memory and --memory-by out",
+                "{}: the trace has no memory addresses: record it with trace --memory, or leave --memory, --memory-by, --spaces, --buffer and --alu out",
                 self.trace.display()
             ));
         }
@@ -177,6 +185,9 @@ impl Args {
             None => self.annotate.is_some().then_some(lost::By::Line),
         };
         let check = measures.has("check");
+        if !self.buffer.is_empty() {
+            measures.take_back("spaces");
+        }
         let mut measures = measures.measures();
         measures.extend(lost.map(|_| Causes::measure()));
         measures.extend(locks.then(Contention::measure));
@@ -238,11 +249,14 @@ struct Rows {
 
 fn run_here(args: &Args) -> anyhow::Result<ExitCode> {
     let trace = selection::open(&args.trace)?;
-    let request = args.meant(&trace)?;
+    let mut request = args.meant(&trace)?;
     if request.check && !dump::decoders_agree(&trace)? {
         return Ok(ExitCode::from(exit::DIFFERS));
     }
     let mut source = Source::new(&trace);
+    if !args.buffer.is_empty() {
+        request.measures.push(Spaces::measure(buffers(&args.buffer, &source)?));
+    }
     let mut all = Vec::new();
     for rule in request.selection.locks.rules() {
         let view = request.selection.view_with(&trace, *rule)?;
@@ -264,6 +278,22 @@ fn run_here(args: &Args) -> anyhow::Result<ExitCode> {
     // A machine has a figure all the same: no heuristic was asked for.
     let none_ran = all.iter().all(|r| r.range.is_none() && r.outcomes.iter().all(|o| o.deadlock().is_some()));
     Ok(if none_ran { ExitCode::from(exit::DEADLOCK) } else { ExitCode::SUCCESS })
+}
+
+/// Where the variables of these names lie.
+fn buffers(names: &[String], source: &Source) -> replay::Result<Vec<std::ops::Range<u64>>> {
+    let mut all = Vec::new();
+    for name in names {
+        let found = source.variables(name);
+        if found.is_empty() {
+            let text = format!(
+                "--buffer {name}: no binary of the trace has a variable of this name and a size, with its symbols"
+            );
+            return Err(replay::Error::Request(text));
+        }
+        all.extend(found);
+    }
+    Ok(all)
 }
 
 impl Request<'_> {

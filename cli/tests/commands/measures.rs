@@ -76,6 +76,26 @@ fn memory_rows_add_up_to_the_columns_however_they_are_made() {
 }
 
 #[test]
+fn spaces_add_up_to_what_is_not_of_the_stack_and_a_buffer_is_told_apart() {
+    let kernel = Traced::new("melding/sb1.c", &["--memory"], &["-p", "64"]);
+    let of = |options: &[&str]| kernel.json(&[&["--memory"], options].concat())["results"][0].clone();
+    let number = |result: &Value, name: &str| result[name].as_u64().unwrap();
+    let accesses =
+        |result: &Value| ["vector", "buffer", "flat"].map(|class| number(result, &format!("{class}_accesses")));
+    let [apart, without] = [of(&["--buffer", "shared", "--alu"]), of(&["--spaces"])];
+    let ([vector, buffer, flat], [all, none, never]) = (accesses(&apart), accesses(&without));
+    assert_eq!(vector + buffer + flat, number(&apart, "heap_accesses"));
+    assert_eq!([all, none, never], [number(&apart, "heap_accesses"), 0, 0]);
+    assert!(buffer > 0 && vector > 0, "{apart}");
+    assert!(number(&apart, "alu_fetches") + vector < number(&apart, "fetches"), "{apart}");
+    let two = of(&["--buffer", "shared", "--buffer", "memory"]);
+    assert!(accesses(&two)[1] > buffer, "{two}");
+    let refused = run("replay", &["--buffer", "no_such_name", &kernel.path()]);
+    assert!(!refused.status.success());
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("no_such_name"));
+}
+
+#[test]
 fn a_trace_without_addresses_is_refused_for_memory_rows() {
     let path = root().join("replay/benches/fft-p16-m12.trace.bin");
     let output = run("replay", &["--memory-by", "line", path.to_str().unwrap()]);

@@ -1,6 +1,7 @@
 //! What is measured while lanes run, one file each; counts that every replay has are the engine's own.
 
 pub(crate) mod active_lanes;
+pub(crate) mod alu;
 mod call_paths;
 pub(crate) mod causes;
 pub(crate) mod checker;
@@ -14,6 +15,7 @@ pub(crate) mod memory;
 mod partings;
 pub(crate) mod passes;
 pub(crate) mod schedule;
+pub(crate) mod spaces;
 pub(crate) mod spill_memory;
 pub(crate) mod stalls;
 pub(crate) mod traffic;
@@ -24,6 +26,7 @@ use heuristics::{Lane, LaneSet, LaneState, PlaceId, Program, Seats, SegmentId};
 use trace_format::Instruction;
 
 pub use active_lanes::{ActiveCounter, ActiveLanes};
+pub use alu::Alu;
 pub use call_paths::{CallPaths, PathId};
 pub use causes::{Cause, Causes, Charge, Issued, LostSlots};
 pub use checker::Checker;
@@ -36,6 +39,7 @@ pub use measure::{Ended, Finding, Findings, Measure, Measured, Warp};
 pub use memory::{Classes, MemoryClasses};
 pub use passes::Passes;
 pub use schedule::{ScheduleHash, ScheduleHashes, ScheduleWriter};
+pub use spaces::{Counted, Spaces};
 pub use spill_memory::SpillMemory;
 pub use stalls::{StallMeter, Stalls};
 pub use traffic::{ACCESS_HEADER, Accesses, Space, Strides, TRANSACTION_SIZES, Traffic, TrafficMeter};

@@ -308,7 +308,7 @@ fn add(sum: &mut [u64; 3], more: [u64; 3]) {
 }
 
 /// How many transactions of each size these addresses take; they are sorted on the way.
-fn transactions(addresses: &mut [i128]) -> [u64; 3] {
+pub(super) fn transactions(addresses: &mut [i128]) -> [u64; 3] {
     addresses.sort_unstable();
     let pieces = |size: u64| {
         let piece = |address: &i128| address.div_euclid(i128::from(size));

@@ -65,6 +65,145 @@ impl<'m> Exchanges<'m> {
     }
 }
 
+/// What is counted on the way through a plan.
+struct Tally<'p, 'm> {
+    planner: &'p Planner<'p, 'm>,
+    partner: &'p FxHashMap<Value<'m>, Value<'m>>,
+    exchanges: Exchanges<'m>,
+    apart: i64,
+    melded: i64,
+    cycles_apart: i64,
+    cycles_melded: i64,
+    pairs: usize,
+    selects: usize,
+    branches: usize,
+    /// Choices between values from outside of both sides, and the copies that they need.
+    outside: Vec<(Value<'m>, Value<'m>)>,
+    known_outside: FxHashSet<(Value<'m>, Value<'m>)>,
+    copies_outside: i64,
+}
+
+/// What is counted in a cell, each time it runs.
+#[derive(Default)]
+struct OfCell<'m> {
+    number: usize,
+    known: FxHashSet<(Value<'m>, Value<'m>)>,
+    chosen: Vec<(Value<'m>, Value<'m>)>,
+    /// Copies that choices need.
+    copies: i64,
+    fetches: i64,
+    cycles: i64,
+    /// What stands right behind instructions of one side each.
+    behind: Behind<'m>,
+}
+
+impl<'m> Tally<'_, 'm> {
+    fn same(&self, x: Value<'m>, y: Value<'m>) -> bool {
+        x == y || self.partner.get(&x) == Some(&y)
+    }
+
+    fn is_outside(&self, x: Value<'m>, y: Value<'m>) -> bool {
+        !self.planner.inside[0].contains(&x) && !self.planner.inside[1].contains(&y)
+    }
+
+    /// A choice between two values, where there must be one.
+    fn choose(&mut self, x: Value<'m>, y: Value<'m>, cell: &mut OfCell<'m>) {
+        let outside = self.is_outside(x, y);
+        if self.same(x, y) || (outside && self.planner.was_chosen(x, y)) {
+            return;
+        }
+        let here = self.planner.is_late(cell.number) && x.is_constant() && y.is_constant();
+        if outside && !here {
+            if self.known_outside.insert((x, y)) {
+                self.outside.push((x, y));
+                self.copies_outside += self.planner.copies_of_choice(x, y, &self.exchanges);
+            }
+        } else if cell.known.insert((x, y)) {
+            cell.chosen.push((x, y));
+            cell.copies += self.planner.copies_of_choice(x, y, &self.exchanges);
+        }
+    }
+
+    fn pair(&mut self, a: Instruction<'m>, b: Instruction<'m>, cell: &mut OfCell<'m>) {
+        let (planner, costs) = (self.planner, self.planner.costs);
+        let mut differs = false;
+        let mut free = FxHashSet::default();
+        let operands = joined_operands(a, b, &|x, y| self.same(x, y));
+        for (i, (x, y)) in operands.into_iter().enumerate() {
+            let same = self.same(x, y);
+            differs |= i == 1 && !same;
+            let by_phi = cell.behind.by_phi(x, y).filter(|_| !same && !self.is_outside(x, y));
+            if let Some(moves) = by_phi {
+                cell.fetches += if cell.behind.known.insert((x, y)) { moves } else { 0 };
+            } else {
+                self.choose(x, y, cell);
+            }
+            let last = if same {
+                !x.is_constant() && !planner.lives.on(x, a) && !planner.lives.on(y, b)
+            } else {
+                self.exchanges.is_last(x, y)
+            };
+            free.extend(last.then_some(i));
+        }
+        let beside = |user: Instruction<'m>| user.block() == a.block();
+        cell.fetches += if differs { costs.fetches_of_joined(a, &beside) } else { planner.cost(a) };
+        cell.fetches += costs.copies(a, &beside, &|i| free.contains(&i));
+        cell.cycles += planner.latency(a).max(planner.latency(b));
+        self.pairs += 1;
+        cell.behind.made.extend([a.as_value(), b.as_value()]);
+    }
+
+    fn step(&mut self, step: &Step<'m>, cell: &mut OfCell<'m>) {
+        let planner = self.planner;
+        match step {
+            Step::Pair(a, b) => self.pair(*a, *b, cell),
+            Step::Guarded(one, other) => {
+                let guard = planner.costs.guard();
+                let jump = if one.is_empty() || other.is_empty() { 0 } else { planner.costs.jump() };
+                let all = one.iter().chain(other);
+                cell.fetches += guard + jump + all.clone().map(|&i| planner.cost_with_copies(i)).sum::<i64>();
+                cell.cycles += guard + all.map(|&i| planner.latency(i)).sum::<i64>();
+                self.branches += 1;
+                cell.behind = Behind::instructions(one, other);
+            }
+            Step::Plain(list) => {
+                cell.behind.made.extend(list.iter().map(|i| i.as_value()));
+                cell.fetches += list.iter().map(|&i| planner.cost_with_copies(i)).sum::<i64>();
+                cell.cycles += list.iter().map(|&i| planner.latency(i)).sum::<i64>();
+            }
+        }
+    }
+
+    /// A cell as a whole: what it is apart, its steps, its branch.
+    fn cell(&mut self, number: usize, steps: &[Step<'m>]) {
+        let planner = self.planner;
+        let cell = &planner.candidate.cells[number];
+        let weight = cell.blocks.iter().flatten().map(|&block| planner.weights.of(block)).max().unwrap_or(1);
+        for &block in cell.blocks.iter().flatten() {
+            let test = i64::from(block.terminator().condition().is_some());
+            let body = body(block);
+            self.apart += weight * (body.iter().map(|&i| planner.cost_with_copies(i)).sum::<i64>() + test);
+            self.cycles_apart += weight * (body.iter().map(|&i| planner.latency(i)).sum::<i64>() + test);
+        }
+        let mut here = OfCell { number, ..OfCell::default() };
+        for step in steps {
+            self.step(step, &mut here);
+        }
+        let conditions = cell.blocks.map(|block| block.and_then(|b| b.terminator().condition()));
+        match conditions {
+            [Some(x), Some(y)] => self.choose(x, y, &mut here),
+            [None, None] => {}
+            // The other side's lanes are steered by a constant.
+            _ => here.fetches += i64::from(cell.steer.is_some()) * planner.costs.guard(),
+        }
+        let test = i64::from(conditions.iter().any(Option::is_some));
+        let choices = here.copies + planner.costs.fetches_of_choices(&here.chosen);
+        self.selects += here.chosen.len();
+        self.melded += weight * (here.fetches + test + choices);
+        self.cycles_melded += weight * (here.cycles + test + here.chosen.len() as i64);
+    }
+}
+
 impl<'m> Planner<'_, 'm> {
     /// What it costs, apart and melded, and what was chosen from outside.
     pub(super) fn melding(
@@ -73,98 +212,27 @@ impl<'m> Planner<'_, 'm> {
         partner: &FxHashMap<Value<'m>, Value<'m>>,
     ) -> (Melding, FxHashSet<(Value<'m>, Value<'m>)>) {
         let costs = self.costs;
-        let same = |x: Value<'m>, y: Value<'m>| x == y || partner.get(&x) == Some(&y);
-        let from_outside = |x: Value<'m>, y: Value<'m>| !self.inside[0].contains(&x) && !self.inside[1].contains(&y);
-        let (mut apart, mut melded, mut cycles_apart, mut cycles_melded) = (0, 0, 0, 0);
-        let (mut pairs, mut selects, mut branches) = (0, 0, 0);
         let hoisted = self.hoisted_anyway(steps);
-        apart -= hoisted.iter().map(|&i| self.cost(i)).sum::<i64>();
-        cycles_apart -= hoisted.iter().map(|&i| self.latency(i)).sum::<i64>();
-        let mut outside = Vec::new();
-        let mut copies_outside = 0;
-        let mut known_outside = FxHashSet::default();
-        let mut exchanges = Exchanges::of(steps, &same);
-        for (number, (cell, steps)) in self.candidate.cells.iter().zip(steps).enumerate() {
-            let weight = cell.blocks.iter().flatten().map(|&block| self.weights.of(block)).max().unwrap_or(1);
-            for &block in cell.blocks.iter().flatten() {
-                let test = i64::from(block.terminator().condition().is_some());
-                apart += weight * (body(block).into_iter().map(|i| self.cost_with_copies(i)).sum::<i64>() + test);
-                cycles_apart += weight * (body(block).into_iter().map(|i| self.latency(i)).sum::<i64>() + test);
-            }
-            let mut known = FxHashSet::default();
-            let mut chosen = Vec::new();
-            let mut copies_here = 0;
-            // What stands right behind instructions of one side each.
-            let mut behind = Behind::default();
-            let mut choose = |x: Value<'m>, y: Value<'m>, exchanges: &Exchanges<'m>, chosen: &mut Vec<_>| {
-                let before = from_outside(x, y) && self.was_chosen(x, y);
-                if same(x, y) || before {
-                } else if from_outside(x, y) && !(self.is_late(number) && x.is_constant() && y.is_constant()) {
-                    if known_outside.insert((x, y)) {
-                        outside.push((x, y));
-                        copies_outside += self.copies_of_choice(x, y, exchanges);
-                    }
-                } else if known.insert((x, y)) {
-                    chosen.push((x, y));
-                    copies_here += self.copies_of_choice(x, y, exchanges);
-                }
-            };
-            let mut here = 0;
-            let mut cycles_here = 0;
-            for step in steps {
-                match step {
-                    Step::Pair(a, b) => {
-                        let mut differs = false;
-                        let mut free = FxHashSet::default();
-                        for (i, (x, y)) in joined_operands(*a, *b, &same).into_iter().enumerate() {
-                            differs |= i == 1 && !same(x, y);
-                            if let Some(moves) = behind.by_phi(x, y).filter(|_| !same(x, y) && !from_outside(x, y)) {
-                                here += if behind.known.insert((x, y)) { moves } else { 0 };
-                            } else {
-                                choose(x, y, &exchanges, &mut chosen);
-                            }
-                            let last = if same(x, y) {
-                                !x.is_constant() && !self.lives.on(x, *a) && !self.lives.on(y, *b)
-                            } else {
-                                exchanges.is_last(x, y)
-                            };
-                            free.extend(last.then_some(i));
-                        }
-                        let beside = |user: Instruction<'m>| user.block() == a.block();
-                        here += if differs { costs.fetches_of_joined(*a, &beside) } else { self.cost(*a) };
-                        here += costs.copies(*a, &beside, &|i| free.contains(&i));
-                        cycles_here += self.latency(*a).max(self.latency(*b));
-                        pairs += 1;
-                        behind.made.extend([a.as_value(), b.as_value()]);
-                    }
-                    Step::Guarded(one, other) => {
-                        let jump = if one.is_empty() || other.is_empty() { 0 } else { costs.jump() };
-                        let all = one.iter().chain(other);
-                        here += costs.guard() + jump + all.clone().map(|&i| self.cost_with_copies(i)).sum::<i64>();
-                        cycles_here += costs.guard() + all.map(|&i| self.latency(i)).sum::<i64>();
-                        branches += 1;
-                        behind = Behind::instructions(one, other);
-                    }
-                    Step::Plain(list) => {
-                        behind.made.extend(list.iter().map(|i| i.as_value()));
-                        here += list.iter().map(|&i| self.cost_with_copies(i)).sum::<i64>();
-                        cycles_here += list.iter().map(|&i| self.latency(i)).sum::<i64>();
-                    }
-                }
-            }
-            let conditions = cell.blocks.map(|block| block.and_then(|b| b.terminator().condition()));
-            match conditions {
-                [Some(x), Some(y)] => choose(x, y, &exchanges, &mut chosen),
-                [None, None] => {}
-                // The other side's lanes are steered by a constant.
-                _ => here += i64::from(cell.steer.is_some()) * costs.guard(),
-            }
-            let test = i64::from(conditions.iter().any(Option::is_some));
-            selects += chosen.len();
-            let choices = copies_here + costs.fetches_of_choices(&chosen);
-            melded += weight * (here + test + choices);
-            cycles_melded += weight * (cycles_here + test + chosen.len() as i64);
+        let mut tally = Tally {
+            planner: self,
+            partner,
+            exchanges: Exchanges::of(steps, &|x, y| x == y || partner.get(&x) == Some(&y)),
+            apart: -hoisted.iter().map(|&i| self.cost(i)).sum::<i64>(),
+            melded: 0,
+            cycles_apart: -hoisted.iter().map(|&i| self.latency(i)).sum::<i64>(),
+            cycles_melded: 0,
+            pairs: 0,
+            selects: 0,
+            branches: 0,
+            outside: Vec::new(),
+            known_outside: FxHashSet::default(),
+            copies_outside: 0,
+        };
+        for (number, steps) in steps.iter().enumerate() {
+            tally.cell(number, steps);
         }
+        let Tally { apart, mut melded, cycles_apart, mut cycles_melded, pairs, branches, .. } = tally;
+        let Tally { mut selects, outside, known_outside, copies_outside, .. } = tally;
         let (exits, constants) = self.exit_choices(partner);
         selects += outside.len() + exits.len();
         let (before, after) = self.branches_around();
