@@ -1,0 +1,100 @@
+//! The benchmarks of speculative reconvergence (workloads/speculation): what collecting lanes at their marks gains, with
+//! which thresholds, and whether `lockstep suggest` finds the place by itself. Damani et al. (CGO 2020), section 5.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::support::{root, succeed};
+
+/// A trace of a benchmark with 32 threads and so many tasks.
+fn traced(folder: &Path, program: &str, tasks: u32) -> PathBuf {
+    let (binary, trace) = (folder.join(program), folder.join(format!("{program}.{tasks}")));
+    let source = root().join(format!("workloads/speculation/{program}/{program}.c"));
+    let mut command = Command::new("gcc");
+    command.args(["-std=gnu11", "-O2", "-g", "-fno-math-errno", "-pthread", "-I"]).arg(root().join("include"));
+    let built = command.arg("-o").args([&binary, &source]).arg("-lm").output().expect("gcc runs");
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let arguments = ["-o", trace.to_str().unwrap(), binary.to_str().unwrap(), "-p", "32", "-n", &tasks.to_string()];
+    succeed("trace", &arguments);
+    trace
+}
+
+/// The rows without and with a prediction.
+fn replayed(trace: &Path, prediction: &str) -> [Value; 2] {
+    let arguments = ["--predict", prediction, "--check", "--schedule-hash", "--json", trace.to_str().unwrap()];
+    let json: Value = serde_json::from_str(&succeed("replay", &arguments)).unwrap();
+    [0, 1].map(|i| json["results"][i].clone())
+}
+
+fn fetches(row: &Value) -> u64 {
+    row["fetches"].as_u64().unwrap()
+}
+
+/// What is issued: fetches, and instructions of the predictions' barriers.
+fn issued(row: &Value) -> u64 {
+    fetches(row) + row["barrier_operations"].as_u64().unwrap()
+}
+
+#[test]
+fn rsbench_pathtracer_and_gpu_mcml_come_half_of_the_way_to_full_warps() {
+    let folder = tempfile::tempdir().unwrap();
+    for (program, tasks) in [("rsbench", 512), ("pathtracer", 512), ("gpu-mcml", 512)] {
+        let [before, after] = replayed(&traced(folder.path(), program, tasks), "marks");
+        // Figure 3(b)(ii) packs the inner loops' turns of all lanes into full warps, and leaves prolog and epilog as they
+        // are. No schedule of that kind has fewer fetches than one in which everything is packed.
+        let packed = before["thread_instructions"].as_u64().unwrap() / 32;
+        let (gained, to_gain) = (fetches(&before) - fetches(&after), fetches(&before) - packed);
+        assert!(2 * gained >= to_gain, "{program}: {} to {}, packed {packed}", fetches(&before), fetches(&after));
+    }
+}
+
+#[test]
+fn pathtracer_is_best_with_all_lanes_and_xsbench_with_eight_or_fewer() {
+    let folder = tempfile::tempdir().unwrap();
+    let thresholds = [32, 24, 16, 8, 4];
+    let best = |program: &str, tasks: u32| {
+        let trace = traced(folder.path(), program, tasks);
+        let of = |lanes: u32| issued(&replayed(&trace, &format!("marks,threshold={lanes}"))[1]);
+        let all: Vec<(u64, u32)> = thresholds.iter().map(|lanes| (of(*lanes), *lanes)).collect();
+        let [before, _] = replayed(&trace, "marks");
+        let best = *all.iter().min().unwrap();
+        assert!(best.0 < fetches(&before), "{program}: {all:?}");
+        best.1
+    };
+    assert_eq!(best("pathtracer", 512), 32);
+    assert!(best("xsbench", 1024) <= 8);
+}
+
+#[test]
+fn the_marked_place_is_suggested_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let programs = [
+        ("rsbench", 256),
+        ("xsbench", 256),
+        ("mcb", 512),
+        ("pathtracer", 256),
+        ("mc-gpu", 512),
+        ("mummer", 256),
+        ("meiyamd5", 256),
+        ("gpu-mcml", 128),
+    ];
+    let mut others = Vec::new();
+    for (program, tasks) in programs {
+        let trace = traced(folder.path(), program, tasks);
+        let json: Value =
+            serde_json::from_str(&succeed("lockstep", &["suggest", "--json", trace.to_str().unwrap()])).unwrap();
+        let best = &json["places"][0];
+        let trial = &best["trials"][0];
+        let lanes = trial["threshold"].as_u64().unwrap_or(32);
+        let place = format!("{},threshold={lanes}", best["address"].as_str().unwrap());
+        let hash = |prediction: &str| replayed(&trace, prediction)[1]["schedule_fnv1a64"].clone();
+        if hash(&place) != hash(&format!("marks,threshold={lanes}")) {
+            others.push(format!("{program}: {}", best["place"]));
+        }
+        let before = json["before"]["fetches"].as_u64().unwrap();
+        assert!(trial["fetches"].as_u64().unwrap() < before, "{program}: {json}");
+    }
+    assert!(others.len() <= 2, "{others:?}");
+}
