@@ -3,8 +3,9 @@
  *
  *     init: 2 | prolog: 3 | expensive: 12 | epilog: 3 | ret
  *
- * Lanes that wait for each other behind the branch issue the expensive code once per turn: 2 + 4 x (3 + 12 + 3) + 1 = 75
- * fetches, for 4 x (2 + 4 x 6 + 12 + 1) = 156 thread instructions. Collected at its first instruction they issue it once.
+ * Lanes that wait for each other behind the branch issue the expensive code once per turn: 2 + 4 x (3 + 12 + 3) + 1 =
+ * 75 fetches, for 4 x (2 + 4 x 6 + 12 + 1) = 156 thread instructions. Collected at its first instruction they issue it
+ * once.
  *
  * expect: region kernel
  * expect: lanes 4

@@ -4,8 +4,8 @@
  *     init: 5 | prolog: 1 | body: 12 | epilog: 4 | ret
  *
  * Lanes that wait for each other behind the inner loop issue its body 4 + 4 + 4 times (figure 3(b)(i)): 5 + 12 x 12 +
- * 3 x (1 + 4) + 1 = 165 fetches, for 4 x (5 + 6 x 12 + 3 x 5 + 1) = 372 thread instructions. Repacked ideally (ii) it is
- * issued 6 times, always for all: 93. Collected at the body they do that, and issue prolog and epilog 5 times each in
+ * 3 x (1 + 4) + 1 = 165 fetches, for 4 x (5 + 6 x 12 + 3 x 5 + 1) = 372 thread instructions. Repacked ideally (ii) it
+ * is issued 6 times, always for all: 93. Collected at the body they do that, and issue prolog and epilog 5 times each in
  * place of 3 (iii): 103.
  *
  * expect: region kernel

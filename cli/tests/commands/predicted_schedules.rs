@@ -1,6 +1,6 @@
-//! The schedules of figures 1, 2 and 3(b) of Damani et al. (*Speculative reconvergence for improved SIMT efficiency*, CGO
-//! 2020), with trip counts of our own, written down and compared fetch by fetch with what `replay --schedule` says of the
-//! micro programs.
+//! The schedules of figures 1, 2 and 3(b) of Damani et al. (*Speculative reconvergence for improved SIMT efficiency*,
+//! CGO 2020), with trip counts of our own, written down and compared fetch by fetch with what `replay --schedule` says
+//! of the micro programs.
 
 use std::path::{Path, PathBuf};
 
@@ -98,7 +98,8 @@ fn the_inner_loops_of_figures_2b_and_3b_are_repacked_at_the_price_of_prolog_and_
     // Init, prolog, the inner loop's body, epilog, return.
     let parts = [('I', 5), ('P', 1), ('B', 12), ('E', 4), ('R', 1)];
     // (i) The longest of each turn counts.
-    let waits_behind = "I0123 P0123 B0123 B03 B0 B0 E0123 P0123 B0123 B13 B1 B1 E0123 P0123 B0123 B23 B2 B2 E0123 R0123";
+    let waits_behind =
+        "I0123 P0123 B0123 B03 B0 B0 E0123 P0123 B0123 B13 B1 B1 E0123 P0123 B0123 B23 B2 B2 E0123 R0123";
     assert_eq!(schedule(&trace, None, &parts), waits_behind);
     // (iii) Six bodies, each for all; those that left the inner loop get new work by themselves.
     let collected = "I0123 P0123 B0123 E12 P12 B0123 E23 P23 B0123 B0123 E03 P03 B0123 E01 P01 B0123 E0123 R0123";

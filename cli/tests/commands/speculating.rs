@@ -1,5 +1,5 @@
-//! The benchmarks of speculative reconvergence (workloads/speculation): what collecting lanes at their marks gains, with
-//! which thresholds, and whether `lockstep suggest` finds the place by itself. Damani et al. (CGO 2020), section 5.
+//! The benchmarks of speculative reconvergence (workloads/speculation): what collecting lanes at their marks gains,
+//! with which thresholds, and whether `lockstep suggest` finds the place itself. Damani et al. (CGO 2020), section 5.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -40,10 +40,10 @@ fn issued(row: &Value) -> u64 {
 #[test]
 fn rsbench_pathtracer_and_gpu_mcml_come_half_of_the_way_to_full_warps() {
     let folder = tempfile::tempdir().unwrap();
-    for (program, tasks) in [("rsbench", 512), ("pathtracer", 512), ("gpu-mcml", 512)] {
+    for (program, tasks) in [("rsbench", 512), ("pathtracer", 256), ("gpu-mcml", 384)] {
         let [before, after] = replayed(&traced(folder.path(), program, tasks), "marks");
-        // Figure 3(b)(ii) packs the inner loops' turns of all lanes into full warps, and leaves prolog and epilog as they
-        // are. No schedule of that kind has fewer fetches than one in which everything is packed.
+        // Figure 3(b)(ii) packs the inner loops' turns of all lanes into full warps, and leaves prolog and epilog as
+        // they are. No schedule of that kind has fewer fetches than one in which everything is packed.
         let packed = before["thread_instructions"].as_u64().unwrap() / 32;
         let (gained, to_gain) = (fetches(&before) - fetches(&after), fetches(&before) - packed);
         assert!(2 * gained >= to_gain, "{program}: {} to {}, packed {packed}", fetches(&before), fetches(&after));
@@ -53,7 +53,7 @@ fn rsbench_pathtracer_and_gpu_mcml_come_half_of_the_way_to_full_warps() {
 #[test]
 fn pathtracer_is_best_with_all_lanes_and_xsbench_with_eight_or_fewer() {
     let folder = tempfile::tempdir().unwrap();
-    let thresholds = [32, 24, 16, 8, 4];
+    let thresholds = [32, 16, 8, 4];
     let best = |program: &str, tasks: u32| {
         let trace = traced(folder.path(), program, tasks);
         let of = |lanes: u32| issued(&replayed(&trace, &format!("marks,threshold={lanes}"))[1]);
@@ -63,7 +63,7 @@ fn pathtracer_is_best_with_all_lanes_and_xsbench_with_eight_or_fewer() {
         assert!(best.0 < fetches(&before), "{program}: {all:?}");
         best.1
     };
-    assert_eq!(best("pathtracer", 512), 32);
+    assert_eq!(best("pathtracer", 256), 32);
     assert!(best("xsbench", 1024) <= 8);
 }
 
@@ -71,20 +71,23 @@ fn pathtracer_is_best_with_all_lanes_and_xsbench_with_eight_or_fewer() {
 fn the_marked_place_is_suggested_first() {
     let folder = tempfile::tempdir().unwrap();
     let programs = [
-        ("rsbench", 256),
-        ("xsbench", 256),
+        ("rsbench", 128),
+        ("xsbench", 128),
         ("mcb", 512),
-        ("pathtracer", 256),
+        ("pathtracer", 128),
         ("mc-gpu", 512),
         ("mummer", 256),
-        ("meiyamd5", 256),
-        ("gpu-mcml", 128),
+        ("meiyamd5", 128),
+        ("gpu-mcml", 64),
     ];
     let mut others = Vec::new();
     for (program, tasks) in programs {
         let trace = traced(folder.path(), program, tasks);
-        let json: Value =
-            serde_json::from_str(&succeed("lockstep", &["suggest", "--json", trace.to_str().unwrap()])).unwrap();
+        let json: Value = serde_json::from_str(&succeed(
+            "lockstep",
+            &["suggest", "--candidates", "8", "--json", trace.to_str().unwrap()],
+        ))
+        .unwrap();
         let best = &json["places"][0];
         let trial = &best["trials"][0];
         let lanes = trial["threshold"].as_u64().unwrap_or(32);
