@@ -31,6 +31,17 @@ impl<'m> Instruction<'m> {
     }
 }
 
+impl Instruction<'_> {
+    /// Whether it is an `fcmp` that asks whether both are numbers and equal, or the opposite: `oeq` and `une`.
+    #[must_use]
+    pub fn compares_floats_for_equality(self) -> bool {
+        use LLVMRealPredicate::{LLVMRealOEQ, LLVMRealUNE};
+        // SAFETY: it is an `fcmp` when it is asked for its predicate.
+        self.opcode() == LLVMOpcode::LLVMFCmp
+            && matches!(unsafe { LLVMGetFCmpPredicate(self.raw()) }, LLVMRealOEQ | LLVMRealUNE)
+    }
+}
+
 /// The predicate that says the same of operands that are exchanged.
 fn exchanged(predicate: LLVMIntPredicate) -> LLVMIntPredicate {
     use LLVMIntPredicate::*;

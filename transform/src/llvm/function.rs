@@ -2,6 +2,7 @@
 
 use std::hash::{Hash, Hasher};
 
+use llvm_sys::LLVMAttributeFunctionIndex;
 use llvm_sys::core::*;
 use llvm_sys::debuginfo::LLVMGetSubprogram;
 use llvm_sys::prelude::*;
@@ -82,6 +83,25 @@ impl<'m> Function<'m> {
         // SAFETY: function and context are alive; the name is copied.
         let raw = unsafe { LLVMAppendBasicBlockInContext(self.module.context(), self.raw, name.as_ptr()) };
         Block::of_raw(raw, self.module)
+    }
+
+    /// Gives it an attribute without a value, or takes it away; whether that was a change. A name that LLVM does not
+    /// know changes nothing.
+    pub(crate) fn set_attribute(self, name: &str, wanted: bool) -> bool {
+        let kind = super::attributes::kind_named(name);
+        if kind == 0 || self.has_attribute(name) == wanted {
+            return false;
+        }
+        // SAFETY: the function is alive, and the kind is one of LLVM's, for which 0 stands where it has no value.
+        unsafe {
+            if wanted {
+                let attribute = LLVMCreateEnumAttribute(self.module.context(), kind, 0);
+                LLVMAddAttributeAtIndex(self.raw, LLVMAttributeFunctionIndex, attribute);
+            } else {
+                LLVMRemoveEnumAttributeAtIndex(self.raw, LLVMAttributeFunctionIndex, kind);
+            }
+        }
+        true
     }
 
     /// Whether it has a function attribute of this name, such as `optnone`.

@@ -61,7 +61,11 @@ pub(crate) fn run(module: &mut Module, _settings: &Settings) -> Vec<Remark> {
             let all = || function.blocks().into_iter().flat_map(Block::instructions);
             all().find(|i| !i.can_be_copied() && !i.is_terminator()).map(|i| (i, Reason::NoMerge))
         };
-        if let Some((at, reason)) = prepare::obstacle(function).or_else(uncopied) {
+        let convergent = || {
+            let found = function.blocks().into_iter().find_map(prepare::convergent);
+            found.map(|call| (call, Reason::Convergent))
+        };
+        if let Some((at, reason)) = prepare::obstacle(function).or_else(convergent).or_else(uncopied) {
             remarks.push(remark(NAME, function.name(), vec![at.place()], reason));
             continue;
         }

@@ -17,9 +17,9 @@
 //!
 //! # Steps
 //! 1. As for `linearize`: switches become branches, and control leaves at one place; functions with exceptions and the
-//!    like keep the whole module as it is, since LLVM's passes are run over modules.
+//!    like stay as they are.
 //! 2. LLVM's passes `fix-irreducible`, `unify-loop-exits` and `structurizecfg`, which AMD's code generation runs in
-//!    this order.
+//!    this order. They are run over the module, in which other functions carry `optnone` meanwhile.
 //!
 //! # Limitation
 //! LLVM's pass works on regions with one way in and one way out, and what is not in such a region stays. A remark tells
@@ -42,14 +42,13 @@ pub(crate) fn run(module: &mut Module, _settings: &Settings) -> Vec<Remark> {
     let mut remarks = Vec::new();
     let mut changed: Vec<(String, Split)> = Vec::new();
     let functions = module.functions_to_optimise();
-    if let Some((function, at, reason)) =
-        functions.iter().find_map(|function| prepare::obstacle(*function).map(|(at, why)| (function, at, why)))
-    {
-        return vec![remark(NAME, function.name(), vec![at.place()], reason)];
-    }
     for function in functions {
         let switches = prepare::switches(function);
         if switches.is_empty() && is_structured(&Flow::of(function)) {
+            continue;
+        }
+        if let Some((at, reason)) = prepare::obstacle(function) {
+            remarks.push(remark(NAME, function.name(), vec![at.place()], reason));
             continue;
         }
         let before = size(function);
@@ -63,10 +62,22 @@ pub(crate) fn run(module: &mut Module, _settings: &Settings) -> Vec<Remark> {
         return remarks;
     }
     module.sweep();
+    // LLVM's passes go over all functions but those that shall not be optimised.
+    let mut marked: Vec<(String, &str)> = Vec::new();
+    for function in module.functions().into_iter().filter(|f| !changed.iter().any(|(name, _)| *name == f.name())) {
+        for attribute in ["noinline", "optnone"] {
+            if function.set_attribute(attribute, true) {
+                marked.push((function.name(), attribute));
+            }
+        }
+    }
     module
         .run_passes("function(fix-irreducible,unify-loop-exits,structurizecfg)")
         .expect("LLVM knows its own passes, and the module is well formed");
     for function in module.functions() {
+        for (_, attribute) in marked.iter().filter(|(name, _)| *name == function.name()) {
+            function.set_attribute(attribute, false);
+        }
         if let Some((_, done)) = changed.iter().find(|(name, _)| *name == function.name()) {
             remarks.extend(outcome(NAME, function, *done));
         }

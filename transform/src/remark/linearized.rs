@@ -18,6 +18,8 @@ pub struct Linearized {
     /// Unstructured edges that were there before, by the paper's definition 1 ([`flowgraph::unstructured_edges`]),
     /// once switches were branches. 0 where what makes the function unstructured escapes that definition.
     pub edges: usize,
+    /// Branches and choices on equality of floating-point numbers, two jumps on x86, that became one.
+    pub equalities: usize,
     /// What was added, less what went, before values get their phis.
     pub added: Added,
 }
@@ -44,6 +46,7 @@ impl Linearized {
             ("guards", self.guards as i64),
             ("backs", self.backs as i64),
             ("edges", self.edges as i64),
+            ("equalities", self.equalities as i64),
             ("blocks", self.added.blocks),
             ("compares", self.added.compares),
             ("branches", self.added.branches),
@@ -54,14 +57,18 @@ impl Linearized {
 
 impl fmt::Display for Linearized {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Linearized { switches, regions, parts, guards, backs, edges, added } = self;
+        let Linearized { switches, regions, parts, guards, backs, edges, equalities, added } = self;
         let Added { blocks, compares, branches, selects } = added;
         write!(
             f,
             "{edges} unstructured edges: {regions} regions with {parts} parts behind {guards} guards, and {backs} at the \
              ends of loops; {switches} switches are branches; {blocks:+} blocks, {compares:+} comparisons, \
              {branches:+} branches, {selects:+} choices"
-        )
+        )?;
+        if *equalities > 0 {
+            write!(f, "; {equalities} equalities of floating-point numbers are one jump")?;
+        }
+        Ok(())
     }
 }
 

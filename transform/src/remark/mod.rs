@@ -224,6 +224,8 @@ pub enum Reason {
     CallingConventions,
     /// Left: the calls differ in an attribute.
     Attribute(&'static str),
+    /// Left: a call must not come to depend on other branches, as a barrier of a GPU must not.
+    Convergent,
     /// Left: the callee does not return.
     Endless,
     /// Left: an arm calls a function, and calls are the matter of another pass.
@@ -294,6 +296,7 @@ impl Reason {
             Reason::ConstantArgument => "ConstantArgument",
             Reason::CallingConventions => "CallingConventions",
             Reason::Attribute(_) => "Attribute",
+            Reason::Convergent => "Convergent",
             Reason::Endless => "Endless",
             Reason::ArmCalls(_) => "ArmCalls",
             Reason::GoneOver { .. } => "GoneOver",
@@ -418,6 +421,7 @@ impl fmt::Display for Reason {
             Reason::ArgumentTypes => "the calls pass values of different types",
             Reason::ConstantArgument => "the calls differ in an argument that must be a constant",
             Reason::CallingConventions => "the calls have different calling conventions",
+            Reason::Convergent => "a call must not come to depend on other branches",
             Reason::Endless => "the callee does not return, so nothing is gained",
         };
         f.write_str(words)

@@ -120,6 +120,7 @@ mod tests {
             Reason::Melded(melding),
             Reason::MeldTooLarge,
             Reason::NoSubgraph(super::super::Unmeldable::LeavesEarly),
+            Reason::Convergent,
             Reason::Endless,
             Reason::ArmCalls("op\n\"x\"".to_owned()),
             Reason::Refused("a use is left: %x".to_owned()),

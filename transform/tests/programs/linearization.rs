@@ -46,15 +46,30 @@ fn benchmarks_have_unstructured_edges_and_become_structured() {
 }
 
 /// Reduced from `mcx`. On x86-64 a branch on equality of floats is two jumps, one of them for what is no number: that
-/// is `if (a || b)`. What is greater or less takes one.
+/// is `if (a || b)`. What is greater or less takes one. So are choices between what has no conditional move.
 #[test]
-#[ignore = "code generation makes two jumps of `fcmp une` and `fcmp oeq`, and nothing stops it yet"]
 fn equality_of_floats_is_one_jump() {
     let folder = tempfile::tempdir().unwrap();
     let [source, object] = ["a.c", "a.o"].map(|name| folder.path().join(name));
     let text = "void call(int);\n\
-                void kernel(float x, int a, int b) { if (a || b) call(1); else call(2); if (x != 0) call(3); call(4); }\n";
+                void goes(float x, int a, int b) { if (a || b) call(1); else call(2); if (x != 0) call(3); call(4); }\n\
+                void structured(double x, double y) { if (x == y) call(3); call(4); }\n\
+                float chosen(double x, double y, float a, float b) { return x == y ? a : b; }\n\
+                double wide(long double x, double a, double b) { return x != 0 ? a : b; }\n\
+                void negated(float x, int *to) { int same = x == 1; *to = same; if (!same) call(3); call(4); }\n\
+                void both(float x, float y) { if ((x == 1) & (y != 2)) call(3); call(4); }\n";
     std::fs::write(&source, text).unwrap();
-    build::compile(&source, &object, "linearize", &["-O2"]);
-    assert_eq!(machine::left(&machine::functions(&object)["kernel"]), Some(1));
+    for optimised in ["-O1", "-O2", "-O3"] {
+        let mut split = 0;
+        for (pass, structured) in [("none", false), ("linearize", true)] {
+            build::compile(&source, &object, pass, &[optimised]);
+            let functions = machine::functions(&object);
+            for name in ["goes", "structured", "chosen", "wide", "negated", "both"] {
+                let left = machine::left(&functions[name]);
+                assert!(!structured || left == Some(1), "{name} at {optimised}: {left:?}");
+                split += usize::from(left != Some(1));
+            }
+        }
+        assert!(split >= 3, "the original has two jumps at {optimised}: {split}");
+    }
 }

@@ -19,7 +19,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::plan::{Plan, Step};
 use super::surgery::{self, Part, Region};
-use super::{graph_of, needless};
+use super::{graph_of, needless, prepare};
 use crate::context::Context;
 use crate::llvm::{Block, Instruction, Opcode};
 use crate::remark::Linearized;
@@ -123,7 +123,8 @@ fn next<'m>(
         let closed = members.iter().all(|&node| {
             let leaves = graph.successors(node).iter().all(|&to| is_in.contains(&to) || to == behind);
             let enters = graph.predecessors(node).iter().all(|&from| node == head || is_in.contains(&from));
-            leaves && enters && !graph.successors(node).is_empty()
+            let stays = prepare::convergent(flow.block(node)).is_some();
+            leaves && enters && !stays && !graph.successors(node).is_empty()
         });
         let inside = members.iter().filter(|&&node| node != head && branches(node)).count();
         let around = std::iter::successors(dominators.idom(head), |&above| dominators.idom(above))

@@ -45,13 +45,16 @@
 //!
 //! # Limitation
 //! Functions with exceptions, jumps to addresses of blocks, `setjmp` or calls that must be jumps are left, with a
-//! remark. A switch costs a comparison for each target. What the optimiser would make of the result is close to the
-//! original again: the pass has to run last, and `lockstep cc` then has code generation keep the branches.
+//! remark; so are regions with calls that must not depend on other branches than before (`convergent`: barriers of
+//! GPUs), and what lies around them. A switch costs a comparison for each target. What the optimiser would make of the
+//! result is close to the original again: the pass has to run last, and `lockstep cc` then has code generation keep
+//! the branches.
 //!
 //! Source: Anantpur and Govindarajan, *Taming control divergence in GPUs through control flow linearization*, CC 2014,
 //! algorithm 1.
 
 mod applied;
+mod equality;
 mod needless;
 mod plan;
 pub(crate) mod prepare;
@@ -112,30 +115,36 @@ pub(crate) fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
     let switches = prepare::switches(*function);
     let parting = switches.iter().any(|&block| !agree(context, block));
     let applied = applied::is_asked(context);
-    if !parting && !applied && is_structured(&context.flow()) {
-        return;
-    }
+    let structured = !parting && !applied && is_structured(&context.flow());
     if let Some((at, reason)) = prepare::obstacle(*function) {
-        context.remark("control flow".to_owned(), vec![at.place()], reason, None);
+        if !structured {
+            context.remark("control flow".to_owned(), vec![at.place()], reason, None);
+        }
         return;
     }
     let before = counts(*function);
-    let mut done = Linearized { switches: switches.len(), ..Linearized::default() };
     let agreeing: Vec<Block<'m>> = context.flow().blocks().iter().copied().filter(|&b| agree(context, b)).collect();
+    let equalities = equality::make_values(*function, |block| agreeing.contains(&block));
+    if structured && equalities == 0 {
+        return;
+    }
+    let switches = if structured { Vec::new() } else { switches };
+    let mut done = Linearized { switches: switches.len(), equalities, ..Linearized::default() };
     switches.into_iter().for_each(|block| prepare::lower_switch(block.terminator()));
     let (flow, loops) = (context.flow(), context.loops());
     let edges = unstructured_edges(flow.graph(), &loops, &context.dominators(), &context.post_dominators());
     let first = edges.first().map(|edge| flow.block(edge.from).terminator().place());
     done.edges = edges.len();
+    let mut left_alone = 0;
     if !is_structured(&context.flow()) {
         prepare::one_end(*function);
-        rounds(*function, &agreeing, &mut done, context);
+        left_alone = rounds(*function, &agreeing, &mut done, context);
     }
     if applied && is_structured(&context.flow()) {
         applied::run(&agreeing, &mut done, context);
     }
     let left = Parts::of(&context.flow(), &[]).left.len();
-    if done.regions > 0 || done.switches > 0 {
+    if done.regions > 0 || done.switches > 0 || done.equalities > 0 {
         let after = counts(*function);
         done.added = Added {
             blocks: after.blocks - before.blocks,
@@ -146,7 +155,7 @@ pub(crate) fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
         let places = first.into_iter().collect();
         context.remark("control flow".to_owned(), places, Reason::Linearized(done), None);
     }
-    if left > 1 && !only_divergent {
+    if left > 1 && left_alone == 0 {
         context.remark("control flow".to_owned(), Vec::new(), Reason::GoneOver { left }, None);
     }
 }
@@ -171,23 +180,31 @@ fn counts(function: Function<'_>) -> Added {
     counts
 }
 
-/// Linearizes regions until all is structured, or what is left is that where all lanes go the same way.
-fn rounds<'m>(function: Function<'m>, agreeing: &[Block<'m>], done: &mut Linearized, context: &mut Context<'m>) {
+/// Linearizes regions until all is structured, or what is left is that where all lanes go the same way, or calls what
+/// must not depend on other branches. Returns how many regions were left.
+fn rounds<'m>(
+    function: Function<'m>,
+    agreeing: &[Block<'m>],
+    done: &mut Linearized,
+    context: &mut Context<'m>,
+) -> usize {
     let mut left_alone: Vec<Vec<Block<'m>>> = Vec::new();
     loop {
         let flow = context.flow();
         let parts = Parts::of(&flow, &left_alone);
         if parts.left.len() < 2 {
-            return;
+            return left_alone.len();
         }
         let mut found = false;
         let mut regions = parts.regions(&flow, function);
         while let Some(region) = regions.pop() {
             let blocks = || region.parts.iter().flat_map(|part| part.blocks.iter().copied());
             let parting = blocks().any(|block| block.terminator().successors().len() > 1 && !agreeing.contains(&block));
-            if !parting {
-                let places = vec![region.parts[0].entry.terminator().place()];
-                context.remark("control flow".to_owned(), places, Reason::LanesAgree, None);
+            let convergent = blocks().find_map(prepare::convergent);
+            if !parting || convergent.is_some() {
+                let at = convergent.unwrap_or_else(|| region.parts[0].entry.terminator());
+                let reason = if parting { Reason::Convergent } else { Reason::LanesAgree };
+                context.remark("control flow".to_owned(), vec![at.place()], reason, None);
                 let mut members: Vec<Block<'m>> = blocks().collect();
                 members.retain(|block| *block != region.parts[0].entry);
                 members.insert(0, region.parts[0].entry);
@@ -211,7 +228,7 @@ fn rounds<'m>(function: Function<'m>, agreeing: &[Block<'m>], done: &mut Lineari
             found = true;
         }
         if !found {
-            return;
+            return left_alone.len();
         }
     }
 }

@@ -19,7 +19,6 @@ pub(crate) fn obstacle<'m>(function: Function<'m>) -> Option<(Instruction<'m>, R
                 _ if i.is_terminator() || i.begins_handler() => Reason::MayUnwind,
                 _ if i.must_be_tail() => Reason::MustBeTail,
                 Opcode::LLVMCall if i.call_has("returns_twice") => Reason::ReturnsTwice,
-                Opcode::LLVMCall if i.call_has("convergent") => Reason::Attribute("convergent"),
                 _ if !of_type.is_void() && !of_type.is_first_class() => Reason::UnstorableValue,
                 _ => return None,
             };
@@ -28,6 +27,11 @@ pub(crate) fn obstacle<'m>(function: Function<'m>) -> Option<(Instruction<'m>, R
         let address = block.has_address().then(|| (block.terminator(), Reason::AddressTaken));
         address.or_else(|| block.instructions().into_iter().find_map(of_instruction))
     })
+}
+
+/// A call that must not come to depend on other branches, as barriers of GPUs must not.
+pub(crate) fn convergent(block: Block<'_>) -> Option<Instruction<'_>> {
+    block.instructions().into_iter().find(|i| i.opcode() == Opcode::LLVMCall && i.call_has("convergent"))
 }
 
 /// Whether a switch decides by an integer of at most 64 bits.
