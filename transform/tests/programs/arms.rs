@@ -8,21 +8,15 @@
 use std::fmt::Write;
 use std::ops::Range;
 
-use crate::generator::Random;
+use crate::generator::{Draw, Random, five_workers, turns};
 
-const HEAD: &str = r#"#include <pthread.h>
-#include <stdint.h>
-#include <stdio.h>
-#define KEEP __attribute__((noinline))
-typedef uint32_t u;
-static KEEP u mix(u a, u b) { for (u i = 0; i < (b & 3); i++) a = a * 1664525u + (b ^ i); return a; }
+const HEAD: &str = r#"static KEEP u mix(u a, u b) { for (u i = 0; i < (b & 3); i++) a = a * 1664525u + (b ^ i); return a; }
 static KEEP u turn(u a, u b) { return a << 7 ^ a >> 3 ^ b; }
-static KEEP void note(u *m, u a) { m[a & 63] += a; }
 static u shared[5][64];
 static double real[5][16];
 "#;
 
-const TAIL: &str = r#"
+const WORKER: &str = r#"
 static void *worker(void *p) {
     u id = (u)(uintptr_t)p;
     for (u k = 0; k < sizeof kernels / sizeof *kernels; k++) {
@@ -36,17 +30,13 @@ static void *worker(void *p) {
     }
     return 0;
 }
-int main(void) {
-    pthread_t t[5];
-    for (u i = 0; i < 5; i++) pthread_create(&t[i], 0, worker, (void *)(uintptr_t)i);
-    for (u i = 0; i < 5; i++) pthread_join(t[i], 0);
-    for (u k = 0; k < sizeof kernels / sizeof *kernels; k++) {
+"#;
+
+const PRINTS: &str = r#"    for (u k = 0; k < sizeof kernels / sizeof *kernels; k++) {
         printf("%u:", FIRST + k);
         for (u i = 0; i < 5; i++) printf(" %u", results[k][i]);
         printf("\n");
     }
-    return 0;
-}
 "#;
 
 /// Draws for an arm: the same for both, but for what goes its own way.
@@ -57,14 +47,10 @@ struct Draws {
     one_in: u64,
 }
 
-impl Draws {
+impl Draw for Draws {
     fn below(&mut self, n: u64) -> u64 {
         let common = self.common.below(n);
         if self.one_in > 0 && self.own.below(self.one_in) == 0 { self.own.below(n) } else { common }
-    }
-
-    fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
-        from[self.below(from.len() as u64) as usize]
     }
 }
 
@@ -88,7 +74,7 @@ pub(crate) fn source(seeds: Range<u64>) -> String {
     let count = names.len();
     let _ = writeln!(text, "#define FIRST {}u\nstatic u results[{count}][5];", seeds.start);
     let _ = writeln!(text, "static u (*const kernels[])(u, u, u *, double *) = {{{}}};", names.join(", "));
-    text + TAIL
+    five_workers(&text, WORKER, PRINTS)
 }
 
 fn kernel(seed: u64) -> String {
@@ -142,12 +128,7 @@ impl Arm {
 
     fn expression(&mut self) -> String {
         let (a, b) = (self.atom(), self.atom());
-        match self.draws.below(6) {
-            0 => a,
-            1 => format!("({a} >> ({b} & 31))"),
-            2 => format!("({a} / ({b} | 1))"),
-            _ => format!("({a} {} {b})", self.draws.pick(&["+", "-", "*", "^", "&", "|"])),
-        }
+        self.draws.combined(6, a, &b)
     }
 
     fn number(&mut self) -> String {
@@ -218,8 +199,7 @@ impl Arm {
                 self.names += 1;
                 let counter = format!("i{}", self.names);
                 let trips = if self.draws.below(2) == 0 { "3".to_owned() } else { format!("({to} & 7)") };
-                let head = format!("for (u {counter} = 0, n{counter} = {trips}; {counter} < n{counter}; {counter}++)");
-                self.nested(&head);
+                self.nested(&turns(&counter, &trips));
             }
             _ => {
                 let condition = self.condition();

@@ -6,6 +6,26 @@
 
 use std::fmt::Write;
 
+/// Where random numbers come from.
+pub(crate) trait Draw {
+    /// One of 0 to n - 1.
+    fn below(&mut self, n: u64) -> u64;
+
+    fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
+        from[self.below(from.len() as u64) as usize]
+    }
+
+    /// One of so many kinds of expressions of two others, which always have a value.
+    fn combined(&mut self, kinds: u64, a: String, b: &str) -> String {
+        match self.below(kinds) {
+            0 => a,
+            1 => format!("({a} >> ({b} & 31))"),
+            2 if kinds > 4 => format!("({a} / ({b} | 1))"),
+            _ => format!("({a} {} {b})", self.pick(&["+", "-", "*", "^", "&", "|"])),
+        }
+    }
+}
+
 /// SplitMix64: small, and the same everywhere.
 pub(crate) struct Random(pub(crate) u64);
 
@@ -17,37 +37,53 @@ impl Random {
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)
     }
+}
 
-    pub(crate) fn below(&mut self, n: u64) -> u64 {
+impl Draw for Random {
+    fn below(&mut self, n: u64) -> u64 {
         self.next() % n
-    }
-
-    pub(crate) fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
-        from[self.below(from.len() as u64) as usize]
     }
 }
 
 const VARIABLES: u64 = 6;
 
-pub(crate) const HEAD: &str = r#"#include <pthread.h>
+/// What all programs begin with.
+const PRELUDE: &str = r#"#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #define KEEP __attribute__((noinline))
 typedef uint32_t u;
-typedef struct { u x[6]; } big;
+static KEEP void note(u *m, u a) { m[a & 63] += a; }
+"#;
+
+/// A program: declarations and functions, a `worker`, and `main`, which runs five of them and then `prints`.
+pub(crate) fn five_workers(functions: &str, worker: &str, prints: &str) -> String {
+    let main = "int main(void) {
+    pthread_t t[5];
+    for (u i = 0; i < 5; i++) pthread_create(&t[i], 0, worker, (void *)(uintptr_t)i);
+    for (u i = 0; i < 5; i++) pthread_join(t[i], 0);
+";
+    format!("{PRELUDE}{functions}{worker}{main}{prints}    return 0;\n}}\n")
+}
+
+/// The head of a loop of so many turns.
+pub(crate) fn turns(counter: &str, trips: &str) -> String {
+    format!("for (u {counter} = 0, n{counter} = {trips}; {counter} < n{counter}; {counter}++)")
+}
+
+const HEAD: &str = r#"typedef struct { u x[6]; } big;
 typedef u (*function)(u, u);
 static KEEP u mix(u a, u b) { for (u i = 0; i < (b & 7); i++) a = a * 1664525u + (b ^ i); return a; }
 static KEEP u turn(u a, u b) { u s = 0; for (u i = 0; i < 9; i++) { if (a >> i & 1) s += b << i; else s ^= b; } return s; }
 static KEEP u climb(u a, u b) { return (b & 7) == 0 ? a : climb(a + b, (b & 7) - 1) ^ 3u; }
 static KEEP u three(u a, u b, u c) { u s = a; while (c & 15) { s = s * 3 + b; c--; } return s; }
-static KEEP void note(u *m, u a) { m[a & 63] += a; }
 static KEEP double scale(double a, double b) { for (int i = 0; i < 5; i++) a = a * 0.5 + b; return a; }
 static KEEP big make(u a, u b) { big r; for (u i = 0; i < 6; i++) r.x[i] = a + b * i; return r; }
 static KEEP u sum(big a, u k) { u s = k; for (int i = 0; i < 6; i++) s = s * 31 + a.x[i]; return s; }
 static function table[] = { mix, turn, climb, mix };
 "#;
 
-pub(crate) const TAIL: &str = r#"
+const WORKER: &str = r#"
 static u memory[5][64], results[5];
 static void *worker(void *p) {
     u id = (u)(uintptr_t)p;
@@ -56,14 +92,13 @@ static void *worker(void *p) {
     for (u i = 0; i < 64; i++) results[id] = results[id] * 33 + memory[id][i];
     return 0;
 }
-int main(void) {
-    pthread_t t[5];
-    for (u i = 0; i < 5; i++) pthread_create(&t[i], 0, worker, (void *)(uintptr_t)i);
-    for (u i = 0; i < 5; i++) pthread_join(t[i], 0);
-    for (u i = 0; i < 5; i++) printf("%u\n", results[i]);
-    return 0;
-}
 "#;
+
+/// A program of a function `kernel(id, round, memory)`.
+pub(crate) fn with_kernel(kernel: &str) -> String {
+    let prints = "    for (u i = 0; i < 5; i++) printf(\"%u\\n\", results[i]);\n";
+    five_workers(&format!("{HEAD}{kernel}"), WORKER, prints)
+}
 
 struct Writer {
     random: Random,
@@ -80,7 +115,7 @@ struct Writer {
 /// The program of this number.
 pub(crate) fn program(seed: u64) -> String {
     let random = Random(seed);
-    let mut w = Writer { random, text: HEAD.to_owned(), depth: 1, loops: 0, names: 0, budget: 45 };
+    let mut w = Writer { random, text: String::new(), depth: 1, loops: 0, names: 0, budget: 45 };
     w.line("static KEEP u kernel(u id, u round, u *m) {");
     for i in 0..VARIABLES {
         w.line(&format!("    u v{i} = m[(id * {} + round) & 63] + {i};", i + 3));
@@ -90,7 +125,7 @@ pub(crate) fn program(seed: u64) -> String {
     w.line("    goto out; out:");
     w.line("    return v0 ^ v1 * 3 ^ v2 * 5 ^ v3 * 7 ^ v4 * 11 ^ v5 * 13 ^ (u)(int64_t)d ^ sum(s, v0);");
     w.line("}");
-    w.text + TAIL
+    with_kernel(&w.text)
 }
 
 impl Writer {
@@ -119,11 +154,7 @@ impl Writer {
 
     fn expression(&mut self) -> String {
         let (a, b) = (self.atom(), self.atom());
-        match self.random.below(4) {
-            0 => a,
-            1 => format!("({a} >> ({b} & 31))"),
-            _ => format!("({a} {} {b})", self.random.pick(&["+", "-", "*", "^", "&", "|"])),
-        }
+        self.random.combined(4, a, &b)
     }
 
     fn simple_condition(&mut self) -> String {
@@ -214,7 +245,7 @@ impl Writer {
         let counter = format!("i{}", self.names);
         let trips = if self.random.below(2) == 0 { "4".to_owned() } else { format!("({} & 3)", self.variable()) };
         self.loops += 1;
-        self.nested(&format!("for (u {counter} = 0, n{counter} = {trips}; {counter} < n{counter}; {counter}++)"));
+        self.nested(&turns(&counter, &trips));
         self.loops -= 1;
     }
 

@@ -9,7 +9,7 @@ use flowgraph::Reduction;
 use transform::llvm::Module;
 use transform::{Flow, Kind, Reason, Remark};
 
-use crate::generator::{HEAD, Random, TAIL};
+use crate::generator::{Draw, Random, with_kernel};
 use crate::{build, machine};
 
 /// The program of this number: blocks with labels, each with something to do, and jumps to any of them. Jumps to
@@ -17,7 +17,7 @@ use crate::{build, machine};
 pub(crate) fn program(seed: u64) -> String {
     let mut random = Random(seed ^ 0x676f_746f);
     let blocks = 4 + random.below(9);
-    let mut text = HEAD.to_owned();
+    let mut text = String::new();
     let end = ["break", "goto done", "return v0 ^ fuel"][random.below(3) as usize];
     text.push_str("#define SPENT (fuel ? (fuel--, 0) : 1)\n");
     text.push_str("static KEEP u kernel(u id, u round, u *m) {\n    u fuel = 40 + (id & 3) * 7, v0 = m[id & 63], ");
@@ -32,7 +32,7 @@ pub(crate) fn program(seed: u64) -> String {
     }
     let _ = writeln!(text, "        if (v0 & 64) {end};\n        if (SPENT) {end};\n    }}");
     let _ = writeln!(text, "    note(m, v1);\ndone:\n    return v0 ^ v1 * 3 ^ v2 * 5 ^ v3 * 7 ^ fuel;\n}}");
-    text + TAIL
+    with_kernel(&text)
 }
 
 fn atom(random: &mut Random) -> &'static str {
