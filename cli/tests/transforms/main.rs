@@ -2,6 +2,7 @@
 #![cfg(feature = "transform")]
 
 mod analyzing;
+mod applying;
 mod by_products;
 mod comparing;
 mod driver;

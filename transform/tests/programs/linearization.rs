@@ -3,9 +3,9 @@
 
 use flowgraph::Reduction;
 use transform::llvm::Module;
-use transform::{Flow, Reason};
+use transform::{Flow, Kind, Reason};
 
-use crate::{build, machine};
+use crate::{build, machine, workloads};
 
 #[test]
 fn benchmarks_have_unstructured_edges_and_become_structured() {
@@ -72,4 +72,84 @@ fn equality_of_floats_is_one_jump() {
         }
         assert!(split >= 3, "the original has two jumps at {optimised}: {split}");
     }
+}
+
+/// All workloads, benchmarks and micro programs: at each level they print the same, and are structured in IR and in
+/// machine code, but for functions that a remark says to be left. How many were changed is printed.
+#[test]
+#[ignore = "takes minutes: scripts/check-linearize runs it"]
+fn workloads_are_structured_at_each_level() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let (mut programs, mut changed, mut left) = (0, 0, 0);
+    for source in workloads::sources() {
+        let (bitcode, program, object) = (path("a.bc"), path("a"), path("a.o"));
+        let openmp: &[&str] = if source.ends_with("mandelbrot.c") { &["-fopenmp"] } else { &[] };
+        let flags = [&["-O2"], openmp].concat();
+        build::to_bitcode(&source, &bitcode, &flags);
+        build::link(&bitcode, &program, openmp);
+        let expected = build::output(&program, ["-p", "4"]);
+        for level in 0..=4 {
+            let passes = format!("linearize:level={level}");
+            let what = format!("{} after {passes}", source.display());
+            let after = path("b.bc");
+            let remarks = build::transform(&bitcode, &passes, &after);
+            let is_left =
+                |name: &str| remarks.iter().any(|remark| remark.function == name && remark.kind() == Kind::Left);
+            for function in Module::read(&after).unwrap().functions_to_optimise() {
+                let structured = Reduction::of(Flow::of(function).graph(), &[]).is_structured();
+                assert!(structured || is_left(&function.name()), "{what}: {}", function.name());
+            }
+            build::compile(&source, &object, &passes, &flags);
+            for (name, listing) in machine::functions(&object) {
+                let parts = machine::left(&listing);
+                assert!(parts == Some(1) || is_left(&name), "{what}: machine code of {name}: {parts:?}");
+            }
+            build::link(&object, &program, openmp);
+            assert_eq!(build::output(&program, ["-p", "4"]), expected, "{what}");
+            changed += remarks.iter().filter(|remark| remark.is_taken()).count();
+            left += remarks.iter().filter(|remark| remark.kind() == Kind::Left).count();
+        }
+        programs += 1;
+    }
+    println!("{programs} programs at 5 levels: {changed} functions changed, {left} remarks of what was left");
+    assert!(changed > 7 * 5, "{changed} functions were changed");
+}
+
+/// The turn is a number in a register. It is the one value of 32 bits in the micro programs after the paper's figures:
+/// nothing of that size is spilled or reloaded, nor is a number in the stack's memory compared with a constant. Where
+/// more values live across calls than there are registers, numbers of 64 bits and truths are spilled, nowhere else.
+#[test]
+fn the_guards_of_the_micro_programs_lie_in_registers() {
+    let folder = tempfile::tempdir().unwrap();
+    let listing = |source: &str, passes: &str| {
+        let to = folder.path().join("a.s");
+        build::compile(&build::root().join("workloads").join(source), &to, passes, &["-O2", "-S"]);
+        let text = std::fs::read_to_string(&to).unwrap();
+        let body = text.split("\nkernel:").nth(1).and_then(|rest| rest.split(".Lfunc_end").next());
+        body.expect("the function kernel").to_owned()
+    };
+    let compares = |body: &str| body.lines().filter(|line| line.trim_start().starts_with("cmp")).count();
+    for (name, asked, spills) in [
+        ("short_circuit", "", false),
+        ("two_arms", ",interleave=yes", true),
+        ("trip_counts", ",merge-loops=yes", true),
+        ("nested_ifs", ",max-depth=1", false),
+    ] {
+        let source = format!("micro/{name}.c");
+        let before = listing(&source, "none");
+        for level in 0..=4 {
+            let after = listing(&source, &format!("linearize:level={level}{asked}"));
+            assert!(compares(&after) > compares(&before), "{name} has no guard at level {level}");
+            assert!(!after.contains("# 4-byte"), "{name} at level {level}: {after}");
+            assert_eq!(after.contains("Spill"), spills, "{name} at level {level}: {after}");
+            let in_memory = |line: &&str| {
+                let line = line.trim_start();
+                line.starts_with("cmp") && line.contains("(%rsp)") && line.contains('$')
+            };
+            assert_eq!(after.lines().find(in_memory), None, "{name} at level {level}");
+        }
+    }
+    // What is spilled is named so in the text: mcx needs more registers than there are.
+    assert!(listing("linearization/mcx/mcx.c", "linearize").contains("# 4-byte Spill"));
 }
