@@ -148,6 +148,8 @@ def make_workload(build: Build, compiler: list[str], limits: Limits, folder: Pat
         raise StepError(f"there is no workload {name} in {source.parent}")
     for part in ("include", name):
         shutil.copytree(ROOT / "workloads" / part, folder / "source" / part)
+    # The marks: workloads name them from their own folders.
+    shutil.copytree(ROOT / "include", folder / "include")
     for shared in source.parent.glob("*.mk"):
         shutil.copy2(shared, folder / "source" / name / "..")
     copy = folder / "source" / name

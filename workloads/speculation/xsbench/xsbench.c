@@ -13,7 +13,7 @@
 
 #include "../../include/tasks.h"
 
-enum { MATERIALS = 12, NUCLIDES = 64, POINTS = 256, UNION = NUCLIDES * POINTS, MOST = 321, CHANNELS = 5, DIGITS = 16 };
+enum { MATERIALS = 12, NUCLIDES = 64, POINTS = 256, UNION = NUCLIDES * POINTS, MOST = 321, CHANNELS = 5, DIGITS = 20 };
 
 /* Nuclides of the materials, and how many of 1000 lookups are in each. */
 static const int counts[MATERIALS] = {321, 5, 4, 4, 27, 21, 21, 21, 21, 21, 9, 9};
@@ -83,15 +83,21 @@ static inline int drawn_material(uint64_t *seed) {
     return material;
 }
 
-/* The decimal digits of a number mixed into a hash, the last one first; the last one is rounded. */
+/* A number written in decimal digits, the last one rounded, and these mixed into a hash. */
 static inline uint64_t mixed(uint64_t hash, double number) {
     uint64_t digits = (uint64_t)(number * 1e5);
     if (number * 1e5 - (double)digits >= 0.5) {
         digits++;
     }
+    char line[DIGITS + 1];
     for (int i = 0; i < DIGITS; i++) {
-        hash = hash * 33 + '0' + digits % 10;
+        line[DIGITS - 1 - i] = (char)('0' + digits % 10);
         digits /= 10;
+    }
+    line[DIGITS] = 0;
+    for (const char *at = line; *at != 0; at++) {
+        hash = hash * 33 + (unsigned char)*at;
+        hash ^= hash >> 29;
     }
     return hash;
 }
