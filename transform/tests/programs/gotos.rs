@@ -247,6 +247,14 @@ fn programs_of_jumps_print_the_same_with_loops_merged_and_arms_interleaved() {
     assert!(taken >= 8 * APPLIED.len(), "{taken} functions were changed");
 }
 
+/// Found by `scripts/check-linearize`: a part of an outer loop gave a value, of which later turns of the merged loop
+/// knew nothing, since a region that `max-depth` found in the row was taken for one that is entered anew.
+#[test]
+fn what_a_part_of_merged_loops_gave_is_there_turns_later() {
+    let both = ["linearize:merge-loops=yes,max-depth=2", "linearize:merge-loops=yes,max-depth=3"];
+    assert!(linearized(531..532, &both) >= 2);
+}
+
 #[test]
 fn programs_of_jumps_print_the_same_and_are_structured() {
     let taken = linearized(0..4, PASSES);

@@ -56,6 +56,8 @@ fn asked(context: &Context<'_>) -> Vec<Application> {
 /// Applies what is asked for to a function that is structured, but not where all lanes go the same way: at `agreeing`
 /// blocks.
 pub(super) fn run<'m>(agreeing: &[Block<'m>], done: &mut Linearized, context: &mut Context<'m>) {
+    // A turn of merged loops uses what parts gave in turns before: an outer loop's part runs once for several turns.
+    let mut merged = false;
     for application in asked(context) {
         let mut seen: FxHashSet<Block<'m>> = FxHashSet::default();
         while let Some(region) = next(application, agreeing, &mut seen, context) {
@@ -75,7 +77,9 @@ pub(super) fn run<'m>(agreeing: &[Block<'m>], done: &mut Linearized, context: &m
             done.parts += region.parts.len();
             done.guards += guards;
             done.backs += backs;
-            surgery::linearize(&region, &plan, level, context);
+            let merges = application == Application::MergeLoops;
+            surgery::linearize(&region, &plan, (level, merges || !merged), context);
+            merged |= merges;
         }
     }
 }

@@ -221,7 +221,7 @@ fn rounds<'m>(
             done.parts += region.parts.len();
             done.guards += guards;
             done.backs += backs;
-            if let Some(enter) = surgery::linearize(&region, &plan, level, context) {
+            if let Some(enter) = surgery::linearize(&region, &plan, (level, true), context) {
                 let ends_here = |other: &&mut Region<'m>| other.behind == region.parts[0].entry;
                 regions.iter_mut().filter(ends_here).for_each(|other| other.behind = enter);
             }

@@ -44,12 +44,12 @@ impl Region<'_> {
     }
 }
 
-/// Puts the parts of a region in the row that the plan says. Returns where control comes in from now on, if that is
-/// another block.
+/// Puts the parts of a region in the row that the plan says. `fresh` says that no part uses what another one gave when
+/// control came through the region before. Returns where control comes in from now on, if that is another block.
 pub(super) fn linearize<'m>(
     region: &Region<'m>,
     plan: &Plan,
-    level: i64,
+    (level, fresh): (i64, bool),
     context: &mut Context<'m>,
 ) -> Option<Block<'m>> {
     let function = region.behind.function();
@@ -80,7 +80,7 @@ pub(super) fn linearize<'m>(
     // From here on, until all comes together again, no value of the region is there yet.
     let first = leaving.iter().filter(|leaving| leaving.part == 0);
     let only = first.map(|leaving| leaving.block).reduce(|_, _| region.behind);
-    if let Some(branch) = enter.or(only).filter(|&branch| branch != region.behind) {
+    if let Some(branch) = enter.or(only).filter(|&branch| fresh && branch != region.behind) {
         context.joined(branch, starts[plan.steps.len() - 1]);
     }
     surgery.lay_out(enter, &starts);

@@ -1,5 +1,5 @@
 ; linearize taken: apart: control flow at ?: 1 unstructured edges: 1 regions with 3 parts behind 2 guards, and 0 at the ends of loops; 0 switches are branches; +1 blocks, +1 comparisons, +1 branches, +2 choices
-; linearize left: inside: control flow at ?: the calls differ in the attribute convergent
+; linearize left: inside: control flow at ?: a call must not come to depend on other branches
 ; linearize taken: inside: control flow at ?: 2 unstructured edges: 1 regions with 3 parts behind 2 guards, and 0 at the ends of loops; 0 switches are branches; +1 blocks, +1 comparisons, +1 branches, +2 choices
 
 ; Function Attrs: convergent
