@@ -92,9 +92,10 @@ impl Heuristic for AtBarriers {
             let splits = self.warp.splits();
             let first = |i: usize| {
                 let lane = (splits[i].lanes & warp.ready()).lowest()?;
-                Some((warp.lane(lane).pc, lane, i))
+                // Who waits at a soft point for nobody lets others come there first.
+                Some((splits[i].passes, warp.lane(lane).pc, lane, i))
             };
-            if let Some((_, _, first)) = (0..splits.len()).filter_map(first).min() {
+            if let Some((.., first)) = (0..splits.len()).filter_map(first).min() {
                 let first = self.warp.part_from_spinning(first, warp);
                 return Choice::Run(self.warp.ready_of(first, warp));
             }

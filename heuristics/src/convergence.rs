@@ -15,7 +15,7 @@ use trace_format::Pc;
 
 use crate::reconvergence::{Branch, Points, Reconvergence, distinct_pcs};
 use crate::speculation::Speculation;
-use crate::{ControlFlow, LaneSet, Lead, Order, Placement, Tally, Together, WarpView};
+use crate::{ControlFlow, LaneSet, LaneState, Lead, Order, Placement, Tally, Together, WarpView};
 
 /// Lanes that run together: those that are ready stand at one pc.
 #[derive(Clone, Copy)]
@@ -24,6 +24,8 @@ pub(crate) struct Split {
     last: Option<Branch>,
     /// Whether its lanes may have moved since it was settled.
     moved: bool,
+    /// Whether its lanes stand at a soft predicted point with so many that they need not wait.
+    pub(crate) passes: bool,
 }
 
 struct Register {
@@ -62,7 +64,7 @@ impl Convergence {
         placement: Placement,
         speculation: Option<Speculation>,
     ) -> Convergence {
-        let all = Split { lanes: LaneSet::first(lanes), last: None, moved: true };
+        let all = Split { lanes: LaneSet::first(lanes), last: None, moved: true, passes: false };
         Convergence { splits: vec![all], registers: Vec::new(), placement, count, yields: 0, speculation, spills: 0 }
     }
 
@@ -89,7 +91,7 @@ impl Convergence {
     fn note(&mut self, branch: Branch) {
         if let Some(split) = self.splits.iter_mut().find(|s| !s.lanes.is_disjoint(&branch.lanes)) {
             split.last = Some(branch);
-            split.moved = true;
+            (split.moved, split.passes) = (true, false);
         }
     }
 
@@ -154,7 +156,7 @@ impl Convergence {
             return index;
         }
         self.splits[index].lanes = lanes - spinning;
-        self.splits.insert(index, Split { lanes: spinning, last: None, moved: true });
+        self.splits.insert(index, Split { lanes: spinning, last: None, moved: true, passes: false });
         index + 1
     }
 
@@ -202,7 +204,7 @@ impl Convergence {
     }
 
     fn push(&mut self, lanes: LaneSet) {
-        self.splits.push(Split { lanes, last: None, moved: true });
+        self.splits.push(Split { lanes, last: None, moved: true, passes: false });
     }
 
     /// Blocks those lanes of a split that have come to where they wait, and parts the others; whether it stays as it
@@ -220,6 +222,8 @@ impl Convergence {
                 return false;
             }
             lanes = lanes | speculation.pass_with_waiting(lanes, warp);
+            lanes = lanes | self.take_in_passing(index, warp);
+            self.splits[index].passes = true;
         }
         let (all, mut collects) = (lanes, false);
         // The registers that lanes which wait at a predicted point are taken off.
@@ -270,6 +274,22 @@ impl Convergence {
         false
     }
 
+    /// Takes the lanes out of other splits that pass where this one stands: who is at a soft point when it opens goes on
+    /// together.
+    fn take_in_passing(&mut self, index: usize, warp: &WarpView) -> LaneSet {
+        let stands = |split: &Split| (split.lanes & warp.live()).lowest().map(|lane| warp.lane(lane));
+        let Some(own) = stands(&self.splits[index]) else { return LaneSet::EMPTY };
+        let mut all = LaneSet::EMPTY;
+        for (i, split) in self.splits.iter_mut().enumerate() {
+            let is_there = |state: &LaneState| (state.pc, state.level) == (own.pc, own.level);
+            if i != index && split.passes && stands(split).is_some_and(is_there) {
+                all = all | std::mem::take(&mut split.lanes);
+                split.moved = true;
+            }
+        }
+        all
+    }
+
     /// The split's lanes stand at several pcs, or it has none: a split each, the fall-through on top.
     fn part(&mut self, index: usize, mut pcs: Vec<Pc>, warp: &WarpView) {
         let Split { lanes, last, .. } = self.splits[index];
@@ -297,7 +317,7 @@ impl Convergence {
         pcs.sort_by_key(|pc| (Some(*pc) != falls_to, *pc));
         let parts = pcs.iter().rev().map(|pc| {
             let lanes = lanes.iter().filter(|l| warp.lane(*l).pc == *pc).collect();
-            Split { lanes, last: None, moved: true }
+            Split { lanes, last: None, moved: true, passes: false }
         });
         let parts: Vec<Split> = parts.collect();
         self.splits.splice(index..=index, parts);
