@@ -189,13 +189,22 @@ impl<'m> Block<'m> {
     ///
     /// # Panics
     /// When an edge cannot be moved: one of an indirect branch.
+    #[track_caller]
     pub fn move_entries_to(self, other: Block<'m>) {
-        for terminator in self.entering() {
-            for (i, successor) in terminator.successors().into_iter().enumerate() {
-                if successor == self {
-                    terminator.set_successor(i, other);
+        let mut edges = Vec::new();
+        // SAFETY: as in `has_address`.
+        unsafe {
+            let mut link = LLVMGetFirstUse(LLVMBasicBlockAsValue(self.raw));
+            while !link.is_null() {
+                let user = LLVMGetUser(link);
+                if !LLVMIsATerminatorInst(user).is_null() {
+                    edges.push((Instruction::of_raw(user, self.module), link));
                 }
+                link = LLVMGetNextUse(link);
             }
+        }
+        for (terminator, link) in edges {
+            terminator.lead_elsewhere(link, other);
         }
     }
 

@@ -171,12 +171,48 @@ impl<'m> Instruction<'m> {
     #[track_caller]
     pub fn set_successor(self, index: usize, block: Block<'m>) {
         self.assert_in_block().assert_can_lead_to(block);
-        assert!(index < self.successors().len(), "a terminator without such a successor");
-        let movable = !matches!(self.opcode(), Opcode::LLVMIndirectBr | Opcode::LLVMCallBr);
-        assert!(movable, "an edge that depends on the address of a block is moved");
+        // SAFETY: only terminators are asked how many successors they have.
+        let successors = unsafe {
+            match LLVMIsATerminatorInst(self.raw).is_null() {
+                true => 0,
+                false => LLVMGetNumSuccessors(self.raw) as usize,
+            }
+        };
+        assert!(index < successors, "a terminator without such a successor");
+        self.assert_edges_can_move();
         self.module.note_flow_change();
         // SAFETY: it is a terminator with more than `index` successors.
         unsafe { LLVMSetSuccessor(self.raw, index as u32, block.raw()) };
+    }
+
+    #[track_caller]
+    fn assert_edges_can_move(self) {
+        let movable = !matches!(self.opcode(), Opcode::LLVMIndirectBr | Opcode::LLVMCallBr);
+        assert!(movable, "an edge that depends on the address of a block is moved");
+    }
+
+    /// Makes the edge of a terminator that is this use of a block lead to `block`. Its number is not looked for: a
+    /// switch may have thousands.
+    ///
+    /// # Panics
+    /// As [`Instruction::set_successor`].
+    #[track_caller]
+    pub(super) fn lead_elsewhere(self, link: LLVMUseRef, block: Block<'m>) {
+        self.assert_in_block().assert_can_lead_to(block);
+        self.assert_edges_can_move();
+        // SAFETY: the terminator is alive; a number is used only of an operand that it has.
+        unsafe {
+            let operands = LLVMGetNumOperands(self.raw).max(0) as u32;
+            let at = |number: u32| LLVMGetOperandUse(self.raw, number) as usize;
+            // Uses of one instruction lie in a row.
+            let apart = if operands > 1 { at(1).wrapping_sub(at(0)) } else { 0 };
+            let guessed = (link as usize).wrapping_sub(at(0)).checked_div(apart).and_then(|n| u32::try_from(n).ok());
+            let is_it = |number: &u32| *number < operands && at(*number) == link as usize;
+            let number = guessed.filter(is_it).or_else(|| (0..operands).find(is_it));
+            let number = number.expect("a use is an operand of its user");
+            self.module.note_flow_change();
+            LLVMSetOperand(self.raw, number, LLVMBasicBlockAsValue(block.raw()));
+        }
     }
 
     /// What a branch with two ways decides by.

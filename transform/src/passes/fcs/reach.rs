@@ -50,8 +50,8 @@ struct Closure {
     reached: Vec<u64>,
 }
 
-/// Functions with more blocks have no closures: one of 4,096 takes 2 MiB.
-const MOST_CLOSED: usize = 1 << 12;
+/// Functions with more blocks have no closures: one of 16,384 takes 32 MiB.
+const MOST_CLOSED: usize = 1 << 14;
 
 /// So many closures are kept for a function.
 const MOST_CLOSURES: usize = 8;
