@@ -184,6 +184,6 @@ mod tests {
         assert_eq!((&first["numbers"]["fusion"], &first["words"]["guard"]), (&4.into(), &"phi".into()));
         assert_eq!((&first["places"][0]["line"], &first["places"][1]), (&7.into(), &serde_json::Value::Null));
         assert_eq!((&first["gain"], &first["function"]), (&40.into(), &"_Z1fv".into()));
-        assert_eq!(lines[10]["words"]["callee"], "op\n\"x\"");
+        assert!(lines.iter().any(|line| line["words"]["callee"] == "op\n\"x\""), "{text}");
     }
 }
