@@ -274,8 +274,8 @@ impl Convergence {
         false
     }
 
-    /// Takes the lanes out of other splits that pass where this one stands: who is at a soft point when it opens goes on
-    /// together.
+    /// Takes the lanes out of other splits that pass where this one stands: who is at a soft point when it opens goes
+    /// on together.
     fn take_in_passing(&mut self, index: usize, warp: &WarpView) -> LaneSet {
         let stands = |split: &Split| (split.lanes & warp.live()).lowest().map(|lane| warp.lane(lane));
         let Some(own) = stands(&self.splits[index]) else { return LaneSet::EMPTY };
