@@ -19,7 +19,8 @@
 //! 1. As for `linearize`: switches become branches, and control leaves at one place; functions with exceptions and the
 //!    like stay as they are.
 //! 2. LLVM's passes `fix-irreducible`, `unify-loop-exits` and `structurizecfg`, which AMD's code generation runs in
-//!    this order. They are run over the module, in which other functions carry `optnone` meanwhile.
+//!    this order. They are run over the module, in which other functions carry `optnone` meanwhile, and no attribute
+//!    that must not stand beside it.
 //!
 //! # Limitation
 //! LLVM's pass works on regions with one way in and one way out, and what is not in such a region stays. A remark tells
@@ -63,11 +64,20 @@ pub(crate) fn run(module: &mut Module, _settings: &Settings) -> Vec<Remark> {
     }
     module.sweep();
     // LLVM's passes go over all functions but those that shall not be optimised.
-    let mut marked: Vec<(String, &str)> = Vec::new();
+    // Those have none of the attributes that LLVM's verifier refuses beside that.
+    const MEANWHILE: [(&str, bool); 6] = [
+        ("optsize", false),
+        ("minsize", false),
+        ("optdebug", false),
+        ("alwaysinline", false),
+        ("noinline", true),
+        ("optnone", true),
+    ];
+    let mut marked: Vec<(String, &str, bool)> = Vec::new();
     for function in module.functions().into_iter().filter(|f| !changed.iter().any(|(name, _)| *name == f.name())) {
-        for attribute in ["noinline", "optnone"] {
-            if function.set_attribute(attribute, true) {
-                marked.push((function.name(), attribute));
+        for (attribute, wanted) in MEANWHILE {
+            if function.set_attribute(attribute, wanted) {
+                marked.push((function.name(), attribute, !wanted));
             }
         }
     }
@@ -75,8 +85,8 @@ pub(crate) fn run(module: &mut Module, _settings: &Settings) -> Vec<Remark> {
         .run_passes("function(fix-irreducible,unify-loop-exits,structurizecfg)")
         .expect("LLVM knows its own passes, and the module is well formed");
     for function in module.functions() {
-        for (_, attribute) in marked.iter().filter(|(name, _)| *name == function.name()) {
-            function.set_attribute(attribute, false);
+        for (_, attribute, had) in marked.iter().filter(|(name, ..)| *name == function.name()) {
+            function.set_attribute(attribute, *had);
         }
         if let Some((_, done)) = changed.iter().find(|(name, _)| *name == function.name()) {
             remarks.extend(outcome(NAME, function, *done));
