@@ -112,6 +112,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
 pub(crate) fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
     let only_divergent = context.settings().number("only-divergent") == 1;
     let agree = |context: &Context<'m>, block: Block<'m>| only_divergent && context.lanes_agree(block);
+    prepare::keep_returns(*function);
     let switches = prepare::switches(*function);
     let parting = switches.iter().any(|&block| !agree(context, block));
     let applied = applied::is_asked(context);

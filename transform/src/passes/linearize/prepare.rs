@@ -29,6 +29,16 @@ pub(crate) fn obstacle<'m>(function: Function<'m>) -> Option<(Instruction<'m>, R
     })
 }
 
+/// Takes the leave to be jumps from calls of intrinsics. Code generation gives a branch a return of its own where it
+/// could then jump to what is called, and takes intrinsics for calls there: `if (a || b) return x` has two ends then.
+pub(super) fn keep_returns(function: Function<'_>) {
+    for call in function.blocks().into_iter().flat_map(Block::instructions).filter(|i| i.may_be_tail()) {
+        if call.callee().is_some_and(Value::is_intrinsic) {
+            call.forbid_tail();
+        }
+    }
+}
+
 /// A call that must not come to depend on other branches, as barriers of GPUs must not.
 pub(crate) fn convergent(block: Block<'_>) -> Option<Instruction<'_>> {
     block.instructions().into_iter().find(|i| i.opcode() == Opcode::LLVMCall && i.call_has("convergent"))
