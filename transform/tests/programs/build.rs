@@ -41,8 +41,8 @@ pub(crate) fn link(bitcode: &Path, to: &Path, flags: &[&str]) {
 
 /// The object file of a C source, as the compiler wrapper makes it with passes.
 pub(crate) fn compile(source: &Path, object: &Path, passes: &str, flags: &[&str]) {
-    let include = format!("-I{}", root().join("workloads/include").display());
-    let words = [&["-std=gnu11", "-w", &include], flags, &["-c", "-o"]].concat().into_iter().map(OsString::from);
+    let [shared, own] = ["workloads/include", "include"].map(|folder| format!("-I{}", root().join(folder).display()));
+    let words = [&["-std=gnu11", "-w", &shared, &own], flags, &["-c", "-o"]].concat().into_iter().map(OsString::from);
     let build = Build {
         compiler: "clang-19".into(),
         passes: Pipeline::parse(passes).expect("passes that exist"),

