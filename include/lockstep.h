@@ -42,17 +42,18 @@
  *         }
  *     }
  *
- * LOCKSTEP_PREDICT_SOFT(name, LANES) has so many waiting threads be enough. Threads that come to LOCKSTEP_PREDICT before
- * the loop are collected over all its turns; in the turn of an outer loop, within that turn.
+ * LOCKSTEP_PREDICT_SOFT(name, LANES) has so many waiting threads be enough. Threads that come to LOCKSTEP_PREDICT
+ * before the loop are collected over all its turns; in the turn of an outer loop, within that turn.
  *
  * LOCKSTEP_PREDICT_FUNCTION(f) has threads collected where the function f begins that is called behind it in the same
- * function, wherever there: it stands before the branch whose sides both call f. It keeps f from being inlined, and needs
- * f to be declared, by a plain name. LOCKSTEP_PREDICT_FUNCTION_SOFT(f, LANES) has so many be enough.
+ * function, wherever there: it stands before the branch whose sides both call f. f is the plain name of a declared
+ * function that is not inlined: gcc is told so by the mark in C; in C++ and with clang write LOCKSTEP_APART before the
+ * function's definition. LOCKSTEP_PREDICT_FUNCTION_SOFT(f, LANES) has so many be enough.
  *
- * No instruction is made for a mark, but
- * the optimiser takes it for a statement with an effect: it makes no vectors of a loop with one, and may lay out code
- * around it differently. Marks lie in a section of the binary that is never loaded, .lockstep.marks: address, kind (1
- * begins, 2 waits, 3 begins for a function), threads (0: all), name. LOCKSTEP_NO_MARKS leaves them out. */
+ * No instruction is made for a mark, but the optimiser takes it for a statement with an effect: it makes no vectors of
+ * a loop with one, and may lay out code around it differently. Marks lie in a section of the binary that is never
+ * loaded, .lockstep.marks: address, kind (1 begins, 2 waits, 3 begins for a function), threads (0: all), name.
+ * LOCKSTEP_NO_MARKS leaves them out. */
 #if defined(__x86_64__) && (defined(__clang__) || defined(__GNUC__) && __GNUC__ >= 9) && !defined(LOCKSTEP_NO_MARKS)
 #define LOCKSTEP_PLACE_(kind, lanes, name)                                                                                                           \
     __asm__ __volatile__ __inline__("7654:\n\t.pushsection .lockstep.marks, \"?\", @progbits\n\t.quad 7654b\n\t.long " #kind ", " #lanes            \
@@ -63,12 +64,14 @@
 #define LOCKSTEP_PREDICT(name) LOCKSTEP_PLACE_(1, 0, name)
 #define LOCKSTEP_PREDICT_SOFT(name, lanes) LOCKSTEP_PLACE_(1, lanes, name)
 #define LOCKSTEP_RECONVERGE(name) LOCKSTEP_PLACE_(2, 0, name)
-#if defined(__GNUC__) && !defined(__clang__)
+#if defined(__clang__)
+#define LOCKSTEP_APART __attribute__((__noinline__))
+#elif defined(__GNUC__)
 #define LOCKSTEP_APART __attribute__((__noipa__))
 #else
-#define LOCKSTEP_APART __attribute__((__noinline__))
+#define LOCKSTEP_APART
 #endif
-#if defined(__GNUC__) && !defined(__clang__) && !defined(__cplusplus)
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__cplusplus) && !defined(LOCKSTEP_NO_MARKS)
 #define LOCKSTEP_DECLARED_(f) extern __typeof__(f) f LOCKSTEP_APART
 #else
 #define LOCKSTEP_DECLARED_(f) ((void)0)

@@ -2,12 +2,13 @@
 //! table 1 and section 4.2), by place.
 //!
 //! The model `barrier` does what they say without being told by them: it looks at the regions. So the table can be held
-//! against what lanes did, and [`faults`] checks it by the paper's own equation, without looking at regions.
+//! against what lanes did, and [`barrier_faults`] checks it by the paper's own equations, without looking at where
+//! regions reach.
 
 use flowgraph::{Graph, NodeId};
 use trace_format::Pc;
 
-use crate::prediction::{Deconflict, Predictions, Region};
+use crate::prediction::{Deconflict, Predictions, Region, reached};
 use crate::{ControlFlow, PlaceId, Placement};
 
 /// What an operation does with a barrier.
@@ -141,9 +142,19 @@ pub fn barrier_faults(
             waits.clone_from(&region.points);
         }
         // Without a place to join at, the region is entered at some: they end nothing.
-        let renewals = if region.prediction.from.is_empty() { &[][..] } else { &joins };
-        let ways = Ways { graph, renewals, joins: &joins, cancels: &cancels, waits: &waits };
-        let (joined, live) = (ways.joined(), ways.live());
+        let renewals: &[PlaceId] = if region.prediction.from.is_empty() { &[] } else { &joins };
+        let nodes = |places: &[PlaceId]| -> Vec<NodeId> { places.iter().map(|place| NodeId(place.0)).collect() };
+        // The last node leads to the entries of all functions: it is none of their places.
+        let count = graph.node_count() - 1;
+        // By place: whether lanes can be joined behind its operations.
+        let kept = |node: &NodeId| !cancels.contains(&PlaceId(node.0));
+        let joined = reached(nodes(&joins), count, |node| graph.successors(node).iter().copied().filter(kept));
+        // By place: whether lanes that are joined there can still come to where they wait without joining anew before.
+        let before = |node: NodeId| match renewals.contains(&PlaceId(node.0)) {
+            true => [].iter().copied(),
+            false => graph.predecessors(node).iter().copied(),
+        };
+        let live = reached(nodes(&waits), count, before);
         let pc = |place: &PlaceId| control_flow.start(*place);
         let unjoined = waits.iter().filter(|place| !joined[place.0 as usize]);
         faults.extend(unjoined.map(|place| BarrierFault::WaitsUnjoined(barrier, pc(place))));
@@ -154,56 +165,4 @@ pub fn barrier_faults(
         faults.extend(stays.map(|place| BarrierFault::StaysJoined(barrier, pc(&place))));
     }
     faults
-}
-
-/// The ways of lanes past the operations of one barrier.
-struct Ways<'a> {
-    graph: &'a Graph,
-    joins: &'a [PlaceId],
-    /// Joins behind which another run of the region begins.
-    renewals: &'a [PlaceId],
-    cancels: &'a [PlaceId],
-    waits: &'a [PlaceId],
-}
-
-impl Ways<'_> {
-    fn count(&self) -> usize {
-        // The last node leads to the entries of all functions: it is none of their places.
-        self.graph.node_count() - 1
-    }
-
-    /// By place: whether lanes can be joined behind its operations.
-    fn joined(&self) -> Vec<bool> {
-        let mut joined = vec![false; self.count()];
-        self.joins.iter().for_each(|place| joined[place.0 as usize] = true);
-        // To the fixed point, place by place.
-        loop {
-            let before = joined.clone();
-            for place in (0..self.count()).filter(|place| !self.cancels.contains(&PlaceId(*place as u32))) {
-                let from = self.graph.predecessors(NodeId(place as u32)).iter();
-                joined[place] |= from.filter(|node| node.index() < self.count()).any(|node| joined[node.index()]);
-            }
-            if joined == before {
-                return joined;
-            }
-        }
-    }
-
-    /// By place: whether lanes that are joined behind its operations can still come to where they wait, without
-    /// joining anew before; those that wait there now join again.
-    fn live(&self) -> Vec<bool> {
-        let is_wait = |place: usize| self.waits.contains(&PlaceId(place as u32));
-        let mut live: Vec<bool> = (0..self.count()).map(is_wait).collect();
-        loop {
-            let before = live.clone();
-            for place in 0..self.count() {
-                let next = self.graph.successors(NodeId(place as u32)).iter();
-                let goes_on = |node: &&NodeId| !self.renewals.contains(&PlaceId(node.0));
-                live[place] |= next.filter(goes_on).any(|node| live[node.index()]);
-            }
-            if live == before {
-                return live;
-            }
-        }
-    }
 }

@@ -208,12 +208,6 @@ impl ControlFlow {
         self.calls[first..].iter().take_while(move |(_, to)| *to == entry).map(|(from, _)| *from)
     }
 
-    /// Where frames were left.
-    #[must_use]
-    pub fn exits(&self) -> &[NodeId] {
-        &self.exits
-    }
-
     /// The graph itself: node i is place i, and the node after the last place leads to the entries of all functions.
     /// None where nothing was observed.
     #[must_use]
