@@ -159,9 +159,13 @@ pub(crate) fn check(predictions: &Predictions, source: &Source) -> replay::Resul
     Ok(())
 }
 
-/// The first pcs of the functions of this name that lanes ran, those included that the compiler made of one.
+/// The first pcs of the functions of this name that lanes ran, those included that the compiler made of one; of an
+/// address, that one.
 fn entries_of(name: &str, segments: &SegmentTable, source: &Source) -> BTreeSet<Pc> {
-    let starts = segments.iter().map(|(_, segment)| segment.start());
+    let mut starts = segments.iter().map(|(_, segment)| segment.start());
+    if let Ok(Place::Address(at)) = name.parse() {
+        return starts.find(|start| *start == at).into_iter().collect();
+    }
     let is_entry = |pc: &Pc| {
         let whole = source.function(*pc);
         let plain = whole.split(['(', '.', '<']).next();
