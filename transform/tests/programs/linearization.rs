@@ -120,6 +120,47 @@ fn workloads_are_structured_at_each_level() {
     assert!(changed > 7 * 5, "{changed} functions were changed");
 }
 
+/// Found by Csmith's program 61: a loop without a way out is no way to what follows, whatever is asked before it. The
+/// pass took it for one, and went over the same region again and again.
+#[test]
+fn loops_without_an_end_come_last_in_the_row() {
+    let folder = tempfile::tempdir().unwrap();
+    let [source, bitcode, after, object, program] = ["a.c", "a.bc", "b.bc", "a.o", "a"].map(|n| folder.path().join(n));
+    let text = "#include <stdio.h>\nvolatile int v;\n\
+                __attribute__((noinline)) void call(int n) { v += n; printf(\"%d \", n); }\n\
+                void inside(int a, int b, int c) { if (a) { if (b) for (;;) v++; call(1); } call(c); }\n\
+                void two(int a, int b, int c) { if (a || b) { if (c) for (;;) v += 2; call(2); } \
+                    else if (c > 1) while (1) call(3); call(4); }\n\
+                void round(int a, int b, int c) { while (a-- > 0) { if (b && a == c) for (;;) call(5); \
+                    if (b || a == 2) call(6); } call(7); }\n\
+                void none(int a, int b, int c) { if (a || b) { if (c) for (;;) call(8); for (;;) call(9); } \
+                    for (;;) v += c; }\n\
+                int main(void) { inside(1, 0, 3); inside(0, 1, 4); two(1, 0, 0); two(0, 0, 1); round(4, 0, 9); \
+                    round(4, 1, 9); if (v < 0) none(1, 2, 3); printf(\"%d\\n\", v); }\n";
+    std::fs::write(&source, text).unwrap();
+    build::to_bitcode(&source, &bitcode, &["-O2"]);
+    build::link(&bitcode, &program, &[]);
+    let expected = build::output(&program, [""; 0]);
+    let applied = ["linearize:merge-loops=yes,interleave=yes", "linearize:max-depth=1"].map(str::to_owned);
+    for passes in (0..=4).map(|level| format!("linearize:level={level}")).chain(applied) {
+        let remarks = build::transform(&bitcode, &passes, &after);
+        for name in ["inside", "two", "round"] {
+            let of_it = |remark: &transform::Remark| remark.function == name && remark.is_taken();
+            assert!(remarks.iter().any(of_it), "{name} after {passes}: {remarks:?}");
+        }
+        for function in Module::read(&after).unwrap().functions_to_optimise() {
+            let structured = Reduction::of(Flow::of(function).graph(), &[]).is_structured();
+            assert!(structured, "{passes}: {}", function.name());
+        }
+        build::compile(&source, &object, &passes, &["-O2"]);
+        for (name, listing) in machine::functions(&object) {
+            assert_eq!(machine::left(&listing), Some(1), "machine code of {name} after {passes}");
+        }
+        build::link(&object, &program, &[]);
+        assert_eq!(build::output(&program, [""; 0]), expected, "{passes}");
+    }
+}
+
 /// The turn is a number in a register. It is the one value of 32 bits in the micro programs after the paper's figures:
 /// nothing of that size is spilled or reloaded, nor is a number in the stack's memory compared with a constant. Where
 /// more values live across calls than there are registers, numbers of 64 bits and truths are spilled, nowhere else.

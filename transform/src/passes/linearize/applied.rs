@@ -61,15 +61,19 @@ pub(super) fn run<'m>(agreeing: &[Block<'m>], done: &mut Linearized, context: &m
     for application in asked(context) {
         let mut seen: FxHashSet<Block<'m>> = FxHashSet::default();
         while let Some(region) = next(application, agreeing, &mut seen, context) {
-            let graph = graph_of(&region);
+            let (graph, leads) = (graph_of(&region), region.leads());
+            if leads.iter().any(Vec::is_empty) {
+                // A loop without end: what follows is not where all come together.
+                continue;
+            }
             let level = context.settings().number("level");
             let plan = match application {
                 Application::MergeLoops => {
                     let mut plan = Plan::merged(&graph);
-                    needless::take_away(&mut plan, &graph, &region.leads(), level);
+                    needless::take_away(&mut plan, &graph, &leads, level);
                     plan
                 }
-                Application::MaxDepth(_) => Plan::of(&graph),
+                Application::MaxDepth(_) => Plan::of(&graph, &leads),
                 Application::Interleave => Plan::in_order(&order(&region, &graph)),
             };
             let (guards, backs) = plan.guards();

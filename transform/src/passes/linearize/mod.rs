@@ -214,9 +214,9 @@ fn rounds<'m>(
                 continue;
             }
             let level = context.settings().number("level");
-            let graph = graph_of(&region);
-            let mut plan = Plan::of(&graph);
-            needless::take_away(&mut plan, &graph, &region.leads(), level);
+            let (graph, leads) = (graph_of(&region), region.leads());
+            let mut plan = Plan::of(&graph, &leads);
+            needless::take_away(&mut plan, &graph, &leads, level);
             let (guards, backs) = plan.guards();
             done.regions += 1;
             done.parts += region.parts.len();

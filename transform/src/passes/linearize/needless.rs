@@ -64,7 +64,7 @@ fn target(plan: &Plan, edge: Edge) -> usize {
             }
         }
         Some(Step::Body { next, .. }) => next,
-        Some(Step::End) => unreachable!("nothing follows the end"),
+        Some(Step::Endless { .. } | Step::End) => unreachable!("nothing follows the end"),
     }
 }
 
@@ -76,7 +76,7 @@ fn lead(plan: &mut Plan, edge: Edge, to: usize) {
     match &mut plan.steps[from] {
         Step::Guard { yes, no, .. } | Step::Back { yes, no, .. } => *(if edge.1 { yes } else { no }) = to,
         Step::Body { next, .. } => *next = to,
-        Step::End => unreachable!("nothing follows the end"),
+        Step::Endless { .. } | Step::End => unreachable!("nothing follows the end"),
     }
 }
 
@@ -92,7 +92,7 @@ fn turns(plan: &Plan, leads: &[Vec<usize>]) -> Vec<(Edge, BTreeSet<usize>)> {
                 vec![((Some(step), true), yes), ((Some(step), false), no)]
             }
             Step::Body { part, .. } => vec![((Some(step), false), leads[part].iter().copied().collect())],
-            Step::End => Vec::new(),
+            Step::Endless { .. } | Step::End => Vec::new(),
         }
     };
     while let Some(step) = open.pop() {

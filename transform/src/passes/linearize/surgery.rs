@@ -194,7 +194,7 @@ impl<'m> Surgery<'_, 'm> {
             }
             Step::Guard { .. } => function.add_block("guard"),
             Step::Back { .. } => function.add_block("back"),
-            Step::Body { part, .. } => landing(self.region.parts[part].entry),
+            Step::Body { part, .. } | Step::Endless { part } => landing(self.region.parts[part].entry),
             Step::End => landing(self.region.behind),
         };
         self.plan.steps.iter().enumerate().map(start).collect()
@@ -306,7 +306,7 @@ impl<'m> Surgery<'_, 'm> {
                 // One without a block of its own.
                 Step::Guard { .. } | Step::Back { .. } if start == self.region.behind => {}
                 Step::Guard { .. } | Step::Back { .. } => put(start),
-                Step::Body { part, .. } => {
+                Step::Body { part, .. } | Step::Endless { part } => {
                     let Part { entry, blocks } = &self.region.parts[part];
                     if start != *entry {
                         put(start);
