@@ -39,8 +39,8 @@ pub(crate) fn link(bitcode: &Path, to: &Path, flags: &[&str]) {
     output("clang-19", files.into_iter().chain(common.iter().chain(flags).map(OsStr::new)));
 }
 
-/// The object file of a C source, as the compiler wrapper makes it with passes.
-pub(crate) fn compile(source: &Path, object: &Path, passes: &str, flags: &[&str]) {
+/// The object file of a C source, as the compiler wrapper makes it with passes; their remarks.
+pub(crate) fn compile(source: &Path, object: &Path, passes: &str, flags: &[&str]) -> Vec<Remark> {
     let [shared, own] = ["workloads/include", "include"].map(|folder| format!("-I{}", root().join(folder).display()));
     let words = [&["-std=gnu11", "-w", &shared, &own], flags, &["-c", "-o"]].concat().into_iter().map(OsString::from);
     let build = Build {
@@ -51,7 +51,9 @@ pub(crate) fn compile(source: &Path, object: &Path, passes: &str, flags: &[&str]
         keep_ir: None,
         arguments: words.chain([object.into(), source.into()]).collect(),
     };
-    assert_eq!(wrapper::build(&build).expect("a compiler").status, 0, "{}", source.display());
+    let built = wrapper::build(&build).expect("a compiler");
+    assert_eq!(built.status, 0, "{}", source.display());
+    built.remarks
 }
 
 /// Runs passes over bitcode.
