@@ -1,6 +1,7 @@
 //! The verbs that transform programs, as a user types them.
 #![cfg(feature = "transform")]
 
+mod agreeing;
 mod analyzing;
 mod applying;
 mod by_products;

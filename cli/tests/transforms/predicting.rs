@@ -20,7 +20,7 @@ fn kernels(folder: &Folder, program: &str) -> Vec<(String, std::ops::Range<u64>)
 }
 
 /// Fetches of each kernel under a model; what it calls counts as its own.
-fn fetches(folder: &Folder, program: &str, model: &str) -> BTreeMap<String, f64> {
+pub(crate) fn fetches(folder: &Folder, program: &str, model: &str) -> BTreeMap<String, f64> {
     let kernels = kernels(folder, program);
     let to = format!("{program}.{model}");
     folder.succeed(lockstep(), &["replay", "-H", model, "--schedule", &to, &format!("{program}.bin")]);

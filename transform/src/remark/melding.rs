@@ -95,16 +95,22 @@ pub struct Melding {
     pub exit_phis: usize,
     /// Values of one side that are used behind where both sides now come by.
     pub carried: usize,
+    /// Fetches that are lost at most, each time that lanes come by which agree about the branch.
+    pub loss: i64,
+    /// So many more at most for each turn of a loop of the melded subgraph.
+    pub loss_of_turn: i64,
 }
 
 impl fmt::Display for Melding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Melding { score, pairs, selects, branches, apart, melded, cycles, loops, exit_phis, carried, .. } = self;
+        let Melding { loss, loss_of_turn, .. } = self;
         write!(
             f,
             "{}, score {score}%: {pairs} pairs, {selects} selects, {branches} branches; lanes that part need about \
              {apart} instructions, melded {melded}; {cycles} cycles are saved; {loops} blocks in loops, {exit_phis} phis \
-             at the exit, {carried} values carried",
+             at the exit, {carried} values carried; where lanes agree at most {loss} are lost, {loss_of_turn} more for \
+             each turn of a loop",
             self.case.name()
         )
     }

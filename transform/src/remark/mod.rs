@@ -328,6 +328,8 @@ impl Reason {
                 ("loops", m.loops as i64),
                 ("phis", m.exit_phis as i64),
                 ("carried", m.carried as i64),
+                ("loss", m.loss),
+                ("turn", m.loss_of_turn),
             ],
             Reason::Linearized(done) => done.numbers(),
             Reason::Split(done) => done.numbers(),

@@ -107,8 +107,22 @@ mod tests {
         let (loops, exit_phis, carried) = (8, 9, 10);
         let (score, pairs, selects, branches) = (20, 4, 5, 1);
         let (apart, melded, cycles) = (60, 35, -7);
-        let melding =
-            Melding { case, score, pairs, selects, branches, apart, melded, cycles, loops, exit_phis, carried };
+        let (loss, loss_of_turn) = (14, 15);
+        let melding = Melding {
+            loss,
+            loss_of_turn,
+            case,
+            score,
+            pairs,
+            selects,
+            branches,
+            apart,
+            melded,
+            cycles,
+            loops,
+            exit_phis,
+            carried,
+        };
         let reasons = [
             Reason::CallsFused { callee: 40, fusion: 4, guard: GuardKind::Phi },
             Reason::CallsWithoutProfit { callee: 4, fusion: 4 },

@@ -205,7 +205,7 @@ impl<'m> Tally<'_, 'm> {
 }
 
 impl<'m> Planner<'_, 'm> {
-    /// What it costs, apart and melded, and what was chosen from outside.
+    /// What it costs, apart and melded, and what was chosen from outside; but not what lanes lose that agree.
     pub(super) fn melding(
         &self,
         steps: &[Vec<Step<'m>>],
@@ -251,6 +251,8 @@ impl<'m> Planner<'_, 'm> {
             loops: self.blocks_in_loops(),
             exit_phis: self.exit_phis(),
             carried: self.carried(partner),
+            loss: 0,
+            loss_of_turn: 0,
         };
         (melding, known_outside)
     }
@@ -306,7 +308,7 @@ impl<'m> Planner<'_, 'm> {
 
     /// What the two sides bring to the phis of one exit, where that differs; and how many constants must be moved to
     /// their registers for it while the sides are apart.
-    fn exit_choices(&self, partner: &FxHashMap<Value<'m>, Value<'m>>) -> (Vec<(Value<'m>, Value<'m>)>, i64) {
+    pub(super) fn exit_choices(&self, partner: &FxHashMap<Value<'m>, Value<'m>>) -> (Vec<(Value<'m>, Value<'m>)>, i64) {
         let (mut choices, mut constants) = (Vec::new(), 0);
         let exit = self.subgraph(0).exit;
         if exit != self.subgraph(1).exit || self.around.goes_on {
@@ -362,7 +364,7 @@ impl<'m> Planner<'_, 'm> {
 
     /// The fetches of the region's branch: before; and after, where it stays in front of the melded subgraph, behind
     /// it, both, or goes.
-    fn branches_around(&self) -> (i64, i64) {
+    pub(super) fn branches_around(&self) -> (i64, i64) {
         let one = self.costs.guard() + self.costs.jump();
         let [ours, theirs] = [0, 1].map(|side| &self.region.paths[side][self.candidate.places[side]]);
         let stays_before = if !self.around.is_first || self.begins_paths() { 0 } else { one };

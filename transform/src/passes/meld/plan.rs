@@ -223,7 +223,8 @@ impl<'a, 'm> Planner<'a, 'm> {
         }
         let phis = self.joined_phis(&partner);
         partner.extend(phis.iter().map(|[a, b]| (a.as_value(), b.as_value())));
-        let (melding, chosen) = self.melding(&steps, &partner);
+        let (mut melding, chosen) = self.melding(&steps, &partner);
+        (melding.loss, melding.loss_of_turn) = self.loss(&steps, &partner, &phis, melding.carried);
         let known = self.left_behind(partner, chosen);
         let late = (0..self.candidate.cells.len()).map(|cell| self.is_late(cell)).collect();
         Plan { steps, late, phis, melding, known }

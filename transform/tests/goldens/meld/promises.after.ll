@@ -1,7 +1,7 @@
-; meld taken: integers: subgraphs at ? and ?: blocks, score 50%: 9 pairs, 1 selects, 0 branches; lanes that part need about 27 instructions, melded 14; 22 cycles are saved; 0 blocks in loops, 0 phis at the exit, 0 values carried
-; meld taken: numbers: subgraphs at ? and ?: regions, score 50%: 8 pairs, 1 selects, 0 branches; lanes that part need about 23 instructions, melded 12; 56 cycles are saved; 0 blocks in loops, 1 phis at the exit, 0 values carried
-; meld taken: alone: subgraphs at ? and ?: blocks, score 50%: 5 pairs, 1 selects, 2 branches; lanes that part need about 29 instructions, melded 24; 17 cycles are saved; 0 blocks in loops, 0 phis at the exit, 0 values carried
-; meld taken: together: subgraphs at ? and ?: blocks, score 50%: 3 pairs, 1 selects, 0 branches; lanes that part need about 13 instructions, melded 11; 13 cycles are saved; 0 blocks in loops, 0 phis at the exit, 0 values carried
+; meld taken: integers: subgraphs at ? and ?: blocks, score 50%: 9 pairs, 1 selects, 0 branches; lanes that part need about 27 instructions, melded 14; 22 cycles are saved; 0 blocks in loops, 0 phis at the exit, 0 values carried; where lanes agree at most 9 are lost, 0 more for each turn of a loop
+; meld taken: numbers: subgraphs at ? and ?: regions, score 50%: 8 pairs, 1 selects, 0 branches; lanes that part need about 23 instructions, melded 12; 56 cycles are saved; 0 blocks in loops, 1 phis at the exit, 0 values carried; where lanes agree at most 10 are lost, 0 more for each turn of a loop
+; meld taken: alone: subgraphs at ? and ?: blocks, score 50%: 5 pairs, 1 selects, 2 branches; lanes that part need about 29 instructions, melded 24; 17 cycles are saved; 0 blocks in loops, 0 phis at the exit, 0 values carried; where lanes agree at most 23 are lost, 0 more for each turn of a loop
+; meld taken: together: subgraphs at ? and ?: blocks, score 50%: 3 pairs, 1 selects, 0 branches; lanes that part need about 13 instructions, melded 11; 13 cycles are saved; 0 blocks in loops, 0 phis at the exit, 0 values carried; where lanes agree at most 9 are lost, 0 more for each turn of a loop
 ; meld left: together: subgraphs at ? and ?: a part of an arm holds what cannot be moved: a switch, an alloca, a convergent call, or one that may unwind
 
 define void @integers(i1 %c, ptr %p, ptr %q, i32 %n) {
