@@ -1,5 +1,6 @@
 //! Machine code, byte by byte: the few instructions that expansions are made of. None of them changes the flags.
 
+use super::addresses::CachePc;
 use super::layout::{record, slot};
 
 /// Numbers of the general registers, as the processor counts them.
@@ -17,7 +18,7 @@ pub mod register {
 #[derive(Clone, Debug, Default)]
 pub struct Assembler {
     /// The address of the first byte.
-    pub base: u64,
+    pub base: CachePc,
     /// What there is so far.
     pub bytes: Vec<u8>,
 }
@@ -25,14 +26,14 @@ pub struct Assembler {
 impl Assembler {
     /// Code that will lie at `base`.
     #[must_use]
-    pub fn at(base: u64) -> Assembler {
+    pub fn at(base: CachePc) -> Assembler {
         Assembler { base, bytes: Vec::new() }
     }
 
     /// Where the next byte will lie.
     #[must_use]
-    pub fn here(&self) -> u64 {
-        self.base + self.bytes.len() as u64
+    pub fn here(&self) -> CachePc {
+        self.base.plus(self.bytes.len() as u64)
     }
 
     /// Adds bytes as they are.
@@ -45,8 +46,8 @@ impl Assembler {
     }
 
     /// The distance from behind a 4-byte field, at `here`, to an address.
-    fn rel32(&mut self, to: u64) {
-        let distance = to.wrapping_sub(self.here() + 4);
+    fn rel32(&mut self, to: CachePc) {
+        let distance = to.behind(self.here().plus(4));
         self.imm32(distance as u32);
     }
 
@@ -171,13 +172,13 @@ impl Assembler {
 
     /// Fills up so that a 4-byte field after `opcode_len` more bytes does not cross a cache line.
     fn align_field(&mut self, opcode_len: u64) {
-        while (self.here() + opcode_len) % 64 > 60 {
+        while self.here().plus(opcode_len).0 % 64 > 60 {
             self.raw(&[0x90]);
         }
     }
 
     /// `jmp`, to be linked later; returns the address of its distance.
-    pub fn jump_site(&mut self) -> u64 {
+    pub fn jump_site(&mut self) -> CachePc {
         self.align_field(1);
         self.raw(&[0xe9]);
         let site = self.here();
@@ -186,19 +187,19 @@ impl Assembler {
     }
 
     /// `jmp to`
-    pub fn jump(&mut self, to: u64) {
+    pub fn jump(&mut self, to: CachePc) {
         self.raw(&[0xe9]);
         self.rel32(to);
     }
 
     /// `jcc to`; the condition as the processor numbers it.
-    pub fn jump_if(&mut self, condition: u8, to: u64) {
+    pub fn jump_if(&mut self, condition: u8, to: CachePc) {
         self.raw(&[0x0f, 0x80 | condition]);
         self.rel32(to);
     }
 
     /// `int3`; returns its address.
-    pub fn trap(&mut self) -> u64 {
+    pub fn trap(&mut self) -> CachePc {
         let here = self.here();
         self.raw(&[0xcc]);
         here
@@ -206,7 +207,7 @@ impl Assembler {
 
     /// The same, before code that is reached otherwise: a thread behind the trap has executed it, and has not come to
     /// that code.
-    pub fn trap_apart(&mut self) -> u64 {
+    pub fn trap_apart(&mut self) -> CachePc {
         let here = self.trap();
         self.raw(&[0x90]);
         here
@@ -244,7 +245,7 @@ mod tests {
     pub fn text(assembler: &Assembler) -> Vec<String> {
         let mut formatter = NasmFormatter::new();
         formatter.options_mut().set_space_after_operand_separator(true);
-        Decoder::with_ip(64, &assembler.bytes, assembler.base, DecoderOptions::NONE)
+        Decoder::with_ip(64, &assembler.bytes, assembler.base.0, DecoderOptions::NONE)
             .iter()
             .map(|instruction| {
                 let mut text = String::new();
@@ -255,7 +256,7 @@ mod tests {
     }
 
     fn assembled(build: impl FnOnce(&mut Assembler)) -> Vec<String> {
-        let mut assembler = Assembler::at(0x1000);
+        let mut assembler = Assembler::at(CachePc(0x1000));
         build(&mut assembler);
         text(&assembler)
     }
@@ -293,16 +294,16 @@ mod tests {
     #[test]
     fn no_link_crosses_a_cache_line() {
         for start in 0..128 {
-            let mut assembler = Assembler::at(0x1000 + start);
+            let mut assembler = Assembler::at(CachePc(0x1000 + start));
             let site = assembler.jump_site();
-            assert!(site % 64 <= 60);
+            assert!(site.0 % 64 <= 60);
         }
     }
 
     #[test]
     fn jumps_go_where_they_should() {
-        assert_eq!(assembled(|a| a.jump(0x2000)), ["jmp 0000000000002000h"]);
-        assert_eq!(assembled(|a| a.jump_if(4, 0x2000)), ["je near 0000000000002000h"]);
+        assert_eq!(assembled(|a| a.jump(CachePc(0x2000))), ["jmp 0000000000002000h"]);
+        assert_eq!(assembled(|a| a.jump_if(4, CachePc(0x2000))), ["je near 0000000000002000h"]);
         assert_eq!(assembled(|a| a.copy(register::RCX, register::R11)), ["mov rcx, r11"]);
         let short = assembled(|a| {
             let place = a.short_forward(JRCXZ);

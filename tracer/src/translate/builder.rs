@@ -6,13 +6,14 @@ use iced_x86::{
 };
 use trace_format::SpEffect;
 
+use super::addresses::{CachePc, ProgramPc};
 use super::assembler::{Assembler, register};
 use super::expansions;
 use super::layout::slot;
 use super::outside::runs_outside;
 use super::plan::{Plan, Source, Translation};
 use super::rewrite;
-use super::superblock::{Borrowed, Link, Mark, Trap};
+use super::superblock::{Borrowed, Checked, Link, Mark, Trap};
 use super::values::{Value, Values};
 use crate::decode::{InstructionDecoder, MAX_LENGTH};
 
@@ -42,7 +43,7 @@ pub struct Builder<'a, S: Source> {
     /// What rax holds here, where that is known: the number of a system call.
     rax: Option<u64>,
     /// Places in `hot` that need the distance to a constant.
-    constants: Vec<(usize, u64)>,
+    constants: Vec<(usize, ProgramPc)>,
     out: Translation,
 }
 
@@ -81,8 +82,9 @@ impl<'a, S: Source> Builder<'a, S> {
         let superblock = &mut self.out.superblock;
         (superblock.head, superblock.start) = (head, self.plan.hot);
         if self.plan.checked {
-            superblock.checked = self.hot.here();
-            superblock.landing = expansions::checked_entry(&mut self.hot, head, self.plan.miss);
+            let entry = Some(self.hot.here());
+            let landing = expansions::checked_entry(&mut self.hot, head, self.plan.miss);
+            superblock.checked = Some(Checked { entry, landing });
             if self.source.returns_here(head) {
                 expansions::record_leave(&mut self.hot, &self.plan.lookup);
             }
@@ -103,7 +105,7 @@ impl<'a, S: Source> Builder<'a, S> {
     }
 
     fn mark_for(&mut self, executed: usize, borrowed: Borrowed) {
-        let offset = (self.hot.here() - self.plan.hot) as u32;
+        let offset = self.hot.here().behind(self.plan.hot) as u32;
         let mark = Mark { offset, executed: executed as u16, borrowed, pointer_in_r11: self.pointer_in_r11 };
         self.out.superblock.marks.push(mark);
     }
@@ -147,12 +149,12 @@ impl<'a, S: Source> Builder<'a, S> {
         }
     }
 
-    fn link(&mut self, site: u64, target: u64) {
-        self.out.links.push(Link { site, target, trap: 0 });
+    fn link(&mut self, site: CachePc, target: ProgramPc) {
+        self.out.links.push(Link { site, target, trap: CachePc(0) });
     }
 
     /// The end: goes on at `target`.
-    fn leave_to(&mut self, target: u64, ahead: bool) {
+    fn leave_to(&mut self, target: ProgramPc, ahead: bool) {
         self.record();
         let site = self.hot.jump_site();
         self.link(site, target);
@@ -162,7 +164,7 @@ impl<'a, S: Source> Builder<'a, S> {
     }
 
     /// A side exit: code that records the path and goes on at `target`. Returns where.
-    fn side_exit(&mut self, target: u64) -> u64 {
+    fn side_exit(&mut self, target: ProgramPc) -> CachePc {
         let at = self.cold.here();
         if !self.pointer_in_r11 {
             expansions::take_r11(&mut self.cold);
@@ -186,7 +188,7 @@ impl<'a, S: Source> Builder<'a, S> {
     }
 
     /// Whether the superblock ends before the instruction at `pc`.
-    fn ends_before(&mut self, pc: u64, transferred: bool) -> bool {
+    fn ends_before(&mut self, pc: ProgramPc, transferred: bool) -> bool {
         let full = self.executed() >= self.plan.limit
             || self.hot.bytes.len() > MAX_BYTES_EACH * self.plan.limit
             || self.plan.route.is_none() && self.out.paths.len() >= MOST_BRANCHES;
@@ -198,10 +200,10 @@ impl<'a, S: Source> Builder<'a, S> {
 
     /// Translates instructions that lie in a row, as many as are read at once. Returns where the superblock goes on, if
     /// it does, and whether control is transferred there.
-    fn follow_row(&mut self, mut pc: u64) -> Option<(u64, bool)> {
+    fn follow_row(&mut self, mut pc: ProgramPc) -> Option<(ProgramPc, bool)> {
         let mut row = [0; ROW];
         let available = self.source.fetch(pc, &mut row);
-        let mut decoder = Decoder::with_ip(64, &row[..available], pc, DecoderOptions::NONE);
+        let mut decoder = Decoder::with_ip(64, &row[..available], pc.0, DecoderOptions::NONE);
         loop {
             let start = decoder.position();
             let instruction = decoder.decode();
@@ -216,7 +218,7 @@ impl<'a, S: Source> Builder<'a, S> {
             let code = &mut code[..instruction.len()];
             code.copy_from_slice(&row[start..decoder.position()]);
             self.note_page(pc);
-            self.note_page(instruction.next_ip() - 1);
+            self.note_page(ProgramPc(instruction.next_ip()).minus(1));
             let mut described = self.decoder.describe(&instruction);
             if self.plan.memory {
                 described.memory = self.record_operands(&instruction, described.sp);
@@ -232,7 +234,7 @@ impl<'a, S: Source> Builder<'a, S> {
             }
             self.values.ran();
             pc = next?;
-            if pc != decoder.ip() || decoder.position() + MAX_LENGTH > available {
+            if pc.0 != decoder.ip() || decoder.position() + MAX_LENGTH > available {
                 return Some((pc, transferred));
             }
             if self.ends_before(pc, transferred) {
@@ -243,7 +245,7 @@ impl<'a, S: Source> Builder<'a, S> {
     }
 
     /// The end: the instruction at `pc` does not run in the cache.
-    fn end_before_outside(&mut self, pc: u64) {
+    fn end_before_outside(&mut self, pc: ProgramPc) {
         if self.executed() > 0 {
             return self.leave_to(pc, false);
         }
@@ -274,8 +276,8 @@ impl<'a, S: Source> Builder<'a, S> {
         count
     }
 
-    fn note_page(&mut self, pc: u64) {
-        let page = pc & !(super::layout::PAGE - 1);
+    fn note_page(&mut self, pc: ProgramPc) {
+        let page = pc.page();
         if !self.out.pages.contains(&page) {
             self.out.pages.push(page);
         }
@@ -287,8 +289,8 @@ impl<'a, S: Source> Builder<'a, S> {
         instruction: &iced_x86::Instruction,
         offsets: &ConstantOffsets,
         code: &mut [u8],
-    ) -> Option<u64> {
-        let next = instruction.next_ip();
+    ) -> Option<ProgramPc> {
+        let next = ProgramPc(instruction.next_ip());
         if instruction.code() == Code::Syscall {
             self.syscall(next);
             return None;
@@ -297,14 +299,14 @@ impl<'a, S: Source> Builder<'a, S> {
         match instruction.flow_control() {
             FlowControl::UnconditionalBranch => {
                 self.mark(Borrowed::Nothing);
-                Some(instruction.near_branch_target())
+                Some(ProgramPc(instruction.near_branch_target()))
             }
             FlowControl::ConditionalBranch => Some(self.branch(instruction, code)),
             FlowControl::Call => {
                 self.mark(Borrowed::Nothing);
                 self.push_return(next);
                 self.out.next.push((next, true));
-                Some(instruction.near_branch_target())
+                Some(ProgramPc(instruction.near_branch_target()))
             }
             FlowControl::IndirectBranch | FlowControl::IndirectCall => self.indirect(instruction, offsets, code),
             FlowControl::Return => {
@@ -324,7 +326,7 @@ impl<'a, S: Source> Builder<'a, S> {
                 self.mark(Borrowed::Nothing);
                 self.hot.load_constant(register::RAX, 0);
                 self.rax = None;
-                Some(instruction.near_branch_target())
+                Some(ProgramPc(instruction.near_branch_target()))
             }
             _ => {
                 self.plain(instruction, offsets, code);
@@ -355,7 +357,7 @@ impl<'a, S: Source> Builder<'a, S> {
         }
     }
 
-    fn push_return(&mut self, next: u64) {
+    fn push_return(&mut self, next: ProgramPc) {
         if let Some(field) = expansions::push_constant(&mut self.hot, next) {
             self.constants.push((field, next));
         }
@@ -393,13 +395,13 @@ impl<'a, S: Source> Builder<'a, S> {
     }
 
     fn finish(mut self) -> Translation {
-        while !self.cold.here().is_multiple_of(8) {
+        while !self.cold.here().0.is_multiple_of(8) {
             self.cold.raw(&[0xcc]);
         }
         for (field, value) in std::mem::take(&mut self.constants) {
-            let distance = self.cold.here().wrapping_sub(self.plan.hot + field as u64 + 4) as u32;
+            let distance = self.cold.here().behind(self.plan.hot.plus(field as u64 + 4)) as u32;
             self.hot.bytes[field..field + 4].copy_from_slice(&distance.to_le_bytes());
-            self.cold.raw(&value.to_le_bytes());
+            self.cold.raw(&value.0.to_le_bytes());
         }
         // A link without a target yet leads to a trap of its own.
         for (link, number) in self.out.links.iter_mut().zip(self.plan.first_link..) {
@@ -407,11 +409,11 @@ impl<'a, S: Source> Builder<'a, S> {
             self.cold.raw(&number.to_le_bytes());
             link.trap = at;
             let (code, place) = if link.site >= self.plan.cold && link.site < self.cold.here() {
-                (&mut self.cold.bytes, link.site - self.plan.cold)
+                (&mut self.cold.bytes, link.site.behind(self.plan.cold))
             } else {
-                (&mut self.hot.bytes, link.site - self.plan.hot)
+                (&mut self.hot.bytes, link.site.behind(self.plan.hot))
             };
-            let distance = at.wrapping_sub(link.site + 4) as u32;
+            let distance = at.behind(link.site.plus(4)) as u32;
             code[place as usize..place as usize + 4].copy_from_slice(&distance.to_le_bytes());
         }
         let superblock = &mut self.out.superblock;

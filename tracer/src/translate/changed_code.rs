@@ -10,6 +10,7 @@
 use std::sync::atomic::{Ordering, fence};
 
 use super::Session;
+use super::addresses::CachePc;
 use super::layout::slot;
 use super::remote::{Lost, Result};
 use crate::ptrace::{self, Stop, Tid};
@@ -43,10 +44,10 @@ impl Session<'_> {
 
     /// A thread is stopped, and a stop of it may still be to be handled.
     fn leave_or_go_on(&mut self, tid: Tid) -> Result<()> {
-        let Some(thread) = self.threads.get(&tid).filter(|thread| !thread.ended) else { return Ok(()) };
+        let Some(thread) = self.threads.get(&tid).filter(|thread| !thread.has_ended()) else { return Ok(()) };
         let space = thread.space;
         let Ok(registers) = ptrace::registers(tid) else { return Ok(()) };
-        if self.translator_in(space)?.is_in_changed(registers.rip) {
+        if self.translator_in(space)?.is_in_changed(CachePc(registers.rip)) {
             match self.put_to_rest(tid) {
                 Ok(_) | Err(Lost::Gone) => {}
                 Err(Lost::Stopped(Stop::Event { event: nix::libc::PTRACE_EVENT_EXIT, .. })) => self.exiting(tid),

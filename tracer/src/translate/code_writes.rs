@@ -10,6 +10,7 @@
 use nix::libc;
 
 use super::Session;
+use super::addresses::{CachePc, RecordPlace};
 use super::code_files::WRITING_CALLS;
 use super::layout::{PAGE, slot};
 use super::memory_calls::arguments_of;
@@ -38,7 +39,7 @@ impl Session<'_> {
         if !translator.code.protected.contains_key(&page) {
             // Another thread's write may have lifted the protection in the meantime. Outside of translated code nothing
             // runs in which that could have been: this is another fault, as that of code that may not be executed.
-            let pc = ptrace::registers(tid)?.rip;
+            let pc = CachePc(ptrace::registers(tid)?.rip);
             translator.code.map_changed();
             let lifted = translator.space.is_ours(pc) && translator.code.region(page).is_some_and(|r| r.writable);
             if lifted {
@@ -92,7 +93,7 @@ impl Session<'_> {
 
     /// A system call, made by the instruction at `call`, has ended with `EFAULT`. Where a buffer of it lies in
     /// protected pages, it is made again.
-    pub(super) fn call_faulted(&mut self, tid: Tid, call: u64) -> Result<()> {
+    pub(super) fn call_faulted(&mut self, tid: Tid, call: CachePc) -> Result<()> {
         let registers = ptrace::registers(tid)?;
         let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid) else {
             return Err(Lost::Gone);
@@ -100,10 +101,10 @@ impl Session<'_> {
         let number = translator.space.value(thread.slot, slot::NUMBER);
         let after = thread.pointer;
         // What was recorded of the call is taken back.
-        thread.pointer = translator.space.value(thread.slot, slot::POINTER);
+        thread.pointer = RecordPlace(translator.space.value(thread.slot, slot::POINTER));
         let before = thread.pointer;
         if self.lift_for_call(tid, number, &registers)? {
-            ptrace::set_registers(tid, &Registers { rip: call, rax: number, r11: before, ..registers })?;
+            ptrace::set_registers(tid, &Registers { rip: call.0, rax: number, r11: before.0, ..registers })?;
         } else if let Some(thread) = self.threads.get_mut(&tid) {
             thread.pointer = after;
         }

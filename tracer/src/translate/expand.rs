@@ -444,7 +444,7 @@ impl Expander {
     fn enter(&mut self, words: &[u32], stream: &mut Stream, translator: &Translator, recorder: &mut Recorder) {
         let mut registers: Registers = ptrace::no_registers();
         let (pc, role) = translator.code.roles[words[1] as usize];
-        registers.rip = pc;
+        registers.rip = pc.0;
         let named = [&mut registers.rdi, &mut registers.rsi, &mut registers.rdx, &mut registers.rcx];
         let recorded = (0..4).zip(named).filter(|(number, _)| role.names(*number));
         for ((_, register), at) in recorded.zip((record::ENTER_HEAD..).step_by(8)) {

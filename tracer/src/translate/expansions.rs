@@ -2,6 +2,7 @@
 
 use nix::libc;
 
+use super::addresses::{CachePc, ProgramPc};
 use super::assembler::{Assembler, JMP_SHORT, JRCXZ, register};
 use super::layout::{self, CALLS, FIRST, LOOKS, MASK, RETURNS, ROUTINES, SECOND, SECOND_ENTRIES, SECOND_MASK};
 use super::layout::{call, look, record, slot};
@@ -27,8 +28,8 @@ impl Lookup {
 
     /// The entry of the first table that an address belongs to.
     #[must_use]
-    pub fn index(&self, pc: u64) -> u64 {
-        if self.bmi2 { (pc & layout::FIRST_MASK) >> 2 } else { pc & ((1 << layout::FIRST_BITS_PLAIN) - 1) }
+    pub fn index(&self, pc: ProgramPc) -> u64 {
+        if self.bmi2 { (pc.0 & layout::FIRST_MASK) >> 2 } else { pc.0 & ((1 << layout::FIRST_BITS_PLAIN) - 1) }
     }
 
     /// rax = index of rcx
@@ -70,10 +71,10 @@ pub fn take_r11(code: &mut Assembler) {
 
 /// `push value`, of an address of the program. Returns where the distance to the constant is, when the constant has to
 /// be put somewhere and the push to be told where.
-pub fn push_constant(code: &mut Assembler, value: u64) -> Option<usize> {
-    if i32::try_from(value.cast_signed()).is_ok() {
+pub fn push_constant(code: &mut Assembler, value: ProgramPc) -> Option<usize> {
+    if i32::try_from(value.0.cast_signed()).is_ok() {
         code.raw(&[0x68]);
-        code.raw(&(value as u32).to_le_bytes());
+        code.raw(&(value.0 as u32).to_le_bytes());
         return None;
     }
     code.raw(&[0xff, 0x35, 0, 0, 0, 0]); // push [rip + distance]
@@ -83,9 +84,9 @@ pub fn push_constant(code: &mut Assembler, value: u64) -> Option<usize> {
 /// The entry of a superblock that lookups jump to. rcx holds what was looked for; when it is not `head`, the search
 /// goes on at `miss`. Behind it, all registers are the program's (with the record pointer in r11). Returns where that
 /// is.
-pub fn checked_entry(code: &mut Assembler, head: u64, miss: u64) -> u64 {
+pub fn checked_entry(code: &mut Assembler, head: ProgramPc, miss: CachePc) -> CachePc {
     code.raw(&[0x48, 0xb8]); // mov rax, -head
-    code.raw(&head.wrapping_neg().to_le_bytes());
+    code.raw(&head.0.wrapping_neg().to_le_bytes());
     code.raw(&[0x48, 0x8d, 0x0c, 0x01]); // lea rcx, [rcx + rax]
     let found = code.short_forward(JRCXZ);
     code.raw(&[0x48, 0xf7, 0xd0]); // not rax
@@ -99,7 +100,7 @@ pub fn checked_entry(code: &mut Assembler, head: u64, miss: u64) -> u64 {
 
 /// A comparison of rcx with an address; see [`check_target`].
 pub struct TargetCheck {
-    target: u64,
+    target: ProgramPc,
     /// Whether rax is in the slot.
     rax_in_slot: bool,
     /// The jump that is taken when they are equal.
@@ -108,8 +109,8 @@ pub struct TargetCheck {
 
 /// Goes on behind what follows, up to [`TargetCheck::land`], when rcx is `target`. What follows leads to
 /// [`TargetCheck::undo`]. The program's rcx is in the slot.
-pub fn check_target(code: &mut Assembler, target: u64) -> TargetCheck {
-    let rax_in_slot = match i32::try_from(target.wrapping_neg().cast_signed()) {
+pub fn check_target(code: &mut Assembler, target: ProgramPc) -> TargetCheck {
+    let rax_in_slot = match i32::try_from(target.0.wrapping_neg().cast_signed()) {
         Ok(near) => {
             code.raw(&[0x48, 0x8d, 0x89]); // lea rcx, [rcx - target]
             code.raw(&near.to_le_bytes());
@@ -117,7 +118,7 @@ pub fn check_target(code: &mut Assembler, target: u64) -> TargetCheck {
         }
         Err(_) => {
             code.store_slot(slot::RAX, register::RAX);
-            code.load_constant(register::RAX, target.wrapping_neg());
+            code.load_constant(register::RAX, target.0.wrapping_neg());
             code.raw(&[0x48, 0x8d, 0x0c, 0x01]); // lea rcx, [rcx + rax]
             true
         }
@@ -142,7 +143,7 @@ impl TargetCheck {
             code.raw(&[0x48, 0x8d, 0x4c, 0x01, 0x01]); // lea rcx, [rcx + rax + 1]
         } else {
             code.raw(&[0x48, 0x8d, 0x89]); // lea rcx, [rcx + target]
-            code.raw(&(self.target as u32).to_le_bytes());
+            code.raw(&(self.target.0 as u32).to_le_bytes());
             code.store_slot(slot::RAX, register::RAX);
         }
     }
@@ -216,7 +217,7 @@ fn note_due(code: &mut Assembler, lookup: &Lookup) {
 
 /// The record that hook number `hook` is entered. Traps when the return address, or the routine in register `routine`,
 /// is not known. Returns where it traps.
-pub fn record_enter(code: &mut Assembler, lookup: &Lookup, hook: Hook) -> u64 {
+pub fn record_enter(code: &mut Assembler, lookup: &Lookup, hook: Hook) -> CachePc {
     code.store_slot(slot::RCX, register::RCX);
     code.store_slot(slot::RAX, register::RAX);
     code.raw(&[0x48, 0x8b, 0x0c, 0x24]); // mov rcx, [rsp]
@@ -277,19 +278,19 @@ fn record_futex(code: &mut Assembler) {
 #[derive(Clone, Copy, Debug)]
 pub struct LandingCode {
     /// Where to jump to.
-    pub entry: u64,
+    pub entry: CachePc,
     /// The `syscall` instruction.
-    pub call: u64,
+    pub call: CachePc,
     /// A trap before calls that are to be looked at.
-    pub looked_at: Option<u64>,
+    pub looked_at: Option<CachePc>,
     /// A trap for calls that end with `EFAULT`, behind which the thread goes on.
-    pub fault: u64,
+    pub fault: CachePc,
 }
 
 /// System calls are made here, for all code of a cache: code may be thrown away while a thread waits in the kernel,
 /// this may not. r11 is the program's in between.
 /// `returns` is the way out of signal handlers; none for futex calls.
-pub fn landing(code: &mut Assembler, lookup: &Lookup, returns: Option<u64>) -> LandingCode {
+pub fn landing(code: &mut Assembler, lookup: &Lookup, returns: Option<CachePc>) -> LandingCode {
     let (entry, futex) = (code.here(), returns.is_none());
     let mut looked_at = None;
     if let Some(returns) = returns {
@@ -340,9 +341,9 @@ pub fn tell_calls_apart(code: &mut Assembler, lookup: &Lookup) -> (usize, usize)
 }
 
 /// Makes a system call at a landing, after which the program goes on at `next`, in code that follows.
-pub fn call_at(code: &mut Assembler, landing: u64, next: u64) {
+pub fn call_at(code: &mut Assembler, landing: CachePc, next: ProgramPc) {
     code.store_slot(slot::NUMBER, register::RAX);
-    code.load_constant(register::RCX, next);
+    code.load_constant(register::RCX, next.0);
     code.store_slot(slot::NEXT, register::RCX);
     code.raw(&[0x48, 0x8d, 0x0d, 14, 0, 0, 0]); // lea rcx, [rip + what follows]
     code.store_slot(slot::AFTER, register::RCX);
@@ -352,7 +353,7 @@ pub fn call_at(code: &mut Assembler, landing: u64, next: u64) {
 /// Where lookups go on that found another address in the first table, or none: the search in the second, in a loop over
 /// neighbouring entries. Returns the code and the address of its trap, for what is not there.
 #[must_use]
-pub fn miss_stub(at: u64, lookup: &Lookup, hash: u64) -> (Assembler, u64) {
+pub fn miss_stub(at: CachePc, lookup: &Lookup, hash: u64) -> (Assembler, CachePc) {
     let mut code = Assembler::at(at);
     let second = lookup.address(SECOND);
     code.store_slot(slot::TARGET, register::RCX);
@@ -406,30 +407,30 @@ mod tests {
 
     fn writes_flags(code: &Assembler) -> bool {
         // The kernel gives the flags back after a system call; the processor does not.
-        let mut all = Decoder::with_ip(64, &code.bytes, code.base, DecoderOptions::NONE);
+        let mut all = Decoder::with_ip(64, &code.bytes, code.base.0, DecoderOptions::NONE);
         all.iter().any(|i| i.rflags_modified() != 0 && i.mnemonic() != Mnemonic::Syscall)
     }
 
     fn mnemonics(code: &Assembler) -> Vec<Mnemonic> {
-        Decoder::with_ip(64, &code.bytes, code.base, DecoderOptions::NONE).iter().map(|i| i.mnemonic()).collect()
+        Decoder::with_ip(64, &code.bytes, code.base.0, DecoderOptions::NONE).iter().map(|i| i.mnemonic()).collect()
     }
 
     #[test]
     fn no_expansion_but_the_search_changes_the_flags() {
-        let mut code = Assembler::at(0x1000);
+        let mut code = Assembler::at(CachePc(0x1000));
         give_r11_back(&mut code);
         take_r11(&mut code);
-        push_constant(&mut code, 0x7fff_0000_0000);
-        push_constant(&mut code, 0x40_1000);
-        checked_entry(&mut code, 0x40_1000, 0x2000);
+        push_constant(&mut code, ProgramPc(0x7fff_0000_0000));
+        push_constant(&mut code, ProgramPc(0x40_1000));
+        checked_entry(&mut code, ProgramPc(0x40_1000), CachePc(0x2000));
         record_leave(&mut code, &LOOKUP);
         record_leave(&mut code, &Lookup { bmi2: false, ..LOOKUP });
         record_enter(&mut code, &LOOKUP, Hook { number: 3, routine: Some(register::RCX), registers: [true; 4] });
         landing(&mut code, &LOOKUP, None);
-        landing(&mut code, &LOOKUP, Some(0x1000));
+        landing(&mut code, &LOOKUP, Some(CachePc(0x1000)));
         handler_code::signal_entry(&mut code, &LOOKUP);
         handler_code::signal_left(&mut code, &LOOKUP);
-        call_at(&mut code, 0x2000, 0x40_1000);
+        call_at(&mut code, CachePc(0x2000), ProgramPc(0x40_1000));
         let (native, taken) = tell_calls_apart(&mut code, &LOOKUP);
         code.land(native);
         code.land(taken);
@@ -441,24 +442,24 @@ mod tests {
 
     #[test]
     fn the_search_gives_the_flags_back() {
-        let (code, trap) = miss_stub(0x1000, &LOOKUP, 0x9e37_79b9_7f4a_7c15);
+        let (code, trap) = miss_stub(CachePc(0x1000), &LOOKUP, 0x9e37_79b9_7f4a_7c15);
         let all = mnemonics(&code);
         assert!(!all.contains(&Mnemonic::INVALID));
         assert_eq!(all.iter().filter(|m| **m == Mnemonic::Sahf).count(), 2);
-        assert_eq!(trap, code.here() - 1);
+        assert_eq!(trap, code.here().minus(1));
     }
 
     #[test]
     fn both_ways_of_hashing_agree_with_the_index() {
-        let pc = 0x7fff_1234_5678;
-        assert_eq!(LOOKUP.index(pc), (pc >> 2) & 0x7ffff);
+        let pc = ProgramPc(0x7fff_1234_5678);
+        assert_eq!(LOOKUP.index(pc), (pc.0 >> 2) & 0x7ffff);
         assert_eq!(Lookup { bmi2: false, ..LOOKUP }.index(pc), 0x5678);
     }
 
     #[test]
     fn an_entry_is_taken_back_when_it_is_another() {
-        let mut code = Assembler::at(0x1000);
-        let landing = checked_entry(&mut code, 0x40_1000, 0x2000);
+        let mut code = Assembler::at(CachePc(0x1000));
+        let landing = checked_entry(&mut code, ProgramPc(0x40_1000), CachePc(0x2000));
         use Mnemonic::*;
         assert_eq!(mnemonics(&code), [Mov, Lea, Jrcxz, Not, Lea, Jmp, Mov, Mov]);
         assert_eq!(landing, code.here());
@@ -466,20 +467,20 @@ mod tests {
 
     #[test]
     fn a_call_goes_on_behind_its_jump() {
-        let mut code = Assembler::at(0x1000);
-        call_at(&mut code, 0x2000, 0x40_1000);
+        let mut code = Assembler::at(CachePc(0x1000));
+        call_at(&mut code, CachePc(0x2000), ProgramPc(0x40_1000));
         use Mnemonic::*;
         assert_eq!(mnemonics(&code), [Mov, Mov, Mov, Lea, Mov, Jmp]);
-        let lea = Decoder::with_ip(64, &code.bytes, code.base, DecoderOptions::NONE).into_iter().nth(3).unwrap();
-        assert_eq!(lea.ip_rel_memory_address(), code.here());
+        let lea = Decoder::with_ip(64, &code.bytes, code.base.0, DecoderOptions::NONE).into_iter().nth(3).unwrap();
+        assert_eq!(lea.ip_rel_memory_address(), code.here().0);
     }
 
     #[test]
     fn short_addresses_are_pushed_as_they_are() {
-        let mut code = Assembler::at(0);
-        assert_eq!(push_constant(&mut code, 0x40_1000), None);
+        let mut code = Assembler::at(CachePc(0));
+        assert_eq!(push_constant(&mut code, ProgramPc(0x40_1000)), None);
         assert_eq!(code.bytes, [0x68, 0x00, 0x10, 0x40, 0x00]);
-        let mut code = Assembler::at(0);
-        assert_eq!(push_constant(&mut code, 0x8000_0000), Some(2), "it would be sign-extended");
+        let mut code = Assembler::at(CachePc(0));
+        assert_eq!(push_constant(&mut code, ProgramPc(0x8000_0000)), Some(2), "it would be sign-extended");
     }
 }

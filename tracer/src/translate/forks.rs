@@ -7,6 +7,7 @@ use nix::libc;
 use trace_format::{Event, ThreadId};
 
 use super::Session;
+use super::addresses::{CachePc, ProgramPc, RecordPlace};
 use super::layout::{PAGE, slot};
 use super::mapper::SetUpError;
 use super::processes::{SpaceId, running};
@@ -40,12 +41,12 @@ struct Inherited {
     /// The base of gs.
     gs_base: u64,
     /// Where it goes on in the program.
-    next: u64,
+    next: ProgramPc,
 }
 
 impl Session<'_> {
     /// A thread is about to make another, or a process. `registers` are the program's, before the call.
-    pub(super) fn make_child(&mut self, tid: Tid, registers: &Registers, next: u64) -> Result<()> {
+    pub(super) fn make_child(&mut self, tid: Tid, registers: &Registers, next: ProgramPc) -> Result<()> {
         let flags = clone_flags(tid, registers.rax, registers);
         if flags & libc::CLONE_THREAD as u64 != 0 {
             self.stand_before_call(tid, registers, next)?;
@@ -87,7 +88,7 @@ impl Session<'_> {
             ptrace::step(tid, 0)?;
             let stop = ptrace::wait_for(tid).inspect_err(|_| self.expect_orphans(tid))?;
             let now = ptrace::registers(tid).inspect_err(|_| self.expect_orphans(tid))?;
-            let landing = self.translator(tid)?.space.landing(now.rip);
+            let landing = self.translator(tid)?.space.landing(CachePc(now.rip));
             let own = Registers { rdi: before.rdi, rsi: before.rsi, r11: now.r11 & !STEP_FLAG, ..now };
             match stop {
                 Stop::Event {
@@ -109,7 +110,7 @@ impl Session<'_> {
                     // It is brought back to where the program stands before the call, and comes here again.
                     let again = now.rax.cast_signed() == ERESTARTNOINTR;
                     if landing == Some(Landing::Before) || again {
-                        let rip = self.translator(tid)?.space.call();
+                        let rip = self.translator(tid)?.space.call().0;
                         ptrace::set_registers(tid, &Registers { rip, rax: before.rax, orig_rax: u64::MAX, ..own })?;
                         let settled = self.settle(tid)?;
                         self.run_at(tid, &settled)?;
@@ -134,18 +135,18 @@ impl Session<'_> {
     }
 
     /// A process was made, and its maker stands in the call.
-    fn process_made(&mut self, tid: Tid, child: Tid, flags: u64, next: u64) -> Result<()> {
+    fn process_made(&mut self, tid: Tid, child: Tid, flags: u64, next: ProgramPc) -> Result<()> {
         let (thread, translator) = running(&mut self.threads, &mut self.processes, tid).ok_or(Lost::Gone)?;
         let inherited = Inherited {
             maker: Some(thread.process),
             same_actions: flags & libc::CLONE_SIGHAND as u64 != 0,
             space: thread.space,
             own_memory: flags & libc::CLONE_VM as u64 == 0,
-            hidden_mask: thread.hidden_mask,
+            hidden_mask: thread.signals.hidden_mask,
             gs_base: thread.gs_base,
             next,
         };
-        thread.pointer = translator.space.value(thread.slot, slot::POINTER);
+        thread.pointer = RecordPlace(translator.space.value(thread.slot, slot::POINTER));
         self.drain(tid);
         self.store_pointer(tid);
         let number = match ptrace::wait_for(child)? {
@@ -239,7 +240,7 @@ impl Session<'_> {
             }
             self.lead_to_handlers(tid, maker, scratch, at)?;
         }
-        (registers.rip, registers.rcx) = (inherited.next, inherited.next);
+        (registers.rip, registers.rcx) = (inherited.next.0, inherited.next.0);
         registers.r11 &= !STEP_FLAG;
         registers.gs_base = inherited.gs_base;
         registers.orig_rax = u64::MAX;
@@ -259,7 +260,7 @@ impl Session<'_> {
         let file =
             regions(tid).into_iter().find(|region| region.contains(registers.gs_base)).map(|region| region.file.1);
         let space = file.and_then(|inode| self.processes.space_with(inode));
-        let (Some(space), Some(next)) = (space, slot_at(slot::NEXT)) else {
+        let (Some(space), Some(next)) = (space, slot_at(slot::NEXT).map(ProgramPc)) else {
             // There is no way on for it.
             self.kill_process_of(tid);
             return Ok(());
@@ -279,7 +280,7 @@ impl Session<'_> {
     /// A thread in a system call takes its record pointer from its slot afterwards.
     fn store_pointer(&mut self, tid: Tid) {
         if let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid) {
-            translator.space.set_value(thread.slot, slot::POINTER, thread.pointer);
+            translator.space.set_value(thread.slot, slot::POINTER, thread.pointer.0);
         }
     }
 
@@ -287,8 +288,9 @@ impl Session<'_> {
     pub(super) fn thread_made(&mut self, tid: Tid) -> Result<()> {
         let child = Tid(ptrace::event_message(tid)? as i32);
         let (thread, translator) = running(&mut self.threads, &mut self.processes, tid).ok_or(Lost::Gone)?;
-        let Thread { process, space, hidden_mask, gs_base, .. } = *thread;
-        let next = translator.space.value(thread.slot, slot::NEXT);
+        let Thread { process, space, gs_base, .. } = *thread;
+        let hidden_mask = thread.signals.hidden_mask;
+        let next = ProgramPc(translator.space.value(thread.slot, slot::NEXT));
         let (id, parent) = (self.recorder.reserve_thread(), thread.stream.id);
         self.births.insert(child, Birth { process, space, id, parent, hidden_mask, gs_base, next, ended: false });
         if self.early.remove(&child) {

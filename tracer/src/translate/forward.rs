@@ -5,6 +5,7 @@
 
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 
+use super::addresses::{CachePc, RecordPlace};
 use super::layout::slot;
 use super::space::Space;
 use crate::ptrace::{self, Address, Registers};
@@ -12,7 +13,7 @@ use crate::ptrace::{self, Address, Registers};
 /// Carries out the instruction of ours that the thread of this slot stands at. False when it is none of those that make
 /// records.
 pub fn step(registers: &mut Registers, slot: u32, space: &Space) -> bool {
-    let bytes = space.code_at(registers.rip);
+    let bytes = space.code_at(CachePc(registers.rip));
     let instruction = Decoder::with_ip(64, &bytes, registers.rip, DecoderOptions::NONE).decode();
     let next = instruction.next_ip();
     let done = match instruction.mnemonic() {
@@ -77,7 +78,7 @@ fn copy(instruction: &Instruction, registers: &mut Registers, slot: u32, space: 
             None => return false,
         },
         _ if instruction.memory_base() == Register::R11 => {
-            let at = registers.r11.wrapping_add(instruction.memory_displacement64());
+            let at = RecordPlace(registers.r11).plus(instruction.memory_displacement64());
             return space.try_write_record(slot, at, &value.to_le_bytes()[..length]);
         }
         // What is cleared has been looked at, and must not be twice: the processor does it.

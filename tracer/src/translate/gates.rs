@@ -10,6 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{Event, ThreadId};
 
 use super::Session;
+use super::addresses::ProgramPc;
 use super::plan::Source;
 use super::processes::{SpaceId, running};
 use super::remote::{Lost, Result};
@@ -31,9 +32,9 @@ pub struct Gates {
     /// Whether entering the window would change anything, and leaving it.
     heeds: [bool; 2],
     /// In functions.
-    places: FxHashMap<u64, Gate>,
+    places: FxHashMap<ProgramPc, Gate>,
     /// Where functions may return to.
-    returns: FxHashSet<u64>,
+    returns: FxHashSet<ProgramPc>,
 }
 
 impl Gates {
@@ -52,12 +53,12 @@ impl Gates {
     /// Modules have come or gone.
     pub fn modules_changed(&mut self, modules: &ModuleMap) {
         if self.any {
-            self.places = modules.gates().into_iter().collect();
+            self.places = modules.gates().into_iter().map(|(pc, gate)| (ProgramPc(pc), gate)).collect();
         }
     }
 
     /// The gate at an address with these bytes of code.
-    pub fn at(&self, pc: u64, code: &[u8]) -> Option<Gate> {
+    pub fn at(&self, pc: ProgramPc, code: &[u8]) -> Option<Gate> {
         let in_function = self.places.get(&pc).copied();
         let returned_to = || self.returns.contains(&pc).then_some(Gate::Return);
         in_function.or_else(returned_to).or_else(|| Gate::marker(code).filter(|_| self.with_markers))
@@ -80,21 +81,21 @@ impl Translator {
     }
 
     /// Whether the code of `pc` starts with the trap of a gate, or will when it is translated.
-    pub fn has_gate(&mut self, pc: u64) -> bool {
+    pub fn has_gate(&mut self, pc: ProgramPc) -> bool {
         self.code.gate(pc) == Some(true)
     }
 
     /// Gates are heeded from now on as the switch says: what starts at one is translated anew.
     fn heed(&mut self, switch: &Switch) {
         self.code.gates.follow(switch);
-        let changed: Vec<u64> = self.code.gates.places.keys().copied().collect();
+        let changed: Vec<ProgramPc> = self.code.gates.places.keys().copied().collect();
         for pc in changed {
             self.give_up(pc);
         }
     }
 
     /// A call may return to this address, which is a gate from now on: all that runs into it is translated anew.
-    fn add_gate(&mut self, pc: u64) {
+    fn add_gate(&mut self, pc: ProgramPc) {
         if self.code.gates.returns.insert(pc) {
             self.give_up_all_with(pc);
         }
@@ -108,7 +109,7 @@ impl Session<'_> {
         let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid) else {
             return Err(Lost::Gone);
         };
-        let (pc, sp) = (registers.rip, registers.rsp);
+        let (pc, sp) = (ProgramPc(registers.rip), registers.rsp);
         if !self.recording {
             // Nothing will be recorded any more: no gate stops the program again.
             translator.code.gates = Gates::default();
@@ -119,13 +120,13 @@ impl Session<'_> {
         }
         let known = thread.passed.take() == Some((pc, sp));
         let mut code = [0; 16];
-        let length = ptrace::read_code(tid, Address(pc), &mut code);
+        let length = ptrace::read_code(tid, Address(pc.0), &mut code);
         if let Some(gate) = translator.code.gates.at(pc, &code[..length]).filter(|_| !known) {
             let top = ptrace::read_u64(tid, Address(sp)).unwrap_or(0);
-            let arrival = Arrival { thread: thread.stream.id, pc, sp, top };
+            let arrival = Arrival { thread: thread.stream.id, pc: pc.0, sp, top };
             self.switch.arrive(gate, arrival);
             if gate == Gate::Function {
-                translator.add_gate(top);
+                translator.add_gate(ProgramPc(top));
             }
             if self.switch.is_open() == self.recorder.is_paused() {
                 // It comes to the trap once more, after it was at rest like the others.

@@ -2,6 +2,7 @@
 
 use nix::libc;
 
+use super::addresses::CachePc;
 use super::assembler::{Assembler, register};
 use super::expansions::{Lookup, SYSCALL, take_r11};
 use super::layout::{record, slot};
@@ -12,7 +13,7 @@ use super::signals::{FRAME_CS, FRAME_FLAGS, FRAME_MASK, FRAME_PC, FRAME_STACK, S
 /// Where the kernel lets a thread begin to handle a signal: the handler is recorded, and looked up. Behind the signal's
 /// frame, which the kernel has built, all registers are the program's, and the thread's gs points to its slot. Returns
 /// where the lookup starts.
-pub fn signal_entry(code: &mut Assembler, lookup: &Lookup) -> u64 {
+pub fn signal_entry(code: &mut Assembler, lookup: &Lookup) -> CachePc {
     take_r11(code);
     for (place, register) in [(slot::RAX, register::RAX), (slot::RCX, register::RCX), (slot::RDX, register::RDX)] {
         code.store_slot(place, register);
@@ -41,16 +42,16 @@ pub fn signal_entry(code: &mut Assembler, lookup: &Lookup) -> u64 {
 #[derive(Clone, Copy, Debug)]
 pub struct ReturnCode {
     /// Where it starts.
-    pub entry: u64,
+    pub entry: CachePc,
     /// The `syscall` instruction. The frame leads to our code there.
-    pub call: u64,
+    pub call: CachePc,
     /// A trap for returns that are to be looked at.
-    pub looked_at: u64,
+    pub looked_at: CachePc,
 }
 
 /// `rt_sigreturn`, which ends at `left`: the frame's pc is kept in the slot, and `left` put in its place. All registers
 /// but rax and rsp are free, and the flags.
-pub fn signal_return(code: &mut Assembler, left: u64) -> ReturnCode {
+pub fn signal_return(code: &mut Assembler, left: CachePc) -> ReturnCode {
     let looked_at = code.trap();
     // Who has run into it stands behind it.
     code.trap();
@@ -76,7 +77,7 @@ pub fn signal_return(code: &mut Assembler, left: u64) -> ReturnCode {
     code.raw(&[0x48, 0x8b, 0x8c, 0x24]); // mov rcx, [rsp + PC]
     frame(code, FRAME_PC);
     code.store_slot(slot::RETURN_TO, register::RCX);
-    code.load_constant(register::RCX, left);
+    code.load_constant(register::RCX, left.0);
     code.raw(&[0x48, 0x89, 0x8c, 0x24]); // mov [rsp + PC], rcx
     frame(code, FRAME_PC);
     let call = code.here();
@@ -87,7 +88,7 @@ pub fn signal_return(code: &mut Assembler, left: u64) -> ReturnCode {
 
 /// Where a thread goes on that has returned from a handler: that is recorded, and what comes next is looked up. All
 /// registers are the program's. Returns where the lookup starts.
-pub fn signal_left(code: &mut Assembler, lookup: &Lookup) -> u64 {
+pub fn signal_left(code: &mut Assembler, lookup: &Lookup) -> CachePc {
     take_r11(code);
     code.store_slot(slot::RAX, register::RAX);
     code.store_slot(slot::RCX, register::RCX);

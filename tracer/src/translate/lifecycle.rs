@@ -7,6 +7,7 @@ use nix::libc;
 use trace_format::{Event, ThreadExit};
 
 use super::Session;
+use super::addresses::{ProgramPc, RecordPlace};
 use super::expand::Stream;
 use super::layout::{BUFFER_LEN, CACHE_LEN, SLOTS, TABLES_LEN, VALUES_BUFFER_LEN, slot_len};
 use super::mapper::SetUpError;
@@ -77,7 +78,7 @@ impl Session<'_> {
             let _ = ptrace::detach(tid);
             return Ok(());
         }
-        let mut space = Space::set_up(tid, registers.rip, registers.rsp, self.buffer_len())?;
+        let mut space = Space::set_up(tid, ProgramPc(registers.rip), registers.rsp, self.buffer_len())?;
         space.room = self.room();
         let code = ProgramCode::new(tid, space.syscall_at, space.tables.lookup);
         let mut translator = Translator::new(code, space, self.options);
@@ -87,7 +88,8 @@ impl Session<'_> {
         let space = self.processes.begin(tid, translator, self.clock);
         stream.sp = registers.rsp;
         stream.segments = [registers.fs_base, 0];
-        let thread = Thread { recording: self.recording, ..Thread::new(space, slot, pointer, stream) };
+        let mut thread = Thread::new(space, slot, pointer, stream);
+        thread.recording = self.recording;
         self.threads.insert(tid, thread);
         self.beginning.remove(&tid);
         self.refresh_modules(tid);
@@ -139,9 +141,9 @@ impl Session<'_> {
     pub(super) fn leave_for_exec(&mut self, tid: Tid) -> Tid {
         let former = ptrace::event_message(tid).map_or(tid, |message| Tid(message as i32));
         if let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, former)
-            && !std::mem::replace(&mut thread.ended, true)
+            && thread.end()
         {
-            thread.pointer = translator.space.value(thread.slot, super::layout::slot::POINTER);
+            thread.pointer = RecordPlace(translator.space.value(thread.slot, super::layout::slot::POINTER));
             self.drain(former);
         }
         former
@@ -184,18 +186,16 @@ impl Session<'_> {
         let pointer = translator.space.buffer(slot);
         // Until here the thread may be lost, and its birth then is all that is known of it.
         self.births.remove(&tid);
-        let thread = Thread {
-            hidden_mask: birth.hidden_mask,
-            gs_base: birth.gs_base,
-            recording: self.recording && !birth.ended,
-            ..Thread::new(birth.space, slot, pointer, stream)
-        };
+        let mut thread = Thread::new(birth.space, slot, pointer, stream);
+        thread.signals.hidden_mask = birth.hidden_mask;
+        thread.gs_base = birth.gs_base;
+        thread.recording = self.recording && !birth.ended;
         if thread.recording {
             self.recorder.set_time(self.clock.now());
             self.recorder.start_thread(birth.id, Some(birth.parent), tid.0, registers.rsp);
         }
         self.threads.insert(tid, thread);
-        (registers.rip, registers.rcx) = (birth.next, birth.next);
+        (registers.rip, registers.rcx) = (birth.next.0, birth.next.0);
         self.run_at(tid, &registers)?;
         self.resume(tid, 0);
         Ok(())
@@ -215,7 +215,7 @@ impl Session<'_> {
         };
         self.end_thread(tid, exit);
         if let Some(thread) = self.threads.get_mut(&tid) {
-            thread.ended = true;
+            thread.end();
         }
         self.resume(tid, 0);
     }
@@ -234,7 +234,7 @@ impl Session<'_> {
     fn is_replaced(&self, tid: Tid) -> bool {
         let (Some(thread), Ok(translator)) = (self.threads.get(&tid), self.translator(tid)) else { return false };
         let number = |thread: &Thread| translator.space.value(thread.slot, super::layout::slot::NUMBER).cast_signed();
-        let of_process = |other: &&Thread| !other.ended && other.process == thread.process;
+        let of_process = |other: &&Thread| !other.has_ended() && other.process == thread.process;
         let others = || self.threads.values().filter(of_process).map(number);
         number(thread) != libc::SYS_exit
             && others().any(|call| call == libc::SYS_execve || call == libc::SYS_execveat)
@@ -275,7 +275,7 @@ impl Session<'_> {
             Exit::Exited(status) => ThreadExit::Exited(status),
             Exit::Signalled(signal) => ThreadExit::Killed(signal),
         };
-        if self.threads.get(&tid).is_some_and(|thread| !thread.ended) {
+        if self.threads.get(&tid).is_some_and(|thread| !thread.has_ended()) {
             self.settle_unseen_end(tid);
         }
         self.end_thread(tid, thread_exit);

@@ -6,6 +6,7 @@
 use nix::libc;
 
 use super::Session;
+use super::addresses::CachePc;
 use super::expansions::SYSCALL_LEN;
 use super::layout::{PAGE, slot};
 use super::processes::running;
@@ -169,9 +170,9 @@ impl Session<'_> {
         let arguments = arguments_of(registers);
         let result = self.memory_call(tid, registers.rax.cast_signed(), arguments)?;
         let (thread, translator) = running(&mut self.threads, &mut self.processes, tid).ok_or(Lost::Gone)?;
-        translator.space.set_value(thread.slot, slot::POINTER, thread.pointer);
-        let call = translator.space.call_near(registers.rip).ok_or(Lost::Gone)?;
-        let rip = call + SYSCALL_LEN;
+        translator.space.set_value(thread.slot, slot::POINTER, thread.pointer.0);
+        let call = translator.space.call_near(CachePc(registers.rip)).ok_or(Lost::Gone)?;
+        let rip = call.plus(SYSCALL_LEN).0;
         let rax = result.cast_unsigned();
         ptrace::set_registers(tid, &Registers { rip, rax, rcx: rip, r11: registers.eflags, ..*registers })?;
         Ok(())

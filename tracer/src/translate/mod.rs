@@ -22,6 +22,7 @@
 //!   when they take too much memory. `gates`: recording begins and ends. `untraceable`: a process goes on by itself.
 //!   `values`: what is recorded beside the path, for memory addresses. `expand`: from records to the trace.
 
+mod addresses;
 mod assembler;
 mod builder;
 mod changed_code;

@@ -10,6 +10,7 @@
 
 use trace_format::{Instruction, Kind, Pc, SpEffect};
 
+use super::addresses::ProgramPc;
 use super::superblock::{Borrowed, Mark};
 
 const RECORDED: u8 = 3;
@@ -21,8 +22,8 @@ const JUMP: u8 = 3;
 const WIDE: u8 = 64;
 
 /// Packs the instructions of a superblock that starts at `head`, behind what there is.
-pub fn pack_instructions(head: u64, list: &[Instruction], bytes: &mut Vec<u8>) {
-    let mut expected = head;
+pub fn pack_instructions(head: ProgramPc, list: &[Instruction], bytes: &mut Vec<u8>) {
+    let mut expected = head.0;
     for i in list {
         let sp = match i.sp {
             SpEffect::Add(0) => 0,
@@ -55,8 +56,8 @@ pub struct Instructions<'a> {
 impl<'a> Instructions<'a> {
     /// From the first on.
     #[must_use]
-    pub fn new(head: u64, bytes: &'a [u8]) -> Instructions<'a> {
-        Instructions { bytes, expected: head }
+    pub fn new(head: ProgramPc, bytes: &'a [u8]) -> Instructions<'a> {
+        Instructions { bytes, expected: head.0 }
     }
 }
 
@@ -165,8 +166,8 @@ mod tests {
             at(0x7fff_0000_0001, 3, Kind::Return, SpEffect::Add(24), 14),
         ];
         let mut packed = Vec::new();
-        pack_instructions(0x1000, &list, &mut packed);
-        assert_eq!(Instructions::new(0x1000, &packed).collect::<Vec<_>>(), list);
+        pack_instructions(ProgramPc(0x1000), &list, &mut packed);
+        assert_eq!(Instructions::new(ProgramPc(0x1000), &packed).collect::<Vec<_>>(), list);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use nix::libc;
 
+use super::addresses::{CachePc, ProgramPc};
 use super::expansions::Lookup;
 use super::route::Route;
 use super::superblock::{Draft, Link, Trap};
@@ -38,14 +39,14 @@ pub const TAKEN_SYSCALLS: [i64; 24] = [
 /// What the translator asks about the program.
 pub trait Source {
     /// The bytes at this address: 15 or more, or as many as can be executed. No more pages are read than that takes.
-    fn fetch(&mut self, pc: u64, bytes: &mut [u8]) -> usize;
+    fn fetch(&mut self, pc: ProgramPc, bytes: &mut [u8]) -> usize;
     /// The hook of the function that starts here.
-    fn hook(&mut self, pc: u64) -> Option<Hook>;
+    fn hook(&mut self, pc: ProgramPc) -> Option<Hook>;
     /// Whether the recording may begin or end before the instruction at this address, and if so, whether it does so the
     /// next time.
-    fn gate(&mut self, pc: u64) -> Option<bool>;
+    fn gate(&mut self, pc: ProgramPc) -> Option<bool>;
     /// Whether synchronisation functions return to this address.
-    fn returns_here(&self, pc: u64) -> bool;
+    fn returns_here(&self, pc: ProgramPc) -> bool;
 }
 
 /// A function whose entries are recorded.
@@ -63,22 +64,22 @@ pub struct Hook {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Landings {
     /// For futex calls, which are recorded when they are done.
-    pub futex: u64,
+    pub futex: CachePc,
     /// For others.
-    pub other: u64,
+    pub other: CachePc,
 }
 
 /// Where a translation goes, and what it may use.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan<'a> {
     /// Where it starts in the program.
-    pub head: u64,
+    pub head: ProgramPc,
     /// Where its code goes.
-    pub hot: u64,
+    pub hot: CachePc,
     /// Where its seldom executed code goes.
-    pub cold: u64,
+    pub cold: CachePc,
     /// Where lookups go on that find something else.
-    pub miss: u64,
+    pub miss: CachePc,
     /// Where system calls are made.
     pub landings: Landings,
     /// Lookup tables.
@@ -109,15 +110,15 @@ pub struct Translation {
     /// Jumps to be linked.
     pub links: Vec<Link>,
     /// Traps, by address.
-    pub traps: Vec<(u64, Trap)>,
+    pub traps: Vec<(CachePc, Trap)>,
     /// The paths, by number from [`Plan::first_path`] on: how many instructions each has.
     pub paths: Vec<u16>,
     /// What comes next, for translation ahead of time, and whether a lookup will come there.
-    pub next: Vec<(u64, bool)>,
+    pub next: Vec<(ProgramPc, bool)>,
     /// The pages it was read from.
     pub pages: Vec<u64>,
     /// Where indirect jumps, indirect calls and returns in the midst of it are expected to go.
-    pub expected: Vec<u64>,
+    pub expected: Vec<ProgramPc>,
 }
 
 impl Translation {
@@ -142,11 +143,11 @@ pub struct Room {
     /// The cache.
     pub cache: usize,
     /// Where its code goes.
-    pub hot: u64,
+    pub hot: CachePc,
     /// Where its seldom executed code goes.
-    pub cold: u64,
+    pub cold: CachePc,
     /// Where lookups go on.
-    pub miss: u64,
+    pub miss: CachePc,
     /// Where system calls are made.
     pub landings: Landings,
 }

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use nix::libc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::addresses::ProgramPc;
 use super::assembler::register;
 use super::code_files::CodeFiles;
 use super::code_pages::{CodePages, Page};
@@ -45,18 +46,18 @@ pub struct ProgramCode {
     /// Pages from which code was read that another page may show too.
     shared: FxHashSet<u64>,
     /// The places and roles of hooks, by number.
-    pub roles: Vec<(u64, Role)>,
+    pub roles: Vec<(ProgramPc, Role)>,
     /// Entries of the table of return addresses that are marked: functions may return to any address that shares one.
     pub returns: FxHashSet<u64>,
     /// How addresses share entries.
     pub lookup: Lookup,
     /// Routines that were handed to a function that runs them.
-    routines: FxHashMap<u64, Role>,
-    hooks: FxHashMap<u64, Hook>,
+    routines: FxHashMap<ProgramPc, Role>,
+    hooks: FxHashMap<ProgramPc, Hook>,
     /// Where the window may begin or end.
     pub gates: Gates,
     /// The synchronisation functions of the modules, by address.
-    functions: FxHashMap<u64, Role>,
+    functions: FxHashMap<ProgramPc, Role>,
     pages: CodePages,
     /// The files that were read.
     pub files: CodeFiles,
@@ -205,28 +206,28 @@ impl ProgramCode {
     fn find_functions(&mut self) {
         self.hooks.clear();
         self.functions.clear();
-        self.functions.extend(self.modules.roles());
+        self.functions.extend(self.modules.roles().into_iter().map(|(pc, role)| (ProgramPc(pc), role)));
     }
 
     /// Gives the routine at this address a role. False when it has one.
-    pub fn add_routine(&mut self, address: u64, role: Role) -> bool {
+    pub fn add_routine(&mut self, address: ProgramPc, role: Role) -> bool {
         self.routines.insert(address, role).is_none()
     }
 
     /// Whether functions that were entered may return to this address.
     #[must_use]
-    pub fn returned_to(&self, pc: u64) -> bool {
+    pub fn returned_to(&self, pc: ProgramPc) -> bool {
         self.returns.contains(&self.lookup.index(pc))
     }
 
     /// Whether the routine is known.
     #[must_use]
-    pub fn knows_routine(&self, address: u64) -> bool {
+    pub fn knows_routine(&self, address: ProgramPc) -> bool {
         self.routines.contains_key(&address)
     }
 
     /// Finds out whether a function that starts here is to be hooked.
-    pub fn look_up_hook(&mut self, pc: u64) -> Option<Hook> {
+    pub fn look_up_hook(&mut self, pc: ProgramPc) -> Option<Hook> {
         if let Some(&hook) = self.hooks.get(&pc) {
             return Some(hook);
         }
@@ -310,8 +311,8 @@ impl ProgramCode {
 }
 
 impl Source for ProgramCode {
-    fn fetch(&mut self, pc: u64, bytes: &mut [u8]) -> usize {
-        let (page, offset) = (pc & !(PAGE - 1), (pc & (PAGE - 1)) as usize);
+    fn fetch(&mut self, pc: ProgramPc, bytes: &mut [u8]) -> usize {
+        let (page, offset) = (pc.page(), (pc.0 & (PAGE - 1)) as usize);
         let first = bytes.len().min(PAGE as usize - offset);
         match self.page(page) {
             Some(contents) => bytes[..first].copy_from_slice(&contents[offset..offset + first]),
@@ -330,11 +331,11 @@ impl Source for ProgramCode {
         }
     }
 
-    fn hook(&mut self, pc: u64) -> Option<Hook> {
+    fn hook(&mut self, pc: ProgramPc) -> Option<Hook> {
         self.look_up_hook(pc)
     }
 
-    fn gate(&mut self, pc: u64) -> Option<bool> {
+    fn gate(&mut self, pc: ProgramPc) -> Option<bool> {
         if self.gates.are_none() {
             return None;
         }
@@ -345,7 +346,7 @@ impl Source for ProgramCode {
         self.gates.at(pc, &bytes).map(|gate| self.gates.heeded(gate))
     }
 
-    fn returns_here(&self, pc: u64) -> bool {
+    fn returns_here(&self, pc: ProgramPc) -> bool {
         self.returns.contains(&self.lookup.index(pc))
     }
 }

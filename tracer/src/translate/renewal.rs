@@ -12,6 +12,7 @@ use std::time::Duration;
 use nix::libc;
 
 use super::Session;
+use super::addresses::{CachePc, RecordPlace};
 use super::expansions::SYSCALL_LEN;
 use super::layout::slot;
 use super::processes::{SpaceId, running};
@@ -179,7 +180,7 @@ impl Session<'_> {
 
     /// The threads in an address space, in the order of their numbers.
     pub(super) fn threads_in(&self, space: SpaceId) -> Vec<Tid> {
-        let in_space = |thread: &Thread| !thread.ended && thread.space == space;
+        let in_space = |thread: &Thread| !thread.has_ended() && thread.space == space;
         let mut tids: Vec<Tid> = self.threads.iter().filter(|(_, t)| in_space(t)).map(|(&tid, _)| tid).collect();
         tids.sort_unstable();
         tids
@@ -197,7 +198,7 @@ impl Session<'_> {
         let stopped: Vec<Tid> = self.met.iter().map(|(tid, _)| *tid).collect();
         let mut waited_for = Vec::new();
         for (&tid, thread) in &mut self.threads {
-            let runs = thread.space == space && !thread.ended && !stopped.contains(&tid);
+            let runs = thread.space == space && !thread.has_ended() && !stopped.contains(&tid);
             if runs && wanted(tid, thread) && ptrace::interrupt(tid).is_ok() {
                 thread.interrupted = true;
                 waited_for.push(tid);
@@ -219,7 +220,7 @@ impl Session<'_> {
                     }
                     if !plain || asked_for.is_none() {
                         self.met_while_stopping(tid, stop, space);
-                        waited_for.retain(|tid| self.threads.get(tid).is_some_and(|thread| !thread.ended));
+                        waited_for.retain(|tid| self.threads.get(tid).is_some_and(|thread| !thread.has_ended()));
                     }
                 }
                 Ok(None) => {
@@ -281,7 +282,7 @@ impl Session<'_> {
             return Whereabouts::Gone;
         };
         let words: Vec<&str> = text.split_whitespace().collect();
-        let pc = words.last().and_then(|pc| u64::from_str_radix(pc.trim_start_matches("0x"), 16).ok());
+        let pc = words.last().and_then(|pc| u64::from_str_radix(pc.trim_start_matches("0x"), 16).ok()).map(CachePc);
         let landing = |pc| self.translator(tid).ok()?.space.landing(pc);
         match pc.and_then(landing) {
             Some(Landing::After) if words.len() == 9 => Whereabouts::InCall,
@@ -293,14 +294,14 @@ impl Session<'_> {
     pub(super) fn put_to_rest(&mut self, tid: Tid) -> Result<Resting> {
         let registers = ptrace::registers(tid)?;
         let translator = self.translator(tid)?;
-        if translator.space.landing(registers.rip) == Some(Landing::After) {
+        if translator.space.landing(CachePc(registers.rip)) == Some(Landing::After) {
             // A signal that it stopped for has ended the call as well.
             if !self.is_met(tid) {
                 self.retry_call(tid)?;
             }
             return self.rest_in_call(tid);
         }
-        let at_trap = translator.trap(registers.rip.wrapping_sub(1)).is_some();
+        let at_trap = translator.trap(CachePc(registers.rip).minus(1)).is_some();
         let mut group_stopped = false;
         match take(&mut self.met, tid) {
             // The instruction that raised it runs again.
@@ -312,8 +313,8 @@ impl Session<'_> {
                 let info = ptrace::signal_info(tid)?;
                 if !is_fault(signal, &info) {
                     let thread = self.threads.get_mut(&tid).ok_or(Lost::Gone)?;
-                    match thread.claim(signal, info) {
-                        Claim::Kept(info) | Claim::New(info) => thread.deferred.push((signal, info)),
+                    match thread.signals.claim(signal, info) {
+                        Claim::Kept(info) | Claim::New(info) => thread.signals.deferred.push((signal, info)),
                         Claim::Stray => {}
                     }
                 }
@@ -331,8 +332,8 @@ impl Session<'_> {
         space.set_value(thread.slot, slot::NEXT, registers.rip);
         space.set_value(thread.slot, slot::R11, registers.r11);
         space.set_value(thread.slot, slot::CALLING, 0);
-        registers.rip = space.rest();
-        registers.r11 = thread.pointer;
+        registers.rip = space.rest().0;
+        registers.r11 = thread.pointer.0;
         registers.gs_base = space.slot_address(thread.slot);
         registers.orig_rax = u64::MAX;
         ptrace::set_registers(tid, &registers)?;
@@ -348,8 +349,8 @@ impl Session<'_> {
             return Err(Lost::Gone);
         };
         let space = &translator.space;
-        space.set_value(thread.slot, slot::AFTER, space.rest());
-        thread.pointer = space.value(thread.slot, slot::POINTER);
+        space.set_value(thread.slot, slot::AFTER, space.rest().0);
+        thread.pointer = RecordPlace(space.value(thread.slot, slot::POINTER));
         let mut words = Vec::new();
         space.all_records(thread.slot, thread.pointer, &mut words);
         // The path that ends with the call.
@@ -368,9 +369,9 @@ impl Session<'_> {
         if let Some(call) = held {
             let bytes = translator.adopt(call).to_le_bytes();
             translator.space.write_record(thread.slot, thread.pointer, &bytes);
-            thread.pointer += bytes.len() as u64;
+            thread.pointer = thread.pointer.plus(bytes.len() as u64);
         }
-        translator.space.set_value(thread.slot, slot::POINTER, thread.pointer);
+        translator.space.set_value(thread.slot, slot::POINTER, thread.pointer.0);
     }
 
     /// Makes a system call again that has ended only because we stopped its thread.
@@ -382,7 +383,7 @@ impl Session<'_> {
             return Ok(());
         }
         let mut registers = ptrace::registers(tid)?;
-        if translator.space.landing(registers.rip) == Some(Landing::After)
+        if translator.space.landing(CachePc(registers.rip)) == Some(Landing::After)
             && registers.rax.cast_signed() == -i64::from(libc::EINTR)
             && ENDED_BY_STOPS.contains(&registers.orig_rax.cast_signed())
         {

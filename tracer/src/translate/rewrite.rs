@@ -2,6 +2,7 @@
 
 use iced_x86::{ConstantOffsets, Instruction, OpKind, Register};
 
+use super::addresses::CachePc;
 use super::assembler::register;
 
 /// Whether the instruction names r11, which holds the place of the next record while translated code runs.
@@ -24,8 +25,8 @@ fn prefixes(bytes: &[u8]) -> usize {
 /// The distance field of a rip-relative operand, set anew for an instruction that will lie at `at`. False when the
 /// operand is out of reach from there.
 #[must_use]
-pub fn move_operand(bytes: &mut [u8], offsets: &ConstantOffsets, operand: u64, at: u64) -> bool {
-    let distance = operand.wrapping_sub(at + bytes.len() as u64).cast_signed();
+pub fn move_operand(bytes: &mut [u8], offsets: &ConstantOffsets, operand: u64, at: CachePc) -> bool {
+    let distance = operand.wrapping_sub(at.plus(bytes.len() as u64).0).cast_signed();
     let Ok(distance) = i32::try_from(distance) else { return false };
     let field = offsets.displacement_offset();
     bytes[field..field + 4].copy_from_slice(&distance.to_le_bytes());
@@ -89,9 +90,9 @@ mod tests {
     fn a_near_operand_keeps_its_address() {
         let mut bytes = vec![0x8b, 0x05, 0x10, 0, 0, 0]; // mov eax, [rip+0x10]
         let (instruction, offsets) = decode(&bytes, 0x1000);
-        assert!(move_operand(&mut bytes, &offsets, instruction.ip_rel_memory_address(), 0x9000));
+        assert!(move_operand(&mut bytes, &offsets, instruction.ip_rel_memory_address(), CachePc(0x9000)));
         assert_eq!(decode(&bytes, 0x9000).0.ip_rel_memory_address(), 0x1016);
-        assert!(!move_operand(&mut bytes, &offsets, 0x1016, 0x2_0000_0000));
+        assert!(!move_operand(&mut bytes, &offsets, 0x1016, CachePc(0x2_0000_0000)));
     }
 
     #[test]

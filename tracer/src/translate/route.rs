@@ -10,6 +10,7 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 use trace_format::Kind;
 
+use super::addresses::ProgramPc;
 use super::layout::record;
 use super::superblock::MAX_HOT_INSTRUCTIONS;
 use super::translator::Translator;
@@ -34,18 +35,18 @@ const GAIN: usize = 8;
 
 /// A way through the program's code: the addresses of its instructions, and where it ends.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Route(Vec<u64>);
+pub struct Route(Vec<ProgramPc>);
 
 impl Route {
     /// A way through these instructions, to the last address.
     #[cfg(test)]
-    pub fn through(pcs: &[u64]) -> Route {
+    pub fn through(pcs: &[ProgramPc]) -> Route {
         Route(pcs.to_vec())
     }
 
     /// The address of an instruction; that of the one behind the last is where the route ends.
     #[must_use]
-    pub fn pc(&self, instruction: usize) -> Option<u64> {
+    pub fn pc(&self, instruction: usize) -> Option<ProgramPc> {
         self.0.get(instruction).copied()
     }
 
@@ -65,7 +66,7 @@ impl Route {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Sight {
     /// The instructions that were run, and the one that came then.
-    pcs: Vec<u64>,
+    pcs: Vec<ProgramPc>,
     /// How many of them the first record stands for.
     alone: usize,
 }
@@ -91,7 +92,7 @@ pub struct Routes {
     step: usize,
     /// Code with so many short records among those runs often.
     hot: u64,
-    heads: FxHashMap<u64, Head>,
+    heads: FxHashMap<ProgramPc, Head>,
     /// About how many bytes of our memory they take.
     held: u64,
 }
@@ -112,7 +113,7 @@ impl Routes {
 
     /// The route from this address on.
     #[must_use]
-    pub fn from(&self, head: u64) -> Option<Rc<Route>> {
+    pub fn from(&self, head: ProgramPc) -> Option<Rc<Route>> {
         self.heads.get(&head)?.route.clone()
     }
 
@@ -123,11 +124,11 @@ impl Routes {
     }
 
     /// Counts one more record from this address on, and says whether it is time to look for a better way.
-    fn is_time_to_look(&mut self, head: u64, executed: u16) -> bool {
+    fn is_time_to_look(&mut self, head: ProgramPc, executed: u16) -> bool {
         let is_short = usize::from(executed) < SHORT;
         let Some(known) = self.heads.get_mut(&head) else {
             if is_short {
-                self.held += size_of::<(u64, Head)>() as u64;
+                self.held += size_of::<(ProgramPc, Head)>() as u64;
                 self.heads.insert(head, Head { short: 1, ..Head::default() });
             }
             return is_short && self.hot <= 1;
@@ -138,7 +139,7 @@ impl Routes {
     }
 
     /// Adds what was seen from this address on. Says whether there is a better route now.
-    fn add(&mut self, head: u64, sight: Sight) -> bool {
+    fn add(&mut self, head: ProgramPc, sight: Sight) -> bool {
         let Some(known) = self.heads.get_mut(&head) else { return false };
         known.sights.push(sight);
         if known.sights.len() < LOOKS {
@@ -195,10 +196,11 @@ impl Translator {
     }
 
     /// What a record says that was run.
-    fn run_by(&self, word: u32) -> Option<Ran<impl Iterator<Item = (u64, Kind)>>> {
+    fn run_by(&self, word: u32) -> Option<Ran<impl Iterator<Item = (ProgramPc, Kind)>>> {
         let path = self.path(word)?;
         let executed = usize::from(path.executed);
-        let instructions = self.superblock(path.superblock).instructions().take(executed).map(|i| (i.pc.0, i.kind));
+        let instructions =
+            self.superblock(path.superblock).instructions().take(executed).map(|i| (i.pc.into(), i.kind));
         Some(Ran { instructions, executed, words: (record::path_len(self.values_of(path)) / 4) as usize })
     }
 }
@@ -213,7 +215,7 @@ struct Ran<I> {
 }
 
 /// What the records show from the first on; none when they end too early. `run_by` says what a record stands for.
-fn look_along<I: Iterator<Item = (u64, Kind)>>(
+fn look_along<I: Iterator<Item = (ProgramPc, Kind)>>(
     records: &[u32],
     run_by: impl Fn(u32) -> Option<Ran<I>>,
 ) -> Option<Sight> {
@@ -241,14 +243,14 @@ fn best(sights: &[Sight], chosen: usize) -> Option<Route> {
     let sights: Vec<&Sight> = sights.iter().filter(|sight| !sight.pcs.is_empty()).collect();
     let mut ways = vec![agreed(&sights)];
     ways.extend(sights.iter().filter_map(|sight| round_and_round(&sight.pcs)));
-    let taken = |pcs: &Vec<u64>| -> usize { sights.iter().map(|sight| in_common(pcs, &sight.pcs)).sum() };
+    let taken = |pcs: &Vec<ProgramPc>| -> usize { sights.iter().map(|sight| in_common(pcs, &sight.pcs)).sum() };
     let best = ways.into_iter().max_by_key(taken)?;
     let alone: usize = sights.iter().map(|sight| sight.alone).sum();
     (taken(&best) > alone + alone * (chosen + 1) / GAIN).then_some(Route(best))
 }
 
 /// The first turn of a loop, over and over: when the loop ends earlier, that is one record all the same.
-fn round_and_round(pcs: &[u64]) -> Option<Vec<u64>> {
+fn round_and_round(pcs: &[ProgramPc]) -> Option<Vec<ProgramPc>> {
     let turn = pcs.iter().skip(1).position(|pc| *pc == pcs[0])? + 1;
     let len = MAX_HOT_INSTRUCTIONS / turn * turn;
     Some(pcs[..turn].iter().copied().cycle().take(len + 1).collect())
@@ -256,12 +258,12 @@ fn round_and_round(pcs: &[u64]) -> Option<Vec<u64>> {
 
 /// The way that most were seen to take, up to where no two take the same, or to where a loop begins anew for the last
 /// time.
-fn agreed(sights: &[&Sight]) -> Vec<u64> {
+fn agreed(sights: &[&Sight]) -> Vec<ProgramPc> {
     let mut together = sights.to_vec();
     let mut pcs = Vec::with_capacity(MAX_HOT_INSTRUCTIONS + 1);
     loop {
         let next = |sight: &Sight| sight.pcs.get(pcs.len()).copied();
-        let voters = |pc: u64| together.iter().filter(|sight| next(sight) == Some(pc)).count();
+        let voters = |pc: ProgramPc| together.iter().filter(|sight| next(sight) == Some(pc)).count();
         let Some(most) = together.iter().filter_map(|sight| next(sight)).max_by_key(|pc| voters(*pc)) else { break };
         if voters(most) < 2 {
             break;
@@ -276,7 +278,7 @@ fn agreed(sights: &[&Sight]) -> Vec<u64> {
 }
 
 /// How many instructions two ways have in common from their start on; the last address of each is where it ends.
-fn in_common(one: &[u64], other: &[u64]) -> usize {
+fn in_common(one: &[ProgramPc], other: &[ProgramPc]) -> usize {
     let addresses = one.iter().zip(other).take_while(|(a, b)| a == b).count();
     addresses.min(one.len().min(other.len()).saturating_sub(1))
 }
@@ -286,9 +288,9 @@ mod tests {
     use super::*;
 
     /// Record n is of four instructions at 0x1000 * n; a record of more than 9 is no path.
-    fn four(word: u32) -> Option<Ran<impl Iterator<Item = (u64, Kind)>>> {
+    fn four(word: u32) -> Option<Ran<impl Iterator<Item = (ProgramPc, Kind)>>> {
         let kind = if word == 9 { Kind::Syscall } else { Kind::Plain };
-        let instructions = (0..4).map(move |i| (0x1000 * u64::from(word) + i, kind));
+        let instructions = (0..4).map(move |i| (ProgramPc(0x1000 * u64::from(word) + i), kind));
         (word <= 9).then_some(Ran { instructions, executed: 4, words: 1 })
     }
 
@@ -304,8 +306,11 @@ mod tests {
     #[test]
     fn a_loop_goes_round_as_often_as_there_is_room() {
         let route = seen(&[1, 2, 3].repeat(MAX_HOT_INSTRUCTIONS / 12 + 2)).unwrap();
-        assert_eq!((route.len(), route.pc(route.len())), (MAX_HOT_INSTRUCTIONS / 12 * 12, Some(0x1000)));
-        assert_eq!((route.pc(4), route.pc(12), route.pc(route.len() + 1)), (Some(0x2000), Some(0x1000), None));
+        assert_eq!((route.len(), route.pc(route.len())), (MAX_HOT_INSTRUCTIONS / 12 * 12, Some(ProgramPc(0x1000))));
+        assert_eq!(
+            (route.pc(4), route.pc(12), route.pc(route.len() + 1)),
+            (Some(ProgramPc(0x2000)), Some(ProgramPc(0x1000)), None)
+        );
     }
 
     #[test]
@@ -316,7 +321,7 @@ mod tests {
     #[test]
     fn what_is_no_path_ends_it() {
         let route = seen(&[1, 2, 77, 3]).unwrap();
-        assert_eq!((route.len(), route.pc(7)), (7, Some(0x2003)));
+        assert_eq!((route.len(), route.pc(7)), (7, Some(ProgramPc(0x2003))));
         assert_eq!(seen(&[1, 77, 3]), None);
         assert_eq!(seen(&[77, 1]), None);
     }
@@ -324,20 +329,23 @@ mod tests {
     #[test]
     fn system_calls_are_not_gone_through() {
         let route = seen(&[1, 9, 1, 2]).unwrap();
-        assert_eq!(route.pc(route.len()), Some(0x9003));
+        assert_eq!(route.pc(route.len()), Some(ProgramPc(0x9003)));
     }
 
     #[test]
     fn a_loop_that_some_stay_in_goes_round_as_often_as_there_is_room() {
         let sights = [&[1, 1, 2, 77][..], &[1, 1, 2, 77], &[1, 1, 1, 1, 1, 1, 77]];
         let route = best(&sights.map(|records| look(records).unwrap()), 0).unwrap();
-        assert_eq!((route.len(), route.pc(route.len())), (MAX_HOT_INSTRUCTIONS, Some(0x1000)));
+        assert_eq!((route.len(), route.pc(route.len())), (MAX_HOT_INSTRUCTIONS, Some(ProgramPc(0x1000))));
     }
 
     #[test]
     fn a_loop_that_all_leave_alike_is_left() {
         let route = seen(&[1, 1, 2, 1, 1, 2, 1, 1, 77]).unwrap();
-        assert_eq!((route.len(), route.pc(8), route.pc(route.len())), (28, Some(0x2000), Some(0x1000)));
+        assert_eq!(
+            (route.len(), route.pc(8), route.pc(route.len())),
+            (28, Some(ProgramPc(0x2000)), Some(ProgramPc(0x1000)))
+        );
     }
 
     #[test]
@@ -358,7 +366,7 @@ mod tests {
     fn most_say_where_it_goes_and_it_ends_where_no_two_agree() {
         let sights = [[1, 2, 3, 4, 77], [1, 5, 3, 4, 77], [1, 2, 3, 6, 77], [1, 2, 7, 4, 77]];
         let route = best(&sights.map(|records| look(&records).unwrap()), 0).unwrap();
-        let ends: Vec<u64> = (0..).map_while(|i| route.pc(i)).collect();
+        let ends: Vec<u64> = (0..).map_while(|i| route.pc(i)).map(|pc| pc.0).collect();
         assert_eq!((ends.len(), ends[4], ends[11]), (12, 0x2000, 0x3003));
     }
 }

@@ -113,9 +113,9 @@ impl Session<'_> {
         }
         let action = action.filter(|action| action.is_handler());
         let thread = self.threads.get_mut(&tid).ok_or(Lost::Gone)?;
-        let hidden = 1u64 << (signal - 1).clamp(0, 63) & thread.hidden_mask != 0;
+        let hidden = 1u64 << (signal - 1).clamp(0, 63) & thread.signals.hidden_mask != 0;
         if hidden && !fault {
-            thread.deferred.push((signal, info));
+            thread.signals.deferred.push((signal, info));
             self.resume(tid, 0);
             return Ok(());
         }
@@ -175,9 +175,9 @@ impl Session<'_> {
         let word = |offset| ptrace::read_u64(tid, frame.plus(offset));
         let thread = self.threads.get_mut(&tid).ok_or(Lost::Gone)?;
         if let Some(mask) = word(FRAME_MASK) {
-            ptrace::write(tid, frame.plus(FRAME_MASK), &(mask & !VITAL | thread.hidden_mask).to_le_bytes());
+            ptrace::write(tid, frame.plus(FRAME_MASK), &(mask & !VITAL | thread.signals.hidden_mask).to_le_bytes());
         }
-        thread.hidden_mask |= action.hides(signal);
+        thread.signals.hidden_mask |= action.hides(signal);
         // A mask that was set for a wait only may have held vital signals.
         let mask = ptrace::signal_mask(tid)?;
         if mask & VITAL != 0 {
@@ -227,7 +227,7 @@ impl Session<'_> {
         ptrace::set_signal_mask(tid, mask & !VITAL)?;
         self.drain(tid);
         let thread = self.threads.get_mut(&tid).ok_or(Lost::Gone)?;
-        thread.hidden_mask = mask & VITAL;
+        thread.signals.hidden_mask = mask & VITAL;
         let recorder = self.recording.then_some(&mut self.recorder);
         let mut recorder = recorder.filter(|_| thread.recording);
         thread.stream.left_handler(now.rsp, |id, event| {
@@ -243,15 +243,15 @@ impl Session<'_> {
     /// Lets a thread go on that stands at a trap of ours, after delivering a signal that it no longer blocks.
     pub(super) fn resume_with_deferred(&mut self, tid: Tid) -> Result<()> {
         let thread = self.threads.get_mut(&tid).ok_or(Lost::Gone)?;
-        let mut blocked = thread.hidden_mask;
-        if !thread.deferred.is_empty() {
+        let mut blocked = thread.signals.hidden_mask;
+        if !thread.signals.deferred.is_empty() {
             // The handler of one of its kind may run.
             blocked |= ptrace::signal_mask(tid)?;
         }
-        let ready = thread.deferred.iter().position(|(signal, _)| 1u64 << (signal - 1) & blocked == 0);
+        let ready = thread.signals.deferred.iter().position(|(signal, _)| 1u64 << (signal - 1) & blocked == 0);
         match ready {
             Some(ready) => {
-                let (signal, info) = thread.deferred.remove(ready);
+                let (signal, info) = thread.signals.deferred.remove(ready);
                 ptrace::set_signal_info(tid, &info)?;
                 self.deliver(tid, signal, info)
             }

@@ -6,6 +6,7 @@ mod slots;
 use nix::errno::Errno;
 use nix::libc;
 
+use super::addresses::{CachePc, ProgramPc};
 use super::assembler::Assembler;
 use super::expansions::{self, Lookup, SYSCALL_LEN};
 use super::handler_code::{self, ReturnCode};
@@ -31,7 +32,7 @@ const NAME_AT: u64 = 2048;
 /// A code cache.
 struct Cache {
     memory: SharedMemory,
-    base: u64,
+    base: CachePc,
     /// Where the next code goes, from the start of the cache.
     hot: u64,
     /// The same for seldom executed code.
@@ -41,11 +42,11 @@ struct Cache {
     /// Where code starts.
     first: u64,
     /// Where lookups go on that did not find what they looked for.
-    miss: u64,
+    miss: CachePc,
     /// Where system calls are made.
     landings: Landings,
     /// The addresses of their `syscall` instructions.
-    calls: [u64; 2],
+    calls: [CachePc; 2],
     /// The way out of signal handlers.
     returns: ReturnCode,
 }
@@ -101,32 +102,32 @@ pub struct Space {
     next_slot: u32,
     caches: Vec<Cache>,
     /// Traps that stay as long as there is the memory.
-    pub traps: Vec<(u64, Trap)>,
+    pub traps: Vec<(CachePc, Trap)>,
     /// Where threads stand that are at rest.
-    rest: u64,
+    rest: CachePc,
     /// Where the kernel lets threads begin to handle signals, and where they look the handler up.
-    pub signal_entry: u64,
-    signal_lookup: u64,
+    pub signal_entry: CachePc,
+    signal_lookup: CachePc,
     /// Where they go on behind handlers, and where they look for what comes next.
-    signal_left: u64,
-    left_lookup: u64,
+    signal_left: CachePc,
+    left_lookup: CachePc,
 }
 
 impl Space {
     /// Maps tables, slots with buffers of this length and a first cache into a process that stands at the first
     /// instruction of a new program, at `pc`.
-    pub fn set_up(process: Tid, pc: u64, stack: u64, buffer_len: u64) -> std::result::Result<Space, SetUpError> {
+    pub fn set_up(process: Tid, pc: ProgramPc, stack: u64, buffer_len: u64) -> std::result::Result<Space, SetUpError> {
         // The first calls are made by a `syscall` instruction that lies for a moment where the program begins.
         let mut before = [0; 8];
-        if ptrace::read_code(process, Address(pc), &mut before) < before.len() {
+        if ptrace::read_code(process, Address(pc.0), &mut before) < before.len() {
             return Err(SetUpError::Refused("cannot read its first instruction", Errno::EFAULT));
         }
         let mut patched = before;
         patched[..2].copy_from_slice(&[0x0f, 0x05]);
-        ptrace::poke(process, pc, patched).map_err(|_| remote::Lost::Gone)?;
+        ptrace::poke(process, pc.0, patched).map_err(|_| remote::Lost::Gone)?;
         let name = stack - 512;
         ptrace::write(process, Address(name), b"lockstep\0");
-        let mapper = Mapper { process, syscall_at: pc, name };
+        let mapper = Mapper { process, syscall_at: pc.0, name };
         let bmi2 = std::arch::is_x86_feature_detected!("bmi2");
         let (tables, base) = mapper.map(&TABLE_BASES, TABLES_LEN, libc::PROT_READ)?;
         let (slots, slot_base) = mapper.map(&SLOT_BASES, SLOTS * slot_len(buffer_len), libc::PROT_NONE)?;
@@ -135,7 +136,7 @@ impl Space {
             buffer_len,
             room: buffer_len,
             starts: Vec::new(),
-            syscall_at: pc,
+            syscall_at: pc.0,
             tables: Tables::new(tables, Lookup { tables: base, bmi2 }),
             slots,
             slot_base,
@@ -143,22 +144,22 @@ impl Space {
             next_slot: 0,
             caches: Vec::new(),
             traps: Vec::new(),
-            rest: 0,
-            signal_entry: 0,
-            signal_lookup: 0,
-            signal_left: 0,
-            left_lookup: 0,
+            rest: CachePc(0),
+            signal_entry: CachePc(0),
+            signal_lookup: CachePc(0),
+            signal_left: CachePc(0),
+            left_lookup: CachePc(0),
         };
-        let places: Vec<u64> = near(pc).into_iter().chain(far()).collect();
+        let places: Vec<u64> = near(pc.0).into_iter().chain(far()).collect();
         let cache = mapper.map(&places, CACHE_LEN, libc::PROT_READ | libc::PROT_EXEC)?;
-        space.add_cache(cache.0, cache.1);
-        space.syscall_at = space.caches[0].base;
+        space.add_cache(cache.0, CachePc(cache.1));
+        space.syscall_at = space.caches[0].base.0;
         space.tables.set_miss(space.caches[0].miss);
-        ptrace::poke(process, pc, before).map_err(|_| remote::Lost::Gone)?;
+        ptrace::poke(process, pc.0, before).map_err(|_| remote::Lost::Gone)?;
         Ok(space)
     }
 
-    fn add_cache(&mut self, memory: SharedMemory, base: u64) {
+    fn add_cache(&mut self, memory: SharedMemory, base: CachePc) {
         let mut code = Assembler::at(base);
         code.raw(&expansions::SYSCALL); // for calls that we make
         code.trap();
@@ -198,23 +199,23 @@ impl Space {
 
     /// Where a thread with this pc stands, if it makes a system call.
     #[must_use]
-    pub fn landing(&self, pc: u64) -> Option<Landing> {
+    pub fn landing(&self, pc: CachePc) -> Option<Landing> {
         let calls = self.caches[self.cache_with(pc)?].calls;
         if calls.contains(&pc) {
             return Some(Landing::Before);
         }
-        calls.contains(&(pc - SYSCALL_LEN)).then_some(Landing::After)
+        calls.contains(&pc.minus(SYSCALL_LEN)).then_some(Landing::After)
     }
 
     /// Where a thread stands before a system call that it makes.
     #[must_use]
-    pub fn call(&self) -> u64 {
+    pub fn call(&self) -> CachePc {
         self.caches[0].calls[1]
     }
 
     /// The `syscall` instruction behind this place at a landing.
     #[must_use]
-    pub fn call_near(&self, address: u64) -> Option<u64> {
+    pub fn call_near(&self, address: CachePc) -> Option<CachePc> {
         self.caches[self.cache_with(address)?].calls.into_iter().filter(|call| address <= *call).min()
     }
 
@@ -222,23 +223,23 @@ impl Space {
     /// signal, or what the handler has returned to.
     #[must_use]
     pub fn around_handler(&self, slot: u32, registers: &Registers) -> Option<Registers> {
-        let looks = [self.signal_lookup, self.left_lookup].contains(&registers.rip);
+        let looks = [self.signal_lookup, self.left_lookup].contains(&CachePc(registers.rip));
         looks.then(|| self.before_target(slot, registers))
     }
 
     /// Whether a thread with this pc has run nothing of the program since a handler was to begin, or has ended.
     #[must_use]
-    pub fn has_not_run(&self, pc: u64) -> bool {
+    pub fn has_not_run(&self, pc: CachePc) -> bool {
         pc == self.signal_entry || pc == self.signal_left
     }
 
     /// Where a thread with this pc stands, if it makes the call by which it returns from a handler. Before the call,
     /// the frame of the handler may lead to our code already, which the second value says.
     #[must_use]
-    pub fn returning(&self, pc: u64) -> Option<(Landing, bool)> {
+    pub fn returning(&self, pc: CachePc) -> Option<(Landing, bool)> {
         let ReturnCode { entry, call, .. } = self.caches[self.cache_with(pc)?].returns;
         let before = entry <= pc && pc <= call;
-        let after = (pc == call + SYSCALL_LEN).then_some((Landing::After, false));
+        let after = (pc == call.plus(SYSCALL_LEN)).then_some((Landing::After, false));
         before.then_some((Landing::Before, pc == call)).or(after)
     }
 
@@ -250,7 +251,7 @@ impl Space {
 
     /// Where threads stand that are at rest.
     #[must_use]
-    pub fn rest(&self) -> u64 {
+    pub fn rest(&self) -> CachePc {
         self.rest
     }
 
@@ -272,32 +273,32 @@ impl Space {
         self.tables.clear();
     }
 
-    fn cache_with(&self, address: u64) -> Option<usize> {
-        self.caches.iter().position(|c| c.base <= address && address < c.base + CACHE_LEN)
+    fn cache_with(&self, address: CachePc) -> Option<usize> {
+        self.caches.iter().position(|c| c.base <= address && address.behind(c.base) < CACHE_LEN)
     }
 
     /// Whether the address lies in a cache.
     #[must_use]
-    pub fn is_ours(&self, address: u64) -> bool {
+    pub fn is_ours(&self, address: CachePc) -> bool {
         self.cache_with(address).is_some()
     }
 
     /// Room for the code of a superblock that starts at `pc`, near it where possible. `thread` makes the calls for a
     /// new cache.
-    pub fn room(&mut self, thread: Tid, pc: u64) -> Result<Room> {
+    pub fn room(&mut self, thread: Tid, pc: ProgramPc) -> Result<Room> {
         let fits = |c: &Cache| c.hot + RESERVE < COLD_START && c.cold + RESERVE < CACHE_LEN;
-        let near_pc = |c: &Cache| c.base.abs_diff(pc) < REACH;
+        let near_pc = |c: &Cache| c.base.0.abs_diff(pc.0) < REACH;
         let mut found = self.caches.iter().position(|c| fits(c) && near_pc(c));
         if found.is_none() {
             let name = self.slot_base + NAME_AT;
             let mapper = Mapper { process: self.process, syscall_at: self.syscall_at, name };
             self.slots.write(NAME_AT as usize, b"lockstep\0");
             let mapper = Mapper { process: thread, ..mapper };
-            for places in [near(pc), far()] {
+            for places in [near(pc.0), far()] {
                 let mapped = mapper.map_of(self.process, &places, CACHE_LEN, libc::PROT_READ | libc::PROT_EXEC);
                 found = match mapped {
                     Ok((memory, base)) => {
-                        self.add_cache(memory, base);
+                        self.add_cache(memory, CachePc(base));
                         Some(self.caches.len() - 1)
                     }
                     Err(SetUpError::Lost(lost)) => return Err(lost),
@@ -312,7 +313,7 @@ impl Space {
         let cache = found.ok_or(remote::Lost::NoRoom)?;
         let c = &mut self.caches[cache];
         c.hot = c.hot.next_multiple_of(16);
-        Ok(Room { cache, hot: c.base + c.hot, cold: c.base + c.cold, miss: c.miss, landings: c.landings })
+        Ok(Room { cache, hot: c.base.plus(c.hot), cold: c.base.plus(c.cold), miss: c.miss, landings: c.landings })
     }
 
     /// Puts code where there was room for it.
@@ -322,14 +323,14 @@ impl Space {
         c.hot += hot.len() as u64;
         assert!(c.hot <= COLD_START && end <= CACHE_LEN, "a superblock fits into the room it was given");
         c.add_cold(cold);
-        c.memory.write((room.hot - c.base) as usize, hot);
+        c.memory.write(room.hot.behind(c.base) as usize, hot);
     }
 
     /// Adds code behind the seldom executed code of the cache in which `near` lies. None when there is no room.
-    pub fn publish_cold(&mut self, near: u64, build: impl FnOnce(&mut Assembler, u64)) -> Option<u64> {
+    pub fn publish_cold(&mut self, near: CachePc, build: impl FnOnce(&mut Assembler, CachePc)) -> Option<CachePc> {
         let cache = self.cache_with(near)?;
         let c = &mut self.caches[cache];
-        let mut code = Assembler::at(c.base + c.cold);
+        let mut code = Assembler::at(c.base.plus(c.cold));
         build(&mut code, c.miss);
         if c.cold + code.bytes.len() as u64 > CACHE_LEN {
             return None;
@@ -339,46 +340,46 @@ impl Space {
     }
 
     /// Lets the jump at `site` go to `to`, over a far jump where it does not reach.
-    pub fn link(&mut self, site: u64, to: u64) {
+    pub fn link(&mut self, site: CachePc, to: CachePc) {
         let Some(cache) = self.cache_with(site) else { return };
-        let distance = |to: u64| i32::try_from(to.wrapping_sub(site + 4).cast_signed()).ok();
+        let distance = |to: CachePc| i32::try_from(to.behind(site.plus(4)).cast_signed()).ok();
         let distance = distance(to).or_else(|| {
             let far = self.publish_cold(site, |code, _| {
                 code.raw(&[0xff, 0x25, 0, 0, 0, 0]); // jmp [rip]
-                code.raw(&to.to_le_bytes());
+                code.raw(&to.0.to_le_bytes());
             })?;
             distance(far)
         });
         if let Some(distance) = distance {
             let c = &self.caches[cache];
-            c.memory.patch((site - c.base) as usize, distance.cast_unsigned());
+            c.memory.patch(site.behind(c.base) as usize, distance.cast_unsigned());
         }
     }
 
     /// The word at an address of ours.
     #[must_use]
-    pub fn word(&self, address: u64) -> Option<u32> {
+    pub fn word(&self, address: CachePc) -> Option<u32> {
         let c = &self.caches[self.cache_with(address)?];
         let mut words = Vec::with_capacity(1);
-        c.memory.read_words((address - c.base) as usize, &mut words, 1);
+        c.memory.read_words(address.behind(c.base) as usize, &mut words, 1);
         words.first().copied()
     }
 
     /// Puts a trap at an address of ours.
-    pub fn trap_at(&self, address: u64) {
+    pub fn trap_at(&self, address: CachePc) {
         if let Some(cache) = self.cache_with(address) {
             let c = &self.caches[cache];
-            c.memory.patch_byte((address - c.base) as usize, 0xcc);
+            c.memory.patch_byte(address.behind(c.base) as usize, 0xcc);
         }
     }
 
     /// The bytes of our code at an address; zeros where there is none of ours.
     #[must_use]
-    pub fn code_at(&self, address: u64) -> [u8; 16] {
+    pub fn code_at(&self, address: CachePc) -> [u8; 16] {
         let mut bytes = [0; 16];
         if let Some(cache) = self.cache_with(address) {
             let c = &self.caches[cache];
-            let offset = (address - c.base) as usize;
+            let offset = address.behind(c.base) as usize;
             let end = (CACHE_LEN as usize - offset).min(bytes.len());
             c.memory.read(offset, &mut bytes[..end]);
         }

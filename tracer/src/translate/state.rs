@@ -3,9 +3,10 @@
 use nix::libc;
 
 use super::Session;
+use super::addresses::{CachePc, ProgramPc, RecordPlace};
 use super::expansions::SYSCALL_LEN;
 use super::forward;
-use super::layout::{record, slot};
+use super::layout::{PAGE, record, slot};
 use super::lifecycle::CODE_64;
 use super::processes::{AddressSpace, running};
 use super::remote::{self, Lost, Result};
@@ -44,13 +45,13 @@ fn set_register(registers: &mut Registers, number: u8, value: u64) {
 /// Puts the registers of a thread that stands in translated code into the program's form, notes where its next record
 /// goes, and records what it has run. None where it stands in the middle of an expansion.
 fn convert(mut registers: Registers, thread: &mut Thread, translator: &mut Translator) -> Option<Registers> {
-    let at = registers.rip;
+    let at = CachePc(registers.rip);
     if let Some(found) = translator.space.after_empty_entry(thread.slot, &registers) {
-        thread.pointer = registers.r11;
+        thread.pointer = RecordPlace(registers.r11);
         return Some(Registers { gs_base: thread.gs_base, ..found });
     }
     if let Some(found) = translator.space.around_handler(thread.slot, &registers) {
-        thread.pointer = registers.r11;
+        thread.pointer = RecordPlace(registers.r11);
         return Some(Registers { gs_base: thread.gs_base, ..found });
     }
     registers.gs_base = thread.gs_base;
@@ -61,11 +62,11 @@ fn convert(mut registers: Registers, thread: &mut Thread, translator: &mut Trans
     let trap = translator.trap(at);
     let before_call = matches!(trap, Some(Trap::Filling | Trap::Return));
     if let Some(trap) = trap.filter(|_| !before_call) {
-        thread.pointer = registers.r11;
+        thread.pointer = RecordPlace(registers.r11);
         registers.r11 = value(slot::R11);
         registers.rip = match trap {
             Trap::Filling | Trap::Return => unreachable!("they are looked at below"),
-            Trap::Missing(pc) | Trap::Native(pc) | Trap::Hook(pc) | Trap::Gate(pc) => pc,
+            Trap::Missing(pc) | Trap::Native(pc) | Trap::Hook(pc) | Trap::Gate(pc) => pc.0,
             Trap::Lookup => value(slot::TARGET),
             Trap::Rest => value(slot::NEXT),
             Trap::Fault(_) => {
@@ -74,7 +75,7 @@ fn convert(mut registers: Registers, thread: &mut Thread, translator: &mut Trans
             }
             Trap::Syscall { next } => {
                 take_back_last(thread, translator, true);
-                next - SYSCALL_LEN
+                next.minus(SYSCALL_LEN).0
             }
         };
         return Some(registers);
@@ -87,7 +88,7 @@ fn convert(mut registers: Registers, thread: &mut Thread, translator: &mut Trans
     }
     let call = translator.space.landing(at).or(returning.map(|(call, _)| call));
     if let Some(call) = call.or(before_call.then_some(Landing::Before)) {
-        thread.pointer = value(slot::POINTER);
+        thread.pointer = RecordPlace(value(slot::POINTER));
         registers.rip = value(slot::NEXT);
         registers.rcx = registers.rip;
         if call == Landing::Before {
@@ -99,13 +100,14 @@ fn convert(mut registers: Registers, thread: &mut Thread, translator: &mut Trans
     }
     let (number, mark) = translator.mark(at)?;
     if mark.pointer_in_r11 {
-        thread.pointer = registers.r11;
+        thread.pointer = RecordPlace(registers.r11);
         registers.r11 = value(slot::R11);
     } else {
-        thread.pointer = value(slot::POINTER);
+        thread.pointer = RecordPlace(value(slot::POINTER));
     }
     let executed = mark.executed;
-    registers.rip = translator.superblock(number).pc_after(executed.into());
+    let pc = translator.superblock(number).pc_after(executed.into());
+    registers.rip = pc.0;
     match mark.borrowed {
         Borrowed::Nothing => {}
         Borrowed::Rcx => registers.rcx = value(slot::RCX),
@@ -117,7 +119,7 @@ fn convert(mut registers: Registers, thread: &mut Thread, translator: &mut Trans
     }
     if executed == 0 && translator.is_gated(number) {
         // It stands behind the trap.
-        thread.passed = Some((registers.rip, registers.rsp));
+        thread.passed = Some((pc, registers.rsp));
     }
     if executed > 0 {
         record_part(thread, translator, Path { superblock: number, executed });
@@ -141,7 +143,7 @@ pub fn convert_ahead(registers: Registers, thread: &mut Thread, translator: &mut
 fn record_part(thread: &mut Thread, translator: &mut Translator, path: Path) {
     let number = translator.partial_path(path);
     translator.space.write_record(thread.slot, thread.pointer, &number.to_le_bytes());
-    thread.pointer += u64::from(record::path_len(translator.values_of(path)));
+    thread.pointer = thread.pointer.plus(record::path_len(translator.values_of(path)).into());
 }
 
 /// The path recorded last ends with an instruction that has not run yet. With `shorten`, what comes before it is
@@ -150,7 +152,7 @@ pub fn take_back_last(thread: &mut Thread, translator: &mut Translator, shorten:
     let mut words = Vec::new();
     translator.space.all_records(thread.slot, thread.pointer, &mut words);
     let Some((path, length)) = last_path(&words, translator) else { return };
-    thread.pointer -= u64::from(length);
+    thread.pointer = thread.pointer.minus(length.into());
     if shorten && path.executed > 1 {
         record_part(thread, translator, Path { executed: path.executed - 1, ..path });
     }
@@ -181,7 +183,7 @@ impl Session<'_> {
                 return Err(Lost::Gone);
             };
             if let Some(registers) = convert_ahead(registers, thread, translator) {
-                thread.held = true;
+                thread.hold(thread.pointer);
                 return Ok(registers);
             }
             match remote::step_quietly(tid) {
@@ -197,9 +199,8 @@ impl Session<'_> {
     pub(super) fn settle_at_end(&mut self, tid: Tid) {
         // A thread that was killed while we worked on it: its place for records is up to date, and its registers may
         // not be.
-        let held = |thread: &Thread| thread.held;
         if let Ok(registers) = ptrace::registers(tid)
-            && !self.threads.get(&tid).is_some_and(held)
+            && !self.threads.get(&tid).is_some_and(Thread::is_held)
         {
             self.carry_forward(tid, registers);
         }
@@ -210,9 +211,9 @@ impl Session<'_> {
         let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid) else { return };
         // Killed behind an `int3` of ours, of which we shall not hear any more: what follows it is no code, or other
         // code.
-        let before = registers.rip.wrapping_sub(1);
-        if translator.mark(registers.rip).is_none() && translator.trap(before).is_some() {
-            registers.rip = before;
+        let at = CachePc(registers.rip);
+        if translator.mark(at).is_none() && translator.trap(at.minus(1)).is_some() {
+            registers.rip = at.minus(1).0;
         }
         for _ in 0..MOST_STEPS {
             if convert(registers, thread, translator).is_some() {
@@ -224,8 +225,9 @@ impl Session<'_> {
         }
         // In a lookup, which comes behind the record of its path.
         let buffer = translator.space.buffer(thread.slot);
-        let in_r11 = (buffer..=translator.space.buffer_end(thread.slot) + super::layout::PAGE).contains(&registers.r11);
-        thread.pointer = if in_r11 { registers.r11 } else { translator.space.value(thread.slot, slot::POINTER) };
+        let (end, r11) = (translator.space.buffer_end(thread.slot).plus(PAGE), RecordPlace(registers.r11));
+        let in_slot = || RecordPlace(translator.space.value(thread.slot, slot::POINTER));
+        thread.pointer = if (buffer..=end).contains(&r11) { r11 } else { in_slot() };
     }
 
     /// Puts a thread with these registers of the program into the translation of its code. It is not resumed yet.
@@ -235,13 +237,18 @@ impl Session<'_> {
 
     /// The same for a thread that stands at an `int3` of ours, and whose registers are not changed until it goes on at
     /// `pc`: it has the program's already, but for that of the record pointer.
-    pub(super) fn run_on_at(&mut self, tid: Tid, pc: u64, looked_up: bool) -> Result<()> {
+    pub(super) fn run_on_at(&mut self, tid: Tid, pc: ProgramPc, looked_up: bool) -> Result<()> {
         let (_, _, at) = self.translation_at(tid, pc, looked_up)?;
-        Ok(ptrace::set_pc(tid, at)?)
+        Ok(ptrace::set_pc(tid, at.0)?)
     }
 
     /// Where the translation of the code at `pc` lies, with the thread that is about to run it.
-    pub(super) fn translation_at(&mut self, tid: Tid, pc: u64, looked_up: bool) -> Result<(&Thread, &Translator, u64)> {
+    pub(super) fn translation_at(
+        &mut self,
+        tid: Tid,
+        pc: ProgramPc,
+        looked_up: bool,
+    ) -> Result<(&Thread, &Translator, CachePc)> {
         let (thread, translator) = running(&mut self.threads, &mut self.processes, tid).ok_or(Lost::Gone)?;
         let at = translator.enter(tid, pc, looked_up)?;
         translator.space.set_value(thread.slot, slot::CALLING, 0);
@@ -254,10 +261,10 @@ impl Session<'_> {
     /// The same as [`Session::run_at`]; `looked_up` tells whether a lookup has led here.
     pub(super) fn run_from(&mut self, tid: Tid, registers: &Registers, looked_up: bool) -> Result<()> {
         let mut registers = *registers;
-        let (thread, translator, at) = self.translation_at(tid, registers.rip, looked_up)?;
-        registers.rip = at;
+        let (thread, translator, at) = self.translation_at(tid, ProgramPc(registers.rip), looked_up)?;
+        registers.rip = at.0;
         translator.space.set_value(thread.slot, slot::R11, registers.r11);
-        registers.r11 = thread.pointer;
+        registers.r11 = thread.pointer.0;
         registers.gs_base = translator.space.slot_address(thread.slot);
         registers.orig_rax = u64::MAX;
         Ok(ptrace::set_registers(tid, &registers)?)
@@ -265,23 +272,23 @@ impl Session<'_> {
 
     /// Puts a thread with these registers of the program before a system call that it makes by itself, and behind which
     /// it goes on at `next`. The path that ends with the call is recorded.
-    pub(super) fn stand_before_call(&mut self, tid: Tid, registers: &Registers, next: u64) -> Result<()> {
+    pub(super) fn stand_before_call(&mut self, tid: Tid, registers: &Registers, next: ProgramPc) -> Result<()> {
         let (thread, translator) = running(&mut self.threads, &mut self.processes, tid).ok_or(Lost::Gone)?;
         let after = translator.enter(tid, next, false)?;
         let space = &translator.space;
         for (place, value) in [
-            (slot::POINTER, thread.pointer),
+            (slot::POINTER, thread.pointer.0),
             (slot::R11, registers.r11),
             (slot::NUMBER, registers.rax),
             (slot::CALLING, 1),
-            (slot::NEXT, next),
-            (slot::AFTER, after),
+            (slot::NEXT, next.0),
+            (slot::AFTER, after.0),
         ] {
             space.set_value(thread.slot, place, value);
         }
-        let (rip, gs_base) = (space.call(), space.slot_address(thread.slot));
+        let (rip, gs_base) = (space.call().0, space.slot_address(thread.slot));
         ptrace::set_registers(tid, &Registers { rip, gs_base, orig_rax: u64::MAX, ..*registers })?;
-        thread.held = false;
+        thread.give_back();
         Ok(())
     }
 
@@ -293,25 +300,24 @@ impl Session<'_> {
             return Ok(false);
         };
         let mut registers = ptrace::registers(tid)?;
-        if !translator.space.is_guard(thread.slot, address) || !translator.space.is_ours(registers.rip) {
+        if !translator.space.is_guard(thread.slot, address) || !translator.space.is_ours(CachePc(registers.rip)) {
             return Ok(false);
         }
-        thread.pointer = registers.r11;
-        let unfinished = thread.pointer;
-        thread.held = true;
+        let unfinished = RecordPlace(registers.r11);
+        thread.hold(unfinished);
         self.drain(tid);
         let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid) else {
             return Ok(false);
         };
         translator.space.move_unfinished(thread.slot, unfinished);
-        registers.r11 = thread.pointer;
+        registers.r11 = thread.pointer.0;
         if let Err(gone) = ptrace::set_registers(tid, &registers) {
             // It was killed meanwhile, before it could write the record for which there is room now.
             self.carry_forward(tid, registers);
             return Err(gone.into());
         }
         if let Some(thread) = self.threads.get_mut(&tid) {
-            thread.held = false;
+            thread.give_back();
         }
         Ok(true)
     }
@@ -345,7 +351,7 @@ impl Session<'_> {
     /// Runs the one instruction at the registers' pc outside of the cache, and goes on behind it. A signal that it
     /// raises is left to be handled like any other stop.
     pub(super) fn run_natively(&mut self, tid: Tid, registers: &Registers) -> Result<()> {
-        let pc = registers.rip;
+        let pc = ProgramPc(registers.rip);
         ptrace::set_registers(tid, registers)?;
         remote::step_quietly(tid)?;
         let after = ptrace::registers(tid)?;
@@ -359,7 +365,7 @@ impl Session<'_> {
             return Err(Lost::Gone);
         };
         translator.code.reader = tid;
-        if after.rip != pc || own_trap {
+        if after.rip != pc.0 || own_trap {
             if let Some((path, values)) = translator.single_path(pc) {
                 let mut bytes = path.to_le_bytes().to_vec();
                 for value in values {
@@ -370,7 +376,7 @@ impl Session<'_> {
                     bytes.extend(value.to_le_bytes());
                 }
                 translator.space.write_record(thread.slot, thread.pointer, &bytes);
-                thread.pointer += bytes.len() as u64;
+                thread.pointer = thread.pointer.plus(bytes.len() as u64);
             }
             thread.stream.segments = [registers.fs_base, thread.gs_base];
             self.drain(tid);
@@ -391,7 +397,7 @@ impl Session<'_> {
     /// A thread is gone that has not been seen to end: it was killed while it was stopped, went on to the stop at its
     /// end, and that was the stop which it was told to go on from. So it has run nothing since the stop before.
     pub(super) fn settle_unseen_end(&mut self, tid: Tid) {
-        if let Some(registers) = self.threads.get_mut(&tid).and_then(|thread| thread.let_go_with.take()) {
+        if let Some(registers) = self.threads.get_mut(&tid).and_then(Thread::take_let_go_with) {
             self.carry_forward(tid, registers);
         }
         self.drain(tid);
@@ -400,11 +406,12 @@ impl Session<'_> {
     /// Lets a thread go on.
     pub(super) fn resume(&mut self, tid: Tid, signal: i32) {
         if let Some(thread) = self.threads.get_mut(&tid) {
-            let held = std::mem::replace(&mut thread.held, false);
-            thread.let_go_with = if held { None } else { ptrace::registers(tid).ok() };
+            thread.let_go(|| ptrace::registers(tid).ok());
         }
         if let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid) {
-            let look = thread.hidden_mask != 0 || !thread.deferred.is_empty() || thread.quiet.is_some();
+            let look = thread.signals.hidden_mask != 0
+                || !thread.signals.deferred.is_empty()
+                || thread.signals.quiet.is_some();
             translator.space.set_value(thread.slot, slot::LOOK_AT_RETURN, look.into());
         }
         // Fails only when the thread has been killed; its end will be reported.

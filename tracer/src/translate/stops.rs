@@ -3,6 +3,7 @@
 use nix::libc;
 
 use super::Session;
+use super::addresses::{CachePc, ProgramPc, RecordPlace};
 use super::expansions::SYSCALL_LEN;
 use super::layout::slot;
 use super::processes::running;
@@ -76,13 +77,12 @@ impl Session<'_> {
     /// An `int3` of ours, if it is one.
     fn our_trap(&mut self, tid: Tid) -> Result<bool> {
         let mut registers = ptrace::registers(tid)?;
-        let at = registers.rip.wrapping_sub(1);
+        let at = CachePc(registers.rip).minus(1);
         let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid) else {
             return Ok(false);
         };
         let Some(trap) = translator.trap(at) else { return Ok(false) };
-        thread.pointer = registers.r11;
-        thread.held = true;
+        thread.hold(RecordPlace(registers.r11));
         registers.r11 = translator.space.value(thread.slot, slot::R11);
         registers.gs_base = thread.gs_base;
         match trap {
@@ -92,7 +92,7 @@ impl Session<'_> {
                 self.resume(tid, 0);
             }
             Trap::Lookup => {
-                let target = translator.space.value(thread.slot, slot::TARGET);
+                let target = ProgramPc(translator.space.value(thread.slot, slot::TARGET));
                 self.run_on_at(tid, target, true)?;
                 self.resume(tid, 0);
             }
@@ -102,17 +102,17 @@ impl Session<'_> {
                 self.resume_with_deferred(tid)?;
             }
             Trap::Hook(pc) => {
-                registers.rip = pc;
+                registers.rip = pc.0;
                 self.learn_hook(tid, pc, &registers);
                 self.run_at(tid, &registers)?;
                 self.resume(tid, 0);
             }
             Trap::Gate(pc) => {
-                registers.rip = pc;
+                registers.rip = pc.0;
                 self.come_to_gate(tid, &registers)?;
             }
             Trap::Native(pc) => {
-                registers.rip = pc;
+                registers.rip = pc.0;
                 translator.code.reader = tid;
                 if translator.can_run_now(pc) {
                     self.run_at(tid, &registers)?;
@@ -143,8 +143,7 @@ impl Session<'_> {
             return Ok(false);
         };
         let Some(registers) = translator.space.after_empty_entry(thread.slot, &before) else { return Ok(false) };
-        thread.pointer = before.r11;
-        thread.held = true;
+        thread.hold(RecordPlace(before.r11));
         let registers = ptrace::Registers { gs_base: thread.gs_base, ..registers };
         self.run_from(tid, &registers, true)?;
         self.resume(tid, 0);
@@ -152,17 +151,17 @@ impl Session<'_> {
     }
 
     /// A hooked function is entered from a place, or with a routine, that is not known yet.
-    fn learn_hook(&mut self, tid: Tid, pc: u64, registers: &ptrace::Registers) {
+    fn learn_hook(&mut self, tid: Tid, pc: ProgramPc, registers: &ptrace::Registers) {
         let Ok(translator) = self.translator_mut(tid) else { return };
         let role = translator.code.look_up_hook(pc).map(|hook| translator.code.roles[hook.number as usize].1);
         if let Some(return_address) = ptrace::read_u64(tid, ptrace::Address(registers.rsp)) {
-            translator.add_return(return_address);
+            translator.add_return(ProgramPc(return_address));
         }
         if let Some(Role::Sync { function, object, .. }) = role {
             let routine = object.value(registers, 0);
             match routine_role(function, routine) {
-                Some(role) => translator.add_routine(routine, role),
-                None => translator.space.tables.mark_routine(routine),
+                Some(role) => translator.add_routine(ProgramPc(routine), role),
+                None => translator.space.tables.mark_routine(ProgramPc(routine)),
             }
         }
     }

@@ -16,13 +16,14 @@ use std::time::{Duration, Instant};
 use nix::libc;
 
 use super::Session;
+use super::addresses::{CachePc, RecordPlace};
 use super::expansions::SYSCALL_LEN;
 use super::layout::slot;
 use super::processes::running;
 use super::remote::{self, Lost, Result, VITAL};
 use super::signals::Action;
 use super::space::Landing;
-use super::thread::{Postponed, Thread};
+use super::thread::{Postponed, Signals};
 use crate::ptrace::{self, Address, Registers, SignalInfo, Stop, Tid};
 
 /// A signal comes often when it was delivered so many times.
@@ -92,7 +93,7 @@ pub enum Claim {
     New(SignalInfo),
 }
 
-impl Thread {
+impl Signals {
     /// What the signal is that the thread has stopped for.
     pub fn claim(&mut self, signal: i32, info: SignalInfo) -> Claim {
         let is_kept = |kept: &Postponed| kept.signal == signal && kept.sent;
@@ -125,12 +126,12 @@ impl Session<'_> {
             return self.deliver(tid, signal, info);
         };
         let thread = self.threads.get_mut(&tid).ok_or(Lost::Gone)?;
-        if thread.quiet.is_some() {
+        if thread.signals.quiet.is_some() {
             // It waits with another mask. The frame of the handler has to hold the program's, so the signal comes anew.
             let info = ptrace::signal_info(tid)?;
-            match thread.claim(signal, info) {
+            match thread.signals.claim(signal, info) {
                 Claim::Kept(info) | Claim::New(info) => {
-                    thread.postponed.push(Postponed { signal, info, sent: false });
+                    thread.signals.postponed.push(Postponed { signal, info, sent: false });
                 }
                 Claim::Stray => {}
             }
@@ -138,15 +139,15 @@ impl Session<'_> {
             self.resume(tid, 0);
             return Ok(());
         }
-        if thread.deferred.iter().any(|(other, _)| *other == signal) {
+        if thread.signals.deferred.iter().any(|(other, _)| *other == signal) {
             // Those of a kind come in their order.
             let info = ptrace::signal_info(tid)?;
-            thread.deferred.push((signal, info));
+            thread.signals.deferred.push((signal, info));
             self.resume(tid, 0);
             return Ok(());
         }
         let registers = ptrace::registers(tid)?;
-        let in_call = self.translator(tid)?.space.landing(registers.rip) == Some(Landing::After);
+        let in_call = self.translator(tid)?.space.landing(CachePc(registers.rip)) == Some(Landing::After);
         let mut arrival = Arrival { signal, action, info: None, registers, in_call };
         if self.is_held_back(tid, &mut arrival)? {
             self.resume(tid, 0);
@@ -165,41 +166,41 @@ impl Session<'_> {
     /// Whether a thread is to go on without this signal, which it gets later, or has got before.
     fn is_held_back(&mut self, tid: Tid, arrival: &mut Arrival) -> Result<bool> {
         let signal = arrival.signal;
-        let has_not_run = self.translator(tid)?.space.has_not_run(arrival.registers.rip);
+        let has_not_run = self.translator(tid)?.space.has_not_run(CachePc(arrival.registers.rip));
         let thread = self.threads.get_mut(&tid).ok_or(Lost::Gone)?;
         let (process, mut waits) = (thread.process, false);
-        if !thread.postponed.is_empty() || thread.strays > 0 {
+        if !thread.signals.postponed.is_empty() || thread.signals.strays > 0 {
             let info = ptrace::signal_info(tid)?;
-            match thread.claim(signal, info) {
+            match thread.signals.claim(signal, info) {
                 Claim::Kept(kept) => {
                     arrival.info = Some(kept);
-                    thread.early = 0;
+                    thread.signals.early = 0;
                     return Ok(false);
                 }
                 Claim::Stray => return Ok(true),
-                Claim::New(_) => waits = thread.postponed.iter().any(|kept| kept.signal == signal),
+                Claim::New(_) => waits = thread.signals.postponed.iter().any(|kept| kept.signal == signal),
             }
         }
         // Who makes a call gets on, and who sends itself a signal by one gets it before the call is done.
         if arrival.in_call {
             return Ok(false);
         }
-        let is_early = has_not_run || thread.signalled.is_some_and(|since| since.elapsed() < MOMENT);
+        let is_early = has_not_run || thread.signals.signalled.is_some_and(|since| since.elapsed() < MOMENT);
         let info = if is_early || waits { Some(ptrace::signal_info(tid)?) } else { None };
         let Some(info) = info else {
-            thread.early = 0;
+            thread.signals.early = 0;
             return Ok(false);
         };
         // Signals that waited until they were no longer blocked come before anything else is done.
-        thread.early += 1;
-        let early = thread.early;
-        let alone = || self.threads.values().filter(|thread| !thread.ended).count() == 1;
+        thread.signals.early += 1;
+        let early = thread.signals.early;
+        let alone = || self.threads.values().filter(|thread| !thread.has_ended()).count() == 1;
         if !waits && (early <= MOST_EARLY || info.is_from(process) && alone()) {
             return Ok(false);
         }
         let thread = self.threads.get_mut(&tid).ok_or(Lost::Gone)?;
         if signal >= FIRST_QUEUED || !waits {
-            thread.postponed.push(Postponed { signal, info, sent: false });
+            thread.signals.postponed.push(Postponed { signal, info, sent: false });
         }
         self.begin_quiet(tid, &arrival.registers)?;
         Ok(true)
@@ -210,9 +211,9 @@ impl Session<'_> {
     fn begin_quiet(&mut self, tid: Tid, registers: &Registers) -> Result<()> {
         let mask = ptrace::signal_mask(tid)?;
         let thread = self.threads.get_mut(&tid).ok_or(Lost::Gone)?;
-        if thread.quiet.is_none() {
+        if thread.signals.quiet.is_none() {
             ptrace::set_signal_mask(tid, !UNBLOCKABLE)?;
-            thread.quiet = Some((mask, [registers.rip, registers.rsp, registers.r11]));
+            thread.signals.quiet = Some((mask, [registers.rip, registers.rsp, registers.r11]));
         }
         self.postponed.push((Instant::now() + MOMENT, tid));
         Ok(())
@@ -220,9 +221,9 @@ impl Session<'_> {
 
     /// A thread has stopped since we have asked it to, or for another reason: its signals come again where it has run.
     pub(super) fn moment_is_over(&mut self, tid: Tid) -> Result<()> {
-        let Some((_, before)) = self.threads.get(&tid).and_then(|thread| thread.quiet) else { return Ok(()) };
+        let Some((_, before)) = self.threads.get(&tid).and_then(|thread| thread.signals.quiet) else { return Ok(()) };
         let registers = ptrace::registers(tid)?;
-        let in_call = self.translator(tid)?.space.landing(registers.rip).is_some();
+        let in_call = self.translator(tid)?.space.landing(CachePc(registers.rip)).is_some();
         if in_call || before != [registers.rip, registers.rsp, registers.r11] {
             return self.end_quiet(tid);
         }
@@ -233,12 +234,12 @@ impl Session<'_> {
     /// Signals come to this thread again, which is stopped: those first that were held back.
     pub(super) fn end_quiet(&mut self, tid: Tid) -> Result<()> {
         let Some(thread) = self.threads.get_mut(&tid) else { return Ok(()) };
-        if let Some((mask, _)) = thread.quiet.take() {
+        if let Some((mask, _)) = thread.signals.quiet.take() {
             ptrace::set_signal_mask(tid, mask)?;
-            for kept in thread.postponed.iter_mut().filter(|kept| !kept.sent) {
+            for kept in thread.signals.postponed.iter_mut().filter(|kept| !kept.sent) {
                 kept.sent = ptrace::send(thread.process, tid, kept.signal).is_ok();
             }
-            if thread.postponed.iter().any(|kept| !kept.sent) {
+            if thread.signals.postponed.iter().any(|kept| !kept.sent) {
                 // The kernel takes no more for now.
                 self.postponed.push((Instant::now() + MOMENT, tid));
             }
@@ -252,7 +253,7 @@ impl Session<'_> {
         let thread = self.threads.get(&tid).ok_or(Lost::Gone)?;
         let (process, number) = (thread.process, self.translator(tid)?.space.value(thread.slot, slot::NUMBER));
         let delivered = self.processes.count_delivery(process, signal);
-        if delivered < OFTEN || thread.hidden_mask != 0 || !thread.deferred.is_empty() {
+        if delivered < OFTEN || thread.signals.hidden_mask != 0 || !thread.signals.deferred.is_empty() {
             return Ok(false);
         }
         // A mask that was set for a wait only may hold vital signals.
@@ -265,7 +266,7 @@ impl Session<'_> {
         }
         let known = running(&mut self.threads, &mut self.processes, tid).and_then(|(thread, translator)| {
             let converted = super::state::convert_ahead(before, thread, translator)?;
-            thread.held = true;
+            thread.hold(thread.pointer);
             Some(Registers { orig_rax: before.orig_rax, ..converted })
         });
         let leads_to_us = self.processes.is_direct(process, signal);
@@ -294,7 +295,7 @@ impl Session<'_> {
         }
         let space = &translator.space;
         let values = [
-            (slot::POINTER, thread.pointer),
+            (slot::POINTER, thread.pointer.0),
             (slot::HANDLER, action.handler),
             (slot::SIGNAL_SP, registers.rsp),
             (slot::CALLING, 0),
@@ -304,7 +305,7 @@ impl Session<'_> {
         }
         registers.gs_base = space.slot_address(thread.slot);
         ptrace::set_registers(tid, &registers)?;
-        thread.hidden_mask |= action.hides(signal);
+        thread.signals.hidden_mask |= action.hides(signal);
         if action.flags & libc::SA_RESETHAND as u32 as u64 != 0 {
             self.processes.set_action(process, signal, None);
         }
@@ -318,7 +319,7 @@ impl Session<'_> {
     fn lead_to_entry(&mut self, tid: Tid, signal: i32, action: Action, registers: &Registers) -> Result<()> {
         let (thread, translator) = running(&mut self.threads, &mut self.processes, tid).ok_or(Lost::Gone)?;
         let (space, process) = (&translator.space, thread.process);
-        let told = action.with_handler(space.signal_entry).for_kernel(signal);
+        let told = action.with_handler(space.signal_entry.0).for_kernel(signal);
         let told = space.scratch(thread.slot, &told.to_bytes());
         let at = space.syscall_at;
         ptrace::set_registers(tid, registers)?;
@@ -350,7 +351,7 @@ impl Session<'_> {
             session.threads.iter().any(|(&other, thread)| {
                 let value = |space: &super::space::Space| space.value(thread.slot, slot::HANDLER);
                 let is_told = || session.translator(other).is_ok_and(|translator| value(&translator.space) != 0);
-                other != tid && !thread.ended && is_told()
+                other != tid && !thread.has_ended() && is_told()
             })
         };
         let mut looks = 0;
@@ -367,13 +368,12 @@ impl Session<'_> {
             return Ok(false);
         };
         let space = &translator.space;
-        if !matches!(space.returning(registers.rip), Some((Landing::Before, _))) {
+        if !matches!(space.returning(CachePc(registers.rip)), Some((Landing::Before, _))) {
             return Ok(false);
         }
         let value = |name| space.value(thread.slot, name);
         let (pointer, rip, r11) = (value(slot::POINTER), value(slot::NEXT) - SYSCALL_LEN, value(slot::R11));
-        thread.pointer = pointer;
-        thread.held = true;
+        thread.hold(RecordPlace(pointer));
         let registers = Registers { rip, r11, gs_base: thread.gs_base, ..registers };
         self.signal_return(tid, &registers)?;
         Ok(true)
@@ -382,7 +382,7 @@ impl Session<'_> {
     /// A thread is let go into a handler, or behind one.
     pub(super) fn has_signalled(&mut self, tid: Tid) {
         if let Some(thread) = self.threads.get_mut(&tid) {
-            thread.signalled = Some(Instant::now());
+            thread.signals.signalled = Some(Instant::now());
         }
     }
 
@@ -393,17 +393,17 @@ impl Session<'_> {
         self.postponed = later;
         let due: Vec<(Instant, Tid)> = due;
         for (_, tid) in due {
-            let Some(thread) = self.threads.get_mut(&tid).filter(|thread| !thread.ended) else { continue };
-            if thread.quiet.is_some() {
+            let Some(thread) = self.threads.get_mut(&tid).filter(|thread| !thread.has_ended()) else { continue };
+            if thread.signals.quiet.is_some() {
                 // It fails when the thread is gone. The stop may be taken for another that was asked for.
                 thread.interrupted |= ptrace::interrupt(tid).is_ok();
                 self.postponed.push((now + REMINDER, tid));
                 continue;
             }
-            for kept in thread.postponed.iter_mut().filter(|kept| !kept.sent) {
+            for kept in thread.signals.postponed.iter_mut().filter(|kept| !kept.sent) {
                 kept.sent = ptrace::send(thread.process, tid, kept.signal).is_ok();
             }
-            if thread.postponed.iter().any(|kept| !kept.sent) {
+            if thread.signals.postponed.iter().any(|kept| !kept.sent) {
                 self.postponed.push((now + MOMENT, tid));
             }
         }
@@ -412,8 +412,8 @@ impl Session<'_> {
     /// Threads of this process no longer wait for this signal, which has no handler any more.
     pub(super) fn forget_postponed(&mut self, process: Tid, signal: i32) {
         for thread in self.threads.values_mut().filter(|thread| thread.process == process) {
-            let sent = thread.postponed.extract_if(.., |kept| kept.signal == signal).filter(|kept| kept.sent);
-            thread.strays += sent.count() as u32;
+            let sent = thread.signals.postponed.extract_if(.., |kept| kept.signal == signal).filter(|kept| kept.sent);
+            thread.signals.strays += sent.count() as u32;
         }
     }
 
@@ -421,7 +421,7 @@ impl Session<'_> {
     pub(super) fn hand_postponed_on(&mut self, tid: Tid) {
         let Some(thread) = self.threads.get_mut(&tid) else { return };
         let process = thread.process;
-        for kept in std::mem::take(&mut thread.postponed) {
+        for kept in std::mem::take(&mut thread.signals.postponed) {
             let _ = ptrace::ProcessHandle::open(process).and_then(|process| process.send(kept.signal));
         }
     }

@@ -3,6 +3,7 @@
 
 use trace_format::Instruction;
 
+use super::addresses::{CachePc, ProgramPc};
 use super::packed;
 use super::values::Operand;
 
@@ -44,18 +45,18 @@ pub struct Mark {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {
     /// The address of its 4-byte distance.
-    pub site: u64,
+    pub site: CachePc,
     /// Where it goes in the program.
-    pub target: u64,
+    pub target: ProgramPc,
     /// The trap that it leads to before.
-    pub trap: u64,
+    pub trap: CachePc,
 }
 
 /// Why translated code stopped at an `int3` of ours. The registers are the program's, with the record pointer in r11.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trap {
     /// The code at this address of the program comes next, and is not translated (any more).
-    Missing(u64),
+    Missing(ProgramPc),
     /// The lookup found nothing: the target is in the slot.
     Lookup,
     /// A thread that is at rest: where it goes on in the program is in the slot.
@@ -63,7 +64,7 @@ pub enum Trap {
     /// A system call that we make for the program. It is recorded already.
     Syscall {
         /// The address after it.
-        next: u64,
+        next: ProgramPc,
     },
     /// A system call that fills a buffer is about to be made, behind the trap.
     Filling,
@@ -71,28 +72,36 @@ pub enum Trap {
     Return,
     /// A system call, made at this address, has ended with `EFAULT`: perhaps since its buffer lies in memory that we
     /// made read-only.
-    Fault(u64),
+    Fault(CachePc),
     /// The instruction at this address has to run outside of the cache.
-    Native(u64),
+    Native(ProgramPc),
     /// The recording may begin or end before the instruction at this address, with which the superblock starts.
-    Gate(u64),
+    Gate(ProgramPc),
     /// A synchronisation function starts here whose caller or routine is not known yet.
-    Hook(u64),
+    Hook(ProgramPc),
+}
+
+/// The entry of a superblock for lookups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Checked {
+    /// Where a lookup by the first table goes, which compares the address that it looks for; none where there was no
+    /// room for that.
+    pub entry: Option<CachePc>,
+    /// Where a lookup goes on that has found its address.
+    pub landing: CachePc,
 }
 
 /// A superblock as it is built.
 #[derive(Clone, Debug, Default)]
 pub struct Draft {
     /// Where it starts in the program.
-    pub head: u64,
+    pub head: ProgramPc,
     /// Where its code lies.
-    pub start: u64,
+    pub start: CachePc,
     /// Where code jumps to run it.
-    pub body: u64,
-    /// The entry that checks whether it is what a lookup looked for; 0 when it has none.
-    pub checked: u64,
-    /// Where a successful lookup goes on; 0 when it has none.
-    pub landing: u64,
+    pub body: CachePc,
+    /// The entry for lookups, if it has one.
+    pub checked: Option<Checked>,
     /// Its instructions.
     pub instructions: Vec<Instruction>,
     /// Their bytes.
@@ -123,7 +132,6 @@ impl Draft {
             start: self.start,
             body: self.body,
             checked: self.checked,
-            landing: self.landing,
             lists: self.packed[..].into(),
             code_at,
             marks_at,
@@ -135,8 +143,8 @@ impl Draft {
 
     /// Makes it empty, and keeps its room.
     pub fn clear(&mut self) {
-        let Draft { head, start, body, checked, landing, instructions, code, values, operands, marks, packed } = self;
-        (*head, *start, *body, *checked, *landing) = (0, 0, 0, 0, 0);
+        let Draft { head, start, body, checked, instructions, code, values, operands, marks, packed } = self;
+        (*head, *start, *body, *checked) = (ProgramPc(0), CachePc(0), CachePc(0), None);
         instructions.clear();
         code.clear();
         values.clear();
@@ -150,15 +158,13 @@ impl Draft {
 #[derive(Clone, Debug)]
 pub struct Superblock {
     /// Where it starts in the program.
-    pub head: u64,
+    pub head: ProgramPc,
     /// Where its code lies.
-    pub start: u64,
+    pub start: CachePc,
     /// Where code jumps to run it.
-    pub body: u64,
-    /// The entry that checks whether it is what a lookup looked for; 0 when it has none.
-    pub checked: u64,
-    /// Where a successful lookup goes on; 0 when it has none.
-    pub landing: u64,
+    pub body: CachePc,
+    /// The entry for lookups, if it has one.
+    pub checked: Option<Checked>,
     /// Its instructions, packed; their bytes, from `code_at` on; and its marks, packed, from `marks_at` on.
     lists: Box<[u8]>,
     code_at: u32,
@@ -212,8 +218,8 @@ impl Superblock {
 
     /// The mark at exactly this address: the last one, where instructions that need no code of their own come before.
     #[must_use]
-    pub fn mark_at(&self, address: u64) -> Option<Mark> {
-        let offset = u32::try_from(address.checked_sub(self.start)?).ok()?;
+    pub fn mark_at(&self, address: CachePc) -> Option<Mark> {
+        let offset = u32::try_from(address.behind(self.start)).ok()?;
         packed::mark_at(&self.lists[self.marks_at as usize..], offset)
     }
 
@@ -226,15 +232,15 @@ impl Superblock {
 
     /// The address in the program after so many of its instructions.
     #[must_use]
-    pub fn pc_after(&self, executed: usize) -> u64 {
+    pub fn pc_after(&self, executed: usize) -> ProgramPc {
         let mut last = None;
         for (count, instruction) in self.instructions().enumerate() {
             if count == executed {
-                return instruction.pc.0;
+                return instruction.pc.into();
             }
             last = Some(instruction);
         }
-        last.and_then(|last| last.next_pc()).map_or(self.head, |pc| pc.0)
+        last.and_then(|last| last.next_pc()).map_or(self.head, ProgramPc::from)
     }
 }
 
@@ -242,11 +248,11 @@ impl Superblock {
 #[derive(Clone, Copy)]
 pub struct Jump {
     /// The address of its 4-byte distance.
-    pub site: u64,
+    pub site: CachePc,
     /// Where it goes in the program.
-    pub target: u64,
+    pub target: ProgramPc,
     /// Where it goes as long as that is not translated.
-    pub trap: u64,
+    pub trap: CachePc,
     /// The jump to the same target that was made before, or [`NO_JUMP`].
     pub before: u32,
 }

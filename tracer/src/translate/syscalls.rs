@@ -3,6 +3,7 @@
 use nix::libc;
 
 use super::Session;
+use super::addresses::ProgramPc;
 use super::remote::{self, Lost, Result, VITAL};
 use super::signals::Action;
 use super::thread::Thread;
@@ -54,7 +55,7 @@ fn shows_processors(number: i64) -> bool {
 impl Session<'_> {
     /// The thread stands behind a recorded `syscall` instruction that has not been executed. `registers` are the
     /// program's.
-    pub(super) fn syscall(&mut self, tid: Tid, registers: &Registers, next: u64) -> Result<()> {
+    pub(super) fn syscall(&mut self, tid: Tid, registers: &Registers, next: ProgramPc) -> Result<()> {
         let number = registers.rax.cast_signed();
         if shows_processors(number) {
             self.together.end();
@@ -73,7 +74,7 @@ impl Session<'_> {
         }
         let arguments = [registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9];
         let mut after = *registers;
-        after.rip = next;
+        after.rip = next.0;
         let result = match number {
             // A restartable sequence could not be restarted in the cache.
             libc::SYS_rseq => error(libc::ENOSYS),
@@ -86,7 +87,7 @@ impl Session<'_> {
             note_refusal(&mut self.warnings, arguments[0], result);
         }
         after.rax = result.cast_unsigned();
-        after.rcx = next;
+        after.rcx = next.0;
         after.r11 = after.eflags;
         self.run_at(tid, &after)?;
         self.resume_with_deferred(tid)
@@ -139,7 +140,7 @@ impl Session<'_> {
         };
         let thread = self.threads.get_mut(&tid).ok_or(Lost::Gone)?;
         let kernel = ptrace::signal_mask(tid)?;
-        let current = kernel & !VITAL | thread.hidden_mask;
+        let current = kernel & !VITAL | thread.signals.hidden_mask;
         let new = match (set, how as i32) {
             (None, _) => current,
             (Some(set), libc::SIG_BLOCK) => current | set,
@@ -147,7 +148,7 @@ impl Session<'_> {
             (Some(set), libc::SIG_SETMASK) => set,
             _ => return Ok(error(libc::EINVAL)),
         };
-        thread.hidden_mask = new & VITAL;
+        thread.signals.hidden_mask = new & VITAL;
         if set.is_some() {
             ptrace::set_signal_mask(tid, new & !VITAL)?;
         }

@@ -9,6 +9,7 @@
 use nix::libc;
 use rustc_hash::FxHashMap;
 
+use super::addresses::{CachePc, ProgramPc};
 use super::code_files::WRITING_CALLS;
 use super::expansions::Lookup;
 use super::layout::{
@@ -45,7 +46,7 @@ pub struct Tables {
     pub lookup: Lookup,
     memory: SharedMemory,
     /// Where lookups go on that did not find what they looked for.
-    miss: u64,
+    miss: CachePc,
     /// What the entries of the first table find that are set, by index.
     first: FxHashMap<u64, Found>,
     /// Which pages of the first table have been filled.
@@ -63,9 +64,9 @@ pub struct Tables {
 /// What an entry finds.
 #[derive(Clone, Copy)]
 struct Found {
-    pc: u64,
+    pc: ProgramPc,
     /// Where lookups by the second table go on.
-    landing: u64,
+    landing: CachePc,
 }
 
 impl Tables {
@@ -79,7 +80,7 @@ impl Tables {
         Tables {
             lookup,
             memory,
-            miss: 0,
+            miss: CachePc(0),
             first,
             filled,
             second,
@@ -90,7 +91,7 @@ impl Tables {
     }
 
     /// Lookups that do not find what they look for in the first table go on there from now on.
-    pub fn set_miss(&mut self, miss: u64) {
+    pub fn set_miss(&mut self, miss: CachePc) {
         self.miss = miss;
     }
 
@@ -126,7 +127,7 @@ impl Tables {
     /// Lets lookups find nothing.
     pub fn clear(&mut self) {
         for (index, _) in self.first.drain() {
-            self.memory.store(entry_of_first(index), self.miss);
+            self.memory.store(entry_of_first(index), self.miss.0);
         }
         for place in self.second.drain(..) {
             self.memory.store(place, 0);
@@ -134,7 +135,7 @@ impl Tables {
     }
 
     /// Lets lookups of `pc` find code: `checked` by way of the first table, `landing` by way of the second.
-    pub fn make_known(&mut self, pc: u64, checked: u64, landing: u64) {
+    pub fn make_known(&mut self, pc: ProgramPc, checked: CachePc, landing: CachePc) {
         let index = self.lookup.index(pc);
         self.fill(entry_of_first(index));
         if let Some(before) = self.first.insert(index, Found { pc, landing })
@@ -143,17 +144,17 @@ impl Tables {
             self.move_to_second(before);
             self.spread();
         }
-        self.memory.store(entry_of_first(index), checked);
+        self.memory.store(entry_of_first(index), checked.0);
     }
 
     /// Where searches in the second table for `pc` end: at its entry, or at one that is not set. They begin in one of
     /// `homes` entries.
-    fn place_in_second(&self, pc: u64, homes: u64) -> usize {
-        let mut entry = (pc.wrapping_mul(HASH) >> (64 - SECOND_ENTRIES.trailing_zeros())) & (homes - 1);
+    fn place_in_second(&self, pc: ProgramPc, homes: u64) -> usize {
+        let mut entry = (pc.0.wrapping_mul(HASH) >> (64 - SECOND_ENTRIES.trailing_zeros())) & (homes - 1);
         loop {
             let place = (SECOND + 16 * entry) as usize;
             match self.memory.load(place) {
-                found if found == pc || found == 0 => return place,
+                found if found == pc.0 || found == 0 => return place,
                 _ => entry = (entry + 1) % SECOND_ENTRIES,
             }
         }
@@ -168,8 +169,8 @@ impl Tables {
             self.second.push(place);
         }
         // The value first: who sees the address takes the value.
-        self.memory.store(place + 8, found.landing);
-        self.memory.store(place, found.pc);
+        self.memory.store(place + 8, found.landing.0);
+        self.memory.store(place, found.pc.0);
     }
 
     /// Lets searches in the second table begin in more of its entries, where half of them are taken. What is there is
@@ -181,11 +182,11 @@ impl Tables {
         }
         let more = (4 * self.homes).min(SECOND_ENTRIES);
         for place in self.second.clone() {
-            let pc = self.memory.load(place);
+            let pc = ProgramPc(self.memory.load(place));
             let new = self.place_in_second(pc, more);
             if self.place_in_second(pc, self.homes) == place && self.memory.load(new) == 0 && !self.is_full() {
                 self.memory.store(new + 8, self.memory.load(place + 8));
-                self.memory.store(new, pc);
+                self.memory.store(new, pc.0);
                 self.second.push(new);
             }
         }
@@ -194,11 +195,11 @@ impl Tables {
     }
 
     /// Lets lookups of the first table that would find `pc` search on.
-    pub fn make_unknown(&mut self, pc: u64) {
+    pub fn make_unknown(&mut self, pc: ProgramPc) {
         let index = self.lookup.index(pc);
         if self.first.get(&index).is_some_and(|found| found.pc == pc) {
             self.first.remove(&index);
-            self.memory.store(entry_of_first(index), self.miss);
+            self.memory.store(entry_of_first(index), self.miss.0);
         }
     }
 
@@ -243,13 +244,13 @@ impl Tables {
         if !std::mem::replace(&mut self.filled[page], true) {
             let start = FIRST as usize + page * PAGE as usize;
             for place in (start..start + PAGE as usize).step_by(8) {
-                self.memory.store(place, self.miss);
+                self.memory.store(place, self.miss.0);
             }
         }
     }
 
     /// Notes that functions return to `pc`.
-    pub fn mark_return(&self, pc: u64) {
+    pub fn mark_return(&self, pc: ProgramPc) {
         self.mark_return_at(self.lookup.index(pc));
     }
 
@@ -259,7 +260,7 @@ impl Tables {
     }
 
     /// Notes that the routine `pc` is known.
-    pub fn mark_routine(&self, pc: u64) {
+    pub fn mark_routine(&self, pc: ProgramPc) {
         self.memory.patch_byte((ROUTINES + self.lookup.index(pc)) as usize, 1);
     }
 }
@@ -298,14 +299,18 @@ mod tests {
 
     fn tables() -> Tables {
         let mut tables = empty();
-        tables.set_miss(MISS);
+        tables.set_miss(CachePc(MISS));
         tables
+    }
+
+    fn known(tables: &mut Tables, pc: u64, checked: u64, landing: u64) {
+        tables.make_known(ProgramPc(pc), CachePc(checked), CachePc(landing));
     }
 
     /// What code finds that looks an address up as it does in the program: the first table, then the second. Zero:
     /// nothing.
     fn find(tables: &Tables, pc: u64, checks: &[(u64, u64)]) -> u64 {
-        let first = tables.memory.load(entry_of_first(tables.lookup.index(pc)));
+        let first = tables.memory.load(entry_of_first(tables.lookup.index(ProgramPc(pc))));
         match checks.iter().find(|(checked, _)| *checked == first) {
             Some((checked, head)) if *head == pc => return *checked,
             None if first == 0 => return 0,
@@ -329,15 +334,15 @@ mod tests {
         let (one, two) = (0x40_1000, 0x40_1000 + (1 << 30));
         let checks = [(0x10, one), (0x20, two)];
         assert_eq!(find(&tables, one, &checks), 0);
-        tables.make_known(one, 0x10, 0x18);
+        known(&mut tables, one, 0x10, 0x18);
         assert_eq!((find(&tables, one, &checks), find(&tables, two, &checks)), (0x10, 0));
-        tables.make_known(two, 0x20, 0x28);
+        known(&mut tables, two, 0x20, 0x28);
         assert_eq!((find(&tables, one, &checks), find(&tables, two, &checks)), (0x18, 0x20));
-        tables.make_known(one, 0x10, 0x18);
+        known(&mut tables, one, 0x10, 0x18);
         assert_eq!((find(&tables, one, &checks), find(&tables, two, &checks)), (0x10, 0x28));
-        tables.make_unknown(two);
+        tables.make_unknown(ProgramPc(two));
         assert_eq!(find(&tables, one, &checks), 0x10, "the entry is not that of the one that goes");
-        tables.make_unknown(one);
+        tables.make_unknown(ProgramPc(one));
         assert_eq!(find(&tables, two, &checks), 0x28);
         tables.clear();
         assert_eq!((find(&tables, one, &checks), find(&tables, two, &checks)), (0, 0));
@@ -350,7 +355,7 @@ mod tests {
         let pc = |head: u64| 0x40_1000 + (head << 30);
         let last_place = |tables: &Tables| tables.second.iter().max().map(|place| (*place as u64 - SECOND) / PAGE);
         for head in heads.clone() {
-            tables.make_known(pc(head), 3, landing(head, 0));
+            known(&mut tables, pc(head), 3, landing(head, 0));
             if head == 100 {
                 assert_eq!(last_place(&tables), Some(0), "a hundred fit into a page");
             }
@@ -363,7 +368,7 @@ mod tests {
             // All but the last, which is in the first table.
             assert_eq!(found, 39_998);
             for head in heads.clone() {
-                tables.make_known(pc(head), 3, landing(head, turn));
+                known(&mut tables, pc(head), 3, landing(head, turn));
             }
         }
         assert!(!tables.is_full());
@@ -374,8 +379,8 @@ mod tests {
         let mut tables = tables();
         let (one, two) = (0x40_1000, 0x40_1000 + (1 << 30));
         let checks = [(0x10, one), (0x20, two)];
-        tables.make_known(one, 0x10, 0x18);
-        tables.make_known(two, 0x20, 0x28);
+        known(&mut tables, one, 0x10, 0x18);
+        known(&mut tables, two, 0x20, 0x28);
         let mut copy = empty();
         tables.copy_to(&copy.memory);
         copy = tables.in_copy(copy.memory);
@@ -387,8 +392,8 @@ mod tests {
     #[test]
     fn pages_are_filled_when_an_address_in_them_gets_known() {
         let mut tables = tables();
-        tables.make_known(0x40_1000, 0x10, 0x18);
-        let index = tables.lookup.index(0x40_1000);
+        known(&mut tables, 0x40_1000, 0x10, 0x18);
+        let index = tables.lookup.index(ProgramPc(0x40_1000));
         assert_eq!(tables.memory.load(entry_of_first(index + 1)), MISS);
         assert_eq!(tables.memory.load(entry_of_first(index + 512)), 0);
         tables.fill_all();

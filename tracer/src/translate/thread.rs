@@ -4,9 +4,24 @@ use std::time::Instant;
 
 use trace_format::ThreadId;
 
+use super::addresses::{ProgramPc, RecordPlace};
 use super::expand::Stream;
 use super::processes::SpaceId;
 use crate::ptrace::{Registers, SignalInfo, Tid};
+
+/// Whose registers a thread has. What has ended stays so.
+#[expect(clippy::large_enum_variant, reason = "there is one for each thread")]
+enum State {
+    /// Its own: those of translated code. It runs, waits in the kernel, or has stopped and was not looked at.
+    Own {
+        /// Those with which it was let go last, when its place for records follows from them.
+        let_go_with: Option<Registers>,
+    },
+    /// It is stopped, and we hold the program's: its own are out of date, or are not those of translated code.
+    Held,
+    /// It runs no more of the program.
+    Ended,
+}
 
 /// A thread of the program.
 pub struct Thread {
@@ -17,13 +32,93 @@ pub struct Thread {
     /// Its slot there.
     pub slot: u32,
     /// Where its next record goes. Up to date while the thread is stopped and its registers are the program's.
-    pub pointer: u64,
-    /// Whether we hold its registers: its own are out of date, or are not those of translated code. While it runs it is
-    /// false.
-    pub held: bool,
-    /// The registers with which it was let go last, when they were those of translated code and its place for records
-    /// follows from them.
-    pub let_go_with: Option<Registers>,
+    pub pointer: RecordPlace,
+    state: State,
+    /// Its signals.
+    pub signals: Signals,
+    /// The base of gs, as the program set it.
+    pub gs_base: u64,
+    /// What is written of it.
+    pub stream: Stream,
+    /// The gate that it has come to, with its stack pointer there, while it has not run the instruction behind it.
+    pub passed: Option<(ProgramPc, u64)>,
+    /// Whether its end has not been written yet.
+    pub recording: bool,
+    /// Whether it was asked to stop, and the stop has not been seen.
+    pub interrupted: bool,
+}
+
+impl Thread {
+    /// A thread that begins, with a slot whose records start at `pointer`.
+    #[must_use]
+    pub fn new(space: SpaceId, slot: u32, pointer: RecordPlace, stream: Stream) -> Thread {
+        Thread {
+            process: stream.process,
+            space,
+            slot,
+            pointer,
+            state: State::Held,
+            signals: Signals::default(),
+            gs_base: 0,
+            stream,
+            passed: None,
+            recording: true,
+            interrupted: false,
+        }
+    }
+
+    /// It is stopped, and we hold its registers from now on; its next record goes to this place.
+    pub fn hold(&mut self, pointer: RecordPlace) {
+        self.pointer = pointer;
+        self.enter(State::Held);
+    }
+
+    /// Whether we hold its registers.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        matches!(self.state, State::Held)
+    }
+
+    /// It is still stopped, and has the registers of translated code again.
+    pub fn give_back(&mut self) {
+        self.enter(State::Own { let_go_with: None });
+    }
+
+    /// It is about to go on. `own` reads its registers, which are asked for where we do not hold them.
+    pub fn let_go(&mut self, own: impl FnOnce() -> Option<Registers>) {
+        let let_go_with = if self.is_held() { None } else { own() };
+        self.enter(State::Own { let_go_with });
+    }
+
+    /// The registers with which it was let go last, if its place for records follows from them.
+    pub fn take_let_go_with(&mut self) -> Option<Registers> {
+        match &mut self.state {
+            State::Own { let_go_with } => let_go_with.take(),
+            State::Held | State::Ended => None,
+        }
+    }
+
+    /// It runs no more of the program. False where it had ended before.
+    pub fn end(&mut self) -> bool {
+        !matches!(std::mem::replace(&mut self.state, State::Ended), State::Ended)
+    }
+
+    /// Whether it runs no more of the program.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        matches!(self.state, State::Ended)
+    }
+
+    fn enter(&mut self, state: State) {
+        if !self.has_ended() {
+            self.state = state;
+        }
+    }
+}
+
+/// What is known of a thread's signals.
+#[derive(Default)]
+pub struct Signals {
     /// Those of the vital signals that the program believes blocked.
     pub hidden_mask: u64,
     /// Signals that came while the program believed them blocked.
@@ -39,46 +134,6 @@ pub struct Thread {
     pub early: u32,
     /// How many of those held back were sent to it anew and have not come, though it has got a signal like that.
     pub strays: u32,
-    /// The base of gs, as the program set it.
-    pub gs_base: u64,
-    /// What is written of it.
-    pub stream: Stream,
-    /// The gate that it has come to, with its stack pointer there, while it has not run the instruction behind it.
-    pub passed: Option<(u64, u64)>,
-    /// Whether its end has not been written yet.
-    pub recording: bool,
-    /// Whether it was asked to stop, and the stop has not been seen.
-    pub interrupted: bool,
-    /// Whether it runs no more of the program.
-    pub ended: bool,
-}
-
-impl Thread {
-    /// A thread that begins, with a slot whose records start at `pointer`.
-    #[must_use]
-    pub fn new(space: SpaceId, slot: u32, pointer: u64, stream: Stream) -> Thread {
-        Thread {
-            process: stream.process,
-            space,
-            slot,
-            pointer,
-            held: true,
-            let_go_with: None,
-            hidden_mask: 0,
-            deferred: Vec::new(),
-            signalled: None,
-            postponed: Vec::new(),
-            quiet: None,
-            early: 0,
-            strays: 0,
-            gs_base: 0,
-            stream,
-            passed: None,
-            recording: true,
-            interrupted: false,
-            ended: false,
-        }
-    }
 }
 
 /// A signal that is held back.
@@ -107,7 +162,7 @@ pub struct Birth {
     /// The base of gs.
     pub gs_base: u64,
     /// Where it goes on in the program.
-    pub next: u64,
+    pub next: ProgramPc,
     /// Whether its start and end have been written already: it is not recorded.
     pub ended: bool,
 }

@@ -9,15 +9,15 @@ use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory};
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::SpEffect;
 
+use super::addresses::{CachePc, ProgramPc};
 use super::builder::Builder;
 use super::expansions;
-use super::layout::PAGE;
 use super::plan::{Plan, Source, Translation};
 use super::program_code::ProgramCode;
 use super::remote::Result;
 use super::route::Routes;
 use super::space::Space;
-use super::superblock::{Draft, Jump, Link, MAX_INSTRUCTIONS, Mark, NO_JUMP, Superblock, Trap};
+use super::superblock::{Checked, Draft, Jump, Link, MAX_INSTRUCTIONS, Mark, NO_JUMP, Superblock, Trap};
 use super::values::{Value, Values};
 use crate::decode::InstructionDecoder;
 use crate::engine::TraceOptions;
@@ -54,29 +54,29 @@ pub struct Translator {
     superblocks: Vec<Superblock>,
     paths: Vec<Path>,
     partial_paths: FxHashMap<Path, u32>,
-    by_head: FxHashMap<u64, u32>,
-    traps: FxHashMap<u64, Trap>,
+    by_head: FxHashMap<ProgramPc, u32>,
+    traps: FxHashMap<CachePc, Trap>,
     /// How many traps of the space, which last, are among them.
     lasting_traps: usize,
     /// The last of the jumps to code at an address, linked or not.
-    incoming: FxHashMap<u64, u32>,
+    incoming: FxHashMap<ProgramPc, u32>,
     /// Those jumps, by number.
     jumps: Vec<Jump>,
     /// Which superblock's code lies at an address: by start, with the end.
-    ranges: BTreeMap<u64, (u64, u32)>,
+    ranges: BTreeMap<CachePc, (CachePc, u32)>,
     page_superblocks: FxHashMap<u64, Vec<u32>>,
     /// Superblocks whose code changes, and in which threads may still be.
     changed: FxHashSet<u32>,
     /// Heads that lookups have come to.
-    looked_up: FxHashSet<u64>,
-    ahead: VecDeque<(u64, bool)>,
+    looked_up: FxHashSet<ProgramPc>,
+    ahead: VecDeque<(ProgramPc, bool)>,
     /// What is known of superblocks that run often.
     pub routes: Routes,
     /// Superblocks that expect to be entered anew by a return or an indirect jump, by the place of the address in the
     /// lookup tables.
     expecting: FxHashMap<u64, Vec<u32>>,
     /// Superblocks of one instruction that is in no translation, by address.
-    singles: FxHashMap<u64, u32>,
+    singles: FxHashMap<ProgramPc, u32>,
     /// About how many bytes of our own memory the translations take.
     held: u64,
     /// How many superblocks, and instructions in them, were translated since this was last looked at.
@@ -178,12 +178,12 @@ impl Translator {
 
     /// The trap at this address.
     #[must_use]
-    pub fn trap(&self, address: u64) -> Option<Trap> {
+    pub fn trap(&self, address: CachePc) -> Option<Trap> {
         if let Some(&trap) = self.traps.get(&address) {
             return Some(trap);
         }
         // Behind the trap of a jump lies the jump's number.
-        let jump = self.jumps.get(self.space.word(address.wrapping_add(1))? as usize)?;
+        let jump = self.jumps.get(self.space.word(address.plus(1))? as usize)?;
         (jump.trap == address).then_some(Trap::Missing(jump.target))
     }
 
@@ -207,7 +207,7 @@ impl Translator {
 
     /// The superblock whose code lies there, and the mark at exactly that address.
     #[must_use]
-    pub fn mark(&self, address: u64) -> Option<(u32, Mark)> {
+    pub fn mark(&self, address: CachePc) -> Option<(u32, Mark)> {
         let (_, &(end, number)) = self.ranges.range(..=address).next_back()?;
         if address >= end {
             return None;
@@ -225,13 +225,13 @@ impl Translator {
     }
 
     /// The record for one instruction that ran outside of the cache, and the values that belong to it.
-    pub fn single_path(&mut self, pc: u64) -> Option<(u32, Vec<Value>)> {
+    pub fn single_path(&mut self, pc: ProgramPc) -> Option<(u32, Vec<Value>)> {
         let mut bytes = [0; 16];
         let mut available = self.code.fetch(pc, &mut bytes);
         if available == 0 {
-            available = ptrace::read_code(self.code.reader, Address(pc), &mut bytes);
+            available = ptrace::read_code(self.code.reader, Address(pc.0), &mut bytes);
         }
-        let instruction = Decoder::with_ip(64, &bytes[..available], pc, DecoderOptions::NONE).decode();
+        let instruction = Decoder::with_ip(64, &bytes[..available], pc.0, DecoderOptions::NONE).decode();
         if instruction.is_invalid() {
             return None;
         }
@@ -259,11 +259,11 @@ impl Translator {
     }
 
     /// Whether code that could not be translated before can be now (it was mapped in the meantime). If so, it will be.
-    pub fn can_run_now(&mut self, pc: u64) -> bool {
+    pub fn can_run_now(&mut self, pc: ProgramPc) -> bool {
         self.code.map_changed();
         let mut bytes = [0; 16];
         let available = self.code.fetch(pc, &mut bytes);
-        let can = available > 0 && !super::outside::must_run_outside(pc, &bytes[..available]);
+        let can = available > 0 && !super::outside::must_run_outside(pc.0, &bytes[..available]);
         if can {
             self.give_up(pc);
         }
@@ -273,27 +273,26 @@ impl Translator {
     /// Where the code of `pc` lies; translates it where that was not done. `looked_up` tells whether a lookup has come
     /// to it, and will again. Returns the address for a thread whose registers are the program's (with the record
     /// pointer in r11).
-    pub fn enter(&mut self, thread: Tid, pc: u64, looked_up: bool) -> Result<u64> {
+    pub fn enter(&mut self, thread: Tid, pc: ProgramPc, looked_up: bool) -> Result<CachePc> {
         self.code.reader = thread;
         let number = match self.by_head.get(&pc) {
             Some(&number) => number,
             None => {
                 let number = self.translate(thread, pc, looked_up)?;
-                let beside = if looked_up { self.code.modules.resolvers_beside(pc) } else { Vec::new() };
+                let beside = if looked_up { self.code.modules.resolvers_beside(pc.0) } else { Vec::new() };
                 self.translate_ahead(thread, &beside)?;
                 number
             }
         };
         if looked_up {
-            self.make_checked(number);
-            return Ok(self.superblock(number).landing);
+            return Ok(self.make_checked(number));
         }
         Ok(self.superblock(number).body)
     }
 
     fn translate_ahead(&mut self, thread: Tid, called: &[u64]) -> Result<()> {
         let mut left = AHEAD + AHEAD_OF_EACH * called.len();
-        self.ahead.extend(called.iter().map(|&pc| (pc, true)));
+        self.ahead.extend(called.iter().map(|&pc| (ProgramPc(pc), true)));
         while left > 0
             && let Some((pc, looked_up)) = self.ahead.pop_front()
         {
@@ -310,7 +309,7 @@ impl Translator {
         Ok(())
     }
 
-    fn translate(&mut self, thread: Tid, pc: u64, looked_up: bool) -> Result<u32> {
+    fn translate(&mut self, thread: Tid, pc: ProgramPc, looked_up: bool) -> Result<u32> {
         let room = self.space.room(thread, pc)?;
         if self.space.traps.len() != self.lasting_traps {
             self.lasting_traps = self.space.traps.len();
@@ -346,7 +345,7 @@ impl Translator {
         let number = self.superblocks.len() as u32;
         self.paths.extend(built.paths.iter().map(|&executed| Path { superblock: number, executed }));
         self.traps.extend(built.traps.drain(..));
-        self.ranges.insert(room.hot, (room.hot + built.hot.len() as u64, number));
+        self.ranges.insert(room.hot, (room.hot.plus(built.hot.len() as u64), number));
         for &target in &built.expected {
             self.expecting.entry(self.space.tables.lookup.index(target)).or_default().push(number);
         }
@@ -354,7 +353,7 @@ impl Translator {
             self.page_superblocks.entry(page).or_default().push(number);
         }
         let (head, body) = (built.superblock.head, built.superblock.body);
-        let (entry, landing) = (built.superblock.checked, built.superblock.landing);
+        let known = built.superblock.checked;
         self.held += PATH_SIZE * built.paths.len() as u64 + LINK_SIZE * built.links.len() as u64;
         self.add_superblock(built.superblock.pack());
         self.by_head.insert(head, number);
@@ -376,6 +375,8 @@ impl Translator {
         }
         if checked {
             self.looked_up.insert(head);
+        }
+        if let Some(Checked { entry: Some(entry), landing }) = known {
             self.space.tables.make_known(head, entry, landing);
         }
         self.ahead.extend(built.next.drain(..));
@@ -384,37 +385,34 @@ impl Translator {
         Ok(number)
     }
 
-    /// Sees to it that lookups find a superblock.
-    fn make_checked(&mut self, number: u32) {
+    /// Sees to it that lookups find a superblock, and says where they go on.
+    fn make_checked(&mut self, number: u32) -> CachePc {
         let superblock = &self.superblocks[number as usize];
         let (head, body) = (superblock.head, superblock.body);
-        let (mut entry, mut landing) = (superblock.checked, superblock.landing);
         self.looked_up.insert(head);
-        if landing == 0 {
+        let known = superblock.checked;
+        let checked = known.unwrap_or_else(|| {
             let leaves = self.code.returns_here(head);
             let lookup = self.space.tables.lookup;
-            let mut after = 0;
-            let published = self.space.publish_cold(body, |code, miss| {
-                after = expansions::checked_entry(code, head, miss);
+            let mut landing = body;
+            let entry = self.space.publish_cold(body, |code, miss| {
+                landing = expansions::checked_entry(code, head, miss);
                 if leaves {
                     expansions::record_leave(code, &lookup);
                 }
                 code.jump(body);
             });
-            (entry, landing) = match published {
-                Some(entry) => (entry, after),
-                None => (0, body),
-            };
-            let superblock = &mut self.superblocks[number as usize];
-            (superblock.checked, superblock.landing) = (entry, landing);
+            Checked { entry, landing: if entry.is_some() { landing } else { body } }
+        });
+        self.superblocks[number as usize].checked = Some(checked);
+        if let Some(entry) = checked.entry {
+            self.space.tables.make_known(head, entry, checked.landing);
         }
-        if entry != 0 {
-            self.space.tables.make_known(head, entry, landing);
-        }
+        checked.landing
     }
 
     /// Gives up what was translated from `pc` on.
-    pub fn give_up(&mut self, pc: u64) {
+    pub fn give_up(&mut self, pc: ProgramPc) {
         if let Some(number) = self.by_head.remove(&pc) {
             let superblock = &mut self.superblocks[number as usize];
             superblock.dead = true;
@@ -422,9 +420,8 @@ impl Translator {
             // Whoever comes to it, by a jump or by a lookup, stops; the next translation takes the jumps over.
             self.space.trap_at(body);
             self.traps.insert(body, Trap::Missing(pc));
-            if checked != 0 {
+            if let Some(Checked { entry: Some(_), landing }) = checked {
                 self.space.tables.make_unknown(pc);
-                let landing = self.superblock(number).landing;
                 if landing != body {
                     self.space.trap_at(landing);
                     self.traps.insert(landing, Trap::Missing(pc));
@@ -434,11 +431,10 @@ impl Translator {
     }
 
     /// Gives up all superblocks that run the instruction at `pc`.
-    pub fn give_up_all_with(&mut self, pc: u64) {
-        let page = pc & !(PAGE - 1);
-        for number in self.page_superblocks.get(&page).cloned().unwrap_or_default() {
+    pub fn give_up_all_with(&mut self, pc: ProgramPc) {
+        for number in self.page_superblocks.get(&pc.page()).cloned().unwrap_or_default() {
             let superblock = self.superblock(number);
-            if !superblock.dead && superblock.instructions().any(|i| i.pc.0 == pc) {
+            if !superblock.dead && superblock.instructions().any(|i| ProgramPc::from(i.pc) == pc) {
                 let head = superblock.head;
                 self.give_up(head);
             }
@@ -447,11 +443,11 @@ impl Translator {
 
     /// Synchronisation functions return to `pc`. What shares its entry of the table is recorded as such too: whoever
     /// reads the records tells by the stack pointer.
-    pub fn add_return(&mut self, pc: u64) {
+    pub fn add_return(&mut self, pc: ProgramPc) {
         let index = self.space.tables.lookup.index(pc);
         self.looked_up.insert(pc);
         if self.code.returns.insert(index) {
-            let heads: Vec<u64> =
+            let heads: Vec<ProgramPc> =
                 self.by_head.keys().copied().filter(|&head| self.space.tables.lookup.index(head) == index).collect();
             for head in heads {
                 self.give_up(head);
@@ -467,7 +463,7 @@ impl Translator {
     }
 
     /// A routine that was handed to a function gets a role: all that runs into it is translated anew.
-    pub fn add_routine(&mut self, pc: u64, role: crate::sync_functions::Role) {
+    pub fn add_routine(&mut self, pc: ProgramPc, role: crate::sync_functions::Role) {
         if !self.code.knows_routine(pc) && self.code.add_routine(pc, role) {
             self.give_up_all_with(pc);
         }

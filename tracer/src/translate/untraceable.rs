@@ -20,6 +20,7 @@ use nix::libc;
 use trace_format::ThreadExit;
 
 use super::Session;
+use super::addresses::ProgramPc;
 use super::expansions::SYSCALL_LEN;
 use super::layout::PAGE;
 use super::processes::running;
@@ -58,7 +59,7 @@ pub const NARROW_CODE: Obstacle = Obstacle { what: "it runs 32-bit code", way_ou
 impl Session<'_> {
     /// A thread stands before a call that it makes by itself, if it can be made in translated code. `registers` are the
     /// program's.
-    pub(super) fn call_if_traceable(&mut self, tid: Tid, registers: &Registers, next: u64) -> Result<()> {
+    pub(super) fn call_if_traceable(&mut self, tid: Tid, registers: &Registers, next: ProgramPc) -> Result<()> {
         let obstacle = match registers.rax.cast_signed() {
             libc::SYS_seccomp | libc::SYS_prctl if installs_filter(registers) => FILTER,
             libc::SYS_ptrace => TRACED,
@@ -69,14 +70,14 @@ impl Session<'_> {
                 return Ok(());
             }
         };
-        self.go_on_untraced(tid, &Registers { rip: next - SYSCALL_LEN, ..*registers }, obstacle)
+        self.go_on_untraced(tid, &Registers { rip: next.minus(SYSCALL_LEN).0, ..*registers }, obstacle)
     }
 
     /// Whether this is a call by which a process that the program has made asks to be traced by it. It then goes on by
     /// itself: a process has one tracer.
     pub(super) fn asks_its_maker(&self, tid: Tid, registers: &Registers) -> bool {
         let Some(process) = self.threads.get(&tid).map(|thread| thread.process) else { return false };
-        let is_alone = !self.threads.iter().any(|(other, t)| *other != tid && t.process == process && !t.ended);
+        let is_alone = !self.threads.iter().any(|(other, t)| *other != tid && t.process == process && !t.has_ended());
         asks_maker(registers.rax.cast_signed(), registers.rdi) && process != self.main && is_alone
     }
 
@@ -96,7 +97,7 @@ impl Session<'_> {
         let Obstacle { what, way_out } = obstacle;
         self.together.end();
         let process = self.threads.get(&tid).ok_or(Lost::Gone)?.process;
-        let is_alone = !self.threads.iter().any(|(other, t)| *other != tid && t.process == process && !t.ended)
+        let is_alone = !self.threads.iter().any(|(other, t)| *other != tid && t.process == process && !t.has_ended())
             && !self.births.values().any(|birth| birth.process == process);
         self.drain(tid);
         if !is_alone {
@@ -140,13 +141,15 @@ impl Session<'_> {
         self.lead_to_handlers(tid, process, scratch, at)?;
         self.lift_within(tid, 0, u64::MAX - PAGE)?;
         let thread = self.threads.get_mut(&tid).ok_or(Lost::Gone)?;
-        let (gs_base, hidden) = (thread.gs_base, thread.hidden_mask);
+        let (gs_base, hidden) = (thread.gs_base, thread.signals.hidden_mask);
         ptrace::set_registers(tid, &Registers { gs_base, orig_rax: u64::MAX, ..*registers })?;
         let mask = ptrace::signal_mask(tid)?;
         ptrace::set_signal_mask(tid, mask | hidden)?;
-        let postponed = std::mem::take(&mut thread.postponed).into_iter().filter(|kept| !kept.sent);
+        let postponed = std::mem::take(&mut thread.signals.postponed).into_iter().filter(|kept| !kept.sent);
         let postponed: Vec<i32> = postponed.map(|kept| kept.signal).collect();
-        for signal in std::mem::take(&mut thread.deferred).into_iter().map(|(signal, _)| signal).chain(postponed) {
+        for signal in
+            std::mem::take(&mut thread.signals.deferred).into_iter().map(|(signal, _)| signal).chain(postponed)
+        {
             // It waits in the kernel now, where it is blocked.
             let _ = ProcessHandle::open(process).and_then(|process| process.send(signal));
         }

@@ -4,6 +4,7 @@ use iced_x86::{ConstantOffsets, FlowControl};
 use nix::libc;
 
 use super::{Builder, Source};
+use crate::translate::addresses::ProgramPc;
 use crate::translate::assembler::{JMP_SHORT, register};
 use crate::translate::expansions;
 use crate::translate::layout::slot;
@@ -13,13 +14,14 @@ use crate::translate::superblock::{Borrowed, Trap};
 
 impl<S: Source> Builder<'_, S> {
     /// Where the program was seen to go from here, if there is a route.
-    pub(super) fn expected_next(&self) -> Option<u64> {
+    pub(super) fn expected_next(&self) -> Option<ProgramPc> {
         self.plan.route?.pc(self.executed())
     }
 
     /// A conditional branch: the superblock goes on along its route, else along a jump back, and past a jump forward.
-    pub(super) fn branch(&mut self, instruction: &iced_x86::Instruction, code: &mut [u8]) -> u64 {
-        let (pc, next, target) = (instruction.ip(), instruction.next_ip(), instruction.near_branch_target());
+    pub(super) fn branch(&mut self, instruction: &iced_x86::Instruction, code: &mut [u8]) -> ProgramPc {
+        let [pc, next, target] =
+            [instruction.ip(), instruction.next_ip(), instruction.near_branch_target()].map(ProgramPc);
         self.mark(Borrowed::Nothing);
         if !instruction.is_jcc_short_or_near() {
             // `loop` and `jrcxz` exist in the short form only.
@@ -47,7 +49,7 @@ impl<S: Source> Builder<'_, S> {
         instruction: &iced_x86::Instruction,
         offsets: &ConstantOffsets,
         code: &[u8],
-    ) -> Option<u64> {
+    ) -> Option<ProgramPc> {
         if rewrite::names_r11(instruction) {
             self.give_r11_back();
         }
@@ -57,7 +59,7 @@ impl<S: Source> Builder<'_, S> {
         let mut load = rewrite::load_of_target(code).expect("far jumps run outside");
         if instruction.is_ip_rel_memory_operand() {
             let operand = instruction.ip_rel_memory_address();
-            let distance = operand.wrapping_sub(self.hot.here() + load.len() as u64).cast_signed();
+            let distance = operand.wrapping_sub(self.hot.here().plus(load.len() as u64).0).cast_signed();
             if let Ok(distance) = i32::try_from(distance) {
                 let field = load.len() - 4;
                 load[field..].copy_from_slice(&distance.to_le_bytes());
@@ -71,15 +73,16 @@ impl<S: Source> Builder<'_, S> {
         self.hot.raw(&load);
         if instruction.flow_control() == FlowControl::IndirectCall {
             self.mark(Borrowed::Rcx);
-            self.push_return(instruction.next_ip());
-            self.out.next.push((instruction.next_ip(), true));
+            let next = ProgramPc(instruction.next_ip());
+            self.push_return(next);
+            self.out.next.push((next, true));
         }
         self.go_on_at_target()
     }
 
     /// Goes on at the address in rcx: in this superblock, where the route says which it will be. The program's rcx is
     /// in the slot.
-    pub(super) fn go_on_at_target(&mut self) -> Option<u64> {
+    pub(super) fn go_on_at_target(&mut self) -> Option<ProgramPc> {
         match self.expected_next() {
             // Where functions may have returned to is for lookups to find, and hooks are at heads.
             Some(target) if !self.source.returns_here(target) && self.source.hook(target).is_none() => {
@@ -94,7 +97,7 @@ impl<S: Source> Builder<'_, S> {
     }
 
     /// Leaves the superblock, by a lookup, when rcx is not `target`.
-    fn check_target(&mut self, target: u64) {
+    fn check_target(&mut self, target: ProgramPc) {
         let check = expansions::check_target(&mut self.hot, target);
         let exit = self.cold.here();
         self.hot.jump(exit);
@@ -118,7 +121,7 @@ impl<S: Source> Builder<'_, S> {
     }
 
     /// The end: a system call, made by the program itself wherever possible.
-    pub(super) fn syscall(&mut self, next: u64) {
+    pub(super) fn syscall(&mut self, next: ProgramPc) {
         self.mark(Borrowed::Nothing);
         self.record();
         let taken = |n: u64| TAKEN_SYSCALLS.contains(&n.cast_signed());
@@ -138,7 +141,7 @@ impl<S: Source> Builder<'_, S> {
         self.out.next.push((next, false));
     }
 
-    fn native_syscall(&mut self, next: u64, futex: bool) {
+    fn native_syscall(&mut self, next: ProgramPc, futex: bool) {
         self.hot.store_slot(slot::POINTER, register::R11);
         self.mark(Borrowed::BeforeSyscall);
         let landings = self.plan.landings;

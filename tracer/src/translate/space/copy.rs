@@ -19,7 +19,7 @@ impl Space {
         let tables = mapper.replace(place, TABLES_LEN, readable, |memory| self.tables.copy_to(memory))?;
         let mut caches = Vec::new();
         for cache in &self.caches {
-            let memory = mapper.replace(cache.base, CACHE_LEN, readable | libc::PROT_EXEC, |memory| {
+            let memory = mapper.replace(cache.base.0, CACHE_LEN, readable | libc::PROT_EXEC, |memory| {
                 memory.copy_from(&cache.memory, 0, cache.hot as usize);
                 memory.copy_from(&cache.memory, COLD_START as usize, (cache.cold - COLD_START) as usize);
             })?;

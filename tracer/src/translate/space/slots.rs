@@ -6,6 +6,7 @@ use nix::libc;
 
 use super::Space;
 use crate::ptrace::{Registers, Tid};
+use crate::translate::addresses::RecordPlace;
 use crate::translate::layout::{BUFFER_LEN, LONG_BUFFERS, PAGE, SLOTS, slot, slot_len};
 use crate::translate::remote::{self, Result};
 
@@ -42,13 +43,13 @@ impl Space {
 
     fn reset(&mut self, slot: u32) {
         let start = self.restart(slot);
-        self.set_value(slot, slot::POINTER, start);
+        self.set_value(slot, slot::POINTER, start.0);
         self.set_value(slot, slot::HANDLER, 0);
         self.slots.write(self.place(slot, slot::DUE.into()), &[0; 8 * slot::DUE_ENTRIES as usize]);
     }
 
     /// The buffer was read: the next records start here.
-    pub fn restart(&mut self, slot: u32) -> u64 {
+    pub fn restart(&mut self, slot: u32) -> RecordPlace {
         let index = slot as usize;
         if self.starts.len() <= index {
             self.starts.resize(index + 1, PAGE);
@@ -89,20 +90,20 @@ impl Space {
 
     /// Where the records in its buffer start.
     #[must_use]
-    pub fn buffer(&self, slot: u32) -> u64 {
-        self.slot_address(slot) + self.starts[slot as usize]
+    pub fn buffer(&self, slot: u32) -> RecordPlace {
+        RecordPlace(self.slot_address(slot) + self.starts[slot as usize])
     }
 
     /// Where its buffer ends.
     #[must_use]
-    pub fn buffer_end(&self, slot: u32) -> u64 {
-        self.slot_address(slot) + PAGE + self.buffer_len
+    pub fn buffer_end(&self, slot: u32) -> RecordPlace {
+        RecordPlace(self.slot_address(slot) + PAGE + self.buffer_len)
     }
 
     /// Whether the address lies in the page behind its buffer.
     #[must_use]
     pub fn is_guard(&self, slot: u32, address: u64) -> bool {
-        let end = self.buffer_end(slot);
+        let end = self.buffer_end(slot).0;
         (end..end + PAGE).contains(&address)
     }
 
@@ -130,9 +131,9 @@ impl Space {
 
     /// How many words the records of a slot have, up to `pointer`.
     #[must_use]
-    pub fn recorded(&self, slot: u32, pointer: u64) -> usize {
+    pub fn recorded(&self, slot: u32, pointer: RecordPlace) -> usize {
         // What is written when a full buffer is left lies in the page behind it, which only the program may not touch.
-        let length = pointer.saturating_sub(self.buffer(slot)).min(self.slot_len() - self.starts[slot as usize]);
+        let length = pointer.behind(self.buffer(slot)).min(self.slot_len() - self.starts[slot as usize]);
         (length / 4) as usize
     }
 
@@ -143,7 +144,7 @@ impl Space {
     }
 
     /// All of them, up to `pointer`.
-    pub fn all_records(&self, slot: u32, pointer: u64, words: &mut Vec<u32>) {
+    pub fn all_records(&self, slot: u32, pointer: RecordPlace, words: &mut Vec<u32>) {
         self.records(slot, 0..self.recorded(slot, pointer), words);
     }
 
@@ -155,15 +156,15 @@ impl Space {
     }
 
     /// Writes bytes of records at this address. The page behind the buffer takes them too.
-    pub fn write_record(&self, slot: u32, at: u64, bytes: &[u8]) {
-        let offset = at - self.slot_address(slot);
+    pub fn write_record(&self, slot: u32, at: RecordPlace, bytes: &[u8]) {
+        let offset = at.0 - self.slot_address(slot);
         assert!(offset + bytes.len() as u64 <= self.slot_len(), "a record lies in its slot");
         self.slots.write(self.place(slot, offset), bytes);
     }
 
     /// The same where it is not sure that they belong there: says whether they do.
-    pub fn try_write_record(&self, slot: u32, at: u64, bytes: &[u8]) -> bool {
-        let fits = at >= self.buffer(slot) && at + bytes.len() as u64 <= self.slot_address(slot) + self.slot_len();
+    pub fn try_write_record(&self, slot: u32, at: RecordPlace, bytes: &[u8]) -> bool {
+        let fits = at >= self.buffer(slot) && at.0 + bytes.len() as u64 <= self.slot_address(slot) + self.slot_len();
         if fits {
             self.write_record(slot, at, bytes);
         }
@@ -172,12 +173,12 @@ impl Space {
 
     /// Moves the part of a record that was written when the buffer became full, from `pointer` on, to the start of the
     /// buffer.
-    pub fn move_unfinished(&self, slot: u32, pointer: u64) {
+    pub fn move_unfinished(&self, slot: u32, pointer: RecordPlace) {
         let end = self.buffer_end(slot);
         let mut words = Vec::new();
         if pointer < end {
-            let place = self.place(slot, pointer - self.slot_address(slot));
-            self.slots.read_words(place, &mut words, ((end - pointer) / 4) as usize);
+            let place = self.place(slot, pointer.0 - self.slot_address(slot));
+            self.slots.read_words(place, &mut words, (end.behind(pointer) / 4) as usize);
             let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
             self.write_record(slot, self.buffer(slot), &bytes);
         }

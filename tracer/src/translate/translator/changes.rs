@@ -1,6 +1,7 @@
 //! Code that changes: what was translated of it is given up.
 
 use super::Translator;
+use crate::translate::addresses::CachePc;
 use crate::translate::layout::PAGE;
 
 impl Translator {
@@ -47,7 +48,7 @@ impl Translator {
 
     /// Whether a thread with this pc is in such code.
     #[must_use]
-    pub fn is_in_changed(&self, address: u64) -> bool {
+    pub fn is_in_changed(&self, address: CachePc) -> bool {
         let found = self.ranges.range(..=address).next_back();
         found.is_some_and(|(_, (end, number))| address < *end && self.changed.contains(number))
     }
