@@ -2,19 +2,19 @@
 //!
 //! Ends with the program's own exit status, 128+n for signal n. `RECORD_OPTIONS` may hold words: `memory`,
 //! `follow-forks`, `aslr`, `limit=N`, `start=FUNCTION`, `stop=FUNCTION`, `markers`, `engine=NAME`, `cache=BYTES`,
-//! `throw=SEED` and `routes=soon` (see `TranslationLimits`). With `RECORD_OUTCOME=FILE` the outcome is written there.
+//! `throw=SEED` and `routes=soon` (see `Hooks`). With `RECORD_OUTCOME=FILE` the outcome is written there.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use tracer::{Exit, Interrupt, TraceOptions, Window, engine_named, trace};
+use tracer::{Exit, Hooks, Interrupt, TraceOptions, Translate, Window, engine_named, trace};
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
     let output = arguments.next().unwrap_or_default();
     let mut options = TraceOptions::new(arguments.collect::<Vec<OsString>>(), output);
     options.interrupt = Interrupt::on_signals();
-    let (mut start, mut stop) = (None, None);
+    let (mut start, mut stop, mut hooks) = (None, None, Hooks::default());
     for word in std::env::var("RECORD_OPTIONS").unwrap_or_default().split_whitespace() {
         match word.split_once('=').unwrap_or((word, "")) {
             ("memory", _) => options.memory = true,
@@ -25,14 +25,17 @@ fn main() -> ExitCode {
             ("stop", name) => stop = Some(name.to_owned()),
             ("markers", _) => options.window = Window::Markers,
             ("cache", bytes) => options.translation.code = bytes.parse().unwrap_or(0),
-            ("throw", seed) => options.translation.thrown_away_at_random = seed.parse().ok(),
-            ("routes", when) => options.translation.routes_at_once = when == "soon",
+            ("throw", seed) => hooks.thrown_away_at_random = seed.parse().ok(),
+            ("routes", when) => hooks.routes_at_once = when == "soon",
             ("engine", name) => match engine_named(name) {
                 Ok(engine) => options.engine = engine,
                 Err(error) => return fail(&error.to_string()),
             },
             _ => return fail(&format!("unknown option {word}")),
         }
+    }
+    if hooks != Hooks::default() {
+        options.engine = Box::leak(Box::new(Translate(hooks)));
     }
     if start.is_some() || stop.is_some() {
         options.window = Window::of(start, stop);

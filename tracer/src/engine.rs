@@ -25,7 +25,7 @@ pub trait Engine: Sync {
 }
 
 /// Every engine; the first is the default.
-pub const ENGINES: &[&dyn Engine] = &[&Translate, &Step];
+pub const ENGINES: &[&dyn Engine] = &[&Translate::PLAIN, &Step];
 
 /// The engine of that name.
 pub fn engine_named(name: &str) -> Result<&'static dyn Engine> {
@@ -75,16 +75,11 @@ pub struct TranslationLimits {
     pub code: u64,
     /// Bytes of bookkeeping in this process. Default: 112 MiB.
     pub bookkeeping: u64,
-    /// Throws it away at random moments as well, chosen by this number: for tests. Default: none.
-    pub thrown_away_at_random: Option<u64>,
-    /// Follows the ways that the records show after the first looks, not only where code runs often: for tests.
-    /// Default: no.
-    pub routes_at_once: bool,
 }
 
 impl Default for TranslationLimits {
     fn default() -> TranslationLimits {
-        TranslationLimits { code: 40 << 20, bookkeeping: 112 << 20, thrown_away_at_random: None, routes_at_once: false }
+        TranslationLimits { code: 40 << 20, bookkeeping: 112 << 20 }
     }
 }
 

@@ -5,7 +5,7 @@
 //! engines: finding and starting the program (`program`), its modules and symbols (`modules`, `copies`, `elf`,
 //! `symbols`, `linkage`), what instructions mean to the trace (`decode`, `blocks`), the synchronisation functions
 //! (`sync_functions`, `sync_stack`), which part of the run is recorded (`window`, `switch`), on which processor
-//! (`together`) and writing (`recorder`). The kernel's interface, and with it all `unsafe`, is in the folder `ptrace`.
+//! (`together`), how a run begins and ends (`run`) and writing (`recorder`). The kernel's interface, and with it all `unsafe`, is in the folder `ptrace`.
 
 mod blocks;
 mod copies;
@@ -23,6 +23,7 @@ mod output;
 mod program;
 mod ptrace;
 mod recorder;
+mod run;
 mod step;
 mod switch;
 mod symbols;
@@ -39,6 +40,8 @@ pub use engine::{
 pub use error::{Error, Result};
 pub use interrupt::Interrupt;
 pub use limit::Limit;
+#[doc(hidden)]
+pub use translate::{Hooks, Translate};
 pub use window::Window;
 
 /// What a trace says of the instruction that these bytes begin with, at that address; none for what is no instruction.

@@ -19,17 +19,17 @@ use std::fs;
 
 use nix::libc;
 use rustc_hash::{FxHashMap, FxHashSet};
-use trace_format::{Finish, ThreadExit, ThreadId};
+use trace_format::{ThreadExit, ThreadId};
 
 use crate::decode::InstructionDecoder;
-use crate::engine::{Engine, Exit, Outcome, TraceOptions, TranslationUse};
-use crate::error::{Error, Result};
+use crate::engine::{Engine, Outcome, TraceOptions};
+use crate::error::Result;
 use crate::interrupt::{Others, Watch};
 use crate::limit::Limit;
 use crate::modules::Images;
-use crate::program::Program;
-use crate::ptrace::{self, ProcessHandle, Stop, Tid};
+use crate::ptrace::{self, Stop, Tid};
 use crate::recorder::Recorder;
+use crate::run::{Findings, Launched};
 use crate::switch::Switch;
 use crate::together::Together;
 use thread::{Process, Thread, TrapSignal};
@@ -50,16 +50,7 @@ impl Engine for Step {
     }
 
     fn run(&self, options: &TraceOptions) -> Result<Outcome> {
-        let program = Program::find(&options.command)?;
-        let main = program.launch(options.aslr, ptrace_options(options))?;
-        let handle = ProcessHandle::open(main).ok();
-        let recorder = match Recorder::create(options) {
-            Ok(recorder) => recorder,
-            Err(error) => {
-                abandon(main, handle.as_ref());
-                return Err(error.into());
-            }
-        };
+        let Launched { main, handle, recorder } = Launched::new(options, ptrace_options(options))?;
         let mut session = Session::new(options, main, recorder);
         let watch = Watch::start(&options.interrupt, handle, &session.others, &Together::default());
         session.note_warnings();
@@ -74,21 +65,6 @@ fn ptrace_options(options: &TraceOptions) -> i32 {
         libc::PTRACE_O_TRACECLONE | libc::PTRACE_O_TRACEEXEC | libc::PTRACE_O_TRACEEXIT | libc::PTRACE_O_EXITKILL;
     let forks = libc::PTRACE_O_TRACEFORK | libc::PTRACE_O_TRACEVFORK;
     if options.follow_forks { always | forks } else { always }
-}
-
-/// Ends a program that has not run yet.
-fn abandon(main: Tid, handle: Option<&ProcessHandle>) {
-    if handle.is_some_and(|handle| handle.send(libc::SIGKILL).is_ok()) {
-        while let Ok(Some((tid, stop))) = ptrace::wait_any(true) {
-            match stop {
-                Stop::Exited(_) | Stop::Killed(_) if tid == main => return,
-                Stop::Exited(_) | Stop::Killed(_) => {}
-                Stop::Signal(_) | Stop::Event { .. } => {
-                    let _ = ptrace::resume(tid, 0);
-                }
-            }
-        }
-    }
 }
 
 /// A thread that the kernel has announced, but that has not come to its first stop.
@@ -122,9 +98,8 @@ struct Session<'a> {
     retired: u64,
     /// The processes beside the first one.
     others: Others,
-    exit: Option<Exit>,
-    stopped_early: Option<String>,
-    warnings: Vec<String>,
+    /// What has come of the run so far.
+    found: Findings,
 }
 
 impl<'a> Session<'a> {
@@ -144,9 +119,7 @@ impl<'a> Session<'a> {
             switch: Switch::new(&options.window),
             retired: 0,
             others: Others::default(),
-            exit: None,
-            stopped_early: None,
-            warnings: Vec::new(),
+            found: Findings::default(),
         }
     }
 
@@ -154,7 +127,7 @@ impl<'a> Session<'a> {
         let personality = fs::read_to_string(format!("/proc/{}/personality", self.main)).unwrap_or_default();
         let flags = u64::from_str_radix(personality.trim(), 16).unwrap_or(0);
         if !self.options.aslr && flags & libc::ADDR_NO_RANDOMIZE as u64 == 0 {
-            self.warnings.push(
+            self.found.warnings.push(
                 "the kernel did not let the addresses be fixed (a container's seccomp profile?): they differ from run to run"
                     .to_owned(),
             );
@@ -221,7 +194,7 @@ impl<'a> Session<'a> {
     /// From now on the program runs without being recorded: every thread goes on freely from its next stop.
     fn stop_recording(&mut self, reason: String) {
         self.recording = false;
-        self.stopped_early.get_or_insert(reason);
+        self.found.stopped_early.get_or_insert(reason);
         let mut tids: Vec<Tid> = self.threads.keys().copied().collect();
         tids.sort_by_key(|tid| self.threads[tid].id);
         for tid in tids {
@@ -241,28 +214,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn finish(mut self, watch: &Watch) -> Outcome {
-        let exit = self.exit.unwrap_or(Exit::Signalled(libc::SIGKILL));
-        if watch.killed() {
-            self.stopped_early.get_or_insert_with(|| "the program was interrupted".to_owned());
-        }
-        let (exit_status, signal) = match exit {
-            Exit::Exited(status) => (Some(status), None),
-            Exit::Signalled(signal) => (None, Some(signal)),
-        };
-        let never_began = self.switch.never_began(&self.images);
-        self.warnings.extend(self.switch.never_ended(&self.images));
-        let stopped_early = never_began.as_ref().or(self.stopped_early.as_ref()).cloned();
-        let (progress, failure) = self.recorder.finish(&Finish { exit_status, signal, stopped_early });
-        Outcome {
-            exit,
-            instructions: progress.instructions,
-            threads: progress.threads,
-            bytes: progress.bytes,
-            stopped_early: self.stopped_early,
-            failure: failure.map(Error::from).or(never_began.map(|reason| Error::NeverBegan { reason })),
-            translation: TranslationUse::default(),
-            warnings: self.warnings,
-        }
+    fn finish(self, watch: &Watch) -> Outcome {
+        self.found.finish(self.recorder, &self.switch, &self.images, watch)
     }
 }

@@ -290,7 +290,7 @@ impl Session<'_> {
         self.early.remove(&tid);
         self.release.remove(&tid);
         if tid == self.main {
-            self.exit = Some(exit);
+            self.found.exit = Some(exit);
         }
         if self.threads.is_empty() && self.births.is_empty() {
             // Processes whose maker was killed before it could announce them go on by themselves.

@@ -52,7 +52,7 @@ impl Session<'_> {
         let is_alone = !self.threads.iter().any(|(other, thread)| *other != tid && thread.process == process)
             && !self.births.values().any(|birth| birth.process == process);
         if process != self.main && is_alone {
-            self.warnings.push(format!("process {process} is recorded no further: {TRACED_BY_ITS_MAKER}"));
+            self.found.warnings.push(format!("process {process} is recorded no further: {TRACED_BY_ITS_MAKER}"));
             self.end_thread(tid, ThreadExit::StillRunning);
             self.thread(tid).leaves = true;
         }
@@ -126,7 +126,7 @@ impl Session<'_> {
             libc::SYS_execve | libc::SYS_execveat => {
                 self.processes.entry(process).or_default().exec_thread = None;
             }
-            libc::SYS_ptrace => note_refusal(&mut self.warnings, first, result),
+            libc::SYS_ptrace => note_refusal(&mut self.found.warnings, first, result),
             _ => {}
         }
     }

@@ -140,8 +140,8 @@ impl Session<'_> {
             );
         }
         for warning in warnings {
-            if !self.warnings.contains(&warning) {
-                self.warnings.push(warning);
+            if !self.found.warnings.contains(&warning) {
+                self.found.warnings.push(warning);
             }
         }
     }

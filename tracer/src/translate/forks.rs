@@ -170,7 +170,7 @@ impl Session<'_> {
         let result = match followed.then(|| self.share_memory(tid, child, flags, inherited)) {
             Some(Ok(space)) => {
                 let birth = self.birth_of(tid, child, space, inherited)?;
-                self.births.insert(child, birth);
+                self.coming.births.insert(child, birth);
                 self.others.set(child, true);
                 let result = self.first_stop(child);
                 self.lost(child, result);
@@ -178,7 +178,7 @@ impl Session<'_> {
             }
             Some(Err(SetUpError::Lost(lost))) => Err(lost),
             Some(Err(SetUpError::Refused(what, errno))) => {
-                self.warnings.push(format!("process {child} is not recorded: {what} in it ({errno})"));
+                self.found.warnings.push(format!("process {child} is not recorded: {what} in it ({errno})"));
                 self.let_go(child, inherited)
             }
             None => self.let_go(child, inherited),
@@ -292,8 +292,10 @@ impl Session<'_> {
         let hidden_mask = thread.signals.hidden_mask;
         let next = ProgramPc(translator.space.value(thread.slot, slot::NEXT));
         let (id, parent) = (self.recorder.reserve_thread(), thread.stream.id);
-        self.births.insert(child, Birth { process, space, id, parent, hidden_mask, gs_base, next, ended: false });
-        if self.early.remove(&child) {
+        self.coming
+            .births
+            .insert(child, Birth { process, space, id, parent, hidden_mask, gs_base, next, ended: false });
+        if self.coming.early.remove(&child) {
             self.stopped(child, Stop::Event { event: EVENT_STOP, signal: libc::SIGTRAP });
         }
         self.resume(tid, 0);

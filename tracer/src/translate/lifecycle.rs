@@ -45,7 +45,7 @@ impl Session<'_> {
             Ok(()) => {
                 if let Some(limit) = limit_of(main, ADDRESS_SPACE) {
                     let taken = (SLOTS * slot_len(self.buffer_len()) + TABLES_LEN + CACHE_LEN) >> 20;
-                    self.warnings.push(format!(
+                    self.found.warnings.push(format!(
                         "the program's address space is limited to {limit} (ulimit -v), of which its translation takes \
                          {taken} MiB or more: should it run out of memory, raise that limit, or use --engine step"
                     ));
@@ -67,7 +67,7 @@ impl Session<'_> {
     /// A new program begins in a thread, which stands at its exec event.
     fn begin_image(&mut self, tid: Tid, mut stream: Stream) -> std::result::Result<(), SetUpError> {
         if self.recording {
-            self.beginning.insert(tid, stream.id);
+            self.coming.beginning.insert(tid, stream.id);
         }
         // The system call ends first.
         remote::step_quietly(tid)?;
@@ -81,7 +81,7 @@ impl Session<'_> {
         let mut space = Space::set_up(tid, ProgramPc(registers.rip), registers.rsp, self.buffer_len())?;
         space.room = self.room();
         let code = ProgramCode::new(tid, space.syscall_at, space.tables.lookup);
-        let mut translator = Translator::new(code, space, self.options);
+        let mut translator = Translator::new(code, space, self.options.memory, self.hooks);
         translator.code.gates.follow(&self.switch);
         let slot = translator.space.take_slot(tid)?.ok_or(Lost::Gone)?;
         let pointer = translator.space.buffer(slot);
@@ -91,13 +91,13 @@ impl Session<'_> {
         let mut thread = Thread::new(space, slot, pointer, stream);
         thread.recording = self.recording;
         self.threads.insert(tid, thread);
-        self.beginning.remove(&tid);
+        self.coming.beginning.remove(&tid);
         self.refresh_modules(tid);
         let translator = self.translator_mut(tid)?;
         if translator.code.region(0).is_some() {
             translator.space.tables.fill_all();
         }
-        if self.threads.len() == 1 && self.births.is_empty() {
+        if self.threads.len() == 1 && self.coming.births.is_empty() {
             self.together.begin(tid);
         }
         self.run_at(tid, &registers)?;
@@ -158,7 +158,7 @@ impl Session<'_> {
     pub(super) fn room(&self) -> u64 {
         let most = self.buffer_len();
         match self.options.limit {
-            _ if self.options.translation.routes_at_once && self.recording => LEAST_ROOM,
+            _ if self.hooks.routes_at_once && self.recording => LEAST_ROOM,
             Some(Limit::Instructions(limit)) if self.recording => (limit / 64).clamp(LEAST_ROOM, most),
             _ => most,
         }
@@ -166,11 +166,11 @@ impl Session<'_> {
 
     /// The first stop of a thread that is not known yet.
     pub(super) fn first_stop(&mut self, tid: Tid) -> Result<()> {
-        let Some(&birth) = self.births.get(&tid) else {
+        let Some(&birth) = self.coming.births.get(&tid) else {
             if is_process(tid) {
                 return self.let_orphan_go(tid);
             }
-            self.early.insert(tid);
+            self.coming.early.insert(tid);
             return Ok(());
         };
         let mut registers = ptrace::registers(tid)?;
@@ -185,7 +185,7 @@ impl Session<'_> {
         };
         let pointer = translator.space.buffer(slot);
         // Until here the thread may be lost, and its birth then is all that is known of it.
-        self.births.remove(&tid);
+        self.coming.births.remove(&tid);
         let mut thread = Thread::new(birth.space, slot, pointer, stream);
         thread.signals.hidden_mask = birth.hidden_mask;
         thread.gs_base = birth.gs_base;
@@ -243,7 +243,7 @@ impl Session<'_> {
 
     /// Writes a thread's end. Nothing when that was done before.
     pub(super) fn end_thread(&mut self, tid: Tid, exit: ThreadExit) {
-        if let Some(id) = self.beginning.remove(&tid) {
+        if let Some(id) = self.coming.beginning.remove(&tid) {
             self.recorder.set_time(self.clock.now());
             self.recorder.end_thread(id, exit);
         }
@@ -258,7 +258,7 @@ impl Session<'_> {
 
     /// An announced thread is gone, or will not be recorded: its number has been given away already.
     pub(super) fn stillborn(&mut self, tid: Tid, exit: ThreadExit) {
-        if let Some(birth) = self.births.get_mut(&tid)
+        if let Some(birth) = self.coming.births.get_mut(&tid)
             && !std::mem::replace(&mut birth.ended, true)
         {
             let birth = *birth;
@@ -280,14 +280,14 @@ impl Session<'_> {
         }
         self.end_thread(tid, thread_exit);
         self.stillborn(tid, thread_exit);
-        self.births.remove(&tid);
+        self.coming.births.remove(&tid);
         self.forget_thread(tid);
         self.warn_of_unseen_changes(tid);
         self.processes.end(tid);
         self.others.set(tid, false);
-        self.early.remove(&tid);
+        self.coming.early.remove(&tid);
         if tid == self.main {
-            self.exit = Some(exit);
+            self.found.exit = Some(exit);
         }
     }
 }

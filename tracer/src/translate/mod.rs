@@ -66,15 +66,15 @@ use std::time::Instant;
 
 use nix::libc;
 use rustc_hash::{FxHashMap, FxHashSet};
-use trace_format::{Finish, ThreadExit, ThreadId};
+use trace_format::{ThreadExit, ThreadId};
 
-use crate::engine::{Engine, Exit, Outcome, TraceOptions, TranslationUse};
+use crate::engine::{Engine, Outcome, TraceOptions};
 use crate::error::{Error, Result};
 use crate::interrupt::{Others, Watch};
 use crate::modules::Images;
-use crate::program::Program;
-use crate::ptrace::{self, ProcessHandle, Stop, Tid};
+use crate::ptrace::{Stop, Tid};
 use crate::recorder::Recorder;
+use crate::run::{Findings, Launched, abandon};
 use crate::switch::Switch;
 use crate::together::Together;
 use expand::Clock;
@@ -88,7 +88,21 @@ use translator::Translator;
 const PROGRESS_STOPS: u64 = 1 << 8;
 
 /// The engine; see the module.
-pub struct Translate;
+pub struct Translate(pub Hooks);
+
+impl Translate {
+    /// As users have it.
+    pub const PLAIN: Translate = Translate(Hooks { thrown_away_at_random: None, routes_at_once: false });
+}
+
+/// What tests have the engine do that it would do seldom, or late.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hooks {
+    /// Throws all translations away at random moments as well, chosen by this number.
+    pub thrown_away_at_random: Option<u64>,
+    /// Follows the ways that the records show after the first looks, not only where code runs often.
+    pub routes_at_once: bool,
+}
 
 impl Engine for Translate {
     fn name(&self) -> &'static str {
@@ -100,22 +114,12 @@ impl Engine for Translate {
     }
 
     fn run(&self, options: &TraceOptions) -> Result<Outcome> {
-        let program = Program::find(&options.command)?;
-        let main = program.launch(options.aslr, ptrace_options())?;
-        let handle = ProcessHandle::open(main).ok();
-        let recorder = match Recorder::create(options) {
-            Ok(recorder) => recorder,
-            Err(error) => {
-                abandon(main, handle.as_ref());
-                return Err(error.into());
-            }
-        };
-        let mut session = Session::new(options, main, recorder);
+        let Launched { main, handle, recorder } = Launched::new(options, ptrace_options())?;
+        let mut session = Session::new(options, self.0, main, recorder);
         let watch = Watch::start(&options.interrupt, handle, &session.others, &session.together);
         if let Err(reason) = session.begin_program() {
-            let handle = ProcessHandle::open(main).ok();
             drop(watch);
-            abandon(main, handle.as_ref());
+            abandon(main);
             return Err(Error::Unsupported { path: options.command[0].clone().into(), reason });
         }
         session.run_to_end();
@@ -132,22 +136,21 @@ fn ptrace_options() -> i32 {
         | libc::PTRACE_O_EXITKILL
 }
 
-/// Ends a program that has not run yet.
-fn abandon(main: Tid, handle: Option<&ProcessHandle>) {
-    if handle.is_some_and(|handle| handle.send(libc::SIGKILL).is_ok()) {
-        while let Ok(Some((tid, stop))) = ptrace::wait_any(true) {
-            match stop {
-                Stop::Exited(_) | Stop::Killed(_) if tid == main => return,
-                Stop::Exited(_) | Stop::Killed(_) => {}
-                Stop::Signal(_) | Stop::Event { .. } => drop(ptrace::resume(tid, 0)),
-            }
-        }
-    }
+/// Threads that are about to run.
+#[derive(Default)]
+struct Coming {
+    /// Those whose start is written, and in which a program begins.
+    beginning: FxHashMap<Tid, ThreadId>,
+    /// Announced, not yet stopped.
+    births: FxHashMap<Tid, Birth>,
+    /// Stopped, not yet announced.
+    early: FxHashSet<Tid>,
 }
 
 /// One run of a program.
 struct Session<'a> {
     options: &'a TraceOptions,
+    hooks: Hooks,
     recorder: Recorder,
     clock: Clock,
     images: Images,
@@ -155,12 +158,8 @@ struct Session<'a> {
     threads: FxHashMap<Tid, Thread>,
     /// Their processes, with the translations of each; none before a program begins.
     processes: Processes,
-    /// Threads whose start is written, and in which a program begins: they are not among `threads` yet.
-    beginning: FxHashMap<Tid, ThreadId>,
-    /// Announced, not yet stopped.
-    births: FxHashMap<Tid, Birth>,
-    /// Stopped, not yet announced.
-    early: FxHashSet<Tid>,
+    /// Threads that are not among these yet.
+    coming: Coming,
     /// Stops that were met while something else was waited for.
     met: VecDeque<(Tid, Stop)>,
     /// Threads to which signals are sent anew, and when.
@@ -173,41 +172,35 @@ struct Session<'a> {
     others: Others,
     /// Keeps a program's only thread on our processor while it stops often.
     together: Together,
-    exit: Option<Exit>,
-    stopped_early: Option<String>,
-    warnings: Vec<String>,
+    /// What has come of the run so far.
+    found: Findings,
     /// Room for records on their way to the trace.
     words: Vec<u32>,
     /// When translations are thrown away without need.
     moments: Moments,
-    translation: TranslationUse,
 }
 
 impl<'a> Session<'a> {
-    fn new(options: &'a TraceOptions, main: Tid, recorder: Recorder) -> Session<'a> {
+    fn new(options: &'a TraceOptions, hooks: Hooks, main: Tid, recorder: Recorder) -> Session<'a> {
         Session {
             options,
+            hooks,
             recorder,
             clock: Clock::start(),
             images: Images::for_window(&options.window),
             main,
             threads: FxHashMap::default(),
             processes: Processes::default(),
-            beginning: FxHashMap::default(),
-            births: FxHashMap::default(),
-            early: FxHashSet::default(),
+            coming: Coming::default(),
             met: VecDeque::new(),
             postponed: Vec::new(),
             recording: true,
             switch: Switch::new(&options.window),
             others: Others::default(),
             together: Together::default(),
-            exit: None,
-            stopped_early: None,
-            warnings: Vec::new(),
+            found: Findings::default(),
             words: Vec::new(),
-            moments: Moments::new(options.translation.thrown_away_at_random),
-            translation: TranslationUse::default(),
+            moments: Moments::new(hooks.thrown_away_at_random),
         }
     }
 
@@ -266,45 +259,24 @@ impl<'a> Session<'a> {
         for space in self.processes.spaces_mut() {
             space.translator.space.room = room;
         }
-        self.stopped_early.get_or_insert(reason);
+        self.found.stopped_early.get_or_insert(reason);
         let mut tids: Vec<Tid> = self.threads.keys().copied().collect();
         tids.sort_by_key(|tid| self.threads[tid].stream.id);
         for tid in tids {
             self.end_thread(tid, ThreadExit::StillRunning);
         }
-        let beginning: Vec<Tid> = self.beginning.keys().copied().collect();
+        let beginning: Vec<Tid> = self.coming.beginning.keys().copied().collect();
         for tid in beginning {
             self.end_thread(tid, ThreadExit::StillRunning);
         }
-        let births: Vec<Tid> = self.births.keys().copied().collect();
+        let births: Vec<Tid> = self.coming.births.keys().copied().collect();
         for tid in births {
             self.stillborn(tid, ThreadExit::StillRunning);
         }
     }
 
-    fn finish(mut self, watch: &Watch) -> Outcome {
+    fn finish(self, watch: &Watch) -> Outcome {
         self.together.end();
-        let exit = self.exit.unwrap_or(Exit::Signalled(libc::SIGKILL));
-        if watch.killed() {
-            self.stopped_early.get_or_insert_with(|| "the program was interrupted".to_owned());
-        }
-        let (exit_status, signal) = match exit {
-            Exit::Exited(status) => (Some(status), None),
-            Exit::Signalled(signal) => (None, Some(signal)),
-        };
-        let never_began = self.switch.never_began(&self.images);
-        self.warnings.extend(self.switch.never_ended(&self.images));
-        let stopped_early = never_began.as_ref().or(self.stopped_early.as_ref()).cloned();
-        let (progress, failure) = self.recorder.finish(&Finish { exit_status, signal, stopped_early });
-        Outcome {
-            exit,
-            instructions: progress.instructions,
-            threads: progress.threads,
-            bytes: progress.bytes,
-            stopped_early: self.stopped_early,
-            failure: failure.map(Error::from).or(never_began.map(|reason| Error::NeverBegan { reason })),
-            translation: self.translation,
-            warnings: self.warnings,
-        }
+        self.found.finish(self.recorder, &self.switch, &self.images, watch)
     }
 }

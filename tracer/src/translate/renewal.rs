@@ -85,7 +85,7 @@ pub struct Rested {
 impl Session<'_> {
     /// Throws all translations away when it is time to. Stops that are to be handled are in `met`.
     pub(super) fn renew_when_full(&mut self, next: (Tid, Stop)) -> Option<(Tid, Stop)> {
-        let used = &mut self.translation;
+        let used = &mut self.found.translation;
         used.stops += 1;
         let Some(id) = self.threads.get(&next.0).map(|thread| thread.space) else { return Some(next) };
         let Some(space) = self.processes.space_mut(id) else { return Some(next) };

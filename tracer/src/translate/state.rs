@@ -327,7 +327,7 @@ impl Session<'_> {
         let Some(thread) = self.threads.get_mut(&tid) else { return };
         let Some(AddressSpace { translator, expander, .. }) = self.processes.space_mut(thread.space) else { return };
         let count = translator.space.recorded(thread.slot, thread.pointer);
-        self.translation.record_bytes += 4 * count as u64;
+        self.found.translation.record_bytes += 4 * count as u64;
         let mut read = 0;
         while read < count {
             translator.space.records(thread.slot, read..count.min(read + PIECE), &mut self.words);

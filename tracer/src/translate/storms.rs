@@ -261,7 +261,7 @@ impl Session<'_> {
         if other_mask && ptrace::signal_mask(tid)? & VITAL != 0 {
             return Ok(false);
         }
-        if delivered.is_multiple_of(DELIVERIES) && self.threads.len() == 1 && self.births.is_empty() {
+        if delivered.is_multiple_of(DELIVERIES) && self.threads.len() == 1 && self.coming.births.is_empty() {
             self.together.begin(tid);
         }
         let known = running(&mut self.threads, &mut self.processes, tid).and_then(|(thread, translator)| {

@@ -84,7 +84,7 @@ impl Session<'_> {
             _ => self.memory_call(tid, number, arguments)?,
         };
         if number == libc::SYS_ptrace {
-            note_refusal(&mut self.warnings, arguments[0], result);
+            note_refusal(&mut self.found.warnings, arguments[0], result);
         }
         after.rax = result.cast_unsigned();
         after.rcx = next.0;

@@ -2,13 +2,15 @@
 
 mod changes;
 mod copy;
+mod tables;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use trace_format::SpEffect;
 
+use super::Hooks;
 use super::addresses::{CachePc, ProgramPc};
 use super::builder::Builder;
 use super::expansions;
@@ -17,11 +19,11 @@ use super::program_code::ProgramCode;
 use super::remote::Result;
 use super::route::Routes;
 use super::space::Space;
-use super::superblock::{Checked, Draft, Jump, Link, MAX_INSTRUCTIONS, Mark, NO_JUMP, Superblock, Trap};
+use super::superblock::{Checked, Draft, MAX_INSTRUCTIONS, Mark, Superblock, Trap};
 use super::values::{Value, Values};
 use crate::decode::InstructionDecoder;
-use crate::engine::TraceOptions;
 use crate::ptrace::{self, Address, Tid};
+use tables::{Heads, Jumps, Pages, Paths, Places};
 
 /// How many successors are translated ahead of time: fewer stops, little code that never runs.
 const AHEAD: usize = 12;
@@ -51,72 +53,66 @@ pub struct Translator {
     pub space: Space,
     /// Whether memory addresses are recorded.
     pub memory: bool,
-    superblocks: Vec<Superblock>,
-    paths: Vec<Path>,
-    partial_paths: FxHashMap<Path, u32>,
-    by_head: FxHashMap<ProgramPc, u32>,
-    traps: FxHashMap<CachePc, Trap>,
-    /// How many traps of the space, which last, are among them.
-    lasting_traps: usize,
-    /// The last of the jumps to code at an address, linked or not.
-    incoming: FxHashMap<ProgramPc, u32>,
-    /// Those jumps, by number.
-    jumps: Vec<Jump>,
-    /// Which superblock's code lies at an address: by start, with the end.
-    ranges: BTreeMap<CachePc, (CachePc, u32)>,
-    page_superblocks: FxHashMap<u64, Vec<u32>>,
-    /// Superblocks whose code changes, and in which threads may still be.
-    changed: FxHashSet<u32>,
-    /// Heads that lookups have come to.
-    looked_up: FxHashSet<ProgramPc>,
-    ahead: VecDeque<(ProgramPc, bool)>,
+    kept: Kept,
     /// What is known of superblocks that run often.
     pub routes: Routes,
-    /// Superblocks that expect to be entered anew by a return or an indirect jump, by the place of the address in the
-    /// lookup tables.
-    expecting: FxHashMap<u64, Vec<u32>>,
-    /// Superblocks of one instruction that is in no translation, by address.
-    singles: FxHashMap<ProgramPc, u32>,
-    /// About how many bytes of our own memory the translations take.
-    held: u64,
+    /// What is to be translated ahead of time, and whether lookups come to it.
+    ahead: VecDeque<(ProgramPc, bool)>,
     /// How many superblocks, and instructions in them, were translated since this was last looked at.
     pub made: [u64; 2],
+    tools: Tools,
+}
+
+/// What is known of the translations there are: forgotten as a whole.
+#[derive(Clone, Default)]
+struct Kept {
+    superblocks: Vec<Superblock>,
+    /// Superblocks of one instruction that is in no translation, by address.
+    singles: FxHashMap<ProgramPc, u32>,
+    paths: Paths,
+    heads: Heads,
+    jumps: Jumps,
+    places: Places,
+    pages: Pages,
+    /// About how many bytes of our own memory they take.
+    held: u64,
+}
+
+impl Kept {
+    /// Nothing but the traps of this memory, which last.
+    fn nothing(space: &Space) -> Kept {
+        Kept { places: Places::with(&space.traps), ..Kept::default() }
+    }
+}
+
+/// What translating takes, and gives back.
+struct Tools {
     decoder: InstructionDecoder,
     factory: InstructionInfoFactory,
     /// Room for the next translation.
-    translation: Translation,
+    room: Translation,
+}
+
+impl Default for Tools {
+    fn default() -> Tools {
+        let (decoder, factory) = (InstructionDecoder::new(false), InstructionInfoFactory::new());
+        Tools { decoder, factory, room: Translation::default() }
+    }
 }
 
 impl Translator {
     /// Nothing is translated yet.
     #[must_use]
-    pub fn new(code: ProgramCode, space: Space, options: &TraceOptions) -> Translator {
-        let traps = space.traps.iter().copied().collect();
+    pub fn new(code: ProgramCode, space: Space, memory: bool, hooks: Hooks) -> Translator {
         Translator {
             code,
+            memory,
+            kept: Kept::nothing(&space),
             space,
-            memory: options.memory,
-            superblocks: Vec::new(),
-            paths: Vec::new(),
-            partial_paths: FxHashMap::default(),
-            by_head: FxHashMap::default(),
-            lasting_traps: 0,
-            traps,
-            incoming: FxHashMap::default(),
-            jumps: Vec::new(),
-            ranges: BTreeMap::new(),
-            page_superblocks: FxHashMap::default(),
-            changed: FxHashSet::default(),
-            looked_up: FxHashSet::default(),
+            routes: Routes::new(hooks.routes_at_once),
             ahead: VecDeque::new(),
-            routes: Routes::new(options.translation.routes_at_once),
-            expecting: FxHashMap::default(),
-            singles: FxHashMap::default(),
-            held: 0,
             made: [0; 2],
-            decoder: InstructionDecoder::new(false),
-            factory: InstructionInfoFactory::new(),
-            translation: Translation::default(),
+            tools: Tools::default(),
         }
     }
 
@@ -129,29 +125,16 @@ impl Translator {
     /// About how many bytes of our own memory the translations take.
     #[must_use]
     pub fn held(&self) -> u64 {
-        self.held + self.routes.held()
+        self.kept.held + self.routes.held()
     }
 
     /// Forgets all that was translated. No thread may be in the code.
     pub fn forget_all(&mut self) {
         self.space.clear();
         self.code.forget_all();
-        self.superblocks = Vec::new();
-        self.paths = Vec::new();
-        self.partial_paths = FxHashMap::default();
-        self.by_head = FxHashMap::default();
-        self.traps = self.space.traps.iter().copied().collect();
-        self.incoming = FxHashMap::default();
-        self.jumps = Vec::new();
-        self.ranges = BTreeMap::new();
-        self.page_superblocks = FxHashMap::default();
-        self.changed = FxHashSet::default();
-        self.looked_up = FxHashSet::default();
+        self.kept = Kept::nothing(&self.space);
         self.ahead.clear();
         self.routes.forget_all();
-        self.expecting = FxHashMap::default();
-        self.singles = FxHashMap::default();
-        self.held = 0;
     }
 
     /// Takes a superblock of one instruction over, which ran before all was forgotten or outside of the cache. Returns
@@ -159,11 +142,11 @@ impl Translator {
     pub fn adopt(&mut self, single: Superblock) -> u32 {
         let pc = single.head;
         // Instructions that run outside do so each time.
-        let superblock = match self.singles.get(&pc) {
+        let superblock = match self.kept.singles.get(&pc) {
             Some(&number) if self.superblock(number).code() == single.code() => number,
             _ => {
                 let number = self.add_superblock(single);
-                self.singles.insert(pc, number);
+                self.kept.singles.insert(pc, number);
                 number
             }
         };
@@ -171,26 +154,26 @@ impl Translator {
     }
 
     fn add_superblock(&mut self, superblock: Superblock) -> u32 {
-        self.held += superblock.size();
-        self.superblocks.push(superblock);
-        self.superblocks.len() as u32 - 1
+        self.kept.held += superblock.size();
+        self.kept.superblocks.push(superblock);
+        self.kept.superblocks.len() as u32 - 1
     }
 
     /// The trap at this address.
     #[must_use]
     pub fn trap(&self, address: CachePc) -> Option<Trap> {
-        if let Some(&trap) = self.traps.get(&address) {
+        if let Some(trap) = self.kept.places.trap(address) {
             return Some(trap);
         }
         // Behind the trap of a jump lies the jump's number.
-        let jump = self.jumps.get(self.space.word(address.plus(1))? as usize)?;
+        let jump = self.kept.jumps.get(self.space.word(address.plus(1))?)?;
         (jump.trap == address).then_some(Trap::Missing(jump.target))
     }
 
     /// What a record stands for.
     #[must_use]
     pub fn path(&self, number: u32) -> Option<Path> {
-        self.paths.get(number as usize).copied()
+        self.kept.paths.get(number)
     }
 
     /// How many values the record of a path has.
@@ -202,26 +185,21 @@ impl Translator {
     /// The superblock of that number.
     #[must_use]
     pub fn superblock(&self, number: u32) -> &Superblock {
-        &self.superblocks[number as usize]
+        &self.kept.superblocks[number as usize]
     }
 
     /// The superblock whose code lies there, and the mark at exactly that address.
     #[must_use]
     pub fn mark(&self, address: CachePc) -> Option<(u32, Mark)> {
-        let (_, &(end, number)) = self.ranges.range(..=address).next_back()?;
-        if address >= end {
-            return None;
-        }
+        let number = self.kept.places.superblock(address)?;
         self.superblock(number).mark_at(address).map(|mark| (number, mark))
     }
 
     /// The record for the first instructions of a superblock.
     pub fn partial_path(&mut self, path: Path) -> u32 {
-        *self.partial_paths.entry(path).or_insert_with(|| {
-            self.held += PARTIAL_PATH_SIZE;
-            self.paths.push(path);
-            self.paths.len() as u32 - 1
-        })
+        let (number, is_new) = self.kept.paths.partial(path);
+        self.kept.held += if is_new { PARTIAL_PATH_SIZE } else { 0 };
+        number
     }
 
     /// The record for one instruction that ran outside of the cache, and the values that belong to it.
@@ -235,10 +213,10 @@ impl Translator {
         if instruction.is_invalid() {
             return None;
         }
-        let mut described = self.decoder.describe(&instruction);
+        let mut described = self.tools.decoder.describe(&instruction);
         let mut values = Values::new(self.memory);
         if self.memory {
-            described.memory = values.reads(self.factory.info(&instruction).used_memory());
+            described.memory = values.reads(self.tools.factory.info(&instruction).used_memory());
         }
         if described.sp == SpEffect::Recorded {
             values.record_stack_pointer();
@@ -275,8 +253,8 @@ impl Translator {
     /// pointer in r11).
     pub fn enter(&mut self, thread: Tid, pc: ProgramPc, looked_up: bool) -> Result<CachePc> {
         self.code.reader = thread;
-        let number = match self.by_head.get(&pc) {
-            Some(&number) => number,
+        let number = match self.kept.heads.get(pc) {
+            Some(number) => number,
             None => {
                 let number = self.translate(thread, pc, looked_up)?;
                 let beside = if looked_up { self.code.modules.resolvers_beside(pc.0) } else { Vec::new() };
@@ -296,7 +274,7 @@ impl Translator {
         while left > 0
             && let Some((pc, looked_up)) = self.ahead.pop_front()
         {
-            if let Some(&number) = self.by_head.get(&pc) {
+            if let Some(number) = self.kept.heads.get(pc) {
                 if looked_up {
                     self.make_checked(number);
                 }
@@ -311,11 +289,8 @@ impl Translator {
 
     fn translate(&mut self, thread: Tid, pc: ProgramPc, looked_up: bool) -> Result<u32> {
         let room = self.space.room(thread, pc)?;
-        if self.space.traps.len() != self.lasting_traps {
-            self.lasting_traps = self.space.traps.len();
-            self.traps.extend(self.space.traps.iter().copied());
-        }
-        let checked = looked_up || self.looked_up.contains(&pc);
+        self.kept.places.keep_up(&self.space.traps);
+        let checked = looked_up || self.kept.heads.is_looked_up(pc);
         let route = self.routes.from(pc);
         let plan = Plan {
             head: pc,
@@ -324,15 +299,15 @@ impl Translator {
             miss: room.miss,
             landings: room.landings,
             lookup: self.space.tables.lookup,
-            first_path: self.paths.len() as u32,
-            first_link: self.jumps.len() as u32,
+            first_path: self.kept.paths.next(),
+            first_link: self.kept.jumps.next(),
             checked,
             limit: route.as_ref().map_or(MAX_INSTRUCTIONS, |route| route.len()),
             route: route.as_deref(),
             memory: self.memory,
         };
-        let empty = std::mem::take(&mut self.translation);
-        let mut built = Builder::build(plan, &mut self.code, &mut self.decoder, &mut self.factory, empty);
+        let Tools { decoder, factory, room: empty } = &mut self.tools;
+        let mut built = Builder::build(plan, &mut self.code, decoder, factory, std::mem::take(empty));
         if !self.code.protected.is_empty() {
             self.space.tables.be_careful();
         }
@@ -342,54 +317,50 @@ impl Translator {
         self.space.publish(&room, &built.hot, &built.cold);
         self.made[0] += 1;
         self.made[1] += built.superblock.instructions.len() as u64;
-        let number = self.superblocks.len() as u32;
-        self.paths.extend(built.paths.iter().map(|&executed| Path { superblock: number, executed }));
-        self.traps.extend(built.traps.drain(..));
-        self.ranges.insert(room.hot, (room.hot.plus(built.hot.len() as u64), number));
+        let number = self.kept.superblocks.len() as u32;
+        self.kept.paths.add(built.paths.iter().map(|&executed| Path { superblock: number, executed }));
+        self.kept.places.add_traps(built.traps.drain(..));
+        self.kept.places.add(room.hot, room.hot.plus(built.hot.len() as u64), number);
         for &target in &built.expected {
-            self.expecting.entry(self.space.tables.lookup.index(target)).or_default().push(number);
+            self.kept.heads.expect(self.space.tables.lookup.index(target), number);
         }
         for &page in &built.pages {
-            self.page_superblocks.entry(page).or_default().push(number);
+            self.kept.pages.add(page, number);
         }
         let (head, body) = (built.superblock.head, built.superblock.body);
         let known = built.superblock.checked;
-        self.held += PATH_SIZE * built.paths.len() as u64 + LINK_SIZE * built.links.len() as u64;
+        self.kept.held += PATH_SIZE * built.paths.len() as u64 + LINK_SIZE * built.links.len() as u64;
         self.add_superblock(built.superblock.pack());
-        self.by_head.insert(head, number);
-        for &Link { site, target, trap } in &built.links {
-            let number = self.jumps.len() as u32;
-            let before = self.incoming.insert(target, number).unwrap_or(NO_JUMP);
-            self.jumps.push(Jump { site, target, trap, before });
-            if let Some(&known) = self.by_head.get(&target)
-                && target != head
+        self.kept.heads.set(head, number);
+        for &link in &built.links {
+            self.kept.jumps.add(link);
+            if let Some(known) = self.kept.heads.get(link.target)
+                && link.target != head
             {
                 let to = self.superblock(known).body;
-                self.space.link(site, to);
+                self.space.link(link.site, to);
             }
         }
-        let mut next = self.incoming.get(&head).copied();
-        while let Some(jump) = next.and_then(|number| self.jumps.get(number as usize)) {
+        for jump in self.kept.jumps.to(head) {
             self.space.link(jump.site, body);
-            next = Some(jump.before);
         }
         if checked {
-            self.looked_up.insert(head);
+            self.kept.heads.look_up(head);
         }
         if let Some(Checked { entry: Some(entry), landing }) = known {
             self.space.tables.make_known(head, entry, landing);
         }
         self.ahead.extend(built.next.drain(..));
         built.clear();
-        self.translation = built;
+        self.tools.room = built;
         Ok(number)
     }
 
     /// Sees to it that lookups find a superblock, and says where they go on.
     fn make_checked(&mut self, number: u32) -> CachePc {
-        let superblock = &self.superblocks[number as usize];
+        let superblock = &self.kept.superblocks[number as usize];
         let (head, body) = (superblock.head, superblock.body);
-        self.looked_up.insert(head);
+        self.kept.heads.look_up(head);
         let known = superblock.checked;
         let checked = known.unwrap_or_else(|| {
             let leaves = self.code.returns_here(head);
@@ -404,7 +375,7 @@ impl Translator {
             });
             Checked { entry, landing: if entry.is_some() { landing } else { body } }
         });
-        self.superblocks[number as usize].checked = Some(checked);
+        self.kept.superblocks[number as usize].checked = Some(checked);
         if let Some(entry) = checked.entry {
             self.space.tables.make_known(head, entry, checked.landing);
         }
@@ -413,18 +384,18 @@ impl Translator {
 
     /// Gives up what was translated from `pc` on.
     pub fn give_up(&mut self, pc: ProgramPc) {
-        if let Some(number) = self.by_head.remove(&pc) {
-            let superblock = &mut self.superblocks[number as usize];
+        if let Some(number) = self.kept.heads.remove(pc) {
+            let superblock = &mut self.kept.superblocks[number as usize];
             superblock.dead = true;
             let (body, checked) = (superblock.body, superblock.checked);
             // Whoever comes to it, by a jump or by a lookup, stops; the next translation takes the jumps over.
             self.space.trap_at(body);
-            self.traps.insert(body, Trap::Missing(pc));
+            self.kept.places.add_traps([(body, Trap::Missing(pc))].into_iter());
             if let Some(Checked { entry: Some(_), landing }) = checked {
                 self.space.tables.make_unknown(pc);
                 if landing != body {
                     self.space.trap_at(landing);
-                    self.traps.insert(landing, Trap::Missing(pc));
+                    self.kept.places.add_traps([(landing, Trap::Missing(pc))].into_iter());
                 }
             }
         }
@@ -432,7 +403,7 @@ impl Translator {
 
     /// Gives up all superblocks that run the instruction at `pc`.
     pub fn give_up_all_with(&mut self, pc: ProgramPc) {
-        for number in self.page_superblocks.get(&pc.page()).cloned().unwrap_or_default() {
+        for number in self.kept.pages.of(pc.page()).to_vec() {
             let superblock = self.superblock(number);
             if !superblock.dead && superblock.instructions().any(|i| ProgramPc::from(i.pc) == pc) {
                 let head = superblock.head;
@@ -445,16 +416,15 @@ impl Translator {
     /// reads the records tells by the stack pointer.
     pub fn add_return(&mut self, pc: ProgramPc) {
         let index = self.space.tables.lookup.index(pc);
-        self.looked_up.insert(pc);
+        self.kept.heads.look_up(pc);
         if self.code.returns.insert(index) {
-            let heads: Vec<ProgramPc> =
-                self.by_head.keys().copied().filter(|&head| self.space.tables.lookup.index(head) == index).collect();
-            for head in heads {
+            let lookup = self.space.tables.lookup;
+            for head in self.kept.heads.which(|head| lookup.index(head) == index) {
                 self.give_up(head);
             }
-            for number in self.expecting.remove(&index).unwrap_or_default() {
+            for number in self.kept.heads.take_expecting(index) {
                 let head = self.superblock(number).head;
-                if self.by_head.get(&head) == Some(&number) {
+                if self.kept.heads.get(head) == Some(number) {
                     self.give_up(head);
                 }
             }

@@ -98,7 +98,7 @@ impl Session<'_> {
         self.together.end();
         let process = self.threads.get(&tid).ok_or(Lost::Gone)?.process;
         let is_alone = !self.threads.iter().any(|(other, t)| *other != tid && t.process == process && !t.has_ended())
-            && !self.births.values().any(|birth| birth.process == process);
+            && !self.coming.births.values().any(|birth| birth.process == process);
         self.drain(tid);
         if !is_alone {
             self.say_and_stop(format!(
@@ -111,7 +111,7 @@ impl Session<'_> {
         if process == self.main {
             self.say_and_stop(format!("{what}: it goes on by itself from there{way_out}"));
         } else {
-            self.warnings.push(format!("process {process} is recorded no further: {what}{way_out}"));
+            self.found.warnings.push(format!("process {process} is recorded no further: {what}{way_out}"));
         }
         self.end_thread(tid, ThreadExit::StillRunning);
         self.forget_thread(tid);
@@ -122,7 +122,7 @@ impl Session<'_> {
     }
 
     fn say_and_stop(&mut self, reason: String) {
-        self.warnings.push(format!("the recording stopped early: {reason}"));
+        self.found.warnings.push(format!("the recording stopped early: {reason}"));
         self.stop_recording(reason);
     }
 

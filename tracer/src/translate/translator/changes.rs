@@ -23,10 +23,10 @@ impl Translator {
     }
 
     fn give_pages_up(&mut self, start: u64, end: u64, elsewhere: Vec<u64>) {
-        let mut translated: Vec<u64> = if (end - start) / PAGE < self.page_superblocks.len() as u64 {
-            (start..end).step_by(PAGE as usize).filter(|page| self.page_superblocks.contains_key(page)).collect()
+        let mut translated: Vec<u64> = if (end - start) / PAGE < self.kept.pages.len() as u64 {
+            (start..end).step_by(PAGE as usize).filter(|&page| self.kept.pages.contains(page)).collect()
         } else {
-            self.page_superblocks.keys().copied().filter(|page| (start..end).contains(page)).collect()
+            self.kept.pages.all().filter(|page| (start..end).contains(page)).collect()
         };
         translated.extend(elsewhere.into_iter().filter(|page| !(start..end).contains(page)));
         for page in translated {
@@ -37,25 +37,24 @@ impl Translator {
     /// The pages with translated code.
     #[must_use]
     pub fn translated_pages(&self) -> Vec<u64> {
-        self.page_superblocks.keys().copied().collect()
+        self.kept.pages.all().collect()
     }
 
     /// Whether code has been given up since it changes, and threads may still be in it.
     #[must_use]
     pub fn has_changed(&self) -> bool {
-        !self.changed.is_empty()
+        !self.kept.pages.changed.is_empty()
     }
 
     /// Whether a thread with this pc is in such code.
     #[must_use]
     pub fn is_in_changed(&self, address: CachePc) -> bool {
-        let found = self.ranges.range(..=address).next_back();
-        found.is_some_and(|(_, (end, number))| address < *end && self.changed.contains(number))
+        self.kept.places.superblock(address).is_some_and(|number| self.kept.pages.changed.contains(&number))
     }
 
     /// No thread is in such code any more.
     pub fn has_left_changed(&mut self) {
-        self.changed.clear();
+        self.kept.pages.changed.clear();
     }
 
     /// Memory that several places of the program may show can be written at one more of them.
@@ -69,10 +68,9 @@ impl Translator {
     /// Gives up what was translated from a page.
     fn give_page_up(&mut self, page: u64) {
         self.code.forget_page(page);
-        for number in self.page_superblocks.remove(&page).unwrap_or_default() {
-            self.changed.insert(number);
+        for number in self.kept.pages.change(page) {
             let head = self.superblock(number).head;
-            if self.by_head.get(&head) == Some(&number) {
+            if self.kept.heads.get(head) == Some(number) {
                 self.give_up(head);
             }
         }

@@ -1,0 +1,220 @@
+//! What is kept of translations, in the tables that change together. All of it is forgotten at once.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::Path;
+use crate::translate::addresses::{CachePc, ProgramPc};
+use crate::translate::superblock::{Jump, Link, NO_JUMP, Trap};
+
+/// What records stand for.
+#[derive(Clone, Default)]
+pub struct Paths {
+    all: Vec<Path>,
+    /// Those that are no whole superblock's, by what they are.
+    partial: FxHashMap<Path, u32>,
+}
+
+impl Paths {
+    /// The number of the path that is added next.
+    pub fn next(&self) -> u32 {
+        self.all.len() as u32
+    }
+
+    /// The path of this number.
+    pub fn get(&self, number: u32) -> Option<Path> {
+        self.all.get(number as usize).copied()
+    }
+
+    /// Adds paths, whose numbers follow one another.
+    pub fn add(&mut self, paths: impl Iterator<Item = Path>) {
+        self.all.extend(paths);
+    }
+
+    /// The number of a path that a thread was found in the midst of, and whether it is new.
+    pub fn partial(&mut self, path: Path) -> (u32, bool) {
+        let next = self.next();
+        let number = *self.partial.entry(path).or_insert(next);
+        if number == next {
+            self.all.push(path);
+        }
+        (number, number == next)
+    }
+}
+
+/// Where superblocks begin in the program.
+#[derive(Clone, Default)]
+pub struct Heads {
+    /// The superblock that is run from there.
+    by_head: FxHashMap<ProgramPc, u32>,
+    /// Those that lookups have come to.
+    looked_up: FxHashSet<ProgramPc>,
+    /// Superblocks that expect to be entered anew by a return or an indirect jump, by the place of the address in the
+    /// lookup tables.
+    expecting: FxHashMap<u64, Vec<u32>>,
+}
+
+impl Heads {
+    /// The superblock that is run from there, if it is translated.
+    pub fn get(&self, head: ProgramPc) -> Option<u32> {
+        self.by_head.get(&head).copied()
+    }
+
+    /// From now on this one is.
+    pub fn set(&mut self, head: ProgramPc, number: u32) {
+        self.by_head.insert(head, number);
+    }
+
+    /// None is any more. Returns the one that was.
+    pub fn remove(&mut self, head: ProgramPc) -> Option<u32> {
+        self.by_head.remove(&head)
+    }
+
+    /// All of which this holds.
+    pub fn which(&self, holds: impl Fn(ProgramPc) -> bool) -> Vec<ProgramPc> {
+        self.by_head.keys().copied().filter(|&head| holds(head)).collect()
+    }
+
+    /// A lookup has come there, and will again.
+    pub fn look_up(&mut self, head: ProgramPc) {
+        self.looked_up.insert(head);
+    }
+
+    /// Whether one has.
+    pub fn is_looked_up(&self, head: ProgramPc) -> bool {
+        self.looked_up.contains(&head)
+    }
+
+    /// A superblock expects that control goes to an address with this place in the lookup tables.
+    pub fn expect(&mut self, index: u64, number: u32) {
+        self.expecting.entry(index).or_default().push(number);
+    }
+
+    /// The superblocks that do, which are forgotten.
+    pub fn take_expecting(&mut self, index: u64) -> Vec<u32> {
+        self.expecting.remove(&index).unwrap_or_default()
+    }
+}
+
+/// Jumps to code that is translated, or will be.
+#[derive(Clone, Default)]
+pub struct Jumps {
+    all: Vec<Jump>,
+    /// The last one to code at an address.
+    last: FxHashMap<ProgramPc, u32>,
+}
+
+impl Jumps {
+    /// The number of the jump that is added next.
+    pub fn next(&self) -> u32 {
+        self.all.len() as u32
+    }
+
+    /// The jump of this number.
+    pub fn get(&self, number: u32) -> Option<Jump> {
+        self.all.get(number as usize).copied()
+    }
+
+    /// Adds one.
+    pub fn add(&mut self, Link { site, target, trap }: Link) {
+        let before = self.last.insert(target, self.next()).unwrap_or(NO_JUMP);
+        self.all.push(Jump { site, target, trap, before });
+    }
+
+    /// Those to code at an address.
+    pub fn to(&self, target: ProgramPc) -> impl Iterator<Item = Jump> {
+        let last = self.last.get(&target).and_then(|&number| self.get(number));
+        std::iter::successors(last, |jump| self.get(jump.before))
+    }
+}
+
+/// What lies where in the caches.
+#[derive(Clone, Default)]
+pub struct Places {
+    traps: FxHashMap<CachePc, Trap>,
+    /// How many traps that last are among them.
+    lasting: usize,
+    /// Which superblock's code lies at an address: by start, with the end.
+    ranges: BTreeMap<CachePc, (CachePc, u32)>,
+}
+
+impl Places {
+    /// No code but these traps, which last.
+    pub fn with(lasting: &[(CachePc, Trap)]) -> Places {
+        let mut places = Places::default();
+        places.keep_up(lasting);
+        places
+    }
+
+    /// These traps last now; none of them is given up.
+    pub fn keep_up(&mut self, lasting: &[(CachePc, Trap)]) {
+        if lasting.len() != self.lasting {
+            self.lasting = lasting.len();
+            self.traps.extend(lasting.iter().copied());
+        }
+    }
+
+    /// Adds traps.
+    pub fn add_traps(&mut self, traps: impl Iterator<Item = (CachePc, Trap)>) {
+        self.traps.extend(traps);
+    }
+
+    /// The trap at this address, but for those of jumps.
+    pub fn trap(&self, address: CachePc) -> Option<Trap> {
+        self.traps.get(&address).copied()
+    }
+
+    /// A superblock's code lies from `start` up to `end`.
+    pub fn add(&mut self, start: CachePc, end: CachePc, number: u32) {
+        self.ranges.insert(start, (end, number));
+    }
+
+    /// The superblock whose code lies there.
+    pub fn superblock(&self, address: CachePc) -> Option<u32> {
+        let (_, &(end, number)) = self.ranges.range(..=address).next_back()?;
+        (address < end).then_some(number)
+    }
+}
+
+/// From which pages of the program superblocks were translated.
+#[derive(Clone, Default)]
+pub struct Pages {
+    superblocks: FxHashMap<u64, Vec<u32>>,
+    /// Superblocks whose code changes, and in which threads may still be.
+    pub changed: FxHashSet<u32>,
+}
+
+impl Pages {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.superblocks.len()
+    }
+
+    /// Their addresses.
+    pub fn all(&self) -> impl Iterator<Item = u64> {
+        self.superblocks.keys().copied()
+    }
+
+    /// Whether there is code from this one.
+    pub fn contains(&self, page: u64) -> bool {
+        self.superblocks.contains_key(&page)
+    }
+
+    /// A superblock was translated from this page.
+    pub fn add(&mut self, page: u64, number: u32) {
+        self.superblocks.entry(page).or_default().push(number);
+    }
+
+    /// The superblocks of a page.
+    pub fn of(&self, page: u64) -> &[u32] {
+        self.superblocks.get(&page).map_or(&[], Vec::as_slice)
+    }
+
+    /// They are given up, since the page changes; threads may still be in them.
+    pub fn change(&mut self, page: u64) -> Vec<u32> {
+        let numbers = self.superblocks.remove(&page).unwrap_or_default();
+        self.changed.extend(&numbers);
+        numbers
+    }
+}
