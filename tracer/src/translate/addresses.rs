@@ -5,7 +5,7 @@
 
 use trace_format::Pc;
 
-use super::layout::PAGE;
+use crate::translate::layout::PAGE;
 
 /// An address of code in the program, as the program knows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

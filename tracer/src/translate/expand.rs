@@ -12,13 +12,13 @@ use pieces::Door;
 use recipe::{Recipe, Taken, recipe};
 use straight::Straight;
 
-use super::layout::record;
-use super::translator::{Path, Translator};
 use crate::modules::regions;
 use crate::ptrace::{self, Registers, Tid};
 use crate::recorder::Recorder;
 use crate::sync_functions::Role;
 use crate::sync_stack::SyncStack;
+use crate::translate::layout::record;
+use crate::translate::translator::{Path, Translator};
 
 /// What a path is in the trace.
 #[derive(Clone, Copy)]
@@ -235,7 +235,7 @@ impl Expander {
                 }
                 record::FUTEX => {
                     let waited = wide(rest, 24).cast_signed() != -11;
-                    if super::syscalls::is_futex_wait(rest[1]) && waited {
+                    if crate::translate::calls::is_futex_wait(rest[1]) && waited {
                         recorder.set_time(self.clock.time(wide(rest, 8)));
                         recorder.futex_wait(stream.id, wide(rest, 16));
                     }

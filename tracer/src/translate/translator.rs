@@ -2,6 +2,8 @@
 
 mod changes;
 mod copy;
+mod gates;
+mod samples;
 mod tables;
 
 use std::collections::VecDeque;
@@ -10,19 +12,19 @@ use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory};
 use rustc_hash::FxHashMap;
 use trace_format::SpEffect;
 
-use super::Hooks;
-use super::addresses::{CachePc, ProgramPc};
-use super::builder::Builder;
-use super::expansions;
-use super::plan::{Plan, Source, Translation};
-use super::program_code::ProgramCode;
-use super::remote::Result;
-use super::route::Routes;
-use super::space::Space;
-use super::superblock::{Checked, Draft, MAX_INSTRUCTIONS, Mark, Superblock, Trap};
-use super::values::{Value, Values};
 use crate::decode::InstructionDecoder;
 use crate::ptrace::{self, Address, Tid};
+use crate::translate::addresses::{CachePc, ProgramPc};
+use crate::translate::code::builder::Builder;
+use crate::translate::code::expansions;
+use crate::translate::code::plan::{Plan, Source, Translation};
+use crate::translate::code::route::Routes;
+use crate::translate::code::superblock::{Checked, Draft, MAX_INSTRUCTIONS, Mark, Superblock, Trap};
+use crate::translate::code::values::{Value, Values};
+use crate::translate::hooks::Hooks;
+use crate::translate::memory::space::Space;
+use crate::translate::program::program_code::ProgramCode;
+use crate::translate::remote::Result;
 use tables::{Heads, Jumps, Pages, Paths, Places};
 
 /// How many successors are translated ahead of time: fewer stops, little code that never runs.
@@ -241,7 +243,7 @@ impl Translator {
         self.code.map_changed();
         let mut bytes = [0; 16];
         let available = self.code.fetch(pc, &mut bytes);
-        let can = available > 0 && !super::outside::must_run_outside(pc.0, &bytes[..available]);
+        let can = available > 0 && !crate::translate::code::outside::must_run_outside(pc.0, &bytes[..available]);
         if can {
             self.give_up(pc);
         }

@@ -8,8 +8,8 @@ use trace_format::{Block, Instruction, Kind, SpEffect};
 
 use super::{Expander, Stream, leave};
 use crate::recorder::Recorder;
+use crate::translate::code::values::Operand;
 use crate::translate::translator::{Path, Translator};
-use crate::translate::values::Operand;
 
 /// A place in a path that a return or an indirect jump leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

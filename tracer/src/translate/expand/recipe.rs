@@ -3,8 +3,8 @@
 use rustc_hash::FxHashMap;
 use trace_format::{Address, Instruction, Source, SpEffect};
 
-use crate::translate::superblock::Superblock;
-use crate::translate::values::{Operand, OtherOperand};
+use crate::translate::code::superblock::Superblock;
+use crate::translate::code::values::{Operand, OtherOperand};
 
 /// How the stack pointers and the values of an execution in the trace follow from its record.
 #[derive(Clone)]

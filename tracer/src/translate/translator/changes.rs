@@ -3,6 +3,7 @@
 use super::Translator;
 use crate::translate::addresses::CachePc;
 use crate::translate::layout::PAGE;
+use crate::translate::program::code_files::FileKey;
 
 impl Translator {
     /// Code in this memory is about to change: gives up what was translated from it, and from other pages that show the
@@ -38,6 +39,12 @@ impl Translator {
     #[must_use]
     pub fn translated_pages(&self) -> Vec<u64> {
         self.kept.pages.all().collect()
+    }
+
+    /// The pages with translated code that show a file.
+    pub fn pages_of_file(&mut self, key: &FileKey) -> Vec<u64> {
+        let pages = self.translated_pages();
+        pages.into_iter().filter(|&page| self.code.region(page).is_some_and(|region| region.file == *key)).collect()
     }
 
     /// Whether code has been given up since it changes, and threads may still be in it.

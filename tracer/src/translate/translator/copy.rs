@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::{Tools, Translator};
 use crate::ptrace::Tid;
-use crate::translate::mapper::SetUpError;
+use crate::translate::memory::mapper::SetUpError;
 
 impl Translator {
     /// A copy for `child`, a copy of the process, with memory of its own for it. The child must be stopped since it was

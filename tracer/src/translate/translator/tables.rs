@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Path;
 use crate::translate::addresses::{CachePc, ProgramPc};
-use crate::translate::superblock::{Jump, Link, NO_JUMP, Trap};
+use crate::translate::code::superblock::{Jump, Link, NO_JUMP, Trap};
 
 /// What records stand for.
 #[derive(Clone, Default)]

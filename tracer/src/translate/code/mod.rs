@@ -1,0 +1,14 @@
+//! One translation: from the program's instructions to code that records which way it took.
+
+pub mod assembler;
+pub mod builder;
+pub mod expansions;
+pub mod frames;
+pub mod handler_code;
+pub mod outside;
+mod packed;
+pub mod plan;
+mod rewrite;
+pub mod route;
+pub mod superblock;
+pub mod values;

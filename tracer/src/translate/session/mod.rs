@@ -1,0 +1,225 @@
+//! One run of a program: its threads, and what each of their stops means.
+//!
+//! - `thread`, `processes`: what is known of each thread, and of the memory of each process with its translations.
+//! - `stops`: what a stop means; `syscalls`, `signals`, `lifecycle`, `forks` for system calls, signals, threads and
+//!   programs that begin and end, and processes that the program makes. `storms`: signals that come often.
+//! - `state` brings a stopped thread from the copy's registers to the program's; `forward` does the rest of an
+//!   expansion for a thread that was killed in it.
+//! - `code_writes`, `memory_calls`, `file_writes`: code changes, by a write, a system call, or a write to its file;
+//!   `changed_code`: threads leave what was translated of it.
+//! - `renewal`: all translations are thrown away when they take too much memory. `gates`: recording begins and ends.
+//!   `untraceable`: a process goes on by itself.
+
+mod actions;
+mod changed_code;
+mod code_writes;
+mod file_writes;
+mod forks;
+mod forward;
+mod gates;
+mod lifecycle;
+mod memory_calls;
+mod processes;
+mod renewal;
+mod signals;
+mod state;
+mod stops;
+mod storms;
+mod syscalls;
+mod thread;
+mod untraceable;
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use nix::libc;
+use rustc_hash::{FxHashMap, FxHashSet};
+use trace_format::{ThreadExit, ThreadId};
+
+use crate::engine::{Outcome, TraceOptions};
+use crate::error::{Error, Result};
+use crate::interrupt::{Others, Watch};
+use crate::modules::Images;
+use crate::ptrace::{Stop, Tid};
+use crate::recorder::Recorder;
+use crate::run::{Findings, Launched, abandon};
+use crate::switch::Switch;
+use crate::together::Together;
+use crate::translate::Hooks;
+use crate::translate::expand::Clock;
+use crate::translate::hooks::Moments;
+use crate::translate::remote::{self, Lost};
+use crate::translate::translator::Translator;
+use processes::{Processes, running};
+use thread::{Birth, SpaceId, Thread};
+
+/// The progress is told once in so many stops.
+const PROGRESS_STOPS: u64 = 1 << 8;
+
+/// Runs the program of the options to its end, and records it.
+pub fn record(options: &TraceOptions, hooks: Hooks) -> Result<Outcome> {
+    let Launched { main, handle, recorder } = Launched::new(options, ptrace_options())?;
+    let mut session = Session::new(options, hooks, main, recorder);
+    let watch = Watch::start(&options.interrupt, handle, &session.others, &session.together);
+    if let Err(reason) = session.begin_program() {
+        drop(watch);
+        abandon(main);
+        return Err(Error::Unsupported { path: options.command[0].clone().into(), reason });
+    }
+    session.run_to_end();
+    Ok(session.finish(&watch))
+}
+
+fn ptrace_options() -> i32 {
+    libc::PTRACE_O_TRACECLONE
+        | libc::PTRACE_O_TRACEFORK
+        | libc::PTRACE_O_TRACEVFORK
+        | libc::PTRACE_O_TRACEEXEC
+        | libc::PTRACE_O_TRACEEXIT
+        | libc::PTRACE_O_EXITKILL
+}
+
+/// Threads that are about to run.
+#[derive(Default)]
+struct Coming {
+    /// Those whose start is written, and in which a program begins.
+    beginning: FxHashMap<Tid, ThreadId>,
+    /// Announced, not yet stopped.
+    births: FxHashMap<Tid, Birth>,
+    /// Stopped, not yet announced.
+    early: FxHashSet<Tid>,
+}
+
+/// One run of a program.
+struct Session<'a> {
+    options: &'a TraceOptions,
+    hooks: Hooks,
+    recorder: Recorder,
+    clock: Clock,
+    images: Images,
+    main: Tid,
+    threads: FxHashMap<Tid, Thread>,
+    /// Their processes, with the translations of each; none before a program begins.
+    processes: Processes,
+    /// Threads that are not among these yet.
+    coming: Coming,
+    /// Stops that were met while something else was waited for.
+    met: VecDeque<(Tid, Stop)>,
+    /// Threads to which signals are sent anew, and when.
+    postponed: Vec<(Instant, Tid)>,
+    /// Whether instructions are still recorded.
+    recording: bool,
+    /// Whether the program is in its window.
+    switch: Switch,
+    /// The processes beside the first one.
+    others: Others,
+    /// Keeps a program's only thread on our processor while it stops often.
+    together: Together,
+    /// What has come of the run so far.
+    found: Findings,
+    /// Room for records on their way to the trace.
+    words: Vec<u32>,
+    /// When translations are thrown away without need.
+    moments: Moments,
+}
+
+impl<'a> Session<'a> {
+    fn new(options: &'a TraceOptions, hooks: Hooks, main: Tid, recorder: Recorder) -> Session<'a> {
+        Session {
+            options,
+            hooks,
+            recorder,
+            clock: Clock::start(),
+            images: Images::for_window(&options.window),
+            main,
+            threads: FxHashMap::default(),
+            processes: Processes::default(),
+            coming: Coming::default(),
+            met: VecDeque::new(),
+            postponed: Vec::new(),
+            recording: true,
+            switch: Switch::new(&options.window),
+            others: Others::default(),
+            together: Together::default(),
+            found: Findings::default(),
+            words: Vec::new(),
+            moments: Moments::new(hooks.thrown_away_at_random),
+        }
+    }
+
+    /// The translations that a thread runs.
+    fn translator(&self, tid: Tid) -> remote::Result<&Translator> {
+        let thread = self.threads.get(&tid).ok_or(Lost::Gone)?;
+        self.translator_in(thread.space)
+    }
+
+    /// The same, to be changed.
+    fn translator_mut(&mut self, tid: Tid) -> remote::Result<&mut Translator> {
+        running(&mut self.threads, &mut self.processes, tid).map(|(_, translator)| translator).ok_or(Lost::Gone)
+    }
+
+    /// The translations of an address space.
+    fn translator_in(&self, space: SpaceId) -> remote::Result<&Translator> {
+        self.processes.space(space).map(|space| &space.translator).ok_or(Lost::Gone)
+    }
+
+    /// The same, to be changed.
+    fn translator_in_mut(&mut self, space: SpaceId) -> remote::Result<&mut Translator> {
+        self.processes.space_mut(space).map(|space| &mut space.translator).ok_or(Lost::Gone)
+    }
+
+    /// Handles stops until nobody is left.
+    fn run_to_end(&mut self) {
+        let mut stops = 0u64;
+        loop {
+            let next = match self.met.pop_front() {
+                Some(met) => met,
+                None => match self.next_stop() {
+                    Some(stop) => stop,
+                    None => break,
+                },
+            };
+            let Some((tid, stop)) = self.renew_when_full(next) else { continue };
+            self.stopped(tid, stop);
+            self.follow_switch();
+            if self.recording && self.recorder.failed() {
+                self.stop_recording("the trace could not be written".to_owned());
+            }
+            stops += 1;
+            self.together.count_stop();
+            if stops.is_multiple_of(PROGRESS_STOPS)
+                && let Some(tell) = &self.options.progress
+            {
+                tell(self.recorder.progress());
+            }
+        }
+    }
+
+    /// From now on the program runs without being recorded.
+    fn stop_recording(&mut self, reason: String) {
+        self.recording = false;
+        let room = self.room();
+        for space in self.processes.spaces_mut() {
+            space.translator.space.room = room;
+        }
+        self.found.stopped_early.get_or_insert(reason);
+        let mut tids: Vec<Tid> = self.threads.keys().copied().collect();
+        tids.sort_by_key(|tid| self.threads[tid].stream.id);
+        for tid in tids {
+            self.end_thread(tid, ThreadExit::StillRunning);
+        }
+        let beginning: Vec<Tid> = self.coming.beginning.keys().copied().collect();
+        for tid in beginning {
+            self.end_thread(tid, ThreadExit::StillRunning);
+        }
+        let births: Vec<Tid> = self.coming.births.keys().copied().collect();
+        for tid in births {
+            self.stillborn(tid, ThreadExit::StillRunning);
+        }
+    }
+
+    fn finish(self, watch: &Watch) -> Outcome {
+        self.together.end();
+        self.found.finish(self.recorder, &self.switch, &self.images, watch)
+    }
+}

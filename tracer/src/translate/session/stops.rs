@@ -1,0 +1,168 @@
+//! What each stop of a thread means.
+
+use nix::libc;
+
+use super::Session;
+use super::processes::running;
+use crate::engine::Exit;
+use crate::ptrace::{self, Stop, Tid};
+use crate::sync_functions::{Role, routine_role};
+use crate::translate::addresses::{CachePc, ProgramPc, RecordPlace};
+use crate::translate::code::expansions::SYSCALL_LEN;
+use crate::translate::code::superblock::Trap;
+use crate::translate::layout::slot;
+use crate::translate::remote::{Lost, Result};
+
+/// `si_code` of a SIGTRAP that an instruction of the program raised.
+pub const RAISED_BY_KERNEL: i32 = 0x80;
+/// A group stop, or the first stop of a new thread.
+pub const EVENT_STOP: i32 = 128;
+
+impl Session<'_> {
+    /// Handles one stop, and lets the thread go on.
+    pub(super) fn stopped(&mut self, tid: Tid, stop: Stop) {
+        self.works_in_its_memory(tid);
+        match self.handle(tid, stop) {
+            Ok(()) | Err(Lost::Gone) => {}
+            Err(Lost::Stopped(stop)) => self.met.push_back((tid, stop)),
+            Err(Lost::NoRoom) => {
+                // The thread has no way on: neither its translation nor, with its registers half ours, its own code.
+                self.stop_recording(
+                    "there is no memory left in the program for its translation, so it was ended: use --engine step"
+                        .to_owned(),
+                );
+                self.kill_process_of(tid);
+            }
+        }
+    }
+
+    /// The process of this thread is there, which others that have the same memory need not be.
+    fn works_in_its_memory(&mut self, tid: Tid) {
+        if let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid) {
+            translator.space.process = thread.process;
+            translator.code.process = thread.process;
+            translator.code.reader = tid;
+        }
+    }
+
+    fn handle(&mut self, tid: Tid, stop: Stop) -> Result<()> {
+        match stop {
+            Stop::Exited(status) => self.gone(tid, Exit::Exited(status)),
+            Stop::Killed(signal) => self.gone(tid, Exit::Signalled(signal)),
+            Stop::Event { event: libc::PTRACE_EVENT_EXEC, .. } => self.exec(tid)?,
+            // It was killed before it began, and perhaps before it was announced.
+            Stop::Event { event: libc::PTRACE_EVENT_EXIT, .. } if !self.threads.contains_key(&tid) => {
+                self.resume(tid, 0);
+            }
+            _ if !self.threads.contains_key(&tid) => self.first_stop(tid)?,
+            Stop::Event { event: EVENT_STOP, signal } if signal != libc::SIGTRAP => drop(ptrace::listen(tid)),
+            Stop::Event { event: EVENT_STOP, .. } => {
+                self.retry_call(tid)?;
+                self.moment_is_over(tid)?;
+                self.resume(tid, 0);
+            }
+            Stop::Event { event: libc::PTRACE_EVENT_EXIT, .. } => self.exiting(tid),
+            Stop::Event { event: libc::PTRACE_EVENT_CLONE, .. } => self.thread_made(tid)?,
+            Stop::Event { .. } => self.resume(tid, 0),
+            Stop::Signal(libc::SIGTRAP) if self.our_trap(tid)? => {}
+            Stop::Signal(libc::SIGSEGV) if self.empty_entry(tid)? => {}
+            Stop::Signal(libc::SIGSEGV) if self.guard_hit(tid)? => self.resume(tid, 0),
+            Stop::Signal(libc::SIGSEGV) if self.return_faulted(tid)? => {}
+            Stop::Signal(libc::SIGSEGV) if self.write_to_code(tid)? => {}
+            Stop::Signal(signal) => self.signalled(tid, signal)?,
+        }
+        Ok(())
+    }
+
+    /// An `int3` of ours, if it is one.
+    fn our_trap(&mut self, tid: Tid) -> Result<bool> {
+        let mut registers = ptrace::registers(tid)?;
+        let at = CachePc(registers.rip).minus(1);
+        let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid) else {
+            return Ok(false);
+        };
+        let Some(trap) = translator.trap(at) else { return Ok(false) };
+        thread.hold(RecordPlace(registers.r11));
+        registers.r11 = translator.space.value(thread.slot, slot::R11);
+        registers.gs_base = thread.gs_base;
+        match trap {
+            Trap::Missing(pc) => {
+                let returned_to = translator.code.returned_to(pc);
+                self.run_on_at(tid, pc, returned_to)?;
+                self.resume(tid, 0);
+            }
+            Trap::Lookup => {
+                let target = ProgramPc(translator.space.value(thread.slot, slot::TARGET));
+                self.run_on_at(tid, target, true)?;
+                self.resume(tid, 0);
+            }
+            Trap::Rest => {
+                registers.rip = translator.space.value(thread.slot, slot::NEXT);
+                self.run_at(tid, &registers)?;
+                self.resume_with_deferred(tid)?;
+            }
+            Trap::Hook(pc) => {
+                registers.rip = pc.0;
+                self.learn_hook(tid, pc, &registers);
+                self.run_at(tid, &registers)?;
+                self.resume(tid, 0);
+            }
+            Trap::Gate(pc) => {
+                registers.rip = pc.0;
+                self.come_to_gate(tid, &registers)?;
+            }
+            Trap::Native(pc) => {
+                registers.rip = pc.0;
+                translator.code.reader = tid;
+                if translator.can_run_now(pc) {
+                    self.run_at(tid, &registers)?;
+                    self.resume(tid, 0);
+                } else if !self.is_old_call(tid, &registers)? {
+                    self.run_natively(tid, &registers)?;
+                }
+            }
+            Trap::Syscall { next } => {
+                self.end_quiet(tid)?;
+                self.syscall(tid, &registers, next)?;
+            }
+            Trap::Filling => self.call_fills(tid)?,
+            Trap::Return => {
+                registers.rip = translator.space.value(thread.slot, slot::NEXT) - SYSCALL_LEN;
+                self.end_quiet(tid)?;
+                self.signal_return(tid, &registers)?;
+            }
+            Trap::Fault(call) => self.call_faulted(tid, call)?,
+        }
+        Ok(true)
+    }
+
+    /// A jump to 0 by way of an entry of the lookup table that holds nothing, if it is one.
+    fn empty_entry(&mut self, tid: Tid) -> Result<bool> {
+        let before = ptrace::registers(tid)?;
+        let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid) else {
+            return Ok(false);
+        };
+        let Some(registers) = translator.space.after_empty_entry(thread.slot, &before) else { return Ok(false) };
+        thread.hold(RecordPlace(before.r11));
+        let registers = ptrace::Registers { gs_base: thread.gs_base, ..registers };
+        self.run_from(tid, &registers, true)?;
+        self.resume(tid, 0);
+        Ok(true)
+    }
+
+    /// A hooked function is entered from a place, or with a routine, that is not known yet.
+    fn learn_hook(&mut self, tid: Tid, pc: ProgramPc, registers: &ptrace::Registers) {
+        let Ok(translator) = self.translator_mut(tid) else { return };
+        let role = translator.code.look_up_hook(pc).map(|hook| translator.code.roles[hook.number as usize].1);
+        if let Some(return_address) = ptrace::read_u64(tid, ptrace::Address(registers.rsp)) {
+            translator.add_return(ProgramPc(return_address));
+        }
+        if let Some(Role::Sync { function, object, .. }) = role {
+            let routine = object.value(registers, 0);
+            match routine_role(function, routine) {
+                Some(role) => translator.add_routine(ProgramPc(routine), role),
+                None => translator.space.tables.mark_routine(ProgramPc(routine)),
+            }
+        }
+    }
+}
