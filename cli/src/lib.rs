@@ -14,6 +14,7 @@ mod proved;
 mod regions;
 mod selection;
 mod spin;
+mod stats;
 mod syntax;
 mod table;
 mod verbs;

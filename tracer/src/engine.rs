@@ -10,6 +10,7 @@ use crate::interrupt::Interrupt;
 use crate::limit::Limit;
 use crate::step::Step;
 use crate::translate::Translate;
+use crate::usage::{RunTimes, TranslationUse};
 use crate::window::Window;
 
 /// A way to run a program and see each of its instructions.
@@ -157,27 +158,10 @@ pub struct Outcome {
     pub failure: Option<Error>,
     /// What translated code took, where there was any.
     pub translation: TranslationUse,
+    /// What the run took.
+    pub times: RunTimes,
     /// What the user should know of the recording, as sentences.
     pub warnings: Vec<String>,
-}
-
-/// What translated code took, under [`TranslationLimits`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TranslationUse {
-    /// How often all of it was thrown away.
-    pub renewals: u64,
-    /// The most bytes of it that there were at once.
-    pub most_code: u64,
-    /// The same for bookkeeping in this process.
-    pub most_bookkeeping: u64,
-    /// How often a thread stopped for this process.
-    pub stops: u64,
-    /// How many bytes of records the threads wrote for this process.
-    pub record_bytes: u64,
-    /// How many superblocks were translated.
-    pub superblocks: u64,
-    /// How many instructions they have.
-    pub instructions: u64,
 }
 
 /// Runs the program to its end and records it with the engine of the options.

@@ -5,7 +5,8 @@
 //! engines: finding and starting the program (`program`), its modules and symbols (`modules`, `copies`, `elf`,
 //! `symbols`, `linkage`), what instructions mean to the trace (`decode`, `blocks`), the synchronisation functions
 //! (`sync_functions`, `sync_stack`), which part of the run is recorded (`window`, `switch`), on which processor
-//! (`together`), how a run begins and ends (`run`) and writing (`recorder`). The kernel's interface, and with it all `unsafe`, is in the folder `ptrace`.
+//! (`together`), how a run begins and ends (`run`) and writing (`recorder`). The kernel's interface, and with it all
+//! `unsafe`, is in the folder `ptrace`.
 
 mod blocks;
 mod copies;
@@ -31,17 +32,18 @@ mod sync_functions;
 mod sync_stack;
 mod together;
 mod translate;
+mod usage;
 mod window;
 
 pub use engine::{
-    ENGINES, Engine, Exit, Outcome, Progress, ProgressCallback, TraceOptions, TranslationLimits, TranslationUse,
-    engine_named, trace,
+    ENGINES, Engine, Exit, Outcome, Progress, ProgressCallback, TraceOptions, TranslationLimits, engine_named, trace,
 };
 pub use error::{Error, Result};
 pub use interrupt::Interrupt;
 pub use limit::Limit;
 #[doc(hidden)]
 pub use translate::{Hooks, Translate};
+pub use usage::{Counted, Records, RunTimes, StopCauses, Times, TranslationUse};
 pub use window::Window;
 
 /// What a trace says of the instruction that these bytes begin with, at that address; none for what is no instruction.

@@ -3,7 +3,7 @@
 use nix::libc;
 use trace_format::Finish;
 
-use crate::engine::{Exit, Outcome, TraceOptions, TranslationUse};
+use crate::engine::{Exit, Outcome, TraceOptions};
 use crate::error::{Error, Result};
 use crate::interrupt::Watch;
 use crate::modules::Images;
@@ -11,6 +11,7 @@ use crate::program::Program;
 use crate::ptrace::{self, ProcessHandle, Stop, Tid};
 use crate::recorder::Recorder;
 use crate::switch::Switch;
+use crate::usage::{Stopwatch, TranslationUse};
 
 /// A program that has not run yet: it stands at its exec event.
 pub struct Launched {
@@ -20,6 +21,8 @@ pub struct Launched {
     pub handle: Option<ProcessHandle>,
     /// What writes the trace.
     pub recorder: Recorder,
+    /// Runs since the launch.
+    pub stopwatch: Stopwatch,
 }
 
 impl Launched {
@@ -29,10 +32,11 @@ impl Launched {
     /// When there is no such program, it cannot be started, or the trace cannot be written.
     pub fn new(options: &TraceOptions, ptrace_options: i32) -> Result<Launched> {
         let program = Program::find(&options.command)?;
+        let stopwatch = Stopwatch::start();
         let main = program.launch(options.aslr, ptrace_options)?;
         let handle = ProcessHandle::open(main).ok();
         match Recorder::create(options) {
-            Ok(recorder) => Ok(Launched { main, handle, recorder }),
+            Ok(recorder) => Ok(Launched { main, handle, recorder, stopwatch }),
             Err(error) => {
                 abandon(main);
                 Err(error.into())
@@ -68,7 +72,13 @@ pub struct Findings {
 
 impl Findings {
     /// Ends the trace, and says what came of it. Nobody is left of the program, or it is not recorded any more.
-    pub fn finish(mut self, recorder: Recorder, switch: &Switch, images: &Images, watch: &Watch) -> Outcome {
+    pub fn finish(
+        mut self,
+        recorder: Recorder,
+        switch: &Switch,
+        images: &Images,
+        (watch, stopwatch): (&Watch, &Stopwatch),
+    ) -> Outcome {
         let exit = self.exit.unwrap_or(Exit::Signalled(libc::SIGKILL));
         if watch.killed() {
             self.stopped_early.get_or_insert_with(|| "the program was interrupted".to_owned());
@@ -89,6 +99,7 @@ impl Findings {
             stopped_early: self.stopped_early,
             failure: failure.map(Error::from).or(never_began.map(|reason| Error::NeverBegan { reason })),
             translation: self.translation,
+            times: stopwatch.read(),
             warnings: self.warnings,
         }
     }

@@ -1,7 +1,7 @@
 //! `lockstep trace`: runs a program and records every thread's instruction stream.
 
 use std::ffi::OsString;
-use std::io::{IsTerminal, stderr};
+use std::io::{IsTerminal, Write, stderr};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use tracer::{ENGINES, Exit, Interrupt, Limit, Outcome, Progress, TraceOptions, Window};
 
 use crate::exit;
-use crate::output::say;
+use crate::output::{Output, say};
 
 /// Run a program and record every thread's instruction stream
 ///
@@ -60,6 +60,11 @@ pub(crate) struct Args {
     #[arg(long)]
     aslr: bool,
 
+    /// Write what the recording cost there, as JSON: stops of threads by cause, what was translated, records by kind, time
+    /// by what was done in it. `-` is standard output
+    #[arg(long, value_name = "FILE")]
+    stats: Option<PathBuf>,
+
     /// Say on standard error what was recorded; so it is anyway when that is a terminal
     #[arg(long, short = 'v')]
     verbose: bool,
@@ -80,6 +85,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     options.window = if args.markers { Window::Markers } else { Window::of(args.start.clone(), args.stop.clone()) };
     options.aslr = args.aslr;
     options.interrupt = Interrupt::on_signals();
+    let stats = args.stats.as_deref().map(Output::create).transpose()?;
     let bar = progress_bar();
     let shown = bar.clone();
     options.progress = Some(Arc::new(move |progress: Progress| show_progress(&shown, progress)));
@@ -91,6 +97,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     if args.verbose || stderr().is_terminal() {
         tell(args, &outcome);
+    }
+    if let Some(mut stats) = stats {
+        // What cannot be written now is said when the file is finished.
+        let _ = stats.write_all(crate::stats::json(options.engine.name(), &outcome).as_bytes());
+        stats.finish()?;
     }
     if let Some(failure) = outcome.failure {
         let left = if matches!(failure, tracer::Error::NeverBegan { .. }) { "empty" } else { "incomplete" };
@@ -112,17 +123,20 @@ fn progress_bar() -> ProgressBar {
 }
 
 fn show_progress(bar: &ProgressBar, progress: Progress) {
-    let (instructions, threads) = (grouped(progress.instructions), progress.threads);
-    bar.set_message(format!("{instructions} instructions of {threads} threads"));
+    let [instructions, bytes] = [progress.instructions, progress.bytes].map(grouped);
+    bar.set_message(format!("{instructions} instructions of {} threads, {bytes} bytes", progress.threads));
     bar.tick();
 }
 
 fn tell(args: &Args, outcome: &Outcome) {
     let (instructions, threads) = (grouped(outcome.instructions), outcome.threads);
     let early = outcome.stopped_early.as_ref().map_or_else(String::new, |why| format!("; it stops early: {why}"));
+    let [program, tracer] = [outcome.times.program, outcome.times.tracer].map(|time| time.as_secs_f64());
     say!(
-        "lockstep: {}: {instructions} instructions of {threads} threads in {} bytes{early}",
+        "lockstep: {}: {instructions} instructions of {threads} threads in {} bytes; {:.2} s, with {program:.2} s of \
+         processor time in the program and {tracer:.2} s in lockstep{early}",
         args.output.display(),
-        grouped(outcome.bytes)
+        grouped(outcome.bytes),
+        outcome.times.wall.as_secs_f64()
     );
 }

@@ -17,6 +17,7 @@ mod micro_programs;
 mod page;
 mod predicted_schedules;
 mod predicting;
+mod recording_costs;
 mod results;
 mod speculating;
 mod spinning;

@@ -74,6 +74,7 @@ fn writing(folder: &Path) -> Vec<Line> {
         "lockstep compare --region all --keep /dev/full /bin/true /bin/true --".to_owned(),
         format!("lockstep export -f folded -o /dev/full {trace}"),
         format!("lockstep export -f perfetto -o /dev/full {trace}"),
+        format!("trace --stats /dev/full -o {folder}/stats.bin /bin/true"),
         format!("lockstep plot {folder}/rows.csv -o {folder}/full.svg"),
         format!("lockstep plot {folder}/rows.csv -o {folder}/full.png"),
         format!("lockstep dump -o /dev/full {trace}"),

@@ -32,6 +32,7 @@ use crate::recorder::Recorder;
 use crate::run::{Findings, Launched};
 use crate::switch::Switch;
 use crate::together::Together;
+use crate::usage::Stopwatch;
 use thread::{Process, Thread, TrapSignal};
 
 /// The progress is told once in so many rounds: a few times a second.
@@ -50,13 +51,13 @@ impl Engine for Step {
     }
 
     fn run(&self, options: &TraceOptions) -> Result<Outcome> {
-        let Launched { main, handle, recorder } = Launched::new(options, ptrace_options(options))?;
+        let Launched { main, handle, recorder, stopwatch } = Launched::new(options, ptrace_options(options))?;
         let mut session = Session::new(options, main, recorder);
         let watch = Watch::start(&options.interrupt, handle, &session.others, &Together::default());
         session.note_warnings();
         session.begin_program();
         session.run_to_end();
-        Ok(session.finish(&watch))
+        Ok(session.finish((&watch, &stopwatch)))
     }
 }
 
@@ -214,7 +215,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn finish(self, watch: &Watch) -> Outcome {
-        self.found.finish(self.recorder, &self.switch, &self.images, watch)
+    fn finish(self, watches: (&Watch, &Stopwatch)) -> Outcome {
+        self.found.finish(self.recorder, &self.switch, &self.images, watches)
     }
 }

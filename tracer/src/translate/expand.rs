@@ -19,6 +19,7 @@ use crate::sync_functions::Role;
 use crate::sync_stack::SyncStack;
 use crate::translate::layout::record;
 use crate::translate::translator::{Path, Translator};
+use crate::usage::Records;
 
 /// What a path is in the trace.
 #[derive(Clone, Copy)]
@@ -131,6 +132,8 @@ pub struct Expander {
     values: Vec<u64>,
     /// How many more instructions may be written: what comes after them is left out.
     pub left: u64,
+    /// What the records were that were read since this was last looked at.
+    pub counted: Records,
     clock: Clock,
 }
 
@@ -190,6 +193,7 @@ impl Expander {
             sps: Vec::new(),
             values: Vec::new(),
             left: u64::MAX,
+            counted: Records::default(),
             clock,
         }
     }
@@ -215,8 +219,9 @@ impl Expander {
     ) -> usize {
         let mut rest = words;
         while self.left > 0 {
-            rest = &rest[self.run_of_plain(rest, stream, recorder)..];
-            rest = self.run_of_straight(rest, stream, recorder);
+            let plain = self.run_of_plain(rest, stream, recorder);
+            self.counted.paths.add(plain as u64, plain);
+            rest = self.run_of_straight(&rest[plain..], stream, recorder);
             let Some(&word) = rest.first() else { break };
             if record::other_len(word).is_some_and(|len| rest.len() < len as usize / 4) {
                 break;
@@ -255,6 +260,14 @@ impl Expander {
                     None => break,
                 },
             };
+            let counted = match word {
+                record::ENTER..=record::ENTER_MOST => &mut self.counted.entries,
+                record::LEAVE => &mut self.counted.returns,
+                record::FUTEX => &mut self.counted.waits,
+                record::SIGNAL | record::RETURN => &mut self.counted.handlers,
+                _ => &mut self.counted.paths,
+            };
+            counted.add(1, used as usize);
             rest = &rest[used as usize..];
         }
         words.len() - rest.len()

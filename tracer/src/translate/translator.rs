@@ -7,6 +7,7 @@ mod samples;
 mod tables;
 
 use std::collections::VecDeque;
+use std::time::{Duration, Instant};
 
 use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory};
 use rustc_hash::FxHashMap;
@@ -60,9 +61,22 @@ pub struct Translator {
     pub routes: Routes,
     /// What is to be translated ahead of time, and whether lookups come to it.
     ahead: VecDeque<(ProgramPc, bool)>,
-    /// How many superblocks, and instructions in them, were translated since this was last looked at.
-    pub made: [u64; 2],
+    /// What was done since this was last looked at.
+    pub made: Made,
     tools: Tools,
+}
+
+/// What was translated and given up, and how long that took.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Made {
+    /// Superblocks.
+    pub superblocks: u64,
+    /// The instructions in them.
+    pub instructions: u64,
+    /// Superblocks that were given up by themselves.
+    pub given_up: u64,
+    /// The time that translating took.
+    pub time: Duration,
 }
 
 /// What is known of the translations there are: forgotten as a whole.
@@ -113,7 +127,7 @@ impl Translator {
             space,
             routes: Routes::new(hooks.routes_at_once),
             ahead: VecDeque::new(),
-            made: [0; 2],
+            made: Made::default(),
             tools: Tools::default(),
         }
     }
@@ -258,9 +272,11 @@ impl Translator {
         let number = match self.kept.heads.get(pc) {
             Some(number) => number,
             None => {
+                let start = Instant::now();
                 let number = self.translate(thread, pc, looked_up)?;
                 let beside = if looked_up { self.code.modules.resolvers_beside(pc.0) } else { Vec::new() };
                 self.translate_ahead(thread, &beside)?;
+                self.made.time += start.elapsed();
                 number
             }
         };
@@ -317,8 +333,8 @@ impl Translator {
             self.space.tables.watch_files();
         }
         self.space.publish(&room, &built.hot, &built.cold);
-        self.made[0] += 1;
-        self.made[1] += built.superblock.instructions.len() as u64;
+        self.made.superblocks += 1;
+        self.made.instructions += built.superblock.instructions.len() as u64;
         let number = self.kept.superblocks.len() as u32;
         self.kept.paths.add(built.paths.iter().map(|&executed| Path { superblock: number, executed }));
         self.kept.places.add_traps(built.traps.drain(..));
@@ -389,6 +405,7 @@ impl Translator {
         if let Some(number) = self.kept.heads.remove(pc) {
             let superblock = &mut self.kept.superblocks[number as usize];
             superblock.dead = true;
+            self.made.given_up += 1;
             let (body, checked) = (superblock.body, superblock.checked);
             // Whoever comes to it, by a jump or by a lookup, stops; the next translation takes the jumps over.
             self.space.trap_at(body);

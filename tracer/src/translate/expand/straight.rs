@@ -36,10 +36,12 @@ impl Expander {
     ) -> &'w [u32] {
         let (safe, watched) = (stream.sync.safe_up_to(), !stream.sync.is_empty());
         let (mut rest, mut sp, mut left, mut plain, mut last) = (words, stream.sp, self.left, 0, None);
+        let mut number = 0;
         let straight = &self.tables.straight;
         recorder.run_many(stream.id, || {
-            let (&number, behind) = rest.split_first()?;
-            let path = straight.get(number as usize).filter(|path| path.block != NOT_STRAIGHT)?;
+            let (&path, behind) = rest.split_first()?;
+            let of = path;
+            let path = straight.get(path as usize).filter(|path| path.block != NOT_STRAIGHT)?;
             plain = if path.values == 0 { plain + 1 } else { 0 };
             if sp > safe || path.doors && watched || u64::from(path.instructions) > left || plain > PLAIN_IN_A_ROW {
                 return None;
@@ -47,9 +49,11 @@ impl Expander {
             let (values, behind) = behind.split_at_checked(2 * usize::from(path.values))?;
             left -= u64::from(path.instructions);
             sp = sp.wrapping_add_signed(path.added.into());
-            (rest, last) = (behind, Some(number));
+            (rest, last) = (behind, Some(of));
+            number += 1;
             Some(Execution { block: BlockId(path.block), values: values.as_chunks().0, known: &path.known })
         });
+        self.counted.paths.add(number, words.len() - rest.len());
         (stream.sp, self.left) = (sp, left);
         if let Some(last) = last {
             stream.transferred = self.tables.known[self.tables.places[last as usize] as usize].transfers;

@@ -50,6 +50,7 @@ use crate::translate::expand::Clock;
 use crate::translate::hooks::Moments;
 use crate::translate::remote::{self, Lost};
 use crate::translate::translator::Translator;
+use crate::usage::Stopwatch;
 use processes::{Processes, running};
 use thread::{Birth, SpaceId, Thread};
 
@@ -58,7 +59,7 @@ const PROGRESS_STOPS: u64 = 1 << 8;
 
 /// Runs the program of the options to its end, and records it.
 pub fn record(options: &TraceOptions, hooks: Hooks) -> Result<Outcome> {
-    let Launched { main, handle, recorder } = Launched::new(options, ptrace_options())?;
+    let Launched { main, handle, recorder, stopwatch } = Launched::new(options, ptrace_options())?;
     let mut session = Session::new(options, hooks, main, recorder);
     let watch = Watch::start(&options.interrupt, handle, &session.others, &session.together);
     if let Err(reason) = session.begin_program() {
@@ -67,7 +68,7 @@ pub fn record(options: &TraceOptions, hooks: Hooks) -> Result<Outcome> {
         return Err(Error::Unsupported { path: options.command[0].clone().into(), reason });
     }
     session.run_to_end();
-    Ok(session.finish(&watch))
+    Ok(session.finish((&watch, &stopwatch)))
 }
 
 fn ptrace_options() -> i32 {
@@ -218,8 +219,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn finish(self, watch: &Watch) -> Outcome {
+    fn finish(self, watches: (&Watch, &Stopwatch)) -> Outcome {
         self.together.end();
-        self.found.finish(self.recorder, &self.switch, &self.images, watch)
+        self.found.finish(self.recorder, &self.switch, &self.images, watches)
     }
 }

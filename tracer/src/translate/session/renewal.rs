@@ -70,9 +70,11 @@ impl Session<'_> {
         used.stops += 1;
         let Some(id) = self.threads.get(&next.0).map(|thread| thread.space) else { return Some(next) };
         let Some(space) = self.processes.space_mut(id) else { return Some(next) };
-        let [superblocks, instructions] = std::mem::take(&mut space.translator.made);
-        used.superblocks += superblocks;
-        used.instructions += instructions;
+        let made = std::mem::take(&mut space.translator.made);
+        used.superblocks += made.superblocks;
+        used.instructions += made.instructions;
+        used.given_up += made.given_up;
+        used.times.translating += made.time;
         space.stops_since += 1;
         let (stops, no_room) = (space.stops_since, space.translator.space.tables.is_full());
         let [code, bookkeeping] = self.processes.held();

@@ -1,5 +1,7 @@
 //! Between the registers of the translated code and those of the program.
 
+use std::time::Instant;
+
 use nix::libc;
 
 use super::Session;
@@ -328,7 +330,7 @@ impl Session<'_> {
         let Some(AddressSpace { translator, expander, .. }) = self.processes.space_mut(thread.space) else { return };
         let count = translator.space.recorded(thread.slot, thread.pointer);
         self.found.translation.record_bytes += 4 * count as u64;
-        let mut read = 0;
+        let (start, mut read) = (Instant::now(), 0);
         while read < count {
             translator.space.records(thread.slot, read..count.min(read + PIECE), &mut self.words);
             let mut expanded = self.words.len();
@@ -341,6 +343,8 @@ impl Session<'_> {
             read += if expander.left == 0 { self.words.len() } else { expanded };
             assert!(expanded > 0 || expander.left == 0, "a piece has room for a record");
         }
+        self.found.translation.records += std::mem::take(&mut expander.counted);
+        self.found.translation.times.records += start.elapsed();
         translator.space.records_are_read(thread.slot, count);
         thread.pointer = translator.space.restart(thread.slot);
         if let Some(limit) = self.options.limit.filter(|&limit| self.recording && self.recorder.has_reached(limit)) {

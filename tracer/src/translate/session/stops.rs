@@ -12,6 +12,7 @@ use crate::translate::code::expansions::SYSCALL_LEN;
 use crate::translate::code::superblock::Trap;
 use crate::translate::layout::slot;
 use crate::translate::remote::{Lost, Result};
+use crate::usage::StopCauses;
 
 /// `si_code` of a SIGTRAP that an instruction of the program raised.
 pub const RAISED_BY_KERNEL: i32 = 0x80;
@@ -49,29 +50,52 @@ impl Session<'_> {
         match stop {
             Stop::Exited(status) => self.gone(tid, Exit::Exited(status)),
             Stop::Killed(signal) => self.gone(tid, Exit::Signalled(signal)),
-            Stop::Event { event: libc::PTRACE_EVENT_EXEC, .. } => self.exec(tid)?,
+            Stop::Event { event: libc::PTRACE_EVENT_EXEC, .. } => {
+                self.causes().thread += 1;
+                self.exec(tid)?;
+            }
             // It was killed before it began, and perhaps before it was announced.
             Stop::Event { event: libc::PTRACE_EVENT_EXIT, .. } if !self.threads.contains_key(&tid) => {
                 self.resume(tid, 0);
             }
-            _ if !self.threads.contains_key(&tid) => self.first_stop(tid)?,
+            _ if !self.threads.contains_key(&tid) => {
+                self.causes().thread += 1;
+                self.first_stop(tid)?;
+            }
             Stop::Event { event: EVENT_STOP, signal } if signal != libc::SIGTRAP => drop(ptrace::listen(tid)),
             Stop::Event { event: EVENT_STOP, .. } => {
+                self.causes().asked += 1;
                 self.retry_call(tid)?;
                 self.moment_is_over(tid)?;
                 self.resume(tid, 0);
             }
-            Stop::Event { event: libc::PTRACE_EVENT_EXIT, .. } => self.exiting(tid),
-            Stop::Event { event: libc::PTRACE_EVENT_CLONE, .. } => self.thread_made(tid)?,
+            Stop::Event { event: libc::PTRACE_EVENT_EXIT, .. } => {
+                self.causes().thread += 1;
+                self.exiting(tid);
+            }
+            Stop::Event { event: libc::PTRACE_EVENT_CLONE, .. } => {
+                self.causes().thread += 1;
+                self.thread_made(tid)?;
+            }
             Stop::Event { .. } => self.resume(tid, 0),
             Stop::Signal(libc::SIGTRAP) if self.our_trap(tid)? => {}
-            Stop::Signal(libc::SIGSEGV) if self.empty_entry(tid)? => {}
-            Stop::Signal(libc::SIGSEGV) if self.guard_hit(tid)? => self.resume(tid, 0),
-            Stop::Signal(libc::SIGSEGV) if self.return_faulted(tid)? => {}
-            Stop::Signal(libc::SIGSEGV) if self.write_to_code(tid)? => {}
-            Stop::Signal(signal) => self.signalled(tid, signal)?,
+            Stop::Signal(libc::SIGSEGV) if self.empty_entry(tid)? => self.causes().new_code += 1,
+            Stop::Signal(libc::SIGSEGV) if self.guard_hit(tid)? => {
+                self.causes().full_buffer += 1;
+                self.resume(tid, 0);
+            }
+            Stop::Signal(libc::SIGSEGV) if self.return_faulted(tid)? => self.causes().signal += 1,
+            Stop::Signal(libc::SIGSEGV) if self.write_to_code(tid)? => self.causes().write_to_code += 1,
+            Stop::Signal(signal) => {
+                self.causes().signal += 1;
+                self.signalled(tid, signal)?;
+            }
         }
         Ok(())
+    }
+
+    fn causes(&mut self) -> &mut StopCauses {
+        &mut self.found.translation.causes
     }
 
     /// An `int3` of ours, if it is one.
@@ -82,6 +106,16 @@ impl Session<'_> {
             return Ok(false);
         };
         let Some(trap) = translator.trap(at) else { return Ok(false) };
+        let causes = &mut self.found.translation.causes;
+        *match trap {
+            Trap::Missing(_) | Trap::Lookup => &mut causes.new_code,
+            Trap::Rest => &mut causes.asked,
+            Trap::Syscall { .. } | Trap::Filling | Trap::Fault(_) => &mut causes.system_call,
+            Trap::Return => &mut causes.signal,
+            Trap::Native(_) => &mut causes.outside,
+            Trap::Gate(_) => &mut causes.gate,
+            Trap::Hook(_) => &mut causes.function,
+        } += 1;
         thread.hold(RecordPlace(registers.r11));
         registers.r11 = translator.space.value(thread.slot, slot::R11);
         registers.gs_base = thread.gs_base;

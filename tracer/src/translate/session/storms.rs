@@ -430,7 +430,10 @@ impl Session<'_> {
     pub(super) fn next_stop(&mut self) -> Option<(Tid, Stop)> {
         loop {
             if self.postponed.is_empty() {
-                return ptrace::wait_any(true).ok().flatten();
+                let start = Instant::now();
+                let stop = ptrace::wait_any(true).ok().flatten();
+                self.found.translation.times.waiting += start.elapsed();
+                return stop;
             }
             self.end_moments();
             match ptrace::wait_any(false) {

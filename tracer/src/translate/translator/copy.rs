@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Tools, Translator};
+use super::{Made, Tools, Translator};
 use crate::ptrace::Tid;
 use crate::translate::memory::mapper::SetUpError;
 
@@ -26,7 +26,7 @@ impl Translator {
             kept,
             ahead: VecDeque::new(),
             routes: self.routes.clone(),
-            made: [0; 2],
+            made: Made::default(),
             tools: Tools::default(),
         })
     }

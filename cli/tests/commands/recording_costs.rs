@@ -1,0 +1,71 @@
+//! `trace --stats`: what a recording cost, and why.
+
+use serde_json::Value;
+
+use crate::support::{build, root, run, succeed};
+
+/// The statistics of a recording with these options and arguments.
+fn stats(folder: &std::path::Path, options: &[&str], command: &[&str]) -> Value {
+    let place = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    let (trace, stats) = (place("trace.bin"), place("stats.json"));
+    succeed("trace", &[options, &["--stats", &stats, "-o", &trace], command].concat());
+    let stats: Value = serde_json::from_str(&std::fs::read_to_string(stats).unwrap()).unwrap();
+    let size = std::fs::metadata(&trace).unwrap().len();
+    assert_eq!(stats["trace_bytes"].as_u64(), Some(size));
+    stats
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| panic!("no number: {value}"))
+}
+
+#[test]
+fn stops_and_records_are_counted_by_what_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("program");
+    build(&root().join("workloads/fft/fft.c"), &program, &["-O2", "-pthread", "-lm"]);
+    let program = program.to_str().unwrap();
+    for options in [&[][..], &["--memory"]] {
+        let found = stats(folder.path(), options, &[program, "-p", "4", "-m", "14"]);
+        assert_eq!((found["engine"].as_str(), number(&found["threads"])), (Some("translate"), 4));
+        // All stops have a cause, but those in which nothing had to be done.
+        let causes = found["stops"].as_object().unwrap().iter().filter(|(name, _)| *name != "all");
+        let causes: u64 = causes.map(|(_, count)| number(count)).sum();
+        let all = number(&found["stops"]["all"]);
+        assert!(causes > all / 2 && causes <= all + 8, "{found}");
+        // Three threads are made and end.
+        assert!(number(&found["stops"]["thread"]) >= 7, "{found}");
+        let kinds = ["paths", "entries", "returns", "waits", "handlers"].map(|kind| &found["records"][kind]);
+        let bytes: u64 = kinds.iter().map(|kind| number(&kind["bytes"])).sum();
+        assert_eq!(bytes, number(&found["records"]["bytes"]), "{found}");
+        // What is entered is left, but for what ends with its thread.
+        let [entries, returns] = [1, 2].map(|kind| number(&kinds[kind]["number"]));
+        assert!(entries > 12 && returns <= entries + 4 && returns + 16 > entries, "{found}");
+        assert!(number(&found["translated"]["instructions"]) > number(&found["translated"]["superblocks"]), "{found}");
+        let seconds = |name: &str| found["seconds"][name].as_f64().unwrap();
+        let parts = seconds("waiting") + seconds("translating") + seconds("reading_records");
+        assert!(parts > 0.0 && parts <= seconds("wall"), "{found}");
+    }
+    let stepped = stats(folder.path(), &["--engine", "step", "--limit", "1000"], &["/bin/true"]);
+    assert_eq!((stepped["engine"].as_str(), number(&stepped["translated"]["superblocks"])), (Some("step"), 0));
+}
+
+#[test]
+fn buffers_that_get_full_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("program");
+    build(&root().join("workloads/radix/radix.c"), &program, &["-O2", "-pthread"]);
+    let found = stats(folder.path(), &["--memory"], &[program.to_str().unwrap(), "-p", "2", "-n", "400000"]);
+    // Each stop for a full buffer empties one of a MiB.
+    let (full, bytes) = (number(&found["stops"]["full_buffer"]), number(&found["records"]["bytes"]));
+    assert!(full > 0 && full <= bytes >> 20, "{found}");
+}
+
+#[test]
+fn a_program_that_is_not_there_leaves_no_statistics() {
+    let folder = tempfile::tempdir().unwrap();
+    let stats = folder.path().join("stats.json");
+    let output = run("trace", &["--stats", stats.to_str().unwrap(), "/no/such/program"]);
+    assert_eq!(output.status.code(), Some(127));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left behind");
+}
