@@ -20,7 +20,7 @@ struct Passage {
 }
 
 /// Collects edges from lanes' streams.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Observer {
     passages: Arc<[Passage]>,
     edges: FxHashSet<(PlaceId, PlaceId)>,
@@ -32,8 +32,11 @@ pub struct Observer {
     /// By place: the two places that frames went on to from it last, the last one first. Nearly every step takes one of
     /// them, and its edge is known.
     lately: Vec<[PlaceId; 2]>,
-    /// The lane's frames: the place that each ran last.
+    /// By place: whether it is known to be an exit.
+    is_exit: Vec<bool>,
+    /// The lane's frames: the place that each ran last. That of the last one is out of date: it is `top`.
     frames: Vec<PlaceId>,
+    top: PlaceId,
     returned: bool,
 }
 
@@ -46,9 +49,16 @@ impl Observer {
         let passage = |s: &Segment| Passage { place: s.place, returns: s.last().kind == Kind::Return };
         Observer {
             passages: segments.iter().map(|(_, segment)| passage(segment)).collect(),
-            lately: vec![[NO_PLACE; 2]; segments.places()],
+            edges: FxHashSet::default(),
+            entries: FxHashSet::default(),
+            exits: FxHashSet::default(),
+            calls: FxHashSet::default(),
             called: vec![NO_PLACE; segments.places()],
-            ..Observer::default()
+            lately: vec![[NO_PLACE; 2]; segments.places()],
+            is_exit: vec![false; segments.places()],
+            frames: Vec::new(),
+            top: NO_PLACE,
+            returned: false,
         }
     }
 
@@ -57,10 +67,30 @@ impl Observer {
     pub fn segment(&mut self, segment: SegmentId, level: u32) {
         let Passage { place, returns } = self.passages[segment.0 as usize];
         let level = (level as usize).max(1);
+        // Nearly every step stays in its frame.
+        if level == self.frames.len() && !self.returned {
+            let from = std::mem::replace(&mut self.top, place);
+            self.edge(from, place);
+            self.returned = returns;
+            return;
+        }
+        self.change_frames(place, level);
+        self.top = place;
+        self.returned = returns;
+    }
+
+    /// The lane runs a place in a frame that is not the last one, or in a new one.
+    fn change_frames(&mut self, place: PlaceId, level: usize) {
+        if let Some(last) = self.frames.last_mut() {
+            *last = self.top;
+        }
         // A return without a frame to return to ends the region's function: what follows is a new run of it.
         let restarts = self.returned && self.frames.len() <= level;
         while self.frames.len() > level || (restarts && self.frames.len() == level) {
-            self.exits.extend(self.frames.pop());
+            let last = self.frames.pop().unwrap_or(place);
+            if !std::mem::replace(&mut self.is_exit[last.0 as usize], true) {
+                self.exits.insert(last);
+            }
         }
         if self.frames.len() == level {
             let from = std::mem::replace(&mut self.frames[level - 1], place);
@@ -69,7 +99,6 @@ impl Observer {
             self.call(place);
             self.frames.resize(level, place);
         }
-        self.returned = returns;
     }
 
     /// A frame begins here.
@@ -101,6 +130,9 @@ impl Observer {
 
     /// The lane's stream ends here.
     pub fn end(&mut self) {
+        if let Some(last) = self.frames.last_mut() {
+            *last = self.top;
+        }
         self.exits.extend(self.frames.drain(..));
         self.returned = false;
     }
