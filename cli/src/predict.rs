@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use attribution::{Mark, MarkKind, Source};
-use heuristics::{Deconflict, Prediction, Predictions, SegmentTable, Spec};
+use heuristics::{Copied, Deconflict, Prediction, Predictions, SegmentTable, Spec};
 use trace_format::{Pc, Trace};
 
 use crate::output::say;
@@ -138,11 +138,22 @@ pub(crate) fn predictions(
     Ok(all)
 }
 
-/// Says which predictions change nothing.
+/// Says which predictions change nothing, and which places the compiler copied.
 ///
 /// # Errors
 /// When none changes anything.
 pub(crate) fn check(predictions: &Predictions, source: &Source) -> replay::Result<()> {
+    for Copied { at, behind, past } in predictions.copied() {
+        let (copies, function) = (1 + behind.len() + past.len(), source.function(*at));
+        let others = match past.len() {
+            0 => String::new(),
+            n => format!("; {n} of them lie on ways past it, where nobody is collected"),
+        };
+        say!(
+            "lockstep: note: --predict marks: in {function} the compiler copied the place to {copies}; lanes are \
+             collected at {at}, once in the turns that became one{others}"
+        );
+    }
     for prediction in predictions.without_region() {
         let (at, function) = (prediction.at, source.function(prediction.at));
         let why = match prediction.calls {
@@ -188,8 +199,8 @@ struct Marked {
     threshold: Option<usize>,
 }
 
-/// The predictions that marks make: of each name, one in each function that has both of its kinds. Of several places to
-/// wait at in one function, as unrolling makes them, the first counts: lanes meet once in the turns that became one.
+/// The predictions that marks make: of each name, one in each function that has both of its kinds, with the copies that
+/// unrolling, inlining and jump threading made of the place.
 fn marked(
     predicted: &Predicted,
     marks: &[Mark],
@@ -233,15 +244,9 @@ fn marked(
             );
             continue;
         };
-        if waits.len() > 1 {
-            say!(
-                "lockstep: note: --predict marks: {name} in {function}: the compiler copied the place to {}; lanes are \
-                 collected at the first, {at}",
-                waits.len()
-            );
-        }
         let from = begins.into_iter().collect();
-        all.push(Prediction { threshold, deconflict, from, ..Prediction::at(*at) });
+        let copies = waits.iter().skip(1).copied().collect();
+        all.push(Prediction { threshold, deconflict, from, copies, ..Prediction::at(*at) });
     }
     match all.is_empty() {
         true => Err(replay::Error::Request(

@@ -23,6 +23,7 @@
 //! | which parts are structured, between a node and its immediate post-dominator | [`structured_regions`] | O(n² m) at worst |
 //! | are two parts of the same shape, and which node stands for which | [`isomorphism()`] | O(n + m), mostly |
 //! | where may threads wait while this node runs | [`frontiers()`] | O(n m) at worst |
+//! | where are lanes that a point is predicted for joined, waited for and let go | [`CollectingRegion`] | O(n + m); operations O(n m) at worst |
 //! | in which order to lay the blocks out, or to prefer them | [`loop_order`], [`priorities`] | as [`Loops`] |
 //!
 //! Nothing recurses: a graph of a million nodes in a row needs no more stack than a graph of two. Every answer depends
@@ -42,6 +43,7 @@
 //! assert_eq!(post.ipdom(NodeId(3)), None);
 //! ```
 
+mod collecting;
 mod components;
 mod control_dependence;
 mod dominance_frontiers;
@@ -63,6 +65,9 @@ mod turn_distances;
 mod unstructured;
 mod walk;
 
+pub use collecting::{
+    BarrierAction, BarrierFault, Collecting, CollectingRegion, Copies, barrier_faults, copies_of_a_point, reached,
+};
 pub use components::{ComponentId, Components};
 pub use control_dependence::ControlDependence;
 pub use dominance_frontiers::DominanceFrontiers;

@@ -63,15 +63,16 @@ mod warp;
 mod wave;
 
 pub use arms::Arm;
-pub use barrier_operations::{BarrierAction, BarrierFault, BarrierOperation, barrier_faults, barrier_operations};
+pub use barrier_operations::{BarrierOperation, barrier_faults, barrier_operations};
 pub use control_flow::{ControlFlow, Observer};
+pub use flowgraph::{BarrierAction, BarrierFault};
 pub use future::{Ahead, Future};
 pub use heuristic::{Choice, Extent, Heuristic, Ran, Tally, Together};
 pub use lanes::{Lane, LaneSet, Lanes, MAX_LANES};
 pub use lead::{Lead, Order};
 pub use parameters::{Error as ParseError, Parameter, Settings, Values};
 pub use placement::Placement;
-pub use prediction::{Deconflict, Prediction, Predictions, calls_of};
+pub use prediction::{Copied, Deconflict, Prediction, Predictions, calls_of};
 pub use registry::{Entry, REGISTRY, Spec, build};
 pub use seats::Seats;
 pub use segment::{PlaceId, Segment, SegmentId, SegmentTable};

@@ -24,7 +24,7 @@
 //! *Limitation*: a point in a function is known at the call level at which its region was entered: in recursion the
 //! outermost one counts. The point of a prediction is the beginning of a place.
 
-use flowgraph::{Graph, NodeId};
+use flowgraph::{CollectingRegion, Copies, Dominators, Graph, NodeId, copies_of_a_point, reached};
 use trace_format::Pc;
 
 use crate::reconvergence::Reconvergence;
@@ -35,6 +35,9 @@ use crate::{ControlFlow, PlaceId, Placement};
 pub struct Prediction {
     /// Where lanes are collected: the first pc of a place.
     pub at: Pc,
+    /// Copies of the same place that a compiler made. Those from whose regions the others can be reached count as one
+    /// place; see [`flowgraph::copies_of_a_point`].
+    pub copies: Vec<Pc>,
     /// Whether a function begins there, all calls of which are meant: the region is that of the calls.
     pub calls: bool,
     /// Where lanes join: the first pcs of places. Empty: wherever they come to the region.
@@ -49,7 +52,14 @@ impl Prediction {
     /// Of this place, for all lanes that come to its region.
     #[must_use]
     pub fn at(pc: Pc) -> Prediction {
-        Prediction { at: pc, calls: false, from: Vec::new(), threshold: None, deconflict: Deconflict::Dynamic }
+        Prediction {
+            at: pc,
+            copies: Vec::new(),
+            calls: false,
+            from: Vec::new(),
+            threshold: None,
+            deconflict: Deconflict::Dynamic,
+        }
     }
 
     /// Of the function that begins there, for all lanes that come to where they may call it.
@@ -74,18 +84,26 @@ pub enum Deconflict {
 pub struct Predictions {
     pub(crate) regions: Vec<Region>,
     without_region: Vec<Prediction>,
+    copied: Vec<Copied>,
+}
+
+/// A prediction whose point a compiler copied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Copied {
+    /// Where its lanes meet.
+    pub at: Pc,
+    /// The copies to which they come behind that: turns of a loop that became one.
+    pub behind: Vec<Pc>,
+    /// The copies to which lanes come past it, at which nobody is collected.
+    pub past: Vec<Pc>,
 }
 
 /// The region of a prediction in one function.
 #[derive(Clone, Debug)]
 pub(crate) struct Region {
     pub(crate) prediction: Prediction,
-    /// The place at which lanes wait, or those that call the function at whose entry they do.
-    pub(crate) points: Vec<PlaceId>,
-    /// By place: whether it belongs to the region.
-    holds: Vec<bool>,
-    /// By place: whether a lane joins there.
-    joins: Vec<bool>,
+    /// Its points are the place at which lanes wait, or those that call the function at whose entry they do.
+    nodes: CollectingRegion,
 }
 
 impl Predictions {
@@ -94,14 +112,48 @@ impl Predictions {
     pub fn new(predictions: &[Prediction], control_flow: &ControlFlow) -> Predictions {
         let mut all = Predictions::default();
         for prediction in predictions {
-            let regions =
-                control_flow.graph().map_or_else(Vec::new, |graph| Region::all(prediction, control_flow, graph));
-            if regions.is_empty() {
+            let before = all.regions.len();
+            if let Some(graph) = control_flow.graph() {
+                all.add(prediction, control_flow, graph);
+            }
+            if all.regions.len() == before {
                 all.without_region.push(prediction.clone());
             }
-            all.regions.extend(regions);
         }
         all
+    }
+
+    fn add(&mut self, prediction: &Prediction, control_flow: &ControlFlow, graph: &Graph) {
+        let from = nodes_at(&prediction.from, control_flow);
+        if from.is_empty() && !prediction.from.is_empty() {
+            return;
+        }
+        let of = |prediction: &Prediction, points: &[NodeId]| {
+            let nodes = CollectingRegion::of(graph, points, &from)?;
+            Some(Region { prediction: prediction.clone(), nodes })
+        };
+        if prediction.calls {
+            let Some(entry) = control_flow.place_at(prediction.at) else { return };
+            let nodes = |calls: Vec<PlaceId>| calls.into_iter().map(|place| NodeId(place.0)).collect::<Vec<_>>();
+            let of_functions = calls_of(entry, control_flow).into_iter().map(nodes);
+            self.regions.extend(of_functions.filter_map(|calls| of(prediction, &calls)));
+            return;
+        }
+        let pcs: Vec<Pc> = std::iter::once(prediction.at).chain(prediction.copies.iter().copied()).collect();
+        let points = nodes_at(&pcs, control_flow);
+        let groups = match &points[..] {
+            [] => Vec::new(),
+            [at] => vec![Copies { at: *at, behind: Vec::new(), past: Vec::new() }],
+            points => copies_of_a_point(graph, &Dominators::of(graph), points, &from),
+        };
+        for Copies { at, behind, past } in groups {
+            let pcs = |nodes: &[NodeId]| nodes.iter().map(|node| control_flow.start(PlaceId(node.0))).collect();
+            let one = Prediction { at: control_flow.start(PlaceId(at.0)), copies: Vec::new(), ..prediction.clone() };
+            if !behind.is_empty() || !past.is_empty() {
+                self.copied.push(Copied { at: one.at, behind: pcs(&behind), past: pcs(&past) });
+            }
+            self.regions.extend(of(&one, &[at]));
+        }
     }
 
     /// Whether no lane is ever collected.
@@ -116,40 +168,23 @@ impl Predictions {
     pub fn without_region(&self) -> &[Prediction] {
         &self.without_region
     }
+
+    /// Those whose points were copied.
+    #[must_use]
+    pub fn copied(&self) -> &[Copied] {
+        &self.copied
+    }
+}
+
+/// The nodes of the places that begin at these pcs.
+fn nodes_at(pcs: &[Pc], control_flow: &ControlFlow) -> Vec<NodeId> {
+    pcs.iter().filter_map(|pc| control_flow.place_at(*pc)).map(|place| NodeId(place.0)).collect()
 }
 
 impl Region {
-    fn all(prediction: &Prediction, control_flow: &ControlFlow, graph: &Graph) -> Vec<Region> {
-        let Some(point) = control_flow.place_at(prediction.at) else { return Vec::new() };
-        let of = |points: Vec<PlaceId>| Region::of(prediction, points, control_flow, graph);
-        match prediction.calls {
-            false => of(vec![point]).into_iter().collect(),
-            true => calls_of(point, control_flow).into_iter().filter_map(of).collect(),
-        }
-    }
-
-    fn of(prediction: &Prediction, points: Vec<PlaceId>, control_flow: &ControlFlow, graph: &Graph) -> Option<Region> {
-        // The node that leads to the entries of all functions is none of their places.
-        let count = graph.node_count() - 1;
-        let from: Vec<NodeId> =
-            prediction.from.iter().filter_map(|pc| control_flow.place_at(*pc)).map(|place| NodeId(place.0)).collect();
-        let nodes = points.iter().map(|place| NodeId(place.0));
-        // Equation 2, backwards: a join ends what is live.
-        let before =
-            |node: NodeId| if from.contains(&node) { &[][..] } else { graph.predecessors(node) }.iter().copied();
-        let mut holds = reached(nodes, count, before);
-        let mut joins = holds.clone();
-        if !prediction.from.is_empty() {
-            // Equation 1, forwards.
-            let joined = reached(from.iter().copied(), count, |node| graph.successors(node).iter().copied());
-            holds.iter_mut().zip(joined).for_each(|(holds, joined)| *holds &= joined);
-            joins = (0..count).map(|place| holds[place] && from.contains(&NodeId(place as u32))).collect();
-        }
-        let points: Vec<PlaceId> = points.into_iter().filter(|place| holds[place.0 as usize]).collect();
-        if points.is_empty() || !joins.contains(&true) {
-            return None;
-        }
-        Some(Region { prediction: prediction.clone(), points, holds, joins })
+    /// The same as nodes of the control-flow graph.
+    pub(crate) fn nodes(&self) -> &CollectingRegion {
+        &self.nodes
     }
 
     /// Whether lanes that wait for each other at this point do so inside of the region.
@@ -157,64 +192,37 @@ impl Region {
         at.pc.and_then(|pc| control_flow.place_at(pc)).is_some_and(|place| self.holds(place))
     }
 
-    /// Where its lanes meet again behind it: at the first place outside at which, under the placement, lanes meet that
-    /// part at any of its points; none where their function ends.
+    /// Where its lanes meet again behind it, under a placement.
     pub(crate) fn behind(&self, placement: Placement, control_flow: &ControlFlow) -> Option<Pc> {
-        // What lanes come to one after another, from the innermost outwards.
-        let meetings = |point: &PlaceId| -> Vec<PlaceId> {
-            let (mut all, mut left) = (Vec::new(), vec![*point]);
-            while let Some(place) = left.pop() {
-                if !all.contains(&place) {
-                    all.push(place);
-                    let pcs = placement.joins(control_flow, place).into_iter().flatten().rev();
-                    left.extend(pcs.filter_map(|pc| control_flow.place_at(pc)));
-                }
-            }
-            all
-        };
-        let is_outside = |place: &PlaceId| !self.holds(*place) || self.begins_at(*place);
-        let of_others: Vec<Vec<PlaceId>> = self.points[1..].iter().map(meetings).collect();
-        let of_all = |place: &PlaceId| of_others.iter().all(|places| places.contains(place));
-        let behind = meetings(&self.points[0]).into_iter().find(|place| is_outside(place) && of_all(place));
-        behind.map(|place| control_flow.start(place))
+        let behind = self.nodes.behind(|node| meets(placement, control_flow, node));
+        behind.map(|node| control_flow.start(PlaceId(node.0)))
     }
 
     /// Whether a prediction is made in this place: who comes there has left the region, and is in it again behind it.
     pub(crate) fn begins_at(&self, place: PlaceId) -> bool {
-        !self.prediction.from.is_empty() && self.is_joined_at(place)
+        self.nodes.begins_at(NodeId(place.0))
     }
 
     pub(crate) fn holds(&self, place: PlaceId) -> bool {
-        self.holds.get(place.0 as usize).copied().unwrap_or(false)
+        self.nodes.holds(NodeId(place.0))
     }
 
     pub(crate) fn is_joined_at(&self, place: PlaceId) -> bool {
-        self.joins.get(place.0 as usize).copied().unwrap_or(false)
-    }
-
-    /// The places of the region, and where it begins: where a compiler would have lanes join.
-    pub(crate) fn places(&self) -> impl Iterator<Item = PlaceId> {
-        self.holds.iter().zip(0..).filter(|(holds, _)| **holds).map(|(_, place)| PlaceId(place))
-    }
-
-    /// The places where a compiler would have lanes join: where it was said, or where the region is entered.
-    pub(crate) fn beginnings(&self, graph: &Graph) -> Vec<PlaceId> {
-        let is_entered = |place: &PlaceId| {
-            let comes_from_outside = |from: &NodeId| !self.holds(PlaceId(from.0));
-            !self.prediction.from.is_empty() || graph.predecessors(NodeId(place.0)).iter().any(comes_from_outside)
-        };
-        self.places().filter(|place| self.is_joined_at(*place)).filter(is_entered).collect()
+        self.nodes.is_joined_at(NodeId(place.0))
     }
 
     /// Whether lanes that part in a place could come to the point before they meet: then what they meet at conflicts.
     pub(crate) fn conflicts(&self, place: PlaceId, meet: Option<Pc>, control_flow: &ControlFlow) -> bool {
         let Some(graph) = control_flow.graph() else { return false };
-        let meet = meet.and_then(|pc| control_flow.place_at(pc)).filter(|place| self.holds(*place));
-        let Some(meet) = meet.map(|place| NodeId(place.0)) else { return false };
-        let next = |node: NodeId| if node == meet { &[][..] } else { graph.successors(node) }.iter().copied();
-        let behind = reached(graph.successors(NodeId(place.0)).iter().copied(), graph.node_count() - 1, next);
-        self.points.iter().any(|point| behind[point.0 as usize])
+        let meet = meet.and_then(|pc| control_flow.place_at(pc)).map(|place| NodeId(place.0));
+        self.nodes.conflicts(graph, NodeId(place.0), meet)
     }
+}
+
+/// Where lanes meet that part behind a node, under a placement, the innermost first; none: at the end of its function.
+pub(crate) fn meets(placement: Placement, control_flow: &ControlFlow, node: NodeId) -> Vec<Option<NodeId>> {
+    let at = |pc: Option<Pc>| pc.and_then(|pc| control_flow.place_at(pc)).map(|place| NodeId(place.0));
+    placement.joins(control_flow, PlaceId(node.0)).into_iter().map(at).collect()
 }
 
 /// The places with calls of the function that begins here, those through stubs of a linkage table included, by the
@@ -222,8 +230,7 @@ impl Region {
 #[must_use]
 pub fn calls_of(entry: PlaceId, control_flow: &ControlFlow) -> Vec<Vec<PlaceId>> {
     let Some(graph) = control_flow.graph() else { return Vec::new() };
-    let count = graph.node_count() - 1;
-    let leads = reached([NodeId(entry.0)], count, |node| graph.predecessors(node).iter().copied());
+    let leads = reached(graph, [NodeId(entry.0)], |node| graph.predecessors(node).iter().copied());
     let entries = leads.iter().zip(0..).filter(|(leads, _)| **leads).map(|(_, place)| PlaceId(place));
     let mut calls: Vec<PlaceId> = entries.flat_map(|entry| control_flow.callers(entry)).collect();
     calls.sort_unstable();
@@ -233,32 +240,15 @@ pub fn calls_of(entry: PlaceId, control_flow: &ControlFlow) -> Vec<Vec<PlaceId>>
 
 /// Places by the function that they are in: what edges connect.
 fn by_function(places: Vec<PlaceId>, graph: &Graph) -> Vec<Vec<PlaceId>> {
-    let count = graph.node_count() - 1;
     let around = |node: NodeId| graph.successors(node).iter().chain(graph.predecessors(node)).copied();
     let mut functions: Vec<(Vec<bool>, Vec<PlaceId>)> = Vec::new();
     for place in places {
         match functions.iter_mut().find(|(function, _)| function[place.0 as usize]) {
             Some((_, inside)) => inside.push(place),
-            None => functions.push((reached([NodeId(place.0)], count, around), vec![place])),
+            None => functions.push((reached(graph, [NodeId(place.0)], around), vec![place])),
         }
     }
     functions.into_iter().map(|(_, places)| places).collect()
-}
-
-/// By node: whether it is one of these or can be reached from one along edges.
-pub(crate) fn reached<I: IntoIterator<Item = NodeId>>(
-    from: impl IntoIterator<Item = NodeId>,
-    count: usize,
-    next: impl Fn(NodeId) -> I,
-) -> Vec<bool> {
-    let mut reached = vec![false; count];
-    let mut left: Vec<NodeId> = from.into_iter().collect();
-    while let Some(node) = left.pop() {
-        if node.index() < count && !std::mem::replace(&mut reached[node.index()], true) {
-            left.extend(next(node));
-        }
-    }
-    reached
 }
 
 #[cfg(test)]
@@ -382,6 +372,20 @@ mod tests {
         let lanes = ["1b 2c 20b 22c 20b 21r 23r 3b 7", "1b 5c 20b 21r 6 7"];
         let predicted = schedule_predicted("barrier", &lanes, &[Prediction::of_calls(Pc(20))]);
         assert!(predicted.starts_with("1:0-1 2:0 5:1 20:0-1 ") && predicted.ends_with(" 7:0-1"), "{predicted}");
+    }
+
+    #[test]
+    fn lanes_meet_once_in_the_turns_that_became_one() {
+        // 2 and 3 are two turns of the inner loop; 6 what is left over. Lanes are collected at the first copy.
+        let lanes = ["8 1 2 3b 2 3b 4b 1 6b 4b 9", "8 1 6b 4b 1 2 3b 2 3b 4b 9"];
+        let from = vec![Pc(8)];
+        let all = schedule_predicted("barrier", &lanes, &[Prediction { from: from.clone(), ..at(2) }]);
+        let copies = vec![Pc(3), Pc(6)];
+        for (first, copies) in [(2, copies), (6, vec![Pc(3), Pc(2)])] {
+            let prediction = Prediction { copies, from: from.clone(), ..at(first) };
+            assert_eq!(schedule_predicted("barrier", &lanes, &[prediction]), all);
+        }
+        assert!(all.contains("2:0-1 3:0-1 2:0-1 3:0-1"), "{all}");
     }
 
     fn operations(lanes: &[&str], prediction: Prediction) -> Option<u64> {

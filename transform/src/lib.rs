@@ -39,6 +39,6 @@ pub use error::{APT_LINE, Error, Result};
 pub use flow::Flow;
 pub use registry::{Pass, Pipeline, REGISTRY};
 pub use remark::{
-    Added, Aligned, Format, GuardKind, Kind, Linearized, MeldCase, Melding, Place, Reason, Remark, Spills, Split,
-    Unmeldable,
+    Added, Aligned, BarrierPlace, Format, GuardKind, Kind, Linearized, MarkFault, MeldCase, Melding, Place, Reason,
+    Remark, Spills, Split, Unmeldable,
 };

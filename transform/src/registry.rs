@@ -187,6 +187,13 @@ pub static REGISTRY: &[Pass] = &[
         run: Run::Module(passes::spill::run),
     },
     Pass {
+        name: "speculative",
+        summary: "says where marks have lanes wait for each other, and the operations on barriers that this takes; it changes nothing",
+        source: "Damani et al., CGO 2020",
+        parameters: passes::speculative::PARAMETERS,
+        run: Run::Module(passes::speculative::run),
+    },
+    Pass {
         name: "linearize",
         summary: "makes unstructured control flow structured, by guards in one row instead of copies; it has to run last",
         source: "Anantpur, Govindarajan, CC 2014",

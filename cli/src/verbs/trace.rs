@@ -60,8 +60,8 @@ pub(crate) struct Args {
     #[arg(long)]
     aslr: bool,
 
-    /// Write what the recording cost there, as JSON: stops of threads by cause, what was translated, records by kind, time
-    /// by what was done in it. `-` is standard output
+    /// Write what the recording cost there, as JSON: stops of threads by cause, what was translated, records by kind,
+    /// time by what was done in it. `-` is standard output
     #[arg(long, value_name = "FILE")]
     stats: Option<PathBuf>,
 

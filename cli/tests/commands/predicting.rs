@@ -138,7 +138,10 @@ fn the_marks_of_a_program_collect_lanes_where_it_says() {
     succeed("trace", &["-o", trace, program.to_str().unwrap(), "-p", "16"]);
     let output = run("replay", &["--predict", "marks", "--json", trace]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("inner in ") && said.contains("the compiler copied the place to"), "{said}");
+    assert!(
+        said.contains("the compiler copied the place to") && said.contains("once in the turns that became one"),
+        "{said}"
+    );
     let json: Value = serde_json::from_slice(&output.stdout).unwrap();
     let fetches = |i: usize| json["results"][i]["fetches"].as_u64().unwrap();
     assert!(fetches(0) > fetches(1), "{} {}", fetches(0), fetches(1));

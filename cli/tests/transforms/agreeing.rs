@@ -217,7 +217,8 @@ fn lanes_that_agree_lose_no_more_than_the_remarks_say() {
     assert!(bounds < 8 * lost, "{lost} fetches lost in all, at most {bounds} said");
 }
 
-/// The fetches of a benchmark's kernel between its barriers, in one group of 64 threads; what the remarks say of losses.
+/// The fetches of a benchmark's kernel between its barriers, in one group of 64 threads; what the remarks say of
+/// losses.
 fn stages(folder: &Folder, pass: &str) -> (Vec<i64>, BTreeMap<String, Vec<[i64; 2]>>) {
     let [source, include] =
         ["melding/bitonic.c", "include"].map(|name| root().join("workloads").join(name).display().to_string());

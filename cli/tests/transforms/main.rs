@@ -16,6 +16,7 @@ mod predicting;
 mod projects;
 mod same_code;
 mod shape;
+mod speculating;
 mod spilling;
 mod verifying;
 mod wrapper;

@@ -1,5 +1,6 @@
 //! From the records in a thread's buffer to its stream in the trace.
 
+mod clock;
 mod pieces;
 mod recipe;
 mod straight;
@@ -8,6 +9,7 @@ use std::ops::Range;
 
 use trace_format::{Block, BlockId, Event, SpEffect, ThreadId};
 
+pub use clock::Clock;
 use pieces::Door;
 use recipe::{Recipe, Taken, recipe};
 use straight::Straight;
@@ -135,30 +137,6 @@ pub struct Expander {
     /// What the records were that were read since this was last looked at.
     pub counted: Records,
     clock: Clock,
-}
-
-/// The processor's clock, from the start of the recording on.
-#[derive(Clone, Copy, Debug)]
-pub struct Clock {
-    epoch: u64,
-}
-
-impl Clock {
-    /// The recording begins now.
-    #[must_use]
-    pub fn start() -> Clock {
-        Clock { epoch: ptrace::timestamp() }
-    }
-
-    /// The time now, as a number of events.
-    #[must_use]
-    pub fn now(self) -> u64 {
-        self.time(ptrace::timestamp())
-    }
-
-    fn time(self, clock: u64) -> u64 {
-        clock.saturating_sub(self.epoch)
-    }
 }
 
 fn wide(words: &[u32], byte: u32) -> u64 {

@@ -7,6 +7,7 @@ pub(crate) mod linearize;
 pub(crate) mod meld;
 pub(crate) mod none;
 pub(crate) mod refused;
+pub(crate) mod speculative;
 pub(crate) mod spill;
 pub(crate) mod split_nodes;
 pub(crate) mod structurizecfg;

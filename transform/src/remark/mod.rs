@@ -1,6 +1,7 @@
 //! What a pass looked at, what it decided, and why: as text for people, and as values with names that stay, for
 //! programs.
 
+mod barriers;
 mod json;
 mod linearized;
 mod melding;
@@ -10,6 +11,7 @@ mod yaml;
 use std::fmt;
 use std::fmt::Write;
 
+pub use self::barriers::{BarrierPlace, MarkFault};
 pub use self::linearized::{Added, Linearized, Split};
 pub use self::melding::{MeldCase, Melding, Unmeldable};
 pub use self::spills::Spills;
@@ -161,6 +163,17 @@ pub enum Reason {
     Spilled(Spills),
     /// Left: values stay where they are, for a reason that the text says.
     NotSpilled(&'static str),
+    /// Left: an operation on a barrier that a mark makes; it takes no code.
+    Barrier(BarrierPlace),
+    /// Left: the compiler copied the place at which a mark has lanes wait.
+    MarkCopied {
+        /// Copies to which lanes come that have met.
+        behind: usize,
+        /// Copies to which lanes come past it.
+        past: usize,
+    },
+    /// Left: what the compiler left of a mark says nothing.
+    MarkLost(MarkFault),
     /// Left: calls need more memory that a warp shares than there is.
     SharedMemoryFull {
         /// Bytes that a warp's deepest chain of calls needs.
@@ -267,6 +280,9 @@ impl Reason {
             Reason::Split(_) => "Split",
             Reason::Spilled(_) => "Spilled",
             Reason::NotSpilled(_) => "NotSpilled",
+            Reason::Barrier(_) => "Barrier",
+            Reason::MarkCopied { .. } => "MarkCopied",
+            Reason::MarkLost(_) => "MarkLost",
             Reason::SharedMemoryFull { .. } => "SharedMemoryFull",
             Reason::CallsWithoutProfit { .. } => "CallsWithoutProfit",
             Reason::TailsWithoutProfit { .. } => "TailsWithoutProfit",
@@ -334,6 +350,8 @@ impl Reason {
             Reason::Linearized(done) => done.numbers(),
             Reason::Split(done) => done.numbers(),
             Reason::Spilled(spills) => spills.numbers(),
+            Reason::Barrier(place) => place.numbers(),
+            Reason::MarkCopied { behind, past } => vec![("behind", behind as i64), ("past", past as i64)],
             Reason::SharedMemoryFull { bytes, capacity } => {
                 vec![("bytes", bytes as i64), ("capacity", capacity as i64)]
             }
@@ -352,6 +370,8 @@ impl Reason {
             Reason::Melded(m) | Reason::MeldWithoutProfit(m) => Some(("case", m.case.name())),
             Reason::NoSubgraph(why) => Some(("why", why.name())),
             Reason::NotSpilled(why) => Some(("why", why)),
+            Reason::Barrier(place) => Some(("action", place.action.name())),
+            Reason::MarkLost(why) => Some(("why", why.name())),
             Reason::ArmCalls(callee) => Some(("callee", callee)),
             Reason::Refused(why) => Some(("why", why)),
             _ => None,
@@ -383,6 +403,15 @@ impl fmt::Display for Reason {
             Reason::Split(done) => return write!(f, "{done}"),
             Reason::Spilled(spills) => return write!(f, "{spills}"),
             Reason::NotSpilled(why) => return f.write_str(why),
+            Reason::Barrier(place) => return write!(f, "{place}"),
+            Reason::MarkCopied { behind, past } => {
+                return write!(
+                    f,
+                    "the compiler copied the place; lanes that met here come to {behind} copies behind it together, and past it to \
+                     {past}, where nobody is collected"
+                );
+            }
+            Reason::MarkLost(why) => return write!(f, "{why}"),
             Reason::SharedMemoryFull { bytes, capacity } => {
                 return write!(f, "a warp's chain of calls would share {bytes} bytes, and it has {capacity}");
             }

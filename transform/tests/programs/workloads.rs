@@ -56,7 +56,8 @@ fn said(program: &Path, arguments: &[&str]) -> String {
     format!("{}\n{printed}{}", done.status, complained.replace(&program.display().to_string(), "program"))
 }
 
-/// How a workload is run: with several numbers of threads, and with the small inputs that `scripts/check-workloads` has.
+/// How a workload is run: with several numbers of threads, and with the small inputs that `scripts/check-workloads`
+/// has.
 fn runs(name: &str) -> Vec<Vec<&'static str>> {
     let more: &[&[&str]] = match name {
         "fft" => &[&["-p", "4", "-m", "8", "-t"]],

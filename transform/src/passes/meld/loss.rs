@@ -4,9 +4,9 @@
 //! The bound adds up the worst of each: a choice with its look at the condition and its copy, a copy for each pair that
 //! overwrites an operand, loads and addresses that no longer become operands, branches around instructions of one side,
 //! moves to the phis behind them, what code generation computed in the one arm that needed it, and a register more for
-//! each value that both sides' lanes now keep, which is saved and restored ([`REGISTER`]). Of the saved branch just the
-//! jump is taken off. A cell's loss is that of the side which loses more. Between two turns of loops lanes come to a cell
-//! once at most, so that all cells' losses bound the way to the first turn, and those in loops each turn.
+//! each value that both sides' lanes now keep, which is saved and restored ([`REGISTER`]). Of the saved branch just
+//! the jump is taken off. A cell's loss is that of the side which loses more. Between two turns of loops lanes come to
+//! a cell once at most, so that all cells' losses bound the way to the first turn, and those in loops each turn.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 

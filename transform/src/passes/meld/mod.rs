@@ -48,9 +48,9 @@
 //! Unless `only-divergent=yes` asks the divergence analysis, lanes that stay together pay for choices and branches; the
 //! analysis sees one file. How many fetches they lose at most, each time and for each turn of a loop inside, is in the
 //! remark (`loss.rs` says what that bound is made of). Subgraphs with switches, calls that may unwind into a handler,
-//! allocas and convergent calls are left. Of arms that return each by itself, or leave early to a block that others lead
-//! to as well, what the first block does before that is all that is melded: the rest has no one way out. In what is
-//! counted, loops inside of a subgraph turn ten times, and each side of a branch inside of it runs.
+//! allocas and convergent calls are left. Of arms that return each by itself, or leave early to a block that others
+//! lead to as well, what the first block does before that is all that is melded: the rest has no one way out. In what
+//! is counted, loops inside of a subgraph turn ten times, and each side of a branch inside of it runs.
 //!
 //! Source: Saumya, Sundararajah, Kulkarni, *CFM: SIMT thread divergence reduction by melding similar control-flow
 //! regions in GPGPU programs*, 2021. It runs instructions of one side for all lanes first and splits them out after, if

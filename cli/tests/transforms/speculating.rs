@@ -1,0 +1,208 @@
+//! `speculative`: what it says of marks in IR is what `lockstep dump --barriers` says of them in the machine code.
+//!
+//! `--keep-ir` gives each instruction of IR a line of its own, so a row of the machine code's table says in which piece
+//! of which block it lies.
+
+use serde_json::Value;
+
+use crate::folder::{Folder, lockstep, root};
+
+/// A program with marks: its name, its source and options, and the words to run it with.
+type Program = (&'static str, String, Vec<&'static str>, Vec<&'static str>);
+
+/// The patterns of figure 2 and others of `programs/marks.c`, and the benchmarks of `workloads/speculation`.
+fn programs() -> Vec<Program> {
+    let micro = root().join("cli/tests/programs/marks.c").display().to_string();
+    let patterns = ["-DPATTERN=1", "-DPATTERN=2", "-DPATTERN=3", "-DPATTERN=4", "-DPATTERN=5"];
+    let mut all: Vec<Program> =
+        patterns.into_iter().map(|pattern| (pattern, micro.clone(), vec![pattern], Vec::new())).collect();
+    for (name, tasks) in [
+        ("rsbench", "128"),
+        ("xsbench", "128"),
+        ("mcb", "512"),
+        ("pathtracer", "128"),
+        ("mc-gpu", "512"),
+        ("mummer", "256"),
+        ("meiyamd5", "128"),
+        ("gpu-mcml", "64"),
+    ] {
+        let source = root().join(format!("workloads/speculation/{name}/{name}.c")).display().to_string();
+        all.push((name, source, vec!["-std=gnu11", "-fno-math-errno"], vec!["-p", "32", "-n", tasks]));
+    }
+    all
+}
+
+/// Builds a program; what the pass said.
+fn built(folder: &Folder, pass: &str, level: &str, (_, source, options, _): &Program, more: &[&str]) -> Vec<Value> {
+    let include = format!("-I{}", root().join("include").display());
+    let report = folder.path("report");
+    let _ = std::fs::remove_file(&report);
+    let cc = ["cc", "--transform", pass, "--report", "report", "--report-format", "json"];
+    let (keep, linker) = more.split_at(more.iter().position(|word| *word == "--").unwrap_or(more.len()));
+    let to = [level, "-g", "-pthread", &include, source, "-o", "program", "-lm"];
+    let linker = linker.get(1..).unwrap_or_default();
+    folder.succeed(lockstep(), &[&cc[..], keep, &["--"], &to, options, linker].concat());
+    let said = std::fs::read_to_string(report).unwrap_or_default();
+    said.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// A row of the machine code's table: barrier, operation, number of an instruction of IR.
+type Row = (String, String, Option<i64>);
+
+/// The number behind the colon, where what is before it is a file of IR.
+fn number(line: &str) -> Option<i64> {
+    let (file, number) = line.rsplit_once(':')?;
+    file.ends_with(".bc").then(|| number.parse().ok()).flatten()
+}
+
+fn rows(table: &str) -> Vec<Row> {
+    let mut lines = table.lines();
+    let header = lines.next().unwrap();
+    let at = ["barrier", "operation", "address", "line", "in"].map(|name| header.rfind(name).unwrap());
+    let cell = |line: &str, i: usize| line[at[i]..at[i + 1]].trim().to_owned();
+    let of_table = lines.filter(|line| line.starts_with('b'));
+    let action = |text: String| text.split(" (").next().unwrap().to_owned();
+    of_table.map(|line| (cell(line, 0), action(cell(line, 1)), number(&cell(line, 3)))).collect()
+}
+
+/// An operation that the pass said: barrier, operation, the first and last instruction of the piece.
+type Operation = (String, String, [i64; 2]);
+
+fn operations(remarks: &[Value]) -> Vec<Operation> {
+    let of = |remark: &Value| {
+        let number = |name: &str| remark["numbers"][name].as_i64().unwrap();
+        let action = remark["words"]["action"].as_str().unwrap().to_owned();
+        (format!("b{}", number("barrier")), action, [number("first"), number("last")])
+    };
+    remarks.iter().filter(|remark| remark["reason"] == "Barrier").map(of).collect()
+}
+
+#[test]
+fn operations_on_barriers_are_those_of_the_machine_code() {
+    let folder = Folder::with(&[]);
+    let (mut compared, mut without_line) = (0, 0);
+    for program in programs() {
+        for level in ["-O1", "-O2", "-O3"] {
+            let what = format!("{} {level}", program.0);
+            // The order of blocks is that of the code, so numbers of instructions stay.
+            let said = built(&folder, "layout,speculative", level, &program, &["--keep-ir", "ir"]);
+            let trace = ["trace", "-o", "trace.bin", "--", "./program"];
+            folder.succeed(lockstep(), &[&trace[..], &program.3].concat());
+            let rows = rows(&folder.succeed(lockstep(), &["dump", "--barriers", "marks", "trace.bin"]));
+            let operations = operations(&said);
+            // What was said on marks and no operation: copies alone, and that of what was unrolled alone.
+            let copied = |remark: &&Value| remark["reason"] == "MarkCopied";
+            assert!(said.iter().filter(|remark| remark["reason"] != "Barrier").all(|r| copied(&r)), "{what}: {said:?}");
+            let is_of = |row: &Row, operation: &Operation| {
+                let [first, last] = operation.2;
+                row.2.is_some_and(|line| (first..=last).contains(&line)) && row.0 == operation.0 && row.1 == operation.1
+            };
+            let (lined, bare): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| row.2.is_some());
+            for row in &lined {
+                assert!(operations.iter().any(|o| is_of(row, o)), "{what}: {row:?} of {operations:?}");
+            }
+            let joins = folder.succeed(lockstep(), &["dump", "--joins", "binary", "trace.bin"]);
+            let parts: Vec<i64> =
+                joins.lines().filter_map(|line| number(line.split_once(')')?.0.split_once('(')?.1)).collect();
+            // A branch that lanes left one way only has no barrier in the machine code's graph, which is of code that
+            // ran.
+            let is_run = |(_, action, [first, last]): &Operation| {
+                let is_branch = action == "gives way" || action == "removed";
+                !is_branch || parts.iter().any(|at| (first..=last).contains(&at))
+            };
+            // Code of the function's frame has no line of IR.
+            for (barrier, action) in rows.iter().map(|row| (&row.0, &row.1)) {
+                let own = |o: &&Operation| &o.0 == barrier && &o.1 == action;
+                let missed = operations.iter().filter(own).filter(|o| !lined.iter().any(|row| is_of(row, o)));
+                let missed = missed.filter(|o| is_run(o)).count();
+                let spare = bare.iter().filter(|row| &row.0 == barrier && &row.1 == action).count();
+                assert!(missed <= spare, "{what}: {barrier} {action}: {rows:?}, {operations:?}");
+            }
+            for (barrier, action, _) in operations.iter().filter(|o| is_run(o)) {
+                let has = rows.iter().any(|row| &row.0 == barrier && &row.1 == action);
+                assert!(has, "{what}: nothing is {barrier} {action}: {rows:?}");
+            }
+            compared += lined.len();
+            without_line += bare.len();
+        }
+    }
+    assert!(compared > 150 && 2 * without_line < compared, "{compared} with lines, {without_line} without");
+}
+
+#[test]
+fn the_code_is_that_without_the_pass_and_with_or_without_a_report() {
+    let folder = Folder::with(&[]);
+    for program in programs().iter().step_by(3) {
+        let code = |pass: &str| {
+            let _ = built(&folder, pass, "-O2", program, &["--", "-c"]);
+            std::fs::read(folder.path("program")).unwrap()
+        };
+        assert!(code("speculative") == code("none"), "{}", program.0);
+    }
+}
+
+/// A function with marks that an optimiser takes apart, each in its own way.
+const LOST: &str = r#"
+#include <lockstep.h>
+void outside(int);
+static inline void shade(int at) { outside(at); outside(at + 1); }
+void without_point(int n) {
+    LOCKSTEP_PREDICT(gone);
+    for (int i = 0; i < n; i++) {
+        if (sizeof(int) == 8) { LOCKSTEP_RECONVERGE(gone); outside(i); }
+        outside(i);
+    }
+}
+void without_begin(int n) {
+    for (int i = 0; i < n; i++) { LOCKSTEP_RECONVERGE(alone); outside(i); }
+}
+void behind(int n) {
+    for (int i = 0; i < n; i++) { LOCKSTEP_RECONVERGE(late); outside(i); }
+    LOCKSTEP_PREDICT(late);
+    outside(n);
+}
+void inlined(int n) {
+    LOCKSTEP_PREDICT_FUNCTION(shade);
+    if (n & 1) shade(n); else shade(n + 7);
+}
+void unrolled(int n) {
+    LOCKSTEP_PREDICT(turn);
+    for (int i = 0; i < n; i++) {
+        outside(-1);
+        #pragma clang loop unroll_count(4)
+        for (int j = 0; j < 2 * i + n; j++) { LOCKSTEP_RECONVERGE(turn); outside(j); }
+    }
+}
+void threaded(int n, const int *of) {
+    LOCKSTEP_PREDICT(both);
+    #pragma clang loop unroll(full)
+    for (int i = 0; i < 4; i++) {
+        if (of[i] > n) { LOCKSTEP_RECONVERGE(both); outside(i); }
+    }
+}
+"#;
+
+#[test]
+fn marks_that_an_optimiser_took_apart_are_named_with_what_is_left_of_them() {
+    let folder = Folder::with(&[("lost.c", LOST)]);
+    let source = folder.path("lost.c").display().to_string();
+    let said = built(&folder, "speculative", "-O2", &("lost", source, Vec::new(), Vec::new()), &["--", "-c"]);
+    let of = |function: &str| -> Vec<String> {
+        let own = said.iter().filter(|remark| remark["function"] == function && remark["reason"] != "Barrier");
+        own.map(|remark| match remark["reason"].as_str().unwrap() {
+            "MarkLost" => remark["words"]["why"].as_str().unwrap().to_owned(),
+            _ => format!("{}, {}", remark["numbers"]["behind"], remark["numbers"]["past"]),
+        })
+        .collect()
+    };
+    assert_eq!(of("without_point"), ["no-reconverge"], "{said:?}");
+    assert_eq!(of("without_begin"), ["no-predict"]);
+    assert_eq!(of("behind"), ["unreachable"]);
+    assert_eq!(of("inlined"), ["no-call"]);
+    // Four turns became one, in which lanes meet once; what is left over are turns of their own.
+    let copies = of("unrolled");
+    assert!(copies.len() == 1 && copies[0].starts_with("3, "), "{copies:?}");
+    assert_eq!(of("threaded"), ["0, 3"]);
+    let waits = said.iter().filter(|remark| remark["words"]["action"] == "wait, rejoin");
+    assert_eq!(waits.map(|remark| remark["function"].as_str().unwrap()).collect::<Vec<_>>(), ["unrolled", "threaded"]);
+}

@@ -1,0 +1,366 @@
+//! Regions in which lanes are waited for at a predicted point, and the operations on barriers that a compiler inserts
+//! for them.
+//!
+//! Damani et al., *Speculative reconvergence for improved SIMT efficiency* (CGO 2020), section 4.2. The region of a
+//! prediction is where its barrier is *joined* (equation 1: there is a way from where lanes join) and *live* (equation
+//! 2: there is a way to the point on which they do not join anew). [`CollectingRegion::operations`] says what goes
+//! where; [`barrier_faults`] checks that by the two equations alone, without looking at regions.
+//!
+//! The entry of the graph stands for no code: it leads to where functions begin. Lanes join and wait at the beginnings
+//! of nodes, and no region has the entry.
+//!
+//! Optimisers copy the point: [`copies_of_a_point`] says which copies are one, and at which of them lanes meet.
+
+use crate::{Dominators, Graph, NodeId};
+
+/// What an operation does with a barrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum BarrierAction {
+    /// Lanes that come here will be waited for (`JoinBarrier`, BSSY).
+    Join,
+    /// Lanes wait for those that joined, then join again (`WaitBarrier`, BSYNC, and `RejoinBarrier`, BSSY).
+    Wait,
+    /// The same, but so many waiting lanes are enough (figure 6: a second barrier counts them).
+    WaitFor(usize),
+    /// Lanes are no longer waited for (`CancelBarrier`, BREAK).
+    Cancel,
+    /// The lanes of the region meet here, behind it (`WaitBarrier` of the orthogonal barrier).
+    Meet,
+    /// A branch that lanes part at, whose barrier conflicts: lanes that wait at the point are taken off it (dynamic
+    /// deconfliction).
+    GivesWay,
+    /// A branch that lanes part at, whose barrier conflicts and is not made (static deconfliction).
+    Removed,
+}
+
+impl BarrierAction {
+    /// Its name for people, and in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            BarrierAction::Join => "join",
+            BarrierAction::Wait | BarrierAction::WaitFor(_) => "wait, rejoin",
+            BarrierAction::Cancel => "cancel",
+            BarrierAction::Meet => "meet behind",
+            BarrierAction::GivesWay => "gives way",
+            BarrierAction::Removed => "removed",
+        }
+    }
+}
+
+/// What is wrong with the operations on a barrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum BarrierFault {
+    /// Lanes wait at this node for a barrier that they joined on no way to it.
+    WaitsUnjoined,
+    /// Lanes join the barrier at this node, and none of the ways from there leads to a node where they wait.
+    NeverWaits,
+    /// Lanes that joined can still be waited for in this node, from which no way leads to where they would wait: they
+    /// were not taken off.
+    StaysJoined,
+}
+
+/// How lanes are collected in a region: what [`CollectingRegion::operations`] has to know beside the graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Collecting<'a> {
+    /// The nodes at which lanes wait; for a function at whose entry they do, its own node alone.
+    pub waits: &'a [NodeId],
+    /// How many waiting lanes are enough. None: all that joined.
+    pub threshold: Option<usize>,
+    /// Whether branches that conflict have no barrier; else waiting lanes are taken off it.
+    pub is_static: bool,
+}
+
+/// The region of a prediction in one function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CollectingRegion {
+    points: Vec<NodeId>,
+    /// By node: whether it belongs to the region.
+    holds: Vec<bool>,
+    /// By node: whether a lane joins there.
+    joins: Vec<bool>,
+    /// Whether it was said where lanes join.
+    is_begun: bool,
+}
+
+impl CollectingRegion {
+    /// The region of points, lanes joining at the nodes `from`; wherever they come to it when there are none. None when
+    /// no lane that joins comes to a point. O(n + m).
+    #[must_use]
+    pub fn of(graph: &Graph, points: &[NodeId], from: &[NodeId]) -> Option<CollectingRegion> {
+        // Equation 2, backwards: a join ends what is live.
+        let before =
+            |node: NodeId| if from.contains(&node) { &[][..] } else { graph.predecessors(node) }.iter().copied();
+        let mut holds = reached(graph, points.iter().copied(), before);
+        let mut joins = holds.clone();
+        if !from.is_empty() {
+            // Equation 1, forwards.
+            let joined = reached(graph, from.iter().copied(), |node| graph.successors(node).iter().copied());
+            holds.iter_mut().zip(joined).for_each(|(holds, joined)| *holds &= joined);
+            joins = graph.nodes().map(|node| holds[node.index()] && from.contains(&node)).collect();
+        }
+        let points: Vec<NodeId> = points.iter().copied().filter(|node| holds[node.index()]).collect();
+        let is_empty = points.is_empty() || !joins.contains(&true);
+        (!is_empty).then_some(CollectingRegion { points, holds, joins, is_begun: !from.is_empty() })
+    }
+
+    /// The points that lanes come to from where they join.
+    #[must_use]
+    pub fn points(&self) -> &[NodeId] {
+        &self.points
+    }
+
+    /// Whether a node belongs to it; no, of a node that the graph does not have.
+    #[must_use]
+    pub fn holds(&self, node: NodeId) -> bool {
+        self.holds.get(node.index()).copied().unwrap_or(false)
+    }
+
+    /// Whether a lane that comes to a node joins there.
+    #[must_use]
+    pub fn is_joined_at(&self, node: NodeId) -> bool {
+        self.joins.get(node.index()).copied().unwrap_or(false)
+    }
+
+    /// Whether a prediction is made in this node: who comes there has left the region, and is in it again behind it.
+    #[must_use]
+    pub fn begins_at(&self, node: NodeId) -> bool {
+        self.is_begun && self.is_joined_at(node)
+    }
+
+    /// Its nodes, in ascending order.
+    pub fn nodes(&self) -> impl Iterator<Item = NodeId> {
+        self.holds.iter().zip(0..).filter(|(holds, _)| **holds).map(|(_, node)| NodeId(node))
+    }
+
+    /// Where a compiler would have lanes join: where it was said, or where the region is entered.
+    #[must_use]
+    pub fn beginnings(&self, graph: &Graph) -> Vec<NodeId> {
+        let is_entered =
+            |node: &NodeId| self.is_begun || graph.predecessors(*node).iter().any(|from| !self.holds(*from));
+        self.nodes().filter(|node| self.is_joined_at(*node)).filter(is_entered).collect()
+    }
+
+    /// The nodes outside to which edges lead from inside, in ascending order.
+    #[must_use]
+    pub fn left_to(&self, graph: &Graph) -> Vec<NodeId> {
+        let next = self.nodes().flat_map(|node| graph.successors(node)).copied();
+        let mut nodes: Vec<NodeId> = next.filter(|node| !self.holds(*node)).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        nodes
+    }
+
+    /// Where its lanes meet again behind it: at the first node outside at which lanes meet that part at any of its
+    /// points; none where their function ends. `meets` says where those meet that part behind a node, the innermost
+    /// first; none stands for the end of its function.
+    #[must_use]
+    pub fn behind(&self, meets: impl Fn(NodeId) -> Vec<Option<NodeId>>) -> Option<NodeId> {
+        // What lanes come to one after another, from the innermost outwards.
+        let meetings = |point: &NodeId| -> Vec<NodeId> {
+            let (mut all, mut left) = (Vec::new(), vec![*point]);
+            while let Some(node) = left.pop() {
+                if !all.contains(&node) {
+                    all.push(node);
+                    left.extend(meets(node).into_iter().flatten().rev());
+                }
+            }
+            all
+        };
+        let is_outside = |node: &NodeId| !self.holds(*node) || self.begins_at(*node);
+        let of_others: Vec<Vec<NodeId>> = self.points[1..].iter().map(meetings).collect();
+        let of_all = |node: &NodeId| of_others.iter().all(|nodes| nodes.contains(node));
+        meetings(&self.points[0]).into_iter().find(|node| is_outside(node) && of_all(node))
+    }
+
+    /// Whether lanes that part in a node could come to a point before they meet: then what they meet at conflicts.
+    #[must_use]
+    pub fn conflicts(&self, graph: &Graph, node: NodeId, meet: Option<NodeId>) -> bool {
+        let Some(meet) = meet.filter(|meet| self.holds(*meet)) else { return false };
+        let next = |node: NodeId| if node == meet { &[][..] } else { graph.successors(node) }.iter().copied();
+        let behind = reached(graph, graph.successors(node).iter().copied(), next);
+        self.points.iter().any(|point| behind[point.index()])
+    }
+
+    /// What a compiler inserts for it, by node. `meets` is as in [`CollectingRegion::behind`].
+    #[must_use]
+    pub fn operations(
+        &self,
+        graph: &Graph,
+        how: Collecting<'_>,
+        meets: impl Fn(NodeId) -> Vec<Option<NodeId>>,
+    ) -> Vec<(NodeId, BarrierAction)> {
+        let of = |nodes: Vec<NodeId>, action: BarrierAction| nodes.into_iter().map(move |node| (node, action));
+        let mut all: Vec<(NodeId, BarrierAction)> = of(self.beginnings(graph), BarrierAction::Join).collect();
+        all.extend(of(how.waits.to_vec(), how.threshold.map_or(BarrierAction::Wait, BarrierAction::WaitFor)));
+        all.extend(of(self.left_to(graph), BarrierAction::Cancel));
+        all.extend(self.behind(&meets).map(|node| (node, BarrierAction::Meet)));
+        let conflicting = if how.is_static { BarrierAction::Removed } else { BarrierAction::GivesWay };
+        let branches = graph.nodes().filter(|node| *node != graph.entry() && graph.successors(*node).len() > 1);
+        for node in branches {
+            if meets(node).into_iter().any(|meet| self.conflicts(graph, node, meet)) {
+                all.push((node, conflicting));
+            }
+        }
+        all.sort_unstable();
+        all
+    }
+}
+
+/// Checks the operations on one barrier by the paper's equations 1 and 2: who waits joined on some way, and nobody is
+/// joined where it cannot wait any more. `waits` are the nodes that count as where lanes wait: of a barrier of calls
+/// those with the calls. `is_begun`: it was said where lanes join, so that joining anew ends what was joined before.
+#[must_use]
+pub fn barrier_faults(
+    graph: &Graph,
+    operations: &[(NodeId, BarrierAction)],
+    waits: &[NodeId],
+    is_begun: bool,
+) -> Vec<(NodeId, BarrierFault)> {
+    let nodes = |action: BarrierAction| -> Vec<NodeId> {
+        operations.iter().filter(|operation| operation.1 == action).map(|operation| operation.0).collect()
+    };
+    let (joins, cancels) = (nodes(BarrierAction::Join), nodes(BarrierAction::Cancel));
+    // Without a node to join at, the region is entered at some: they end nothing.
+    let renewals: &[NodeId] = if is_begun { &joins } else { &[] };
+    // By node: whether lanes can be joined behind its operations.
+    let kept = |node: &NodeId| !cancels.contains(node);
+    let joined = reached(graph, joins.iter().copied(), |node| graph.successors(node).iter().copied().filter(kept));
+    // By node: whether lanes that are joined there can still come to where they wait without joining anew before.
+    let before =
+        |node: NodeId| if renewals.contains(&node) { &[][..] } else { graph.predecessors(node) }.iter().copied();
+    let live = reached(graph, waits.iter().copied(), before);
+    let mut faults = Vec::new();
+    let unjoined = waits.iter().filter(|node| !joined[node.index()]);
+    faults.extend(unjoined.map(|node| (*node, BarrierFault::WaitsUnjoined)));
+    let useless = joins.iter().filter(|node| !live[node.index()]);
+    faults.extend(useless.map(|node| (*node, BarrierFault::NeverWaits)));
+    let stays = graph.nodes().filter(|node| joined[node.index()] && !live[node.index()]);
+    faults.extend(stays.map(|node| (node, BarrierFault::StaysJoined)));
+    faults
+}
+
+/// The copies of a predicted point that stand for one place, and where they were one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Copies {
+    /// The one at which lanes meet.
+    pub at: NodeId,
+    /// The others, to which lanes come that have met there: further turns of a loop that became one.
+    pub behind: Vec<NodeId>,
+    /// The others, to which lanes come past it: nobody is collected at them.
+    pub past: Vec<NodeId>,
+}
+
+/// Which of these nodes, all of which a point was copied to, are one place. Those are whose regions have a node in
+/// common; lanes meet at the one that dominates most others, of equals at the first. So they meet once in the turns of
+/// a loop that became one, and a function that was inlined twice has two places. Nodes to which no lane comes that
+/// joined are in none.
+#[must_use]
+pub fn copies_of_a_point(graph: &Graph, dominators: &Dominators, points: &[NodeId], from: &[NodeId]) -> Vec<Copies> {
+    let mut groups: Vec<(Vec<NodeId>, Vec<bool>)> = Vec::new();
+    for point in points {
+        let Some(region) = CollectingRegion::of(graph, &[*point], from) else { continue };
+        let holds = region.holds;
+        let has_common = |(_, other): &(_, Vec<bool>)| other.iter().zip(&holds).any(|(a, b)| *a && *b);
+        let (same, others): (Vec<_>, Vec<_>) = groups.into_iter().partition(has_common);
+        groups = others;
+        let mut group = (vec![*point], holds);
+        for (nodes, other) in same {
+            group.0.extend(nodes);
+            group.1.iter_mut().zip(other).for_each(|(holds, other)| *holds |= other);
+        }
+        groups.push(group);
+    }
+    let one = |group: Vec<NodeId>| {
+        let nodes: Vec<NodeId> = points.iter().copied().filter(|point| group.contains(point)).collect();
+        let dominated = |at: &NodeId| nodes.iter().filter(|node| dominators.dominates(*at, **node)).count();
+        let first = nodes.iter().rev().max_by_key(|node| dominated(node));
+        let at = *first.expect("a group has a node");
+        let others = nodes.into_iter().filter(|node| *node != at);
+        let (behind, past) = others.partition(|node| dominators.dominates(at, *node));
+        Copies { at, behind, past }
+    };
+    groups.into_iter().map(|(nodes, _)| one(nodes)).collect()
+}
+
+/// By node: whether it is one of these or can be reached from one along edges, without the entry.
+#[must_use]
+pub fn reached<I: IntoIterator<Item = NodeId>>(
+    graph: &Graph,
+    from: impl IntoIterator<Item = NodeId>,
+    next: impl Fn(NodeId) -> I,
+) -> Vec<bool> {
+    let mut reached = vec![false; graph.node_count()];
+    let mut left: Vec<NodeId> = from.into_iter().collect();
+    while let Some(node) = left.pop() {
+        if node != graph.entry() && !std::mem::replace(&mut reached[node.index()], true) {
+            left.extend(next(node));
+        }
+    }
+    reached
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Builder, PostDominators};
+
+    /// With an entry that leads to node 0.
+    fn graph(nodes: u32, edges: &[(u32, u32)]) -> Graph {
+        let mut builder = Builder::new(nodes as usize + 1);
+        builder.edge(NodeId(nodes), NodeId(0));
+        edges.iter().for_each(|(from, to)| _ = builder.edge(NodeId(*from), NodeId(*to)));
+        builder.build(NodeId(nodes))
+    }
+
+    fn operations(graph: &Graph, point: u32, from: &[NodeId], exit: u32) -> String {
+        let post = PostDominators::of(graph, &[NodeId(exit)]);
+        let region = CollectingRegion::of(graph, &[NodeId(point)], from).unwrap();
+        let how = Collecting { waits: &[NodeId(point)], threshold: None, is_static: false };
+        let all = region.operations(graph, how, |node| vec![post.ipdom(node)]);
+        assert_eq!(barrier_faults(graph, &all, &[NodeId(point)], !from.is_empty()), []);
+        let all: Vec<String> = all.iter().map(|(node, action)| format!("{}: {}", node.0, action.name())).collect();
+        all.join("; ")
+    }
+
+    #[test]
+    fn figure_4_b_joins_before_the_loop_and_cancels_behind_it() {
+        // Listing 1: 0 predict, 1 prolog, 2 expensive, 3 epilog, 4 behind the loop.
+        let graph = graph(5, &[(0, 1), (1, 2), (1, 3), (2, 3), (3, 1), (3, 4)]);
+        let expected = "0: join; 1: gives way; 2: wait, rejoin; 4: cancel; 4: meet behind";
+        assert_eq!(operations(&graph, 2, &[NodeId(0)], 4), expected);
+        assert_eq!(operations(&graph, 2, &[], 4), expected);
+    }
+
+    #[test]
+    fn a_wrong_table_is_found_out() {
+        let graph = graph(5, &[(0, 1), (1, 2), (1, 3), (2, 3), (3, 1), (3, 4)]);
+        let (join, cancel) = ((NodeId(0), BarrierAction::Join), (NodeId(4), BarrierAction::Cancel));
+        let faults = |operations: &[(NodeId, BarrierAction)]| barrier_faults(&graph, operations, &[NodeId(2)], true);
+        assert_eq!(faults(&[join]), [(NodeId(4), BarrierFault::StaysJoined)]);
+        assert_eq!(faults(&[cancel]), [(NodeId(2), BarrierFault::WaitsUnjoined)]);
+        let late = (NodeId(4), BarrierAction::Join);
+        assert!(faults(&[join, late]).contains(&(NodeId(4), BarrierFault::NeverWaits)));
+    }
+
+    #[test]
+    fn lanes_meet_once_in_the_turns_that_became_one() {
+        // 0 predict; 1, 2, 3 three turns in one; 4 what is left over, turn by turn; 5 the end.
+        let graph = graph(6, &[(0, 1), (0, 4), (1, 2), (2, 3), (3, 1), (3, 4), (4, 4), (4, 5)]);
+        let dominators = Dominators::of(&graph);
+        let points = [4, 3, 2, 1].map(NodeId);
+        let copies = copies_of_a_point(&graph, &dominators, &points, &[NodeId(0)]);
+        let expected = Copies { at: NodeId(1), behind: [3, 2].map(NodeId).to_vec(), past: vec![NodeId(4)] };
+        assert_eq!(copies, [expected]);
+    }
+
+    #[test]
+    fn a_function_that_was_inlined_twice_has_two_places() {
+        // 0 predict, 1 its loop, 2 predict again, 3 its loop, 4 the end; all of it in a loop.
+        let graph = graph(5, &[(0, 1), (1, 1), (1, 2), (2, 3), (3, 3), (3, 0), (3, 4)]);
+        let dominators = Dominators::of(&graph);
+        let copies = copies_of_a_point(&graph, &dominators, &[1, 3].map(NodeId), &[0, 2].map(NodeId));
+        assert_eq!(copies.iter().map(|copies| copies.at).collect::<Vec<_>>(), [1, 3].map(NodeId));
+        assert!(copies.iter().all(|copies| copies.behind.is_empty() && copies.past.is_empty()));
+    }
+}

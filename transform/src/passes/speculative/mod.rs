@@ -1,0 +1,220 @@
+//! `speculative`: the marks of `include/lockstep.h` on their way through the compiler.
+//!
+//! ```text
+//! LOCKSTEP_PREDICT(inner);                       b0: join
+//! for (…)                                        b0: gives way (of the branch that ends the inner loop)
+//!     for (…) { LOCKSTEP_RECONVERGE(inner); … }  b0: wait, rejoin
+//! …                                              b0: cancel; b0: meet behind
+//! ```
+//!
+//! It runs behind the optimiser, which may have copied marks or taken them away, and says what is left of each: where a
+//! compiler for GPUs would put operations on barriers, by Damani et al., *Speculative reconvergence for improved SIMT
+//! efficiency* (CGO 2020), section 4.2. `lockstep dump --barriers marks` says the same of the machine code, from the
+//! same library ([`flowgraph::CollectingRegion`]) on another graph.
+//!
+//! # Steps
+//! 1. Cut blocks behind calls, as replays do: lanes that come back from a call may wait there.
+//! 2. Gather the marks of each function by name. Copies of a place that lanes come to one after another are one place,
+//!    at which they meet once ([`flowgraph::copies_of_a_point`]); a function that was inlined twice has two. Marks
+//!    whose counterpart is gone or cannot be reached are refused, with a remark.
+//! 3. Place the operations, and check them by the paper's equations.
+//!
+//! # Why the meaning is kept
+//! No code is changed: marks are instructions that make no code, and code generation keeps them where they are.
+//!
+//! # Limitation
+//! Of several copies that lie on ways past each other, as jump threading makes them, lanes are collected at one only.
+//! The barriers of branches are at immediate post-dominators (the placement `binary`).
+
+mod marks;
+mod pieces;
+
+use flowgraph::{
+    BarrierAction, Collecting, CollectingRegion, Copies, Dominators, NodeId, PostDominators, barrier_faults,
+    copies_of_a_point,
+};
+use parameters::{Parameter, Settings, Values};
+use rustc_hash::FxHashMap;
+
+use self::marks::{Mark, MarkKind};
+use self::pieces::Pieces;
+use crate::llvm::{Function, Instruction, Module};
+use crate::remark::{BarrierPlace, MarkFault};
+use crate::{Place, Reason, Remark};
+
+const NAME: &str = "speculative";
+
+/// How conflicts with the barriers of branches are resolved.
+pub(crate) const PARAMETERS: &[Parameter] = &[Parameter {
+    name: "deconflict",
+    values: Values::OneOf(&["dynamic", "static"]),
+    default: 0,
+    help: "what becomes of branches whose barriers conflict: lanes that wait are taken off them, or they have none",
+}];
+
+/// Says what is left of the marks of each function.
+pub(crate) fn run(module: &mut Module, settings: &Settings) -> Vec<Remark> {
+    let numbers = module.instructions().into_iter().zip(1..).collect();
+    let is_static = settings.choice("deconflict") == 1;
+    let mut all = Vec::new();
+    for function in module.functions() {
+        let marks = marks::of(function);
+        if !marks.is_empty() {
+            Marked::new(function, &numbers, is_static, &mut all).look_at(&marks);
+        }
+    }
+    all
+}
+
+/// A function with marks.
+struct Marked<'m, 'a> {
+    function: Function<'m>,
+    pieces: Pieces<'m>,
+    dominators: Dominators,
+    post_dominators: PostDominators,
+    numbers: &'a FxHashMap<Instruction<'m>, usize>,
+    is_static: bool,
+    barriers: usize,
+    remarks: &'a mut Vec<Remark>,
+}
+
+/// A barrier: what lanes wait at, and how it is called.
+struct Barrier<'m, 'a> {
+    name: &'a str,
+    points: Vec<NodeId>,
+    /// The function at whose entry lanes wait, for one of calls.
+    callee: Option<Function<'m>>,
+    begins: &'a [&'a Mark<'m>],
+}
+
+impl<'m, 'a> Marked<'m, 'a> {
+    fn new(
+        function: Function<'m>,
+        numbers: &'a FxHashMap<Instruction<'m>, usize>,
+        is_static: bool,
+        remarks: &'a mut Vec<Remark>,
+    ) -> Marked<'m, 'a> {
+        let pieces = Pieces::of(function);
+        let graph = pieces.graph();
+        let exits: Vec<NodeId> = graph.nodes().filter(|node| graph.successors(*node).is_empty()).collect();
+        let (dominators, post_dominators) = (Dominators::of(graph), PostDominators::of(graph, &exits));
+        Marked { function, pieces, dominators, post_dominators, numbers, is_static, barriers: 0, remarks }
+    }
+
+    /// Names in the order in which they are met, those of places first.
+    fn look_at(mut self, marks: &[Mark<'m>]) {
+        for is_function in [false, true] {
+            let of_kind = |mark: &&Mark| (mark.kind == MarkKind::BeginsCalls) == is_function;
+            let mut names: Vec<&str> = marks.iter().filter(of_kind).map(|mark| &*mark.name).collect();
+            names.sort_unstable();
+            names.dedup();
+            for name in names {
+                let own: Vec<&Mark> = marks.iter().filter(of_kind).filter(|mark| mark.name == name).collect();
+                let (waits, begins): (Vec<&Mark>, Vec<&Mark>) =
+                    own.into_iter().partition(|mark| mark.kind == MarkKind::Waits);
+                match is_function {
+                    false => self.place(name, &begins, &waits),
+                    true => self.calls(name, &begins),
+                }
+            }
+        }
+    }
+
+    /// Marks of a place.
+    fn place(&mut self, name: &str, begins: &[&Mark<'m>], waits: &[&Mark<'m>]) {
+        let fault = match (begins, waits) {
+            ([], _) => Some(MarkFault::NoPredict),
+            (_, []) => Some(MarkFault::NoReconverge),
+            _ => None,
+        };
+        if let Some(fault) = fault {
+            let places = begins.iter().chain(waits).map(|mark| mark.at.place()).collect();
+            return self.remark(name, places, Reason::MarkLost(fault));
+        }
+        let points = self.nodes(waits);
+        let all = copies_of_a_point(self.pieces.graph(), &self.dominators, &points, &self.nodes(begins));
+        let is_in =
+            |node: NodeId| all.iter().any(|c| c.at == node || c.behind.contains(&node) || c.past.contains(&node));
+        if let Some(lost) = points.iter().position(|point| !is_in(*point)) {
+            self.remark(name, vec![waits[lost].at.place()], Reason::MarkLost(MarkFault::Unreachable));
+        }
+        for Copies { at, behind, past } in all {
+            if !behind.is_empty() || !past.is_empty() {
+                let reason = Reason::MarkCopied { behind: behind.len(), past: past.len() };
+                self.remark(name, vec![self.place_of(at)], reason);
+            }
+            self.barrier(&Barrier { name, points: vec![at], callee: None, begins });
+        }
+    }
+
+    /// Marks of a function.
+    fn calls(&mut self, name: &str, begins: &[&Mark<'m>]) {
+        let callees = marks::called(self.function, name);
+        if callees.is_empty() {
+            let places = begins.iter().map(|mark| mark.at.place()).collect();
+            return self.remark(name, places, Reason::MarkLost(MarkFault::NoCall));
+        }
+        for (callee, calls) in callees {
+            let points = calls.iter().map(|call| self.pieces.node(*call)).collect();
+            self.barrier(&Barrier { name, points, callee: Some(callee), begins });
+        }
+    }
+
+    /// The operations on one barrier.
+    fn barrier(&mut self, barrier: &Barrier<'m, '_>) {
+        let (from, graph) = (self.nodes(barrier.begins), self.pieces.graph());
+        let Some(region) = CollectingRegion::of(graph, &barrier.points, &from) else {
+            let places = barrier.begins.iter().map(|mark| mark.at.place()).collect();
+            return self.remark(barrier.name, places, Reason::MarkLost(MarkFault::Unreachable));
+        };
+        // Lanes wait for a function in the function itself, whose nodes are others.
+        let waits: &[NodeId] = if barrier.callee.is_some() { &[] } else { region.points() };
+        let threshold = barrier.begins.iter().find_map(|mark| mark.threshold);
+        let how = Collecting { waits, threshold, is_static: self.is_static };
+        let operations = region.operations(graph, how, |node| vec![self.post_dominators.ipdom(node)]);
+        let faults = barrier_faults(graph, &operations, region.points(), true);
+        assert!(faults.is_empty(), "the operations of {} are wrong: {operations:?}: {faults:?}", barrier.name);
+        let number = self.barriers;
+        self.barriers += 1;
+        for (node, action) in operations {
+            let (first, last) = self.pieces.ends(node);
+            let own = barrier.begins.iter().find(|mark| self.pieces.node(mark.at) == node);
+            let place = match (action, own) {
+                (BarrierAction::Join, Some(mark)) => mark.at.place(),
+                _ => self.place_of(node),
+            };
+            self.operation(barrier.name, number, action, place, [first, last]);
+        }
+        if let Some(first) = barrier.callee.and_then(|callee| callee.entry().first()) {
+            let action = threshold.map_or(BarrierAction::Wait, BarrierAction::WaitFor);
+            let callee = Pieces::of(first.block().expect("it is the first of a block").function());
+            let (first, last) = callee.ends(callee.node(first));
+            self.operation(barrier.name, number, action, callee.place_of(callee.node(first)), [first, last]);
+        }
+    }
+
+    fn operation(
+        &mut self,
+        name: &str,
+        barrier: usize,
+        action: BarrierAction,
+        place: Option<Place>,
+        ends: [Instruction<'m>; 2],
+    ) {
+        let [first, last] = ends.map(|end| self.numbers[&end]);
+        self.remark(name, vec![place], Reason::Barrier(BarrierPlace { barrier, action, first, last }));
+    }
+
+    fn nodes(&self, marks: &[&Mark<'m>]) -> Vec<NodeId> {
+        marks.iter().map(|mark| self.pieces.node(mark.at)).collect()
+    }
+
+    fn place_of(&self, node: NodeId) -> Option<Place> {
+        self.pieces.place_of(node)
+    }
+
+    fn remark(&mut self, name: &str, places: Vec<Option<Place>>, reason: Reason) {
+        let function = self.function.name();
+        self.remarks.push(Remark { pass: NAME, function, subject: name.to_owned(), places, reason, gain: None });
+    }
+}

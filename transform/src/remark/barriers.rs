@@ -1,0 +1,81 @@
+//! What is left of a program's marks behind the optimiser.
+
+use std::fmt;
+
+use flowgraph::BarrierAction;
+
+/// An operation on a barrier, where a compiler for GPUs would put it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BarrierPlace {
+    /// Which barrier of the function.
+    pub barrier: usize,
+    /// What it does.
+    pub action: BarrierAction,
+    /// The first instruction of the piece of a block at whose beginning it does it: its number in the module, from 1.
+    pub first: usize,
+    /// The last one of that piece, a call or what ends the block.
+    pub last: usize,
+}
+
+impl BarrierPlace {
+    pub(super) fn numbers(self) -> Vec<(&'static str, i64)> {
+        vec![("barrier", self.barrier as i64), ("first", self.first as i64), ("last", self.last as i64)]
+    }
+}
+
+impl fmt::Display for BarrierPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let BarrierPlace { barrier, action, first, last } = self;
+        write!(f, "b{barrier}: {}", action.name())?;
+        if let BarrierAction::WaitFor(lanes) = action {
+            write!(f, " ({lanes} lanes)")?;
+        }
+        write!(f, "; instructions {first} to {last}")
+    }
+}
+
+/// Why a mark has nobody wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MarkFault {
+    /// There is no `LOCKSTEP_PREDICT` of this name in the function.
+    NoPredict,
+    /// There is no `LOCKSTEP_RECONVERGE` of this name in the function.
+    NoReconverge,
+    /// No way leads from where lanes join to where they would wait.
+    Unreachable,
+    /// The function is called nowhere in the one with the mark.
+    NoCall,
+}
+
+impl MarkFault {
+    /// Its name, which stays.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            MarkFault::NoPredict => "no-predict",
+            MarkFault::NoReconverge => "no-reconverge",
+            MarkFault::Unreachable => "unreachable",
+            MarkFault::NoCall => "no-call",
+        }
+    }
+}
+
+impl fmt::Display for MarkFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            MarkFault::NoPredict => {
+                "refused: the function has no LOCKSTEP_PREDICT of this name, or the compiler took it away; put both into one \
+                 function"
+            }
+            MarkFault::NoReconverge => {
+                "refused: the function has no LOCKSTEP_RECONVERGE of this name, or the compiler took it away; put both into \
+                 one function"
+            }
+            MarkFault::Unreachable => "refused: no way leads from LOCKSTEP_PREDICT to LOCKSTEP_RECONVERGE",
+            MarkFault::NoCall => {
+                "refused: the function is called nowhere here; where it was inlined, write LOCKSTEP_APART before its \
+                 definition"
+            }
+        })
+    }
+}
