@@ -57,6 +57,9 @@ fn equality_of_floats_is_one_jump() {
                 float chosen(double x, double y, float a, float b) { return x == y ? a : b; }\n\
                 double wide(long double x, double a, double b) { return x != 0 ? a : b; }\n\
                 void negated(float x, int *to) { int same = x == 1; *to = same; if (!same) call(3); call(4); }\n\
+                double ends(double x, double y, int a, double b) { if (a == 1 || b > 2) return x; return x + y * b; }\n\
+                int q(int), g(int);\n\
+                int one(int a, int b, int x) { if (a == 1 || q(b)) return x; return g(x); }\n\
                 void both(float x, float y) { if ((x == 1) & (y != 2)) call(3); call(4); }\n";
     std::fs::write(&source, text).unwrap();
     for optimised in ["-O1", "-O2", "-O3"] {
@@ -64,7 +67,7 @@ fn equality_of_floats_is_one_jump() {
         for (pass, structured) in [("none", false), ("linearize", true)] {
             build::compile(&source, &object, pass, &[optimised]);
             let functions = machine::functions(&object);
-            for name in ["goes", "structured", "chosen", "wide", "negated", "both"] {
+            for name in ["goes", "structured", "chosen", "wide", "negated", "both", "ends", "one"] {
                 let left = machine::left(&functions[name]);
                 assert!(!structured || left == Some(1), "{name} at {optimised}: {left:?}");
                 split += usize::from(left != Some(1));

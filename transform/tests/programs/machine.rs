@@ -12,7 +12,7 @@ type Listing = Vec<(u64, String)>;
 
 /// The functions that an object file or program defines, by name.
 pub(crate) fn functions(file: &Path) -> BTreeMap<String, Listing> {
-    let text = build::output("objdump", [Path::new("-dw"), Path::new("--no-show-raw-insn"), file]);
+    let text = build::output("objdump", [Path::new("-dwr"), Path::new("--no-show-raw-insn"), file]);
     let mut found: BTreeMap<String, Listing> = BTreeMap::new();
     let mut name = String::new();
     for line in text.lines() {
@@ -27,7 +27,8 @@ pub(crate) fn functions(file: &Path) -> BTreeMap<String, Listing> {
 }
 
 /// How many instructions are left of a function when all that is structured has been folded away: one where all is.
-/// None where a jump leads to a place that is computed.
+/// None where a jump leads to a place that is computed. A jump to another function, which a relocation may name, is an
+/// end.
 pub(crate) fn left(listing: &Listing) -> Option<usize> {
     let place = |address: u64| listing.binary_search_by_key(&address, |(at, _)| *at).ok();
     let mut builder = Builder::new(listing.len());
@@ -35,7 +36,7 @@ pub(crate) fn left(listing: &Listing) -> Option<usize> {
     for (from, (_, what)) in listing.iter().enumerate() {
         let word = what.split_whitespace().find(|word| *word != "notrack" && *word != "bnd").unwrap_or_default();
         let target = || {
-            let text = what.split_whitespace().nth(1)?;
+            let text = what.split_whitespace().nth(1).filter(|_| !what.contains("R_X86_64_"))?;
             u64::from_str_radix(text, 16).ok().and_then(place)
         };
         let mut to = Vec::new();
@@ -43,7 +44,10 @@ pub(crate) fn left(listing: &Listing) -> Option<usize> {
             "ret" | "ud2" | "hlt" => {}
             "jmp" if what.contains('*') => return None,
             "jmp" => to.extend(target()),
-            _ if word.starts_with('j') => to.extend(target().into_iter().chain([from + 1])),
+            _ if word.starts_with('j') => {
+                exits.extend(target().is_none().then_some(NodeId(from as u32)));
+                to.extend(target().into_iter().chain([from + 1]));
+            }
             _ => to.push(from + 1),
         }
         to.retain(|&to| to < listing.len());
@@ -62,4 +66,7 @@ fn a_short_circuit_is_not_structured_and_a_loop_is() {
     assert_eq!(left(&listing(&["test", "je 4 <f+4>", "test", "jne 5 <f+5>", "call", "ret"])), Some(4));
     assert_eq!(left(&listing(&["test", "dec", "jne 1 <f+1>", "je 5 <f+5>", "call", "ret"])), Some(1));
     assert_eq!(left(&listing(&["jmp *%rax", "ret"])), None);
+    let to_another = "jmp 4 <f+4>\t4: R_X86_64_PLT32\tg-0x4";
+    assert_eq!(left(&listing(&["je 3 <f+3>", "call", "je 4 <f+4>", "ret", to_another])), Some(4));
+    assert_eq!(left(&listing(&["call", to_another, "ret"])), Some(1));
 }

@@ -29,13 +29,14 @@ pub(crate) fn obstacle<'m>(function: Function<'m>) -> Option<(Instruction<'m>, R
     })
 }
 
-/// Takes the leave to be jumps from calls of intrinsics. Code generation gives a branch a return of its own where it
-/// could then jump to what is called, and takes intrinsics for calls there: `if (a || b) return x` has two ends then.
+/// Takes the leave to be jumps from calls, where a function has branches. Code generation gives a branch a return of
+/// its own where it can then jump to what is called, and takes intrinsics for calls there: `if (a || b) return x` has
+/// two ends then, and so has `if (a || b) return x; return f();`.
 pub(super) fn keep_returns(function: Function<'_>) {
-    for call in function.blocks().into_iter().flat_map(Block::instructions).filter(|i| i.may_be_tail()) {
-        if call.callee().is_some_and(Value::is_intrinsic) {
-            call.forbid_tail();
-        }
+    let blocks = function.blocks();
+    if blocks.len() > 1 {
+        let calls = blocks.into_iter().flat_map(Block::instructions).filter(|i| i.may_be_tail());
+        calls.for_each(Instruction::forbid_tail);
     }
 }
 
