@@ -110,9 +110,13 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
 
 /// Linearizes what is not structured in a function.
 pub(crate) fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
+    linearize(function, context);
+    prepare::keep_returns(*function);
+}
+
+fn linearize<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
     let only_divergent = context.settings().number("only-divergent") == 1;
     let agree = |context: &Context<'m>, block: Block<'m>| only_divergent && context.lanes_agree(block);
-    prepare::keep_returns(*function);
     let switches = prepare::switches(*function);
     let parting = switches.iter().any(|&block| !agree(context, block));
     let applied = applied::is_asked(context);

@@ -29,15 +29,13 @@ pub(crate) fn obstacle<'m>(function: Function<'m>) -> Option<(Instruction<'m>, R
     })
 }
 
-/// Takes the leave to be jumps from calls, where a function has branches. Code generation gives a branch a return of
-/// its own where it can then jump to what is called, and takes intrinsics for calls there: `if (a || b) return x` has
-/// two ends then, and so has `if (a || b) return x; return f();`.
+/// Takes the leave to be jumps from calls that do not stand before a return themselves. Code generation gives their
+/// block a return of its own, so that it can jump to what is called, and takes intrinsics for calls there:
+/// `if (a || b) return x` has two ends then, and so has `if (a || b) return x; return f();`.
 pub(super) fn keep_returns(function: Function<'_>) {
-    let blocks = function.blocks();
-    if blocks.len() > 1 {
-        let calls = blocks.into_iter().flat_map(Block::instructions).filter(|i| i.may_be_tail());
-        calls.for_each(Instruction::forbid_tail);
-    }
+    let goes_on = |block: &Block<'_>| block.terminator().opcode() != Opcode::LLVMRet;
+    let calls = function.blocks().into_iter().filter(goes_on).flat_map(Block::instructions);
+    calls.filter(|call| call.may_be_tail()).for_each(Instruction::forbid_tail);
 }
 
 /// A call that must not come to depend on other branches, as barriers of GPUs must not.
