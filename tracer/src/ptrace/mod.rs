@@ -21,7 +21,7 @@ pub use request::{
 };
 pub use shared::{SharedMemory, timestamp};
 pub use signals::{ProcessHandle, Received, ignored_before, received, watch_signals};
-pub use wait::{Stop, wait_any, wait_for};
+pub use wait::{EVENT_STOP, Stop, wait_any, wait_for};
 
 /// The kernel's number of a thread (of a process too, as that of its first thread).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -32,6 +32,9 @@ pub enum Stop {
     },
 }
 
+/// The event of a group stop, and of the first stop of a new thread.
+pub const EVENT_STOP: i32 = libc::PTRACE_EVENT_STOP;
+
 /// The next report of any thread that this thread of ours traces; none when `block` is false and nothing has been
 /// reported. `ECHILD`: there is nobody left to wait for.
 ///

@@ -8,12 +8,10 @@ use trace_format::{Event, Instruction, Kind, Pc, SpEffect};
 use super::Session;
 use super::thread::{Code, Thread};
 use crate::decode::{Class, Decoded, MAX_LENGTH};
+use crate::frames::STEP_FLAG;
 use crate::ptrace::{self, Address, Registers, Tid};
 use crate::sync_functions::{self, Role};
 use crate::window::Gate;
-
-/// The processor's single-step flag is bit 8 of the flags, so bit 0 of their second byte.
-const STEP_FLAG: u64 = 0x100;
 
 impl Session<'_> {
     /// The thread's next instruction has run; `now` are the registers after it.

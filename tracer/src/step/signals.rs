@@ -7,7 +7,9 @@
 use nix::libc;
 
 use super::Session;
-use super::thread::{Syscall, Thread, set_syscall_argument};
+use super::thread::{Syscall, Thread};
+use crate::calls::set_argument;
+use crate::frames::{FRAME_MASK, FRAME_PC, FRAME_SP, FRAME_STACK};
 use crate::ptrace::{self, Address, Registers, SignalInfo, Tid};
 
 /// SIGTRAP in a signal mask.
@@ -16,13 +18,7 @@ pub(super) const TRAP_BIT: u64 = 1 << (libc::SIGTRAP - 1);
 const NEVER_BLOCKED: u64 = 1 << (libc::SIGKILL - 1) | 1 << (libc::SIGSTOP - 1);
 /// Below the stack pointer, functions may use so many bytes without moving it.
 const RED_ZONE: u64 = 128;
-/// Where things lie in the frame that the kernel builds for a handler, from the stack pointer at its first instruction
-/// on: the alternate stack (address, flags, size), the saved pc and stack pointer, the saved mask.
-const FRAME_STACK: u64 = 24;
-const FRAME_SP: u64 = 168;
-const FRAME_PC: u64 = 176;
-const FRAME_MASK: u64 = 304;
-/// There too: the saved argument registers of system calls, in order.
+/// In the frame of a handler: the saved argument registers of system calls, in order.
 pub(super) const FRAME_ARGUMENTS: [u64; 6] = [112, 120, 144, 64, 48, 56];
 
 impl Session<'_> {
@@ -168,7 +164,7 @@ impl Session<'_> {
         bytes.extend(8u64.to_le_bytes());
         if ptrace::write(tid, Address(copy), &bytes) {
             call.restore = Some(argument);
-            set_syscall_argument(registers, argument, if in_pair { copy + 8 } else { copy });
+            set_argument(registers, argument, if in_pair { copy + 8 } else { copy });
             let _ = ptrace::set_registers(tid, registers);
         }
     }

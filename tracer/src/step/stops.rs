@@ -7,7 +7,8 @@ use super::thread::{Child, Process, Thread};
 use super::{Birth, Session};
 use crate::decode::Class;
 use crate::engine::Exit;
-use crate::ptrace::{self, Registers, Stop, Tid};
+use crate::frames::CODE_64;
+use crate::ptrace::{self, EVENT_STOP, Registers, Stop, Tid};
 
 /// `si_code` of the SIGTRAP after one instruction.
 const TRAP_TRACE: i32 = 2;
@@ -15,10 +16,6 @@ const TRAP_TRACE: i32 = 2;
 const TRAP_BREAKPOINT: i32 = 1;
 /// `si_code` of the SIGTRAP at the first instruction of a signal handler.
 const TRAP_HANDLER: i32 = libc::SIGTRAP;
-/// A group stop, or the first stop of a new thread.
-const EVENT_STOP: i32 = 128;
-/// The code segment of 64-bit programs.
-const CODE_64: u64 = 0x33;
 /// The mark of a new thread, among the flags of `clone`.
 const CLONE_THREAD: u64 = libc::CLONE_THREAD as u64;
 

@@ -4,7 +4,8 @@ use nix::libc;
 use trace_format::{Event, ThreadExit};
 
 use super::Session;
-use super::thread::{Child, Syscall, set_syscall_argument, syscall_arguments};
+use super::thread::{Child, Syscall};
+use crate::calls::{arguments_of, is_futex_wait, set_argument};
 use crate::debuggers::{TRACED_BY_ITS_MAKER, asks_maker, note_refusal};
 use crate::ptrace::{self, Address, Registers, Tid};
 
@@ -20,7 +21,7 @@ impl Session<'_> {
         let thread = self.thread(tid);
         let mut registers = thread.registers;
         let number = registers.rax;
-        let arguments = syscall_arguments(&registers);
+        let arguments = arguments_of(&registers);
         thread.syscall = Some(Syscall { number, arguments, restore: None, child: Child::Unannounced });
         let process = thread.process;
         match number.cast_signed() {
@@ -71,7 +72,7 @@ impl Session<'_> {
             // The kernel may start the call again, and needs the changed one.
             return;
         } else {
-            set_syscall_argument(registers, number, value);
+            set_argument(registers, number, value);
             let _ = ptrace::set_registers(tid, registers);
         }
         call.restore = None;
@@ -93,7 +94,7 @@ impl Session<'_> {
         let result = now.rax.cast_signed();
         let succeeded = !(-4095..0).contains(&result);
         match call.number.cast_signed() {
-            libc::SYS_futex if is_wait(second) && result != -i64::from(libc::EAGAIN) => {
+            libc::SYS_futex if is_futex_wait(second as u32) && result != -i64::from(libc::EAGAIN) => {
                 self.recorder.futex_wait(id, first);
             }
             FUTEX_WAIT_CALL if result != -i64::from(libc::EAGAIN) => self.recorder.futex_wait(id, first),
@@ -149,29 +150,5 @@ impl Session<'_> {
             libc::SYS_clone => call.arguments[0],
             _ => 0,
         }
-    }
-}
-
-/// Whether this futex operation waits.
-fn is_wait(operation: u64) -> bool {
-    const COMMAND: i32 = !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME);
-    matches!(
-        operation as i32 & COMMAND,
-        libc::FUTEX_WAIT
-            | libc::FUTEX_WAIT_BITSET
-            | libc::FUTEX_LOCK_PI
-            | libc::FUTEX_LOCK_PI2
-            | libc::FUTEX_WAIT_REQUEUE_PI
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn waits_are_told_from_wakes_whatever_the_flags() {
-        assert!(is_wait(0) && is_wait(128) && is_wait(128 | 256 | 9) && is_wait(6));
-        assert!(!is_wait(1) && !is_wait(129) && !is_wait(10) && !is_wait(7));
     }
 }

@@ -172,20 +172,3 @@ impl Thread {
         }
     }
 }
-
-/// The argument registers of a system call, in order.
-pub fn syscall_arguments(registers: &Registers) -> [u64; 6] {
-    [registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9]
-}
-
-/// Sets the argument register with this number.
-pub fn set_syscall_argument(registers: &mut Registers, number: usize, value: u64) {
-    match number {
-        0 => registers.rdi = value,
-        1 => registers.rsi = value,
-        2 => registers.rdx = value,
-        3 => registers.r10 = value,
-        4 => registers.r8 = value,
-        _ => registers.r9 = value,
-    }
-}

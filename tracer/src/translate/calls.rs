@@ -1,8 +1,6 @@
-//! System calls: which are looked at, and what their arguments are.
+//! Which system calls are looked at.
 
 use nix::libc;
-
-use crate::ptrace::Registers;
 
 /// System calls that we look at before they are made, or make for the program, since they change what we have to know
 /// of.
@@ -61,33 +59,3 @@ pub const WRITING_CALLS: [(i64, usize); 10] = [
     (libc::SYS_copy_file_range, 2),
     (libc::SYS_splice, 2),
 ];
-
-/// The arguments of a system call that is about to be made.
-pub fn arguments_of(registers: &Registers) -> [u64; 6] {
-    [registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9]
-}
-
-/// Whether this futex operation waits.
-#[must_use]
-pub fn is_futex_wait(operation: u32) -> bool {
-    const COMMAND: i32 = !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME);
-    matches!(
-        operation.cast_signed() & COMMAND,
-        libc::FUTEX_WAIT
-            | libc::FUTEX_WAIT_BITSET
-            | libc::FUTEX_LOCK_PI
-            | libc::FUTEX_LOCK_PI2
-            | libc::FUTEX_WAIT_REQUEUE_PI
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn waits_are_told_from_wakes_whatever_the_flags() {
-        assert!(is_futex_wait(0) && is_futex_wait(128) && is_futex_wait(128 | 256 | 9));
-        assert!(!is_futex_wait(1) && !is_futex_wait(129) && !is_futex_wait(10));
-    }
-}

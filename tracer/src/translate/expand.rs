@@ -218,7 +218,7 @@ impl Expander {
                 }
                 record::FUTEX => {
                     let waited = wide(rest, 24).cast_signed() != -11;
-                    if crate::translate::calls::is_futex_wait(rest[1]) && waited {
+                    if crate::calls::is_futex_wait(rest[1]) && waited {
                         recorder.set_time(self.clock.time(wide(rest, 8)));
                         recorder.futex_wait(stream.id, wide(rest, 16));
                     }

@@ -3,7 +3,7 @@
 use nix::errno::Errno;
 use nix::libc;
 
-use crate::ptrace::{self, Registers, Stop, Tid};
+use crate::ptrace::{self, EVENT_STOP, Registers, Stop, Tid};
 
 /// Signals that our own stops raise, which the kernel must never find blocked: it would take the program's handlers
 /// away.
@@ -40,7 +40,7 @@ pub fn step_quietly(tid: Tid) -> Result<()> {
         match ptrace::wait_for(tid)? {
             Stop::Signal(libc::SIGTRAP) => break,
             // A group stop, or its end: it is reported again when the thread goes on.
-            Stop::Event { event: 128, .. } if ptrace::registers(tid)?.rip == before => {}
+            Stop::Event { event: EVENT_STOP, .. } if ptrace::registers(tid)?.rip == before => {}
             stop => {
                 // A fault: the mask is put back for whoever handles it.
                 let _ = ptrace::set_signal_mask(tid, mask);

@@ -3,7 +3,6 @@
 pub mod assembler;
 pub mod builder;
 pub mod expansions;
-pub mod frames;
 pub mod handler_code;
 pub mod outside;
 mod packed;

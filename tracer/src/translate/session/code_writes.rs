@@ -11,10 +11,10 @@ use nix::libc;
 
 use super::Session;
 use super::processes::running;
+use crate::calls::arguments_of;
 use crate::ptrace::{self, Address, Registers, Tid};
 use crate::translate::addresses::{CachePc, RecordPlace};
 use crate::translate::calls::WRITING_CALLS;
-use crate::translate::calls::arguments_of;
 use crate::translate::layout::{PAGE, slot};
 use crate::translate::remote::{self, Lost, Result};
 

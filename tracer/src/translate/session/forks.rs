@@ -8,13 +8,12 @@ use trace_format::{Event, ThreadId};
 
 use super::Session;
 use super::processes::running;
-use super::stops::EVENT_STOP;
 use super::thread::SpaceId;
 use super::thread::{Birth, Thread};
+use crate::frames::STEP_FLAG;
 use crate::modules::regions;
-use crate::ptrace::{self, Address, Registers, Stop, Tid};
+use crate::ptrace::{self, Address, EVENT_STOP, Registers, Stop, Tid};
 use crate::translate::addresses::{CachePc, ProgramPc, RecordPlace};
-use crate::translate::code::frames::STEP_FLAG;
 use crate::translate::layout::{PAGE, slot};
 use crate::translate::memory::mapper::SetUpError;
 use crate::translate::memory::space::Landing;

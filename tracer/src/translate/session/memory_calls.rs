@@ -7,9 +7,9 @@ use nix::libc;
 
 use super::Session;
 use super::processes::running;
+use crate::calls::arguments_of;
 use crate::ptrace::{self, Registers, Tid};
 use crate::translate::addresses::CachePc;
-use crate::translate::calls::arguments_of;
 use crate::translate::code::expansions::SYSCALL_LEN;
 use crate::translate::layout::{PAGE, slot};
 use crate::translate::remote::{Lost, Result};

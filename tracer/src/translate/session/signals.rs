@@ -11,8 +11,8 @@ use nix::libc;
 use super::Session;
 use super::actions::Action;
 use super::processes::running;
+use crate::frames::{FRAME_MASK, FRAME_PC, FRAME_SP, FRAME_STACK};
 use crate::ptrace::{self, Address, Registers, SignalInfo, Stop, Tid};
-use crate::translate::code::frames::{FRAME_MASK, FRAME_PC, FRAME_SP, FRAME_STACK};
 use crate::translate::remote::{self, Lost, Result, VITAL};
 
 /// Whether nothing is done at a signal: since the program says so, or by default.

@@ -5,7 +5,7 @@ use nix::libc;
 use super::Session;
 use super::processes::running;
 use crate::engine::Exit;
-use crate::ptrace::{self, Stop, Tid};
+use crate::ptrace::{self, EVENT_STOP, Stop, Tid};
 use crate::sync_functions::{Role, routine_role};
 use crate::translate::addresses::{CachePc, ProgramPc, RecordPlace};
 use crate::translate::code::expansions::SYSCALL_LEN;
@@ -16,8 +16,6 @@ use crate::usage::StopCauses;
 
 /// `si_code` of a SIGTRAP that an instruction of the program raised.
 pub const RAISED_BY_KERNEL: i32 = 0x80;
-/// A group stop, or the first stop of a new thread.
-pub const EVENT_STOP: i32 = 128;
 
 impl Session<'_> {
     /// Handles one stop, and lets the thread go on.
