@@ -3,10 +3,10 @@
 //! An [`Engine`] runs the program and sees each instruction. [`ENGINES`] has two: `translate`, close to native speed,
 //! and `step`, slow and simple, which judges it. What does not depend on how instructions are seen is apart from the
 //! engines: system calls and signal frames (`calls`, `frames`), finding and starting the program (`program`), its
-//! modules and symbols (`modules`, `copies`, `elf`, `symbols`, `linkage`), what instructions mean to the trace (`decode`, `blocks`), the synchronisation functions
-//! (`sync_functions`, `sync_stack`), which part of the run is recorded (`window`, `switch`), on which processor
-//! (`together`), how a run begins and ends (`run`) and writing (`recorder`). The kernel's interface, and with it all
-//! `unsafe`, is in the folder `ptrace`.
+//! modules and symbols (`modules`, `copies`, `elf`, `symbols`, `linkage`), what instructions mean to the trace
+//! (`decode`, `blocks`), the synchronisation functions (`sync_functions`, `sync_stack`), which part of the run is
+//! recorded (`window`, `switch`), on which processor (`together`), how a run begins and ends (`run`) and writing
+//! (`recorder`). The kernel's interface, and with it all `unsafe`, is in the folder `ptrace`.
 
 mod blocks;
 mod calls;
