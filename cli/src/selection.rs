@@ -5,10 +5,12 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
+use crate::lanes::{self, LaneKind};
 use crate::output::say;
+use crate::place::Place;
 use crate::spin::SpinRule;
 
-use replay::view::{CodeFilter, Locks, Region, View, ViewOptions};
+use replay::view::{CodeFilter, Lanes, Locks, Region, View, ViewOptions, WhichLoops};
 use replay::{Contended, Grouping, ReplayOptions, Setting};
 use trace_format::Trace;
 
@@ -19,6 +21,15 @@ pub(crate) struct Selection {
     /// runs between its `LOCKSTEP_BEGIN` and `LOCKSTEP_END`), or a function's name
     #[arg(long, value_name = "REGION", default_value = "auto")]
     pub(crate) region: Region,
+
+    /// What is a lane. Default: threads; with --loop, iterations
+    #[arg(long, value_name = "WHAT", value_enum)]
+    pub(crate) lanes: Option<LaneKind>,
+
+    /// The loop whose turns are lanes: a line (solve.c:120) or an address; a program without threads has them too, with
+    /// all of its run as the region (`replay --loops` lists what loops there are)
+    #[arg(long = "loop", value_name = "PLACE")]
+    pub(crate) at_loop: Option<Place>,
 
     /// The code to replay: all (but the inside of the thread runtime), or main (the main executable only)
     #[arg(long, value_name = "CODE", default_value = "all")]
@@ -35,7 +46,7 @@ pub(crate) struct Selection {
     #[arg(long, value_name = "WHICH", default_value = "auto")]
     pub(crate) spin: SpinRule,
 
-    /// Lanes in a warp. Default: all in one warp, of at most 256
+    /// Lanes in a warp. Default: all in one warp, of at most 256; 32 where lanes are not threads
     #[arg(long, short = 'W', value_name = "LANES")]
     pub(crate) warp_size: Option<usize>,
 
@@ -102,8 +113,21 @@ impl Selection {
 
     /// The lanes of the trace when locks count like this.
     pub(crate) fn view_with(&self, trace: &Trace, locks: Locks) -> replay::Result<View> {
+        let options = self.view_options(trace, locks)?;
+        let view = View::new(trace, &options)?;
+        let of_chunks = lanes::of_chunks(trace, &view);
+        if of_chunks.is_empty() || !matches!(options.lanes, Lanes::Iterations(WhichLoops::Worksharing { .. })) {
+            return Ok(view);
+        }
+        let lanes = Lanes::Iterations(WhichLoops::Worksharing { of_chunks });
+        View::new(trace, &ViewOptions { lanes, ..options })
+    }
+
+    /// What was typed of the view, when locks count like this.
+    pub(crate) fn view_options(&self, trace: &Trace, locks: Locks) -> replay::Result<ViewOptions> {
         let (region, spin) = (self.region.clone(), self.spin.of(trace)?);
-        View::new(trace, &ViewOptions { region, code: self.code, locks, spin })
+        let lanes = lanes::rule(self.lanes, self.at_loop.as_ref(), trace)?;
+        Ok(ViewOptions { region, code: self.code, locks, spin, lanes })
     }
 
     /// What a result of that view is a result of; `path` is the trace's.
@@ -112,12 +136,16 @@ impl Selection {
         Setting {
             trace: name.to_string_lossy().into_owned(),
             command: trace.meta().command.join(" "),
-            region: view.summary().region.clone(),
+            region: lanes::region(view.summary()),
             code: self.code.to_string(),
             locks: self.locks.to_string(),
             group: self.group.to_string(),
             threads: trace.threads().len(),
         }
+    }
+
+    fn are_parts_of_threads(&self) -> bool {
+        self.at_loop.is_some() || !matches!(self.lanes, None | Some(LaneKind::Threads))
     }
 
     /// How those lanes are replayed, with nothing beside the counts, for verbs that look at one view.
@@ -134,7 +162,7 @@ impl Selection {
                 _ if shown_anyway => Contended::Wait,
                 _ => Contended::WaitOrTakeTurns,
             },
-            warp_size: self.warp_size,
+            warp_size: self.warp_size.or(self.are_parts_of_threads().then_some(lanes::WARP)),
             warps_per_block: self.warps_per_block,
             grouping: self.group,
             ..ReplayOptions::default()

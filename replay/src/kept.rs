@@ -1,7 +1,12 @@
 //! Streams that are kept in memory, so that the view of a thread is made once. What does not fit as it is, is packed:
-//! the streams of loops shrink to a hundredth, and unpacking them costs a fraction of making them anew.
+//! the streams of loops shrink to a hundredth, and unpacking them costs a fraction of making them anew. What must be
+//! kept in any case goes to a temporary file beyond that.
+
+mod spill;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+use self::spill::{Spill, Spilled};
 
 use zstd::bulk::{Compressor, Decompressor};
 
@@ -20,13 +25,14 @@ const LEVEL: i32 = 1;
 #[derive(Default)]
 pub struct Kept(Vec<Piece>);
 
-enum Piece {
+pub(crate) enum Piece {
     Plain(Batch),
     Packed(Packed),
+    Spilled(Spilled),
 }
 
 /// A batch, packed.
-struct Packed {
+pub(crate) struct Packed {
     /// Codes, stack pointers and addresses, one after another.
     bytes: Vec<u8>,
     codes: usize,
@@ -56,8 +62,8 @@ impl Kept {
         for piece in &self.0 {
             match piece {
                 Piece::Plain(batch) => see(batch),
-                Piece::Packed(packed) => {
-                    unpacker.unpack(packed, &mut batch)?;
+                _ => {
+                    unpacker.piece(piece, &mut batch)?;
                     see(&batch);
                 }
             }
@@ -70,6 +76,7 @@ impl Kept {
         self.0.iter().fold((0, 0), |(plain, packed), piece| match piece {
             Piece::Plain(batch) => (plain + size(batch), packed),
             Piece::Packed(one) => (plain, packed + one.size()),
+            Piece::Spilled(_) => (plain, packed),
         })
     }
 }
@@ -85,18 +92,34 @@ pub(crate) struct Keeper {
     /// What is kept now as it is, and packed.
     plain: AtomicUsize,
     packed: AtomicUsize,
+    spill: Spill,
 }
 
 impl Keeper {
     /// Beside what is kept already.
     pub(crate) fn beside<'a>(kept: impl Iterator<Item = &'a Kept>) -> Keeper {
         let (plain, packed) = kept.map(Kept::sizes).fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
-        Keeper { plain: AtomicUsize::new(plain), packed: AtomicUsize::new(packed) }
+        Keeper { plain: AtomicUsize::new(plain), packed: AtomicUsize::new(packed), spill: Spill::default() }
+    }
+
+    /// Keeps one batch, whatever it takes: in a temporary file where it does not fit into memory.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub(crate) fn keep(&self, batch: &Batch, packing: &mut Packing) -> Result<Piece> {
+        if fits(&self.plain, size(batch), KEEP_BYTES) {
+            return Ok(Piece::Plain(batch.clone()));
+        }
+        let packed = packing.pack(batch).ok_or_else(|| Error::Request("no memory to pack lanes in".to_owned()))?;
+        if fits(&self.packed, packed.size(), PACKED_BYTES) {
+            return Ok(Piece::Packed(packed));
+        }
+        self.spill.write(packed).map(Piece::Spilled)
     }
 
     /// For one stream.
     pub(crate) fn stream(&self) -> Keeping<'_> {
-        Keeping { keeper: self, kept: Some(Kept::default()), packer: None, bytes: Vec::new() }
+        Keeping { keeper: self, kept: Some(Kept::default()), packing: Packing::default() }
     }
 }
 
@@ -114,6 +137,12 @@ pub(crate) struct Keeping<'k> {
     keeper: &'k Keeper,
     /// None once it does not fit.
     kept: Option<Kept>,
+    packing: Packing,
+}
+
+/// Packs batches.
+#[derive(Default)]
+pub(crate) struct Packing {
     packer: Option<Compressor<'static>>,
     /// What is packed next.
     bytes: Vec<u8>,
@@ -129,7 +158,7 @@ impl Keeping<'_> {
             // A copy has just the size that it needs, and the batch keeps its memory for the next piece.
             Some(Piece::Plain(batch.clone()))
         } else {
-            let packed = self.pack(batch);
+            let packed = self.packing.pack(batch);
             packed.filter(|one| fits(&self.keeper.packed, one.size(), PACKED_BYTES)).map(Piece::Packed)
         };
         match (piece, &mut self.kept) {
@@ -142,6 +171,13 @@ impl Keeping<'_> {
         }
     }
 
+    /// The whole stream; none where it does not fit.
+    pub(crate) fn finish(self) -> Option<Kept> {
+        self.kept
+    }
+}
+
+impl Packing {
     /// None where there is no memory for it.
     fn pack(&mut self, batch: &Batch) -> Option<Packed> {
         self.bytes.clear();
@@ -156,11 +192,6 @@ impl Keeping<'_> {
         let (codes, sps, addresses) = (batch.codes.len(), batch.sps.len(), batch.addresses.len());
         Some(Packed { bytes, codes, sps, addresses, controls: batch.controls.clone() })
     }
-
-    /// The whole stream; none where it does not fit.
-    pub(crate) fn finish(self) -> Option<Kept> {
-        self.kept
-    }
 }
 
 /// What a batch takes in memory, in bytes.
@@ -170,12 +201,28 @@ fn size(batch: &Batch) -> usize {
 
 /// Unpacks batches, one after another.
 #[derive(Default)]
-struct Unpacker {
+pub(crate) struct Unpacker {
     decompressor: Option<Decompressor<'static>>,
     bytes: Vec<u8>,
 }
 
 impl Unpacker {
+    /// Puts what was kept into `batch`.
+    pub(crate) fn piece(&mut self, piece: &Piece, batch: &mut Batch) -> Result<()> {
+        match piece {
+            Piece::Plain(kept) => {
+                batch.clear();
+                batch.codes.extend_from_slice(&kept.codes);
+                batch.controls.extend_from_slice(&kept.controls);
+                batch.sps.extend_from_slice(&kept.sps);
+                batch.addresses.extend_from_slice(&kept.addresses);
+                Ok(())
+            }
+            Piece::Packed(packed) => self.unpack(packed, batch),
+            Piece::Spilled(spilled) => self.unpack(&spilled.read()?, batch),
+        }
+    }
+
     fn unpack(&mut self, packed: &Packed, batch: &mut Batch) -> Result<()> {
         batch.clear();
         let length = packed.codes * 4 + (packed.sps + packed.addresses) * 8;
@@ -208,15 +255,8 @@ impl LaneStream for Reading<'_> {
     fn next_batch(&mut self, batch: &mut Batch) -> Result<bool> {
         batch.clear();
         let next = self.pieces.next();
-        match next {
-            Some(Piece::Plain(kept)) => {
-                batch.codes.extend_from_slice(&kept.codes);
-                batch.controls.extend_from_slice(&kept.controls);
-                batch.sps.extend_from_slice(&kept.sps);
-                batch.addresses.extend_from_slice(&kept.addresses);
-            }
-            Some(Piece::Packed(packed)) => self.unpacker.unpack(packed, batch)?,
-            None => {}
+        if let Some(piece) = next {
+            self.unpacker.piece(piece, batch)?;
         }
         Ok(next.is_some())
     }
@@ -244,7 +284,11 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_packed_and_reads_the_same() {
         let all = [batch(0..5000), batch(7..9), batch(100..20_000)];
-        let keeper = Keeper { plain: AtomicUsize::new(KEEP_BYTES - size(&all[1])), packed: AtomicUsize::new(0) };
+        let keeper = Keeper {
+            plain: AtomicUsize::new(KEEP_BYTES - size(&all[1])),
+            packed: AtomicUsize::new(0),
+            spill: Spill::default(),
+        };
         let mut keeping = keeper.stream();
         all.iter().for_each(|batch| keeping.add(batch));
         let kept = keeping.finish().unwrap();
@@ -259,8 +303,25 @@ mod tests {
     }
 
     #[test]
+    fn what_must_be_kept_goes_to_a_file_where_memory_does_not_hold_it() {
+        let all = [batch(0..5000), batch(7..9), batch(100..20_000)];
+        let (plain, packed) = (AtomicUsize::new(KEEP_BYTES), AtomicUsize::new(PACKED_BYTES));
+        let keeper = Keeper { plain, packed, spill: Spill::default() };
+        let mut packing = Packing::default();
+        let pieces: Vec<Piece> = all.iter().map(|batch| keeper.keep(batch, &mut packing).unwrap()).collect();
+        assert!(pieces.iter().all(|piece| matches!(piece, Piece::Spilled(_))));
+        // In any order, as warps come to them.
+        for at in [2, 0, 1, 0] {
+            let mut batch = Batch::default();
+            Unpacker::default().piece(&pieces[at], &mut batch).unwrap();
+            assert!(batch == all[at]);
+        }
+    }
+
+    #[test]
     fn a_stream_that_does_not_fit_at_all_gives_its_room_back() {
-        let keeper = Keeper { plain: AtomicUsize::new(KEEP_BYTES - 50_000), packed: AtomicUsize::new(PACKED_BYTES) };
+        let (plain, packed) = (AtomicUsize::new(KEEP_BYTES - 50_000), AtomicUsize::new(PACKED_BYTES));
+        let keeper = Keeper { plain, packed, spill: Spill::default() };
         let mut keeping = keeper.stream();
         keeping.add(&batch(0..100));
         keeping.add(&batch(0..20_000));

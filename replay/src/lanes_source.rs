@@ -22,6 +22,11 @@ pub trait LaneSource: Sync {
         None
     }
 
+    /// Whether streams are in memory already, however they are read, so that nothing is won by keeping them. Default: no.
+    fn is_at_hand(&self) -> bool {
+        false
+    }
+
     /// A lock's name for messages.
     fn lock_name(&self, lock: LockId) -> String;
 
@@ -47,6 +52,10 @@ impl LaneSource for View {
 
     fn kept(&self, lane: usize) -> Option<&Kept> {
         View::kept(self, lane)
+    }
+
+    fn is_at_hand(&self) -> bool {
+        View::is_at_hand(self)
     }
 
     fn lock_name(&self, lock: LockId) -> String {

@@ -132,7 +132,7 @@ impl<'a> Prepared<'a> {
         }
         let generations = generations(survey);
         let size = warp_size(&generations, options.warp_size)?;
-        let warps = warps(survey, &generations, size, options.grouping);
+        let warps = warps(survey, &generations, size, options.grouping)?;
         let kinds = [
             Units::new(survey, single_warps(&warps, size))?,
             match specs.iter().any(|spec| spec.entry().runs_blocks) {

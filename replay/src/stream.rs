@@ -40,6 +40,8 @@ pub enum Control {
     AcquireShared(LockId),
     /// The lane gives the lock back.
     Release(LockId),
+    /// An extent of the region begins with the next segment. Only in streams of threads that are to be cut into lanes.
+    Begin,
 }
 
 /// An entry of a lane's stream, packed: a segment's number or the index of a control in its batch.

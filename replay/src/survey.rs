@@ -6,7 +6,7 @@ use heuristics::{ControlFlow, Observer, SegmentId, SegmentTable};
 use rayon::prelude::*;
 use trace_format::Kind;
 
-use crate::kept::{Keeper, Kept};
+use crate::kept::{Keeper, Keeping, Kept};
 use crate::{Batch, Control, Entry, Error, LaneSource, LaneStream, MeetingId, Result};
 
 /// Buckets of a lane's profile: places are counted by hash, so that a profile has the same size for every program.
@@ -16,8 +16,6 @@ pub(crate) const PROFILE: usize = 256;
 pub(crate) struct LaneSurvey {
     /// Instructions that it runs.
     pub instructions: u64,
-    /// Instructions by place, hashed.
-    pub profile: Vec<u64>,
     /// The meetings in its stream, each once.
     pub meetings: Vec<MeetingId>,
     /// How often it waits for all others ([`Control::MeetAll`]).
@@ -43,14 +41,20 @@ impl<'a> Survey<'a> {
         let keeper = Keeper::beside((0..source.lanes()).filter_map(|lane| source.kept(lane)));
         let steps = Steps::of(source.segments());
         let observer = with_control_flow.then(|| Observer::new(source.segments()));
-        let read: Vec<(LaneSurvey, Option<Observer>)> = (0..source.lanes())
+        // What counts a lane has a size that grows with the program: many short lanes share one.
+        let share = source.lanes().div_ceil(4 * rayon::current_num_threads()).max(1);
+        let shares: Vec<usize> = (0..source.lanes()).step_by(share).collect();
+        let read: Vec<(Vec<LaneSurvey>, Option<Observer>)> = shares
             .into_par_iter()
-            .map(|lane| survey_lane(source, lane, &steps, observer.clone(), &keeper))
+            .map(|first| {
+                let lanes = first..(first + share).min(source.lanes());
+                survey_lanes(source, lanes, &steps, observer.clone(), &keeper)
+            })
             .collect::<Result<_>>()?;
         let mut all = observer;
-        let mut lanes = Vec::with_capacity(read.len());
-        for (lane, observer) in read {
-            lanes.push(lane);
+        let mut lanes = Vec::with_capacity(source.lanes());
+        for (of_share, observer) in read {
+            lanes.extend(of_share);
             if let (Some(all), Some(observer)) = (&mut all, observer) {
                 all.merge(observer);
             }
@@ -116,8 +120,8 @@ impl Steps {
 
 /// What is seen of a lane while its stream is read.
 struct Surveyor<'s> {
-    /// How often the lane runs each segment.
-    counts: Vec<u64>,
+    lengths: &'s [u32],
+    instructions: u64,
     meetings: Vec<MeetingId>,
     meet_alls: u64,
     steps: &'s Steps,
@@ -126,12 +130,25 @@ struct Surveyor<'s> {
 }
 
 impl Surveyor<'_> {
+    /// The lane has ended: what was seen of it. The next one begins.
+    fn end_lane(&mut self, kept: Option<Kept>) -> LaneSurvey {
+        if let Some(observer) = &mut self.observer {
+            observer.end();
+        }
+        self.level = 1;
+        let mut meetings = std::mem::take(&mut self.meetings);
+        meetings.sort_unstable();
+        meetings.dedup();
+        let (instructions, meet_alls) = (std::mem::take(&mut self.instructions), std::mem::take(&mut self.meet_alls));
+        LaneSurvey { instructions, meetings, meet_alls, kept }
+    }
+
     /// The next piece of the stream.
     fn see(&mut self, batch: &Batch) {
         for code in &batch.codes {
             match code.entry() {
                 Entry::Segment(id) => {
-                    self.counts[id.0 as usize] += 1;
+                    self.instructions += u64::from(self.lengths[id.0 as usize]);
                     if let Some(observer) = &mut self.observer {
                         observer.segment(id, self.level);
                         self.level = self.steps.level_after(id, self.level);
@@ -148,44 +165,48 @@ impl Surveyor<'_> {
     }
 }
 
-fn survey_lane(
+fn survey_lanes(
     source: &dyn LaneSource,
-    lane: usize,
+    lanes: std::ops::Range<usize>,
     steps: &Steps,
     observer: Option<Observer>,
     keeper: &Keeper,
-) -> Result<(LaneSurvey, Option<Observer>)> {
-    let segments = source.segments();
-    let counts = vec![0; segments.len()];
-    let mut seen = Surveyor { counts, meetings: Vec::new(), meet_alls: 0, steps, observer, level: 1 };
-    let mut kept = None;
-    if let Some(kept) = source.kept(lane) {
-        kept.for_each(|batch| seen.see(batch))?;
-    } else {
-        let (mut stream, mut keeping, mut batch) = (source.stream(lane), keeper.stream(), Batch::default());
-        while stream.next_batch(&mut batch)? {
-            seen.see(&batch);
-            keeping.add(&batch);
+) -> Result<(Vec<LaneSurvey>, Option<Observer>)> {
+    let lengths: Vec<u32> = source.segments().iter().map(|(_, segment)| segment.len() as u32).collect();
+    let (instructions, meetings, meet_alls) = (0, Vec::new(), 0);
+    let mut seen = Surveyor { lengths: &lengths, instructions, meetings, meet_alls, steps, observer, level: 1 };
+    let mut batch = Batch::default();
+    let lanes = lanes.map(|lane| {
+        let mut kept = None;
+        if let Some(kept) = source.kept(lane) {
+            kept.for_each(|batch| seen.see(batch))?;
+        } else {
+            let mut stream = source.stream(lane);
+            let mut keeping = (!source.is_at_hand()).then(|| keeper.stream());
+            while stream.next_batch(&mut batch)? {
+                seen.see(&batch);
+                if let Some(keeping) = &mut keeping {
+                    keeping.add(&batch);
+                }
+            }
+            kept = keeping.and_then(Keeping::finish);
         }
-        kept = keeping.finish();
-    }
-    let Surveyor { counts, mut meetings, meet_alls, mut observer, .. } = seen;
-    if let Some(observer) = &mut observer {
-        observer.end();
-    }
-    meetings.sort_unstable();
-    meetings.dedup();
-    let (instructions, profile) = profile(segments, &counts);
-    Ok((LaneSurvey { instructions, profile, meetings, meet_alls, kept }, observer))
+        Ok(seen.end_lane(kept))
+    });
+    let lanes = lanes.collect::<Result<_>>()?;
+    Ok((lanes, seen.observer))
 }
 
-/// The instructions of a lane that runs each segment so often, and those by place.
-fn profile(segments: &SegmentTable, counts: &[u64]) -> (u64, Vec<u64>) {
-    let (mut instructions, mut profile) = (0, vec![0; PROFILE]);
-    for ((_, segment), count) in segments.iter().zip(counts) {
-        let of_segment = segment.len() as u64 * count;
-        instructions += of_segment;
-        profile[segment.place.0 as usize * 0x9E37 % PROFILE] += of_segment;
+/// The instructions of a lane by place: places are counted by hash, so that a profile has the same size for every
+/// program.
+pub(crate) fn profile(survey: &Survey, lane: usize) -> Result<Vec<u64>> {
+    let segments = survey.source().segments();
+    let (mut profile, mut batch, mut stream) = (vec![0; PROFILE], Batch::default(), survey.stream(lane));
+    while stream.next_batch(&mut batch)? {
+        for id in batch.codes.iter().filter_map(|code| code.as_segment()) {
+            let segment = &segments[id];
+            profile[segment.place.0 as usize * 0x9E37 % PROFILE] += segment.len() as u64;
+        }
     }
-    (instructions, profile)
+    Ok(profile)
 }

@@ -4,8 +4,10 @@ use std::fmt;
 use std::str::FromStr;
 
 use heuristics::{LaneSet, MAX_LANES, Seats};
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 
-use crate::survey::Survey;
+use crate::survey::{Survey, profile};
 use crate::{Error, Result};
 
 /// How lanes are put into warps.
@@ -131,25 +133,32 @@ pub(crate) fn generations(survey: &Survey) -> Vec<Vec<usize>> {
 }
 
 /// The lanes of each warp; those of a generation follow one another.
-pub(crate) fn warps(survey: &Survey, generations: &[Vec<usize>], size: usize, grouping: Grouping) -> Vec<Vec<usize>> {
-    let of_one = |lanes: &Vec<usize>| -> Vec<Vec<usize>> {
+pub(crate) fn warps(
+    survey: &Survey,
+    generations: &[Vec<usize>],
+    size: usize,
+    grouping: Grouping,
+) -> Result<Vec<Vec<usize>>> {
+    let of_one = |lanes: &Vec<usize>| -> Result<Vec<Vec<usize>>> {
         let count = lanes.len().div_ceil(size);
-        match grouping {
+        Ok(match grouping {
             Grouping::Consecutive => lanes.chunks(size).map(<[usize]>::to_vec).collect(),
             Grouping::RoundRobin => {
                 (0..count).map(|w| lanes.iter().skip(w).step_by(count).copied().collect()).collect()
             }
-            Grouping::Similarity => by_similarity(survey, lanes.clone(), size),
-        }
+            Grouping::Similarity => by_similarity(survey, lanes.clone(), size)?,
+        })
     };
-    generations.iter().flat_map(of_one).collect()
+    Ok(generations.iter().map(of_one).collect::<Result<Vec<_>>>()?.concat())
 }
 
-fn by_similarity(survey: &Survey, mut left: Vec<usize>, size: usize) -> Vec<Vec<usize>> {
+fn by_similarity(survey: &Survey, mut left: Vec<usize>, size: usize) -> Result<Vec<Vec<usize>>> {
+    let profiles: Vec<Vec<u64>> = left.par_iter().map(|lane| profile(survey, *lane)).collect::<Result<_>>()?;
+    let profiles: FxHashMap<usize, Vec<u64>> = left.iter().copied().zip(profiles).collect();
     let mut warps = Vec::new();
     while let Some(first) = left.first().copied() {
         let distance = |lane: &usize| {
-            let (a, b) = (&survey.lanes[first].profile, &survey.lanes[*lane].profile);
+            let (a, b) = (&profiles[&first], &profiles[lane]);
             a.iter().zip(b).map(|(a, b)| u128::from(a.abs_diff(*b))).sum::<u128>()
         };
         // The first lane is nearest to itself; a lower lane goes first among equals.
@@ -160,5 +169,5 @@ fn by_similarity(survey: &Survey, mut left: Vec<usize>, size: usize) -> Vec<Vec<
         warps.push(warp);
         left.sort_unstable();
     }
-    warps
+    Ok(warps)
 }

@@ -181,7 +181,7 @@ impl Sync {
                 }
                 !waits
             }
-            Control::Sp(_) | Control::Level(_) | Control::Stack { .. } => true,
+            Control::Sp(_) | Control::Level(_) | Control::Stack { .. } | Control::Begin => true,
         }
     }
 

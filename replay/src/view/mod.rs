@@ -10,6 +10,7 @@
 mod blocks;
 mod callable;
 mod code_filter;
+mod cut;
 mod frames;
 mod generations;
 mod lane_state;
@@ -35,6 +36,7 @@ use trace_format::{Instruction, Pc, Seq, Trace};
 
 use self::blocks::BlockFacts;
 use self::code_filter::Classifier;
+use self::cut::Cut;
 use self::generations::{Part, Stay};
 use self::locks::LockTable;
 use self::meetings::Meetings;
@@ -46,8 +48,9 @@ use self::waiting::{Code, Found, Turn, Turns, Waiting, Writes};
 use crate::kept::Keeper;
 use crate::{Error, Kept, LaneOrigin, LaneStream, LockId, Result};
 
-pub use options::{CodeFilter, Locks, Region, Spin, ViewOptions};
-pub use summary::{LeftOut, LoopSeen, Share, Summary};
+pub use cut::LoopRan;
+pub use options::{CodeFilter, Lanes, Locks, Region, Spin, ViewOptions, WhichLoops};
+pub use summary::{CutInto, LeftOut, LoopSeen, LoopTaken, Share, Summary};
 
 /// The extents of a thread that is one lane.
 const WHOLE_THREAD: Range<u64> = 0..u64::MAX;
@@ -61,6 +64,8 @@ pub struct View {
     extents: Vec<Range<u64>>,
     /// By lane: its stream, where it was kept.
     kept: Vec<Option<Kept>>,
+    /// The lanes, where they are parts of what threads ran.
+    cut: Option<Cut>,
     summary: Summary,
 }
 
@@ -89,7 +94,7 @@ impl View {
                     .into(),
             ));
         }
-        let choice = region::choose(&options.region, trace, &threads, verbatim)?;
+        let choice = choose(options, trace, &threads, verbatim)?;
         let (table, turns) = cut_segments(trace, &threads, &choice, table, turns);
         let classifier = (!verbatim).then(|| Classifier::new(trace, options.code));
         let blocks = BlockFacts::new(trace, &table, classifier.as_ref(), &choice.rule);
@@ -104,6 +109,7 @@ impl View {
             waiting: Waiting::default(),
             writes: Writes::new(trace, segments),
             verbatim,
+            tells_extents: options.lanes != Lanes::Threads,
             has_memory: trace.meta().memory,
         };
         let waits = turns.iter().filter(|(turn, found)| waits(&plan.table, turn, found, &options.spin));
@@ -127,7 +133,36 @@ impl View {
             if *own == WHOLE_THREAD { counted[lane.thread.index()].kept.take() } else { None }
         };
         let kept = lanes.iter().zip(&extents).map(of_lane).collect();
-        Ok(View { trace: trace.clone(), plan, lanes, extents, kept, summary })
+        let mut view = View { trace: trace.clone(), plan, lanes, extents, kept, cut: None, summary };
+        if options.lanes != Lanes::Threads {
+            view.cut_into(&options.lanes, &threads)?;
+        }
+        Ok(view)
+    }
+
+    /// The lanes, which are threads as yet, become parts of these.
+    fn cut_into(&mut self, lanes: &Lanes, threads: &[ThreadSurvey]) -> Result<()> {
+        let made = match lanes {
+            Lanes::Threads => return Ok(()),
+            Lanes::Calls => cut::into_calls(self)?,
+            Lanes::Iterations(loops) => cut::into_turns(self, loops, &bodies(threads))?,
+        };
+        let (cut, lanes, what) = made;
+        self.summary.kept = what.kept;
+        self.summary.lanes = lanes.len();
+        self.summary.generations = 1;
+        self.summary.cut = Some(what);
+        (self.lanes, self.cut) = (lanes, Some(cut));
+        (self.extents, self.kept) = (Vec::new(), Vec::new());
+        Ok(())
+    }
+
+    /// The loops that the lanes turned, those with the most instructions first: what could be lanes of their own.
+    ///
+    /// # Errors
+    /// When the trace cannot be read.
+    pub fn loops_ran(&self) -> Result<Vec<LoopRan>> {
+        cut::loops_ran(self)
     }
 
     /// The segments that the streams are made of.
@@ -148,6 +183,9 @@ impl View {
     /// When there is no lane of this number.
     #[must_use]
     pub fn stream(&self, lane: usize) -> Box<dyn LaneStream + '_> {
+        if let Some(cut) = &self.cut {
+            return Box::new(cut.stream(lane));
+        }
         Box::new(ThreadReader::new(&self.trace, &self.plan, self.lanes[lane].thread, self.extents[lane].clone()))
     }
 
@@ -155,11 +193,16 @@ impl View {
     /// of them together take at most [`KEEP_BYTES`](crate::KEEP_BYTES), and those beyond, packed, at most
     /// [`PACKED_BYTES`](crate::PACKED_BYTES).
     ///
-    /// # Panics
-    /// When there is no lane of this number.
     #[must_use]
     pub fn kept(&self, lane: usize) -> Option<&Kept> {
-        self.kept[lane].as_ref()
+        self.kept.get(lane)?.as_ref()
+    }
+
+    /// Whether the lanes' streams are in memory, or in a file of this process, however they are read: keeping them is of
+    /// no use.
+    #[must_use]
+    pub fn is_at_hand(&self) -> bool {
+        self.cut.is_some()
     }
 
     /// What was taken of the trace, and what was not.
@@ -185,6 +228,27 @@ impl View {
     pub fn has_memory(&self) -> bool {
         self.trace.meta().memory
     }
+}
+
+/// The region. Where each turn of a loop is a lane, a program without threads is all region.
+fn choose(options: &ViewOptions, trace: &Trace, threads: &[ThreadSurvey], verbatim: bool) -> Result<Choice> {
+    let chosen = region::choose(&options.region, trace, threads, verbatim);
+    match (&options.lanes, &options.region) {
+        (Lanes::Iterations(WhichLoops::At(_)), Region::Auto) if chosen.is_err() => {
+            region::choose(&Region::All, trace, threads, verbatim)
+        }
+        _ => chosen,
+    }
+}
+
+/// Where the bodies of parallel regions begin.
+fn bodies(threads: &[ThreadSurvey]) -> Vec<Pc> {
+    let bodies = threads.iter().flat_map(|thread| &thread.bodies);
+    let parallel = bodies.filter(|body| body.function == trace_format::SyncFunction::ParallelBody);
+    let mut all: Vec<Pc> = parallel.map(|body| Pc(body.object)).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
 }
 
 /// The segments: cut also where blocks were left half-way, and where the region's function begins. With the turns that

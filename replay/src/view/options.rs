@@ -58,6 +58,32 @@ pub enum Spin {
     At(Vec<Pc>),
 }
 
+/// What is a lane.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub enum Lanes {
+    /// A thread, with all that it runs in the region.
+    #[default]
+    Threads,
+    /// Each time that a thread comes to the region: with a function for the region, each of its outermost calls.
+    Calls,
+    /// Each turn of a loop.
+    Iterations(WhichLoops),
+}
+
+/// The loops whose turns are lanes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WhichLoops {
+    /// The outermost loops in the bodies of OpenMP's parallel regions; of those by which threads fetch chunks, the loops
+    /// inside.
+    Worksharing {
+        /// Headers of loops that only go from one chunk of iterations to the next, as the compiler makes one for
+        /// `schedule(static, n)`: the loops inside are meant.
+        of_chunks: Vec<Pc>,
+    },
+    /// Those whose turns end at one of these addresses; where there are none, those that begin there, or hold one.
+    At(Vec<Pc>),
+}
+
 /// What to take of a trace.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct ViewOptions {
@@ -69,6 +95,8 @@ pub struct ViewOptions {
     pub locks: Locks,
     /// Which loops count as spin-waiting. Default: `auto`.
     pub spin: Spin,
+    /// What is a lane. Default: a thread.
+    pub lanes: Lanes,
 }
 
 impl Spin {

@@ -24,6 +24,8 @@ pub(super) struct Plan {
     /// Threads go into the streams just as they stand in the file: for traces read from text, whose calls
     /// and levels are given, not found.
     pub verbatim: bool,
+    /// Streams tell where extents of the region begin.
+    pub tells_extents: bool,
     /// The trace has memory addresses, so that streams tell where stacks lie.
     pub has_memory: bool,
 }

@@ -388,7 +388,7 @@ fn name_of(object: u64, trace: &Trace) -> String {
 }
 
 /// The name as the source has it.
-fn readable(name: &str) -> String {
+pub(super) fn readable(name: &str) -> String {
     if let Ok(name) = rustc_demangle::try_demangle(name) {
         return format!("{name:#}");
     }

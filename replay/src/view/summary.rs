@@ -37,6 +37,39 @@ pub struct Share {
     pub is_taken: bool,
 }
 
+/// How threads were cut into lanes.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct CutInto {
+    /// What each lane is, for people: `iterations of the loop at 0x401136 (in solve)`.
+    pub what: String,
+    /// How many launches the lanes are of: each loop once for each time that the program came to it.
+    pub launches: usize,
+    /// Instructions in lanes.
+    pub kept: u64,
+    /// Instructions of the region that are in no lane.
+    pub outside: u64,
+    /// Instructions of last turns that only found that there were no more.
+    pub last_tests: u64,
+    /// Times that a lane came to a barrier: lanes that are not threads don't wait there.
+    pub barriers: u64,
+    /// How lanes are numbered, for people.
+    pub order: &'static str,
+    /// The loops whose turns the lanes are.
+    pub loops: Vec<LoopTaken>,
+}
+
+/// A loop whose turns are lanes. Branches are those at the end of a turn, to which compilers give the line of the `for`
+/// or `while`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoopTaken {
+    /// The first instruction of its header.
+    pub header: Pc,
+    /// The branch at the end of its turns.
+    pub back: Pc,
+    /// Those of the loops right inside.
+    pub inner: Vec<Pc>,
+}
+
 /// What a view took of a trace. All numbers of instructions are thread instructions; [`Summary::kept`] and the
 /// dropped ones add up to [`Summary::instructions`].
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -73,14 +106,19 @@ pub struct Summary {
     pub left_out: Vec<LeftOut>,
     /// What there was to choose from, the part taken first; empty where the region was named.
     pub shares: Vec<Share>,
+    /// How threads were cut into lanes; none where each is one.
+    pub cut: Option<CutInto>,
 }
 
 impl Summary {
     /// Instructions that are not replayed, by reason; only reasons that hold for some.
     #[must_use]
     pub fn dropped(&self) -> Vec<(&'static str, u64)> {
+        let (outside, last_tests) = self.cut.as_ref().map_or((0, 0), |cut| (cut.outside, cut.last_tests));
         let all = [
             ("outside the region", self.outside_region),
+            ("outside the lanes", outside),
+            ("in last tests of loops", last_tests),
             ("outside the main executable", self.outside_main),
             ("in synchronisation and thread runtime", self.sync_runtime),
             ("in critical sections", self.critical),
@@ -101,7 +139,15 @@ impl Summary {
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Summary { lanes, generations, threads, region, instructions, kept, .. } = self;
-        write!(f, "{} of {}, {region}", plural(*lanes, "lane"), plural(*threads, "thread"))?;
+        write!(f, "{} of {}, ", plural(*lanes, "lane"), plural(*threads, "thread"))?;
+        if let Some(cut) = &self.cut {
+            write!(f, "{}", cut.what)?;
+            if cut.launches > 1 {
+                write!(f, ", in {} launches", cut.launches)?;
+            }
+            write!(f, ", {}; from: ", cut.order)?;
+        }
+        write!(f, "{region}")?;
         if *generations > 1 {
             write!(f, ", in {generations} generations, one after another, as the program joins its threads")?;
         }
@@ -129,6 +175,9 @@ impl fmt::Display for Summary {
         if self.unsure_joins > 0 {
             let (joins, them) = (plural(self.unsure_joins, "join"), if self.unsure_joins == 1 { "it" } else { "them" });
             write!(f, "; whom {joins} joined is not sure: no order is taken from {them}")?;
+        }
+        if let Some(CutInto { barriers: 1.., .. }) = &self.cut {
+            write!(f, "; lanes that are not threads do not wait at barriers")?;
         }
         if self.beginnings > 1 {
             write!(f, "; lanes begin at {} places, where the recording found them", self.beginnings)?;

@@ -497,6 +497,9 @@ impl<'a> LaneState<'a> {
         (self.pending, self.sent, self.binding) = (Pending::Nothing, false, None);
         self.frames.restart();
         let expected = self.expected_sp.wrapping_sub(self.base);
+        if self.plan.tells_extents {
+            push_control(batch, Control::Begin);
+        }
         if !self.plan.verbatim {
             self.base = self.sp;
             if self.plan.has_memory {

@@ -1,0 +1,160 @@
+//! `--lanes` and `--loop`: what is a lane, as it was typed; and `replay --loops`, the loops whose turns could be lanes.
+
+use attribution::Source;
+use attribution::table::{self, Align, grouped, percent};
+use replay::view::{Lanes, LoopRan, LoopTaken, Summary, View, ViewOptions, WhichLoops};
+use replay::{Prepared, ReplayOptions};
+use serde_json::{Value, json};
+use trace_format::{Pc, Trace};
+
+use crate::place::Place;
+
+/// What was typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum LaneKind {
+    /// Each thread is a lane
+    Threads,
+    /// Each time that a thread comes to the region: each outermost call of --region FUNCTION, each task of a pool
+    Calls,
+    /// Each turn of the loop at --loop; without it, of the outermost loops of OpenMP parallel regions
+    Iterations,
+}
+
+/// Of so many loops `replay --loops` also tells how their turns would run as lanes.
+const REPLAYED: usize = 10;
+
+/// The lanes of a warp, where none is named and lanes are not threads.
+pub(crate) const WARP: usize = 32;
+
+/// The rule of the view that these stand for.
+///
+/// # Errors
+/// When no code of the trace lies at the loop's place, or a loop is named for lanes that are no turns.
+pub(crate) fn rule(kind: Option<LaneKind>, at: Option<&Place>, trace: &Trace) -> replay::Result<Lanes> {
+    match (kind, at) {
+        (None | Some(LaneKind::Threads), None) => Ok(Lanes::Threads),
+        (Some(LaneKind::Calls), None) => Ok(Lanes::Calls),
+        (Some(LaneKind::Iterations), None) => Ok(Lanes::Iterations(WhichLoops::Worksharing { of_chunks: Vec::new() })),
+        (None | Some(LaneKind::Iterations), Some(place)) => {
+            let at: Vec<Pc> = place.code(trace, &mut Source::new(trace)).into_iter().collect();
+            if at.is_empty() {
+                let text = format!(
+                    "--loop {place}: the trace has no code of that line; `replay --loops` lists the loops that ran"
+                );
+                return Err(replay::Error::Request(text));
+            }
+            Ok(Lanes::Iterations(WhichLoops::At(at)))
+        }
+        (Some(LaneKind::Threads | LaneKind::Calls), Some(_)) => {
+            Err(replay::Error::Request("--loop is for --lanes iterations: leave one of the two out".to_owned()))
+        }
+    }
+}
+
+/// The loops of the view that only go from chunk to chunk: those with one loop inside, of the same line. Compilers make
+/// such a loop for `schedule(static, n)`.
+pub(crate) fn of_chunks(trace: &Trace, view: &View) -> Vec<Pc> {
+    let Some(cut) = &view.summary().cut else { return Vec::new() };
+    let mut source = Source::new(trace);
+    let mut is_of_chunks = |taken: &LoopTaken| match taken.inner[..] {
+        [inner] => source.line(inner).is_some_and(|line| source.line(taken.back) == Some(line)),
+        _ => false,
+    };
+    cut.loops.iter().filter(|taken| is_of_chunks(taken)).map(|taken| taken.header).collect()
+}
+
+/// A row of `replay --loops`.
+pub(crate) struct LoopRow {
+    ran: LoopRan,
+    place: String,
+    function: String,
+    /// Of its turns as lanes, by the model that was asked for: lanes, and their SIMT efficiency where it has one.
+    as_lanes: Option<(usize, Option<f64>)>,
+}
+
+/// The loops that the lanes of a view turned, the first of them replayed with their turns as lanes.
+///
+/// # Errors
+/// When the trace cannot be read.
+pub(crate) fn loop_rows(
+    trace: &Trace,
+    view: &View,
+    options: &ViewOptions,
+    (models, replay): (&[heuristics::Spec], &ReplayOptions),
+    source: &mut Source,
+) -> replay::Result<Vec<LoopRow>> {
+    let mut rows = Vec::new();
+    for (rank, ran) in view.loops_ran()?.into_iter().enumerate() {
+        let line = source.line(ran.back).or_else(|| source.line(ran.header));
+        let place = line.map_or_else(|| ran.header.to_string(), |line| line.short());
+        let function = source.function(ran.header);
+        let as_lanes = (rank < REPLAYED).then(|| replayed(trace, options, &ran, models, replay)).transpose()?;
+        rows.push(LoopRow { ran, place, function, as_lanes });
+    }
+    Ok(rows)
+}
+
+fn replayed(
+    trace: &Trace,
+    options: &ViewOptions,
+    ran: &LoopRan,
+    models: &[heuristics::Spec],
+    replay: &ReplayOptions,
+) -> replay::Result<(usize, Option<f64>)> {
+    let lanes = Lanes::Iterations(WhichLoops::At(vec![ran.header]));
+    let view = View::new(trace, &ViewOptions { lanes, ..options.clone() })?;
+    let needs_control_flow = models.iter().any(|spec| spec.entry().needs_control_flow);
+    let outcomes = Prepared::new(&view, needs_control_flow)?.replay(models, replay, None, &|_, _| {})?;
+    let efficiency = outcomes.first().filter(|o| o.is_complete()).and_then(|o| o.simt_efficiency());
+    Ok((view.lanes().len(), efficiency))
+}
+
+/// The rows as a table.
+pub(crate) fn loop_table(rows: &[LoopRow], kept: u64, top: Option<usize>, (model, warp): (&str, usize)) -> String {
+    if rows.is_empty() {
+        return "loops: none turned in the region\n".to_owned();
+    }
+    let header = ["share", "entries", "turns", "instructions/turn", "efficiency", "depth", "loop", "function"];
+    let cells = |row: &LoopRow| {
+        vec![
+            percent(row.ran.instructions as f64 / kept.max(1) as f64),
+            grouped(row.ran.entries),
+            grouped(row.ran.turns),
+            format!("{:.1}", row.ran.instructions as f64 / row.ran.turns.max(1) as f64),
+            row.as_lanes.and_then(|(_, efficiency)| efficiency).map_or_else(String::new, percent),
+            row.ran.depth.to_string(),
+            row.place.clone(),
+            row.function.clone(),
+        ]
+    };
+    let align = |column| if column < 6 { Align::Right } else { Align::Left };
+    let rows = table::first(&header, rows, top, cells, align);
+    format!(
+        "loops that turned, by the share of the instructions that are in them; efficiency: of their turns as lanes, {warp} a \
+         warp, under {model} (--loop PLACE has the rest)\n{rows}"
+    )
+}
+
+/// The rows as JSON.
+pub(crate) fn loop_json(rows: &[LoopRow], kept: u64, top: Option<usize>) -> Value {
+    let row = |row: &LoopRow| {
+        json!({
+            "loop": row.place,
+            "header": row.ran.header.to_string(),
+            "function": row.function,
+            "depth": row.ran.depth,
+            "entries": row.ran.entries,
+            "turns": row.ran.turns,
+            "thread_instructions": row.ran.instructions,
+            "share": row.ran.instructions as f64 / kept.max(1) as f64,
+            "lanes": row.as_lanes.map(|(lanes, _)| lanes),
+            "simt_efficiency": row.as_lanes.and_then(|(_, efficiency)| efficiency),
+        })
+    };
+    rows.iter().take(top.unwrap_or(usize::MAX)).map(row).collect()
+}
+
+/// What the region of a result is called: the lanes, where they are not threads, and where they come from.
+pub(crate) fn region(summary: &Summary) -> String {
+    summary.cut.as_ref().map_or_else(|| summary.region.clone(), |cut| format!("{} of {}", cut.what, summary.region))
+}

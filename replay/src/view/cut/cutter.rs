@@ -1,0 +1,352 @@
+//! Cuts the stream of a thread into lanes: where one begins, its stack pointer counts as 0 and its call level as 1, as
+//! those of a thread do.
+
+use super::loops::LoopPlan;
+use super::store::{Store, Writer};
+use heuristics::SegmentId;
+
+use crate::engine::Brief;
+use crate::kept::Keeper;
+use crate::{Batch, Code, Control, Entry, LockId, MeetingId, Result};
+
+/// What makes a lane.
+pub(super) enum Rule<'a> {
+    /// Each extent of the region.
+    Extents,
+    /// Each turn of these loops.
+    Turns(&'a LoopPlan),
+}
+
+/// Which lanes were launched together: they share warps with each other only. Lanes of smaller ones run first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub(super) struct Launch {
+    /// That of the threads.
+    pub generation: u32,
+    /// The team's; none where threads were not started as one.
+    team: Option<MeetingId>,
+    /// How often each thread of the team, or each of the generation, had come to the loop.
+    time: u32,
+    of_loop: u32,
+}
+
+/// What a thread was cut into.
+pub(super) struct Pieces {
+    pub store: Store,
+    /// By lane: with which others it was launched, and in which chunk its thread ran it.
+    pub launches: Vec<(Launch, u32)>,
+    /// Addresses that turns accessed, the first few of each.
+    pub accesses: Vec<Access>,
+    pub counts: Counts,
+}
+
+/// An access of a lane in its loop's own frame.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Access {
+    /// The number of the thread's lane.
+    pub lane: u32,
+    /// Which access of which segment.
+    pub by: (SegmentId, u32),
+    pub address: u64,
+}
+
+/// Instructions and times, by what became of them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
+    pub kept: u64,
+    pub outside: u64,
+    /// Of the last turns of loops that end with the test at the beginning.
+    pub last_tests: u64,
+    /// Times that a thread came to a loop.
+    pub entries: u64,
+    /// Times that a lane came to a barrier, which is left out.
+    pub barriers: u64,
+}
+
+impl Counts {
+    pub fn add(&mut self, other: &Counts) {
+        self.kept += other.kept;
+        self.outside += other.outside;
+        self.last_tests += other.last_tests;
+        self.entries += other.entries;
+        self.barriers += other.barriers;
+    }
+}
+
+/// The lane that is being written.
+struct Open {
+    /// The thread's stack pointer and level where the lane began; none before its first segment.
+    zero: Option<(i64, u32)>,
+    /// What the replay makes of the lane's stream.
+    expected: (i64, u32),
+    held: Vec<LockId>,
+    kept: u64,
+    /// How many of its accesses are remembered.
+    accesses: usize,
+}
+
+/// The loop that the thread is in.
+#[derive(Clone, Copy)]
+struct Turning {
+    of_loop: u32,
+    level: u32,
+    /// Whether this turn came to a branch, or could have ended before it comes to one.
+    is_more_than_test: bool,
+}
+
+/// Cuts the stream of one thread.
+pub(super) struct Cutter<'a, 'k> {
+    rule: Rule<'a>,
+    /// So many accesses of a turn are remembered.
+    most_accesses: usize,
+    briefs: &'a [Brief],
+    writer: Writer<'k>,
+    launches: Vec<(Launch, u32)>,
+    accesses: Vec<Access>,
+    counts: Counts,
+    sp: i64,
+    level: u32,
+    stack: Option<(u64, u32)>,
+    /// The meeting that came last since a segment ran: where an extent begins then, that of its team.
+    met: Option<MeetingId>,
+    /// Of lanes that begin now, but for the loop.
+    launch: Launch,
+    /// By loop: how often the thread came to it since the extent began.
+    times: Vec<u32>,
+    /// The loop whose chunks the thread is handed, and the level there.
+    dispatch: Option<(u32, u32)>,
+    /// How many chunks it ran before this one.
+    chunk: u32,
+    open: Option<Open>,
+    turning: Option<Turning>,
+}
+
+impl<'a, 'k> Cutter<'a, 'k> {
+    pub(super) fn new(
+        (rule, most_accesses): (Rule<'a>, usize),
+        briefs: &'a [Brief],
+        generation: u32,
+        keeper: &'k Keeper,
+    ) -> Cutter<'a, 'k> {
+        let loops = if let Rule::Turns(plan) = &rule { plan.loops.len() } else { 0 };
+        Cutter {
+            rule,
+            most_accesses,
+            briefs,
+            writer: Writer::new(keeper),
+            launches: Vec::new(),
+            accesses: Vec::new(),
+            counts: Counts::default(),
+            sp: 0,
+            level: 1,
+            stack: None,
+            met: None,
+            launch: Launch { generation, ..Launch::default() },
+            times: vec![0; loops],
+            dispatch: None,
+            chunk: 0,
+            open: None,
+            turning: None,
+        }
+    }
+
+    /// The next piece of the thread's stream.
+    pub(super) fn see(&mut self, batch: &Batch) -> Result<()> {
+        let (mut sps, mut addresses) = (batch.sps.iter(), &batch.addresses[..]);
+        for code in &batch.codes {
+            match code.entry() {
+                Entry::Control(index) => self.control(batch.controls[index])?,
+                Entry::Segment(id) => {
+                    let brief = &self.briefs[id.0 as usize];
+                    let (own, rest) = addresses.split_at(brief.addresses as usize);
+                    addresses = rest;
+                    let recorded = if brief.recorded { sps.next().copied() } else { None };
+                    self.segment(*code, brief, recorded, own)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The thread's stream has ended.
+    pub(super) fn finish(mut self) -> Result<Pieces> {
+        self.leave_loop();
+        self.end_lane();
+        let Cutter { writer, launches, accesses, counts, .. } = self;
+        Ok(Pieces { store: writer.finish()?, launches, accesses, counts })
+    }
+
+    fn control(&mut self, control: Control) -> Result<()> {
+        match control {
+            Control::Sp(sp) => self.sp = sp,
+            Control::Level(level) => self.level = level,
+            Control::Stack { zero, above } => self.stack = Some((zero, above)),
+            Control::Begin => self.extent()?,
+            Control::Meet(meeting) => {
+                self.met = Some(meeting);
+                self.counts.barriers += u64::from(self.open.is_some());
+            }
+            Control::MeetAll => self.counts.barriers += u64::from(self.open.is_some()),
+            Control::Acquire(lock) | Control::AcquireShared(lock) => {
+                if let Some(open) = &mut self.open {
+                    open.held.push(lock);
+                    self.writer.control(control);
+                }
+            }
+            Control::Release(lock) => {
+                // Another lane's lock, taken before this one began, is none of this one's.
+                let held = self.open.as_mut().map(|open| &mut open.held);
+                if let Some(held) = held
+                    && let Some(at) = held.iter().rposition(|one| *one == lock)
+                {
+                    held.remove(at);
+                    self.writer.control(control);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// An extent of the region begins.
+    fn extent(&mut self) -> Result<()> {
+        self.leave_loop();
+        self.end_lane();
+        self.launch.team = self.met.take();
+        self.times.fill(0);
+        self.dispatch = None;
+        if matches!(self.rule, Rule::Extents) {
+            self.begin_lane(Launch { team: None, ..self.launch })?;
+        }
+        Ok(())
+    }
+
+    fn segment(&mut self, code: Code, brief: &Brief, recorded: Option<i64>, addresses: &[u64]) -> Result<()> {
+        self.met = None;
+        if let Rule::Turns(plan) = self.rule {
+            self.turn(plan, brief)?;
+        }
+        let instructions = u64::from(brief.instructions);
+        if let Some(open) = &mut self.open {
+            let (zero, base) = match open.zero {
+                Some(zero) => zero,
+                None => {
+                    if let Some((zero, above)) = self.stack {
+                        let more = u32::try_from(-self.sp).unwrap_or(0);
+                        let (zero, above) = (zero.wrapping_add_signed(self.sp), above.saturating_add(more));
+                        self.writer.control(Control::Stack { zero, above });
+                    }
+                    *open.zero.insert((self.sp, self.level))
+                }
+            };
+            let here = (self.sp - zero, (self.level + 1).saturating_sub(base).max(1));
+            if here.0 != open.expected.0 {
+                self.writer.control(Control::Sp(here.0));
+            }
+            if here.1 != open.expected.1 {
+                self.writer.control(Control::Level(here.1));
+            }
+            self.writer.segment(code, recorded.map(|sp| sp - zero), addresses);
+            if self.turning.is_none_or(|turning| turning.is_more_than_test) {
+                self.writer.is_sure()?;
+            }
+            open.kept += instructions;
+            if let Some(turning) = self.turning
+                && turning.level == self.level
+                && let Some(id) = code.as_segment()
+            {
+                let lane = self.launches.len() as u32 - 1;
+                let left = self.most_accesses.saturating_sub(open.accesses);
+                let access =
+                    |(index, address): (usize, &u64)| Access { lane, by: (id, index as u32), address: *address };
+                self.accesses.extend(addresses.iter().enumerate().take(left).map(access));
+                open.accesses += addresses.len().min(left);
+            }
+            let sp = recorded.map_or(here.0 + i64::from(brief.sp), |sp| sp - zero);
+            open.expected = (sp, after(here.1, brief));
+        } else {
+            self.counts.outside += instructions;
+        }
+        self.sp = recorded.unwrap_or(self.sp + i64::from(brief.sp));
+        self.level = after(self.level, brief);
+        Ok(())
+    }
+
+    /// Before a segment: whether a turn of a loop ends or begins with it.
+    fn turn(&mut self, plan: &LoopPlan, brief: &Brief) -> Result<()> {
+        let place = &plan.of[brief.place.0 as usize];
+        if let Some(turning) = self.turning {
+            if self.level > turning.level {
+                return Ok(());
+            }
+            if self.level < turning.level || !place.in_loops.contains(&turning.of_loop) {
+                self.leave_loop();
+            }
+        }
+        if let Some((of_loop, level)) = self.dispatch
+            && (self.level < level || self.level == level && !place.in_dispatch.contains(&of_loop))
+        {
+            self.dispatch = None;
+        }
+        match (&mut self.turning, place.heads) {
+            (Some(turning), heads) if heads == Some(turning.of_loop) => {
+                let of_loop = turning.of_loop;
+                turning.is_more_than_test = plan.loops[of_loop as usize];
+                self.end_lane();
+                self.begin_lane(self.of_loop(of_loop))?;
+            }
+            (Some(turning), _) => turning.is_more_than_test |= !place.in_tests.contains(&turning.of_loop),
+            (None, Some(of_loop)) => {
+                let level = self.level;
+                if self.dispatch != Some((of_loop, level)) {
+                    self.times[of_loop as usize] += 1;
+                    self.counts.entries += 1;
+                    self.chunk = 0;
+                    self.dispatch = place.in_dispatch.contains(&of_loop).then_some((of_loop, level));
+                } else {
+                    self.chunk += 1;
+                }
+                let is_more_than_test = plan.loops[of_loop as usize];
+                self.turning = Some(Turning { of_loop, level, is_more_than_test });
+                self.begin_lane(self.of_loop(of_loop))?;
+            }
+            (None, None) => {}
+        }
+        Ok(())
+    }
+
+    /// The launch of the loop's turns now.
+    fn of_loop(&self, of_loop: u32) -> Launch {
+        Launch { time: self.times[of_loop as usize], of_loop, ..self.launch }
+    }
+
+    /// The thread is in no loop any more. A turn that left by the first branch it came to did nothing but find that
+    /// there are no more.
+    fn leave_loop(&mut self) {
+        let Some(turning) = self.turning.take() else { return };
+        if turning.is_more_than_test {
+            self.end_lane();
+        } else if let Some(open) = self.open.take() {
+            self.counts.last_tests += open.kept;
+            self.launches.pop();
+            self.accesses.truncate(self.accesses.len() - open.accesses);
+            self.writer.take_back();
+        }
+    }
+
+    fn begin_lane(&mut self, launch: Launch) -> Result<()> {
+        self.writer.begin()?;
+        self.launches.push((launch, self.chunk));
+        self.open = Some(Open { zero: None, expected: (0, 1), held: Vec::new(), kept: 0, accesses: 0 });
+        Ok(())
+    }
+
+    /// The lane ends. Locks that it still holds are free for others.
+    fn end_lane(&mut self) {
+        let Some(open) = self.open.take() else { return };
+        self.counts.kept += open.kept;
+        open.held.iter().rev().for_each(|lock| self.writer.control(Control::Release(*lock)));
+    }
+}
+
+fn after(level: u32, brief: &Brief) -> u32 {
+    level.saturating_add_signed(i32::from(brief.level)).max(1)
+}

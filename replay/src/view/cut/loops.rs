@@ -1,0 +1,307 @@
+//! The loops of a trace: natural loops of the graph of what lanes ran, found by an address, and how often each turned.
+
+use flowgraph::{LoopId, Loops, NodeId};
+use heuristics::{ControlFlow, PlaceId, SegmentId, SegmentTable};
+use rustc_hash::FxHashMap;
+use trace_format::Pc;
+
+use super::super::LoopTaken;
+use crate::engine::Brief;
+use crate::{Batch, Control, Entry};
+
+/// A loop that ran.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoopRan {
+    /// Where its turns begin: the first instruction of its header.
+    pub header: Pc,
+    /// The branch at the end of a turn: compilers give it the line of the `for` or `while`.
+    pub back: Pc,
+    /// How many loops of its function are around it, itself included.
+    pub depth: u32,
+    /// How often lanes came to it from outside.
+    pub entries: u64,
+    /// Its turns: how often lanes were at its header.
+    pub turns: u64,
+    /// The instructions of its turns, those of functions called there included.
+    pub instructions: u64,
+}
+
+/// The natural loops of what lanes ran.
+pub(crate) struct LoopsOf<'a> {
+    flow: &'a ControlFlow,
+    loops: Loops,
+}
+
+impl<'a> LoopsOf<'a> {
+    /// None where nothing ran.
+    pub fn of(flow: &'a ControlFlow) -> Option<LoopsOf<'a>> {
+        Some(LoopsOf { flow, loops: Loops::of(flow.graph()?) })
+    }
+
+    fn header(&self, id: LoopId) -> PlaceId {
+        PlaceId(self.loops.header(id).0)
+    }
+
+    /// The last instruction of the latch that lies furthest down.
+    fn back(&self, id: LoopId, segments: &SegmentTable, of_place: &[SegmentId]) -> Pc {
+        let ends = self.loops.latches(id).iter().map(|latch| segments[of_place[latch.index()]].last().pc);
+        ends.max().unwrap_or_else(|| self.flow.start(self.header(id)))
+    }
+
+    /// Those that a user means by code at these addresses: whose turns end there, or else begin there, or else run
+    /// there and in no loop further in.
+    pub fn at(&self, places: &[Pc], segments: &SegmentTable) -> Vec<LoopId> {
+        let of_place = segment_of_place(segments);
+        let runs = |place: NodeId| {
+            let instructions = &segments[of_place[place.index()]].instructions;
+            instructions.iter().any(|instruction| places.contains(&instruction.pc))
+        };
+        let ends = |id: &LoopId| {
+            let mut latches = self.loops.latches(*id).iter();
+            latches.any(|latch| places.contains(&segments[of_place[latch.index()]].last().pc))
+        };
+        let all: Vec<LoopId> = self.loops.ids().collect();
+        let those =
+            |wanted: &dyn Fn(&LoopId) -> bool| -> Vec<LoopId> { all.iter().copied().filter(|id| wanted(id)).collect() };
+        let mut found = those(&ends);
+        if found.is_empty() {
+            found = those(&|id| runs(self.loops.header(*id)));
+        }
+        if found.is_empty() {
+            found = those(&|id| {
+                let own = self.loops.members(*id).iter().filter(|node| self.loops.innermost(**node) == Some(*id));
+                own.into_iter().any(|node| runs(*node))
+            });
+        }
+        found
+    }
+
+    /// The loop around a loop.
+    pub fn parent(&self, id: LoopId) -> Option<LoopId> {
+        self.loops.parent(id)
+    }
+
+    /// Two of these loops, the first in the second.
+    pub fn nested(&self, wanted: &[LoopId]) -> Option<(LoopId, LoopId)> {
+        let around = |id: LoopId| std::iter::successors(self.loops.parent(id), |outer| self.loops.parent(*outer));
+        wanted.iter().find_map(|id| Some((*id, around(*id).find(|outer| wanted.contains(outer))?)))
+    }
+
+    /// The outermost loops of the functions that begin at these addresses, or the outermost ones inside, where those
+    /// only go from chunk to chunk.
+    pub fn outermost(&self, functions: &[Pc], is_dispatch: &dyn Fn(LoopId) -> bool) -> Vec<LoopId> {
+        let Some(graph) = self.flow.graph() else { return Vec::new() };
+        let starts = functions.iter().filter_map(|pc| self.flow.place_at(*pc)).map(|place| NodeId(place.0));
+        let mut seen = vec![false; graph.node_count()];
+        let mut left: Vec<NodeId> = starts.collect();
+        while let Some(node) = left.pop() {
+            if !std::mem::replace(&mut seen[node.index()], true) {
+                left.extend(graph.successors(node));
+            }
+        }
+        let of_functions = self.loops.ids().filter(|id| seen[self.loops.header(*id).index()]);
+        let is_wanted = |id: &LoopId| !is_dispatch(*id) && self.loops.parent(*id).is_none_or(is_dispatch);
+        of_functions.filter(is_wanted).collect()
+    }
+
+    /// What each place is to these loops. Chunks of a loop that lie in a loop which `hands_out` say is that of a runtime
+    /// are of one launch.
+    pub fn plan(&self, wanted: &[LoopId], segments: &SegmentTable, is_dispatch: &dyn Fn(LoopId) -> bool) -> LoopPlan {
+        let mut plan = LoopPlan { of: vec![Membership::default(); segments.places()], loops: Vec::new() };
+        let mut add = |node: NodeId, to: fn(&mut Membership) -> &mut Vec<u32>, number: usize| {
+            if let Some(place) = plan.of.get_mut(node.index()) {
+                to(place).push(number as u32);
+            }
+        };
+        for (number, id) in wanted.iter().enumerate() {
+            self.loops.members(*id).iter().for_each(|node| add(*node, |place| &mut place.in_loops, number));
+            let test = self.test(*id);
+            test.iter().for_each(|node| add(*node, |place| &mut place.in_tests, number));
+            let around = self.loops.parent(*id).filter(|parent| is_dispatch(*parent));
+            if let Some(around) = around {
+                self.loops.members(around).iter().for_each(|node| add(*node, |place| &mut place.in_dispatch, number));
+            }
+        }
+        for (number, id) in wanted.iter().enumerate() {
+            plan.of[self.loops.header(*id).index()].heads = Some(number as u32);
+            let is_latch = |node: &NodeId| self.loops.latches(*id).contains(node);
+            plan.loops.push(self.test(*id).iter().any(is_latch));
+        }
+        plan
+    }
+
+    /// The header and what always runs behind it, up to the first branch.
+    fn test(&self, id: LoopId) -> Vec<NodeId> {
+        let mut test = vec![self.loops.header(id)];
+        let Some(graph) = self.flow.graph() else { return test };
+        while let [next] = graph.successors(test[test.len() - 1])
+            && self.loops.contains(id, *next)
+            && !test.contains(next)
+        {
+            test.push(*next);
+        }
+        test
+    }
+
+    /// Whether a loop goes from chunk to chunk only: one whose header is among these.
+    pub fn begins_at(&self, id: LoopId, headers: &[Pc]) -> bool {
+        headers.contains(&self.flow.start(self.header(id)))
+    }
+
+    /// Whether a runtime hands out chunks in the turns of this loop: whether a call by which it does lies in it, and in
+    /// no loop further in.
+    pub fn is_dispatch(&self, id: LoopId, segments: &SegmentTable, hands_out: &dyn Fn(SegmentId) -> bool) -> bool {
+        let of_place = segment_of_place(segments);
+        let own = self.loops.members(id).iter().filter(|node| self.loops.innermost(**node) == Some(id));
+        own.into_iter().any(|node| hands_out(of_place[node.index()]))
+    }
+
+    /// All loops, with nothing counted.
+    fn all(&self, segments: &SegmentTable) -> Vec<LoopRan> {
+        let of_place = segment_of_place(segments);
+        let ran = |id: LoopId| LoopRan {
+            header: self.flow.start(self.header(id)),
+            back: self.back(id, segments, &of_place),
+            depth: self.loops.depth(self.loops.header(id)),
+            entries: 0,
+            turns: 0,
+            instructions: 0,
+        };
+        self.loops.ids().map(ran).collect()
+    }
+
+    /// What a user is told of a loop that is taken.
+    pub fn taken(&self, id: LoopId, segments: &SegmentTable) -> LoopTaken {
+        let (header, back) = self.ends(id, segments);
+        let inside = self.loops.ids().filter(|inner| self.loops.parent(*inner) == Some(id));
+        LoopTaken { header, back, inner: inside.map(|inner| self.ends(inner, segments).1).collect() }
+    }
+
+    /// Where a loop's turns begin and end.
+    pub fn ends(&self, id: LoopId, segments: &SegmentTable) -> (Pc, Pc) {
+        (self.flow.start(self.header(id)), self.back(id, segments, &segment_of_place(segments)))
+    }
+
+    /// A count of all loops, of nothing as yet.
+    pub fn count(&self, segments: &SegmentTable) -> LoopCounter {
+        let ids: Vec<LoopId> = self.loops.ids().collect();
+        LoopCounter {
+            plan: self.plan(&ids, segments, &|_| false),
+            found: self.all(segments),
+            briefs: Brief::all(segments),
+            active: Vec::new(),
+            level: 1,
+        }
+    }
+}
+
+/// By place: a segment that begins there and is no elided call.
+fn segment_of_place(segments: &SegmentTable) -> Vec<SegmentId> {
+    let mut of: Vec<Option<SegmentId>> = vec![None; segments.places()];
+    for (id, segment) in segments.iter() {
+        of[segment.place.0 as usize].get_or_insert(id);
+    }
+    of.into_iter().map(|id| id.unwrap_or(SegmentId(0))).collect()
+}
+
+/// What a place is to the loops that are asked for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Membership {
+    /// The loop whose turns begin here.
+    pub heads: Option<u32>,
+    /// The loops that hold it.
+    pub in_loops: Vec<u32>,
+    /// The loops at the beginning of whose turns it always runs.
+    pub in_tests: Vec<u32>,
+    /// The loops that a runtime hands out in chunks in a loop that holds it.
+    pub in_dispatch: Vec<u32>,
+}
+
+/// The loops that are asked for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LoopPlan {
+    /// By place: what it is to them.
+    pub of: Vec<Membership>,
+    /// By loop: whether a turn can end without a branch on the way: then none is only a test.
+    pub loops: Vec<bool>,
+}
+
+/// Counts turns of all loops in the streams of lanes.
+#[derive(Clone)]
+pub(crate) struct LoopCounter {
+    plan: LoopPlan,
+    found: Vec<LoopRan>,
+    briefs: Vec<Brief>,
+    /// The loops that the lane is in, the innermost last, with the call level of each.
+    active: Vec<(u32, u32)>,
+    level: u32,
+}
+
+impl LoopCounter {
+    /// The next piece of a lane.
+    pub fn see(&mut self, batch: &Batch) {
+        for code in &batch.codes {
+            match code.entry() {
+                Entry::Control(index) => match batch.controls[index] {
+                    Control::Level(level) => self.level = level,
+                    Control::Begin => {
+                        self.active.clear();
+                        self.level = 1;
+                    }
+                    _ => {}
+                },
+                Entry::Segment(id) => self.segment(id),
+            }
+        }
+    }
+
+    fn segment(&mut self, id: SegmentId) {
+        let brief = &self.briefs[id.0 as usize];
+        let place = &self.plan.of[brief.place.0 as usize];
+        while let Some((of, level)) = self.active.last()
+            && (*level > self.level || *level == self.level && !place.in_loops.contains(of))
+        {
+            self.active.pop();
+        }
+        if let Some(heads) = place.heads {
+            if self.active.last() != Some(&(heads, self.level)) {
+                self.active.push((heads, self.level));
+                self.found[heads as usize].entries += 1;
+            }
+            self.found[heads as usize].turns += 1;
+        }
+        for (i, (of, _)) in self.active.iter().enumerate() {
+            // A recursive function's loop counts once.
+            if !self.active[..i].iter().any(|(other, _)| other == of) {
+                self.found[*of as usize].instructions += u64::from(brief.instructions);
+            }
+        }
+        self.level = self.level.saturating_add_signed(i32::from(brief.level)).max(1);
+    }
+
+    /// The lane ends here.
+    pub fn end(&mut self) {
+        self.active.clear();
+        self.level = 1;
+    }
+
+    /// Adds what another one counted.
+    pub fn merge(&mut self, other: LoopCounter) {
+        for (own, other) in self.found.iter_mut().zip(other.found) {
+            own.entries += other.entries;
+            own.turns += other.turns;
+            own.instructions += other.instructions;
+        }
+    }
+
+    /// The loops that turned more than once each time, those with the most instructions first.
+    pub fn finish(self) -> Vec<LoopRan> {
+        let mut by_header: FxHashMap<Pc, LoopRan> = FxHashMap::default();
+        for ran in self.found.into_iter().filter(|ran| ran.turns > ran.entries) {
+            by_header.insert(ran.header, ran);
+        }
+        let mut all: Vec<LoopRan> = by_header.into_values().collect();
+        all.sort_unstable_by_key(|ran| (std::cmp::Reverse(ran.instructions), ran.header));
+        all
+    }
+}

@@ -1,0 +1,238 @@
+//! Lanes that are parts of what a thread ran: its calls of a function, the turns of a loop. The view makes threads'
+//! streams as ever; here they are cut, once, into lanes that are kept ([`store`]), so that 10^6 of them can be read in
+//! any order.
+//!
+//! What is a lane is a [`Lanes`](super::Lanes): each has its rule in [`cutter`].
+
+mod cutter;
+mod loops;
+mod numbering;
+mod store;
+
+use flowgraph::LoopId;
+use heuristics::{SegmentId, SegmentTable};
+use iced_x86::{Decoder, DecoderOptions};
+use rayon::prelude::*;
+use trace_format::{Pc, Seq, Trace};
+
+use self::cutter::{Counts, Cutter, Launch, Rule};
+use self::loops::LoopsOf;
+use self::store::{Lane, Store};
+use super::{CutInto, View, WhichLoops};
+use crate::engine::Brief;
+use crate::kept::Keeper;
+use crate::survey::Survey;
+use crate::{Batch, Error, LaneOrigin, Result};
+
+pub use loops::LoopRan;
+
+/// How the lanes of a launch are numbered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    /// Those of a thread follow one another: the order of the iterations, where each thread is given one part of them.
+    Threads,
+    /// As `schedule(static, n)` deals chunks: the first of each thread, then the second of each.
+    Chunks,
+    /// By the addresses that one of their instructions accessed: those rise or fall from one to the next.
+    Addresses,
+    /// As [`Order::Threads`], though a runtime has handed chunks out as they were asked for.
+    Unknown,
+}
+
+/// So many accesses of a turn are remembered where its number is to be found by them.
+const ACCESSES: usize = 6;
+
+/// The lanes of all threads.
+pub(super) struct Cut {
+    stores: Vec<Store>,
+    /// By lane: its thread's store, and its number there.
+    of: Vec<(u32, u32)>,
+}
+
+/// A lane: its launch, its chunk where chunks count, its thread, and its number among the thread's lanes.
+type Numbered = (Launch, u32, u32, u32);
+
+/// Cut lanes, who each is, and what to say of them.
+pub(super) type Made = (Cut, Vec<LaneOrigin>, CutInto);
+
+impl Cut {
+    /// A lane's stream from its beginning.
+    pub fn stream(&self, lane: usize) -> Lane<'_> {
+        let (store, number) = self.of[lane];
+        self.stores[store as usize].stream(number as usize)
+    }
+}
+
+/// Each time that a thread came to the region is a lane.
+pub(super) fn into_calls(view: &View) -> Result<Made> {
+    let made = cut(view, || Rule::Extents, Order::Threads)?;
+    Ok(described(made, "each time that the region is entered".to_owned()))
+}
+
+/// Each turn of these loops is a lane. `bodies` are the functions that threads of a team run.
+///
+/// # Errors
+/// When there is no such loop, or one of them lies in another.
+pub(super) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc]) -> Result<Made> {
+    let segments = view.segments();
+    let survey = Survey::new(view, true)?;
+    let Some(loops) = LoopsOf::of(&survey.control_flow) else { return Err(no_loop(which)) };
+    let hands_out = |segment: SegmentId| hands_out(&view.trace, segments, segment);
+    let of_chunks: &[Pc] = if let WhichLoops::Worksharing { of_chunks } = which { of_chunks } else { &[] };
+    let deals = |id: LoopId| loops.begins_at(id, of_chunks);
+    let is_dispatch = |id: LoopId| deals(id) || loops.is_dispatch(id, segments, &hands_out);
+    let wanted = match which {
+        WhichLoops::Worksharing { .. } => loops.outermost(bodies, &is_dispatch),
+        WhichLoops::At(places) => loops.at(places, segments),
+    };
+    if wanted.is_empty() {
+        return Err(no_loop(which));
+    }
+    if let Some((inner, outer)) = loops.nested(&wanted) {
+        let header = |id| loops.ends(id, segments).0;
+        return Err(Error::Request(format!(
+            "two loops are meant, one in the other, at {} and {}: name one by its address, as --loop {0}",
+            header(outer),
+            header(inner)
+        )));
+    }
+    let plan = loops.plan(&wanted, segments, &is_dispatch);
+    let order = match () {
+        () if wanted.iter().any(|id| loops.parent(*id).is_some_and(deals)) => Order::Chunks,
+        () if wanted.iter().any(|id| loops.parent(*id).is_some_and(is_dispatch)) => Order::Unknown,
+        () => Order::Threads,
+    };
+    let made = cut(view, || Rule::Turns(&plan), order)?;
+    let places: Vec<String> = wanted.iter().map(|id| named(&view.trace, loops.ends(*id, segments).0)).collect();
+    let listed = match &places[..] {
+        [one] => format!("iterations of the loop at {one}"),
+        [first, second] => format!("iterations of the loops at {first} and {second}"),
+        several => format!("iterations of {} loops, the first at {}", several.len(), several[0]),
+    };
+    let mut made = described(made, listed);
+    made.2.loops = wanted.iter().map(|id| loops.taken(*id, segments)).collect();
+    Ok(made)
+}
+
+fn no_loop(which: &WhichLoops) -> Error {
+    Error::Request(match which {
+        WhichLoops::Worksharing { .. } => {
+            "no OpenMP parallel region of the trace turned a loop: name a loop with --loop FILE:LINE (`replay --loops` \
+             lists those that ran)"
+                .to_owned()
+        }
+        WhichLoops::At(_) => {
+            "no loop turned there in the region: `replay --loops` lists those that did, with --region \
+                              all also those outside of what threads were started for"
+                .to_owned()
+        }
+    })
+}
+
+/// An address with the function that it lies in.
+fn named(trace: &Trace, pc: Pc) -> String {
+    trace
+        .symbol_of(pc)
+        .map_or_else(|| pc.to_string(), |symbol| format!("{pc} (in {})", super::region::readable(&symbol.name)))
+}
+
+/// Whether the segment calls a runtime's function that hands out the next chunk of a loop.
+fn hands_out(trace: &Trace, segments: &SegmentTable, segment: SegmentId) -> bool {
+    let last = segments[segment].last();
+    let code = segments.code(segment);
+    let Some(own) = code.len().checked_sub(usize::from(last.len)).map(|at| &code[at..]) else { return false };
+    let decoded = Decoder::with_ip(64, own, last.pc.0, DecoderOptions::NONE).decode();
+    let target = Pc(decoded.near_branch_target());
+    let name = trace.symbol_of(target).filter(|symbol| symbol.pc == target).map_or("", |symbol| &symbol.name);
+    name.starts_with("GOMP_loop_") && name.contains("next") || name.starts_with("__kmpc_dispatch_next")
+}
+
+/// The loops that lanes turned.
+pub(super) fn loops_ran(view: &View) -> Result<Vec<LoopRan>> {
+    let survey = Survey::new(view, true)?;
+    let Some(loops) = LoopsOf::of(&survey.control_flow) else { return Ok(Vec::new()) };
+    let counter = loops.count(view.segments());
+    let of_lane = |lane: usize| -> Result<_> {
+        let (mut counter, mut batch, mut stream) = (counter.clone(), Batch::default(), survey.stream(lane));
+        while stream.next_batch(&mut batch)? {
+            counter.see(&batch);
+        }
+        counter.end();
+        Ok(counter)
+    };
+    let counted: Vec<_> = (0..view.lanes().len()).into_par_iter().map(of_lane).collect::<Result<_>>()?;
+    let mut all = counter.clone();
+    counted.into_iter().for_each(|one| all.merge(one));
+    Ok(all.finish())
+}
+
+/// Cuts all threads; by lane, the launch that it is of.
+fn cut<'a>(
+    view: &View,
+    rule: impl Fn() -> Rule<'a> + Sync,
+    order: Order,
+) -> Result<(Cut, Vec<LaneOrigin>, Counts, Order)> {
+    let briefs = Brief::all(view.segments());
+    let most_accesses = if order == Order::Unknown { ACCESSES } else { 0 };
+    let keeper = Keeper::beside(view.kept.iter().flatten());
+    let of_thread = |lane: usize| {
+        let origin = view.lanes[lane];
+        let mut cutter = Cutter::new((rule(), most_accesses), &briefs, origin.generation, &keeper);
+        let mut stream = view.kept(lane).map_or_else(|| view.stream(lane), |kept| kept.stream());
+        let mut batch = Batch::default();
+        while stream.next_batch(&mut batch)? {
+            cutter.see(&batch)?;
+        }
+        cutter.finish()
+    };
+    let cut: Vec<_> = (0..view.lanes.len()).into_par_iter().map(of_thread).collect::<Result<_>>()?;
+    let mut counts = Counts::default();
+    let mut all: Vec<Numbered> = Vec::new();
+    let mut stores = Vec::with_capacity(cut.len());
+    let mut accesses = Vec::with_capacity(cut.len());
+    for (thread, pieces) in cut.into_iter().enumerate() {
+        counts.add(&pieces.counts);
+        let launches = pieces.launches.iter().enumerate();
+        let key = |(number, (launch, chunk)): (usize, &(Launch, u32))| {
+            let chunk = if order == Order::Chunks { *chunk } else { 0 };
+            (*launch, chunk, thread as u32, number as u32)
+        };
+        all.extend(launches.map(key));
+        stores.push(pieces.store);
+        accesses.push(pieces.accesses);
+    }
+    if all.is_empty() {
+        return Err(Error::Request("none of the lanes that were asked for ran anything".to_owned()));
+    }
+    all.sort_unstable();
+    let order = match order {
+        Order::Unknown if numbering::by_addresses(&mut all, &accesses) => Order::Addresses,
+        order => order,
+    };
+    let mut lanes = Vec::with_capacity(all.len());
+    for (generation, launch) in all.chunk_by(|a, b| a.0 == b.0).enumerate() {
+        let origin = |thread: u32| LaneOrigin {
+            thread: view.lanes[thread as usize].thread,
+            first: Seq::default(),
+            generation: generation as u32,
+        };
+        lanes.extend(launch.iter().map(|(_, _, thread, _)| origin(*thread)));
+    }
+    let of = all.into_iter().map(|(_, _, thread, number)| (thread, number)).collect();
+    Ok((Cut { stores, of }, lanes, counts, order))
+}
+
+fn described((cut, lanes, counts, order): (Cut, Vec<LaneOrigin>, Counts, Order), what: String) -> Made {
+    let Counts { kept, outside, last_tests, barriers, .. } = counts;
+    let launches = lanes.last().map_or(0, |lane| lane.generation as usize + 1);
+    let order = match order {
+        Order::Threads => "numbered thread by thread, in the order in which each ran them",
+        Order::Chunks => "numbered as schedule(static, n) deals chunks to threads",
+        Order::Addresses => "numbered by the addresses that they access",
+        Order::Unknown => {
+            "numbered thread by thread, in the order in which each ran them, as the chunks that the runtime handed out are \
+             not known (a static schedule has the loop's own numbers, and trace --memory often tells them)"
+        }
+    };
+    (cut, lanes, CutInto { what, launches, kept, outside, last_tests, barriers, order, loops: Vec::new() })
+}
