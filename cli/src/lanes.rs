@@ -16,6 +16,8 @@ pub(crate) enum LaneKind {
     Threads,
     /// Each time that a thread comes to the region: each outermost call of --region FUNCTION, each task of a pool
     Calls,
+    /// Each OpenMP task
+    Tasks,
     /// Each turn of the loop at --loop; without it, of the outermost loops of OpenMP parallel regions
     Iterations,
 }
@@ -34,6 +36,7 @@ pub(crate) fn rule(kind: Option<LaneKind>, at: Option<&Place>, trace: &Trace) ->
     match (kind, at) {
         (None | Some(LaneKind::Threads), None) => Ok(Lanes::Threads),
         (Some(LaneKind::Calls), None) => Ok(Lanes::Calls),
+        (Some(LaneKind::Tasks), None) => Ok(Lanes::Tasks),
         (Some(LaneKind::Iterations), None) => Ok(Lanes::Iterations(WhichLoops::Worksharing { of_chunks: Vec::new() })),
         (None | Some(LaneKind::Iterations), Some(place)) => {
             let at: Vec<Pc> = place.code(trace, &mut Source::new(trace)).into_iter().collect();
@@ -45,7 +48,7 @@ pub(crate) fn rule(kind: Option<LaneKind>, at: Option<&Place>, trace: &Trace) ->
             }
             Ok(Lanes::Iterations(WhichLoops::At(at)))
         }
-        (Some(LaneKind::Threads | LaneKind::Calls), Some(_)) => {
+        (Some(LaneKind::Threads | LaneKind::Calls | LaneKind::Tasks), Some(_)) => {
             Err(replay::Error::Request("--loop is for --lanes iterations: leave one of the two out".to_owned()))
         }
     }

@@ -7,6 +7,7 @@ mod decoding;
 mod errors;
 mod exporting;
 mod generations;
+mod lanes;
 mod lines;
 mod linkage;
 mod linkers;

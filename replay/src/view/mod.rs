@@ -144,7 +144,8 @@ impl View {
     fn cut_into(&mut self, lanes: &Lanes, threads: &[ThreadSurvey]) -> Result<()> {
         let made = match lanes {
             Lanes::Threads => return Ok(()),
-            Lanes::Calls => cut::into_calls(self)?,
+            Lanes::Calls => cut::into_calls(self, "each time that a thread came to the region")?,
+            Lanes::Tasks => cut::into_calls(self, "each task")?,
             Lanes::Iterations(loops) => cut::into_turns(self, loops, &bodies(threads))?,
         };
         let (cut, lanes, what) = made;
@@ -232,6 +233,9 @@ impl View {
 
 /// The region. Where each turn of a loop is a lane, a program without threads is all region.
 fn choose(options: &ViewOptions, trace: &Trace, threads: &[ThreadSurvey], verbatim: bool) -> Result<Choice> {
+    if (&options.lanes, &options.region) == (&Lanes::Tasks, &Region::Auto) {
+        return region::tasks_of_openmp(trace, &bodies(threads));
+    }
     let chosen = region::choose(&options.region, trace, threads, verbatim);
     match (&options.lanes, &options.region) {
         (Lanes::Iterations(WhichLoops::At(_)), Region::Auto) if chosen.is_err() => {

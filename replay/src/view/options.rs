@@ -66,6 +66,8 @@ pub enum Lanes {
     Threads,
     /// Each time that a thread comes to the region: with a function for the region, each of its outermost calls.
     Calls,
+    /// Each OpenMP task.
+    Tasks,
     /// Each turn of a loop.
     Iterations(WhichLoops),
 }

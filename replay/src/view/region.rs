@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use trace_format::{Marker, Pc, SyncFunction, Trace};
+use trace_format::{Marker, Pc, Symbol, SyncFunction, Trace};
 
 use super::Region;
 use super::callable::is_given_work;
@@ -128,6 +128,26 @@ fn function(name: &str, trace: &Trace) -> Result<Choice> {
         "no function named `{name}` ran{similar} (only functions that ran are known, by their names in the symbol table: C++ names are mangled){}",
         recorded_part(trace)
     )))
+}
+
+/// The bodies of OpenMP tasks: functions that compilers make for OpenMP, by their names, and that no team was started
+/// for.
+pub(super) fn tasks_of_openmp(trace: &Trace, bodies: &[Pc]) -> Result<Choice> {
+    let is_task = |symbol: &&Symbol| {
+        let is_outlined = symbol.name.contains("._omp_fn.") || symbol.name.starts_with(".omp_task_entry.");
+        is_outlined && !bodies.contains(&symbol.pc)
+    };
+    let entries: Vec<Pc> = trace.symbols().iter().filter(is_task).map(|symbol| symbol.pc).collect();
+    if entries.is_empty() {
+        let text = "no OpenMP task ran that has a name in the program's symbol table: for tasks of another kind name the \
+                    function that runs one, as --lanes calls --region FUNCTION";
+        return Err(Error::Request(text.to_owned()));
+    }
+    let words = match entries.len() {
+        1 => "OpenMP tasks of one kind".to_owned(),
+        kinds => format!("OpenMP tasks of {kinds} kinds"),
+    };
+    Ok(Choice { rule: RegionRule { entries, ..RegionRule::default() }, words, ..Choice::default() })
 }
 
 /// Up to five of the names that are most like the one wanted.

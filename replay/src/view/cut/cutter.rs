@@ -24,7 +24,9 @@ pub(super) struct Launch {
     pub generation: u32,
     /// The team's; none where threads were not started as one.
     team: Option<MeetingId>,
-    /// How often each thread of the team, or each of the generation, had come to the loop.
+    /// The barrier that its threads had come to last.
+    behind: Option<MeetingId>,
+    /// How often each of them had come to the loop since then.
     time: u32,
     of_loop: u32,
 }
@@ -110,7 +112,7 @@ pub(super) struct Cutter<'a, 'k> {
     met: Option<MeetingId>,
     /// Of lanes that begin now, but for the loop.
     launch: Launch,
-    /// By loop: how often the thread came to it since the extent began.
+    /// By loop: how often the thread came to it since the extent began, or since the last barrier.
     times: Vec<u32>,
     /// The loop whose chunks the thread is handed, and the level there.
     dispatch: Option<(u32, u32)>,
@@ -183,6 +185,8 @@ impl<'a, 'k> Cutter<'a, 'k> {
             Control::Begin => self.extent()?,
             Control::Meet(meeting) => {
                 self.met = Some(meeting);
+                self.launch.behind = Some(meeting);
+                self.times.fill(0);
                 self.counts.barriers += u64::from(self.open.is_some());
             }
             Control::MeetAll => self.counts.barriers += u64::from(self.open.is_some()),
@@ -210,11 +214,11 @@ impl<'a, 'k> Cutter<'a, 'k> {
     fn extent(&mut self) -> Result<()> {
         self.leave_loop();
         self.end_lane();
-        self.launch.team = self.met.take();
+        (self.launch.team, self.launch.behind) = (self.met.take(), None);
         self.times.fill(0);
         self.dispatch = None;
         if matches!(self.rule, Rule::Extents) {
-            self.begin_lane(Launch { team: None, ..self.launch })?;
+            self.begin_lane(Launch { generation: self.launch.generation, ..Launch::default() })?;
         }
         Ok(())
     }

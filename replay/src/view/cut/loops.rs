@@ -88,8 +88,8 @@ impl<'a> LoopsOf<'a> {
     }
 
     /// The outermost loops of the functions that begin at these addresses, or the outermost ones inside, where those
-    /// only go from chunk to chunk.
-    pub fn outermost(&self, functions: &[Pc], is_dispatch: &dyn Fn(LoopId) -> bool) -> Vec<LoopId> {
+    /// are no loops that a team shares, but lie around such.
+    pub fn outermost(&self, functions: &[Pc], is_around: &dyn Fn(LoopId) -> bool) -> Vec<LoopId> {
         let Some(graph) = self.flow.graph() else { return Vec::new() };
         let starts = functions.iter().filter_map(|pc| self.flow.place_at(*pc)).map(|place| NodeId(place.0));
         let mut seen = vec![false; graph.node_count()];
@@ -100,13 +100,19 @@ impl<'a> LoopsOf<'a> {
             }
         }
         let of_functions = self.loops.ids().filter(|id| seen[self.loops.header(*id).index()]);
-        let is_wanted = |id: &LoopId| !is_dispatch(*id) && self.loops.parent(*id).is_none_or(is_dispatch);
+        let is_wanted = |id: &LoopId| !is_around(*id) && self.loops.parent(*id).is_none_or(is_around);
         of_functions.filter(is_wanted).collect()
     }
 
-    /// What each place is to these loops. Chunks of a loop that lie in a loop which `hands_out` say is that of a runtime
-    /// are of one launch.
-    pub fn plan(&self, wanted: &[LoopId], segments: &SegmentTable, is_dispatch: &dyn Fn(LoopId) -> bool) -> LoopPlan {
+    /// What each place is to these loops. Chunks of a loop that lie in a loop by which a runtime deals them out are of
+    /// one launch.
+    pub fn plan(
+        &self,
+        wanted: &[LoopId],
+        segments: &SegmentTable,
+        is_dispatch: &dyn Fn(LoopId) -> bool,
+        writes: &dyn Fn(SegmentId) -> bool,
+    ) -> LoopPlan {
         let mut plan = LoopPlan { of: vec![Membership::default(); segments.places()], loops: Vec::new() };
         let mut add = |node: NodeId, to: fn(&mut Membership) -> &mut Vec<u32>, number: usize| {
             if let Some(place) = plan.of.get_mut(node.index()) {
@@ -122,10 +128,15 @@ impl<'a> LoopsOf<'a> {
                 self.loops.members(around).iter().for_each(|node| add(*node, |place| &mut place.in_dispatch, number));
             }
         }
+        let of_place = segment_of_place(segments);
+        let works = |node: &NodeId| {
+            let segment = of_place[node.index()];
+            segments[segment].last().kind.is_call() || writes(segment)
+        };
         for (number, id) in wanted.iter().enumerate() {
             plan.of[self.loops.header(*id).index()].heads = Some(number as u32);
             let is_latch = |node: &NodeId| self.loops.latches(*id).contains(node);
-            plan.loops.push(self.test(*id).iter().any(is_latch));
+            plan.loops.push(self.test(*id).iter().any(|node| is_latch(node) || works(node)));
         }
         plan
     }
@@ -148,12 +159,11 @@ impl<'a> LoopsOf<'a> {
         headers.contains(&self.flow.start(self.header(id)))
     }
 
-    /// Whether a runtime hands out chunks in the turns of this loop: whether a call by which it does lies in it, and in
-    /// no loop further in.
-    pub fn is_dispatch(&self, id: LoopId, segments: &SegmentTable, hands_out: &dyn Fn(SegmentId) -> bool) -> bool {
+    /// Whether such a segment lies in the loop, and in no loop further in.
+    pub fn has(&self, id: LoopId, segments: &SegmentTable, is_such: &dyn Fn(SegmentId) -> bool) -> bool {
         let of_place = segment_of_place(segments);
         let own = self.loops.members(id).iter().filter(|node| self.loops.innermost(**node) == Some(id));
-        own.into_iter().any(|node| hands_out(of_place[node.index()]))
+        own.into_iter().any(|node| is_such(of_place[node.index()]))
     }
 
     /// All loops, with nothing counted.
@@ -186,7 +196,7 @@ impl<'a> LoopsOf<'a> {
     pub fn count(&self, segments: &SegmentTable) -> LoopCounter {
         let ids: Vec<LoopId> = self.loops.ids().collect();
         LoopCounter {
-            plan: self.plan(&ids, segments, &|_| false),
+            plan: self.plan(&ids, segments, &|_| false, &|_| false),
             found: self.all(segments),
             briefs: Brief::all(segments),
             active: Vec::new(),
@@ -222,7 +232,7 @@ pub(crate) struct Membership {
 pub(crate) struct LoopPlan {
     /// By place: what it is to them.
     pub of: Vec<Membership>,
-    /// By loop: whether a turn can end without a branch on the way: then none is only a test.
+    /// By loop: whether a turn does something before its first branch, or can end without one: then none is only a test.
     pub loops: Vec<bool>,
 }
 

@@ -64,9 +64,9 @@ impl Cut {
 }
 
 /// Each time that a thread came to the region is a lane.
-pub(super) fn into_calls(view: &View) -> Result<Made> {
+pub(super) fn into_calls(view: &View, what: &str) -> Result<Made> {
     let made = cut(view, || Rule::Extents, Order::Threads)?;
-    Ok(described(made, "each time that the region is entered".to_owned()))
+    Ok(described(made, what.to_owned()))
 }
 
 /// Each turn of these loops is a lane. `bodies` are the functions that threads of a team run.
@@ -77,12 +77,15 @@ pub(super) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc]) -> Resu
     let segments = view.segments();
     let survey = Survey::new(view, true)?;
     let Some(loops) = LoopsOf::of(&survey.control_flow) else { return Err(no_loop(which)) };
-    let hands_out = |segment: SegmentId| hands_out(&view.trace, segments, segment);
+    let calls = |id: LoopId, wanted: &dyn Fn(TeamCall) -> bool| {
+        loops.has(id, segments, &|segment| team_call(&view.trace, segments, segment).is_some_and(wanted))
+    };
     let of_chunks: &[Pc] = if let WhichLoops::Worksharing { of_chunks } = which { of_chunks } else { &[] };
     let deals = |id: LoopId| loops.begins_at(id, of_chunks);
-    let is_dispatch = |id: LoopId| deals(id) || loops.is_dispatch(id, segments, &hands_out);
+    let is_dispatch = |id: LoopId| deals(id) || calls(id, &|call| call == TeamCall::Chunk);
+    let is_around = |id: LoopId| deals(id) || calls(id, &|_| true);
     let wanted = match which {
-        WhichLoops::Worksharing { .. } => loops.outermost(bodies, &is_dispatch),
+        WhichLoops::Worksharing { .. } => loops.outermost(bodies, &is_around),
         WhichLoops::At(places) => loops.at(places, segments),
     };
     if wanted.is_empty() {
@@ -96,7 +99,7 @@ pub(super) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc]) -> Resu
             header(inner)
         )));
     }
-    let plan = loops.plan(&wanted, segments, &is_dispatch);
+    let plan = loops.plan(&wanted, segments, &is_dispatch, &|segment| view.plan.writes.is_set(segment, segments));
     let order = match () {
         () if wanted.iter().any(|id| loops.parent(*id).is_some_and(deals)) => Order::Chunks,
         () if wanted.iter().any(|id| loops.parent(*id).is_some_and(is_dispatch)) => Order::Unknown,
@@ -136,15 +139,40 @@ fn named(trace: &Trace, pc: Pc) -> String {
         .map_or_else(|| pc.to_string(), |symbol| format!("{pc} (in {})", super::region::readable(&symbol.name)))
 }
 
-/// Whether the segment calls a runtime's function that hands out the next chunk of a loop.
-fn hands_out(trace: &Trace, segments: &SegmentTable, segment: SegmentId) -> bool {
+/// What a call is to a team's loops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TeamCall {
+    /// It hands the thread the next chunk of a loop's iterations.
+    Chunk,
+    /// Whatever else all threads of a team come to: barriers, the beginning and the end of a loop that they share. No
+    /// iteration of such a loop does.
+    Other,
+}
+
+/// The runtime's function that a segment calls, if it is one.
+fn team_call(trace: &Trace, segments: &SegmentTable, segment: SegmentId) -> Option<TeamCall> {
     let last = segments[segment].last();
     let code = segments.code(segment);
-    let Some(own) = code.len().checked_sub(usize::from(last.len)).map(|at| &code[at..]) else { return false };
-    let decoded = Decoder::with_ip(64, own, last.pc.0, DecoderOptions::NONE).decode();
-    let target = Pc(decoded.near_branch_target());
-    let name = trace.symbol_of(target).filter(|symbol| symbol.pc == target).map_or("", |symbol| &symbol.name);
-    name.starts_with("GOMP_loop_") && name.contains("next") || name.starts_with("__kmpc_dispatch_next")
+    let own = &code[code.len().checked_sub(usize::from(last.len))?..];
+    let target = Pc(Decoder::with_ip(64, own, last.pc.0, DecoderOptions::NONE).decode().near_branch_target());
+    let name = &trace.symbol_of(target).filter(|symbol| symbol.pc == target)?.name;
+    let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
+    match () {
+        () if begins(&["GOMP_loop_"]) && name.contains("_next") || begins(&["__kmpc_dispatch_next"]) => {
+            Some(TeamCall::Chunk)
+        }
+        () if begins(&[
+            "GOMP_loop_",
+            "GOMP_barrier",
+            "__kmpc_barrier",
+            "__kmpc_for_static",
+            "__kmpc_dispatch_init",
+        ]) =>
+        {
+            Some(TeamCall::Other)
+        }
+        () => None,
+    }
 }
 
 /// The loops that lanes turned.

@@ -1,0 +1,212 @@
+//! `replay --lanes`: lanes that are calls, tasks or turns of a loop, of one picture that is drawn in many ways.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::support::{root, run, succeed};
+
+/// As many as `pixels.c` draws.
+const PIXELS: u64 = 2048;
+
+/// Warps of 32.
+const WARPS: u64 = PIXELS / 32;
+
+fn source() -> String {
+    root().join("cli/tests/lanes/pixels.c").to_str().unwrap().to_owned()
+}
+
+/// A trace of the picture, drawn in this way, by four threads where it is OpenMP.
+fn traced(folder: &Path, name: &str, compiler: &[&str], define: &str, options: &[&str]) -> String {
+    let (program, trace) = (folder.join(name), folder.join(format!("{name}.bin")));
+    let mut command = Command::new(compiler[0]);
+    command.args(&compiler[1..]).args(["-O2", "-g", "-pthread", "-fopenmp", define, &source(), "-o"]).arg(&program);
+    let built = command.output().unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let trace = trace.to_str().unwrap().to_owned();
+    let words = ["OMP_NUM_THREADS=4", env!("CARGO_BIN_EXE_trace"), "-o", &trace];
+    let traced = Command::new("env").args(words).args(options).arg(&program).output().unwrap();
+    assert!(traced.status.success(), "{}", String::from_utf8_lossy(&traced.stderr));
+    trace
+}
+
+fn gcc(folder: &Path, name: &str, define: &str) -> String {
+    traced(folder, name, &["gcc"], define, &[])
+}
+
+const MODELS: &str = "ipdom,minpc,tf-stack,barrier";
+
+/// Lanes and, by model, fetches.
+fn replayed(trace: &str, arguments: &[&str]) -> (u64, Vec<u64>) {
+    let arguments = [arguments, &["-H", MODELS, "--check", "--json", trace]].concat();
+    let json: Value = serde_json::from_str(&succeed("replay", &arguments)).unwrap();
+    let results = json["results"].as_array().unwrap();
+    let fetches = results.iter().map(|result| result["fetches"].as_u64().unwrap()).collect();
+    (results[0]["lanes"].as_u64().unwrap(), fetches)
+}
+
+/// What a loop has beside its body: the increment, the comparison, the branch, the call with its argument, the store.
+const MOST_AT_THE_EDGE: u64 = 8;
+
+/// The fetches of turns are those of the body, and a few more in each warp for the loop, as many under every model.
+fn assert_edge(body: &[u64], (lanes, turns): (u64, Vec<u64>), what: &str) {
+    assert_eq!(lanes, PIXELS, "{what}");
+    let more: Vec<u64> = turns.iter().zip(body).map(|(turn, body)| turn - body).collect();
+    assert!(more.iter().all(|one| *one == more[0]), "{what}: {turns:?}, {body:?}");
+    assert!(more[0] % WARPS == 0 && (1..=MOST_AT_THE_EDGE).contains(&(more[0] / WARPS)), "{what}: {turns:?}, {body:?}");
+}
+
+/// By model: the fetches of the body alone, one lane a thread, 32 a warp.
+fn of_threads(folder: &Path) -> Vec<u64> {
+    let trace = gcc(folder, "threads", "-DTHREADS");
+    let (lanes, fetches) = replayed(&trace, &["--region", "pixel", "-W", "32"]);
+    assert_eq!(lanes, PIXELS);
+    fetches
+}
+
+#[test]
+fn a_pixel_a_turn_is_a_pixel_a_thread() {
+    let folder = tempfile::tempdir().unwrap();
+    let body = of_threads(folder.path());
+    // A sequential program: the loop is named by its line.
+    let trace = gcc(folder.path(), "sequential", "-DSEQUENTIAL");
+    let text = std::fs::read_to_string(source()).unwrap();
+    let line = 1 + text.lines().position(|line| line.contains("while (i < PIXELS)")).unwrap();
+    assert_edge(&body, replayed(&trace, &["--loop", &format!("pixels.c:{line}")]), "sequential");
+    // A part of the same, called once a turn.
+    assert_eq!(replayed(&trace, &["--lanes", "calls", "--region", "pixel"]), (PIXELS, body.clone()));
+    // OpenMP's static schedules number iterations as the loop does, whichever thread runs them; and a region that
+    // would run on a GPU, but falls back to this machine, is a static schedule.
+    let defines = ["-DSCHEDULE=static", "-DSCHEDULE=static,8", "-DSCHEDULE=static,3", "-DTARGET", "-DCOLLAPSE"];
+    for define in defines {
+        let trace = gcc(folder.path(), "static", define);
+        let turns = replayed(&trace, &["--lanes", "iterations"]);
+        if define == "-DCOLLAPSE" {
+            // Two indices cost more at the edge, and the rows' ends more than the rest.
+            assert!(turns.0 == PIXELS && turns.1.iter().zip(&body).all(|(turn, body)| turn - body < 20 * WARPS));
+        } else {
+            assert_edge(&body, turns, define);
+        }
+    }
+}
+
+#[test]
+fn iterations_that_were_dealt_out_have_their_numbers_from_addresses() {
+    let folder = tempfile::tempdir().unwrap();
+    let body = of_threads(folder.path());
+    for schedule in ["dynamic", "dynamic,16", "guided"] {
+        let define = format!("-DSCHEDULE={schedule}");
+        let trace = traced(folder.path(), "dealt", &["gcc"], &define, &["--memory"]);
+        assert_edge(&body, replayed(&trace, &["--lanes", "iterations"]), schedule);
+        let trace = gcc(folder.path(), "dealt", &define);
+        let said = run("replay", &["--lanes", "iterations", &trace]);
+        let said = String::from_utf8_lossy(&said.stderr).into_owned();
+        assert!(said.contains("2048 lanes of 4 threads") && said.contains("handed out are not known"), "{said}");
+    }
+}
+
+#[test]
+fn a_loop_inside_of_steps_is_launched_once_a_step() {
+    let folder = tempfile::tempdir().unwrap();
+    let body = of_threads(folder.path());
+    for schedule in ["static", "dynamic,8"] {
+        let define = format!("-DSTEPS -DSCHEDULE_OF_STEPS={schedule}");
+        let words: Vec<&str> = ["gcc"].into_iter().chain(define.split(' ').take(1)).collect();
+        let define = define.split(' ').nth(1).unwrap();
+        let trace = traced(folder.path(), "steps", &words, define, &["--memory"]);
+        let (lanes, turns) = replayed(&trace, &["--lanes", "iterations"]);
+        assert_eq!((lanes, turns[0] % 3), (3 * PIXELS, 0), "{schedule}");
+        assert_edge(&body, (lanes / 3, turns.iter().map(|fetches| fetches / 3).collect()), schedule);
+        let said = run("replay", &["--lanes", "iterations", &trace]);
+        assert!(String::from_utf8_lossy(&said.stderr).contains("in 3 launches"));
+    }
+}
+
+#[test]
+fn each_call_is_a_lane_whoever_makes_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = |trace: &str, arguments: &[&str]| {
+        let (lanes, fetches) = replayed(trace, arguments);
+        assert_eq!(lanes, PIXELS);
+        fetches
+    };
+    let all =
+        of(&gcc(folder.path(), "sequential", "-DSEQUENTIAL"), &["--lanes", "calls", "--region", "pixel", "-W", "1"]);
+    for define in ["-DPOOL", "-DTASKS", "-DTASKLOOP", "-DTHREADS", "-DRECURSES"] {
+        let trace = gcc(folder.path(), "calls", define);
+        // One lane a warp: nothing depends on who ran which.
+        assert_eq!(of(&trace, &["--lanes", "calls", "--region", "pixel", "-W", "1"]), all, "{define}");
+    }
+    for define in ["-DASYNC", "-DTHROWS"] {
+        let trace = traced(folder.path(), "calls", &["g++", "-x", "c++"], define, &[]);
+        let region = ["--lanes", "calls", "--region", "_Z5pixeli", "-W", "1"];
+        assert_eq!(of(&trace, &region), all, "{define}");
+    }
+}
+
+#[test]
+fn tasks_are_lanes_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    for define in ["-DTASKS", "-DTASKLOOP"] {
+        let trace = gcc(folder.path(), "tasks", define);
+        assert_eq!(replayed(&trace, &["--lanes", "tasks"]).0, PIXELS, "{define}");
+    }
+    let none = run("replay", &["--lanes", "tasks", &gcc(folder.path(), "none", "-DSCHEDULE=static")]);
+    assert_eq!(none.status.code(), Some(4));
+    assert!(String::from_utf8_lossy(&none.stderr).contains("no OpenMP task ran"));
+}
+
+#[test]
+fn turns_end_where_the_loop_is_left_and_where_exceptions_go() {
+    let folder = tempfile::tempdir().unwrap();
+    let lanes = |compiler: &[&str], define: &str, text: &str| {
+        let trace = traced(folder.path(), "loop", compiler, define, &[]);
+        let source = std::fs::read_to_string(source()).unwrap();
+        let begin = source.find(&format!("#elif defined({})", define.trim_start_matches("-D"))).unwrap();
+        let at = begin + source[begin..].find(text).unwrap();
+        let line = 1 + source[..at].matches('\n').count();
+        replayed(&trace, &["--loop", &format!("pixels.c:{line}")]).0
+    };
+    assert_eq!(lanes(&["gcc"], "-DLEAVES", "for (int i"), 1000);
+    assert_eq!(lanes(&["g++", "-x", "c++"], "-DTHROWS", "for (int i"), PIXELS);
+    // Each call of a recursive function is a lane with all that it calls.
+    let trace = gcc(folder.path(), "recurses", "-DRECURSES");
+    assert_eq!(replayed(&trace, &["--lanes", "calls", "--region", "halves"]).0, WARPS / 2);
+}
+
+#[test]
+fn loops_are_listed_with_what_their_turns_would_be_as_lanes() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = gcc(folder.path(), "sequential", "-DSEQUENTIAL");
+    let rows: Value = serde_json::from_str(&succeed("replay", &["--loops", "--json", "-H", "ipdom", &trace])).unwrap();
+    let rows = rows.as_array().unwrap();
+    let (outer, inner) = (&rows[0], &rows[1]);
+    assert_eq!((&outer["function"], &outer["entries"], &outer["turns"]), (&"main".into(), &1.into(), &PIXELS.into()));
+    assert_eq!((&inner["function"], &inner["entries"]), (&"pixel".into(), &PIXELS.into()));
+    assert!(outer["share"].as_f64().unwrap() > inner["share"].as_f64().unwrap());
+    // The efficiency is that of --loop, by line or by address.
+    for place in [&outer["loop"], &outer["header"]] {
+        let arguments = ["--loop", place.as_str().unwrap(), "-H", "ipdom", "--json", &trace];
+        let json: Value = serde_json::from_str(&succeed("replay", &arguments)).unwrap();
+        assert_eq!(json["results"][0]["simt_efficiency"], outer["simt_efficiency"], "{place}");
+    }
+    let table = succeed("replay", &["--loops", "--top", "2", "-H", "ipdom", &trace]);
+    assert_eq!(table.lines().count(), 5, "{table}");
+}
+
+#[test]
+fn what_is_no_loop_is_said_with_the_way_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = gcc(folder.path(), "pool", "-DPOOL");
+    for (arguments, says) in [
+        (&["--lanes", "iterations"][..], "--loop FILE:LINE"),
+        (&["--loop", "pixels.c:1"], "no code of that line"),
+        (&["--loop", "pixels.c:15"], "replay --loops"),
+        (&["--lanes", "calls", "--loop", "pixels.c:18"], "leave one of the two out"),
+    ] {
+        let refused = run("replay", &[arguments, &[&trace]].concat());
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(refused.status.code() == Some(4) && said.contains(says), "{arguments:?}: {said}");
+    }
+}
