@@ -1,13 +1,18 @@
 //! `--lanes` and `--loop`: what is a lane, as it was typed; and `replay --loops`, the loops whose turns could be lanes.
 
+use std::process::ExitCode;
+
 use attribution::Source;
 use attribution::table::{self, Align, grouped, percent};
-use replay::view::{Lanes, LoopRan, LoopTaken, Summary, View, ViewOptions, WhichLoops};
+use heuristics::Spec;
+use replay::view::{Lanes, LoopRan, LoopTaken, Region, Summary, View, ViewOptions, WhichLoops};
 use replay::{Prepared, ReplayOptions};
 use serde_json::{Value, json};
 use trace_format::{Pc, Trace};
 
+use crate::output::{WithColours, print, say};
 use crate::place::Place;
+use crate::selection::Selection;
 
 /// What was typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -66,8 +71,45 @@ pub(crate) fn of_chunks(trace: &Trace, view: &View) -> Vec<Pc> {
     cut.loops.iter().filter(|taken| is_of_chunks(taken)).map(|taken| taken.header).collect()
 }
 
+/// `replay --loops`: prints the loops, with the efficiency of their turns as lanes under a model; as JSON where that is
+/// asked for, and so many of them.
+///
+/// # Errors
+/// When the trace cannot be read, or standard output not be written.
+pub(crate) fn list(
+    selection: &Selection,
+    trace: &Trace,
+    model: &Spec,
+    (as_json, top): (bool, Option<usize>),
+    source: &mut Source,
+) -> anyhow::Result<ExitCode> {
+    let rule = selection.locks.rules()[0];
+    let mut options = selection.view_options(trace, rule)?;
+    let view = match View::new(trace, &options) {
+        // A program without threads is all region.
+        Err(_) if options.region == Region::Auto => {
+            options.region = Region::All;
+            View::new(trace, &options)?
+        }
+        view => view?,
+    };
+    let warp_size = selection.warp_size.unwrap_or(WARP);
+    let replay = ReplayOptions { warp_size: Some(warp_size), ..selection.options_with(rule) };
+    let rows = loop_rows(trace, &view, &options, (model, &replay), source)?;
+    let kept = view.summary().kept;
+    source.notes().iter().for_each(|note| say!("lockstep: {note}"));
+    let text = if as_json {
+        format!("{}\n", serde_json::to_string_pretty(&loop_json(&rows, kept, top))?)
+    } else {
+        say!("{}", view.summary());
+        loop_table(&rows, kept, top, (&model.to_string(), warp_size))
+    };
+    print(&text, WithColours::Yes)?;
+    Ok(ExitCode::SUCCESS)
+}
+
 /// A row of `replay --loops`.
-pub(crate) struct LoopRow {
+struct LoopRow {
     ran: LoopRan,
     place: String,
     function: String,
@@ -79,11 +121,11 @@ pub(crate) struct LoopRow {
 ///
 /// # Errors
 /// When the trace cannot be read.
-pub(crate) fn loop_rows(
+fn loop_rows(
     trace: &Trace,
     view: &View,
     options: &ViewOptions,
-    (models, replay): (&[heuristics::Spec], &ReplayOptions),
+    (model, replay): (&Spec, &ReplayOptions),
     source: &mut Source,
 ) -> replay::Result<Vec<LoopRow>> {
     let mut rows = Vec::new();
@@ -91,7 +133,7 @@ pub(crate) fn loop_rows(
         let line = source.line(ran.back).or_else(|| source.line(ran.header));
         let place = line.map_or_else(|| ran.header.to_string(), |line| line.short());
         let function = source.function(ran.header);
-        let as_lanes = (rank < REPLAYED).then(|| replayed(trace, options, &ran, models, replay)).transpose()?;
+        let as_lanes = (rank < REPLAYED).then(|| replayed(trace, options, &ran, model, replay)).transpose()?;
         rows.push(LoopRow { ran, place, function, as_lanes });
     }
     Ok(rows)
@@ -101,19 +143,19 @@ fn replayed(
     trace: &Trace,
     options: &ViewOptions,
     ran: &LoopRan,
-    models: &[heuristics::Spec],
+    model: &Spec,
     replay: &ReplayOptions,
 ) -> replay::Result<(usize, Option<f64>)> {
     let lanes = Lanes::Iterations(WhichLoops::At(vec![ran.header]));
     let view = View::new(trace, &ViewOptions { lanes, ..options.clone() })?;
-    let needs_control_flow = models.iter().any(|spec| spec.entry().needs_control_flow);
-    let outcomes = Prepared::new(&view, needs_control_flow)?.replay(models, replay, None, &|_, _| {})?;
+    let prepared = Prepared::new(&view, model.entry().needs_control_flow)?;
+    let outcomes = prepared.replay(std::slice::from_ref(model), replay, None, &|_, _| {})?;
     let efficiency = outcomes.first().filter(|o| o.is_complete()).and_then(|o| o.simt_efficiency());
     Ok((view.lanes().len(), efficiency))
 }
 
 /// The rows as a table.
-pub(crate) fn loop_table(rows: &[LoopRow], kept: u64, top: Option<usize>, (model, warp): (&str, usize)) -> String {
+fn loop_table(rows: &[LoopRow], kept: u64, top: Option<usize>, (model, warp): (&str, usize)) -> String {
     if rows.is_empty() {
         return "loops: none turned in the region\n".to_owned();
     }
@@ -139,7 +181,7 @@ pub(crate) fn loop_table(rows: &[LoopRow], kept: u64, top: Option<usize>, (model
 }
 
 /// The rows as JSON.
-pub(crate) fn loop_json(rows: &[LoopRow], kept: u64, top: Option<usize>) -> Value {
+fn loop_json(rows: &[LoopRow], kept: u64, top: Option<usize>) -> Value {
     let row = |row: &LoopRow| {
         json!({
             "loop": row.place,

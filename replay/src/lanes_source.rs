@@ -22,7 +22,8 @@ pub trait LaneSource: Sync {
         None
     }
 
-    /// Whether streams are in memory already, however they are read, so that nothing is won by keeping them. Default: no.
+    /// Whether streams are in memory already, however they are read, so that nothing is won by keeping them. Default:
+    /// no.
     fn is_at_hand(&self) -> bool {
         false
     }

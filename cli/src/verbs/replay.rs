@@ -9,7 +9,7 @@ use attribution::{Source, disassembly, json, locks, lost, memory};
 use decoding::Syntax;
 use heuristics::Spec;
 use replay::metrics::{Causes, Contention, Measure, Spaces, Traffic};
-use replay::view::{Locks, Region, Share, View};
+use replay::view::{Locks, Share, View};
 use replay::{Outcome, Prepared, ReplayOptions, ScheduleFile, Setting};
 use trace_format::Trace;
 
@@ -61,8 +61,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "WHAT", group = "rows")]
     memory_by: Option<MemoryBy>,
 
-    /// List the loops that ran, and how their turns would run as lanes (the first ten of them), in place of a replay: what
-    /// --loop can name
+    /// List the loops that ran, and how their turns would run as lanes (the first ten of them), in place of a replay:
+    /// what --loop can name
     #[arg(long, group = "rows", conflicts_with_all = ["by", "memory_by", "csv", "schedule", "at_loop", "lanes"])]
     loops: bool,
 
@@ -263,7 +263,8 @@ fn run_here(args: &Args) -> anyhow::Result<ExitCode> {
         request.measures.push(Spaces::measure(buffers(&args.buffer, &source)?));
     }
     if args.loops {
-        return list_loops(args, &trace, &request.subject.models, &mut source);
+        let shown = (args.json, args.top);
+        return lanes::list(request.selection, &trace, &request.subject.models[0], shown, &mut source);
     }
     let mut all = Vec::new();
     for rule in request.selection.locks.rules() {
@@ -286,36 +287,6 @@ fn run_here(args: &Args) -> anyhow::Result<ExitCode> {
     // A machine has a figure all the same: no heuristic was asked for.
     let none_ran = all.iter().all(|r| r.range.is_none() && r.outcomes.iter().all(|o| o.deadlock().is_some()));
     Ok(if none_ran { ExitCode::from(exit::DEADLOCK) } else { ExitCode::SUCCESS })
-}
-
-/// `replay --loops`.
-fn list_loops(args: &Args, trace: &Trace, models: &[Spec], source: &mut Source) -> anyhow::Result<ExitCode> {
-    let selection = &args.selection;
-    let rule = selection.locks.rules()[0];
-    let mut options = selection.view_options(trace, rule)?;
-    let view = match View::new(trace, &options) {
-        // A program without threads is all region.
-        Err(_) if options.region == Region::Auto => {
-            options.region = Region::All;
-            View::new(trace, &options)?
-        }
-        view => view?,
-    };
-    let warp_size = selection.warp_size.unwrap_or(lanes::WARP);
-    let replay = ReplayOptions { warp_size: Some(warp_size), ..selection.options_with(rule) };
-    let models = &models[..1];
-    let rows = lanes::loop_rows(trace, &view, &options, (models, &replay), source)?;
-    let kept = view.summary().kept;
-    source.notes().iter().for_each(|note| say!("lockstep: {note}"));
-    let text = match args.json {
-        true => format!("{}\n", serde_json::to_string_pretty(&lanes::loop_json(&rows, kept, args.top))?),
-        false => {
-            say!("{}", view.summary());
-            lanes::loop_table(&rows, kept, args.top, (&models[0].to_string(), warp_size))
-        }
-    };
-    print(&text, WithColours::Yes)?;
-    Ok(ExitCode::SUCCESS)
 }
 
 /// Where the variables of these names lie.

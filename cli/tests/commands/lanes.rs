@@ -54,7 +54,10 @@ fn assert_edge(body: &[u64], (lanes, turns): (u64, Vec<u64>), what: &str) {
     assert_eq!(lanes, PIXELS, "{what}");
     let more: Vec<u64> = turns.iter().zip(body).map(|(turn, body)| turn - body).collect();
     assert!(more.iter().all(|one| *one == more[0]), "{what}: {turns:?}, {body:?}");
-    assert!(more[0] % WARPS == 0 && (1..=MOST_AT_THE_EDGE).contains(&(more[0] / WARPS)), "{what}: {turns:?}, {body:?}");
+    assert!(
+        more[0].is_multiple_of(WARPS) && (1..=MOST_AT_THE_EDGE).contains(&(more[0] / WARPS)),
+        "{what}: {turns:?}, {body:?}"
+    );
 }
 
 /// By model: the fetches of the body alone, one lane a thread, 32 a warp.
@@ -191,8 +194,21 @@ fn loops_are_listed_with_what_their_turns_would_be_as_lanes() {
         let json: Value = serde_json::from_str(&succeed("replay", &arguments)).unwrap();
         assert_eq!(json["results"][0]["simt_efficiency"], outer["simt_efficiency"], "{place}");
     }
-    let table = succeed("replay", &["--loops", "--top", "2", "-H", "ipdom", &trace]);
-    assert_eq!(table.lines().count(), 5, "{table}");
+    let table = succeed("replay", &["--loops", "--top", "3", &trace]);
+    assert_eq!(table.lines().count(), 6, "{table}");
+    // The page about lanes shows this table, and what sorting the lanes buys.
+    let page = std::fs::read_to_string(root().join("docs/lanes.md")).unwrap();
+    for row in table.lines().skip(2).take(3) {
+        assert!(page.contains(row), "docs/lanes.md has no row {row:?}");
+    }
+    let loop_of = |how: &str| {
+        let place = outer["loop"].as_str().unwrap();
+        let json = succeed("replay", &["--loop", place, "--group", how, "-H", "ipdom", "--json", &trace]);
+        let json: Value = serde_json::from_str(&json).unwrap();
+        format!("{:.1}%", 100.0 * json["results"][0]["simt_efficiency"].as_f64().unwrap())
+    };
+    let said = format!("It would: {} becomes {} ", loop_of("consecutive"), loop_of("similarity"));
+    assert!(page.contains(&said), "docs/lanes.md does not say {said:?}");
 }
 
 #[test]

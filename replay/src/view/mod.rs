@@ -199,8 +199,8 @@ impl View {
         self.kept.get(lane)?.as_ref()
     }
 
-    /// Whether the lanes' streams are in memory, or in a file of this process, however they are read: keeping them is of
-    /// no use.
+    /// Whether the lanes' streams are in memory, or in a file of this process, however they are read: keeping them is
+    /// of no use.
     #[must_use]
     pub fn is_at_hand(&self) -> bool {
         self.cut.is_some()

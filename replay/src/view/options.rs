@@ -75,8 +75,8 @@ pub enum Lanes {
 /// The loops whose turns are lanes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WhichLoops {
-    /// The outermost loops in the bodies of OpenMP's parallel regions; of those by which threads fetch chunks, the loops
-    /// inside.
+    /// The outermost loops in the bodies of OpenMP's parallel regions; of those by which threads fetch chunks, the
+    /// loops inside.
     Worksharing {
         /// Headers of loops that only go from one chunk of iterations to the next, as the compiler makes one for
         /// `schedule(static, n)`: the loops inside are meant.

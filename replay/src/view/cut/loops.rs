@@ -232,7 +232,8 @@ pub(crate) struct Membership {
 pub(crate) struct LoopPlan {
     /// By place: what it is to them.
     pub of: Vec<Membership>,
-    /// By loop: whether a turn does something before its first branch, or can end without one: then none is only a test.
+    /// By loop: whether a turn does something before its first branch, or can end without one: then none is only a
+    /// test.
     pub loops: Vec<bool>,
 }
 

@@ -7,9 +7,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::Numbered;
 use super::cutter::Access;
 
-/// Puts the lanes of each launch, sorted by launch, thread and number, into the order of the addresses that one of their
-/// instructions accessed. It is one that all of them ran, at an address of its own each, and that moves one way on each
-/// thread. False, with nothing changed, where a launch has none.
+/// Puts the lanes of each launch, sorted by launch, thread and number, into the order of the addresses that one of
+/// their instructions accessed. It is one that all of them ran, at an address of its own each, and that moves one way
+/// on each thread. False, with nothing changed, where a launch has none.
 pub(super) fn by_addresses(all: &mut [Numbered], accesses: &[Vec<Access>]) -> bool {
     // By thread and lane: where its accesses begin.
     let begins: Vec<FxHashMap<u32, usize>> = accesses.iter().map(|of| first_of_each(of)).collect();

@@ -14,6 +14,9 @@ const PIECE_CODES: usize = 8 << 10;
 /// Pieces that each thread of this process remembers unpacked: the lanes of a warp mostly lie in one or two.
 const REMEMBERED: usize = 8;
 
+/// A store and the number of a piece there, and the piece.
+type Unpacked = ((u64, u32), Batch);
+
 /// Where a lane begins.
 #[derive(Clone, Copy, Debug)]
 struct Begin {
@@ -123,7 +126,7 @@ impl Store {
     fn piece(&self, number: u32, see: impl FnOnce(&Batch)) -> Result<()> {
         thread_local! {
             /// The piece that was asked for last comes last.
-            static LATELY: RefCell<(Unpacker, Vec<((u64, u32), Batch)>)> = RefCell::default();
+            static LATELY: RefCell<(Unpacker, Vec<Unpacked>)> = RefCell::default();
         }
         let piece = &self.pieces[number as usize];
         if let Piece::Plain(batch) = piece {
