@@ -64,7 +64,7 @@ mod wave;
 
 pub use arms::Arm;
 pub use barrier_operations::{BarrierOperation, barrier_faults, barrier_operations};
-pub use control_flow::{ControlFlow, Observer};
+pub use control_flow::{ControlFlow, Observer, RowOfSegments};
 pub use flowgraph::{BarrierAction, BarrierFault};
 pub use future::{Ahead, Future};
 pub use heuristic::{Choice, Extent, Heuristic, Ran, Tally, Together};

@@ -15,12 +15,15 @@
 //! Worked number: lane 0 runs 1 2 3 5, lane 1 runs 1 2 4 5. D = 2 (3 goes, 4 comes), so the optimum is (4 + 4 + 2) / 2
 //! = 5, and so is the bound.
 
+use std::sync::Arc;
+
 use heuristics::{SegmentId, SegmentTable};
 use rustc_hash::FxHashSet;
 
+use crate::stream::RowId;
 use crate::survey::Survey;
 use crate::warps::Unit;
-use crate::{Batch, Control, Entry, LaneStream, MeetingId, Result};
+use crate::{Batch, Control, Entry, LaneStream, MeetingId, Result, Rows};
 
 /// The most steps that the search for an optimum may take, per thread instruction of the two lanes. A step, a
 /// comparison of two numbers, takes about 2 ns, a replay 5 to 20 ns per thread instruction under most models: the
@@ -49,6 +52,12 @@ enum PhaseEnd {
     LaneEnd,
 }
 
+/// What a lane ran.
+enum Ran {
+    Segment(SegmentId),
+    Row(RowId),
+}
+
 /// A lane, phase by phase.
 struct Phases<'a> {
     stream: Box<dyn LaneStream + 'a>,
@@ -58,13 +67,17 @@ struct Phases<'a> {
 }
 
 impl Phases<'_> {
-    /// Shows the segments up to the end of the phase.
-    fn next(&mut self, cuts: &Cuts, mut segment: impl FnMut(SegmentId)) -> Result<PhaseEnd> {
+    /// Shows the segments up to the end of the phase, and the rows of segments.
+    fn next(&mut self, cuts: &Cuts, mut see: impl FnMut(Ran)) -> Result<PhaseEnd> {
         loop {
             while let Some(code) = self.batch.codes.get(self.at) {
                 self.at += 1;
+                if let Some(row) = code.as_row() {
+                    see(Ran::Row(row));
+                    continue;
+                }
                 match code.entry() {
-                    Entry::Segment(id) => segment(id),
+                    Entry::Segment(id) => see(Ran::Segment(id)),
                     Entry::Control(index) => match self.batch.controls[index] {
                         Control::Meet(meeting) if cuts.meetings.contains(&meeting) => {
                             return Ok(PhaseEnd::Meeting(meeting));
@@ -78,7 +91,7 @@ impl Phases<'_> {
                 }
             }
             self.at = 0;
-            if !self.stream.next_batch(&mut self.batch)? {
+            if !self.stream.next_folded(&mut self.batch)? {
                 return Ok(PhaseEnd::LaneEnd);
             }
         }
@@ -120,19 +133,40 @@ fn least_by_phase(survey: &Survey, columns: &[Vec<usize>], cuts: &Cuts) -> Resul
     let place_of: Vec<u32> = segments.iter().map(|(_, s)| s.place.0).collect();
     let mut columns: Vec<Vec<Phases>> = columns.iter().map(|lanes| phases(survey, lanes)).collect();
     let (mut counts, mut most) = (vec![0u64; segments.places()], vec![0u64; segments.places()]);
+    let (mut rows, mut row_counts, mut rows_visited): (Arc<Rows>, Vec<u64>, Vec<RowId>) = Default::default();
     let (mut visited, mut of_phase): (Vec<SegmentId>, Vec<SegmentId>) = (Vec::new(), Vec::new());
     let mut total = 0;
     loop {
         let mut end = None;
         for column in &mut columns {
             for lane in column {
-                let this = lane.next(cuts, |id| {
+                let of_lane = lane.stream.rows();
+                let mut count = |id: SegmentId, times: u64| {
                     let count = &mut counts[place_of[id.0 as usize] as usize];
                     if *count == 0 {
                         visited.push(id);
                     }
-                    *count += 1;
+                    *count += times;
+                };
+                if !Arc::ptr_eq(&rows, &of_lane) {
+                    row_counts = vec![0; of_lane.len()];
+                    rows = of_lane;
+                }
+                // Rows are counted first, and their segments when the phase is over.
+                let this = lane.next(cuts, |ran| match ran {
+                    Ran::Segment(id) => count(id, 1),
+                    Ran::Row(row) => {
+                        let times = &mut row_counts[row.0 as usize];
+                        if *times == 0 {
+                            rows_visited.push(row);
+                        }
+                        *times += 1;
+                    }
                 })?;
+                for row in rows_visited.drain(..) {
+                    let times = std::mem::take(&mut row_counts[row.0 as usize]);
+                    rows.segments(row).for_each(|id| count(id, times));
+                }
                 if *end.get_or_insert(this) != this {
                     return Ok(None);
                 }
@@ -214,10 +248,15 @@ fn best_of_two(survey: &Survey, lanes: &[usize], steps: &mut Steps) -> Result<Op
         let mut ends = [PhaseEnd::LaneEnd; 2];
         for ((lane, sequence), end) in pair.iter_mut().zip(&mut sequences).zip(&mut ends) {
             sequence.clear();
-            *end = lane.next(&cuts, |id| {
+            let rows = lane.stream.rows();
+            let mut add = |id| {
                 if sequence.len() < MOST_INSTRUCTIONS {
                     sequence.extend(numbers.of_segment(segments, id));
                 }
+            };
+            *end = lane.next(&cuts, |ran| match ran {
+                Ran::Segment(id) => add(id),
+                Ran::Row(row) => rows.segments(row).for_each(&mut add),
             })?;
         }
         if ends[0] != ends[1] || sequences.iter().any(|s| s.len() >= MOST_INSTRUCTIONS) {

@@ -1,16 +1,17 @@
-//! Streams that are kept in memory, so that the view of a thread is made once. What does not fit as it is, is packed:
-//! the streams of loops shrink to a hundredth, and unpacking them costs a fraction of making them anew. What must be
-//! kept in any case goes to a temporary file beyond that.
+//! Streams that are kept, so that the view of a thread is made once. They are kept folded: a block that was run whole is
+//! one code. What does not fit into memory as it is, is packed: the streams of loops shrink to a hundredth, and
+//! unpacking them costs a fraction of making them again. What does not fit even so goes to a temporary file.
 
 mod spill;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use self::spill::{Spill, Spilled};
 
 use zstd::bulk::{Compressor, Decompressor};
 
-use crate::{Batch, Code, Control, Error, LaneStream, Result};
+use crate::{Batch, Code, Control, Error, LaneStream, LockId, MeetingId, Result, Rows};
 
 /// Streams are kept as they are while all of them together stay below this many bytes.
 pub const KEEP_BYTES: usize = 256 << 20;
@@ -23,7 +24,10 @@ const LEVEL: i32 = 1;
 
 /// A stream that is kept.
 #[derive(Default)]
-pub struct Kept(Vec<Piece>);
+pub struct Kept {
+    pieces: Vec<Piece>,
+    rows: Arc<Rows>,
+}
 
 pub(crate) enum Piece {
     Plain(Batch),
@@ -33,33 +37,44 @@ pub(crate) enum Piece {
 
 /// A batch, packed.
 pub(crate) struct Packed {
-    /// Codes, stack pointers and addresses, one after another.
+    /// Codes, stack pointers, addresses and controls, one after another.
     bytes: Vec<u8>,
+    lengths: Lengths,
+}
+
+/// How many of each a packed batch holds.
+#[derive(Clone, Copy)]
+pub(crate) struct Lengths {
     codes: usize,
     sps: usize,
     addresses: usize,
-    controls: Vec<Control>,
+    controls: usize,
 }
 
 impl Kept {
     /// These batches, as they are.
     pub(crate) fn plain(batches: Vec<Batch>) -> Kept {
-        Kept(batches.into_iter().map(Piece::Plain).collect())
+        Kept { pieces: batches.into_iter().map(Piece::Plain).collect(), rows: Arc::default() }
     }
 
     /// Reads it from its beginning.
     #[must_use]
     pub fn stream(&self) -> Box<dyn LaneStream + '_> {
-        Box::new(Reading { pieces: self.0.iter(), unpacker: Unpacker::default() })
+        Box::new(Reading { kept: self, at: 0, unpacker: Unpacker::default(), folded: Batch::default() })
     }
 
-    /// Looks at all batches in order.
+    /// The rows that its batches name.
+    pub(crate) fn rows(&self) -> &Arc<Rows> {
+        &self.rows
+    }
+
+    /// Looks at all batches in order, folded.
     ///
     /// # Errors
-    /// When one cannot be unpacked (a bug).
+    /// When one cannot be unpacked (a bug), or read from its file.
     pub(crate) fn for_each(&self, mut see: impl FnMut(&Batch)) -> Result<()> {
         let (mut unpacker, mut batch) = (Unpacker::default(), Batch::default());
-        for piece in &self.0 {
+        for piece in &self.pieces {
             match piece {
                 Piece::Plain(batch) => see(batch),
                 _ => {
@@ -73,7 +88,7 @@ impl Kept {
 
     /// The bytes that it takes as it is, and packed.
     fn sizes(&self) -> (usize, usize) {
-        self.0.iter().fold((0, 0), |(plain, packed), piece| match piece {
+        self.pieces.iter().fold((0, 0), |(plain, packed), piece| match piece {
             Piece::Plain(batch) => (plain + size(batch), packed),
             Piece::Packed(one) => (plain, packed + one.size()),
             Piece::Spilled(_) => (plain, packed),
@@ -83,8 +98,46 @@ impl Kept {
 
 impl Packed {
     fn size(&self) -> usize {
-        self.bytes.len() + self.controls.len() * 16
+        self.bytes.len()
     }
+}
+
+/// The bytes of a control: which one it is, then a number of 8 bytes, then one of 4.
+const CONTROL_BYTES: usize = 13;
+
+fn control_to_bytes(control: Control) -> [u8; CONTROL_BYTES] {
+    let (which, large, small) = match control {
+        Control::Sp(sp) => (0, sp as u64, 0),
+        Control::Level(level) => (1, 0, level),
+        Control::Stack { zero, above } => (2, zero, above),
+        Control::Meet(meeting) => (3, 0, meeting.0),
+        Control::MeetAll => (4, 0, 0),
+        Control::Acquire(lock) => (5, 0, lock.0),
+        Control::AcquireShared(lock) => (6, 0, lock.0),
+        Control::Release(lock) => (7, 0, lock.0),
+        Control::Begin => (8, 0, 0),
+    };
+    let mut bytes = [which; CONTROL_BYTES];
+    bytes[1..9].copy_from_slice(&large.to_le_bytes());
+    bytes[9..].copy_from_slice(&small.to_le_bytes());
+    bytes
+}
+
+fn control_of_bytes(bytes: &[u8; CONTROL_BYTES]) -> Option<Control> {
+    let [which, large @ .., s0, s1, s2, s3] = bytes;
+    let (large, small) = (u64::from_le_bytes(*large), u32::from_le_bytes([*s0, *s1, *s2, *s3]));
+    Some(match which {
+        0 => Control::Sp(large as i64),
+        1 => Control::Level(small),
+        2 => Control::Stack { zero: large, above: small },
+        3 => Control::Meet(MeetingId(small)),
+        4 => Control::MeetAll,
+        5 => Control::Acquire(LockId(small)),
+        6 => Control::AcquireShared(LockId(small)),
+        7 => Control::Release(LockId(small)),
+        8 => Control::Begin,
+        _ => return None,
+    })
 }
 
 /// Keeps streams while they fit, whatever threads make them.
@@ -117,9 +170,9 @@ impl Keeper {
         self.spill.write(packed).map(Piece::Spilled)
     }
 
-    /// For one stream.
-    pub(crate) fn stream(&self) -> Keeping<'_> {
-        Keeping { keeper: self, kept: Some(Kept::default()), packing: Packing::default() }
+    /// For one stream, whose batches name these rows.
+    pub(crate) fn stream(&self, rows: Arc<Rows>) -> Keeping<'_> {
+        Keeping { keeper: self, kept: Kept { pieces: Vec::new(), rows }, packing: Packing::default() }
     }
 }
 
@@ -135,8 +188,7 @@ fn fits(all: &AtomicUsize, bytes: usize, most: usize) -> bool {
 /// Keeps one stream, or what of it has come.
 pub(crate) struct Keeping<'k> {
     keeper: &'k Keeper,
-    /// None once it does not fit.
-    kept: Option<Kept>,
+    kept: Kept,
     packing: Packing,
 }
 
@@ -150,29 +202,16 @@ pub(crate) struct Packing {
 
 impl Keeping<'_> {
     /// The next piece has come.
-    pub(crate) fn add(&mut self, batch: &Batch) {
-        if self.kept.is_none() {
-            return;
-        }
-        let piece = if fits(&self.keeper.plain, size(batch), KEEP_BYTES) {
-            // A copy has just the size that it needs, and the batch keeps its memory for the next piece.
-            Some(Piece::Plain(batch.clone()))
-        } else {
-            let packed = self.packing.pack(batch);
-            packed.filter(|one| fits(&self.keeper.packed, one.size(), PACKED_BYTES)).map(Piece::Packed)
-        };
-        match (piece, &mut self.kept) {
-            (Some(piece), Some(kept)) => kept.0.push(piece),
-            _ => {
-                let (plain, packed) = self.kept.take().map_or((0, 0), |kept| kept.sizes());
-                self.keeper.plain.fetch_sub(plain, Ordering::Relaxed);
-                self.keeper.packed.fetch_sub(packed, Ordering::Relaxed);
-            }
-        }
+    ///
+    /// # Errors
+    /// As [`Keeper::keep`].
+    pub(crate) fn add(&mut self, batch: &Batch) -> Result<()> {
+        self.kept.pieces.push(self.keeper.keep(batch, &mut self.packing)?);
+        Ok(())
     }
 
-    /// The whole stream; none where it does not fit.
-    pub(crate) fn finish(self) -> Option<Kept> {
+    /// The whole stream.
+    pub(crate) fn finish(self) -> Kept {
         self.kept
     }
 }
@@ -184,13 +223,15 @@ impl Packing {
         batch.codes.iter().for_each(|code| self.bytes.extend_from_slice(&code.bits().to_le_bytes()));
         batch.sps.iter().for_each(|sp| self.bytes.extend_from_slice(&sp.to_le_bytes()));
         batch.addresses.iter().for_each(|address| self.bytes.extend_from_slice(&address.to_le_bytes()));
+        batch.controls.iter().for_each(|control| self.bytes.extend_from_slice(&control_to_bytes(*control)));
         if self.packer.is_none() {
             self.packer = Compressor::new(LEVEL).ok();
         }
         let mut bytes = self.packer.as_mut()?.compress(&self.bytes).ok()?;
         bytes.shrink_to_fit();
-        let (codes, sps, addresses) = (batch.codes.len(), batch.sps.len(), batch.addresses.len());
-        Some(Packed { bytes, codes, sps, addresses, controls: batch.controls.clone() })
+        let (codes, controls) = (batch.codes.len(), batch.controls.len());
+        let lengths = Lengths { codes, sps: batch.sps.len(), addresses: batch.addresses.len(), controls };
+        Some(Packed { bytes, lengths })
     }
 }
 
@@ -225,40 +266,67 @@ impl Unpacker {
 
     fn unpack(&mut self, packed: &Packed, batch: &mut Batch) -> Result<()> {
         batch.clear();
-        let length = packed.codes * 4 + (packed.sps + packed.addresses) * 8;
+        let Lengths { codes, sps, addresses, controls } = packed.lengths;
+        let length = codes * 4 + (sps + addresses) * 8 + controls * CONTROL_BYTES;
         if self.decompressor.is_none() {
             self.decompressor = Decompressor::new().ok();
         }
         self.bytes.clear();
         self.bytes.reserve(length);
         let unpacked = self.decompressor.as_mut().map(|d| d.decompress_to_buffer(&packed.bytes, &mut self.bytes));
+        let failed = || Error::Bug("a stream that was packed cannot be unpacked".to_owned());
         if !matches!(unpacked, Some(Ok(got)) if got == length) {
-            return Err(Error::Bug("a stream that was packed cannot be unpacked".to_owned()));
+            return Err(failed());
         }
-        let (codes, rest) = self.bytes.split_at(packed.codes * 4);
-        let (sps, addresses) = rest.split_at(packed.sps * 8);
+        let (codes, rest) = self.bytes.split_at(codes * 4);
+        let (sps, rest) = rest.split_at(sps * 8);
+        let (addresses, controls) = rest.split_at(addresses * 8);
         batch.codes.extend(codes.as_chunks().0.iter().map(|bytes| Code::of_bits(u32::from_le_bytes(*bytes))));
         batch.sps.extend(sps.as_chunks().0.iter().map(|bytes| i64::from_le_bytes(*bytes)));
         batch.addresses.extend(addresses.as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes)));
-        batch.controls.extend_from_slice(&packed.controls);
+        for bytes in controls.as_chunks().0 {
+            batch.controls.push(control_of_bytes(bytes).ok_or_else(failed)?);
+        }
         Ok(())
     }
 }
 
 /// Reads what was kept.
 struct Reading<'a> {
-    pieces: std::slice::Iter<'a, Piece>,
+    kept: &'a Kept,
+    at: usize,
     unpacker: Unpacker,
+    folded: Batch,
 }
 
 impl LaneStream for Reading<'_> {
     fn next_batch(&mut self, batch: &mut Batch) -> Result<bool> {
-        batch.clear();
-        let next = self.pieces.next();
-        if let Some(piece) = next {
-            self.unpacker.piece(piece, batch)?;
+        let rows = &self.kept.rows;
+        match self.kept.pieces.get(self.at) {
+            Some(Piece::Plain(kept)) => rows.unfold(kept, batch),
+            Some(piece) => {
+                self.unpacker.piece(piece, &mut self.folded)?;
+                rows.unfold(&self.folded, batch);
+            }
+            None => {
+                batch.clear();
+                return Ok(false);
+            }
         }
-        Ok(next.is_some())
+        self.at += 1;
+        Ok(true)
+    }
+
+    fn next_folded(&mut self, batch: &mut Batch) -> Result<bool> {
+        batch.clear();
+        let Some(piece) = self.kept.pieces.get(self.at) else { return Ok(false) };
+        self.unpacker.piece(piece, batch)?;
+        self.at += 1;
+        Ok(true)
+    }
+
+    fn rows(&self) -> Arc<Rows> {
+        Arc::clone(&self.kept.rows)
     }
 }
 
@@ -273,7 +341,18 @@ mod tests {
         codes.insert(1, Code::control(0));
         let sps = numbers.clone().map(|n| -i64::from(n)).collect();
         let addresses = numbers.map(|n| u64::MAX - u64::from(n)).collect();
-        Batch { codes, controls: vec![Control::Sp(-8)], sps, addresses }
+        let controls = vec![
+            Control::Sp(-8),
+            Control::Level(3),
+            Control::Stack { zero: 1 << 63, above: 7 },
+            Control::Meet(MeetingId(1)),
+            Control::MeetAll,
+            Control::Acquire(LockId(2)),
+            Control::AcquireShared(LockId(3)),
+            Control::Release(LockId(u32::MAX)),
+            Control::Begin,
+        ];
+        Batch { codes, controls, sps, addresses }
     }
 
     fn read(kept: &Kept) -> Vec<Batch> {
@@ -289,9 +368,9 @@ mod tests {
             packed: AtomicUsize::new(0),
             spill: Spill::default(),
         };
-        let mut keeping = keeper.stream();
-        all.iter().for_each(|batch| keeping.add(batch));
-        let kept = keeping.finish().unwrap();
+        let mut keeping = keeper.stream(Arc::default());
+        all.iter().for_each(|batch| keeping.add(batch).unwrap());
+        let kept = keeping.finish();
         assert_eq!(kept.sizes().0, size(&all[1]));
         assert!(kept.sizes().1 < size(&all[0]) + size(&all[2]));
         assert!(read(&kept) == all);
@@ -316,17 +395,5 @@ mod tests {
             Unpacker::default().piece(&pieces[at], &mut batch).unwrap();
             assert!(batch == all[at]);
         }
-    }
-
-    #[test]
-    fn a_stream_that_does_not_fit_at_all_gives_its_room_back() {
-        let (plain, packed) = (AtomicUsize::new(KEEP_BYTES - 50_000), AtomicUsize::new(PACKED_BYTES));
-        let keeper = Keeper { plain, packed, spill: Spill::default() };
-        let mut keeping = keeper.stream();
-        keeping.add(&batch(0..100));
-        keeping.add(&batch(0..20_000));
-        keeping.add(&batch(0..100));
-        assert!(keeping.finish().is_none());
-        assert_eq!((keeper.plain.into_inner(), keeper.packed.into_inner()), (KEEP_BYTES - 50_000, PACKED_BYTES));
     }
 }

@@ -29,7 +29,7 @@ pub use kept::{KEEP_BYTES, Kept, PACKED_BYTES};
 pub use lanes_source::LaneSource;
 pub use outcome::Outcome;
 pub use replay::{Contended, Prepared, ReplayOptions, ScheduleFile, replay};
-pub use stream::{Batch, Code, Control, Entry, LaneOrigin, LaneStream, LockId, MeetingId};
+pub use stream::{Batch, Code, Control, Entry, LaneOrigin, LaneStream, LockId, MeetingId, Rows};
 pub use survey::Survey;
 pub use value::Value;
 pub use warps::Grouping;

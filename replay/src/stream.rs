@@ -1,5 +1,7 @@
 //! What one lane does: segments and, between them, controls, in batches.
 
+use std::sync::Arc;
+
 use heuristics::SegmentId;
 use trace_format::{Seq, ThreadId};
 
@@ -45,7 +47,7 @@ pub enum Control {
 }
 
 /// An entry of a lane's stream, packed: a segment's number or the index of a control in its batch.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Code(u32);
 
 /// A code, told apart.
@@ -59,13 +61,34 @@ pub enum Entry {
 
 impl Code {
     const CONTROL: u32 = 1 << 31;
+    /// Only in folded batches.
+    const ROW: u32 = 1 << 30;
 
     /// The code of a segment.
     #[inline]
     #[must_use]
     pub fn segment(id: SegmentId) -> Code {
-        debug_assert!(id.0 < Code::CONTROL);
+        debug_assert!(id.0 < Code::ROW);
         Code(id.0)
+    }
+
+    /// The code of a row of segments.
+    #[inline]
+    pub(crate) fn row(id: RowId) -> Code {
+        debug_assert!(id.0 < Code::ROW);
+        Code(id.0 | Code::ROW)
+    }
+
+    /// The row, where it is one.
+    #[inline]
+    pub(crate) fn as_row(self) -> Option<RowId> {
+        (self.0 & (Code::CONTROL | Code::ROW) == Code::ROW).then_some(RowId(self.0 & !Code::ROW))
+    }
+
+    /// Whether it is a control.
+    #[inline]
+    pub(crate) fn is_control(self) -> bool {
+        self.0 & Code::CONTROL != 0
     }
 
     /// The code of the control of this index in its batch.
@@ -92,6 +115,7 @@ impl Code {
     #[inline]
     #[must_use]
     pub fn entry(self) -> Entry {
+        debug_assert!(self.as_row().is_none(), "only folded batches have rows");
         if self.0 & Code::CONTROL == 0 {
             Entry::Segment(SegmentId(self.0))
         } else {
@@ -103,7 +127,93 @@ impl Code {
     #[inline]
     #[must_use]
     pub fn as_segment(self) -> Option<SegmentId> {
-        (self.0 & Code::CONTROL == 0).then_some(SegmentId(self.0))
+        (self.0 & (Code::CONTROL | Code::ROW) == 0).then_some(SegmentId(self.0))
+    }
+}
+
+/// A row of segments, by its number in [`Rows`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RowId(pub(crate) u32);
+
+/// The rows of segments that *folded* batches name by one code each: those of the blocks that lanes run whole.
+#[derive(Clone, Debug, Default)]
+pub struct Rows {
+    /// One row after another.
+    codes: Vec<Code>,
+    /// Where each row begins, and where the last one ends.
+    begins: Vec<u32>,
+    /// By row: the same one whose last segment is an elided call; itself where its last segment is no call.
+    elided: Vec<RowId>,
+}
+
+impl Rows {
+    /// Adds a row, and the one that it is with its last call elided, where that is another. The code that names it: a
+    /// row of one segment is that segment.
+    pub(crate) fn add(&mut self, row: &[Code], elided: Option<Code>) -> Code {
+        if let [segment] = row {
+            return *segment;
+        }
+        let id = self.push(row);
+        if let Some(last) = elided {
+            let elided = self.push(row);
+            *self.codes.last_mut().expect("a row has segments") = last;
+            self.elided[id.0 as usize] = elided;
+        }
+        Code::row(id)
+    }
+
+    fn push(&mut self, row: &[Code]) -> RowId {
+        if self.begins.is_empty() {
+            self.begins.push(0);
+        }
+        let id = RowId(self.elided.len() as u32);
+        self.codes.extend_from_slice(row);
+        self.begins.push(u32::try_from(self.codes.len()).expect("fewer than 2^32 segments in all rows"));
+        self.elided.push(id);
+        id
+    }
+
+    /// Its segments.
+    #[inline]
+    pub(crate) fn of(&self, row: RowId) -> &[Code] {
+        let at = row.0 as usize;
+        &self.codes[self.begins[at] as usize..self.begins[at + 1] as usize]
+    }
+
+    /// The segments of a row.
+    pub(crate) fn segments(&self, row: RowId) -> impl DoubleEndedIterator<Item = SegmentId> + '_ {
+        self.of(row).iter().filter_map(|code| code.as_segment())
+    }
+
+    /// The same row whose last segment is an elided call.
+    #[inline]
+    pub(crate) fn elided(&self, row: RowId) -> RowId {
+        self.elided[row.0 as usize]
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.elided.len()
+    }
+
+    /// The last segment of a folded batch; none where it has none.
+    pub(crate) fn last_segment(&self, batch: &Batch) -> Option<SegmentId> {
+        let last = batch.codes.iter().rev().find(|code| !code.is_control())?;
+        last.as_row().map_or(*last, |row| self.of(row)[self.of(row).len() - 1]).as_segment()
+    }
+
+    /// Puts what a folded batch holds into `into`, segment by segment.
+    pub(crate) fn unfold(&self, folded: &Batch, into: &mut Batch) {
+        into.clear();
+        for code in &folded.codes {
+            match code.as_row() {
+                Some(row) => into.codes.extend_from_slice(self.of(row)),
+                None => into.codes.push(*code),
+            }
+        }
+        into.controls.extend_from_slice(&folded.controls);
+        into.sps.extend_from_slice(&folded.sps);
+        into.addresses.extend_from_slice(&folded.addresses);
     }
 }
 
@@ -198,6 +308,20 @@ pub trait LaneStream: Send {
     /// # Errors
     /// When the trace cannot be read on.
     fn next_batch(&mut self, batch: &mut Batch) -> Result<bool>;
+
+    /// As [`LaneStream::next_batch`], but for rows of segments, which stand folded where [`LaneStream::rows`] has some.
+    /// A stream is read in one of the two ways. Default: nothing is folded.
+    ///
+    /// # Errors
+    /// When the trace cannot be read on.
+    fn next_folded(&mut self, batch: &mut Batch) -> Result<bool> {
+        self.next_batch(batch)
+    }
+
+    /// The rows that [`LaneStream::next_folded`] names. Default: none.
+    fn rows(&self) -> Arc<Rows> {
+        Arc::default()
+    }
 }
 
 /// Who a lane is.
@@ -214,6 +338,28 @@ pub struct LaneOrigin {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_folded_batch_unfolds_to_its_segments() {
+        let segment = |id| Code::segment(SegmentId(id));
+        let mut rows = Rows::default();
+        assert!(rows.add(&[segment(3)], None) == segment(3));
+        let row = rows.add(&[segment(1), segment(2)], Some(segment(9)));
+        let elided = Code::row(rows.elided(row.as_row().unwrap()));
+        let folded = Batch {
+            codes: vec![row, Code::control(0), elided, segment(4)],
+            controls: vec![Control::Level(7)],
+            sps: vec![5],
+            addresses: vec![6],
+        };
+        assert_eq!(rows.last_segment(&folded), Some(SegmentId(4)));
+        let before = Batch { codes: folded.codes[..3].to_vec(), ..Batch::default() };
+        assert_eq!(rows.last_segment(&before), Some(SegmentId(9)));
+        let mut unfolded = Batch::default();
+        rows.unfold(&folded, &mut unfolded);
+        let expected = [segment(1), segment(2), Code::control(0), segment(1), segment(9), segment(4)];
+        assert!(unfolded == Batch { codes: expected.to_vec(), ..folded });
+    }
 
     #[test]
     fn a_batch_keeps_its_controls_when_its_front_goes_and_more_comes() {

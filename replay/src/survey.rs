@@ -2,12 +2,15 @@
 //! and, where a heuristic asks for it, the control-flow graph. What fits into memory is kept, so that later readings
 //! are cheap.
 
-use heuristics::{ControlFlow, Observer, SegmentId, SegmentTable};
+use std::sync::Arc;
+
+use heuristics::{ControlFlow, Observer, RowOfSegments, SegmentId, SegmentTable};
 use rayon::prelude::*;
 use trace_format::Kind;
 
 use crate::kept::{Keeper, Keeping, Kept};
-use crate::{Batch, Control, Entry, Error, LaneSource, LaneStream, MeetingId, Result};
+use crate::stream::RowId;
+use crate::{Batch, Code, Control, Entry, Error, LaneSource, LaneStream, MeetingId, Result, Rows};
 
 /// Buckets of a lane's profile: places are counted by hash, so that a profile has the same size for every program.
 pub(crate) const PROFILE: usize = 256;
@@ -118,8 +121,36 @@ impl Steps {
     }
 }
 
+/// What is known of the rows that folded streams name.
+#[derive(Default)]
+struct KnownRows {
+    rows: Arc<Rows>,
+    /// By row; none where it was not seen yet.
+    known: Vec<Option<KnownRow>>,
+}
+
+struct KnownRow {
+    instructions: u64,
+    /// What its last segment is.
+    last: SegmentId,
+    row: RowOfSegments,
+}
+
+impl KnownRows {
+    /// Streams name these from now on.
+    fn begin(&mut self, rows: &Arc<Rows>) {
+        if !Arc::ptr_eq(&self.rows, rows) {
+            self.known.clear();
+            self.known.resize_with(rows.len(), || None);
+            self.rows = Arc::clone(rows);
+        }
+    }
+}
+
 /// What is seen of a lane while its stream is read.
 struct Surveyor<'s> {
+    segments: &'s SegmentTable,
+    rows: KnownRows,
     lengths: &'s [u32],
     instructions: u64,
     meetings: Vec<MeetingId>,
@@ -143,24 +174,58 @@ impl Surveyor<'_> {
         LaneSurvey { instructions, meetings, meet_alls, kept }
     }
 
-    /// The next piece of the stream.
+    /// The next piece of the stream, folded.
     fn see(&mut self, batch: &Batch) {
         for code in &batch.codes {
-            match code.entry() {
-                Entry::Segment(id) => {
-                    self.instructions += u64::from(self.lengths[id.0 as usize]);
-                    if let Some(observer) = &mut self.observer {
-                        observer.segment(id, self.level);
-                        self.level = self.steps.level_after(id, self.level);
-                    }
-                }
-                Entry::Control(index) => match batch.controls[index] {
-                    Control::Meet(meeting) => self.meetings.push(meeting),
-                    Control::MeetAll => self.meet_alls += 1,
-                    Control::Level(new) => self.level = new,
-                    _ => {}
-                },
+            match code.as_row() {
+                Some(row) => self.row(row),
+                None => self.code(*code, batch),
             }
+        }
+    }
+
+    fn code(&mut self, code: Code, batch: &Batch) {
+        match code.entry() {
+            Entry::Segment(id) => self.segment(id),
+            Entry::Control(index) => match batch.controls[index] {
+                Control::Meet(meeting) => self.meetings.push(meeting),
+                Control::MeetAll => self.meet_alls += 1,
+                Control::Level(new) => self.level = new,
+                _ => {}
+            },
+        }
+    }
+
+    #[inline]
+    fn segment(&mut self, id: SegmentId) {
+        self.instructions += u64::from(self.lengths[id.0 as usize]);
+        if let Some(observer) = &mut self.observer {
+            observer.segment(id, self.level);
+            self.level = self.steps.level_after(id, self.level);
+        }
+    }
+
+    fn row(&mut self, id: RowId) {
+        if let Some(known) = &self.rows.known[id.0 as usize] {
+            let Some(observer) = &mut self.observer else {
+                self.instructions += known.instructions;
+                return;
+            };
+            if observer.row(&known.row, self.level) {
+                self.instructions += known.instructions;
+                let level = self.level as usize - known.row.back.len() + known.row.open.len() - 1;
+                self.level = self.steps.level_after(known.last, level as u32);
+                return;
+            }
+        }
+        let rows = Arc::clone(&self.rows.rows);
+        let before = self.instructions;
+        rows.segments(id).for_each(|segment| self.segment(segment));
+        if self.rows.known[id.0 as usize].is_none() {
+            let row: Vec<SegmentId> = rows.segments(id).collect();
+            let instructions = self.instructions - before;
+            let known = RowOfSegments::of(&row, self.segments).zip(row.last());
+            self.rows.known[id.0 as usize] = known.map(|(row, last)| KnownRow { instructions, last: *last, row });
         }
     }
 }
@@ -174,22 +239,26 @@ fn survey_lanes(
 ) -> Result<(Vec<LaneSurvey>, Option<Observer>)> {
     let lengths: Vec<u32> = source.segments().iter().map(|(_, segment)| segment.len() as u32).collect();
     let (instructions, meetings, meet_alls) = (0, Vec::new(), 0);
-    let mut seen = Surveyor { lengths: &lengths, instructions, meetings, meet_alls, steps, observer, level: 1 };
+    let (segments, rows) = (source.segments(), KnownRows::default());
+    let mut seen =
+        Surveyor { segments, rows, lengths: &lengths, instructions, meetings, meet_alls, steps, observer, level: 1 };
     let mut batch = Batch::default();
     let lanes = lanes.map(|lane| {
         let mut kept = None;
         if let Some(kept) = source.kept(lane) {
+            seen.rows.begin(kept.rows());
             kept.for_each(|batch| seen.see(batch))?;
         } else {
             let mut stream = source.stream(lane);
-            let mut keeping = (!source.is_at_hand()).then(|| keeper.stream());
-            while stream.next_batch(&mut batch)? {
+            seen.rows.begin(&stream.rows());
+            let mut keeping = (!source.is_at_hand()).then(|| keeper.stream(stream.rows()));
+            while stream.next_folded(&mut batch)? {
                 seen.see(&batch);
                 if let Some(keeping) = &mut keeping {
-                    keeping.add(&batch);
+                    keeping.add(&batch)?;
                 }
             }
-            kept = keeping.and_then(Keeping::finish);
+            kept = keeping.map(Keeping::finish);
         }
         Ok(seen.end_lane(kept))
     });

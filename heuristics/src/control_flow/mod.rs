@@ -23,7 +23,7 @@ use crate::arms::{self, Arm, End};
 use crate::joins::{Flow, Joins};
 use crate::turn_ranks::turn_ranks;
 
-pub use observer::Observer;
+pub use observer::{Observer, RowOfSegments};
 
 /// Where branches reconverge, and in which order blocks come: immediate post-dominators and priorities of places.
 #[derive(Debug, Default)]

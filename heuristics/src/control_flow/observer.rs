@@ -12,6 +12,46 @@ use super::ControlFlow;
 use crate::arms::End;
 use crate::{PlaceId, Segment, SegmentId, SegmentTable};
 
+/// A row of segments that lanes run over and over, as an observer sees it: what of it hangs on the lane's open frames.
+/// All else is the same each time.
+#[derive(Clone, Debug)]
+pub struct RowOfSegments {
+    /// Its first segment.
+    pub first: SegmentId,
+    /// The places at which the lane goes on each time that it returns to a frame that was open before the row.
+    pub back: Vec<PlaceId>,
+    /// By frame, from the outermost one in which the row ran last: the place that ran there last.
+    pub open: Vec<PlaceId>,
+    /// Whether its last segment returns.
+    pub returns: bool,
+}
+
+impl RowOfSegments {
+    /// What these segments are, run one after another; none where there are none.
+    #[must_use]
+    pub fn of(row: &[SegmentId], segments: &SegmentTable) -> Option<RowOfSegments> {
+        let (mut back, mut open, mut returned) = (Vec::new(), Vec::new(), false);
+        let mut called = true;
+        for id in row {
+            let segment = &segments[*id];
+            if std::mem::take(&mut returned) {
+                open.pop();
+                if open.is_empty() {
+                    back.push(segment.place);
+                    called = true;
+                }
+            }
+            if std::mem::take(&mut called) {
+                open.push(segment.place);
+            }
+            *open.last_mut()? = segment.place;
+            called = segment.last().kind.is_call();
+            returned = segment.last().kind == Kind::Return;
+        }
+        Some(RowOfSegments { first: *row.first()?, back, open, returns: returned })
+    }
+}
+
 /// Of a segment, what an observer looks at: packed, since it is asked for at every step of every lane.
 #[derive(Clone, Copy)]
 struct Passage {
@@ -77,6 +117,28 @@ impl Observer {
         self.change_frames(place, level);
         self.top = place;
         self.returned = returns;
+    }
+
+    /// The lane runs a row of segments at this call level, of which it has run all before, at whatever level; false, and
+    /// nothing is done, where the row returns from more frames than are open.
+    pub fn row(&mut self, row: &RowOfSegments, level: u32) -> bool {
+        if level as usize <= row.back.len() {
+            return false;
+        }
+        self.segment(row.first, level);
+        for place in &row.back {
+            // The slot of the frame that is left is out of date, and goes.
+            self.frames.pop();
+            if let Some(from) = self.frames.last().copied() {
+                self.edge(from, *place);
+            }
+        }
+        // The first frame of the row is there already; that of the last segment is `top`.
+        self.frames.pop();
+        self.frames.extend_from_slice(&row.open);
+        self.top = row.open.last().copied().unwrap_or(self.top);
+        self.returned = row.returns;
+        true
     }
 
     /// The lane runs a place in a frame that is not the last one, or in a new one.

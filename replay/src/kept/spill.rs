@@ -4,8 +4,8 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::Packed;
-use crate::{Control, Error, Result};
+use super::{Lengths, Packed};
+use crate::{Error, Result};
 
 /// The file; made when something is written to it first.
 #[derive(Default)]
@@ -16,10 +16,7 @@ pub(crate) struct Spilled {
     file: Arc<File>,
     offset: u64,
     bytes: usize,
-    codes: usize,
-    sps: usize,
-    addresses: usize,
-    controls: Vec<Control>,
+    lengths: Lengths,
 }
 
 impl Spill {
@@ -33,8 +30,7 @@ impl Spill {
         file.write_all_at(&packed.bytes, *end).map_err(failed)?;
         let offset = *end;
         *end += packed.bytes.len() as u64;
-        let Packed { bytes, codes, sps, addresses, controls } = packed;
-        Ok(Spilled { file: Arc::clone(file), offset, bytes: bytes.len(), codes, sps, addresses, controls })
+        Ok(Spilled { file: Arc::clone(file), offset, bytes: packed.bytes.len(), lengths: packed.lengths })
     }
 }
 
@@ -43,8 +39,7 @@ impl Spilled {
     pub(super) fn read(&self) -> Result<Packed> {
         let mut bytes = vec![0; self.bytes];
         self.file.read_exact_at(&mut bytes, self.offset).map_err(failed)?;
-        let Spilled { codes, sps, addresses, .. } = *self;
-        Ok(Packed { bytes, codes, sps, addresses, controls: self.controls.clone() })
+        Ok(Packed { bytes, lengths: self.lengths })
     }
 }
 

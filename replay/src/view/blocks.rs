@@ -1,22 +1,24 @@
 //! What is the same for each execution of a block, worked out once: its codes, and whether it can be taken whole.
 
+use std::sync::Arc;
+
 use heuristics::{Segment, SegmentId, SegmentTable};
 use trace_format::{BlockId, Kind, STUB_NAME, SpEffect, Trace};
 
 use super::code_filter::{Class, Classifier};
 use super::region::RegionRule;
 use super::waiting::Waiting;
-use crate::Code;
+use crate::{Code, Rows};
 
 /// Of a block, what its execution needs. `Flags` tell whether the short way is open to it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Facts {
     /// Where its codes are.
     first: u32,
-    segments: u16,
-    /// Where its codes are as they are kept when the block is taken whole: those in stubs of the linkage table are
-    /// marked.
-    whole: u32,
+    pub segments: u16,
+    /// What stands for it in a folded stream when it is taken whole: its segments, of which those in stubs of the
+    /// linkage table are marked.
+    pub whole: Code,
     /// Functions that are called in it and still run at its end: where their frames stand in the list of all.
     opens: u32,
     open_count: u16,
@@ -30,6 +32,40 @@ pub(super) struct Facts {
     pub rise: i32,
     /// What its last segment alone adds to the stack pointer; 0 where that is recorded.
     pub last: i32,
+    /// Where its outline is in the list of all.
+    outline: u32,
+    outline_count: u16,
+}
+
+/// What happens in a block to the stack pointer and to frames, where more happens than that it moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Mark {
+    /// How far above its beginning, or above its last recorded value, the stack pointer is at most before this.
+    pub rise: i32,
+    /// Where it is behind this, above the same.
+    pub sp: i32,
+    pub event: MarkEvent,
+}
+
+/// What happens there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MarkEvent {
+    /// A function is called.
+    Call,
+    /// A function returns.
+    Return,
+    /// The stack pointer is recorded.
+    Recorded,
+    /// The last segment begins, whatever it does.
+    Last(Ends),
+}
+
+/// What a block's last instruction does to frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ends {
+    Otherwise,
+    WithCall,
+    WithReturn,
 }
 
 /// Properties of a block, as bits.
@@ -87,8 +123,12 @@ struct Calls {
 pub(super) struct BlockFacts {
     facts: Vec<Facts>,
     codes: Vec<Code>,
+    /// The blocks that are taken whole.
+    pub rows: Arc<Rows>,
     /// Of frames that blocks leave open, the stack pointer less that before the block.
     opened: Vec<i64>,
+    /// The outlines of blocks, one after another.
+    marks: Vec<Mark>,
     classes: Vec<Class>,
     entries: Vec<bool>,
     exits: Vec<bool>,
@@ -122,24 +162,26 @@ impl BlockFacts {
             is_verbatim: classifier.is_none(),
             ..BlockFacts::default()
         };
+        let mut rows = Rows::default();
         for (id, _) in trace.blocks().iter() {
             let ids = table.of_block(id);
             let mut facts = all.work_out(table, ids);
             all.codes.extend(ids.iter().map(|s| Code::segment(*s)));
             let calls = all.look_at_calls(table, ids);
             facts.flags.0 |= calls.flags;
-            facts.whole = all.codes.len() as u32;
-            if calls.in_stubs.iter().any(|is_in_stub| *is_in_stub) {
-                let whole = ids.iter().zip(&calls.in_stubs);
-                all.codes
-                    .extend(whole.map(|(s, in_stub)| Code::segment(if *in_stub { table.in_stub(*s) } else { *s })));
-            } else {
-                facts.whole = facts.first;
-            }
+            let whole =
+                ids.iter().zip(&calls.in_stubs).map(|(s, in_stub)| if *in_stub { table.in_stub(*s) } else { *s });
+            let whole: Vec<Code> = whole.map(Code::segment).collect();
+            let call = whole.last().and_then(|code| code.as_segment()).filter(|id| table[*id].last().kind.is_call());
+            facts.whole = rows.add(&whole, call.map(|call| Code::segment(table.elided(call))));
+            let outline = outline(table, ids);
+            (facts.outline, facts.outline_count) = (all.marks.len() as u32, outline.len() as u16);
+            all.marks.extend(outline);
             (facts.opens, facts.open_count) = (all.opened.len() as u32, calls.open.len() as u16);
             all.opened.extend(calls.open);
             all.facts.push(facts);
         }
+        all.rows = Arc::new(rows);
         all
     }
 
@@ -147,7 +189,7 @@ impl BlockFacts {
         let mut facts = Facts {
             first: u32::try_from(self.codes.len()).expect("fewer than 2^32 segments in all blocks"),
             segments: u16::try_from(ids.len()).expect("a block has at most 4096 instructions"),
-            whole: 0,
+            whole: Code::control(0),
             opens: 0,
             open_count: 0,
             len: 0,
@@ -155,6 +197,8 @@ impl BlockFacts {
             net: 0,
             rise: 0,
             last: 0,
+            outline: 0,
+            outline_count: 0,
         };
         let mut flags = 0;
         for id in ids {
@@ -211,9 +255,10 @@ impl BlockFacts {
                 sent = false;
             }
             let SpEffect::Add(change) = segment.sp else {
-                // The block goes the long way.
+                // Where frames lie is no longer known.
                 calls.flags |= Flags::INNER;
-                return calls;
+                calls.open.clear();
+                continue;
             };
             sp += i64::from(change);
             let closed = calls.open.len() - calls.open.partition_point(|frame| *frame >= sp);
@@ -262,16 +307,16 @@ impl BlockFacts {
         &self.codes[facts.first as usize..][..facts.segments as usize]
     }
 
-    /// The codes of a block, as they are kept when it is taken whole.
-    #[inline]
-    pub fn whole(&self, facts: Facts) -> &[Code] {
-        &self.codes[facts.whole as usize..][..facts.segments as usize]
-    }
-
     /// The frames that a block leaves open, the stack pointer less that before the block, outermost first.
     #[inline]
     pub fn opened(&self, facts: Facts) -> &[i64] {
         &self.opened[facts.opens as usize..][..facts.open_count as usize]
+    }
+
+    /// What happens in a block to the stack pointer and to frames, up to its last segment.
+    #[inline]
+    pub fn outline(&self, facts: Facts) -> &[Mark] {
+        &self.marks[facts.outline as usize..][..facts.outline_count as usize]
     }
 
     /// What the code filter says of a segment.
@@ -298,4 +343,38 @@ impl BlockFacts {
     pub fn is_entry(&self, segment: SegmentId) -> bool {
         self.entries[segment.0 as usize]
     }
+}
+
+/// What happens in a block of these segments to the stack pointer and to frames, up to its last segment; empty where a
+/// call or a return leaves the stack pointer at what has to be recorded.
+fn outline(table: &SegmentTable, ids: &[SegmentId]) -> Vec<Mark> {
+    let (mut marks, mut rise, mut sp) = (Vec::new(), i32::MIN, 0i32);
+    for (i, id) in ids.iter().enumerate() {
+        let segment = &table[*id];
+        rise = rise.max(sp);
+        let ends = match segment.last().kind {
+            kind if kind.is_call() => Ends::WithCall,
+            Kind::Return => Ends::WithReturn,
+            _ => Ends::Otherwise,
+        };
+        let event = match (segment.sp, ends) {
+            (SpEffect::Recorded, Ends::WithCall | Ends::WithReturn) => return Vec::new(),
+            _ if i + 1 == ids.len() => MarkEvent::Last(ends),
+            (SpEffect::Recorded, Ends::Otherwise) => MarkEvent::Recorded,
+            (SpEffect::Add(change), ends) => {
+                sp = sp.saturating_add(change);
+                match ends {
+                    Ends::Otherwise => continue,
+                    Ends::WithCall => MarkEvent::Call,
+                    Ends::WithReturn => MarkEvent::Return,
+                }
+            }
+        };
+        marks.push(Mark { rise, sp, event });
+        rise = i32::MIN;
+        if event == MarkEvent::Recorded {
+            sp = 0;
+        }
+    }
+    marks
 }

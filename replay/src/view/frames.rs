@@ -54,6 +54,24 @@ impl Frames {
         }
     }
 
+    /// How many frames are open.
+    #[inline]
+    pub fn height(&self) -> usize {
+        self.open.len()
+    }
+
+    /// Closes the innermost frame, if the stack pointer has risen above it: where it began.
+    #[inline]
+    pub fn close_one(&mut self, sp: u64) -> Option<u64> {
+        self.open.pop_if(|frame| *frame < sp)
+    }
+
+    /// Closes all but so many frames, and opens these again, the outermost last.
+    pub fn put_back(&mut self, height: usize, closed: &[u64]) {
+        self.open.truncate(height);
+        self.open.extend(closed.iter().rev());
+    }
+
     /// Closes the frames that the stack pointer has risen above.
     pub fn settle(&mut self, sp: u64) {
         while self.handlers.last().is_some_and(|h| h.is_left(sp)) {

@@ -115,7 +115,7 @@ impl View {
         let waits = turns.iter().filter(|(turn, found)| waits(&plan.table, turn, found, &options.spin));
         plan.waiting = Waiting::new(waits.map(|(turn, _)| turn.clone()), &plan.table);
         plan.blocks.mark(trace, &plan.table, &plan.waiting);
-        let mut counted = count(trace, &plan)?;
+        let counted = count(trace, &plan)?;
         let (stays, unsure_joins) = stays(&threads, &counted);
         let mut summary = summarize(trace, &choice, &counted, verbatim);
         let (lanes, extents) = take_lanes(trace, stays, verbatim);
@@ -129,8 +129,9 @@ impl View {
             return Err(nothing_left(options, &summary));
         }
         // The stream of a thread that is one lane was made when it was counted.
+        let mut streams: Vec<Option<Kept>> = counted.into_iter().map(|thread| Some(thread.kept)).collect();
         let of_lane = |(lane, own): (&LaneOrigin, &Range<u64>)| {
-            if *own == WHOLE_THREAD { counted[lane.thread.index()].kept.take() } else { None }
+            if *own == WHOLE_THREAD { streams[lane.thread.index()].take() } else { None }
         };
         let kept = lanes.iter().zip(&extents).map(of_lane).collect();
         let mut view = View { trace: trace.clone(), plan, lanes, extents, kept, cut: None, summary };
@@ -190,10 +191,9 @@ impl View {
         Box::new(ThreadReader::new(&self.trace, &self.plan, self.lanes[lane].thread, self.extents[lane].clone()))
     }
 
-    /// The lane's whole stream, where it was kept when the view was made: that of a thread that is one lane, while all
-    /// of them together take at most [`KEEP_BYTES`](crate::KEEP_BYTES), and those beyond, packed, at most
-    /// [`PACKED_BYTES`](crate::PACKED_BYTES).
-    ///
+    /// The lane's whole stream, where it was kept when the view was made: that of a thread that is one lane. All of them
+    /// together take at most [`KEEP_BYTES`](crate::KEEP_BYTES) and, packed, [`PACKED_BYTES`](crate::PACKED_BYTES) of
+    /// memory; what does not fit is in a temporary file.
     #[must_use]
     pub fn kept(&self, lane: usize) -> Option<&Kept> {
         self.kept.get(lane)?.as_ref()

@@ -239,7 +239,7 @@ impl LaneState<'_> {
     /// anything. Where a turn is watched both stay: they go with it.
     fn release(&self, lock: HeldLock, batch: &mut Batch) {
         let Some(id) = self.plan.locks.id(lock.object) else { return };
-        let last = batch.codes.last().map(|c| c.entry());
+        let last = batch.codes.last().filter(|code| code.is_control()).map(|code| code.entry());
         if let Some(Entry::Control(index)) = last
             && !self.turns.is_watching()
             && !self.spin.is_watching()

@@ -17,7 +17,7 @@ use trace_format::{BlockId, Kind, Seq, SpEffect};
 
 use self::turns::Turns;
 use super::Locks;
-use super::blocks::{Facts, Flags};
+use super::blocks::{Ends, Facts, Flags, MarkEvent};
 use super::code_filter::Class;
 use super::frames::Frames;
 use super::generations::Part;
@@ -148,6 +148,10 @@ pub(super) struct LaneState<'a> {
     turns: Turns,
     /// The last segment of the batch before.
     previous: Option<SegmentId>,
+    /// How many codes more than it has the batch would have unfolded.
+    folded_away: usize,
+    /// Frames that a block has closed which may yet turn out to need the long way.
+    closed: Vec<u64>,
     /// Whether the thread has just yielded.
     yielded: bool,
 
@@ -202,6 +206,8 @@ impl<'a> LaneState<'a> {
             spin: Spin::default(),
             turns: Turns::default(),
             previous: None,
+            folded_away: 0,
+            closed: Vec::new(),
             yielded: false,
             expected_sp: 0,
             expected_level: 1,
@@ -254,28 +260,35 @@ impl<'a> LaneState<'a> {
         !matches!(self.pending, Pending::Call { .. })
             && !self.spin.is_watching()
             && !self.turns.is_watching()
-            && batch.codes.last().is_some_and(|c| c.as_segment().is_some())
+            && batch.codes.last().is_some_and(|c| !c.is_control())
+    }
+
+    /// How many codes the batch has when it is unfolded, or a few more.
+    #[inline]
+    pub fn unfolded(&self, batch: &Batch) -> usize {
+        batch.codes.len() + self.folded_away
     }
 
     /// The thread ran a block, whole.
     #[inline]
     pub fn block(&mut self, block: BlockId, sps: &[u64], memory: &[u64], batch: &mut Batch) {
         let facts = self.plan.blocks.of(block);
-        const LONG_WAY: u16 = Flags::WAITS
-            | Flags::PAUSE
-            | Flags::RECORDED
-            | Flags::INNER
-            | Flags::FILTERED
-            | Flags::MARKER
-            | Flags::STUB;
-        if self.quiet && !facts.flags.has(LONG_WAY) {
+        const LONG_WAY: u16 = Flags::WAITS | Flags::PAUSE | Flags::FILTERED | Flags::MARKER | Flags::STUB;
+        if self.quiet && !facts.flags.has(LONG_WAY) && self.binding.is_none_or(|sp| sp <= self.sp) {
             if self.pending != Pending::Nothing {
                 self.resolve(true, batch);
             }
-            let is_known = !facts.flags.has(Flags::STUB_FIRST) || self.sent;
-            if is_known && self.sp.wrapping_add_signed(i64::from(facts.rise)) <= self.ceiling {
-                self.keep_whole(facts, memory, batch);
-                return;
+            self.come_from_loader();
+            if !facts.flags.has(Flags::STUB_FIRST) || self.sent {
+                if !facts.flags.has(Flags::RECORDED | Flags::INNER)
+                    && self.sp.wrapping_add_signed(i64::from(facts.rise)) <= self.ceiling
+                {
+                    self.keep_whole(facts, memory, batch);
+                    return;
+                }
+                if self.keep_outlined(facts, sps, memory, batch) {
+                    return;
+                }
             }
         }
         if !self.repeats(block, facts, sps, memory) {
@@ -293,7 +306,8 @@ impl<'a> LaneState<'a> {
     fn keep_whole(&mut self, facts: Facts, memory: &[u64], batch: &mut Batch) {
         self.sent = false;
         self.correct(batch);
-        batch.codes.extend_from_slice(self.plan.blocks.whole(facts));
+        batch.codes.push(facts.whole);
+        self.folded_away += usize::from(facts.segments) - 1;
         if !memory.is_empty() {
             batch.addresses.extend_from_slice(memory);
         }
@@ -311,6 +325,79 @@ impl<'a> LaneState<'a> {
         if self.sp > self.ceiling {
             self.settle(batch);
         }
+    }
+
+    /// Keeps a block whole that returns from functions called before it, or has recorded stack pointers, where each
+    /// return closes one frame and nothing else closes any; false, and nothing is kept, where it is otherwise.
+    fn keep_outlined(&mut self, facts: Facts, sps: &[u64], memory: &[u64], batch: &mut Batch) -> bool {
+        let plan = self.plan;
+        if plan.verbatim {
+            return false;
+        }
+        let Some((last, marks)) = plan.blocks.outline(facts).split_last() else { return false };
+        self.correct(batch);
+        let highest = if let Some(Extent::Frame { entry, .. }) = self.extent { entry } else { u64::MAX };
+        let (mut from, mut left) = (self.sp, sps.iter());
+        let mut lowest = self.frames.height();
+        self.closed.clear();
+        let ends = 'whole: {
+            for mark in marks {
+                if from.wrapping_add_signed(i64::from(mark.rise)) > self.frames.ceiling().min(highest) {
+                    break 'whole None;
+                }
+                let sp = from.wrapping_add_signed(i64::from(mark.sp));
+                match mark.event {
+                    MarkEvent::Call => self.frames.push(sp),
+                    MarkEvent::Recorded => {
+                        from = *left.next().expect("the reader gives as many stack pointers as the block has");
+                    }
+                    MarkEvent::Return => match self.frames.close_one(sp) {
+                        Some(closed) if self.frames.height() < lowest => {
+                            lowest = self.frames.height();
+                            self.closed.push(closed);
+                        }
+                        Some(_) => {}
+                        // The outermost function has no frame.
+                        None if self.frames.height() == 0 => {}
+                        None => break 'whole None,
+                    },
+                    MarkEvent::Last(_) => unreachable!("the last mark is the only one that is"),
+                }
+            }
+            match last.event {
+                MarkEvent::Last(ends)
+                    if from.wrapping_add_signed(i64::from(last.rise)) <= self.frames.ceiling().min(highest) =>
+                {
+                    Some(ends)
+                }
+                _ => None,
+            }
+        };
+        let Some(ends) = ends else {
+            self.frames.put_back(lowest, &self.closed);
+            return false;
+        };
+        self.sent = false;
+        batch.codes.push(facts.whole);
+        self.folded_away += usize::from(facts.segments) - 1;
+        batch.addresses.extend_from_slice(memory);
+        batch.sps.extend(sps.iter().map(|sp| sp.wrapping_sub(self.base) as i64));
+        self.counts.kept += u64::from(facts.len);
+        self.sp = sps.last().copied().unwrap_or(self.sp).wrapping_add_signed(i64::from(facts.net));
+        self.expected_sp = self.sp;
+        self.expected_level = self.frames.level();
+        self.raise_ceiling();
+        match ends {
+            Ends::Otherwise => {}
+            Ends::WithCall => {
+                self.called(batch.codes.len() - 1, from.wrapping_add_signed(i64::from(last.sp)));
+            }
+            Ends::WithReturn => self.returned(),
+        }
+        if self.sp > self.ceiling {
+            self.settle(batch);
+        }
+        true
     }
 
     /// Opens the frames of functions that are called in a block, and run on behind it.
@@ -395,6 +482,7 @@ impl<'a> LaneState<'a> {
 
     /// A block of which nothing is kept, whatever it is: outside of the region, or inside of a leaf function.
     fn pass_by(&mut self, facts: Facts, sps: &[u64], batch: &mut Batch) {
+        let goes_on = self.pending == Pending::Nothing && !self.sent && !self.unsettled;
         self.resolve(false, batch);
         let in_region = self.extent.is_some();
         let reason = if in_region { Reason::SyncRuntime } else { Reason::OutsideRegion };
@@ -406,7 +494,9 @@ impl<'a> LaneState<'a> {
             self.settle(batch);
         }
         self.unsettled = false;
-        self.update();
+        if !goes_on {
+            self.update();
+        }
     }
 
     /// The thread runs a segment; `after` is the stack pointer after it.
@@ -523,11 +613,17 @@ impl<'a> LaneState<'a> {
                 self.raise_ceiling();
             }
             Pending::Call { code, sp } => {
-                let call = batch.codes[code].as_segment().expect("a call is a segment");
-                batch.codes[code] = Code::segment(self.plan.table.elided(call));
-                if self.plan.table[call].sp == SpEffect::Recorded {
-                    batch.sps.pop();
-                }
+                let (table, rows) = (&self.plan.table, &self.plan.blocks.rows);
+                batch.codes[code] = match (batch.codes[code].as_segment(), batch.codes[code].as_row()) {
+                    (Some(call), _) => {
+                        if table[call].sp == SpEffect::Recorded {
+                            batch.sps.pop();
+                        }
+                        Code::segment(table.elided(call))
+                    }
+                    (_, Some(row)) => Code::row(rows.elided(row)),
+                    _ => unreachable!("a call is no control"),
+                };
                 self.expected_sp = sp;
                 self.expected_level -= 1;
             }
@@ -622,7 +718,6 @@ impl<'a> LaneState<'a> {
             && !self.fresh
             && !self.unsettled
             && !self.yielded
-            && self.binding.is_none()
             && !self.stack.in_leaf()
             && !self.drops_critical()
             && self.frames.handlers() == 0

@@ -154,7 +154,7 @@ impl LaneState<'_> {
             return;
         }
         // The same way may yet be a part of a longer turn; the next begins here, too.
-        let before = batch.codes.iter().rev().find_map(|code| code.as_segment()).or(self.previous);
+        let before = plan.blocks.rows.last_segment(batch).or(self.previous);
         let mark = Mark {
             segment,
             sp: self.sp,
@@ -278,6 +278,7 @@ impl LaneState<'_> {
 
     /// The batch is handed on: what comes next follows its last segment.
     pub fn hand_on(&mut self, batch: &Batch) {
-        self.previous = batch.codes.iter().rev().find_map(|code| code.as_segment());
+        self.previous = self.plan.blocks.rows.last_segment(batch);
+        self.folded_away = 0;
     }
 }
