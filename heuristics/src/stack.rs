@@ -74,16 +74,22 @@ impl Stack {
         self.last = Some(branch);
     }
 
-    /// Until when lanes that are all of the top entry run on: see [`crate::Heuristic::runs_on`].
+    /// Until when lanes that are all of an entry run on that no other is above, but for lanes that wait at barriers of
+    /// the program: see [`crate::Heuristic::runs_on`].
     pub(crate) fn runs_on(&self, lanes: LaneSet, lead: &mut Lead) -> bool {
-        let top = self.entries.len() - 1;
-        if self.entries[top].lanes != lanes {
+        let mut above = LaneSet::EMPTY;
+        let runs = self.entries.iter().rposition(|entry| {
+            let own = entry.lanes - above;
+            above = above | entry.lanes;
+            !own.is_disjoint(&lanes)
+        });
+        let Some(height) = runs.filter(|height| self.entries[*height].lanes - self.above(*height) == lanes) else {
             return false;
-        }
+        };
         lead.restart(Order::None);
         // Lanes that leave a loop may be awaited by any entry; none is by the bottom one.
-        let first = if self.placement == Placement::Binary { top } else { 1 };
-        self.entries[first.min(top)..].iter().for_each(|entry| entry.at.ends(lead));
+        let first = if self.placement == Placement::Binary { height } else { 1 };
+        self.entries[first.min(height)..=height].iter().for_each(|entry| entry.at.ends(lead));
         true
     }
 

@@ -14,7 +14,7 @@ use zstd::bulk::{Compressor, Decompressor};
 use crate::{Batch, Code, Control, Error, LaneStream, LockId, MeetingId, Result, Rows};
 
 /// Streams are kept as they are while all of them together stay below this many bytes.
-pub const KEEP_BYTES: usize = 256 << 20;
+pub const KEEP_BYTES: usize = 384 << 20;
 
 /// Those beyond are packed while what they are packed to stays below this many bytes.
 pub const PACKED_BYTES: usize = 128 << 20;

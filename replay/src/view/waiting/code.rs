@@ -254,14 +254,16 @@ impl<'a> Code<'a> {
     }
 }
 
-/// What need be known of a block to follow it as a whole, where nothing in it comes back.
+/// What need be known of a block to follow it as a whole, where no turn begins in it.
 ///
 /// A *cut* is a segment that cannot wait: what ran before it is forgotten.
 pub(super) struct Whole {
-    /// Whether no segment stands twice in it without a cut between.
-    pub is_simple: bool,
+    /// The segments that stand in it once more without a cut between.
+    pub again: Vec<SegmentId>,
     /// Bits of the segments before the first cut.
     pub before: u64,
+    /// How many those are.
+    pub before_count: usize,
     /// Bits of those that are left of it: behind the last cut.
     pub left: u64,
     /// The first of those.
@@ -271,16 +273,19 @@ pub(super) struct Whole {
 
 impl Whole {
     fn of(segments: &[SegmentId], code: &Code) -> Whole {
-        let mut whole = Whole { is_simple: true, before: 0, left: 0, first_left: 0, has_cut: false };
+        let mut whole = Whole { again: Vec::new(), before: 0, before_count: 0, left: 0, first_left: 0, has_cut: false };
         for (i, segment) in segments.iter().enumerate() {
             if !code.can_wait(*segment) {
                 (whole.has_cut, whole.left, whole.first_left) = (true, 0, i + 1);
                 continue;
             }
-            whole.is_simple &= !segments[whole.first_left..i].contains(segment);
+            if segments[whole.first_left..i].contains(segment) && !whole.again.contains(segment) {
+                whole.again.push(*segment);
+            }
             whole.left |= bit(*segment);
             if !whole.has_cut {
                 whole.before |= bit(*segment);
+                whole.before_count = i + 1;
             }
             if let Some(next) = segments.get(i + 1) {
                 code.went(*segment, *next);

@@ -27,9 +27,6 @@ const MOST_REFUSED: u32 = 256;
 /// Blocks within which a thread that left a turn goes on to wait in the kernel, where the turn spun before that.
 const BLOCKS_AT: u32 = 8;
 
-/// Stands for a block that need not be followed segment by segment.
-const ALWAYS_WORK: u32 = u32::MAX;
-
 /// Follows one thread.
 pub(in crate::view) struct Follower<'a> {
     code: &'a Code<'a>,
@@ -44,9 +41,8 @@ pub(in crate::view) struct Follower<'a> {
     behind_count: usize,
     /// Bits of all segments of the run and behind it.
     seen: u64,
-    /// By block: how often it was followed segment by segment since segments came back in it; [`ALWAYS_WORK`] where no
-    /// turn begins in it, as often as it was tried.
-    tried: Vec<u32>,
+    /// By segment: the last run that it was in, or behind.
+    seen_in: Vec<u32>,
     /// By segment: where it stands in the run, and which run that is.
     last: Vec<(u32, u32)>,
     number: u32,
@@ -76,7 +72,7 @@ impl<'a> Follower<'a> {
             latest: None,
             behind_count: 0,
             seen: 0,
-            tried: vec![0; code.trace.blocks().len()],
+            seen_in: vec![0; code.table.len()],
             last: vec![(0, 0); code.table.len()],
             number: 1,
             judged: Vec::new(),
@@ -95,6 +91,8 @@ impl<'a> Follower<'a> {
     #[inline]
     pub fn block(&mut self, block: BlockId) {
         let mut segments = self.code.table.of_block(block);
+        // Who is followed nowhere need not be followed back.
+        self.was_elsewhere &= !self.watched.is_empty();
         self.left.1 = self.left.1.saturating_sub(1);
         if self.going.is_none() && self.watching == 0 && !self.code.can_block_wait(block) {
             self.went(segments[0]);
@@ -136,7 +134,12 @@ impl<'a> Follower<'a> {
     fn passes(&mut self, block: BlockId, segments: &[SegmentId]) -> bool {
         let code = self.code;
         let whole = code.whole(block);
-        if (!whole.is_simple || whole.before & self.seen != 0) && !self.is_work(block, segments) {
+        // A segment that comes back begins no turn if it was refused often enough.
+        let is_refused = |s: &SegmentId| self.refused[s.0 as usize] >= MOST_REFUSED;
+        let is_back = |s: &SegmentId| self.seen_in[s.0 as usize] == self.number && !is_refused(s);
+        if whole.before & self.seen != 0 && segments[..whole.before_count].iter().any(is_back)
+            || !whole.again.iter().all(is_refused)
+        {
             return false;
         }
         self.went(segments[0]);
@@ -148,25 +151,12 @@ impl<'a> Follower<'a> {
             self.latest = segments.last().copied();
             self.behind_count += segments.len() - whole.first_left;
             self.seen |= whole.left;
+            segments[whole.first_left..].iter().for_each(|s| self.seen_in[s.0 as usize] = self.number);
             if self.behind_count > 4 * MOST_SEGMENTS {
                 self.shorten();
             }
         }
         true
-    }
-
-    /// Whether no turn begins in a block, though its segments come back: each of them was refused often enough.
-    fn is_work(&mut self, block: BlockId, segments: &[SegmentId]) -> bool {
-        let tried = &mut self.tried[block.index()];
-        if *tried != ALWAYS_WORK {
-            *tried += 1;
-            if *tried >= MOST_REFUSED {
-                let is_refused = |s: &SegmentId| self.refused[s.0 as usize] >= MOST_REFUSED;
-                *tried =
-                    if segments.iter().all(|s| !self.code.can_wait(*s) || is_refused(s)) { ALWAYS_WORK } else { 0 };
-            }
-        }
-        *tried == ALWAYS_WORK
     }
 
     /// Forgets what lies too far back to be a part of a turn.
@@ -183,6 +173,10 @@ impl<'a> Follower<'a> {
         self.behind_count = left;
         let bits = |(block, _): &(BlockId, usize)| self.code.whole(*block).left;
         self.seen = self.behind.iter().fold(0, |seen, part| seen | bits(part));
+        for (block, first) in &self.behind {
+            let left = &self.code.table.of_block(*block)[*first..];
+            left.iter().for_each(|s| self.seen_in[s.0 as usize] = self.number);
+        }
     }
 
     /// Puts the segments that ran behind the run into it.
@@ -296,6 +290,7 @@ impl<'a> Follower<'a> {
         }
         self.last[segment.0 as usize] = (self.run.len() as u32, self.number);
         self.seen |= bit(segment);
+        self.seen_in[segment.0 as usize] = self.number;
         self.run.push(segment);
         self.latest = Some(segment);
     }
