@@ -171,6 +171,7 @@ fn run(spec: &str, width: usize, lanes: &[&str], predictions: &[Prediction]) -> 
         let ran = Ran {
             lanes: chosen,
             instructions: 1,
+            since_chosen: 1,
             segment: state.segment,
             level: state.level,
             last_pc: instruction.pc,

@@ -27,8 +27,11 @@ pub enum Extent {
 pub struct Ran {
     /// The lanes that ran.
     pub lanes: LaneSet,
-    /// How many instructions they ran.
+    /// How many instructions they ran of that segment.
     pub instructions: u32,
+    /// How many they ran since they were chosen: more, where segments before it ran without a choice
+    /// ([`Heuristic::runs_on`]).
+    pub since_chosen: u64,
     /// The segment that they ran (that of the lowest lane; pcs are the same for all).
     pub segment: SegmentId,
     /// The call level at which it ran (of the lowest lane).
@@ -49,6 +52,7 @@ impl Ran {
         Ran {
             lanes,
             instructions: 0,
+            since_chosen: 0,
             segment: SegmentId(0),
             level: 0,
             last_pc: Pc(0),

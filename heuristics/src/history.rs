@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use rustc_hash::FxHashMap;
 use trace_format::Pc;
 
 use crate::{Lane, LaneSet, Together, WarpView};
@@ -13,20 +14,47 @@ pub(crate) const MOST: u32 = 64;
 pub(crate) struct History {
     entries: usize,
     rings: Vec<VecDeque<Pc>>,
+    /// By pc: the lanes that remember it. Of pcs that nobody remembers some may be left.
+    known: FxHashMap<Pc, LaneSet>,
 }
 
 impl History {
     pub(crate) fn new(entries: u32, lanes: usize) -> History {
         let entries = entries as usize;
-        History { entries, rings: vec![std::iter::repeat_n(Pc(0), entries).collect(); lanes] }
+        let rings = vec![std::iter::repeat_n(Pc(0), entries).collect(); lanes];
+        History { entries, rings, known: std::iter::once((Pc(0), LaneSet::first(lanes))).collect() }
     }
 
     /// The lanes enter a block at this pc.
     pub(crate) fn record(&mut self, lanes: LaneSet, pc: Pc) {
+        // Lanes that run together mostly forget the same.
+        let mut forgotten: Option<(Pc, LaneSet)> = None;
         for lane in lanes {
             let ring = &mut self.rings[lane.index()];
-            ring.pop_front();
+            let Some(oldest) = ring.pop_front() else { continue };
             ring.push_back(pc);
+            if oldest == pc || ring.contains(&oldest) {
+                continue;
+            }
+            match &mut forgotten {
+                Some((same, lanes)) if *same == oldest => lanes.insert(lane),
+                _ => {
+                    if let Some((pc, lanes)) = forgotten.replace((oldest, LaneSet::only(lane))) {
+                        self.forget(pc, lanes);
+                    }
+                }
+            }
+        }
+        if let Some((pc, lanes)) = forgotten {
+            self.forget(pc, lanes);
+        }
+        let known = self.known.entry(pc).or_default();
+        *known = *known | lanes;
+    }
+
+    fn forget(&mut self, pc: Pc, lanes: LaneSet) {
+        if let Some(known) = self.known.get_mut(&pc) {
+            *known = *known - lanes;
         }
     }
 
@@ -53,8 +81,7 @@ impl History {
     pub(crate) fn furthest_behind(&self, warp: &WarpView) -> LaneSet {
         let mut best = (0, LaneSet::EMPTY);
         for group in warp.groups() {
-            let know: LaneSet =
-                (0..self.rings.len()).filter(|l| self.rings[*l].contains(&group.pc)).map(|l| Lane(l as u8)).collect();
+            let know = self.known.get(&group.pc).copied().unwrap_or_default();
             let all = know.len();
             // A lane that itself remembers its pc has one lane fewer to count.
             for (lanes, priority) in [(group.lanes - know, all), (group.lanes & know, all.saturating_sub(1))] {

@@ -72,6 +72,15 @@ impl Lead {
         self.least_level > 0 || self.order == Order::LevelAndPriority
     }
 
+    /// The pc below which the lanes go on, where nothing else ends it.
+    #[must_use]
+    pub fn goes_on_below(&self) -> Option<Pc> {
+        let by_pc_alone = self.order == Order::Pc && self.stops.is_empty() && self.least_level == 0;
+        // The first of a pair of keys of this order is 0, or more where there is no other lane.
+        let below = if self.below.0 > 0 { u64::MAX } else { self.below.1 };
+        by_pc_alone.then_some(Pc(below))
+    }
+
     /// Whether lanes that come to this place would be chosen again.
     #[inline]
     #[must_use]

@@ -5,7 +5,7 @@
 
 use crate::reconvergence::Branch;
 use crate::splits::{Split, Splits};
-use crate::{Choice, Extent, Heuristic, LaneSet, Placement, Ran, Tally, Together, WarpView};
+use crate::{Choice, Extent, Heuristic, LaneSet, Lead, Placement, Ran, Tally, Together, WarpView};
 
 /// Which of the splits that can run goes first. Among equals the one with the lowest lane does.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -97,8 +97,32 @@ impl Heuristic for Paths {
     }
 
     fn executed(&mut self, warp: &WarpView, ran: &Ran) {
-        self.paths += self.schedulable * u64::from(ran.instructions);
+        self.paths += self.schedulable * ran.since_chosen;
         self.splits.ran(Branch::of(warp, ran));
+    }
+
+    fn runs_on(&self, warp: &WarpView, lanes: LaneSet, lead: &mut Lead) -> bool {
+        if self.order != Order::Pc {
+            return false;
+        }
+        let splits = self.splits.all();
+        let Some(own) = splits.iter().position(|split| split.lanes == lanes) else { return false };
+        lead.restart(crate::Order::Pc);
+        self.splits.ends(own, lead);
+        let entries = (self.entries)(splits);
+        let rivals = entries.iter().find(|entry| entry.contains(&own)).map_or(&[][..], Vec::as_slice);
+        for rival in rivals.iter().filter(|rival| **rival != own) {
+            let ready = splits[*rival].lanes & warp.ready();
+            if let Some(lane) = ready.lowest().filter(|_| self.can_run(&splits[*rival], warp)) {
+                warp.stop_behind(lane, lead);
+            }
+        }
+        if self.merge {
+            // Who waits there is taken along.
+            let others = splits.iter().filter(|split| split.lanes != lanes);
+            others.filter_map(|split| split.lanes.lowest()).for_each(|lane| lead.stop_at(warp.lane(lane).pc));
+        }
+        true
     }
 
     fn stays_together(&self, _warp: &WarpView) -> bool {

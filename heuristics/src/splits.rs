@@ -7,7 +7,7 @@
 use trace_format::Pc;
 
 use crate::reconvergence::{Branch, Points, Reconvergence, distinct_pcs};
-use crate::{LaneSet, Placement, WarpView};
+use crate::{LaneSet, Lead, Placement, WarpView};
 
 /// Lanes that run together: those that are ready stand at one pc.
 pub(crate) struct Split {
@@ -118,6 +118,16 @@ impl Splits {
             split.turn = self.turns;
             split.last = Some(branch);
             split.moved = true;
+        }
+    }
+
+    /// Where the lanes of a split that run on come to a join.
+    pub(crate) fn ends(&self, split: usize, lead: &mut Lead) {
+        let mut join = self.splits[split].join;
+        while join != 0 {
+            self.joins[join].at.ends(lead);
+            // Who leaves a loop comes to a join further out.
+            join = if self.placement == Placement::Binary { 0 } else { self.joins[join].parent };
         }
     }
 

@@ -125,11 +125,14 @@ impl Stack {
                 continue;
             }
             let lanes = lanes - above;
-            let pcs = distinct_pcs(warp, lanes);
-            if pcs.len() > 1 {
-                self.part(warp, height, lanes, pcs);
-                height = self.entries.len() - 1;
-                continue;
+            // Mostly all stand in one group.
+            if !lanes.lowest().is_none_or(|lane| lanes.is_subset(&warp.mates(lane))) {
+                let pcs = distinct_pcs(warp, lanes);
+                if pcs.len() > 1 {
+                    self.part(warp, height, lanes, pcs);
+                    height = self.entries.len() - 1;
+                    continue;
+                }
             }
             let can_go_on = !(lanes & (warp.ready() | warp.waiting_for_lock())).is_empty();
             if can_go_on || height == 0 {

@@ -64,10 +64,10 @@ impl<'a> Cursor<'a> {
         self.batch.codes.get(self.at)?.as_segment()
     }
 
-    /// So many codes further on.
+    /// The next so many codes, which there must be.
     #[inline]
-    pub(crate) fn segment_ahead(&self, codes: usize) -> Option<SegmentId> {
-        self.batch.codes.get(self.at + codes)?.as_segment()
+    pub(crate) fn codes_ahead(&self, count: usize) -> &[Code] {
+        &self.batch.codes[self.at..self.at + count]
     }
 
     /// The segment that the lane runs next, controls before it skipped; none at the end of the stream.

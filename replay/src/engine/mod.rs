@@ -308,6 +308,7 @@ impl<'a> Replay<'a> {
             self.change_group(group, pc, lanes);
         }
         (ran.instructions, ran.segment, ran.level) = (instructions.len() as u32, state.segment, state.level);
+        ran.since_chosen = u64::from(ran.instructions);
         ran.ends_with(&instructions[instructions.len() - 1]);
         Ok(())
     }

@@ -21,30 +21,35 @@ impl Replay<'_> {
         if self.lead.looks_at_levels() && states().any(|state| state.level != level) {
             return Ok(false);
         }
+        let below = self.lead.goes_on_below();
         let (mut known, mut look) = (0, FIRST_LOOK);
         let mut total = cursor::RunTotal::default();
         let mut last = None;
-        loop {
+        'run: loop {
+            known = cursor::common_further(&self.cursors, lanes, known, look);
+            look = (look * 2).min(MOST_LOOK);
             if total.segments == known {
-                known = cursor::common_further(&self.cursors, lanes, known, look);
-                look = (look * 2).min(MOST_LOOK);
-            }
-            let Some(id) = self.cursors[first].segment_ahead(total.segments).filter(|_| total.segments < known) else {
-                break;
-            };
-            let brief = &self.briefs[id.0 as usize];
-            let at = (brief.start, brief.place);
-            if total.segments > 0 && !self.lead.goes_on(at, sp, level, &self.program.control_flow) {
                 break;
             }
-            total.add(brief);
-            last = Some((id, level));
-            if brief.recorded {
-                // Where each lane's stack pointer is by now is told by its stream.
-                break;
+            for id in self.cursors[first].codes_ahead(known)[total.segments..].iter().filter_map(|c| c.as_segment()) {
+                let brief = &self.briefs[id.0 as usize];
+                let goes_on = match below {
+                    _ if total.segments == 0 => true,
+                    Some(below) => brief.start < below,
+                    None => self.lead.goes_on((brief.start, brief.place), sp, level, &self.program.control_flow),
+                };
+                if !goes_on {
+                    break 'run;
+                }
+                total.add(brief);
+                last = Some((id, level));
+                if brief.recorded {
+                    // Where each lane's stack pointer is by now is told by its stream.
+                    break 'run;
+                }
+                sp += i64::from(brief.sp);
+                level = level.saturating_add_signed(i32::from(brief.level)).max(1);
             }
-            sp += i64::from(brief.sp);
-            level = level.saturating_add_signed(i32::from(brief.level)).max(1);
         }
         let Some((id, level)) = last.filter(|_| total.segments > 1) else { return Ok(false) };
         let active = lanes.len();
@@ -60,6 +65,7 @@ impl Replay<'_> {
         let segment = &self.program.segments[id];
         let (instructions, last) = (segment.len() as u32, segment.last());
         (ran.instructions, ran.segment, ran.level) = (instructions, id, level);
+        ran.since_chosen = total.instructions;
         ran.ends_with(last);
         Ok(true)
     }
