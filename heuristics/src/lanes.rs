@@ -124,7 +124,7 @@ impl LaneSet {
     #[inline]
     #[must_use]
     pub fn iter(&self) -> Lanes {
-        Lanes { words: self.0, word: 0 }
+        Lanes { words: self.0, word: 0, left: self.0[0] }
     }
 }
 
@@ -132,6 +132,8 @@ impl LaneSet {
 pub struct Lanes {
     words: [u64; WORDS],
     word: usize,
+    /// What is left of that word: apart from the others, so that it can stay in a register.
+    left: u64,
 }
 
 impl Iterator for Lanes {
@@ -139,15 +141,13 @@ impl Iterator for Lanes {
 
     #[inline]
     fn next(&mut self) -> Option<Lane> {
-        while self.word < WORDS {
-            let bits = self.words[self.word];
-            if bits != 0 {
-                self.words[self.word] = bits & (bits - 1);
-                return Some(Lane((self.word * 64) as u8 + bits.trailing_zeros() as u8));
-            }
+        while self.left == 0 {
             self.word += 1;
+            self.left = *self.words.get(self.word)?;
         }
-        None
+        let lowest = self.left.trailing_zeros();
+        self.left &= self.left - 1;
+        Some(Lane((self.word * 64) as u8 + lowest as u8))
     }
 }
 

@@ -12,9 +12,14 @@ pub(crate) fn with_smallest<K: Ord>(
     candidates: LaneSet,
     key: impl Fn(&LaneState) -> K,
 ) -> (Lane, LaneSet) {
-    let reference = candidates
-        .iter()
-        .min_by_key(|lane| (key(warp.lane(*lane)), *lane))
-        .expect("a choice is asked for only while a lane is ready");
+    let mut lanes = candidates.iter();
+    let mut reference = lanes.next().expect("a choice is asked for only while a lane is ready");
+    let mut smallest = key(warp.lane(reference));
+    for lane in lanes {
+        let key = key(warp.lane(lane));
+        if key < smallest {
+            (reference, smallest) = (lane, key);
+        }
+    }
     (reference, warp.mates(reference))
 }

@@ -326,6 +326,7 @@ fn sorted_by_key<T: Copy + Ord, K: Ord>(set: &FxHashSet<T>, key: impl Fn(T) -> K
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use trace_format::{Block, BlockTable, Instruction, SpEffect};
 
     use super::*;
@@ -354,6 +355,73 @@ mod tests {
         }
         let place = segments[id_at(0x10)].place;
         observer.control_flow(segments).immediate_post_dominator(place).map(|pc| pc.0)
+    }
+
+    /// Blocks of one instruction: 8 that go on, 4 calls, 4 returns.
+    fn any_blocks() -> SegmentTable {
+        let kinds = (0..16u64).map(|n| match n {
+            0..8 => Kind::Jump,
+            8..12 => Kind::Call,
+            _ => Kind::Return,
+        });
+        let all: Vec<(u64, Kind, &[u8])> =
+            kinds.zip(0..).map(|(kind, n): (_, u64)| (16 * n, kind, &[0x90][..])).collect();
+        blocks(&all)
+    }
+
+    proptest! {
+        #[test]
+        fn rows_are_seen_as_their_segments_are(
+            rows in prop::collection::vec(prop::collection::vec(0..16usize, 1..9), 1..6),
+            ran in prop::collection::vec((0..6usize, 0..40u32), 1..60),
+        ) {
+            let segments = any_blocks();
+            let numbers: Vec<SegmentId> = segments.iter().map(|(id, _)| id).collect();
+            // Segments that a row can have: no elided calls.
+            let own: Vec<SegmentId> =
+                (0..16).map(|n| *numbers.iter().find(|id| segments[**id].start() == Pc(16 * n as u64)).unwrap()).collect();
+            let rows: Vec<Vec<SegmentId>> =
+                rows.iter().map(|row| row.iter().map(|n| own[*n]).collect()).collect();
+            let known: Vec<RowOfSegments> =
+                rows.iter().map(|row| RowOfSegments::of(row, &segments).unwrap()).collect();
+            let (mut by_row, mut by_segment) = (Observer::new(&segments), Observer::new(&segments));
+            let (mut seen, mut level) = (vec![false; rows.len()], 1u32);
+            for (row, other) in ran {
+                let row = row % rows.len();
+                // Now and then the level is another, and the lane ends.
+                match other {
+                    0 => level += 1,
+                    1 => level = (level - 1).max(1),
+                    2 => {
+                        by_row.end();
+                        by_segment.end();
+                        level = 1;
+                    }
+                    _ => {}
+                }
+                let taken = seen[row] && by_row.row(&known[row], level);
+                let floor = known[row].back.len() as u32;
+                prop_assert_eq!(taken, seen[row] && level > floor);
+                for id in &rows[row] {
+                    by_segment.segment(*id, level);
+                    if !taken {
+                        by_row.segment(*id, level);
+                    }
+                    level = match segments[*id].last().kind {
+                        Kind::Call => level + 1,
+                        Kind::Return => (level - 1).max(1),
+                        _ => level,
+                    };
+                }
+                seen[row] = true;
+            }
+            by_row.end();
+            by_segment.end();
+            prop_assert_eq!(&by_row.edges, &by_segment.edges);
+            prop_assert_eq!(&by_row.entries, &by_segment.entries);
+            prop_assert_eq!(&by_row.exits, &by_segment.exits);
+            prop_assert_eq!(&by_row.calls, &by_segment.calls);
+        }
     }
 
     // 10: je 20; 12: je TO; 14: nop; 15: jmp 30; 20: jmp 14; 30: ret.
