@@ -74,8 +74,8 @@ impl<'m> Context<'m> {
     }
 
     /// Gives each use of the function a definition that dominates it, where the pass joined paths, and makes values of
-    /// variables.
-    pub(crate) fn end(&mut self) {
+    /// variables. The pipeline does so when the pass is done; a pass that looks at what comes of it does so itself.
+    pub(crate) fn settle(&mut self) {
         let joined = std::mem::take(&mut self.joined);
         let variables = std::mem::take(&mut self.variables);
         if !joined.is_empty() || !variables.is_empty() {

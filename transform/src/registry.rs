@@ -126,7 +126,7 @@ impl Pass {
         for mut function in module.functions_to_optimise() {
             context.begin(function);
             each(&mut function, &mut context);
-            context.end();
+            context.settle();
         }
         if let Some(after) = after {
             after(module, &mut context);

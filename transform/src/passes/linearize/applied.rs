@@ -55,7 +55,12 @@ fn asked(context: &Context<'_>) -> Vec<Application> {
 
 /// Applies what is asked for to a function that is structured, but not where all lanes go the same way: at `agreeing`
 /// blocks.
-pub(super) fn run<'m>(agreeing: &[Block<'m>], done: &mut Linearized, context: &mut Context<'m>) {
+pub(super) fn run<'m>(
+    agreeing: &[Block<'m>],
+    done: &mut Linearized,
+    choices: &mut Vec<Instruction<'m>>,
+    context: &mut Context<'m>,
+) {
     // A turn of merged loops uses what parts gave in turns before: an outer loop's part runs once for several turns.
     let mut merged = false;
     for application in asked(context) {
@@ -82,7 +87,7 @@ pub(super) fn run<'m>(agreeing: &[Block<'m>], done: &mut Linearized, context: &m
             done.guards += guards;
             done.backs += backs;
             let merges = application == Application::MergeLoops;
-            surgery::linearize(&region, &plan, (level, merges || !merged), context);
+            surgery::linearize(&region, &plan, (level, merges || !merged), choices, context);
             merged |= merges;
         }
     }
