@@ -9,7 +9,9 @@
 //! - `max-depth=N` (section 5.3): what lies under more than N branches is put in a row, so that lanes that part there
 //!   come back to the same height of a reconvergence stack before they part again.
 //! - `interleave=yes` (figure 7): the blocks of two arms alternate in the row so that what one arm loads is used as
-//!   late as can be. A block that loads and uses a value is split between the two.
+//!   late as can be. A block that loads and uses a value is split between the two. Needless checks go as elsewhere, but
+//!   lanes of both arms still meet wherever the row comes back to an arm: taking all of them away would make one arm
+//!   after the other of it again.
 //!
 //! *Limitation*: merged are the innermost loop and the loop around it, where that is left to one block and holds no
 //! other loop. Interleaved are arms without loops.
@@ -79,7 +81,12 @@ pub(super) fn run<'m>(
                     plan
                 }
                 Application::MaxDepth(_) => Plan::of(&graph, &leads),
-                Application::Interleave => Plan::in_order(&order(&region, &graph)),
+                Application::Interleave => {
+                    let arms = arms(&graph);
+                    let mut plan = Plan::in_order(&order(&region, &graph, &arms), &arms);
+                    needless::take_away(&mut plan, &graph, &leads, level);
+                    plan
+                }
             };
             let (guards, backs) = plan.guards();
             done.regions += 1;
@@ -226,13 +233,7 @@ fn split(block: Block<'_>) -> Vec<Block<'_>> {
 
 /// The order of parts without loops in which what is loaded is used as late as can be: of those whose turn may be, the
 /// one whose youngest load lies furthest back; among equals one of the other arm than the last.
-fn order(region: &Region<'_>, graph: &Graph) -> Vec<NodeId> {
-    let arms: FxHashMap<NodeId, usize> = graph
-        .successors(NodeId(0))
-        .iter()
-        .enumerate()
-        .flat_map(|(arm, &start)| reached(graph, start).into_iter().map(move |node| (node, arm)))
-        .collect();
+fn order(region: &Region<'_>, graph: &Graph, arms: &FxHashMap<NodeId, usize>) -> Vec<NodeId> {
     let blocks: Vec<Block<'_>> = region.parts.iter().map(|part| part.entry).collect();
     let mut placed = vec![NodeId(0)];
     let mut loaded: FxHashMap<Instruction<'_>, usize> = FxHashMap::default();
@@ -262,6 +263,12 @@ fn order(region: &Region<'_>, graph: &Graph) -> Vec<NodeId> {
     placed
 }
 
+/// Of which arm each part behind the branch is.
+fn arms(graph: &Graph) -> FxHashMap<NodeId, usize> {
+    let ways = graph.successors(NodeId(0)).iter().enumerate();
+    ways.flat_map(|(arm, &start)| reached(graph, start).into_iter().map(move |node| (node, arm))).collect()
+}
+
 fn reached(graph: &Graph, start: NodeId) -> Vec<NodeId> {
     let mut found = vec![start];
     let mut at = 0;
@@ -273,17 +280,29 @@ fn reached(graph: &Graph, start: NodeId) -> Vec<NodeId> {
 }
 
 impl Plan {
-    /// The row in this order, for parts without loops.
-    fn in_order(order: &[NodeId]) -> Plan {
-        let mut steps = Vec::new();
-        for part in order.iter().map(|node| node.index()) {
+    /// The row in this order, for parts without loops. Lanes of both arms meet wherever it comes back to an arm that was
+    /// left since they met last: what comes before runs for all before what follows.
+    fn in_order(order: &[NodeId], arms: &FxHashMap<NodeId, usize>) -> Plan {
+        let (mut steps, mut meets) = (Vec::new(), Vec::new());
+        let mut left: FxHashSet<usize> = FxHashSet::default();
+        let mut last = None;
+        for node in order {
+            let (part, arm) = (node.index(), arms.get(node).copied());
+            if arm != last {
+                left.extend(last);
+            }
+            if arm.is_some_and(|arm| arm != last.unwrap_or(arm) && left.contains(&arm)) {
+                meets.push(steps.len());
+                left.clear();
+            }
+            last = arm;
             if part != 0 {
                 steps.push(Step::Guard { part, yes: steps.len() + 1, no: steps.len() + 2 });
             }
             steps.push(Step::Body { part, next: steps.len() + 1 });
         }
         steps.push(Step::End);
-        Plan { steps, start: 0, comes_back: false }
+        Plan { steps, start: 0, comes_back: false, meets }
     }
 
     /// The row of all parts of a loop nest, with one way back for all loops: taken unless it is the turn of what
@@ -296,6 +315,6 @@ impl Plan {
         }
         steps.push(Step::Back { head: graph.node_count(), yes: steps.len() + 1, no: 0 });
         steps.push(Step::End);
-        Plan { steps, start: 0, comes_back: true }
+        Plan { steps, start: 0, comes_back: true, meets: Vec::new() }
     }
 }
