@@ -12,6 +12,7 @@ use crate::flow::Flow;
 use crate::llvm::{Block, Function, Slot, Value};
 use crate::registry::{ONLY_DIVERGENT, THRESHOLD};
 use crate::spmd::{self, Class, Program};
+use crate::trips::Trips;
 use crate::{Reason, Remark, ssa};
 
 /// A branch whose paths a pass joined, and the block in which all of them come together.
@@ -26,6 +27,7 @@ pub struct Context<'m> {
     pass: &'static str,
     settings: Settings,
     costs: &'static dyn CostModel,
+    trips: Option<Trips>,
     function: Option<Function<'m>>,
     analyses: Analyses<'m>,
     callees: Callees<'m>,
@@ -56,6 +58,7 @@ impl<'m> Context<'m> {
             pass,
             settings: settings.clone(),
             costs,
+            trips: None,
             function: None,
             analyses: Analyses::default(),
             callees: Callees::by(costs),
@@ -65,6 +68,16 @@ impl<'m> Context<'m> {
             variables: Vec::new(),
             remarks: Vec::new(),
         }
+    }
+
+    /// Has the pass know the trip counts of a trace.
+    pub(crate) fn know(&mut self, trips: Option<Trips>) {
+        self.trips = trips;
+    }
+
+    /// The trip counts of a trace, if one was given.
+    pub(crate) fn trips(&self) -> Option<&Trips> {
+        self.trips.as_ref()
     }
 
     /// Turns to a function.

@@ -130,6 +130,8 @@ mod tests {
             Reason::TailsWithoutProfit { common: 1, jumps: 1 },
             Reason::ArmsFused(aligned),
             Reason::ArmsWithoutProfit(aligned),
+            Reason::LoopsApart { costs: 3 },
+            Reason::LoopNotRun,
             Reason::GoneOver { left: 2 },
             Reason::Melded(melding),
             Reason::MeldTooLarge,

@@ -5,7 +5,8 @@
 //!   done with the inner loop begins the next turn of the outer one, and joins the others in the inner loop. It pays
 //!   where lanes need different numbers of turns of the inner loop that level out over turns of the outer one: then the
 //!   inner loop runs as often as the lane with the most turns in all needs, not as the sum of the most of each turn.
-//!   It costs the guards of all parts in each turn.
+//!   It costs the guards of all parts in each turn. With the trip counts of a trace ([`Trips`](crate::Trips)), loops are
+//!   merged only where those say that it pays.
 //! - `max-depth=N` (section 5.3): what lies under more than N branches is put in a row, so that lanes that part there
 //!   come back to the same height of a reconvergence stack before they part again.
 //! - `interleave=yes` (figure 7): the blocks of two arms alternate in the row so that what one arm loads is used as
@@ -23,8 +24,9 @@ use super::plan::{Plan, Step};
 use super::surgery::{self, Part, Region};
 use super::{graph_of, needless, prepare};
 use crate::context::Context;
+use crate::flow::Flow;
 use crate::llvm::{Block, Instruction, Opcode};
-use crate::remark::Linearized;
+use crate::remark::{Linearized, Reason};
 
 /// What is applied.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -114,6 +116,7 @@ fn next<'m>(
     let post = context.post_dominators();
     let graph = flow.graph();
     let branches = |node: NodeId| graph.successors(node).len() > 1;
+    let mut left = Vec::new();
     let found = loops.order().iter().copied().find_map(|head| {
         if seen.contains(&flow.block(head)) {
             return None;
@@ -161,8 +164,18 @@ fn next<'m>(
                     && members.iter().any(|&node| node != head && loads(flow.block(node)))
             }
         };
-        (closed && fits).then_some((members, head, behind, inner.map(|id| loops.header(id))))
+        if !closed || !fits {
+            return None;
+        }
+        let merged = inner.filter(|_| application == Application::MergeLoops);
+        let pays = merged.is_none_or(|id| decided(loops.members(id), &flow, context, &mut left));
+        pays.then_some((members, head, behind, inner.map(|id| loops.header(id))))
     });
+    for (at, reason) in left {
+        if seen.insert(at) {
+            context.remark("loops".to_owned(), vec![at.terminator().place()], reason, None);
+        }
+    }
     let (members, head, behind, inner) = found?;
     let mut blocks: Vec<Block<'m>> = members.iter().map(|&node| flow.block(node)).collect();
     seen.extend(blocks.iter().copied());
@@ -178,6 +191,27 @@ fn next<'m>(
     let head = parts.remove(first);
     parts.insert(0, head);
     Some(Region { parts, behind })
+}
+
+/// Whether an inner loop and the one around it become one: by the trip counts of a trace, where there is one. If not,
+/// its first block and why not go to `left`.
+fn decided<'m>(inner: &[NodeId], flow: &Flow<'m>, context: &Context<'m>, left: &mut Vec<(Block<'m>, Reason)>) -> bool {
+    let Some(trips) = context.trips() else { return true };
+    let blocks = || inner.iter().map(|&node| flow.block(node));
+    let places = blocks().flat_map(Block::instructions).filter_map(Instruction::place);
+    let lines: Vec<(String, u32)> = places
+        .map(|place| (place.file.rsplit('/').next().unwrap_or_default().to_owned(), place.line))
+        .filter(|(_, line)| *line > 0)
+        .collect();
+    let function = flow.block(inner[0]).function().name();
+    let gain = trips.gain(&function, lines.iter().map(|(file, line)| (file.as_str(), *line)));
+    let reason = match gain {
+        Some(gain) if gain > 0 => return true,
+        Some(gain) => Reason::LoopsApart { costs: -gain },
+        None => Reason::LoopNotRun,
+    };
+    left.extend(blocks().next().map(|block| (block, reason)));
+    false
 }
 
 /// Gives loops of one block that lie in others a second block, so that their way back leads from one part to another.
