@@ -27,12 +27,32 @@ impl Trips {
     }
 
     /// What it saves to merge the loop of a function that has these lines, of files without folders; none where no such
-    /// loop ran. Of several that did, those with the fewest lines apart from it count: the one that gains least.
+    /// loop ran. Of several that share lines the one that gains least counts.
     #[must_use]
     pub fn gain<'a>(&self, function: &str, lines: impl Iterator<Item = (&'a str, u32)> + Clone) -> Option<i64> {
         let is_it = |of: &&InnerLoop| {
             of.function == function && lines.clone().any(|(file, line)| file == of.file && line == of.line)
         };
         self.0.iter().filter(is_it).map(|of| of.gain).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loop_is_found_by_its_function_and_a_line_and_the_least_gain_counts() {
+        let inner = |function: &str, line, gain| InnerLoop {
+            function: function.to_owned(),
+            file: "a.c".to_owned(),
+            line,
+            gain,
+        };
+        let trips = Trips::of(vec![inner("f", 7, 50), inner("f", 9, -3), inner("g", 7, 1)]);
+        assert_eq!(trips.gain("f", [("a.c", 6), ("a.c", 7)].into_iter()), Some(50));
+        assert_eq!(trips.gain("f", [("a.c", 7), ("a.c", 9)].into_iter()), Some(-3));
+        assert_eq!(trips.gain("f", [("b.c", 7)].into_iter()), None);
+        assert_eq!(trips.gain("h", [("a.c", 7)].into_iter()), None);
     }
 }

@@ -76,6 +76,16 @@ impl fmt::Display for Linearized {
     }
 }
 
+/// Why loops were not merged.
+pub(super) fn write_apart(f: &mut fmt::Formatter<'_>, costs: Option<i64>) -> fmt::Result {
+    match costs {
+        Some(costs) => {
+            write!(f, "no profit: as one loop both take {costs} fetches more, by the trip counts of the trace")
+        }
+        None => f.write_str("the trace has no loop of this function and line in another"),
+    }
+}
+
 /// What became of a function whose control flow was made structured in another way: what
 /// [`Reason::Split`](crate::Reason::Split) says. Sizes are blocks, and instructions without phis and accesses to
 /// memory.

@@ -245,11 +245,9 @@ pub enum Reason {
     ArmCalls(String),
     /// Left: by the trip counts of a trace, two loops take more as one.
     LoopsApart {
-        /// So many fetches more.
-        costs: i64,
+        /// So many fetches more; none where the trace has no turn of the loop.
+        costs: Option<i64>,
     },
-    /// Left: the trace has no turn of the loop.
-    LoopNotRun,
     /// Left: the function was gone over as often as the pass allows itself.
     GoneOver {
         /// How many candidates were left.
@@ -323,7 +321,6 @@ impl Reason {
             Reason::Endless => "Endless",
             Reason::ArmCalls(_) => "ArmCalls",
             Reason::LoopsApart { .. } => "LoopsApart",
-            Reason::LoopNotRun => "LoopNotRun",
             Reason::GoneOver { .. } => "GoneOver",
             Reason::Refused(_) => "Refused",
         }
@@ -364,7 +361,7 @@ impl Reason {
             Reason::SharedMemoryFull { bytes, capacity } => {
                 vec![("bytes", bytes as i64), ("capacity", capacity as i64)]
             }
-            Reason::LoopsApart { costs } => vec![("costs", costs)],
+            Reason::LoopsApart { costs } => costs.map(|costs| ("costs", costs)).into_iter().collect(),
             Reason::GoneOver { left } => vec![("left", left as i64)],
             _ => Vec::new(),
         }
@@ -439,13 +436,7 @@ impl fmt::Display for Reason {
             Reason::NoSubgraph(why) => return write!(f, "{why}"),
             Reason::Attribute(name) => return write!(f, "the calls differ in the attribute {name}"),
             Reason::ArmCalls(callee) => return write!(f, "an arm calls {callee}, and calls are the matter of fcs"),
-            Reason::LoopsApart { costs } => {
-                return write!(
-                    f,
-                    "no profit: as one loop both take {costs} fetches more, by the trip counts of the trace"
-                );
-            }
-            Reason::LoopNotRun => "the trace has no loop of this function and line in another",
+            Reason::LoopsApart { costs } => return linearized::write_apart(f, *costs),
             Reason::GoneOver { left } => {
                 return write!(f, "{left} candidates are left, and the function was gone over often enough");
             }

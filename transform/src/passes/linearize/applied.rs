@@ -207,8 +207,7 @@ fn decided<'m>(inner: &[NodeId], flow: &Flow<'m>, context: &Context<'m>, left: &
     let gain = trips.gain(&function, lines.iter().map(|(file, line)| (file.as_str(), *line)));
     let reason = match gain {
         Some(gain) if gain > 0 => return true,
-        Some(gain) => Reason::LoopsApart { costs: -gain },
-        None => Reason::LoopNotRun,
+        gain => Reason::LoopsApart { costs: gain.map(|gain| -gain) },
     };
     left.extend(blocks().next().map(|block| (block, reason)));
     false
@@ -314,8 +313,8 @@ fn reached(graph: &Graph, start: NodeId) -> Vec<NodeId> {
 }
 
 impl Plan {
-    /// The row in this order, for parts without loops. Lanes of both arms meet wherever it comes back to an arm that was
-    /// left since they met last: what comes before runs for all before what follows.
+    /// The row in this order, for parts without loops. Lanes of both arms meet wherever it comes back to an arm that
+    /// was left since they met last: what comes before runs for all before what follows.
     fn in_order(order: &[NodeId], arms: &FxHashMap<NodeId, usize>) -> Plan {
         let (mut steps, mut meets) = (Vec::new(), Vec::new());
         let mut left: FxHashSet<usize> = FxHashSet::default();
