@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use attribution::Source;
 use attribution::table::{self, Align, grouped, percent};
 use heuristics::Spec;
-use replay::view::{Lanes, LoopRan, LoopTaken, Region, Summary, View, ViewOptions, WhichLoops};
+use replay::view::{Lanes, LoopRan, LoopTaken, Merging, Region, Summary, View, ViewOptions, WhichLoops};
 use replay::{Prepared, ReplayOptions};
 use serde_json::{Value, json};
 use trace_format::{Pc, Trace};
@@ -129,7 +129,7 @@ fn loop_rows(
     source: &mut Source,
 ) -> replay::Result<Vec<LoopRow>> {
     let mut rows = Vec::new();
-    for (rank, ran) in view.loops_ran()?.into_iter().enumerate() {
+    for (rank, ran) in view.loops_ran(replay.warp_size.unwrap_or(WARP))?.into_iter().enumerate() {
         let line = source.line(ran.back).or_else(|| source.line(ran.header));
         let place = line.map_or_else(|| ran.header.to_string(), |line| line.short());
         let function = source.function(ran.header);
@@ -173,11 +173,30 @@ fn loop_table(rows: &[LoopRow], kept: u64, top: Option<usize>, (model, warp): (&
         ]
     };
     let align = |column| if column < 6 { Align::Right } else { Align::Left };
+    let merge = merging_lines(rows, warp);
     let rows = table::first(&header, rows, top, cells, align);
     format!(
         "loops that turned, by the share of the instructions that are in them; efficiency: of their turns as lanes, {warp} a \
-         warp, under {model} (--loop PLACE has the rest)\n{rows}"
+         warp, under {model} (--loop PLACE has the rest)\n{rows}{merge}"
     )
+}
+
+/// Where an inner loop and the one around it would pay as one.
+fn merging_lines(rows: &[LoopRow], warp: usize) -> String {
+    let pays = rows.iter().filter_map(|row| Some((row, row.ran.merging.filter(|of| of.gain > 0)?)));
+    let line = |(row, of): (&LoopRow, Merging)| {
+        format!(
+            "{} would pay as one loop with the one around it (linearize:merge-loops=yes): its body is issued {} times in warps of \
+             {warp}, {} then, and that of the outer one {} and {} times; {} fetches fewer with the guards\n",
+            row.place,
+            grouped(of.trips_apart),
+            grouped(of.trips_merged),
+            grouped(of.turns_apart),
+            grouped(of.turns_merged),
+            grouped(of.gain.unsigned_abs()),
+        )
+    };
+    pays.map(line).collect()
 }
 
 /// The rows as JSON.
@@ -194,6 +213,14 @@ fn loop_json(rows: &[LoopRow], kept: u64, top: Option<usize>) -> Value {
             "share": row.ran.instructions as f64 / kept.max(1) as f64,
             "lanes": row.as_lanes.map(|(lanes, _)| lanes),
             "simt_efficiency": row.as_lanes.and_then(|(_, efficiency)| efficiency),
+            "merging": row.ran.merging.map(|of| json!({
+                "outer": of.outer.to_string(),
+                "trips_apart": of.trips_apart,
+                "trips_merged": of.trips_merged,
+                "turns_apart": of.turns_apart,
+                "turns_merged": of.turns_merged,
+                "gain": of.gain,
+            })),
         })
     };
     rows.iter().take(top.unwrap_or(usize::MAX)).map(row).collect()

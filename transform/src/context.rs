@@ -12,6 +12,7 @@ use crate::flow::Flow;
 use crate::llvm::{Block, Function, Slot, Value};
 use crate::registry::{ONLY_DIVERGENT, THRESHOLD};
 use crate::spmd::{self, Class, Program};
+use crate::trips::Trips;
 use crate::{Reason, Remark, ssa};
 
 /// A branch whose paths a pass joined, and the block in which all of them come together.
@@ -26,6 +27,7 @@ pub struct Context<'m> {
     pass: &'static str,
     settings: Settings,
     costs: &'static dyn CostModel,
+    trips: Option<Trips>,
     function: Option<Function<'m>>,
     analyses: Analyses<'m>,
     callees: Callees<'m>,
@@ -56,6 +58,7 @@ impl<'m> Context<'m> {
             pass,
             settings: settings.clone(),
             costs,
+            trips: None,
             function: None,
             analyses: Analyses::default(),
             callees: Callees::by(costs),
@@ -67,6 +70,16 @@ impl<'m> Context<'m> {
         }
     }
 
+    /// Has the pass know the trip counts of a trace.
+    pub(crate) fn know(&mut self, trips: Option<Trips>) {
+        self.trips = trips;
+    }
+
+    /// The trip counts of a trace, if one was given.
+    pub(crate) fn trips(&self) -> Option<&Trips> {
+        self.trips.as_ref()
+    }
+
     /// Turns to a function.
     pub(crate) fn begin(&mut self, function: Function<'m>) {
         self.function = Some(function);
@@ -74,8 +87,8 @@ impl<'m> Context<'m> {
     }
 
     /// Gives each use of the function a definition that dominates it, where the pass joined paths, and makes values of
-    /// variables.
-    pub(crate) fn end(&mut self) {
+    /// variables. The pipeline does so when the pass is done; a pass that looks at what comes of it does so itself.
+    pub(crate) fn settle(&mut self) {
         let joined = std::mem::take(&mut self.joined);
         let variables = std::mem::take(&mut self.variables);
         if !joined.is_empty() || !variables.is_empty() {

@@ -7,6 +7,7 @@
 //! | [`wrapper`] | a compiler that applies passes between its optimiser and its code generation |
 //! | [`Context`] | what a pass is given beside a function: analyses, costs, settings |
 //! | [`CostModel`] | what code costs; [`X86_64`] is taken unless told otherwise |
+//! | [`Trips`] | what a trace says of loops in loops: which pay as one |
 //! | [`spmd`] | divergence analysis: which values are the same for all threads, or affine in their numbers |
 //! | [`llvm`] | LLVM IR behind safe types |
 //!
@@ -31,6 +32,7 @@ mod registry;
 mod remark;
 pub mod spmd;
 mod ssa;
+mod trips;
 pub mod wrapper;
 
 pub use context::Context;
@@ -42,3 +44,4 @@ pub use remark::{
     Added, Aligned, BarrierPlace, Format, GuardKind, Kind, Linearized, MarkFault, MeldCase, Melding, Place, Reason,
     Remark, Spills, Split, Unmeldable,
 };
+pub use trips::{InnerLoop, Trips};

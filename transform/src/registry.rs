@@ -7,6 +7,7 @@ use parameters::{Named, Parameter, Settings, Spec, Values};
 use crate::context::Context;
 use crate::cost::{CostModel, X86_64};
 use crate::llvm::{Function, Module, WellFormed};
+use crate::trips::Trips;
 use crate::{Error, Reason, Remark, Result};
 use crate::{passes, refusal};
 
@@ -117,16 +118,17 @@ impl Run {
 impl Pass {
     /// Runs the pass, and after each function what its changes make necessary: values that no longer dominate their
     /// uses get phis.
-    fn run(&self, module: &mut Module, settings: &Settings, costs: &'static dyn CostModel) -> Vec<Remark> {
+    fn run(&self, module: &mut Module, settings: &Settings, by: &Deciding) -> Vec<Remark> {
         let (each, after) = match self.run {
             Run::Functions { each, after } => (each, after),
             Run::Module(run) => return run(module, settings),
         };
-        let mut context = Context::new(self.name, settings, costs);
+        let mut context = Context::new(self.name, settings, by.costs);
+        context.know(by.trips.clone());
         for mut function in module.functions_to_optimise() {
             context.begin(function);
             each(&mut function, &mut context);
-            context.end();
+            context.settle();
         }
         if let Some(after) = after {
             after(module, &mut context);
@@ -238,7 +240,15 @@ static HIDDEN: &[Pass] = &[
 #[derive(Clone)]
 pub struct Pipeline {
     passes: Vec<Spec<Pass>>,
+    by: Deciding,
+}
+
+/// What passes decide by.
+#[derive(Clone)]
+struct Deciding {
     costs: &'static dyn CostModel,
+    /// Of a trace, if there is one.
+    trips: Option<Trips>,
 }
 
 impl Pipeline {
@@ -247,7 +257,7 @@ impl Pipeline {
     /// # Errors
     /// [`Error::Parameters`] with what there is, for a name or a value that is not possible.
     pub fn parse(text: &str) -> Result<Pipeline> {
-        Ok(Pipeline { passes: Spec::parse_list(text)?, costs: &X86_64 })
+        Ok(Pipeline { passes: Spec::parse_list(text)?, by: Deciding { costs: &X86_64, trips: None } })
     }
 
     /// The same passes, with this value of a parameter, as typed, in each that has it and was not given another.
@@ -264,7 +274,15 @@ impl Pipeline {
     /// The same passes, deciding by another cost model than [`X86_64`].
     #[must_use]
     pub fn with_costs(mut self, costs: &'static dyn CostModel) -> Pipeline {
-        self.costs = costs;
+        self.by.costs = costs;
+        self
+    }
+
+    /// The same passes, deciding by the trip counts of a trace: `linearize:merge-loops=yes` then merges only loops that
+    /// are known to pay as one.
+    #[must_use]
+    pub fn with_trips(mut self, trips: Trips) -> Pipeline {
+        self.by.trips = Some(trips);
         self
     }
 
@@ -301,7 +319,7 @@ impl Pipeline {
         let mut remarks = Vec::new();
         for pass in &self.passes {
             let looked_at = refusal::caught(pass.entry().name, || {
-                let looked_at = pass.entry().run(module, &pass.settings, self.costs);
+                let looked_at = pass.entry().run(module, &pass.settings, &self.by);
                 module.sweep();
                 if each {
                     let broken = |text| Error::Bug(format!("it makes IR that is not well formed: {text}"));

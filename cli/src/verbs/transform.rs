@@ -2,11 +2,13 @@
 
 use std::fmt::Write as _;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use anyhow::Context;
+use serde_json::Value;
 use transform::llvm::Module;
-use transform::{Error, Format, Pipeline, REGISTRY, Reason, Remark};
+use transform::{Error, Format, InnerLoop, Pipeline, REGISTRY, Reason, Remark, Trips};
 
 use crate::output::{Output, WithColours, print, say};
 
@@ -44,6 +46,11 @@ pub(crate) struct Deciding {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     threshold: Option<i64>,
 
+    /// The loops of a trace, as `replay --loops --json` prints them: linearize:merge-loops=yes then merges loops only
+    /// where their trip counts say that it pays
+    #[arg(long, value_name = "FILE")]
+    trips: Option<PathBuf>,
+
     /// How --report writes: a line each for people, a JSON object on a line each, or the YAML of LLVM's optimisation
     /// remarks
     #[arg(long, value_enum, default_value_t = Form::Text, value_name = "FORM")]
@@ -60,11 +67,14 @@ enum Form {
 impl Deciding {
     /// The passes that were asked for.
     pub(crate) fn pipeline(&self, passes: &str) -> anyhow::Result<Pipeline> {
-        let pipeline = Pipeline::parse(passes)?;
-        Ok(match self.threshold {
-            Some(threshold) => pipeline.with_default("threshold", &threshold.to_string())?,
-            None => pipeline,
-        })
+        let mut pipeline = Pipeline::parse(passes)?;
+        if let Some(threshold) = self.threshold {
+            pipeline = pipeline.with_default("threshold", &threshold.to_string())?;
+        }
+        if let Some(path) = &self.trips {
+            pipeline = pipeline.with_trips(read_trips(path)?);
+        }
+        Ok(pipeline)
     }
 
     /// Remarks in the form that was asked for.
@@ -76,6 +86,24 @@ impl Deciding {
         };
         format.write(remarks)
     }
+}
+
+/// The inner loops of what `replay --loops --json` printed.
+fn read_trips(path: &Path) -> anyhow::Result<Trips> {
+    let what = || format!("reading the loops of a trace from {}", path.display());
+    let text = std::fs::read_to_string(path).with_context(what)?;
+    let rows: Vec<Value> = serde_json::from_str(&text)
+        .with_context(|| format!("{}: it must be what `replay --loops --json` prints", what()))?;
+    let inner = |row: &Value| {
+        let (file, line) = row["loop"].as_str()?.rsplit_once(':')?;
+        Some(InnerLoop {
+            function: row["function"].as_str()?.to_owned(),
+            file: file.rsplit('/').next().unwrap_or(file).to_owned(),
+            line: line.parse().ok()?,
+            gain: row["merging"]["gain"].as_i64()?,
+        })
+    };
+    Ok(Trips::of(rows.iter().filter_map(inner).collect()))
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {

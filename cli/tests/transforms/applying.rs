@@ -67,3 +67,47 @@ fn code_of_the_other_arm_fills_the_wait_for_a_load() {
     // Each arm waited for a load of its own; now both loads are under way together.
     assert!(old >= 180 && new + 80 <= old, "{old} cycles of stalls, then {new}");
 }
+
+/// The paper's figure 2(c) with a body of so many instructions more, built with these words before the compiler's.
+fn trip_counts(folder: &Folder, work: &str, words: &[&str]) -> String {
+    let source = root().join("workloads/micro/trip_counts.c").display().to_string();
+    let include = format!("-I{}", root().join("workloads/include").display());
+    let flags = ["-O2", "-g", "-w", "-no-pie", "-pthread", &include, work, &source, "-o", "program"];
+    folder.succeed(lockstep(), &[&["cc"], words, &["--report", "-", "--"], &flags].concat());
+    folder.succeed(lockstep(), &["trace", "-o", "trace.bin", "./program", "-p", "4"]);
+    folder.succeed("./program", &["-p", "4"])
+}
+
+#[test]
+fn trip_counts_of_a_trace_decide_where_loops_are_merged() {
+    let folder = Folder::with(&[]);
+    let replayed = |words: &[&str]| -> Value {
+        let all = [&["replay", "--region", "kernel", "--json"], words, &["trace.bin"]].concat();
+        serde_json::from_str(&folder.succeed(lockstep(), &all)).unwrap()
+    };
+    let fetches = || replayed(&["-H", "ipdom", "--check"])["results"][0]["fetches"].as_i64().unwrap();
+    for (work, pays) in [("-DWORK=0", false), ("-DWORK=16", false), ("-DWORK=48", true)] {
+        let printed = trip_counts(&folder, work, &["--transform", "none"]);
+        let before = fetches();
+        let loops = replayed(&["--loops", "-W", "4"]);
+        std::fs::write(folder.path("loops.json"), loops.to_string()).unwrap();
+        let merging: Vec<&Value> =
+            loops.as_array().unwrap().iter().map(|row| &row["merging"]).filter(|merging| !merging.is_null()).collect();
+        let [merging] = merging[..] else { panic!("one loop in another: {loops}") };
+        // The paper: 15 trips in both turns; 25 for each lane in all.
+        assert_eq!((&merging["trips_apart"], &merging["trips_merged"]), (&Value::from(30), &Value::from(25)));
+        let gain = merging["gain"].as_i64().unwrap();
+        assert_eq!(gain > 0, pays, "{work}: {merging}");
+
+        assert_eq!(trip_counts(&folder, work, &["--transform", "linearize:merge-loops=yes"]), printed);
+        let merged = fetches();
+        assert_eq!(merged < before, pays, "{work}: {before} fetches, then {merged}");
+        // The registers that are saved for it are not counted.
+        assert!((before - merged - gain).abs() <= 40, "{work}: {before} fetches, then {merged}, but {gain} were said");
+
+        let decided = ["--transform", "linearize:merge-loops=yes", "--trips", "loops.json"];
+        assert_eq!(trip_counts(&folder, work, &decided), printed);
+        let after = fetches();
+        assert_eq!(after == merged, pays, "{work}: {after} fetches where trip counts decide, {merged} merged");
+    }
+}

@@ -48,7 +48,7 @@ use self::waiting::{Code, Found, Turn, Turns, Waiting, Writes};
 use crate::kept::Keeper;
 use crate::{Error, Kept, LaneOrigin, LaneStream, LockId, Result};
 
-pub use cut::LoopRan;
+pub use cut::{GUARDS, LoopRan, Merging};
 pub use options::{CodeFilter, Lanes, Locks, Region, Spin, ViewOptions, WhichLoops};
 pub use summary::{CutInto, LeftOut, LoopSeen, LoopTaken, Share, Summary};
 
@@ -159,12 +159,13 @@ impl View {
         Ok(())
     }
 
-    /// The loops that the lanes turned, those with the most instructions first: what could be lanes of their own.
+    /// The loops that the lanes turned, those with the most instructions first: what could be lanes of their own, and
+    /// what merging two of them would be in warps of so many lanes.
     ///
     /// # Errors
     /// When the trace cannot be read.
-    pub fn loops_ran(&self) -> Result<Vec<LoopRan>> {
-        cut::loops_ran(self)
+    pub fn loops_ran(&self, warp: usize) -> Result<Vec<LoopRan>> {
+        cut::loops_ran(self, warp)
     }
 
     /// The segments that the streams are made of.

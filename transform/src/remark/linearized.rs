@@ -20,7 +20,7 @@ pub struct Linearized {
     pub edges: usize,
     /// Branches and choices on equality of floating-point numbers, two jumps on x86, that became one.
     pub equalities: usize,
-    /// What was added, less what went, before values get their phis.
+    /// What was added, less what went.
     pub added: Added,
 }
 
@@ -35,6 +35,9 @@ pub struct Added {
     pub branches: i64,
     /// Choices between two values.
     pub selects: i64,
+    /// Phis: a value that is used behind a guard needs one at each guard in between. Code generation makes moves of
+    /// those that do not get the register of what they join.
+    pub phis: i64,
 }
 
 impl Linearized {
@@ -51,6 +54,7 @@ impl Linearized {
             ("compares", self.added.compares),
             ("branches", self.added.branches),
             ("selects", self.added.selects),
+            ("phis", self.added.phis),
         ]
     }
 }
@@ -58,17 +62,27 @@ impl Linearized {
 impl fmt::Display for Linearized {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Linearized { switches, regions, parts, guards, backs, edges, equalities, added } = self;
-        let Added { blocks, compares, branches, selects } = added;
+        let Added { blocks, compares, branches, selects, phis } = added;
         write!(
             f,
             "{edges} unstructured edges: {regions} regions with {parts} parts behind {guards} guards, and {backs} at the \
              ends of loops; {switches} switches are branches; {blocks:+} blocks, {compares:+} comparisons, \
-             {branches:+} branches, {selects:+} choices"
+             {branches:+} branches, {selects:+} choices, {phis:+} phis"
         )?;
         if *equalities > 0 {
             write!(f, "; {equalities} equalities of floating-point numbers are one jump")?;
         }
         Ok(())
+    }
+}
+
+/// Why loops were not merged.
+pub(super) fn write_apart(f: &mut fmt::Formatter<'_>, costs: Option<i64>) -> fmt::Result {
+    match costs {
+        Some(costs) => {
+            write!(f, "no profit: as one loop both take {costs} fetches more, by the trip counts of the trace")
+        }
+        None => f.write_str("the trace has no loop of this function and line in another"),
     }
 }
 

@@ -243,6 +243,11 @@ pub enum Reason {
     Endless,
     /// Left: an arm calls a function, and calls are the matter of another pass.
     ArmCalls(String),
+    /// Left: by the trip counts of a trace, two loops take more as one.
+    LoopsApart {
+        /// So many fetches more; none where the trace has no turn of the loop.
+        costs: Option<i64>,
+    },
     /// Left: the function was gone over as often as the pass allows itself.
     GoneOver {
         /// How many candidates were left.
@@ -315,6 +320,7 @@ impl Reason {
             Reason::Convergent => "Convergent",
             Reason::Endless => "Endless",
             Reason::ArmCalls(_) => "ArmCalls",
+            Reason::LoopsApart { .. } => "LoopsApart",
             Reason::GoneOver { .. } => "GoneOver",
             Reason::Refused(_) => "Refused",
         }
@@ -355,6 +361,7 @@ impl Reason {
             Reason::SharedMemoryFull { bytes, capacity } => {
                 vec![("bytes", bytes as i64), ("capacity", capacity as i64)]
             }
+            Reason::LoopsApart { costs } => costs.map(|costs| ("costs", costs)).into_iter().collect(),
             Reason::GoneOver { left } => vec![("left", left as i64)],
             _ => Vec::new(),
         }
@@ -429,6 +436,7 @@ impl fmt::Display for Reason {
             Reason::NoSubgraph(why) => return write!(f, "{why}"),
             Reason::Attribute(name) => return write!(f, "the calls differ in the attribute {name}"),
             Reason::ArmCalls(callee) => return write!(f, "an arm calls {callee}, and calls are the matter of fcs"),
+            Reason::LoopsApart { costs } => return linearized::write_apart(f, *costs),
             Reason::GoneOver { left } => {
                 return write!(f, "{left} candidates are left, and the function was gone over often enough");
             }

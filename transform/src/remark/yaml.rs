@@ -130,6 +130,8 @@ mod tests {
             Reason::TailsWithoutProfit { common: 1, jumps: 1 },
             Reason::ArmsFused(aligned),
             Reason::ArmsWithoutProfit(aligned),
+            Reason::LoopsApart { costs: Some(3) },
+            Reason::LoopsApart { costs: None },
             Reason::GoneOver { left: 2 },
             Reason::Melded(melding),
             Reason::MeldTooLarge,

@@ -3,6 +3,7 @@
 mod arms;
 mod build;
 mod capabilities;
+mod csmith;
 mod faults;
 mod generator;
 mod gotos;
@@ -12,4 +13,5 @@ mod melding;
 mod progress;
 mod random;
 mod spill;
+mod structuring;
 mod workloads;

@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 use trace_format::Pc;
 
 use super::super::LoopTaken;
+use super::merging::{Merging, Trips};
 use crate::engine::Brief;
 use crate::{Batch, Control, Entry};
 
@@ -24,6 +25,8 @@ pub struct LoopRan {
     pub turns: u64,
     /// The instructions of its turns, those of functions called there included.
     pub instructions: u64,
+    /// What it would be to make one loop of it and the one around it, where it is the only one there and holds none.
+    pub merging: Option<Merging>,
 }
 
 /// The natural loops of what lanes ran.
@@ -176,6 +179,7 @@ impl<'a> LoopsOf<'a> {
             entries: 0,
             turns: 0,
             instructions: 0,
+            merging: None,
         };
         self.loops.ids().map(ran).collect()
     }
@@ -198,10 +202,22 @@ impl<'a> LoopsOf<'a> {
         LoopCounter {
             plan: self.plan(&ids, segments, &|_| false, &|_| false),
             found: self.all(segments),
+            inside: self.inside_alone(&ids),
+            trips: vec![Trips::default(); ids.len()],
             briefs: Brief::all(segments),
             active: Vec::new(),
             level: 1,
         }
+    }
+
+    /// By loop: the one in it, where that is the only one and holds none.
+    fn inside_alone(&self, ids: &[LoopId]) -> Vec<Option<u32>> {
+        let inside = |outer: LoopId| (0..ids.len()).filter(move |&inner| self.loops.parent(ids[inner]) == Some(outer));
+        let alone = |&outer: &LoopId| {
+            let mut inner = inside(outer);
+            inner.next().filter(|&only| inner.next().is_none() && inside(ids[only]).next().is_none())
+        };
+        ids.iter().map(|outer| alone(outer).map(|inner| inner as u32)).collect()
     }
 }
 
@@ -242,6 +258,10 @@ pub(crate) struct LoopPlan {
 pub(crate) struct LoopCounter {
     plan: LoopPlan,
     found: Vec<LoopRan>,
+    /// By loop: the loop in it, where the two could be one.
+    inside: Vec<Option<u32>>,
+    /// By loop in another: its trips in turns of that one, of the lane.
+    trips: Vec<Trips>,
     briefs: Vec<Brief>,
     /// The loops that the lane is in, the innermost last, with the call level of each.
     active: Vec<(u32, u32)>,
@@ -276,10 +296,21 @@ impl LoopCounter {
         }
         if let Some(heads) = place.heads {
             if self.active.last() != Some(&(heads, self.level)) {
+                let again = self.active.iter().any(|(of, _)| *of == heads);
                 self.active.push((heads, self.level));
                 self.found[heads as usize].entries += 1;
+                if let Some(inner) = self.inside[heads as usize] {
+                    self.trips[inner as usize].enter(again);
+                }
             }
             self.found[heads as usize].turns += 1;
+            if let Some(inner) = self.inside[heads as usize] {
+                self.trips[inner as usize].turn();
+            }
+            let below = self.active.len().checked_sub(2).map(|below| self.active[below]);
+            if below.is_some_and(|(of, level)| level == self.level && self.inside[of as usize] == Some(heads)) {
+                self.trips[heads as usize].trip();
+            }
         }
         for (i, (of, _)) in self.active.iter().enumerate() {
             // A recursive function's loop counts once.
@@ -297,11 +328,22 @@ impl LoopCounter {
     }
 
     /// Adds what another one counted.
-    pub fn merge(&mut self, other: LoopCounter) {
-        for (own, other) in self.found.iter_mut().zip(other.found) {
+    pub fn merge(&mut self, other: &LoopCounter) {
+        for (own, other) in self.found.iter_mut().zip(&other.found) {
             own.entries += other.entries;
             own.turns += other.turns;
             own.instructions += other.instructions;
+        }
+    }
+
+    /// Says what merging would be, by what lanes counted: those of each warp, in order.
+    pub fn merging(&mut self, warps: &[&[LoopCounter]]) {
+        for outer in 0..self.found.len() {
+            let Some(inner) = self.inside[outer].map(|inner| inner as usize) else { continue };
+            let [inside, around] = [inner, outer].map(|of| (self.found[of].instructions, self.found[of].turns));
+            let trips: Vec<Vec<&Trips>> =
+                warps.iter().map(|warp| warp.iter().map(|lane| &lane.trips[inner]).collect()).collect();
+            self.found[inner].merging = Merging::of(&trips, self.found[outer].header, inside, around);
         }
     }
 

@@ -6,6 +6,7 @@
 
 mod cutter;
 mod loops;
+mod merging;
 mod numbering;
 mod store;
 
@@ -25,6 +26,7 @@ use crate::survey::Survey;
 use crate::{Batch, Error, LaneOrigin, Result};
 
 pub use loops::LoopRan;
+pub use merging::{GUARDS, Merging};
 
 /// How the lanes of a launch are numbered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -176,7 +178,7 @@ fn team_call(trace: &Trace, segments: &SegmentTable, segment: SegmentId) -> Opti
 }
 
 /// The loops that lanes turned.
-pub(super) fn loops_ran(view: &View) -> Result<Vec<LoopRan>> {
+pub(super) fn loops_ran(view: &View, warp: usize) -> Result<Vec<LoopRan>> {
     let survey = Survey::new(view, true)?;
     let Some(loops) = LoopsOf::of(&survey.control_flow) else { return Ok(Vec::new()) };
     let counter = loops.count(view.segments());
@@ -190,7 +192,12 @@ pub(super) fn loops_ran(view: &View) -> Result<Vec<LoopRan>> {
     };
     let counted: Vec<_> = (0..view.lanes().len()).into_par_iter().map(of_lane).collect::<Result<_>>()?;
     let mut all = counter.clone();
-    counted.into_iter().for_each(|one| all.merge(one));
+    counted.iter().for_each(|one| all.merge(one));
+    let generation = |lane: usize| view.lanes()[lane].generation;
+    let numbers: Vec<usize> = (0..counted.len()).collect();
+    let launches = numbers.chunk_by(|a, b| generation(*a) == generation(*b)).flat_map(|of_one| of_one.chunks(warp));
+    let warps: Vec<&[_]> = launches.map(|lanes| &counted[lanes[0]..=lanes[lanes.len() - 1]]).collect();
+    all.merging(&warps);
     Ok(all.finish())
 }
 

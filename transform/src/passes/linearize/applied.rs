@@ -5,11 +5,14 @@
 //!   done with the inner loop begins the next turn of the outer one, and joins the others in the inner loop. It pays
 //!   where lanes need different numbers of turns of the inner loop that level out over turns of the outer one: then the
 //!   inner loop runs as often as the lane with the most turns in all needs, not as the sum of the most of each turn.
-//!   It costs the guards of all parts in each turn.
+//!   It costs the guards of all parts in each turn. With the trip counts of a trace ([`Trips`](crate::Trips)), loops are
+//!   merged only where those say that it pays.
 //! - `max-depth=N` (section 5.3): what lies under more than N branches is put in a row, so that lanes that part there
 //!   come back to the same height of a reconvergence stack before they part again.
 //! - `interleave=yes` (figure 7): the blocks of two arms alternate in the row so that what one arm loads is used as
-//!   late as can be. A block that loads and uses a value is split between the two.
+//!   late as can be. A block that loads and uses a value is split between the two. Needless checks go as elsewhere, but
+//!   lanes of both arms still meet wherever the row comes back to an arm: taking all of them away would make one arm
+//!   after the other of it again.
 //!
 //! *Limitation*: merged are the innermost loop and the loop around it, where that is left to one block and holds no
 //! other loop. Interleaved are arms without loops.
@@ -21,8 +24,9 @@ use super::plan::{Plan, Step};
 use super::surgery::{self, Part, Region};
 use super::{graph_of, needless, prepare};
 use crate::context::Context;
+use crate::flow::Flow;
 use crate::llvm::{Block, Instruction, Opcode};
-use crate::remark::Linearized;
+use crate::remark::{Linearized, Reason};
 
 /// What is applied.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -55,7 +59,12 @@ fn asked(context: &Context<'_>) -> Vec<Application> {
 
 /// Applies what is asked for to a function that is structured, but not where all lanes go the same way: at `agreeing`
 /// blocks.
-pub(super) fn run<'m>(agreeing: &[Block<'m>], done: &mut Linearized, context: &mut Context<'m>) {
+pub(super) fn run<'m>(
+    agreeing: &[Block<'m>],
+    done: &mut Linearized,
+    choices: &mut Vec<Instruction<'m>>,
+    context: &mut Context<'m>,
+) {
     // A turn of merged loops uses what parts gave in turns before: an outer loop's part runs once for several turns.
     let mut merged = false;
     for application in asked(context) {
@@ -74,7 +83,12 @@ pub(super) fn run<'m>(agreeing: &[Block<'m>], done: &mut Linearized, context: &m
                     plan
                 }
                 Application::MaxDepth(_) => Plan::of(&graph, &leads),
-                Application::Interleave => Plan::in_order(&order(&region, &graph)),
+                Application::Interleave => {
+                    let arms = arms(&graph);
+                    let mut plan = Plan::in_order(&order(&region, &graph, &arms), &arms);
+                    needless::take_away(&mut plan, &graph, &leads, level);
+                    plan
+                }
             };
             let (guards, backs) = plan.guards();
             done.regions += 1;
@@ -82,7 +96,7 @@ pub(super) fn run<'m>(agreeing: &[Block<'m>], done: &mut Linearized, context: &m
             done.guards += guards;
             done.backs += backs;
             let merges = application == Application::MergeLoops;
-            surgery::linearize(&region, &plan, (level, merges || !merged), context);
+            surgery::linearize(&region, &plan, (level, merges || !merged), choices, context);
             merged |= merges;
         }
     }
@@ -102,6 +116,7 @@ fn next<'m>(
     let post = context.post_dominators();
     let graph = flow.graph();
     let branches = |node: NodeId| graph.successors(node).len() > 1;
+    let mut left = Vec::new();
     let found = loops.order().iter().copied().find_map(|head| {
         if seen.contains(&flow.block(head)) {
             return None;
@@ -149,8 +164,18 @@ fn next<'m>(
                     && members.iter().any(|&node| node != head && loads(flow.block(node)))
             }
         };
-        (closed && fits).then_some((members, head, behind, inner.map(|id| loops.header(id))))
+        if !closed || !fits {
+            return None;
+        }
+        let merged = inner.filter(|_| application == Application::MergeLoops);
+        let pays = merged.is_none_or(|id| decided(loops.members(id), &flow, context, &mut left));
+        pays.then_some((members, head, behind, inner.map(|id| loops.header(id))))
     });
+    for (at, reason) in left {
+        if seen.insert(at) {
+            context.remark("loops".to_owned(), vec![at.terminator().place()], reason, None);
+        }
+    }
     let (members, head, behind, inner) = found?;
     let mut blocks: Vec<Block<'m>> = members.iter().map(|&node| flow.block(node)).collect();
     seen.extend(blocks.iter().copied());
@@ -166,6 +191,26 @@ fn next<'m>(
     let head = parts.remove(first);
     parts.insert(0, head);
     Some(Region { parts, behind })
+}
+
+/// Whether an inner loop and the one around it become one: by the trip counts of a trace, where there is one. If not,
+/// its first block and why not go to `left`.
+fn decided<'m>(inner: &[NodeId], flow: &Flow<'m>, context: &Context<'m>, left: &mut Vec<(Block<'m>, Reason)>) -> bool {
+    let Some(trips) = context.trips() else { return true };
+    let blocks = || inner.iter().map(|&node| flow.block(node));
+    let places = blocks().flat_map(Block::instructions).filter_map(Instruction::place);
+    let lines: Vec<(String, u32)> = places
+        .map(|place| (place.file.rsplit('/').next().unwrap_or_default().to_owned(), place.line))
+        .filter(|(_, line)| *line > 0)
+        .collect();
+    let function = flow.block(inner[0]).function().name();
+    let gain = trips.gain(&function, lines.iter().map(|(file, line)| (file.as_str(), *line)));
+    let reason = match gain {
+        Some(gain) if gain > 0 => return true,
+        gain => Reason::LoopsApart { costs: gain.map(|gain| -gain) },
+    };
+    left.extend(blocks().next().map(|block| (block, reason)));
+    false
 }
 
 /// Gives loops of one block that lie in others a second block, so that their way back leads from one part to another.
@@ -221,13 +266,7 @@ fn split(block: Block<'_>) -> Vec<Block<'_>> {
 
 /// The order of parts without loops in which what is loaded is used as late as can be: of those whose turn may be, the
 /// one whose youngest load lies furthest back; among equals one of the other arm than the last.
-fn order(region: &Region<'_>, graph: &Graph) -> Vec<NodeId> {
-    let arms: FxHashMap<NodeId, usize> = graph
-        .successors(NodeId(0))
-        .iter()
-        .enumerate()
-        .flat_map(|(arm, &start)| reached(graph, start).into_iter().map(move |node| (node, arm)))
-        .collect();
+fn order(region: &Region<'_>, graph: &Graph, arms: &FxHashMap<NodeId, usize>) -> Vec<NodeId> {
     let blocks: Vec<Block<'_>> = region.parts.iter().map(|part| part.entry).collect();
     let mut placed = vec![NodeId(0)];
     let mut loaded: FxHashMap<Instruction<'_>, usize> = FxHashMap::default();
@@ -257,6 +296,12 @@ fn order(region: &Region<'_>, graph: &Graph) -> Vec<NodeId> {
     placed
 }
 
+/// Of which arm each part behind the branch is.
+fn arms(graph: &Graph) -> FxHashMap<NodeId, usize> {
+    let ways = graph.successors(NodeId(0)).iter().enumerate();
+    ways.flat_map(|(arm, &start)| reached(graph, start).into_iter().map(move |node| (node, arm))).collect()
+}
+
 fn reached(graph: &Graph, start: NodeId) -> Vec<NodeId> {
     let mut found = vec![start];
     let mut at = 0;
@@ -268,17 +313,29 @@ fn reached(graph: &Graph, start: NodeId) -> Vec<NodeId> {
 }
 
 impl Plan {
-    /// The row in this order, for parts without loops.
-    fn in_order(order: &[NodeId]) -> Plan {
-        let mut steps = Vec::new();
-        for part in order.iter().map(|node| node.index()) {
+    /// The row in this order, for parts without loops. Lanes of both arms meet wherever it comes back to an arm that
+    /// was left since they met last: what comes before runs for all before what follows.
+    fn in_order(order: &[NodeId], arms: &FxHashMap<NodeId, usize>) -> Plan {
+        let (mut steps, mut meets) = (Vec::new(), Vec::new());
+        let mut left: FxHashSet<usize> = FxHashSet::default();
+        let mut last = None;
+        for node in order {
+            let (part, arm) = (node.index(), arms.get(node).copied());
+            if arm != last {
+                left.extend(last);
+            }
+            if arm.is_some_and(|arm| arm != last.unwrap_or(arm) && left.contains(&arm)) {
+                meets.push(steps.len());
+                left.clear();
+            }
+            last = arm;
             if part != 0 {
                 steps.push(Step::Guard { part, yes: steps.len() + 1, no: steps.len() + 2 });
             }
             steps.push(Step::Body { part, next: steps.len() + 1 });
         }
         steps.push(Step::End);
-        Plan { steps, start: 0, comes_back: false }
+        Plan { steps, start: 0, comes_back: false, meets }
     }
 
     /// The row of all parts of a loop nest, with one way back for all loops: taken unless it is the turn of what
@@ -291,6 +348,6 @@ impl Plan {
         }
         steps.push(Step::Back { head: graph.node_count(), yes: steps.len() + 1, no: 0 });
         steps.push(Step::End);
-        Plan { steps, start: 0, comes_back: true }
+        Plan { steps, start: 0, comes_back: true, meets: Vec::new() }
     }
 }

@@ -31,6 +31,7 @@
 //! 5. Checks whose answer is known are taken away first (`needless.rs`), as far as the parameter `level` says and the
 //!    result stays structured.
 //! 6. Again from step 2, with what became structured as a part, until all is.
+//! 7. At level 4, where a branch of a part is kept, whose turn is next is a constant on each of its ways (`by_way.rs`).
 //!
 //! # Why the meaning is kept
 //! A part runs when it is its turn, and only then; it says the same that its branch decided before. Guards have no
@@ -54,6 +55,7 @@
 //! algorithm 1.
 
 mod applied;
+mod by_way;
 mod equality;
 mod needless;
 mod plan;
@@ -68,7 +70,7 @@ use self::plan::Plan;
 use self::surgery::{Part, Region};
 use crate::context::Context;
 use crate::flow::Flow;
-use crate::llvm::{Block, Function, Opcode};
+use crate::llvm::{Block, Function, Instruction, Opcode};
 use crate::remark::{Added, Linearized, Reason};
 
 /// Of this pass.
@@ -78,7 +80,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
         values: Values::Number(0, 4),
         default: 4,
         help: "how many needless checks go: none, 1 those that one way alone needs or does not, 2 those under other checks, \
-               3 a check joins the block before it, 4 all whose answer is known",
+               3 a check joins the block before it, 4 all whose answer is known, and no choice is made twice",
     },
     Parameter {
         name: "only-divergent",
@@ -140,14 +142,16 @@ fn linearize<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
     let edges = unstructured_edges(flow.graph(), &loops, &context.dominators(), &context.post_dominators());
     let first = edges.first().map(|edge| flow.block(edge.from).terminator().place());
     done.edges = edges.len();
-    let mut left_alone = 0;
+    let (mut left_alone, mut choices) = (0, Vec::new());
     if !is_structured(&context.flow()) {
         prepare::one_end(*function);
-        left_alone = rounds(*function, &agreeing, &mut done, context);
+        left_alone = rounds(*function, &agreeing, &mut done, &mut choices, context);
     }
     if applied && is_structured(&context.flow()) {
-        applied::run(&agreeing, &mut done, context);
+        applied::run(&agreeing, &mut done, &mut choices, context);
     }
+    context.settle();
+    by_way::settle(&choices, context);
     let left = Parts::of(&context.flow(), &[]).left.len();
     if done.regions > 0 || done.switches > 0 || done.equalities > 0 {
         let after = counts(*function);
@@ -156,6 +160,7 @@ fn linearize<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
             compares: after.compares - before.compares,
             branches: after.branches - before.branches,
             selects: after.selects - before.selects,
+            phis: after.phis - before.phis,
         };
         let places = first.into_iter().collect();
         context.remark("control flow".to_owned(), places, Reason::Linearized(done), None);
@@ -170,7 +175,7 @@ pub(crate) fn is_structured(flow: &Flow<'_>) -> bool {
     Parts::of(flow, &[]).left.len() == 1
 }
 
-/// What a function has of that which guards are made of.
+/// What a function has of that which guards are made of, and of what they cost beside: phis.
 fn counts(function: Function<'_>) -> Added {
     let blocks = function.blocks();
     let mut counts = Added { blocks: blocks.len() as i64, ..Added::default() };
@@ -179,6 +184,7 @@ fn counts(function: Function<'_>) -> Added {
             Opcode::LLVMICmp => counts.compares += 1,
             Opcode::LLVMBr => counts.branches += 1,
             Opcode::LLVMSelect => counts.selects += 1,
+            Opcode::LLVMPHI => counts.phis += 1,
             _ => {}
         }
     }
@@ -191,6 +197,7 @@ fn rounds<'m>(
     function: Function<'m>,
     agreeing: &[Block<'m>],
     done: &mut Linearized,
+    choices: &mut Vec<Instruction<'m>>,
     context: &mut Context<'m>,
 ) -> usize {
     let mut left_alone: Vec<Vec<Block<'m>>> = Vec::new();
@@ -226,7 +233,7 @@ fn rounds<'m>(
             done.parts += region.parts.len();
             done.guards += guards;
             done.backs += backs;
-            if let Some(enter) = surgery::linearize(&region, &plan, (level, true), context) {
+            if let Some(enter) = surgery::linearize(&region, &plan, (level, true), choices, context) {
                 let ends_here = |other: &&mut Region<'m>| other.behind == region.parts[0].entry;
                 regions.iter_mut().filter(ends_here).for_each(|other| other.behind = enter);
             }

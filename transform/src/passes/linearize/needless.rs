@@ -13,7 +13,8 @@
 //!   the part's branch decided by.
 //!
 //! A step is taken only if what comes of it is structured: the second half of O1 alone would turn
-//! `if (p ? a : (b && c)) X` back into what it was.
+//! `if (p ? a : (b && c)) X` back into what it was. Nor is one taken past a place where lanes have to meet: it would
+//! turn interleaved arms back into one after the other.
 
 use std::collections::BTreeSet;
 
@@ -120,11 +121,11 @@ fn asks(plan: &Plan, step: usize) -> Option<(usize, usize, usize)> {
     }
 }
 
-/// Moves edges, if what comes of it is structured.
+/// Moves edges, if what comes of it is structured and lanes still meet where they have to.
 fn try_to_lead(plan: &mut Plan, edges: &[Edge], to: usize) -> bool {
     let mut tried = plan.clone();
     edges.iter().for_each(|&edge| lead(&mut tried, edge, to));
-    let fits = tried != *plan && tried.is_structured();
+    let fits = tried != *plan && tried.is_structured() && tried.keeps_meets();
     if fits {
         *plan = tried;
     }

@@ -37,6 +37,8 @@ pub(super) struct Plan {
     pub(super) start: usize,
     /// Whether something leads back to part 0.
     pub(super) comes_back: bool,
+    /// Steps that control always comes by, and has to: where lanes of both arms meet in between.
+    pub(super) meets: Vec<usize>,
 }
 
 impl Plan {
@@ -80,7 +82,7 @@ impl Plan {
         }
         steps.push(Step::End);
         let comes_back = matches!(steps[0], Step::Guard { .. });
-        Plan { steps, start: 0, comes_back }
+        Plan { steps, start: 0, comes_back, meets: Vec::new() }
     }
 
     /// How many guards of parts control can come to, and how many at the ends of loops.
@@ -106,6 +108,20 @@ impl Plan {
     pub(super) fn is_structured(&self) -> bool {
         let (graph, end) = self.graph();
         Reduction::of(&graph, &[end]).is_structured()
+    }
+
+    /// Whether control comes by all of the steps that it has to.
+    pub(super) fn keeps_meets(&self) -> bool {
+        let end = self.steps.len() - 1;
+        self.meets.iter().all(|&meet| {
+            let (mut seen, mut open) = (vec![false; self.steps.len()], vec![self.start]);
+            while let Some(step) = open.pop().filter(|_| !seen[end]) {
+                if step != meet && !std::mem::replace(&mut seen[step], true) {
+                    open.extend(self.steps[step].ways());
+                }
+            }
+            !seen[end]
+        })
     }
 
     /// The plan as a graph, with where control leaves.

@@ -46,10 +46,12 @@ impl Region<'_> {
 
 /// Puts the parts of a region in the row that the plan says. `fresh` says that no part uses what another one gave when
 /// control came through the region before. Returns where control comes in from now on, if that is another block.
+/// Choices of whose turn it is that a branch of the same condition follows are added to `choices`.
 pub(super) fn linearize<'m>(
     region: &Region<'m>,
     plan: &Plan,
     (level, fresh): (i64, bool),
+    choices: &mut Vec<Instruction<'m>>,
     context: &mut Context<'m>,
 ) -> Option<Block<'m>> {
     let function = region.behind.function();
@@ -75,7 +77,7 @@ pub(super) fn linearize<'m>(
     surgery.carry_phis(&leaving, context);
     let starts = surgery.starts(&leaving);
     surgery.guard(&leaving, &starts);
-    surgery.lead_on(&leaving, &starts);
+    choices.extend(surgery.lead_on(&leaving, &starts));
     let enter = surgery.comes_back.then(|| surgery.enter(starts[plan.start]));
     // From here on, until all comes together again, no value of the region is there yet.
     let first = leaving.iter().filter(|leaving| leaving.part == 0);
@@ -229,8 +231,10 @@ impl<'m> Surgery<'_, 'm> {
         }
     }
 
-    /// Has each part say whose turn is next, and go on to the next step.
-    fn lead_on(&self, leaving: &[Leaving<'m>], starts: &[Block<'m>]) {
+    /// Has each part say whose turn is next, and go on to the next step. Returns the choices of whose turn it is that a
+    /// branch of the same condition follows.
+    fn lead_on(&self, leaving: &[Leaving<'m>], starts: &[Block<'m>]) -> Vec<Instruction<'m>> {
+        let mut choices = Vec::new();
         let mut next = vec![0; self.region.parts.len()];
         for step in &self.plan.steps {
             if let Step::Body { part, next: step } = *step {
@@ -258,9 +262,11 @@ impl<'m> Surgery<'_, 'm> {
             };
             if let Some((part, yes, no)) = joined {
                 let asked = |target: Block<'m>| self.number(target) == part;
-                let new = match choice.filter(|_| self.level >= 4) {
+                let by_choice = choice.filter(|_| self.level >= 4 && (asked(first) || asked(edges[1].1)));
+                choices.extend(by_choice.and_then(|_| turn.as_instruction()));
+                let new = match by_choice {
                     Some(condition) if asked(first) => block.branch_on(condition, yes, no),
-                    Some(condition) if asked(edges[1].1) => block.branch_on(condition, no, yes),
+                    Some(condition) => block.branch_on(condition, no, yes),
                     _ => {
                         let number = self.turn.holds().number(part as u64);
                         let is_its = Builder::before(end).compare(Comparison::Equal, turn, number);
@@ -276,6 +282,7 @@ impl<'m> Surgery<'_, 'm> {
                 edges.iter().for_each(|(place, _)| end.set_successor(*place, starts[next]));
             }
         }
+        choices
     }
 
     /// The block through which control comes in from outside.

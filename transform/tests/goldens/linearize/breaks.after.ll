@@ -1,4 +1,4 @@
-; linearize taken: f: control flow at ?: 2 unstructured edges: 1 regions with 5 parts behind 3 guards, and 1 at the ends of loops; 0 switches are branches; +4 blocks, +2 comparisons, +5 branches, +2 choices
+; linearize taken: f: control flow at ?: 2 unstructured edges: 1 regions with 5 parts behind 3 guards, and 1 at the ends of loops; 0 switches are branches; +4 blocks, +2 comparisons, +5 branches, +0 choices, +3 phis
 
 declare i1 @test(i32)
 
@@ -16,12 +16,10 @@ enter:                                            ; preds = %entry
 head:                                             ; preds = %enter, %back
   %.01 = phi i32 [ 0, %enter ], [ %.1, %back ]
   %more = icmp ult i32 %.01, %n
-  %0 = select i1 %more, i32 1, i32 4
   br i1 %more, label %body, label %back
 
 body:                                             ; preds = %head
   %hit = call i1 @test(i32 %.01)
-  %1 = select i1 %hit, i32 3, i32 2
   br i1 %hit, label %back, label %latch
 
 latch:                                            ; preds = %body
@@ -30,13 +28,13 @@ latch:                                            ; preds = %body
 
 back:                                             ; preds = %latch, %body, %head
   %.1 = phi i32 [ %.01, %body ], [ %next, %latch ], [ %.01, %head ]
-  %.0 = phi i32 [ %1, %body ], [ 0, %latch ], [ %0, %head ]
-  %2 = icmp eq i32 %.0, 0
-  br i1 %2, label %head, label %guard
+  %.0 = phi i32 [ 3, %body ], [ 0, %latch ], [ 4, %head ]
+  %0 = icmp eq i32 %.0, 0
+  br i1 %0, label %head, label %guard
 
 guard:                                            ; preds = %back
-  %3 = icmp eq i32 %.0, 3
-  br i1 %3, label %one, label %none
+  %1 = icmp eq i32 %.0, 3
+  br i1 %1, label %one, label %none
 
 one:                                              ; preds = %guard
   call void @found(i32 %.01)

@@ -1,6 +1,6 @@
-; linearize taken: apart: control flow at ?: 1 unstructured edges: 1 regions with 3 parts behind 2 guards, and 0 at the ends of loops; 0 switches are branches; +1 blocks, +1 comparisons, +1 branches, +2 choices
+; linearize taken: apart: control flow at ?: 1 unstructured edges: 1 regions with 3 parts behind 2 guards, and 0 at the ends of loops; 0 switches are branches; +1 blocks, +1 comparisons, +1 branches, +1 choices, +1 phis
 ; linearize left: inside: control flow at ?: a call must not come to depend on other branches
-; linearize taken: inside: control flow at ?: 2 unstructured edges: 1 regions with 3 parts behind 2 guards, and 0 at the ends of loops; 0 switches are branches; +1 blocks, +1 comparisons, +1 branches, +2 choices
+; linearize taken: inside: control flow at ?: 2 unstructured edges: 1 regions with 3 parts behind 2 guards, and 0 at the ends of loops; 0 switches are branches; +1 blocks, +1 comparisons, +1 branches, +1 choices, +1 phis
 
 ; Function Attrs: convergent
 declare void @barrier() #0
@@ -10,17 +10,16 @@ declare void @x()
 declare void @y()
 
 define void @apart(i1 %a, i1 %b) {
-  %1 = select i1 %a, i32 2, i32 1
   br i1 %a, label %guard, label %also
 
 also:                                             ; preds = %0
-  %2 = select i1 %b, i32 2, i32 3
+  %1 = select i1 %b, i32 2, i32 3
   br label %guard
 
 guard:                                            ; preds = %also, %0
-  %.0 = phi i32 [ %1, %0 ], [ %2, %also ]
-  %3 = icmp eq i32 %.0, 2
-  br i1 %3, label %x, label %y
+  %.0 = phi i32 [ 2, %0 ], [ %1, %also ]
+  %2 = icmp eq i32 %.0, 2
+  br i1 %2, label %x, label %y
 
 x:                                                ; preds = %guard
   call void @x()
@@ -44,17 +43,16 @@ x:                                                ; preds = %also, %0
 
 y:                                                ; preds = %x, %also
   call void @y()
-  %1 = select i1 %b, i32 2, i32 1
   br i1 %b, label %guard, label %second
 
 second:                                           ; preds = %y
-  %2 = select i1 %a, i32 2, i32 3
+  %1 = select i1 %a, i32 2, i32 3
   br label %guard
 
 guard:                                            ; preds = %second, %y
-  %.0 = phi i32 [ %1, %y ], [ %2, %second ]
-  %3 = icmp eq i32 %.0, 2
-  br i1 %3, label %z, label %end
+  %.0 = phi i32 [ 2, %y ], [ %1, %second ]
+  %2 = icmp eq i32 %.0, 2
+  br i1 %2, label %z, label %end
 
 z:                                                ; preds = %guard
   call void @x()

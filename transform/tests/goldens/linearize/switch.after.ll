@@ -1,4 +1,4 @@
-; linearize taken: f: control flow at ?: 1 unstructured edges: 1 regions with 4 parts behind 2 guards, and 0 at the ends of loops; 1 switches are branches; +2 blocks, +4 comparisons, +3 branches, +2 choices
+; linearize taken: f: control flow at ?: 1 unstructured edges: 1 regions with 4 parts behind 2 guards, and 0 at the ends of loops; 1 switches are branches; +2 blocks, +4 comparisons, +3 branches, +1 choices, +1 phis
 
 declare void @one()
 
@@ -10,7 +10,6 @@ entry:
   %1 = icmp ult i32 %0, 2
   %2 = icmp eq i32 %n, 7
   %3 = or i1 %1, %2
-  %4 = select i1 %3, i32 2, i32 1
   br i1 %3, label %one, label %case
 
 one:                                              ; preds = %entry
@@ -18,14 +17,14 @@ one:                                              ; preds = %entry
   br label %guard
 
 case:                                             ; preds = %entry
-  %5 = icmp eq i32 %n, 9
-  %6 = select i1 %5, i32 3, i32 4
+  %4 = icmp eq i32 %n, 9
+  %5 = select i1 %4, i32 3, i32 4
   br label %guard
 
 guard:                                            ; preds = %one, %case
-  %.0 = phi i32 [ 3, %one ], [ %6, %case ]
-  %7 = icmp eq i32 %.0, 3
-  br i1 %7, label %two, label %out
+  %.0 = phi i32 [ 3, %one ], [ %5, %case ]
+  %6 = icmp eq i32 %.0, 3
+  br i1 %6, label %two, label %out
 
 two:                                              ; preds = %guard
   call void @two()

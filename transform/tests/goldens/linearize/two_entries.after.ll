@@ -1,4 +1,4 @@
-; linearize taken: f: control flow at ?: 6 unstructured edges: 1 regions with 3 parts behind 2 guards, and 1 at the ends of loops; 0 switches are branches; +3 blocks, +3 comparisons, +3 branches, +3 choices
+; linearize taken: f: control flow at ?: 6 unstructured edges: 1 regions with 3 parts behind 2 guards, and 1 at the ends of loops; 0 switches are branches; +3 blocks, +3 comparisons, +3 branches, +3 choices, +7 phis
 
 declare i1 @one(i32)
 

@@ -1,5 +1,5 @@
-; linearize taken: never: control flow at ?: 2 unstructured edges: 1 regions with 3 parts behind 1 guards, and 0 at the ends of loops; 0 switches are branches; +2 blocks, +1 comparisons, +1 branches, +1 choices
-; linearize taken: trap: control flow at ?: 2 unstructured edges: 1 regions with 4 parts behind 2 guards, and 1 at the ends of loops; 0 switches are branches; +4 blocks, +2 comparisons, +5 branches, +2 choices
+; linearize taken: never: control flow at ?: 2 unstructured edges: 1 regions with 3 parts behind 1 guards, and 0 at the ends of loops; 0 switches are branches; +2 blocks, +1 comparisons, +1 branches, +1 choices, +1 phis
+; linearize taken: trap: control flow at ?: 2 unstructured edges: 1 regions with 4 parts behind 2 guards, and 1 at the ends of loops; 0 switches are branches; +4 blocks, +2 comparisons, +5 branches, +1 choices, +1 phis
 
 declare i1 @one()
 
@@ -36,22 +36,21 @@ enter:                                            ; preds = %entry
 
 head:                                             ; preds = %enter, %back
   %s = call i1 @one()
-  %0 = select i1 %s, i32 1, i32 2
   br i1 %s, label %back, label %goes
 
 goes:                                             ; preds = %head
   %t = call i1 @one()
-  %1 = select i1 %t, i32 0, i32 3
+  %0 = select i1 %t, i32 0, i32 3
   br label %back
 
 back:                                             ; preds = %goes, %head
-  %.0 = phi i32 [ %0, %head ], [ %1, %goes ]
-  %2 = icmp eq i32 %.0, 0
-  br i1 %2, label %head, label %guard
+  %.0 = phi i32 [ 1, %head ], [ %0, %goes ]
+  %1 = icmp eq i32 %.0, 0
+  br i1 %1, label %head, label %guard
 
 guard:                                            ; preds = %back
-  %3 = icmp eq i32 %.0, 1
-  br i1 %3, label %fails, label %out
+  %2 = icmp eq i32 %.0, 1
+  br i1 %2, label %fails, label %out
 
 fails:                                            ; preds = %guard
   call void @stop()
