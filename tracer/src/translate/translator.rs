@@ -3,6 +3,7 @@
 mod changes;
 mod copy;
 mod gates;
+mod recalled;
 mod samples;
 mod tables;
 
@@ -26,6 +27,7 @@ use crate::translate::hooks::Hooks;
 use crate::translate::memory::space::Space;
 use crate::translate::program::program_code::ProgramCode;
 use crate::translate::remote::Result;
+use recalled::Recalled;
 use tables::{Heads, Jumps, Pages, Paths, Places};
 
 /// How many successors are translated ahead of time: fewer stops, little code that never runs.
@@ -61,6 +63,8 @@ pub struct Translator {
     pub routes: Routes,
     /// What is to be translated ahead of time, and whether lookups come to it.
     ahead: VecDeque<(ProgramPc, bool)>,
+    /// What is left of former runs.
+    recalled: Option<Recalled>,
     /// What was done since this was last looked at.
     pub made: Made,
     tools: Tools,
@@ -73,6 +77,8 @@ pub struct Made {
     pub superblocks: u64,
     /// The instructions in them.
     pub instructions: u64,
+    /// Superblocks of former runs.
+    pub recalled: u64,
     /// Superblocks that were given up by themselves.
     pub given_up: u64,
     /// The time that translating took.
@@ -127,6 +133,7 @@ impl Translator {
             space,
             routes: Routes::new(hooks.routes_at_once),
             ahead: VecDeque::new(),
+            recalled: None,
             made: Made::default(),
             tools: Tools::default(),
         }
@@ -274,6 +281,7 @@ impl Translator {
             None => {
                 let start = Instant::now();
                 let number = self.translate(thread, pc, looked_up)?;
+                self.translate_recalled(thread, pc)?;
                 let beside = if looked_up { self.code.modules.resolvers_beside(pc.0) } else { Vec::new() };
                 self.translate_ahead(thread, &beside)?;
                 self.made.time += start.elapsed();

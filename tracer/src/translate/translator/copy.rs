@@ -25,6 +25,7 @@ impl Translator {
             memory: self.memory,
             kept,
             ahead: VecDeque::new(),
+            recalled: self.recalled.clone(),
             routes: self.routes.clone(),
             made: Made::default(),
             tools: Tools::default(),
