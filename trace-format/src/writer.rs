@@ -11,6 +11,7 @@ use crate::chunk::ChunkEncoder;
 use crate::failure::{Failure, note};
 use crate::layout::{ChunkHeader, ChunkKind, MAX_INDEX_ENTRIES, MAX_RAW, MAX_THREADS, TARGET_RAW};
 use crate::layout::{encode_footer, encode_header};
+use crate::numbering::Numbering;
 use crate::rows::Plans;
 use crate::shape::{Shape, Shapes};
 use crate::stream_codec::StreamBuffer;
@@ -48,6 +49,7 @@ pub struct TraceWriter<W: Write> {
     blocks: Option<BlockTable>,
     shapes: Shapes,
     plans: Plans,
+    numbering: Numbering,
     /// How many chunks have a number.
     numbered: u64,
     modules: u32,
@@ -93,6 +95,7 @@ impl<W: Write> TraceWriter<W> {
             blocks: Some(BlockTable::default()),
             shapes: Shapes::default(),
             plans: Plans::default(),
+            numbering: Numbering::default(),
             numbered: 0,
             modules: 0,
             table: TableBuffer::default(),
@@ -380,7 +383,7 @@ impl<W: Write> TraceWriter<W> {
         self.buffered -= stream.held();
         let before = self.written;
         let mostly_values = stream.is_mostly_values();
-        let (payload, counts) = stream.take(&mut self.plans);
+        let (payload, counts) = stream.take(&mut self.plans, &mut self.numbering);
         self.chunk(|encoder| encoder.stream(ThreadId(thread as u32), counts, &payload, mostly_values))?;
         self.written_raw += payload.len() as u64;
         self.written_streams += self.written - before;
