@@ -1,17 +1,18 @@
 //! The form of a file of remembered translations.
 //!
 //! Magic (8 bytes), version (u32), then varints and bytes: the key (build id of the program, options), the count of
-//! modules, and for each its build id, the count of its heads and the heads, by offset. At the end stands the CRC-32 of
-//! all before it. A head is the difference to the offset before it, a byte (bits 0 to 3: how many bytes are compared,
-//! less 1; bit 4: lookups come to it; bit 5: it has a way), a byte (in how many runs it was not run), the checksum
-//! (u32), and its way as bytes, where it has one.
+//! modules, and the modules. At the end stands the CRC-32 of all before it. A module is its build id, the count of its
+//! heads and the heads, by offset, and the count of the places that synchronisation functions return to, and each as
+//! difference to the one before. A head is the difference to the offset before it, a byte (bits 0 to 3: how many bytes
+//! are compared, less 1; bit 4: lookups come to it; bit 5: it has a way), a byte (in how many runs it was not run), the
+//! checksum (u32), and its way as bytes, where it has one.
 //!
 //! A *way* is a count of addresses, the length of its turn (0 where it is no loop), then the addresses behind the
 //! first, those of the first turn only where it has one: each a number of which bit 0 says whether it lies in another
 //! module than the one before. If it does, the rest of the number is that module, and its offset follows; else the rest
 //! is the zigzag difference.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Head, Key, Module, Place, Remembered};
 
@@ -127,6 +128,12 @@ pub fn encode(key: &Key, remembered: &Remembered) -> Vec<u8> {
                 put_bytes(&mut out, &head.route);
             }
         }
+        put(&mut out, module.returns.len() as u64);
+        let mut before = 0;
+        for &offset in &module.returns {
+            put(&mut out, offset - before);
+            before = offset;
+        }
     }
     let sum = crc32fast::hash(&out);
     out.extend_from_slice(&sum.to_le_bytes());
@@ -161,7 +168,12 @@ fn take_module(bytes: &mut &[u8]) -> Option<Module> {
         let (looked_up, compared) = (flags & 16 != 0, (flags & 15) + 1);
         heads.push((offset, Head { looked_up, compared, checksum, route, unused, used: false }));
     }
-    Some(Module { build_id, heads: BTreeMap::from_iter(heads) })
+    let (count, mut returns, mut offset) = (take(bytes)?, Vec::new(), 0u64);
+    for _ in 0..count {
+        offset = offset.checked_add(take(bytes)?)?;
+        returns.push(offset);
+    }
+    Some(Module { build_id, heads: BTreeMap::from_iter(heads), returns: BTreeSet::from_iter(returns) })
 }
 
 #[cfg(test)]
@@ -180,6 +192,9 @@ mod tests {
         remembered.ran(place(one, 100), Head::new(true, b"0123456789abcdef"), &turns);
         remembered.ran(place(one, 7), Head::new(false, b"x"), &way.map(|p| place(p.module, p.offset - 3)));
         remembered.ran(place(other, u64::MAX), Head::new(false, b"xy"), &[]);
+        for offset in [5, 300, u64::MAX] {
+            remembered.returned(place(other, offset));
+        }
         remembered.end_run();
         remembered.changed = false;
         (Key { program: b"program".to_vec(), options: "some".to_owned() }, remembered)
@@ -229,7 +244,8 @@ mod tests {
                 let sum = crc32fast::hash(&wrong);
                 wrong.extend_from_slice(&sum.to_le_bytes());
                 let Some(read) = decode(&wrong, &key) else { continue };
-                assert!(read.modules.iter().map(|module| module.heads.len()).sum::<usize>() < file.len());
+                let held = |module: &Module| module.heads.len() + module.returns.len();
+                assert!(read.modules.iter().map(held).sum::<usize>() < file.len());
                 for (number, module) in read.modules.iter().enumerate() {
                     for &offset in module.heads.keys() {
                         let route = read.route(place(number as u32, offset)).unwrap_or_default();

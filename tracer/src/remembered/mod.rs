@@ -2,7 +2,8 @@
 //! stopping for each piece.
 //!
 //! A file holds *what* to translate, never machine code: offsets in modules, each with a checksum of the bytes there,
-//! and the ways that code that runs often was seen to take. All of it is a hint. What it names is translated from the
+//! the ways that code that runs often was seen to take, and where synchronisation functions return to. All of it is a
+//! hint. What it names is translated from the
 //! program's own bytes, as if the program had come to it, so a wrong hint costs time and changes nothing.
 //!
 //! There is a file for each program (by the build id of its main module) and each set of options that decide what is
@@ -11,7 +12,7 @@
 mod codec;
 mod disk;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 pub use codec::MAX_ROUTE;
@@ -23,6 +24,8 @@ const MOST_RUNS_UNUSED: u8 = 8;
 const MOST_HEADS: usize = 1 << 18;
 /// The most bytes that all ways of a program take.
 const MOST_ROUTE_BYTES: usize = 8 << 20;
+/// The most places of a module that synchronisation functions return to. Node has 400.
+const MOST_RETURNS: usize = 1 << 13;
 /// The most bytes at a head that are compared.
 pub const COMPARED: usize = 16;
 
@@ -94,6 +97,8 @@ pub struct Module {
     pub build_id: Vec<u8>,
     /// What is to be translated, by offset.
     pub heads: BTreeMap<u64, Head>,
+    /// Where synchronisation functions return to, as offsets.
+    pub returns: BTreeSet<u64>,
 }
 
 /// What is remembered of a program.
@@ -121,7 +126,7 @@ impl Remembered {
     /// The same; adds the module where it is missing.
     pub fn find_or_add(&mut self, build_id: &[u8]) -> u32 {
         self.find(build_id).unwrap_or_else(|| {
-            self.modules.push(Module { build_id: build_id.to_vec(), heads: BTreeMap::new() });
+            self.modules.push(Module { build_id: build_id.to_vec(), ..Module::default() });
             self.modules.len() as u32 - 1
         })
     }
@@ -143,6 +148,15 @@ impl Remembered {
         };
         self.changed |= !same(known, &now);
         *known = now;
+    }
+
+    /// Synchronisation functions return there.
+    pub fn returned(&mut self, place: Place) {
+        if let Some(module) = self.modules.get_mut(place.module as usize)
+            && module.returns.len() < MOST_RETURNS
+        {
+            self.changed |= module.returns.insert(place.offset);
+        }
     }
 
     /// The way that is remembered of a head, address by address.

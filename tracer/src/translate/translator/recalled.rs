@@ -48,6 +48,10 @@ impl Translator {
             return Ok(());
         }
         let (bias, from, most) = (home.bias, recalled.from.clone(), recalled.most);
+        let returns =
+            from.modules()[module as usize].returns.iter().map(|offset| ProgramPc(bias.wrapping_add(*offset)));
+        let returns: Vec<ProgramPc> = returns.filter(|pc| self.code.is_fixed(*pc)).collect();
+        self.add_returns(&returns);
         let before = self.ahead.len();
         for (&offset, head) in &from.modules()[module as usize].heads {
             let takes = self.takes();
@@ -114,6 +118,11 @@ impl Translator {
                 |route: Rc<Route>| route.pcs().map(|pc| homes.place(pc, remembered)).collect::<Option<Vec<Place>>>();
             let way = route.and_then(way).unwrap_or_default();
             remembered.ran(place, head, &way);
+        }
+        for &pc in &self.returned {
+            if let Some(place) = homes.place(pc, remembered) {
+                remembered.returned(place);
+            }
         }
     }
 }
