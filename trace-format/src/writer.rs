@@ -42,7 +42,7 @@ pub struct TraceWriter<W: Write> {
     /// The first error of writing. Nothing is written after it: what follows would not be where the index says.
     failed: Option<Failure>,
     written: u64,
-    /// How many bytes of streams were written, before and after compression.
+    /// How many bytes streams took in buffers, and in the file.
     written_raw: u64,
     written_streams: u64,
     /// None: they are not kept.
@@ -380,12 +380,13 @@ impl<W: Write> TraceWriter<W> {
 
     fn write_stream(&mut self, thread: usize) -> Result<()> {
         let stream = &mut self.streams[thread].buffer;
-        self.buffered -= stream.held();
+        let held = stream.held();
+        self.buffered -= held;
         let before = self.written;
         let mostly_values = stream.is_mostly_values();
         let (payload, counts) = stream.take(&mut self.plans, &mut self.numbering);
         self.chunk(|encoder| encoder.stream(ThreadId(thread as u32), counts, &payload, mostly_values))?;
-        self.written_raw += payload.len() as u64;
+        self.written_raw += held as u64;
         self.written_streams += self.written - before;
         Ok(())
     }
