@@ -53,6 +53,7 @@ pub(crate) fn json(engine: &'static str, outcome: &Outcome) -> String {
         "translated": {
             "superblocks": used.superblocks,
             "instructions": used.instructions,
+            "recalled": used.recalled,
             "given_up": used.given_up,
             "renewals": used.renewals,
             "most_code_bytes": used.most_code,

@@ -1,10 +1,12 @@
 //! Events as bytes: a code, then the fields in the order in which [`Event`] declares them.
 //!
 //! Addresses, numbers and results are varints, signed numbers zigzag varints, a thread or module that may be absent
-//! is its number plus one (0: absent), and `seq` is the zigzag difference to the `seq` before it in the stream.
+//! is its number plus one (0: absent), and `seq` is the zigzag difference to the `seq` before it in the stream. The
+//! object of a function that is entered is, from version 4 on, the zigzag difference to the object before it in the
+//! chunk: what is locked is mostly unlocked next.
 
 use crate::bytes::{Cursor, put_delta, put_varint, zigzag};
-use crate::layout::MAX_THREADS;
+use crate::layout::{MAX_THREADS, Version};
 use crate::{BlockId, Event, ModuleId, Pc, Seq, SyncFunction, ThreadExit, ThreadId};
 
 /// The code of every event in the file, by the name of its variant of [`Event`].
@@ -41,8 +43,26 @@ fn thread(cursor: &mut Cursor) -> Result<Option<ThreadId>, String> {
     Ok(number.checked_sub(1).map(ThreadId))
 }
 
-/// Appends an event. `last_seq` is the `seq` before it in the stream, and becomes the event's.
-pub fn put_event(out: &mut Vec<u8>, event: &Event, last_seq: &mut u64) {
+/// What the differences of an event are taken to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Before {
+    /// The `seq` before it in the stream.
+    pub seq: u64,
+    /// The object before it in the chunk; none before version 4, in which objects are no differences.
+    pub object: Option<u64>,
+}
+
+impl Before {
+    /// At the start of a chunk of that version.
+    #[must_use]
+    pub fn chunk(version: Version, seq: u64) -> Before {
+        Before { seq, object: (version >= Version::V4).then_some(0) }
+    }
+}
+
+/// Appends an event, in the newest version. What it holds becomes what is before the next one.
+pub fn put_event(out: &mut Vec<u8>, event: &Event, before: &mut Before) {
+    let Before { seq: last_seq, object: last_object } = before;
     let mut put_seq = |out: &mut Vec<u8>, seq: Seq| {
         put_delta(out, *last_seq, seq.0);
         *last_seq = seq.0;
@@ -82,7 +102,7 @@ pub fn put_event(out: &mut Vec<u8>, event: &Event, last_seq: &mut u64) {
         }
         Event::Enter { function, object, argument, seq } => {
             out.extend([4, function as u8]);
-            put_varint(out, object);
+            put_delta(out, last_object.replace(object).unwrap_or(0), object);
             put_varint(out, argument);
             put_seq(out, seq);
         }
@@ -137,7 +157,8 @@ fn module(cursor: &mut Cursor, modules: usize) -> Result<ModuleId, String> {
 /// Reads an event; the counterpart of [`put_event`]. `modules` is the number of modules of the trace.
 ///
 /// Blocks of [`Event::Partial`] are not checked here.
-pub fn event(cursor: &mut Cursor, last_seq: &mut u64, modules: usize) -> Result<Event, String> {
+pub fn event(cursor: &mut Cursor, before: &mut Before, modules: usize) -> Result<Event, String> {
+    let Before { seq: last_seq, object: last_object } = before;
     let mut seq = |cursor: &mut Cursor| -> Result<Seq, String> {
         *last_seq = cursor.delta(*last_seq)?;
         Ok(Seq(*last_seq))
@@ -160,8 +181,13 @@ pub fn event(cursor: &mut Cursor, last_seq: &mut u64, modules: usize) -> Result<
         2 => Event::SetSp(cursor.varint()?),
         3 => Event::Partial { block: BlockId(cursor.varint32()?), executed: cursor.varint32()? },
         4 => {
-            let (function, object, argument) = (function(cursor)?, cursor.varint()?, cursor.varint()?);
-            Event::Enter { function, object, argument, seq: seq(cursor)? }
+            let function = function(cursor)?;
+            let object = match last_object {
+                Some(last) => cursor.delta(*last)?,
+                None => cursor.varint()?,
+            };
+            *last_object = last_object.and(Some(object));
+            Event::Enter { function, object, argument: cursor.varint()?, seq: seq(cursor)? }
         }
         5 => {
             let (function, result) = (function(cursor)?, cursor.varint()?);
@@ -187,6 +213,25 @@ pub fn event(cursor: &mut Cursor, last_seq: &mut u64, modules: usize) -> Result<
 mod tests {
     use super::*;
 
+    fn newest() -> Before {
+        Before::chunk(Version::NEWEST, 0)
+    }
+
+    #[test]
+    fn objects_are_differences_from_version_4_on() {
+        let enter = |object| Event::Enter { function: SyncFunction::MutexLock, object, argument: 0, seq: Seq(0) };
+        let events = [enter(0x7000_0000_0000), enter(0x7000_0000_0000), enter(0x6fff_ffff_fff8)];
+        let mut bytes = Vec::new();
+        let mut before = newest();
+        events.iter().for_each(|event| put_event(&mut bytes, event, &mut before));
+        assert_eq!(bytes.len(), 4 * 3 + 7 + 1 + 1, "{bytes:x?}");
+        let (mut cursor, mut before) = (Cursor::new(&bytes), newest());
+        assert_eq!(events.map(|_| event(&mut cursor, &mut before, 0).unwrap()), events);
+        let mut old = Before::chunk(Version::V3, 0);
+        let whole = [4, 0, 0x10, 0, 0];
+        assert_eq!([0; 2].map(|_| event(&mut Cursor::new(&whole), &mut old, 0).unwrap()), [enter(0x10); 2]);
+    }
+
     /// The name of a variant, as `Debug` writes it.
     fn name(value: impl std::fmt::Debug) -> String {
         let text = format!("{value:?}");
@@ -198,25 +243,28 @@ mod tests {
         for (expected, code) in EVENT_CODES {
             let mut bytes = [0; 12];
             bytes[0] = code;
-            let decoded = event(&mut Cursor::new(&bytes), &mut 0, 1).unwrap();
+            let decoded = event(&mut Cursor::new(&bytes), &mut newest(), 1).unwrap();
             assert_eq!(name(decoded), expected);
             let mut encoded = Vec::new();
-            put_event(&mut encoded, &decoded, &mut 0);
+            put_event(&mut encoded, &decoded, &mut newest());
             assert_eq!(encoded, bytes[..encoded.len()]);
         }
         let next = EVENT_CODES.len() as u8;
-        assert!(event(&mut Cursor::new(&[next, 0, 0, 0, 0, 0]), &mut 0, 1).is_err(), "code {next} is not in the list");
+        assert!(
+            event(&mut Cursor::new(&[next, 0, 0, 0, 0, 0]), &mut newest(), 1).is_err(),
+            "code {next} is not in the list"
+        );
     }
 
     #[test]
     fn every_code_of_a_thread_s_end_is_that_of_its_name() {
         for (expected, code) in EXIT_CODES {
-            let Ok(Event::ThreadEnd { exit, .. }) = event(&mut Cursor::new(&[1, code, 0, 0]), &mut 0, 1) else {
+            let Ok(Event::ThreadEnd { exit, .. }) = event(&mut Cursor::new(&[1, code, 0, 0]), &mut newest(), 1) else {
                 panic!("code {code} is no thread's end");
             };
             assert_eq!(name(exit), expected);
         }
         let next = EXIT_CODES.len() as u8;
-        assert!(event(&mut Cursor::new(&[1, next, 0, 0]), &mut 0, 1).is_err(), "code {next} is not in the list");
+        assert!(event(&mut Cursor::new(&[1, next, 0, 0]), &mut newest(), 1).is_err(), "code {next} is not in the list");
     }
 }

@@ -57,16 +57,19 @@ pub enum Version {
     V2 = 2,
     /// The values of such sums are told beforehand where they can be: rows.
     V3 = 3,
+    /// The items of a stream chunk may be a byte each ([`NUMBERED`](crate::NUMBERED)), and objects of events are
+    /// differences.
+    V4 = 4,
 }
 
 impl Version {
     /// The version that this program writes, the newest that it reads.
-    pub const NEWEST: Version = Version::V3;
+    pub const NEWEST: Version = Version::V4;
 
     /// The version with this number, if this program knows it.
     #[must_use]
     pub fn from_number(number: u32) -> Option<Version> {
-        [Version::V1, Version::V2, Version::V3].into_iter().find(|&version| version as u32 == number)
+        [Version::V1, Version::V2, Version::V3, Version::V4].into_iter().find(|&version| version as u32 == number)
     }
 }
 

@@ -42,6 +42,7 @@ pub struct ThreadSummary {
 
 pub(crate) struct Inner {
     pub(crate) source: Source,
+    pub(crate) version: Version,
     pub(crate) shapes: Shapes,
     pub(crate) modules: Vec<Module>,
     /// The chunks of every thread.
@@ -92,6 +93,7 @@ impl Trace {
         let contents = contents::contents(&source)?;
         let mut inner = Inner {
             source,
+            version,
             shapes: Shapes::default(),
             modules: Vec::new(),
             streams: Vec::new(),

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! sp u64 | address u64 | seq u64         the stack pointer, last address and last `seq` before the first item
-//! items u32 | sps u32 | values u32       how many of each
+//! items u32 | sps u32 | values u32       how many of each; NUMBERED: the items are bytes, see numbering
 //! sp bytes u32 | address bytes u32 | event bytes u32
 //! block numbers   items x u32; ESCAPE: the next event stands here
 //! stack pointers  zigzag varint differences, the first to `sp`
@@ -12,8 +12,9 @@
 //! ```
 
 use crate::bytes::{Cursor, put_delta};
-use crate::event_codec;
-use crate::layout::{ESCAPE, MAX_ITEMS, STREAM_HEAD_LEN, TARGET_RAW};
+use crate::event_codec::{self, Before};
+use crate::layout::{ESCAPE, MAX_ITEMS, STREAM_HEAD_LEN, TARGET_RAW, Version};
+use crate::numbering::{self, Numbering};
 use crate::rows::{Plans, RowDecoder, RowEncoder, Wide};
 use crate::shape::{Shape, Shapes};
 use crate::{Block, BlockId, Event, SpEffect};
@@ -33,6 +34,8 @@ pub struct StreamBuffer {
     base: Base,
     /// The state after the last.
     now: Base,
+    /// The last object of this chunk; 0 to start with.
+    object: u64,
     /// The last stack pointer in the column (of this chunk; the base's to start with).
     last_sp: u64,
     /// The values of blocks with sums.
@@ -171,7 +174,9 @@ impl StreamBuffer {
     pub fn push_event(&mut self, event: &Event) {
         self.ids.push(ESCAPE);
         self.event_count += 1;
-        event_codec::put_event(&mut self.events, event, &mut self.now.seq);
+        let mut before = Before { seq: self.now.seq, object: Some(self.object) };
+        event_codec::put_event(&mut self.events, event, &mut before);
+        (self.now.seq, self.object) = (before.seq, before.object.unwrap_or(0));
         if let Event::ThreadStart { sp, .. } | Event::SetSp(sp) = *event {
             self.now.sp = sp;
         }
@@ -189,7 +194,7 @@ impl StreamBuffer {
 
     /// The payload of the items and what the chunk's header says of them. The buffer is empty afterwards and its
     /// memory is given back, so that a thread that has ended holds none. The plans learn from it.
-    pub fn take(&mut self, plans: &mut Plans) -> (Vec<u8>, Counts) {
+    pub fn take(&mut self, plans: &mut Plans, numbering: &mut Numbering) -> (Vec<u8>, Counts) {
         let taken = std::mem::take(self);
         self.base = taken.now;
         self.now = taken.now;
@@ -199,10 +204,12 @@ impl StreamBuffer {
             payload.extend(long.to_le_bytes());
         }
         let lens = [taken.sps.len(), taken.addresses.len(), taken.events.len()].map(|len| len as u32);
+        let items_at = payload.len();
         for word in [taken.ids.len() as u32, taken.sp_count, taken.address_count].into_iter().chain(lens) {
             payload.extend(word.to_le_bytes());
         }
-        payload.extend(taken.ids.iter().flat_map(|id| id.to_le_bytes()));
+        let items = numbering.put_items(&taken.ids, &mut payload);
+        payload[items_at..items_at + 4].copy_from_slice(&items.to_le_bytes());
         payload.extend(&taken.sps);
         payload.extend(&taken.addresses);
         payload.extend(&taken.events);
@@ -287,7 +294,7 @@ impl StreamChunk {
     /// Reads a payload, in place of the chunk before it. `first`: whether it starts the thread.
     pub fn load(
         &mut self,
-        payload: &[u8],
+        (payload, version): (&[u8], Version),
         counts: Counts,
         shapes: &Shapes,
         modules: usize,
@@ -297,22 +304,23 @@ impl StreamChunk {
         self.events.clear();
         (self.next_item, self.next_event) = (0, 0);
         let mut cursor = Cursor::new(payload);
-        let (sp, address, mut seq) = (cursor.long()?, cursor.long()?, cursor.long()?);
+        let (sp, address, seq) = (cursor.long()?, cursor.long()?, cursor.long()?);
         self.sp = sp;
         let [items, sps, values] = [cursor.word()?, cursor.word()?, cursor.word()?];
+        let (items, numbered) = numbering::count(items, version);
         let [sp_len, address_len, event_len] =
             [cursor.word()? as usize, cursor.word()? as usize, cursor.word()? as usize];
         if u64::from(items) != u64::from(counts.blocks) + u64::from(counts.events) || items as usize > MAX_ITEMS {
             return Err(format!("{items} items, but the chunk's header counts {counts:?}"));
         }
-        let ids = cursor.take(items as usize * 4)?;
-        self.ids.extend(ids.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])));
+        numbering::take_items(&mut cursor, items as usize, numbered, &mut self.ids)?;
         self.sps = column(&mut cursor, "stack pointers", sps, sp_len, sp, &mut self.sps)?;
         self.addresses = column(&mut cursor, "values of addresses", values, address_len, address, &mut self.addresses)?;
         let mut events = Cursor::new(cursor.take(event_len)?);
         let rows = self.rows.load(payload, cursor.position(), |block| shapes.get(block)?.start)?;
+        let mut before = Before::chunk(version, seq);
         for _ in 0..counts.events {
-            self.events.push(event_codec::event(&mut events, &mut seq, modules)?);
+            self.events.push(event_codec::event(&mut events, &mut before, modules)?);
         }
         events.end()?;
         self.check(counts, [sps, values, rows], shapes, first)

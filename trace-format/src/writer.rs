@@ -11,6 +11,7 @@ use crate::chunk::ChunkEncoder;
 use crate::failure::{Failure, note};
 use crate::layout::{ChunkHeader, ChunkKind, MAX_INDEX_ENTRIES, MAX_RAW, MAX_THREADS, TARGET_RAW};
 use crate::layout::{encode_footer, encode_header};
+use crate::numbering::Numbering;
 use crate::rows::Plans;
 use crate::shape::{Shape, Shapes};
 use crate::stream_codec::StreamBuffer;
@@ -41,13 +42,14 @@ pub struct TraceWriter<W: Write> {
     /// The first error of writing. Nothing is written after it: what follows would not be where the index says.
     failed: Option<Failure>,
     written: u64,
-    /// How many bytes of streams were written, before and after compression.
+    /// How many bytes streams took in buffers, and in the file.
     written_raw: u64,
     written_streams: u64,
     /// None: they are not kept.
     blocks: Option<BlockTable>,
     shapes: Shapes,
     plans: Plans,
+    numbering: Numbering,
     /// How many chunks have a number.
     numbered: u64,
     modules: u32,
@@ -93,6 +95,7 @@ impl<W: Write> TraceWriter<W> {
             blocks: Some(BlockTable::default()),
             shapes: Shapes::default(),
             plans: Plans::default(),
+            numbering: Numbering::default(),
             numbered: 0,
             modules: 0,
             table: TableBuffer::default(),
@@ -377,12 +380,13 @@ impl<W: Write> TraceWriter<W> {
 
     fn write_stream(&mut self, thread: usize) -> Result<()> {
         let stream = &mut self.streams[thread].buffer;
-        self.buffered -= stream.held();
+        let held = stream.held();
+        self.buffered -= held;
         let before = self.written;
         let mostly_values = stream.is_mostly_values();
-        let (payload, counts) = stream.take(&mut self.plans);
+        let (payload, counts) = stream.take(&mut self.plans, &mut self.numbering);
         self.chunk(|encoder| encoder.stream(ThreadId(thread as u32), counts, &payload, mostly_values))?;
-        self.written_raw += payload.len() as u64;
+        self.written_raw += held as u64;
         self.written_streams += self.written - before;
         Ok(())
     }

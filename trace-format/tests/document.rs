@@ -2,8 +2,8 @@
 
 use trace_format::layout::{self, ChunkHeader, ChunkKind, Version};
 use trace_format::{
-    Block, COMPRESSION_LEVEL, CONTEXTS, EVENT_CODES, EXIT_CODES, Kind, MAX_BUFFERED, MAX_COLUMNS, MAX_ROW_VALUES,
-    ModuleRole, SyncFunction, VALUES_COMPRESSION_LEVEL, read_text,
+    Block, COMPRESSION_LEVEL, CONTEXTS, EVENT_CODES, EXIT_CODES, Kind, MAX_BUFFERED, MAX_COLUMNS, MAX_NAMED,
+    MAX_ROW_VALUES, ModuleRole, NUMBERED, SyncFunction, VALUES_COMPRESSION_LEVEL, read_text,
 };
 
 const DOCUMENT: &str = include_str!("../../docs/trace-format.md");
@@ -49,6 +49,8 @@ fn the_constants_are_those_of_the_code() {
         ("MAX_INSTRUCTIONS", Block::MAX_INSTRUCTIONS.to_string()),
         ("ESCAPE", layout::ESCAPE.to_string()),
         ("NO_THREAD", layout::NO_THREAD.to_string()),
+        ("NUMBERED", NUMBERED.to_string()),
+        ("MAX_NAMED", MAX_NAMED.to_string()),
         ("FLAG_COMPRESSED", layout::FLAG_COMPRESSED.to_string()),
         ("FLAG_SKIPPABLE", layout::FLAG_SKIPPABLE.to_string()),
         ("RECORDED_SP", layout::RECORDED_SP.to_string()),

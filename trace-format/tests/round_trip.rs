@@ -140,6 +140,35 @@ fn a_thread_that_starts_before_one_of_a_lower_number_comes_back() {
 }
 
 #[test]
+fn what_waits_is_expected_to_shrink_like_what_was_written() {
+    let mut writer = writer();
+    let block = writer
+        .add_block(Block { instructions: vec![instruction(1, SpEffect::Add(0), 0)], code: vec![1], ..Block::default() })
+        .unwrap();
+    writer.event(ThreadId(0), start()).unwrap();
+    let mut random = 1u64;
+    let mut run = |writer: &mut TraceWriter<Vec<u8>>, items: usize| {
+        for _ in 0..items {
+            // A block or an event, by chance: an item takes four bytes in the buffer, and a byte in the chunk.
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            match random >> 63 {
+                0 => writer.block(ThreadId(0), block, &[], &[]).unwrap(),
+                _ => writer.event(ThreadId(0), Event::WarpBarrier).unwrap(),
+            }
+        }
+    };
+    run(&mut writer, 3 * MAX_ITEMS);
+    writer.flush().unwrap();
+    let before = writer.bytes_written();
+    run(&mut writer, MAX_ITEMS / 2);
+    assert_eq!(writer.bytes_written(), before, "they wait");
+    let expected = writer.bytes_expected() - before;
+    writer.flush().unwrap();
+    let taken = writer.bytes_written() - before;
+    assert!(expected.abs_diff(taken) < taken / 8, "{expected} bytes were expected, and {taken} came");
+}
+
+#[test]
 fn a_later_meta_replaces_an_earlier_one() {
     let mut writer = writer();
     writer.set_meta(&Meta { cpu: "a cpu".into(), ..Meta::default() }).unwrap();

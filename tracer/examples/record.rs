@@ -2,12 +2,13 @@
 //!
 //! Ends with the program's own exit status, 128+n for signal n. `RECORD_OPTIONS` may hold words: `memory`,
 //! `follow-forks`, `aslr`, `limit=N`, `start=FUNCTION`, `stop=FUNCTION`, `markers`, `engine=NAME`, `cache=BYTES`,
-//! `throw=SEED` and `routes=soon` (see `Hooks`). With `RECORD_OUTCOME=FILE` the outcome is written there.
+//! `remember=FOLDER`, `throw=SEED` and `routes=soon` (see `Hooks`). With `RECORD_OUTCOME=FILE` the outcome is written
+//! there.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use tracer::{Exit, Hooks, Interrupt, TraceOptions, Translate, Window, engine_named, trace};
+use tracer::{Exit, Hooks, Interrupt, Remember, TraceOptions, Translate, Window, engine_named, trace};
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
             ("stop", name) => stop = Some(name.to_owned()),
             ("markers", _) => options.window = Window::Markers,
             ("cache", bytes) => options.translation.code = bytes.parse().unwrap_or(0),
+            ("remember", folder) => options.remember = Remember::In(folder.into()),
             ("throw", seed) => hooks.thrown_away_at_random = seed.parse().ok(),
             ("routes", when) => hooks.routes_at_once = when == "soon",
             ("engine", name) => match engine_named(name) {

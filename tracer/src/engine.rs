@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
 use crate::limit::Limit;
+use crate::remembered::Remember;
 use crate::step::Step;
 use crate::translate::Translate;
 use crate::usage::{RunTimes, TranslationUse};
@@ -66,6 +67,8 @@ pub struct TraceOptions {
     pub progress: Option<ProgressCallback>,
     /// How much memory translated code takes. Default: as [`TranslationLimits`] says.
     pub translation: TranslationLimits,
+    /// Where what was translated is remembered, so that the next run of the program stops less often. Default: nowhere.
+    pub remember: Remember,
 }
 
 /// How much memory the engine `translate` takes for translated code, of all processes together. Beyond, all of it is
@@ -100,6 +103,7 @@ impl TraceOptions {
             interrupt: Interrupt::default(),
             progress: None,
             translation: TranslationLimits::default(),
+            remember: Remember::Nowhere,
         }
     }
 }
@@ -116,6 +120,7 @@ impl fmt::Debug for TraceOptions {
             .field("memory", &self.memory)
             .field("aslr", &self.aslr)
             .field("translation", &self.translation)
+            .field("remember", &self.remember)
             .finish_non_exhaustive()
     }
 }

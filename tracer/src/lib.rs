@@ -5,8 +5,9 @@
 //! engines: system calls and signal frames (`calls`, `frames`), finding and starting the program (`program`), its
 //! modules and symbols (`modules`, `copies`, `elf`, `symbols`, `linkage`), what instructions mean to the trace
 //! (`decode`, `blocks`), the synchronisation functions (`sync_functions`, `sync_stack`), which part of the run is
-//! recorded (`window`, `switch`), on which processor (`together`), how a run begins and ends (`run`) and writing
-//! (`recorder`). The kernel's interface, and with it all `unsafe`, is in the folder `ptrace`.
+//! recorded (`window`, `switch`), on which processor (`together`), how a run begins and ends (`run`), what is known of
+//! former ones (`remembered`) and writing (`recorder`). The kernel's interface, and with it all `unsafe`, is in the
+//! folder `ptrace`.
 
 mod blocks;
 mod calls;
@@ -26,6 +27,7 @@ mod output;
 mod program;
 mod ptrace;
 mod recorder;
+mod remembered;
 mod run;
 mod step;
 mod switch;
@@ -43,6 +45,7 @@ pub use engine::{
 pub use error::{Error, Result};
 pub use interrupt::Interrupt;
 pub use limit::Limit;
+pub use remembered::Remember;
 #[doc(hidden)]
 pub use translate::{Hooks, Translate};
 pub use usage::{Counted, Records, RunTimes, StopCauses, Times, TranslationUse};

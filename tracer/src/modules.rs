@@ -19,6 +19,8 @@ use crate::symbols::FileSymbol;
 use crate::sync_functions::{self, Role};
 use crate::window::{Gate, Window};
 
+mod places;
+
 /// The path of what the engine `translate` maps into programs: it is no module of theirs.
 pub(crate) const OWN_MEMORY: &str = "/memfd:lockstep (deleted)";
 

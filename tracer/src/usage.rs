@@ -27,6 +27,8 @@ pub struct TranslationUse {
     pub superblocks: u64,
     /// How many instructions they have.
     pub instructions: u64,
+    /// How many superblocks of them former runs had, and were translated before this one came to them.
+    pub recalled: u64,
     /// How many superblocks were given up by themselves, to be translated in another way, or since their code changed.
     pub given_up: u64,
     /// What the tracer did in which time.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use attribution::table::grouped;
 use clap::builder::PossibleValuesParser;
 use indicatif::{ProgressBar, ProgressStyle};
-use tracer::{ENGINES, Exit, Interrupt, Limit, Outcome, Progress, TraceOptions, Window};
+use tracer::{ENGINES, Exit, Interrupt, Limit, Outcome, Progress, Remember, TraceOptions, Window};
 
 use crate::exit;
 use crate::output::{Output, say};
@@ -60,6 +60,11 @@ pub(crate) struct Args {
     #[arg(long)]
     aslr: bool,
 
+    /// Neither use nor change what is remembered of former recordings: what they translated of a program, so that it
+    /// stops less often (in `lockstep` in `$XDG_CACHE_HOME` or `~/.cache`)
+    #[arg(long)]
+    no_cache: bool,
+
     /// Write what the recording cost there, as JSON: stops of threads by cause, what was translated, records by kind,
     /// time by what was done in it. `-` is standard output
     #[arg(long, value_name = "FILE")]
@@ -84,6 +89,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     options.limit = args.limit;
     options.window = if args.markers { Window::Markers } else { Window::of(args.start.clone(), args.stop.clone()) };
     options.aslr = args.aslr;
+    options.remember = if args.no_cache { Remember::Nowhere } else { Remember::of_user() };
     options.interrupt = Interrupt::on_signals();
     let stats = args.stats.as_deref().map(Output::create).transpose()?;
     let bar = progress_bar();

@@ -25,7 +25,7 @@ fn traced(folder: &Path, name: &str, compiler: &[&str], define: &str, options: &
     let built = command.output().unwrap();
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     let trace = trace.to_str().unwrap().to_owned();
-    let words = ["OMP_NUM_THREADS=4", env!("CARGO_BIN_EXE_trace"), "-o", &trace];
+    let words = ["OMP_NUM_THREADS=4", "XDG_CACHE_HOME=/proc/no-cache", env!("CARGO_BIN_EXE_trace"), "-o", &trace];
     let traced = Command::new("env").args(words).args(options).arg(&program).output().unwrap();
     assert!(traced.status.success(), "{}", String::from_utf8_lossy(&traced.stderr));
     trace

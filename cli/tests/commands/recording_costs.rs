@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{build, root, run, succeed};
+use crate::support::{build, command, root, run, succeed};
 
 /// The statistics of a recording with these options and arguments.
 fn stats(folder: &std::path::Path, options: &[&str], command: &[&str]) -> Value {
@@ -59,6 +59,33 @@ fn buffers_that_get_full_are_counted() {
     // Each stop for a full buffer empties one of a MiB.
     let (full, bytes) = (number(&found["stops"]["full_buffer"]), number(&found["records"]["bytes"]));
     assert!(full > 0 && full <= bytes >> 20, "{found}");
+}
+
+#[test]
+fn the_second_recording_recalls_what_the_first_has_translated() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let cache = place("cache");
+    std::fs::create_dir(&cache).unwrap();
+    let recalled = |options: &[&str]| {
+        let (trace, stats) = (place("trace.bin"), place("stats.json"));
+        let words = [options, &["--stats", &stats, "-o", &trace, "/bin/true"]].concat();
+        let output = command("trace", &words).env("XDG_CACHE_HOME", &cache).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let stats: Value = serde_json::from_str(&std::fs::read_to_string(stats).unwrap()).unwrap();
+        number(&stats["translated"]["recalled"])
+    };
+    assert_eq!(recalled(&["--no-cache"]), 0);
+    assert_eq!(std::fs::read_dir(&cache).unwrap().count(), 0, "nothing is written either");
+    assert_eq!(recalled(&[]), 0);
+    assert_eq!(recalled(&["--no-cache"]), 0);
+    assert!(recalled(&[]) > 100);
+    let home = place("home");
+    std::fs::create_dir_all(format!("{home}/.cache")).unwrap();
+    let (trace, program) = (place("trace.bin"), "/bin/true");
+    let output = command("trace", &["-o", &trace, program]).env_remove("XDG_CACHE_HOME").env("HOME", &home).output();
+    assert!(output.unwrap().status.success());
+    assert_eq!(std::fs::read_dir(format!("{home}/.cache/lockstep")).unwrap().count(), 1);
 }
 
 #[test]

@@ -25,7 +25,10 @@ pub(crate) fn build(source: &Path, to: &Path, flags: &[&str]) {
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
 }
 
-/// One of our programs, to be run.
+/// A folder for caches that cannot be made: tests neither use nor change what the user's recordings remember.
+pub(crate) const NO_CACHE: &str = "/proc/no-cache";
+
+/// One of our programs, to be run; it remembers nothing.
 pub(crate) fn command(program: &str, arguments: &[&str]) -> Command {
     let path = match program {
         "trace" => env!("CARGO_BIN_EXE_trace"),
@@ -33,7 +36,7 @@ pub(crate) fn command(program: &str, arguments: &[&str]) -> Command {
         _ => env!("CARGO_BIN_EXE_lockstep"),
     };
     let mut command = Command::new(path);
-    command.args(arguments);
+    command.args(arguments).env("XDG_CACHE_HOME", NO_CACHE);
     command
 }
 

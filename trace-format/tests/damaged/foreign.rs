@@ -5,11 +5,11 @@ use std::path::Path;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use trace_format::layout::ChunkKind;
-use trace_format::{Error, ThreadId, Trace};
+use trace_format::layout::{ChunkKind, STREAM_HEAD_LEN};
+use trace_format::{Error, Event, SyncFunction, ThreadId, Trace};
 
 use crate::made_chunks::{ESC, START, TABLE, chunk, columns, global, made, stream};
-use crate::random_trace::items;
+use crate::random_trace::{OwnItem, items};
 use crate::{fault, open, small};
 
 #[test]
@@ -44,7 +44,7 @@ fn files_that_cannot_be_opened_or_read_are_named() {
 #[test]
 fn another_version_is_told_with_the_way_out() {
     for (version, way_out) in [
-        (4u32, "read it with a newer lockstep, or record the program again with this one"),
+        (5u32, "read it with a newer lockstep, or record the program again with this one"),
         (0, "record the program again with this lockstep"),
     ] {
         let mut bytes = small().bytes.clone();
@@ -52,13 +52,13 @@ fn another_version_is_told_with_the_way_out() {
         let error = open(&bytes).unwrap_err();
         assert_eq!(
             error.to_string(),
-            format!("cut.bin: trace format version {version}, this program reads versions 1 to 3: {way_out}")
+            format!("cut.bin: trace format version {version}, this program reads versions 1 to 4: {way_out}")
         );
     }
     // A trace without sums is the same in all versions.
     let columns = columns(&[ESC, 0], (1, &[2]), (1, &[2]), START);
     let mut bytes = made(&[chunk(global(ChunkKind::Table), TABLE), chunk(stream(0, 1, 1, 2), &columns)]);
-    for version in [1, 2, 3] {
+    for version in [1, 2, 3, 4] {
         bytes[8] = version;
         assert_eq!(items(&open(&bytes).unwrap(), ThreadId(0)).len(), 2, "version {version} is read as before");
     }
@@ -92,4 +92,34 @@ fn gzipped_traces_are_read() {
         refused.contains("it is gzipped and unpacks to more than 33554432 bytes; unpack it with gunzip"),
         "{refused}"
     );
+}
+
+#[test]
+fn objects_are_differences_and_items_bytes_from_version_4_on() {
+    let enter = [4, SyncFunction::MutexLock as u8, 0x10, 0, 0];
+    let events = [START, &enter, &enter].concat();
+    let whole = columns(&[ESC; 3], (0, &[]), (0, &[]), &events);
+    let mut bytes = made(&[chunk(stream(0, 0, 3, 0), &whole)]);
+    for (version, expected) in [(1, [0x10, 0x10]), (2, [0x10, 0x10]), (3, [0x10, 0x10]), (4, [8, 16])] {
+        bytes[8] = version;
+        let objects: Vec<u64> = items(&open(&bytes).unwrap(), ThreadId(0))
+            .iter()
+            .filter_map(|item| match item {
+                OwnItem::Event(Event::Enter { object, .. }) => Some(*object),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(objects, expected, "version {version}");
+    }
+    // Three items, a byte each, that are the one number ESCAPE.
+    let mut numbered = whole.clone();
+    numbered[24 + 3] = 0x80;
+    let column = STREAM_HEAD_LEN..STREAM_HEAD_LEN + 12;
+    numbered.splice(column, [[1, 0, 0, 0], ESC.to_le_bytes()].concat().into_iter().chain([0; 3]));
+    let mut bytes = made(&[chunk(stream(0, 0, 3, 0), &numbered)]);
+    assert_eq!(items(&open(&bytes).unwrap(), ThreadId(0)).len(), 3);
+    bytes[8] = 3;
+    let mut stream = open(&bytes).unwrap().stream(ThreadId(0));
+    let refused = stream.next().unwrap_err().to_string();
+    assert!(refused.contains("2147483651 items, but the chunk's header counts"), "{refused}");
 }

@@ -181,6 +181,15 @@ impl Expander {
         (self.tables, self.aside) = (Tables::default(), Tables::default());
     }
 
+    /// The paths that have been met.
+    pub fn met(&self) -> impl Iterator<Item = u32> {
+        let met = |tables: &Tables| {
+            let met = tables.places.iter().enumerate().filter(|(_, place)| **place != NOT_MET);
+            met.map(|(number, _)| number as u32).collect::<Vec<u32>>()
+        };
+        met(&self.tables).into_iter().chain(met(&self.aside))
+    }
+
     /// What is known of paths is put aside for what was known before the last such change: the trace has no blocks for
     /// what runs while nothing is recorded.
     pub fn change_tables(&mut self) {

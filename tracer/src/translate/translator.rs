@@ -3,6 +3,7 @@
 mod changes;
 mod copy;
 mod gates;
+mod recalled;
 mod samples;
 mod tables;
 
@@ -10,7 +11,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::SpEffect;
 
 use crate::decode::InstructionDecoder;
@@ -26,6 +27,7 @@ use crate::translate::hooks::Hooks;
 use crate::translate::memory::space::Space;
 use crate::translate::program::program_code::ProgramCode;
 use crate::translate::remote::Result;
+use recalled::Recalled;
 use tables::{Heads, Jumps, Pages, Paths, Places};
 
 /// How many successors are translated ahead of time: fewer stops, little code that never runs.
@@ -61,6 +63,10 @@ pub struct Translator {
     pub routes: Routes,
     /// What is to be translated ahead of time, and whether lookups come to it.
     ahead: VecDeque<(ProgramPc, bool)>,
+    /// Where synchronisation functions are known to return to.
+    returned: Vec<ProgramPc>,
+    /// What is left of former runs.
+    recalled: Option<Recalled>,
     /// What was done since this was last looked at.
     pub made: Made,
     tools: Tools,
@@ -73,6 +79,8 @@ pub struct Made {
     pub superblocks: u64,
     /// The instructions in them.
     pub instructions: u64,
+    /// Superblocks of former runs.
+    pub recalled: u64,
     /// Superblocks that were given up by themselves.
     pub given_up: u64,
     /// The time that translating took.
@@ -127,6 +135,8 @@ impl Translator {
             space,
             routes: Routes::new(hooks.routes_at_once),
             ahead: VecDeque::new(),
+            returned: Vec::new(),
+            recalled: None,
             made: Made::default(),
             tools: Tools::default(),
         }
@@ -273,7 +283,11 @@ impl Translator {
             Some(number) => number,
             None => {
                 let start = Instant::now();
-                let number = self.translate(thread, pc, looked_up)?;
+                self.translate_recalled(thread, pc)?;
+                let number = match self.kept.heads.get(pc) {
+                    Some(number) => number,
+                    None => self.translate(thread, pc, looked_up)?,
+                };
                 let beside = if looked_up { self.code.modules.resolvers_beside(pc.0) } else { Vec::new() };
                 self.translate_ahead(thread, &beside)?;
                 self.made.time += start.elapsed();
@@ -431,24 +445,32 @@ impl Translator {
         }
     }
 
-    /// Synchronisation functions return to `pc`. What shares its entry of the table is recorded as such too: whoever
-    /// reads the records tells by the stack pointer.
-    pub fn add_return(&mut self, pc: ProgramPc) {
-        let index = self.space.tables.lookup.index(pc);
-        self.kept.heads.look_up(pc);
-        if self.code.returns.insert(index) {
-            let lookup = self.space.tables.lookup;
-            for head in self.kept.heads.which(|head| lookup.index(head) == index) {
-                self.give_up(head);
-            }
-            for number in self.kept.heads.take_expecting(index) {
-                let head = self.superblock(number).head;
-                if self.kept.heads.get(head) == Some(number) {
-                    self.give_up(head);
-                }
+    /// Synchronisation functions return to these addresses. What shares an entry of the table with one is recorded as
+    /// such too: whoever reads the records tells by the stack pointer.
+    pub fn add_returns(&mut self, pcs: &[ProgramPc]) {
+        let lookup = self.space.tables.lookup;
+        let mut new = FxHashSet::default();
+        for &pc in pcs {
+            self.kept.heads.look_up(pc);
+            self.returned.push(pc);
+            if self.code.returns.insert(lookup.index(pc)) {
+                new.insert(lookup.index(pc));
             }
         }
-        self.space.tables.mark_return(pc);
+        if !new.is_empty() {
+            for head in self.kept.heads.which(|head| new.contains(&lookup.index(head))) {
+                self.give_up(head);
+            }
+        }
+        for number in new.iter().flat_map(|&index| self.kept.heads.take_expecting(index)).collect::<Vec<u32>>() {
+            let head = self.superblock(number).head;
+            if self.kept.heads.get(head) == Some(number) {
+                self.give_up(head);
+            }
+        }
+        for &pc in pcs {
+            self.space.tables.mark_return(pc);
+        }
     }
 
     /// A routine that was handed to a function gets a role: all that runs into it is translated anew.

@@ -9,6 +9,7 @@ mod last_steps;
 mod limits;
 mod native;
 mod refusals;
+mod remembered;
 mod signals;
 mod stream;
 mod support;

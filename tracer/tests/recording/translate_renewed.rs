@@ -11,12 +11,6 @@ fn options(seed: u32) -> String {
     format!("engine=translate aslr cache=65536 throw={seed}")
 }
 
-/// The number in the outcome with this name.
-fn number(recorded: &Recorded, name: &str) -> u64 {
-    let (_, rest) = recorded.outcome.split_once(&format!("{name}: ")).expect("the outcome has it");
-    rest.split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap()
-}
-
 /// Records the program, and asserts that it prints what it prints natively, that its trace hangs together, and that
 /// translations were thrown away.
 fn renewed(program: &Path, arguments: &[&str], seed: u32) -> Recorded {
@@ -25,7 +19,7 @@ fn renewed(program: &Path, arguments: &[&str], seed: u32) -> Recorded {
     assert_eq!(recorded.stdout(), String::from_utf8_lossy(&native.stdout), "stderr: {}", recorded.stderr());
     assert_eq!(recorded.output.status.code(), native.status.code(), "{}", recorded.outcome);
     recorded.trace();
-    assert!(number(&recorded, "renewals") > 3, "{}", recorded.outcome);
+    assert!(recorded.number("renewals") > 3, "{}", recorded.outcome);
     recorded
 }
 
@@ -58,7 +52,7 @@ fn threads_that_wait_for_locks() {
     let recorded = record(&options(4), &compile("locks.c", &[]), &[]);
     assert_eq!(recorded.output.status.code(), Some(0), "{}", recorded.outcome);
     recorded.trace();
-    assert!(number(&recorded, "renewals") > 3, "{}", recorded.outcome);
+    assert!(recorded.number("renewals") > 3, "{}", recorded.outcome);
 }
 
 #[test]
@@ -78,8 +72,8 @@ fn code_that_is_generated_without_end_takes_bounded_memory() {
     });
     for recorded in [&few, &many] {
         // A stop translates no more than a few dozen superblocks beyond the limit.
-        assert!(number(recorded, "most_code") < 350_000, "{}", recorded.outcome);
+        assert!(recorded.number("most_code") < 350_000, "{}", recorded.outcome);
     }
-    let [few, many] = [few, many].map(|recorded| number(&recorded, "renewals"));
+    let [few, many] = [few, many].map(|recorded| recorded.number("renewals"));
     assert!(few > 1 && many >= few + 3, "thrown away {few} and {many} times");
 }

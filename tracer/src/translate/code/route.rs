@@ -48,6 +48,11 @@ impl Route {
         self.0.get(instruction).copied()
     }
 
+    /// The addresses, with the last one.
+    pub fn pcs(&self) -> impl Iterator<Item = ProgramPc> {
+        self.0.iter().copied()
+    }
+
     /// About how many bytes of our memory it takes.
     fn size(&self) -> u64 {
         8 * self.0.len() as u64 + 100
@@ -107,6 +112,16 @@ impl Routes {
     pub fn forget_all(&mut self) {
         self.heads = FxHashMap::default();
         self.held = 0;
+    }
+
+    /// This way was taken from `head` on in former runs. It is given up only for one that is much better.
+    pub fn recall(&mut self, head: ProgramPc, pcs: Vec<ProgramPc>) {
+        if pcs.first() == Some(&head) && (2..=MAX_HOT_INSTRUCTIONS + 1).contains(&pcs.len()) {
+            let route = Route(pcs);
+            self.held += route.size() + size_of::<(ProgramPc, Head)>() as u64;
+            let known = Head { route: Some(Rc::new(route)), tries: 1, chosen: 1, ..Head::default() };
+            self.heads.entry(head).or_insert(known);
+        }
     }
 
     /// The route from this address on.

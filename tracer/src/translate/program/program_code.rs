@@ -108,6 +108,12 @@ impl ProgramCode {
         self.known_region(address)
     }
 
+    /// Whether code at this address shows a file, and can change by no write.
+    pub fn is_fixed(&mut self, pc: ProgramPc) -> bool {
+        let region = self.region(pc.0);
+        region.is_some_and(|region| region.executable && !region.is_volatile() && region.file.1 != 0)
+    }
+
     fn known_region(&self, address: u64) -> Option<&Region> {
         let after = self.regions.partition_point(|r| r.start <= address);
         self.regions[..after].last().filter(|r| r.contains(address))

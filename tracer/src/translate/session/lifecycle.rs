@@ -92,6 +92,7 @@ impl Session<'_> {
         self.threads.insert(tid, thread);
         self.coming.beginning.remove(&tid);
         self.refresh_modules(tid);
+        self.recall(tid);
         let translator = self.translator_mut(tid)?;
         if translator.code.region(0).is_some() {
             translator.space.tables.fill_all();
@@ -121,6 +122,7 @@ impl Session<'_> {
             self.recorder.event(stream.id, Event::SetSp(registers.rsp));
         }
         self.warn_of_unseen_changes(tid);
+        self.remember_last(tid);
         self.processes.end(tid);
         self.calls_are_replaced(stream.id);
         match self.begin_image(tid, stream) {
@@ -283,6 +285,7 @@ impl Session<'_> {
         self.coming.births.remove(&tid);
         self.forget_thread(tid);
         self.warn_of_unseen_changes(tid);
+        self.remember_last(tid);
         self.processes.end(tid);
         self.others.set(tid, false);
         self.coming.early.remove(&tid);

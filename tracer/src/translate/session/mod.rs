@@ -20,6 +20,7 @@ mod gates;
 mod lifecycle;
 mod memory_calls;
 mod processes;
+mod remembering;
 mod renewal;
 mod signals;
 mod state;
@@ -52,6 +53,7 @@ use crate::translate::remote::{self, Lost};
 use crate::translate::translator::Translator;
 use crate::usage::Stopwatch;
 use processes::{Processes, running};
+use remembering::Recollections;
 use thread::{Birth, SpaceId, Thread};
 
 /// The progress is told once in so many stops.
@@ -116,6 +118,8 @@ struct Session<'a> {
     others: Others,
     /// Keeps a program's only thread on our processor while it stops often.
     together: Together,
+    /// What is remembered of former runs, and will be of this one.
+    recollections: Recollections,
     /// What has come of the run so far.
     found: Findings,
     /// Room for records on their way to the trace.
@@ -142,6 +146,7 @@ impl<'a> Session<'a> {
             switch: Switch::new(&options.window),
             others: Others::default(),
             together: Together::default(),
+            recollections: Recollections::new(options),
             found: Findings::default(),
             words: Vec::new(),
             moments: Moments::new(hooks.thrown_away_at_random),
@@ -221,6 +226,7 @@ impl<'a> Session<'a> {
 
     fn finish(self, watches: (&Watch, &Stopwatch)) -> Outcome {
         self.together.end();
+        self.recollections.write();
         self.found.finish(self.recorder, &self.switch, &self.images, watches)
     }
 }

@@ -116,6 +116,13 @@ impl Processes {
         (0..2).any(|kind| all[kind] >= limits[kind] && own[kind] >= limits[kind] / count)
     }
 
+    /// The address space of a process that no other runs in.
+    #[must_use]
+    pub fn last_in(&self, process: Tid) -> Option<SpaceId> {
+        let space = self.processes.get(&process)?.space;
+        self.is_only_user(process, space).then_some(space)
+    }
+
     /// Keeps an address space, whatever becomes of its processes.
     pub fn keep(&mut self, space: SpaceId) {
         if let Some(space) = self.spaces.get_mut(&space) {

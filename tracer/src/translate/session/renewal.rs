@@ -72,6 +72,7 @@ impl Session<'_> {
         let made = std::mem::take(&mut space.translator.made);
         used.superblocks += made.superblocks;
         used.instructions += made.instructions;
+        used.recalled += made.recalled;
         used.given_up += made.given_up;
         used.times.translating += made.time;
         space.stops_since += 1;
@@ -154,6 +155,7 @@ impl Session<'_> {
 
     /// Forgets the translations of an address space. No thread may be in them.
     pub(super) fn forget_translations(&mut self, space: SpaceId) {
+        self.remember(space);
         if let Some(space) = self.processes.space_mut(space) {
             space.translator.forget_all();
             space.expander.clear();

@@ -187,7 +187,7 @@ impl Session<'_> {
         let Ok(translator) = self.translator_mut(tid) else { return };
         let role = translator.code.look_up_hook(pc).map(|hook| translator.code.roles[hook.number as usize].1);
         if let Some(return_address) = ptrace::read_u64(tid, ptrace::Address(registers.rsp)) {
-            translator.add_return(ProgramPc(return_address));
+            translator.add_returns(&[ProgramPc(return_address)]);
         }
         if let Some(Role::Sync { function, object, .. }) = role {
             let routine = object.value(registers, 0);

@@ -25,6 +25,8 @@ impl Translator {
             memory: self.memory,
             kept,
             ahead: VecDeque::new(),
+            returned: self.returned.clone(),
+            recalled: self.recalled.clone(),
             routes: self.routes.clone(),
             made: Made::default(),
             tools: Tools::default(),

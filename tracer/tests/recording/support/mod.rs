@@ -64,6 +64,12 @@ impl Recorded {
         String::from_utf8(self.output.stderr.clone()).unwrap()
     }
 
+    /// The number in the outcome with this name.
+    pub fn number(&self, name: &str) -> u64 {
+        let (_, rest) = self.outcome.split_once(&format!(" {name}: ")).expect("the outcome has it");
+        rest.split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap()
+    }
+
     /// The trace, checked: it is whole, each block follows from the one before, and the stack pointers agree with the
     /// code.
     pub fn trace(&self) -> Trace {
