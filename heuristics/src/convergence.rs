@@ -116,9 +116,11 @@ impl Convergence {
                 for lane in split.lanes & warp.live() {
                     let state = warp.lane(lane);
                     let place = warp.segment(state.segment).place;
-                    if speculation.come(lane, state.level, place) {
+                    let left = speculation.come(lane, state.level, place);
+                    if !left.is_empty() {
                         let flow = &warp.program().control_flow;
-                        let left = |r: &&mut Register| speculation.has_left(state, place, (&r.at, r.behind), flow);
+                        let left =
+                            |r: &&mut Register| speculation.has_left(&left, state, place, (&r.at, r.behind), flow);
                         self.registers.iter_mut().filter(left).for_each(|register| register.mask.remove(lane));
                     }
                 }
