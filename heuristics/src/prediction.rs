@@ -139,7 +139,11 @@ impl Predictions {
         };
         if prediction.calls {
             let Some(entry) = control_flow.place_at(prediction.at) else { return };
-            let nodes = |calls: Vec<PlaceId>| calls.into_iter().map(|place| NodeId(place.0)).collect::<Vec<_>>();
+            // Barriers are numbered in the order of the code.
+            let nodes = |mut calls: Vec<PlaceId>| {
+                calls.sort_by_key(|place| control_flow.start(*place));
+                calls.into_iter().map(|place| NodeId(place.0)).collect::<Vec<_>>()
+            };
             let calls =
                 if from.is_empty() { calls_of(entry, control_flow) } else { calls_towards(entry, control_flow) };
             let of_functions = calls.into_iter().map(nodes);

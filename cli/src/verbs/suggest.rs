@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use attribution::table::{Align, aligned, grouped, percent};
 use attribution::{Source, typed_prediction};
-use heuristics::{Prediction, Spec};
+use heuristics::{ParseError, Prediction, Spec};
 use replay::metrics::{Stalls, Traffic};
 use replay::suggest::{Candidate, Estimate, Search, Suggestions, Together, Tried, cost, passes, suggest, transactions};
 use replay::view::View;
@@ -34,8 +34,8 @@ pub(crate) struct Args {
     selection: Selection,
 
     /// The model under which they are tried: barrier, with parameters (barrier:placement=structured)
-    #[arg(long, short = 'H', value_name = "MODEL", default_value = predict::MODEL, value_parser = Spec::parse)]
-    heuristic: Spec,
+    #[arg(long, short = 'H', value_name = "MODEL", default_value = predict::MODEL, value_parser = Model::parse)]
+    heuristic: Model,
 
     /// The most places that are tried, those that could save most first
     #[arg(long, value_name = "N", default_value_t = 16)]
@@ -63,6 +63,19 @@ pub(crate) struct Args {
     json: bool,
 }
 
+/// A model as it was typed.
+#[derive(Clone)]
+struct Model {
+    typed: String,
+    spec: Spec,
+}
+
+impl Model {
+    fn parse(text: &str) -> Result<Model, ParseError> {
+        Ok(Model { typed: text.to_owned(), spec: Spec::parse(text)? })
+    }
+}
+
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let trace = selection::open(&args.trace)?;
     let view = args.selection.view(&trace)?;
@@ -70,7 +83,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         say!("{}", view.summary());
         spin::advice(&trace, view.summary()).into_iter().for_each(|advice| say!("{advice}"));
     }
-    let model = predict::obedient(std::slice::from_ref(&args.heuristic))?.remove(0);
+    let model = predict::obedient(std::slice::from_ref(&args.heuristic.spec))?.remove(0);
     if args.memory && !trace.meta().memory {
         let why = "the trace has no memory addresses: record it with trace --memory, or leave --memory out";
         return Err(replay::Error::Request(format!("{}: {why}", args.trace.display())).into());
@@ -98,7 +111,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut source = Source::new(&trace);
     let text = match args.json {
         true => format!("{}\n", serde_json::to_string_pretty(&as_json(&found, &estimates, &mut source))?),
-        false => as_table(&found, &mut source) + &of_passes(&estimates, &found.before, &mut source),
+        false => {
+            as_table(&found, &args.heuristic.typed, &mut source) + &of_passes(&estimates, &found.before, &mut source)
+        }
     };
     source.notes().iter().for_each(|note| say!("lockstep: {note}"));
     print(&text, WithColours::Yes)?;
@@ -137,7 +152,7 @@ fn typed((candidate, prediction): &(Candidate, Prediction), source: &Source) -> 
     format!("{}{lanes}", typed_prediction(candidate, source))
 }
 
-fn as_table(found: &Suggestions, source: &mut Source) -> String {
+fn as_table(found: &Suggestions, model: &str, source: &mut Source) -> String {
     let before = cost(&found.before);
     let has_cycles = before != found.before.counts.fetches();
     let header = [
@@ -199,19 +214,15 @@ fn as_table(found: &Suggestions, source: &mut Source) -> String {
     };
     text += &format!(
         "{} of {} candidates were tried; {gained} would pay. barriers: instructions that their barriers take; {what}, \
-         under {}\n",
+         under {model}\n",
         found.tried.len(),
         found.candidates,
-        found.before.heuristic,
     );
     match &found.best()[..] {
         [] => text += "collecting lanes at one place of a loop does not pay here\n",
         places => {
             let typed: String = places.iter().map(|place| format!(" --predict {}", typed(place, source))).collect();
-            let model = match found.before.heuristic == predict::MODEL {
-                true => String::new(),
-                false => format!(" -H {}", found.before.heuristic),
-            };
+            let model = if model == predict::MODEL { String::new() } else { format!(" -H {model}") };
             text += &format!("to see it: replay{model}{typed} --by line TRACE\n");
         }
     }
@@ -226,16 +237,18 @@ fn without_cycles(row: [String; 10]) -> [String; 9] {
 
 /// What passes of the compiler would gain.
 fn of_passes(estimates: &[Estimate], before: &Outcome, source: &mut Source) -> String {
-    if estimates.is_empty() {
-        return String::new();
-    }
     let before = before.counts.fetches();
     let mut rows = vec![["pass", "branch", "in", "of", "known by", "fetches", "gain"].map(str::to_owned)];
-    for Estimate { pass, at, callee, fetches, basis } in estimates.iter().take(PASSES) {
+    // What gains less than a hundredth says nothing beside what the pass adds.
+    let shown = estimates.iter().filter(|estimate| 100 * estimate.fetches <= 99 * before).take(PASSES);
+    for Estimate { pass, at, callee, fetches, basis } in shown {
         let (at, function) = at.map_or_else(|| ("(all)".to_owned(), String::new()), |at| place(at, source));
         let callee = callee.map_or_else(String::new, |callee| source.function(callee));
         let gain = format!("{:.2}x", before as f64 / (*fetches).max(1) as f64);
         rows.push([pass.name().to_owned(), at, function, callee, basis.name().to_owned(), grouped(*fetches), gain]);
+    }
+    if rows.len() == 1 {
+        return "what passes of lockstep cc would gain is below a hundredth, as far as this trace says\n".to_owned();
     }
     let text = aligned(&rows, |column| if column < 5 { Align::Left } else { Align::Right });
     format!(
