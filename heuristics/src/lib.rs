@@ -8,6 +8,8 @@ mod arms;
 mod barrier;
 mod barrier_operations;
 mod block_stack;
+#[cfg(test)]
+mod collected;
 mod control_flow;
 mod convergence;
 mod direct_branch;

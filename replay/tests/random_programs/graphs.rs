@@ -16,7 +16,7 @@ use trace_format::{Instruction, Kind, Pc, SpEffect};
 use crate::ten_thousand::{Numbers, PLACED};
 use crate::{PLACEMENTS, of_one_theory};
 
-const GRAPHS: u64 = 10_000;
+const GRAPHS: u64 = 100_000;
 
 fn below(numbers: &mut Numbers, limit: usize) -> usize {
     numbers.below(limit as u64) as usize
@@ -234,7 +234,7 @@ fn predictions(numbers: &mut Numbers, blocks: usize, seed: u64) -> Vec<Predictio
             _ => Prediction::at(place()),
         };
         Prediction {
-            from: (i == 1).then(&mut place).into_iter().collect(),
+            from: (i == 1 || seed.is_multiple_of(5)).then(&mut place).into_iter().collect(),
             threshold: [None, Some(2), Some(3)][(seed / 3 % 3) as usize],
             deconflict: if (seed / 9).is_multiple_of(2) { Deconflict::Dynamic } else { Deconflict::Static },
             ..of

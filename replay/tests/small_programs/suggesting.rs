@@ -113,9 +113,14 @@ fn no_second_place_is_suggested_where_none_adds_anything() {
 
 #[test]
 fn a_point_that_is_rarely_entered_makes_dynamic_deconfliction_beat_static() {
-    // An expensive prolog and epilog; of 4 lanes one comes to the place, in one turn of 16.
-    let lengths = [0, 40, 0, 1, 40, 1];
-    let turn = |lane: usize, turn: usize| if (lane, turn) == (2, 7) { vec![1, 3, 4] } else { vec![1, 4] };
+    // An expensive prolog and epilog; of 4 lanes one comes to the place, in one turn of 16, and half of them to another
+    // arm of the same branch in each.
+    let lengths = [0, 40, 0, 1, 40, 1, 1];
+    let turn = |lane: usize, turn: usize| match (lane, turn) {
+        (2, 7) => vec![1, 3, 4],
+        _ if (lane + turn).is_multiple_of(2) => vec![1, 6, 4],
+        _ => vec![1, 4],
+    };
     let lanes: Vec<Vec<usize>> = (0..4).map(|lane| (0..16).flat_map(|t| turn(lane, t)).chain([5]).collect()).collect();
     let of = |deconflict| predicted(&lengths, &lanes, &[Prediction { deconflict, ..Prediction::at(Pc(0x3000)) }]);
     let (dynamic, fixed) = (of(Deconflict::Dynamic), of(Deconflict::Static));
