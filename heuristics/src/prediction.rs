@@ -19,7 +19,8 @@
 //! from different such places have a region each.
 //!
 //! The barriers of ordinary branches give way where they *conflict* with the prediction's, which is where their lanes
-//! would meet inside of the region: else two lanes might wait for each other at two places. [`Deconflict::Dynamic`]:
+//! would meet inside of the region, or at a place that not all of the region leads to (neither live range holds the
+//! other): else two lanes might wait for each other at two places. [`Deconflict::Dynamic`]:
 //! a lane that waits at the predicted point is taken off them, as it is, while it waits, off the barriers of other
 //! predictions; [`Deconflict::Static`]: branches from which the point can be
 //! reached before the lanes meet have no barrier at all. Barriers of functions between the one in which lanes joined and
@@ -209,6 +210,12 @@ impl Region {
         at.pc.and_then(|pc| control_flow.place_at(pc)).is_some_and(|place| self.holds(place))
     }
 
+    /// Whether the barrier at this place conflicts with the region's, which is where neither lives wherever the other
+    /// does: it is inside, or cannot be reached from all of the region.
+    pub(crate) fn conflicts_with(&self, at: PlaceId, leading: &[bool]) -> bool {
+        self.holds(at) || self.nodes.nodes().any(|node| !leading[node.index()])
+    }
+
     /// Where its lanes meet again behind it, under a placement.
     pub(crate) fn behind(&self, placement: Placement, control_flow: &ControlFlow) -> Option<Pc> {
         let behind = self.nodes.behind(|node| meets(placement, control_flow, node));
@@ -234,6 +241,12 @@ impl Region {
         let meet = meet.and_then(|pc| control_flow.place_at(pc)).map(|place| NodeId(place.0));
         self.nodes.conflicts(graph, NodeId(place.0), meet)
     }
+}
+
+/// By place: whether it leads to this one.
+pub(crate) fn leading(to: PlaceId, control_flow: &ControlFlow) -> Vec<bool> {
+    let Some(graph) = control_flow.graph() else { return Vec::new() };
+    reached(graph, [NodeId(to.0)], |node| graph.predecessors(node).iter().copied())
 }
 
 /// Where lanes meet that part behind a node, under a placement, the innermost first; none: at the end of its function.
@@ -427,6 +440,10 @@ mod tests {
         let prediction = Prediction { from: vec![Pc(1)], ..Prediction::of_calls(Pc(20)) };
         let predicted = schedule_predicted("barrier", &direct, &[prediction.clone()]);
         assert_eq!(predicted, "1:0-1 2:0 5:1 30:0 20:0-1 21:0-1 6:1 31:0 7:0-1");
+        // Lanes at different call levels part inside of it and meet again there.
+        let parting = ["1b 2c 30c 20b 22 24 21r 31r 7", "1b 5c 20b 24 21r 6b 7"];
+        let predicted = schedule_predicted("barrier", &parting, &[prediction.clone()]);
+        assert_eq!(predicted, "1:0-1 2:0 5:1 30:0 20:0-1 22:0 24:0-1 21:0-1 6:1 31:0 7:0-1");
         // In recursion the outermost one counts: lane 0 comes to 20 again, inside of it, and is waited for by nobody.
         let inside = ["1b 2c 30c 20b 22c 20b 21r 23r 31r 7", "1b 5c 20b 21r 6b 7"];
         let predicted = schedule_predicted("barrier", &inside, &[prediction]);

@@ -1,9 +1,10 @@
 //! What lanes do with the barriers of predictions ([`crate::prediction`]) while they run.
 
+use rustc_hash::FxHashMap;
 use trace_format::Pc;
 
-use crate::prediction::{Deconflict, Predictions, Region};
-use crate::reconvergence::Reconvergence;
+use crate::prediction::{Deconflict, Predictions, Region, leading as leading_to};
+use crate::reconvergence::{Branch, Reconvergence};
 use crate::{ControlFlow, Lane, LaneSet, LaneState, PlaceId, Placement, Program, Together, WarpView};
 
 /// Where the lanes of a warp stand with the predictions.
@@ -15,6 +16,10 @@ pub(crate) struct Speculation {
     barriers: Vec<Barrier>,
     /// Lanes that have waited at the point at which they stand.
     passing: LaneSet,
+    /// By where lanes wait, as far as it was asked for: which places lead there.
+    leading: FxHashMap<PlaceId, Vec<bool>>,
+    /// By region and where lanes wait: whether that conflicts.
+    conflicts: FxHashMap<(usize, PlaceId), bool>,
     /// See [`crate::Tally::barrier_operations`].
     pub(crate) operations: u64,
 }
@@ -81,6 +86,8 @@ impl Speculation {
             behind: predictions.regions.iter().map(|region| region.behind(placement, control_flow)).collect(),
             predictions: predictions.clone(),
             passing: LaneSet::EMPTY,
+            leading: FxHashMap::default(),
+            conflicts: FxHashMap::default(),
             operations: 0,
         }
     }
@@ -94,6 +101,10 @@ impl Speculation {
     pub(crate) fn ran(&mut self, lanes: LaneSet, place: PlaceId, level: u32) {
         self.passing = self.passing - lanes;
         for (barrier, region) in self.barriers.iter_mut().zip(&self.predictions.regions) {
+            // Outside of the function at whose entry they waited all have one level, as the first has.
+            if lanes.lowest().is_some_and(|first| level < barrier.within[first.index()]) {
+                lanes.iter().for_each(|lane| barrier.within[lane.index()] = 0);
+            }
             if region.begins_at(place) {
                 for lane in lanes - barrier.joined - barrier.elsewhere {
                     barrier.join(lane, level);
@@ -142,10 +153,7 @@ impl Speculation {
     pub(crate) fn come(&mut self, lane: Lane, at_level: u32, place: PlaceId) -> Vec<usize> {
         let mut left = Vec::new();
         for (index, (barrier, region)) in self.barriers.iter_mut().zip(&self.predictions.regions).enumerate() {
-            let (level, within) = (&barrier.levels[lane.index()], &mut barrier.within[lane.index()]);
-            if *within > at_level {
-                *within = 0;
-            }
+            let level = &barrier.levels[lane.index()];
             if barrier.joined.contains(lane) {
                 let is_outside = !region.holds(place) || region.begins_at(place);
                 if at_level < *level || at_level == *level && is_outside {
@@ -175,6 +183,30 @@ impl Speculation {
             behind != Some(*index) && !region.holds(place) && region.holds_point(at, flow)
         };
         at.level == state.level && left.iter().any(is_left)
+    }
+
+    /// By lane: how much higher its call level is than that of the first lane that ran a branch, where these run a
+    /// function together to which they came through different ones; else empty.
+    pub(crate) fn shifts(&self, lanes: LaneSet, branch: &Branch) -> Vec<i32> {
+        let Some(first) = branch.lanes.lowest() else { return Vec::new() };
+        let through = self.barriers.iter().zip(&self.predictions.regions).filter(|(_, region)| region.is_through());
+        let mut found = through.filter_map(|(barrier, _)| {
+            let within = |lane: Lane| barrier.within[lane.index()];
+            let are_inside =
+                branch.level >= within(first) && (lanes | branch.lanes).iter().all(|lane| within(lane) > 0);
+            let differ = are_inside && lanes.iter().any(|lane| within(lane) != within(first));
+            let shift = |within: &u32| within.cast_signed() - barrier.within[first.index()].cast_signed();
+            differ.then(|| barrier.within.iter().map(shift).collect())
+        });
+        found.next().unwrap_or_default()
+    }
+
+    /// Whether a lane in this place, outside of the region of this number, can't come any more to where the lanes of that
+    /// meet behind it.
+    pub(crate) fn has_passed(&mut self, region: usize, place: PlaceId, at: &Reconvergence, flow: &ControlFlow) -> bool {
+        let Some(behind) = at.pc.and_then(|pc| flow.place_at(pc)) else { return false };
+        let leading = self.leading.entry(behind).or_insert_with(|| leading_to(behind, flow));
+        !self.predictions.regions[region].holds(place) && !leading[place.0 as usize]
     }
 
     /// Whether a lane now waits at a predicted point.
@@ -235,7 +267,7 @@ impl Speculation {
     /// Whether a lane that waits at a predicted point is taken off a barrier at which lanes wait here, which may be the
     /// one behind a region.
     pub(crate) fn gives_way(
-        &self,
+        &mut self,
         lane: Lane,
         at: &Reconvergence,
         behind: Option<usize>,
@@ -243,13 +275,22 @@ impl Speculation {
     ) -> bool {
         let regions = self.predictions.regions.iter().enumerate();
         self.barriers.iter().zip(regions).any(|(barrier, (index, region))| {
+            let is_away = barrier.waiting.contains(lane) || barrier.elsewhere.contains(lane);
+            if !is_away || behind == Some(index) {
+                return false;
+            }
             let (joined, within) = (barrier.levels[lane.index()], barrier.within[lane.index()]);
             // Of a function between, lanes come to whatever its barriers stand at behind the point only.
             let is_between = region.is_through() && joined < at.level && at.level < within;
-            let is_inside = at.level == joined && region.holds_point(at, control_flow);
-            (barrier.waiting.contains(lane) || barrier.elsewhere.contains(lane))
-                && behind != Some(index)
-                && (is_inside || is_between)
+            let place = at.pc.and_then(|pc| control_flow.place_at(pc));
+            let (leading, conflicts) = (&mut self.leading, &mut self.conflicts);
+            let mut conflicts = |place: PlaceId| {
+                *conflicts.entry((index, place)).or_insert_with(|| {
+                    let leading = leading.entry(place).or_insert_with(|| leading_to(place, control_flow));
+                    region.conflicts_with(place, leading)
+                })
+            };
+            is_between || at.level == joined && place.is_some_and(&mut conflicts)
         })
     }
 

@@ -16,7 +16,7 @@ use trace_format::{Instruction, Kind, Pc, SpEffect};
 use crate::ten_thousand::{Numbers, PLACED};
 use crate::{PLACEMENTS, of_one_theory};
 
-const GRAPHS: u64 = 100_000;
+const GRAPHS: u64 = 10_000;
 
 fn below(numbers: &mut Numbers, limit: usize) -> usize {
     numbers.below(limit as u64) as usize

@@ -124,7 +124,7 @@ fn a_point_that_is_rarely_entered_makes_dynamic_deconfliction_beat_static() {
     let lanes: Vec<Vec<usize>> = (0..4).map(|lane| (0..16).flat_map(|t| turn(lane, t)).chain([5]).collect()).collect();
     let of = |deconflict| predicted(&lengths, &lanes, &[Prediction { deconflict, ..Prediction::at(Pc(0x3000)) }]);
     let (dynamic, fixed) = (of(Deconflict::Dynamic), of(Deconflict::Static));
-    assert!(2 * dynamic.counts.fetches() < fixed.counts.fetches(), "{:?} {:?}", dynamic.counts, fixed.counts);
+    assert!(3 * dynamic.counts.fetches() < 2 * fixed.counts.fetches(), "{:?} {:?}", dynamic.counts, fixed.counts);
     // Every lane ran the same under both.
     assert_eq!(dynamic.lane_instructions, fixed.lane_instructions);
     assert_eq!(dynamic.counts.thread_instructions(), fixed.counts.thread_instructions());
@@ -139,11 +139,14 @@ fn a_point_that_is_rarely_entered_makes_dynamic_deconfliction_beat_static() {
 
 #[test]
 fn structured_control_flow_is_estimated_by_its_meetings() {
-    // A loop in whose turn lanes part, with an exit in one arm: 1 the head, 2 and 3 the arms, 4 the end of the turn; 3
-    // may leave to 5. Immediate post-dominators lie behind the loop, so lanes run it one by one.
-    let lengths = [0, 1, 10, 10, 10, 1];
-    let turn = |lane: usize, turn: usize| if (lane + turn).is_multiple_of(2) { vec![1, 2, 4] } else { vec![1, 3, 4] };
-    let lane = |lane: usize| (0..8).flat_map(|t| turn(lane, t)).chain([1, 3, 5]).collect();
+    // if (a || b) x; y: 1 asks a, 2 asks b, 3 is x, 4 y. Lanes for which a holds come to x before those for which b does,
+    // and wait for each other behind it.
+    let lengths = [0, 1, 1, 10, 1];
+    let lane = |lane: usize| match lane {
+        0 => vec![1, 3, 4],
+        1 | 2 => vec![1, 2, 3, 4],
+        _ => vec![1, 2, 4],
+    };
     let lanes = lanes_of(&lengths, &(0..4).map(lane).collect::<Vec<_>>());
     let source = InMemory::new(&lanes);
     let mut prepared = Prepared::new(&source, true).unwrap();
@@ -154,7 +157,8 @@ fn structured_control_flow_is_estimated_by_its_meetings() {
     let structured =
         replay::replay(&source, &[Spec::parse("tf-stack").unwrap()], &ReplayOptions::default(), None, &|_, _| {});
     let fetches = structured.unwrap()[0].counts.fetches();
-    assert!(fetches < found.before.counts.fetches());
+    // x is run once for lanes 0 to 2, not for 0 and then for 1 and 2.
+    assert_eq!((found.before.counts.fetches(), fetches), (1 + 1 + 10 + 10 + 1, 1 + 1 + 10 + 1));
     let expected = Estimate { pass: Pass::Linearize, at: None, callee: None, fetches, basis: Basis::Replayed };
     assert!(all.contains(&expected), "{all:?}");
 }
