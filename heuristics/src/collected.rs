@@ -94,9 +94,10 @@ fn join(register: &mut Vec<usize>, lanes: &[usize]) {
 /// cancel, the number of lanes that arrived, and moves of masks. `threshold` lanes are enough, so that those wait that
 /// are fewer.
 ///
-/// What it leaves open, and one thing that it does not: who has waited for `bCount` is off it; groups run in the order of
-/// the code, those last that stand at the convergence point and need not wait, and these together. `barrier` has lanes
-/// join `bPdom` where they part, not before the loop: who waited at the point is on it again behind the next parting.
+/// What it leaves open, and one thing that it does not: who has waited for `bCount` is off it; groups run in the order
+/// of the code, those last that stand at the convergence point and need not wait, and these together. `barrier` has
+/// lanes join `bPdom` where they part, not before the loop: who waited at the point is on it again behind the next
+/// parting.
 fn figure_6(lanes: &[Trips], threshold: usize) -> String {
     let everyone: Vec<usize> = (0..lanes.len()).collect();
     let mut registers = Registers::default();

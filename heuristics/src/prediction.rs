@@ -15,16 +15,16 @@
 //! the calls in the function that makes them, and lanes wait in the callee for those that call it from elsewhere in the
 //! same function. Each calling function has a region of its own, as if each called a wrapper of its own. Where it is
 //! said where lanes join, calls count too that lead to the function through others: what the callee waits for goes up
-//! through the call graph to the calls in the function in which they join ([`calls_towards`]). Calls that lanes come to
-//! from different such places have a region each.
+//! through the call graph to the calls in the function in which they join ([`calls_towards`]). Calls that lanes come
+//! to from different such places have a region each.
 //!
 //! The barriers of ordinary branches give way where they *conflict* with the prediction's, which is where their lanes
 //! would meet inside of the region, or at a place that not all of the region leads to (neither live range holds the
 //! other): else two lanes might wait for each other at two places. [`Deconflict::Dynamic`]:
 //! a lane that waits at the predicted point is taken off them, as it is, while it waits, off the barriers of other
-//! predictions; [`Deconflict::Static`]: branches from which the point can be
-//! reached before the lanes meet have no barrier at all. Barriers of functions between the one in which lanes joined and
-//! the one at whose entry they wait are left in any case.
+//! predictions; [`Deconflict::Static`]: branches from which the point can be reached before the lanes meet have no
+//! barrier at all. Barriers of functions between the one in which lanes joined and the one at whose entry they wait are
+//! left in any case.
 //!
 //! *Limitation*: a point in a function is known at the call level at which its region was entered: in recursion the
 //! outermost one counts. The point of a prediction is the beginning of a place.
@@ -438,11 +438,11 @@ mod tests {
         // One that is called directly on the other side.
         let direct = ["1b 2c 30c 20 21r 31r 7", "1b 5c 20 21r 6b 7"];
         let prediction = Prediction { from: vec![Pc(1)], ..Prediction::of_calls(Pc(20)) };
-        let predicted = schedule_predicted("barrier", &direct, &[prediction.clone()]);
+        let predicted = schedule_predicted("barrier", &direct, std::slice::from_ref(&prediction));
         assert_eq!(predicted, "1:0-1 2:0 5:1 30:0 20:0-1 21:0-1 6:1 31:0 7:0-1");
         // Lanes at different call levels part inside of it and meet again there.
         let parting = ["1b 2c 30c 20b 22 24 21r 31r 7", "1b 5c 20b 24 21r 6b 7"];
-        let predicted = schedule_predicted("barrier", &parting, &[prediction.clone()]);
+        let predicted = schedule_predicted("barrier", &parting, std::slice::from_ref(&prediction));
         assert_eq!(predicted, "1:0-1 2:0 5:1 30:0 20:0-1 22:0 24:0-1 21:0-1 6:1 31:0 7:0-1");
         // In recursion the outermost one counts: lane 0 comes to 20 again, inside of it, and is waited for by nobody.
         let inside = ["1b 2c 30c 20b 22c 20b 21r 23r 31r 7", "1b 5c 20b 21r 6b 7"];

@@ -201,8 +201,8 @@ impl Speculation {
         found.next().unwrap_or_default()
     }
 
-    /// Whether a lane in this place, outside of the region of this number, can't come any more to where the lanes of that
-    /// meet behind it.
+    /// Whether a lane in this place, outside of the region of this number, can't come any more to where the lanes of
+    /// that meet behind it.
     pub(crate) fn has_passed(&mut self, region: usize, place: PlaceId, at: &Reconvergence, flow: &ControlFlow) -> bool {
         let Some(behind) = at.pc.and_then(|pc| flow.place_at(pc)) else { return false };
         let leading = self.leading.entry(behind).or_insert_with(|| leading_to(behind, flow));

@@ -23,8 +23,8 @@ const PASSES: usize = 12;
 /// Find the places at which collecting lanes would pay: tries those that could, and ranks them by what each took
 ///
 /// Lanes that part in a loop come to an expensive place in different turns. Each place where that loses fetches is
-/// replayed as `replay --predict` does it, with all lanes waited for and with thresholds (see docs/speculation.md). Below
-/// stands what the passes fcs, meld and linearize would gain, as far as the trace can say it.
+/// replayed as `replay --predict` does it, with all lanes waited for and with thresholds (see docs/speculation.md).
+/// Below stands what the passes fcs, meld and linearize would gain, as far as the trace can say it.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The trace

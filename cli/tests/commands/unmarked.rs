@@ -48,7 +48,6 @@ fn shares(compiler: &str) -> Vec<(String, f64)> {
             all.push((format!("{name} {level}"), with as f64 / without as f64 - 1.0));
         }
     }
-    println!("{all:?}");
     all
 }
 
@@ -93,7 +92,6 @@ fn a_mark_in_a_loop_that_clang_would_unroll_takes_a_word_for_that() {
         };
         // By itself clang would make two turns one, and does not where a mark is: 10% more instructions.
         let (bare, asked) = (share(""), share("#pragma clang loop unroll_count(2)"));
-        println!("{level}: {bare:.4}, asked for {asked:.4}");
         assert!(bare < 0.15 && asked < 0.01, "{level}: {bare} {asked}");
     }
 }

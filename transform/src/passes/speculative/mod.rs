@@ -14,9 +14,10 @@
 //!
 //! # Steps
 //! 1. Cut blocks behind calls, as replays do: lanes that come back from a call may wait there.
-//! 2. Gather the marks of each function by name; calls count that lead to a function through others. Copies of a place that lanes come to one after another are one place,
-//!    at which they meet once ([`flowgraph::copies_of_a_point`]); a function that was inlined twice has two. Marks
-//!    whose counterpart is gone or cannot be reached are refused, with a remark.
+//! 2. Gather the marks of each function by name; calls count that lead to a function through others. Copies of a place
+//!    that lanes come to one after another are one place, at which they meet once ([`flowgraph::copies_of_a_point`]);
+//!    a function that was inlined twice has two. Marks whose counterpart is gone or cannot be reached are refused, with
+//!    a remark.
 //! 3. Place the operations, and check them by the paper's equations.
 //!
 //! # Why the meaning is kept
