@@ -51,7 +51,8 @@
  * function's definition. LOCKSTEP_PREDICT_FUNCTION_SOFT(f, LANES) has so many be enough.
  *
  * No instruction is made for a mark, but the optimiser takes it for a statement with an effect: it makes no vectors of
- * a loop with one, and may lay out code around it differently. Marks lie in a section of the binary that is never
+ * a loop with one, and may lay out code around it differently; clang does not unroll such a loop unless asked to
+ * (#pragma clang loop unroll_count(2)). Marks lie in a section of the binary that is never
  * loaded, .lockstep.marks: address, kind (1 begins, 2 waits, 3 begins for a function), threads (0: all), name.
  * LOCKSTEP_NO_MARKS leaves them out. */
 #if defined(__x86_64__) && (defined(__clang__) || defined(__GNUC__) && __GNUC__ >= 9) && !defined(LOCKSTEP_NO_MARKS)

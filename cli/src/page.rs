@@ -5,7 +5,7 @@ use std::path::Path;
 use attribution::page::{Code, Replays};
 use attribution::{Source, locks, page};
 use heuristics::Spec;
-use replay::suggest::{Suggestions, suggest};
+use replay::suggest::{Search, Suggestions, suggest};
 use replay::{Outcome, Prepared, ReplayOptions};
 use report::page::Program;
 
@@ -88,7 +88,8 @@ fn suggestions(prepared: &mut Prepared, request: &Request, outcome: &Outcome) ->
     let model = Spec::parse(predict::MODEL).expect("a model's name");
     let options = ReplayOptions { warp_size: Some(outcome.warp_size), ..request.selection.options() };
     let thresholds = predict::thresholds(outcome.warp_size);
-    let found = suggest(prepared, &model, &options, CANDIDATES, &thresholds, &|_, _| {})?;
+    let search = Search { model: &model, most: CANDIDATES, thresholds: &thresholds, together: 1 };
+    let found = suggest(prepared, search, &options, &|_, _| {})?;
     Ok(found.before.is_complete().then_some(found))
 }
 

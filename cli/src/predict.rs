@@ -25,10 +25,19 @@ enum Where {
     Marks,
 }
 
-/// What was typed: `lookups.c:41,threshold=8,deconflict=static`, `call:shade`, or `marks`.
+/// Where lanes join.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum From {
+    At(Place),
+    /// Where the function of this name begins.
+    Function(String),
+}
+
+/// What was typed: `lookups.c:41,threshold=8,deconflict=static`, `call:shade,from=worker`, or `marks`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Predicted {
     place: Where,
+    from: Option<From>,
     threshold: Option<usize>,
     deconflict: Deconflict,
 }
@@ -38,12 +47,12 @@ impl FromStr for Predicted {
 
     fn from_str(text: &str) -> Result<Predicted, String> {
         // A function's name may have commas of its own.
-        let settings = [",threshold=", ",deconflict="].iter().filter_map(|setting| text.find(setting)).min();
+        let settings = [",threshold=", ",deconflict=", ",from="].iter().filter_map(|setting| text.find(setting)).min();
         let end = match text.strip_prefix("call:") {
             Some(_) => settings.unwrap_or(text.len()),
             None => text.find(',').unwrap_or(text.len()),
         };
-        let (place, parts) = (&text[..end], text[end..].split(',').skip(1));
+        let (place, mut parts) = (&text[..end], &text[end..]);
         let place = match place {
             "marks" => Where::Marks,
             place => match place.strip_prefix("call:") {
@@ -54,9 +63,23 @@ impl FromStr for Predicted {
                 None => Where::At(place.parse().map_err(|why| format!("{why}, or call:FUNCTION, or marks"))?),
             },
         };
-        let mut predicted = Predicted { place, threshold: None, deconflict: Deconflict::Dynamic };
-        for part in parts {
+        let mut predicted = Predicted { place, from: None, threshold: None, deconflict: Deconflict::Dynamic };
+        while let Some(rest) = parts.strip_prefix(',') {
+            let end = match rest.strip_prefix("from=") {
+                // A function's name may have commas of its own.
+                Some(_) => [",threshold=", ",deconflict="].iter().filter_map(|next| rest.find(next)).min(),
+                None => rest.find(','),
+            };
+            let (part, others) = rest.split_at(end.unwrap_or(rest.len()));
+            parts = others;
             match part.split_once('=') {
+                Some(("from", _)) if predicted.place == Where::Marks => {
+                    return Err("from= says where lanes join, which marks say themselves".to_owned());
+                }
+                Some(("from", "")) => return Err("behind from= comes a place or the name of a function".to_owned()),
+                Some(("from", from)) => {
+                    predicted.from = Some(from.parse().map_or_else(|_| From::Function(from.to_owned()), From::At));
+                }
                 Some(("threshold", lanes)) => {
                     let lanes = lanes.parse().ok().filter(|lanes| (1..=heuristics::MAX_LANES).contains(lanes));
                     let most = heuristics::MAX_LANES;
@@ -64,7 +87,11 @@ impl FromStr for Predicted {
                 }
                 Some(("deconflict", "dynamic")) => predicted.deconflict = Deconflict::Dynamic,
                 Some(("deconflict", "static")) => predicted.deconflict = Deconflict::Static,
-                _ => return Err(format!("\"{part}\" is neither threshold=LANES nor deconflict=dynamic|static")),
+                _ => {
+                    return Err(format!(
+                        "\"{part}\" is neither threshold=LANES nor deconflict=dynamic|static nor from=PLACE"
+                    ));
+                }
             }
         }
         Ok(predicted)
@@ -77,6 +104,11 @@ impl fmt::Display for Predicted {
             Where::At(place) => place.fmt(f)?,
             Where::Calls(function) => write!(f, "call:{function}")?,
             Where::Marks => f.write_str("marks")?,
+        }
+        match &self.from {
+            None => {}
+            Some(From::At(place)) => write!(f, ",from={place}")?,
+            Some(From::Function(name)) => write!(f, ",from={name}")?,
         }
         if let Some(threshold) = self.threshold {
             write!(f, ",threshold={threshold}")?;
@@ -102,6 +134,7 @@ pub(crate) fn predictions(
     let mut all = Vec::new();
     for predicted in typed {
         let Predicted { threshold, deconflict, .. } = *predicted;
+        let from = joined_at(predicted, trace, segments, source)?;
         let place = match &predicted.place {
             Where::At(place) => place,
             Where::Calls(function) => {
@@ -112,7 +145,7 @@ pub(crate) fn predictions(
                          function shows and that the compiler did not inline"
                     )));
                 }
-                let made = |at| Prediction { threshold, deconflict, ..Prediction::of_calls(at) };
+                let made = |at| Prediction { threshold, deconflict, from: from.clone(), ..Prediction::of_calls(at) };
                 all.extend(entries.into_iter().map(made));
                 continue;
             }
@@ -121,21 +154,52 @@ pub(crate) fn predictions(
                 continue;
             }
         };
-        let mut of_functions: BTreeMap<Option<Pc>, Pc> = BTreeMap::new();
-        for pc in place.code(trace, source) {
-            if let Some(start) = block_of(pc, segments) {
-                of_functions.entry(source.function_start(pc)).or_insert(start);
-            }
+        let blocks = blocks_at(place, trace, segments, source);
+        if blocks.is_empty() {
+            return Err(no_code(place));
         }
-        if of_functions.is_empty() {
-            return Err(replay::Error::Request(format!(
-                "--predict {place}: no lane ran code there; name a line or address that --by line or --annotate shows"
-            )));
-        }
-        let made = |at| Prediction { threshold, deconflict, ..Prediction::at(at) };
-        all.extend(of_functions.into_values().map(made));
+        let made = |at| Prediction { threshold, deconflict, from: from.clone(), ..Prediction::at(at) };
+        all.extend(blocks.into_iter().map(made));
     }
     Ok(all)
+}
+
+fn no_code(place: &Place) -> replay::Error {
+    replay::Error::Request(format!(
+        "--predict {place}: no lane ran code there; name a line or address that --by line or --annotate shows"
+    ))
+}
+
+/// In each function with code of a place that lanes ran, the block in which the first of it lies.
+fn blocks_at(place: &Place, trace: &Trace, segments: &SegmentTable, source: &mut Source) -> Vec<Pc> {
+    let mut of_functions: BTreeMap<Option<Pc>, Pc> = BTreeMap::new();
+    for pc in place.code(trace, source) {
+        if let Some(start) = block_of(pc, segments) {
+            of_functions.entry(source.function_start(pc)).or_insert(start);
+        }
+    }
+    of_functions.into_values().collect()
+}
+
+/// The blocks in which lanes join, if it was said where.
+fn joined_at(
+    predicted: &Predicted,
+    trace: &Trace,
+    segments: &SegmentTable,
+    source: &mut Source,
+) -> replay::Result<Vec<Pc>> {
+    let blocks = match &predicted.from {
+        None => return Ok(Vec::new()),
+        Some(From::At(place)) => blocks_at(place, trace, segments, source),
+        Some(From::Function(name)) => entries_of(name, segments, source).into_iter().collect(),
+    };
+    match blocks.is_empty() {
+        true => Err(replay::Error::Request(format!(
+            "--predict {predicted}: no lane ran code at what from= names; name a line, an address, or a function that \
+             --by function shows"
+        ))),
+        false => Ok(blocks),
+    }
 }
 
 /// Says which predictions change nothing, and which places the compiler copied.
@@ -299,6 +363,9 @@ mod tests {
             "a/b.c:12",
             "0x401136,threshold=8",
             "a.c:1,threshold=256,deconflict=static",
+            "call:shade,from=worker,threshold=4",
+            "a.c:9,from=a.c:3",
+            "call:12,from=ns::shade(double, int),deconflict=static",
         ] {
             assert_eq!(text.parse::<Predicted>().unwrap().to_string(), text);
         }
@@ -309,6 +376,8 @@ mod tests {
             ("a.c:1,threshold=x", "1 to 256"),
             ("a.c:1,deconflict=never", "neither"),
             ("a.c:1,", "neither"),
+            ("a.c:1,from=", "behind from="),
+            ("marks,from=main", "marks say themselves"),
         ] {
             assert!(wrong.parse::<Predicted>().is_err_and(|e| e.contains(why)), "{wrong}");
         }

@@ -251,12 +251,10 @@ pub struct Copies {
     pub past: Vec<NodeId>,
 }
 
-/// Which of these nodes, all of which a point was copied to, are one place. Those are whose regions have a node in
-/// common; lanes meet at the one that dominates most others, of equals at the first. So they meet once in the turns of
-/// a loop that became one, and a function that was inlined twice has two places. Nodes to which no lane comes that
-/// joined are in none.
+/// Points by the region that they have in common: those are apart that no lane can come to which joined for one of the
+/// others. Points to which no lane comes that joined are left out.
 #[must_use]
-pub fn copies_of_a_point(graph: &Graph, dominators: &Dominators, points: &[NodeId], from: &[NodeId]) -> Vec<Copies> {
+pub fn points_apart(graph: &Graph, points: &[NodeId], from: &[NodeId]) -> Vec<Vec<NodeId>> {
     let mut groups: Vec<(Vec<NodeId>, Vec<bool>)> = Vec::new();
     for point in points {
         let Some(region) = CollectingRegion::of(graph, &[*point], from) else { continue };
@@ -271,8 +269,17 @@ pub fn copies_of_a_point(graph: &Graph, dominators: &Dominators, points: &[NodeI
         }
         groups.push(group);
     }
-    let one = |group: Vec<NodeId>| {
-        let nodes: Vec<NodeId> = points.iter().copied().filter(|point| group.contains(point)).collect();
+    let in_order = |group: Vec<NodeId>| points.iter().copied().filter(|point| group.contains(point)).collect();
+    groups.into_iter().map(|(nodes, _)| in_order(nodes)).collect()
+}
+
+/// Which of these nodes, all of which a point was copied to, are one place. Those are whose regions have a node in
+/// common; lanes meet at the one that dominates most others, of equals at the first. So they meet once in the turns of
+/// a loop that became one, and a function that was inlined twice has two places. Nodes to which no lane comes that
+/// joined are in none.
+#[must_use]
+pub fn copies_of_a_point(graph: &Graph, dominators: &Dominators, points: &[NodeId], from: &[NodeId]) -> Vec<Copies> {
+    let one = |nodes: Vec<NodeId>| {
         let dominated = |at: &NodeId| nodes.iter().filter(|node| dominators.dominates(*at, **node)).count();
         let first = nodes.iter().rev().max_by_key(|node| dominated(node));
         let at = *first.expect("a group has a node");
@@ -280,7 +287,7 @@ pub fn copies_of_a_point(graph: &Graph, dominators: &Dominators, points: &[NodeI
         let (behind, past) = others.partition(|node| dominators.dominates(at, *node));
         Copies { at, behind, past }
     };
-    groups.into_iter().map(|(nodes, _)| one(nodes)).collect()
+    points_apart(graph, points, from).into_iter().map(one).collect()
 }
 
 /// By node: whether it is one of these or can be reached from one along edges, without the entry.
@@ -330,6 +337,43 @@ mod tests {
         let expected = "0: join; 1: gives way; 2: wait, rejoin; 4: cancel; 4: meet behind";
         assert_eq!(operations(&graph, 2, &[NodeId(0)], 4), expected);
         assert_eq!(operations(&graph, 2, &[], 4), expected);
+    }
+
+    #[test]
+    fn figure_5_names_the_barrier_that_conflicts_and_takes_it_away_or_has_lanes_leave_it() {
+        // The same. The branch in 1 has its barrier b1 from there to 3; b0 lives from 0, and again from behind the
+        // wait in 2, to 4: neither holds the other. The branch in 3 has its barrier at 4, where b0 is dead.
+        let graph = graph(5, &[(0, 1), (1, 2), (1, 3), (2, 3), (3, 1), (3, 4)]);
+        let post = PostDominators::of(&graph, &[NodeId(4)]);
+        let region = CollectingRegion::of(&graph, &[NodeId(2)], &[NodeId(0)]).unwrap();
+        assert!(region.conflicts(&graph, NodeId(1), post.ipdom(NodeId(1))));
+        assert!(!region.conflicts(&graph, NodeId(3), post.ipdom(NodeId(3))));
+        let of = |is_static: bool, threshold: Option<usize>| {
+            let how = Collecting { waits: &[NodeId(2)], threshold, is_static };
+            region.operations(&graph, how, |node| vec![post.ipdom(node)])
+        };
+        let all = |conflict: BarrierAction, wait: BarrierAction| {
+            let (join, cancel, meet) = (BarrierAction::Join, BarrierAction::Cancel, BarrierAction::Meet);
+            vec![(0, join), (1, conflict), (2, wait), (4, cancel), (4, meet)]
+        };
+        let of = |is_static, threshold| {
+            of(is_static, threshold).into_iter().map(|(node, a)| (node.0, a)).collect::<Vec<_>>()
+        };
+        // (c), where lanes that come to 2 leave b1 before they wait.
+        assert_eq!(of(false, None), all(BarrierAction::GivesWay, BarrierAction::Wait));
+        // (b)
+        assert_eq!(of(true, None), all(BarrierAction::Removed, BarrierAction::Wait));
+        assert_eq!(of(false, Some(4)), all(BarrierAction::GivesWay, BarrierAction::WaitFor(4)));
+    }
+
+    #[test]
+    fn points_in_two_regions_are_apart() {
+        // 0 and 4 begin a region each; 1 and 2 are on the sides of a branch of the first.
+        let graph = graph(7, &[(0, 1), (0, 2), (1, 3), (2, 3), (3, 4), (4, 5), (5, 6)]);
+        let points = [5, 1, 2].map(NodeId);
+        let apart = points_apart(&graph, &points, &[0, 4].map(NodeId));
+        assert_eq!(apart, [vec![NodeId(5)], [1, 2].map(NodeId).to_vec()]);
+        assert_eq!(points_apart(&graph, &points, &[NodeId(0)]).len(), 1);
     }
 
     #[test]

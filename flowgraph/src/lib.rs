@@ -66,7 +66,8 @@ mod unstructured;
 mod walk;
 
 pub use collecting::{
-    BarrierAction, BarrierFault, Collecting, CollectingRegion, Copies, barrier_faults, copies_of_a_point, reached,
+    BarrierAction, BarrierFault, Collecting, CollectingRegion, Copies, barrier_faults, copies_of_a_point, points_apart,
+    reached,
 };
 pub use components::{ComponentId, Components};
 pub use control_dependence::ControlDependence;

@@ -31,6 +31,8 @@
 
 use std::cmp::Reverse;
 
+use trace_format::Pc;
+
 use crate::convergence::Convergence;
 use crate::reconvergence::{Branch, Reconvergence, distinct_pcs};
 use crate::speculation::Speculation;
@@ -58,6 +60,12 @@ pub(crate) const ENTRY: Entry = Entry {
             help: "where lanes that parted run together again: at convergence barriers only, as hardware does, or wherever they stand at one pc",
         },
         Placement::PARAMETER,
+        Parameter {
+            name: "order",
+            values: Values::OneOf(&["pc", "pc-last", "most-lanes", "fewest-lanes"]),
+            default: 0,
+            help: "which of the groups of lanes that can run goes first, with meet=barriers: by pc, the smallest or the largest, or by its lanes; hardware is free in it",
+        },
         predication::PARAMETER,
     ],
     needs_control_flow: true,
@@ -69,6 +77,7 @@ pub(crate) const ENTRY: Entry = Entry {
                 Convergence::new(lanes, usize::MAX, placement, speculation(lanes, placement, program))
             },
             yields: settings.is_yes("yield"),
+            order: GroupOrder::ALL[settings.choice("order")],
         }),
         _ => Box::new(Anywhere::new(lanes, settings)),
     },
@@ -79,10 +88,35 @@ fn speculation(lanes: usize, placement: Placement, program: &Program) -> Option<
     (!program.predictions.is_empty()).then(|| Speculation::new(program, placement, lanes))
 }
 
+/// Which group goes first.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum GroupOrder {
+    Pc,
+    PcLast,
+    MostLanes,
+    FewestLanes,
+}
+
+impl GroupOrder {
+    /// In the order of the parameter's values.
+    const ALL: [GroupOrder; 4] = [GroupOrder::Pc, GroupOrder::PcLast, GroupOrder::MostLanes, GroupOrder::FewestLanes];
+
+    /// The group of the smallest goes first; of equals that of the smallest pc.
+    fn key(self, lanes: LaneSet, pc: Pc) -> u64 {
+        match self {
+            GroupOrder::Pc => 0,
+            GroupOrder::PcLast => u64::MAX - pc.0,
+            GroupOrder::MostLanes => u64::MAX - lanes.len() as u64,
+            GroupOrder::FewestLanes => lanes.len() as u64,
+        }
+    }
+}
+
 /// Lanes meet at barriers only.
 struct AtBarriers {
     warp: Convergence,
     yields: bool,
+    order: GroupOrder,
 }
 
 impl Heuristic for AtBarriers {
@@ -91,9 +125,11 @@ impl Heuristic for AtBarriers {
             self.warp.settle(warp);
             let splits = self.warp.splits();
             let first = |i: usize| {
-                let lane = (splits[i].lanes & warp.ready()).lowest()?;
+                let lanes = splits[i].lanes & warp.ready();
+                let lane = lanes.lowest()?;
+                let pc = warp.lane(lane).pc;
                 // Who waits at a soft point for nobody lets others come there first.
-                Some((splits[i].passes, warp.lane(lane).pc, lane, i))
+                Some((splits[i].passes, self.order.key(lanes, pc), pc, lane, i))
             };
             if let Some((.., first)) = (0..splits.len()).filter_map(first).min() {
                 let first = self.warp.part_from_spinning(first, warp);
@@ -113,7 +149,7 @@ impl Heuristic for AtBarriers {
 
     fn runs_on(&self, warp: &WarpView, lanes: LaneSet, lead: &mut Lead) -> bool {
         let others = self.warp.splits().iter().filter(|split| split.lanes != lanes);
-        self.warp.runs_on(lanes, Order::Pc, lead) && {
+        self.order == GroupOrder::Pc && self.warp.runs_on(lanes, Order::Pc, lead) && {
             let first = others.filter_map(|split| (split.lanes & warp.ready()).lowest());
             first.for_each(|lane| warp.stop_behind(lane, lead));
             true
@@ -302,6 +338,17 @@ mod tests {
     fn lanes_that_may_meet_anywhere_run_together_early() {
         let lanes = ["1b 5 8", "1b 3b 5 8", "1b 3b 8"];
         assert_eq!(schedule("barrier:meet=anywhere", &lanes), "1:0-2 3:1-2 5:0-1 8:0-2");
+    }
+
+    #[test]
+    fn which_group_goes_first_can_be_said_and_changes_no_count() {
+        // Two lanes at 3, one at 5, one at 9.
+        let lanes = ["1b 3 10", "1b 3 10", "1b 5 10", "1b 9 10"];
+        let order = |order: &str| schedule(&format!("barrier:order={order}"), &lanes);
+        assert_eq!(order("pc"), "1:0-3 3:0-1 5:2 9:3 10:0-3");
+        assert_eq!(order("pc-last"), "1:0-3 9:3 5:2 3:0-1 10:0-3");
+        assert_eq!(order("most-lanes"), "1:0-3 3:0-1 5:2 9:3 10:0-3");
+        assert_eq!(order("fewest-lanes"), "1:0-3 5:2 9:3 3:0-1 10:0-3");
     }
 
     #[test]

@@ -15,7 +15,7 @@ use trace_format::Pc;
 
 use crate::reconvergence::{Branch, Points, Reconvergence, distinct_pcs};
 use crate::speculation::Speculation;
-use crate::{ControlFlow, LaneSet, LaneState, Lead, Order, Placement, Tally, Together, WarpView};
+use crate::{ControlFlow, Lane, LaneSet, LaneState, Lead, Order, Placement, Tally, Together, WarpView};
 
 /// Lanes that run together: those that are ready stand at one pc.
 #[derive(Clone, Copy)]
@@ -30,6 +30,9 @@ pub(crate) struct Split {
 
 struct Register {
     at: Reconvergence,
+    /// By lane: how much higher its call level was than that of `at` where it was filled. Empty: none's was; lanes that
+    /// came to a function through different ones run it together at different levels.
+    shifts: Vec<i32>,
     /// The lanes that are waited for, those that are blocked included.
     mask: LaneSet,
     blocked: LaneSet,
@@ -37,6 +40,14 @@ struct Register {
     for_exits: bool,
     /// The region of a prediction behind which it stands.
     behind: Option<usize>,
+}
+
+impl Register {
+    /// Where a lane waits.
+    fn at_of(&self, lane: Lane) -> Reconvergence {
+        let shift = self.shifts.get(lane.index()).copied().unwrap_or(0);
+        Reconvergence { level: self.at.level.saturating_add_signed(shift), ..self.at }
+    }
 }
 
 /// The splits and barrier registers of a warp.
@@ -116,9 +127,20 @@ impl Convergence {
                 for lane in split.lanes & warp.live() {
                     let state = warp.lane(lane);
                     let place = warp.segment(state.segment).place;
-                    if speculation.come(lane, state.level, place) {
-                        let flow = &warp.program().control_flow;
-                        let left = |r: &&mut Register| speculation.has_left(state, place, (&r.at, r.behind), flow);
+                    let flow = &warp.program().control_flow;
+                    for register in &mut self.registers {
+                        let Some(region) = register.behind else { continue };
+                        let at = register.at_of(lane);
+                        let is_there = register.mask.contains(lane) && at.level == state.level;
+                        if is_there && speculation.has_passed(region, place, &at, flow) {
+                            register.mask.remove(lane);
+                        }
+                    }
+                    let left = speculation.come(lane, state.level, place);
+                    if !left.is_empty() {
+                        let left = |r: &&mut Register| {
+                            speculation.has_left(&left, state, place, (&r.at_of(lane), r.behind), flow)
+                        };
                         self.registers.iter_mut().filter(left).for_each(|register| register.mask.remove(lane));
                     }
                 }
@@ -236,7 +258,7 @@ impl Convergence {
                 let control_flow = &warp.program().control_flow;
                 for (index, register) in self.registers.iter_mut().enumerate() {
                     if register.mask.contains(lane)
-                        && speculation.gives_way(lane, &register.at, register.behind, control_flow)
+                        && speculation.gives_way(lane, &register.at_of(lane), register.behind, control_flow)
                     {
                         register.mask.remove(lane);
                         if !left.contains(&index) {
@@ -248,7 +270,7 @@ impl Convergence {
                 collects = true;
                 continue;
             }
-            let come_to = |r: &Register| r.mask.contains(lane) && r.at.is_reached(state);
+            let come_to = |r: &Register| r.mask.contains(lane) && r.at_of(lane).is_reached(state);
             if let Some(inner) = self.registers.iter().rposition(come_to) {
                 self.registers[inner + 1..].iter_mut().for_each(|left| left.mask.remove(lane));
                 self.registers[inner].blocked.insert(lane);
@@ -310,7 +332,9 @@ impl Convergence {
                 Some(points.first)
             };
             if let Some(first) = first {
-                self.fill(lanes, &Points { first, ..points });
+                let speculation = self.speculation.as_ref();
+                let shifts = speculation.map_or_else(Vec::new, |s| s.shifts(lanes, &branch));
+                self.fill(lanes, &shifts, &Points { first, ..points });
             }
         }
         let falls_to = branch.and_then(|b| b.falls_to);
@@ -325,15 +349,22 @@ impl Convergence {
 
     /// Fills registers for lanes that part, unless the innermost of theirs stands at the place already. Who leaves a
     /// loop waits behind it, unless one further out stands there.
-    fn fill(&mut self, lanes: LaneSet, points: &Points) {
-        let held = || self.registers.iter().filter(|r| lanes.is_subset(&r.mask));
+    fn fill(&mut self, lanes: LaneSet, shifts: &[i32], points: &Points) {
+        let held = || self.registers.iter().filter(|r| lanes.is_subset(&r.mask) && r.shifts == shifts);
         if held().next_back().is_some_and(|r| r.at == points.first) {
             return;
         }
         let around = points.new_around(|point| held().any(|r| r.at == *point)).iter().rev();
         let new: Vec<(Reconvergence, bool)> = around.map(|at| (*at, true)).chain([(points.first, false)]).collect();
         self.spills += (held().count() + new.len()).saturating_sub(self.count).min(new.len()) as u64;
-        let filled = |(at, for_exits)| Register { at, mask: lanes, blocked: LaneSet::EMPTY, for_exits, behind: None };
+        let filled = |(at, for_exits)| Register {
+            at,
+            shifts: shifts.to_vec(),
+            mask: lanes,
+            blocked: LaneSet::EMPTY,
+            for_exits,
+            behind: None,
+        };
         self.registers.extend(new.into_iter().map(filled));
     }
 
@@ -367,7 +398,14 @@ impl Convergence {
                 let place = self.registers.iter().position(is_inside).unwrap_or(self.registers.len());
                 self.registers.insert(
                     place,
-                    Register { at, mask, blocked: LaneSet::EMPTY, for_exits: true, behind: Some(behind.region) },
+                    Register {
+                        at,
+                        shifts: Vec::new(),
+                        mask,
+                        blocked: LaneSet::EMPTY,
+                        for_exits: true,
+                        behind: Some(behind.region),
+                    },
                 );
             }
         }

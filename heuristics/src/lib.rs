@@ -8,6 +8,8 @@ mod arms;
 mod barrier;
 mod barrier_operations;
 mod block_stack;
+#[cfg(test)]
+mod collected;
 mod control_flow;
 mod convergence;
 mod direct_branch;
@@ -72,7 +74,7 @@ pub use lanes::{Lane, LaneSet, Lanes, MAX_LANES};
 pub use lead::{Lead, Order};
 pub use parameters::{Error as ParseError, Parameter, Settings, Values};
 pub use placement::Placement;
-pub use prediction::{Copied, Deconflict, Prediction, Predictions, calls_of};
+pub use prediction::{Copied, Deconflict, Prediction, Predictions, calls_of, calls_towards};
 pub use registry::{Entry, REGISTRY, Spec, build};
 pub use seats::Seats;
 pub use segment::{PlaceId, Segment, SegmentId, SegmentTable};

@@ -13,18 +13,23 @@
 //!
 //! The point of a prediction may be a function's entry ([`Prediction::calls`], section 4.4): then the region is that of
 //! the calls in the function that makes them, and lanes wait in the callee for those that call it from elsewhere in the
-//! same function. Each calling function has a region of its own, as if each called a wrapper of its own.
+//! same function. Each calling function has a region of its own, as if each called a wrapper of its own. Where it is
+//! said where lanes join, calls count too that lead to the function through others: what the callee waits for goes up
+//! through the call graph to the calls in the function in which they join ([`calls_towards`]). Calls that lanes come
+//! to from different such places have a region each.
 //!
 //! The barriers of ordinary branches give way where they *conflict* with the prediction's, which is where their lanes
-//! would meet inside of the region: else two lanes might wait for each other at two places. [`Deconflict::Dynamic`]:
+//! would meet inside of the region, or at a place that not all of the region leads to (neither live range holds the
+//! other): else two lanes might wait for each other at two places. [`Deconflict::Dynamic`]:
 //! a lane that waits at the predicted point is taken off them, as it is, while it waits, off the barriers of other
-//! predictions; [`Deconflict::Static`]: branches from which the point can be
-//! reached before the lanes meet have no barrier at all.
+//! predictions; [`Deconflict::Static`]: branches from which the point can be reached before the lanes meet have no
+//! barrier at all. Barriers of functions between the one in which lanes joined and the one at whose entry they wait are
+//! left in any case.
 //!
 //! *Limitation*: a point in a function is known at the call level at which its region was entered: in recursion the
 //! outermost one counts. The point of a prediction is the beginning of a place.
 
-use flowgraph::{CollectingRegion, Copies, Dominators, Graph, NodeId, copies_of_a_point, reached};
+use flowgraph::{CollectingRegion, Copies, Dominators, Graph, NodeId, copies_of_a_point, points_apart, reached};
 use trace_format::Pc;
 
 use crate::reconvergence::Reconvergence;
@@ -40,7 +45,8 @@ pub struct Prediction {
     pub copies: Vec<Pc>,
     /// Whether a function begins there, all calls of which are meant: the region is that of the calls.
     pub calls: bool,
-    /// Where lanes join: the first pcs of places. Empty: wherever they come to the region.
+    /// Where lanes join: the first pcs of places. Empty: wherever they come to the region. Of calls, those that lead to
+    /// the function through others count only where it is said.
     pub from: Vec<Pc>,
     /// How many waiting lanes are enough. None: all that joined.
     pub threshold: Option<usize>,
@@ -134,9 +140,16 @@ impl Predictions {
         };
         if prediction.calls {
             let Some(entry) = control_flow.place_at(prediction.at) else { return };
-            let nodes = |calls: Vec<PlaceId>| calls.into_iter().map(|place| NodeId(place.0)).collect::<Vec<_>>();
-            let of_functions = calls_of(entry, control_flow).into_iter().map(nodes);
-            self.regions.extend(of_functions.filter_map(|calls| of(prediction, &calls)));
+            // Barriers are numbered in the order of the code.
+            let nodes = |mut calls: Vec<PlaceId>| {
+                calls.sort_by_key(|place| control_flow.start(*place));
+                calls.into_iter().map(|place| NodeId(place.0)).collect::<Vec<_>>()
+            };
+            let calls =
+                if from.is_empty() { calls_of(entry, control_flow) } else { calls_towards(entry, control_flow) };
+            let of_functions = calls.into_iter().map(nodes);
+            let apart = of_functions.flat_map(|calls| points_apart(graph, &calls, &from));
+            self.regions.extend(apart.filter_map(|calls| of(prediction, &calls)));
             return;
         }
         let pcs: Vec<Pc> = std::iter::once(prediction.at).chain(prediction.copies.iter().copied()).collect();
@@ -187,9 +200,20 @@ impl Region {
         &self.nodes
     }
 
+    /// Whether lanes may come to the point through other functions than the one in which they joined.
+    pub(crate) fn is_through(&self) -> bool {
+        self.prediction.calls && !self.prediction.from.is_empty()
+    }
+
     /// Whether lanes that wait for each other at this point do so inside of the region.
     pub(crate) fn holds_point(&self, at: &Reconvergence, control_flow: &ControlFlow) -> bool {
         at.pc.and_then(|pc| control_flow.place_at(pc)).is_some_and(|place| self.holds(place))
+    }
+
+    /// Whether the barrier at this place conflicts with the region's, which is where neither lives wherever the other
+    /// does: it is inside, or cannot be reached from all of the region.
+    pub(crate) fn conflicts_with(&self, at: PlaceId, leading: &[bool]) -> bool {
+        self.holds(at) || self.nodes.nodes().any(|node| !leading[node.index()])
     }
 
     /// Where its lanes meet again behind it, under a placement.
@@ -219,6 +243,12 @@ impl Region {
     }
 }
 
+/// By place: whether it leads to this one.
+pub(crate) fn leading(to: PlaceId, control_flow: &ControlFlow) -> Vec<bool> {
+    let Some(graph) = control_flow.graph() else { return Vec::new() };
+    reached(graph, [NodeId(to.0)], |node| graph.predecessors(node).iter().copied())
+}
+
 /// Where lanes meet that part behind a node, under a placement, the innermost first; none: at the end of its function.
 pub(crate) fn meets(placement: Placement, control_flow: &ControlFlow, node: NodeId) -> Vec<Option<NodeId>> {
     let at = |pc: Option<Pc>| pc.and_then(|pc| control_flow.place_at(pc)).map(|place| NodeId(place.0));
@@ -230,16 +260,43 @@ pub(crate) fn meets(placement: Placement, control_flow: &ControlFlow, node: Node
 #[must_use]
 pub fn calls_of(entry: PlaceId, control_flow: &ControlFlow) -> Vec<Vec<PlaceId>> {
     let Some(graph) = control_flow.graph() else { return Vec::new() };
+    let calls = direct_calls(entry, control_flow, graph);
+    by_function(calls, graph).into_iter().map(|(_, calls)| calls).collect()
+}
+
+/// The same, and the places with calls that lead to one of those through other functions.
+#[must_use]
+pub fn calls_towards(entry: PlaceId, control_flow: &ControlFlow) -> Vec<Vec<PlaceId>> {
+    let Some(graph) = control_flow.graph() else { return Vec::new() };
+    let mut all = direct_calls(entry, control_flow, graph);
+    let mut looked_at: Vec<PlaceId> = vec![entry];
+    loop {
+        let functions = by_function(all.clone(), graph);
+        let is_in = |entry: &&NodeId| functions.iter().any(|(function, _)| function[entry.index()]);
+        let entries = graph.successors(graph.entry()).iter().filter(is_in).map(|entry| PlaceId(entry.0));
+        let new: Vec<PlaceId> = entries.filter(|entry| !looked_at.contains(entry)).collect();
+        if new.is_empty() {
+            return functions.into_iter().map(|(_, calls)| calls).collect();
+        }
+        all.extend(new.iter().flat_map(|entry| direct_calls(*entry, control_flow, graph)));
+        all.sort_unstable();
+        all.dedup();
+        looked_at.extend(new);
+    }
+}
+
+/// The places with calls of the function that begins here, in order.
+fn direct_calls(entry: PlaceId, control_flow: &ControlFlow, graph: &Graph) -> Vec<PlaceId> {
     let leads = reached(graph, [NodeId(entry.0)], |node| graph.predecessors(node).iter().copied());
     let entries = leads.iter().zip(0..).filter(|(leads, _)| **leads).map(|(_, place)| PlaceId(place));
     let mut calls: Vec<PlaceId> = entries.flat_map(|entry| control_flow.callers(entry)).collect();
     calls.sort_unstable();
     calls.dedup();
-    by_function(calls, graph)
+    calls
 }
 
-/// Places by the function that they are in: what edges connect.
-fn by_function(places: Vec<PlaceId>, graph: &Graph) -> Vec<Vec<PlaceId>> {
+/// Places by the function that they are in, which is what edges connect: by node, whether it is of the function.
+fn by_function(places: Vec<PlaceId>, graph: &Graph) -> Vec<(Vec<bool>, Vec<PlaceId>)> {
     let around = |node: NodeId| graph.successors(node).iter().chain(graph.predecessors(node)).copied();
     let mut functions: Vec<(Vec<bool>, Vec<PlaceId>)> = Vec::new();
     for place in places {
@@ -248,7 +305,7 @@ fn by_function(places: Vec<PlaceId>, graph: &Graph) -> Vec<Vec<PlaceId>> {
             None => functions.push((reached(graph, [NodeId(place.0)], around), vec![place])),
         }
     }
-    functions.into_iter().map(|(_, places)| places).collect()
+    functions
 }
 
 #[cfg(test)]
@@ -365,6 +422,42 @@ mod tests {
         let lanes = ["1b 2c 30b 31c 20 21r 32r 7", "1b 2c 30b 33c 20 21r 32r 7", "1b 5c 50c 20 21r 51r 6b 7"];
         let predicted = schedule_predicted("barrier", &lanes, &[Prediction::of_calls(Pc(20))]);
         assert_eq!(predicted, "1:0-2 2:0-1 5:2 30:0-1 31:0 33:1 20:0-1 21:0-1 32:0-1 50:2 20:2 21:2 51:2 6:2 7:0-2");
+    }
+
+    #[test]
+    fn calls_through_other_functions_count_where_it_is_said_where_lanes_join() {
+        // 1 parts to calls of 30 and of 50, which call 20, 30 only where it does not return early.
+        let through = ["1b 2c 30b 31c 20 21r 32r 7", "1b 5c 50c 20 21r 51r 6b 7", "1b 2c 30b 33r 7"];
+        let of = |from: Vec<Pc>| {
+            schedule_predicted("barrier", &through, &[Prediction { from, ..Prediction::of_calls(Pc(20)) }])
+        };
+        assert!(of(vec![Pc(1)]).contains("20:0-1 21:0-1"), "{}", of(vec![Pc(1)]));
+        assert!(of(vec![Pc(1)]).ends_with(" 7:0-2"));
+        // Without it each calling function has a region of its own.
+        assert!(of(Vec::new()).contains("20:0 ") && of(Vec::new()).contains("20:1 "), "{}", of(Vec::new()));
+        // One that is called directly on the other side.
+        let direct = ["1b 2c 30c 20 21r 31r 7", "1b 5c 20 21r 6b 7"];
+        let prediction = Prediction { from: vec![Pc(1)], ..Prediction::of_calls(Pc(20)) };
+        let predicted = schedule_predicted("barrier", &direct, std::slice::from_ref(&prediction));
+        assert_eq!(predicted, "1:0-1 2:0 5:1 30:0 20:0-1 21:0-1 6:1 31:0 7:0-1");
+        // Lanes at different call levels part inside of it and meet again there.
+        let parting = ["1b 2c 30c 20b 22 24 21r 31r 7", "1b 5c 20b 24 21r 6b 7"];
+        let predicted = schedule_predicted("barrier", &parting, std::slice::from_ref(&prediction));
+        assert_eq!(predicted, "1:0-1 2:0 5:1 30:0 20:0-1 22:0 24:0-1 21:0-1 6:1 31:0 7:0-1");
+        // In recursion the outermost one counts: lane 0 comes to 20 again, inside of it, and is waited for by nobody.
+        let inside = ["1b 2c 30c 20b 22c 20b 21r 23r 31r 7", "1b 5c 20b 21r 6b 7"];
+        let predicted = schedule_predicted("barrier", &inside, &[prediction]);
+        assert!(predicted.contains(" 20:0-1 ") && predicted.ends_with(" 7:0-1"), "{predicted}");
+        assert_eq!(predicted.matches(" 20:").count(), 2, "{predicted}");
+    }
+
+    #[test]
+    fn a_function_that_is_called_in_two_regions_is_waited_at_in_each_by_itself() {
+        // 1 and 8 begin one each: lanes that are in the second are not waited for in the first.
+        let lanes = ["1b 2c 20 21r 3b 8b 10c 20 21r 11b 14", "1b 5c 20 21r 6 8b 12c 20 21r 13b 14"];
+        let prediction = Prediction { from: vec![Pc(1), Pc(8)], ..Prediction::of_calls(Pc(20)) };
+        let predicted = schedule_predicted("barrier", &lanes, &[prediction]);
+        assert_eq!(predicted, "1:0-1 2:0 5:1 20:0-1 21:0-1 3:0 6:1 8:0-1 10:0 12:1 20:0-1 21:0-1 11:0 13:1 14:0-1");
     }
 
     #[test]

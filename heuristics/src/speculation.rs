@@ -1,9 +1,10 @@
 //! What lanes do with the barriers of predictions ([`crate::prediction`]) while they run.
 
+use rustc_hash::FxHashMap;
 use trace_format::Pc;
 
-use crate::prediction::{Deconflict, Predictions, Region};
-use crate::reconvergence::Reconvergence;
+use crate::prediction::{Deconflict, Predictions, Region, leading as leading_to};
+use crate::reconvergence::{Branch, Reconvergence};
 use crate::{ControlFlow, Lane, LaneSet, LaneState, PlaceId, Placement, Program, Together, WarpView};
 
 /// Where the lanes of a warp stand with the predictions.
@@ -15,6 +16,10 @@ pub(crate) struct Speculation {
     barriers: Vec<Barrier>,
     /// Lanes that have waited at the point at which they stand.
     passing: LaneSet,
+    /// By where lanes wait, as far as it was asked for: which places lead there.
+    leading: FxHashMap<PlaceId, Vec<bool>>,
+    /// By region and where lanes wait: whether that conflicts.
+    conflicts: FxHashMap<(usize, PlaceId), bool>,
     /// See [`crate::Tally::barrier_operations`].
     pub(crate) operations: u64,
 }
@@ -36,6 +41,8 @@ struct Barrier {
     elsewhere: LaneSet,
     /// By lane: the call level at which it joined.
     levels: Vec<u32>,
+    /// By lane: the call level at which it last came to the point, until it comes back from there; 0 otherwise.
+    within: Vec<u32>,
     /// What lanes of the split did that is brought to where it stands.
     done: Done,
 }
@@ -44,14 +51,17 @@ impl Barrier {
     fn join(&mut self, lane: Lane, level: u32) {
         self.joined.insert(lane);
         self.done.joined = true;
-        self.levels[lane.index()] = level;
+        (self.levels[lane.index()], self.within[lane.index()]) = (level, 0);
     }
 
     /// Whether a lane that stands here has joined it and has come to its point.
     fn is_at(&self, region: &Region, lane: Lane, level: u32, pc: Pc) -> bool {
-        region.prediction.at == pc
-            && self.joined.contains(lane)
-            && self.levels[lane.index()] + u32::from(region.prediction.calls) == level
+        let (joined, within) = (self.levels[lane.index()], self.within[lane.index()]);
+        let is_level = match region.is_through() {
+            true => joined < level && (within == 0 || level <= within),
+            false => joined + u32::from(region.prediction.calls) == level,
+        };
+        region.prediction.at == pc && self.joined.contains(lane) && is_level
     }
 }
 
@@ -70,12 +80,14 @@ const SOFT: u64 = 4;
 impl Speculation {
     pub(crate) fn new(program: &Program, placement: Placement, lanes: usize) -> Speculation {
         let (predictions, control_flow) = (&program.predictions, &program.control_flow);
-        let barrier = Barrier { levels: vec![0; lanes], ..Barrier::default() };
+        let barrier = Barrier { levels: vec![0; lanes], within: vec![0; lanes], ..Barrier::default() };
         Speculation {
             barriers: vec![barrier; predictions.regions.len()],
             behind: predictions.regions.iter().map(|region| region.behind(placement, control_flow)).collect(),
             predictions: predictions.clone(),
             passing: LaneSet::EMPTY,
+            leading: FxHashMap::default(),
+            conflicts: FxHashMap::default(),
             operations: 0,
         }
     }
@@ -89,6 +101,10 @@ impl Speculation {
     pub(crate) fn ran(&mut self, lanes: LaneSet, place: PlaceId, level: u32) {
         self.passing = self.passing - lanes;
         for (barrier, region) in self.barriers.iter_mut().zip(&self.predictions.regions) {
+            // Outside of the function at whose entry they waited all have one level, as the first has.
+            if lanes.lowest().is_some_and(|first| level < barrier.within[first.index()]) {
+                lanes.iter().for_each(|lane| barrier.within[lane.index()] = 0);
+            }
             if region.begins_at(place) {
                 for lane in lanes - barrier.joined - barrier.elsewhere {
                     barrier.join(lane, level);
@@ -121,6 +137,7 @@ impl Speculation {
         if let Some(at) = self.barriers.iter().zip(&self.predictions.regions).position(is_there) {
             let is_soft = self.predictions.regions[at].prediction.threshold.is_some();
             self.operations += 2 + if is_soft { SOFT } else { 0 };
+            lanes.iter().for_each(|lane| self.barriers[at].within[lane.index()] = level);
         }
     }
 
@@ -132,37 +149,64 @@ impl Speculation {
         }
     }
 
-    /// A lane has come to a place: it joins and cancels; whether it did that.
-    pub(crate) fn come(&mut self, lane: Lane, at_level: u32, place: PlaceId) -> bool {
-        let mut has_cancelled = false;
-        for (barrier, region) in self.barriers.iter_mut().zip(&self.predictions.regions) {
+    /// A lane has come to a place: it joins and cancels; the numbers of the regions that it left.
+    pub(crate) fn come(&mut self, lane: Lane, at_level: u32, place: PlaceId) -> Vec<usize> {
+        let mut left = Vec::new();
+        for (index, (barrier, region)) in self.barriers.iter_mut().zip(&self.predictions.regions).enumerate() {
             let level = &barrier.levels[lane.index()];
             if barrier.joined.contains(lane) {
                 let is_outside = !region.holds(place) || region.begins_at(place);
                 if at_level < *level || at_level == *level && is_outside {
                     barrier.joined.remove(lane);
                     barrier.done.cancelled = true;
-                    has_cancelled = true;
+                    left.push(index);
                 }
             } else if region.is_joined_at(place) && !region.begins_at(place) {
                 barrier.join(lane, at_level);
             }
         }
-        has_cancelled
+        left
     }
 
-    /// Whether a lane in this place has left a region in which others wait here: it can't come there any more.
+    /// Whether a lane in this place, which has left these regions, left one in which others wait here: it can't come
+    /// there any more.
     pub(crate) fn has_left(
         &self,
+        left: &[usize],
         state: &LaneState,
         place: PlaceId,
         (at, behind): (&Reconvergence, Option<usize>),
         flow: &ControlFlow,
     ) -> bool {
-        let is_left = |(index, region): (usize, &Region)| {
-            behind != Some(index) && !region.holds(place) && region.holds_point(at, flow)
+        let is_left = |index: &usize| {
+            let region = &self.predictions.regions[*index];
+            behind != Some(*index) && !region.holds(place) && region.holds_point(at, flow)
         };
-        at.level == state.level && self.predictions.regions.iter().enumerate().any(is_left)
+        at.level == state.level && left.iter().any(is_left)
+    }
+
+    /// By lane: how much higher its call level is than that of the first lane that ran a branch, where these run a
+    /// function together to which they came through different ones; else empty.
+    pub(crate) fn shifts(&self, lanes: LaneSet, branch: &Branch) -> Vec<i32> {
+        let Some(first) = branch.lanes.lowest() else { return Vec::new() };
+        let through = self.barriers.iter().zip(&self.predictions.regions).filter(|(_, region)| region.is_through());
+        let mut found = through.filter_map(|(barrier, _)| {
+            let within = |lane: Lane| barrier.within[lane.index()];
+            let are_inside =
+                branch.level >= within(first) && (lanes | branch.lanes).iter().all(|lane| within(lane) > 0);
+            let differ = are_inside && lanes.iter().any(|lane| within(lane) != within(first));
+            let shift = |within: &u32| within.cast_signed() - barrier.within[first.index()].cast_signed();
+            differ.then(|| barrier.within.iter().map(shift).collect())
+        });
+        found.next().unwrap_or_default()
+    }
+
+    /// Whether a lane in this place, outside of the region of this number, can't come any more to where the lanes of
+    /// that meet behind it.
+    pub(crate) fn has_passed(&mut self, region: usize, place: PlaceId, at: &Reconvergence, flow: &ControlFlow) -> bool {
+        let Some(behind) = at.pc.and_then(|pc| flow.place_at(pc)) else { return false };
+        let leading = self.leading.entry(behind).or_insert_with(|| leading_to(behind, flow));
+        !self.predictions.regions[region].holds(place) && !leading[place.0 as usize]
     }
 
     /// Whether a lane now waits at a predicted point.
@@ -175,6 +219,7 @@ impl Speculation {
         for (i, barrier) in self.barriers.iter_mut().enumerate() {
             if i == at {
                 barrier.waiting.insert(lane);
+                barrier.within[lane.index()] = state.level;
                 barrier.done.waited = true;
             } else if barrier.joined.contains(lane) {
                 barrier.joined.remove(lane);
@@ -207,6 +252,7 @@ impl Speculation {
     pub(crate) fn pass_with_waiting(&mut self, lanes: LaneSet, warp: &WarpView) -> LaneSet {
         let Some((index, come)) = self.enough(lanes, warp) else { return LaneSet::EMPTY };
         self.passing = self.passing | come;
+        come.iter().for_each(|lane| self.barriers[index].within[lane.index()] = warp.lane(lane).level);
         self.barriers[index].done.waited = true;
         self.count();
         match self.barriers[index].waiting.is_empty() {
@@ -221,7 +267,7 @@ impl Speculation {
     /// Whether a lane that waits at a predicted point is taken off a barrier at which lanes wait here, which may be the
     /// one behind a region.
     pub(crate) fn gives_way(
-        &self,
+        &mut self,
         lane: Lane,
         at: &Reconvergence,
         behind: Option<usize>,
@@ -229,10 +275,22 @@ impl Speculation {
     ) -> bool {
         let regions = self.predictions.regions.iter().enumerate();
         self.barriers.iter().zip(regions).any(|(barrier, (index, region))| {
-            (barrier.waiting.contains(lane) || barrier.elsewhere.contains(lane))
-                && at.level == barrier.levels[lane.index()]
-                && behind != Some(index)
-                && region.holds_point(at, control_flow)
+            let is_away = barrier.waiting.contains(lane) || barrier.elsewhere.contains(lane);
+            if !is_away || behind == Some(index) {
+                return false;
+            }
+            let (joined, within) = (barrier.levels[lane.index()], barrier.within[lane.index()]);
+            // Of a function between, lanes come to whatever its barriers stand at behind the point only.
+            let is_between = region.is_through() && joined < at.level && at.level < within;
+            let place = at.pc.and_then(|pc| control_flow.place_at(pc));
+            let (leading, conflicts) = (&mut self.leading, &mut self.conflicts);
+            let mut conflicts = |place: PlaceId| {
+                *conflicts.entry((index, place)).or_insert_with(|| {
+                    let leading = leading.entry(place).or_insert_with(|| leading_to(place, control_flow));
+                    region.conflicts_with(place, leading)
+                })
+            };
+            is_between || at.level == joined && place.is_some_and(&mut conflicts)
         })
     }
 
@@ -272,7 +330,8 @@ impl Speculation {
 
     /// Whether a place at which lanes wait lies inside of the region that they leave for this one.
     pub(crate) fn is_before(&self, at: &Reconvergence, behind: &Behind, control_flow: &ControlFlow) -> bool {
-        at.level == behind.at.level && self.predictions.regions[behind.region].holds_point(at, control_flow)
+        let region = &self.predictions.regions[behind.region];
+        at.level > behind.at.level || at.level == behind.at.level && region.holds_point(at, control_flow)
     }
 
     /// The lanes of a barrier that go on: all that joined it wait, or enough.

@@ -1,12 +1,13 @@
-//! `lockstep suggest`: where collecting lanes would pay, by trying it.
+//! `lockstep suggest`: where collecting lanes would pay, by trying it, and what passes of the compiler would gain.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use attribution::table::{Align, aligned, grouped, percent};
 use attribution::{Source, typed_prediction};
-use heuristics::Spec;
-use replay::suggest::{Suggestions, Tried, issued, suggest};
+use heuristics::{ParseError, Prediction, Spec};
+use replay::metrics::{Stalls, Traffic};
+use replay::suggest::{Candidate, Estimate, Search, Suggestions, Together, Tried, cost, passes, suggest, transactions};
 use replay::view::View;
 use replay::{Outcome, Prepared};
 use serde_json::{Value, json};
@@ -16,10 +17,14 @@ use crate::output::{WithColours, print, progress, say};
 use crate::selection::{self, Selection};
 use crate::{exit, predict, spin};
 
+/// The most passes in the table.
+const PASSES: usize = 12;
+
 /// Find the places at which collecting lanes would pay: tries those that could, and ranks them by what each took
 ///
 /// Lanes that part in a loop come to an expensive place in different turns. Each place where that loses fetches is
 /// replayed as `replay --predict` does it, with all lanes waited for and with thresholds (see docs/speculation.md).
+/// Below stands what the passes fcs, meld and linearize would gain, as far as the trace can say it.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The trace
@@ -28,9 +33,25 @@ pub(crate) struct Args {
     #[command(flatten)]
     selection: Selection,
 
+    /// The model under which they are tried: barrier, with parameters (barrier:placement=structured)
+    #[arg(long, short = 'H', value_name = "MODEL", default_value = predict::MODEL, value_parser = Model::parse)]
+    heuristic: Model,
+
     /// The most places that are tried, those that could save most first
     #[arg(long, value_name = "N", default_value_t = 16)]
     candidates: usize,
+
+    /// The most places at which lanes are collected at once: the best, and each that gains beside those before it
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=16))]
+    together: u16,
+
+    /// Rank by cycles: what is issued, and a cycle for each transaction of 32 bytes (the trace must have addresses)
+    #[arg(long)]
+    memory: bool,
+
+    /// Rank by cycles: what is issued, and the cycles that a core which stalls on use waits for loads of N cycles
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    load_latency: Option<u32>,
 
     /// How many waiting lanes are to be enough, several with commas; all lanes of a warp are always tried. Default: a
     /// half, a quarter and an eighth of a warp
@@ -42,6 +63,19 @@ pub(crate) struct Args {
     json: bool,
 }
 
+/// A model as it was typed.
+#[derive(Clone)]
+struct Model {
+    typed: String,
+    spec: Spec,
+}
+
+impl Model {
+    fn parse(text: &str) -> Result<Model, ParseError> {
+        Ok(Model { typed: text.to_owned(), spec: Spec::parse(text)? })
+    }
+}
+
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let trace = selection::open(&args.trace)?;
     let view = args.selection.view(&trace)?;
@@ -49,8 +83,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         say!("{}", view.summary());
         spin::advice(&trace, view.summary()).into_iter().for_each(|advice| say!("{advice}"));
     }
-    let model = Spec::parse(predict::MODEL).expect("a model's name");
-    let options = args.selection.options();
+    let model = predict::obedient(std::slice::from_ref(&args.heuristic.spec))?.remove(0);
+    if args.memory && !trace.meta().memory {
+        let why = "the trace has no memory addresses: record it with trace --memory, or leave --memory out";
+        return Err(replay::Error::Request(format!("{}: {why}", args.trace.display())).into());
+    }
+    let mut options = args.selection.options();
+    options.measures.extend(args.memory.then(Traffic::measure));
+    options.measures.extend(args.load_latency.map(Stalls::measure));
     let mut prepared = Prepared::new(&view, true)?;
     let bar = progress();
     let done = |n: usize, all: usize| {
@@ -58,16 +98,22 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         bar.set_position(n as u64);
     };
     let thresholds = args.thresholds(&view);
-    let found = suggest(&mut prepared, &model, &options, args.candidates, &thresholds, &done)?;
-    bar.finish_and_clear();
+    let (most, together) = (args.candidates, usize::from(args.together));
+    let search = Search { model: &model, most, thresholds: &thresholds, together };
+    let found = suggest(&mut prepared, search, &options, &done)?;
     if !found.before.is_complete() {
+        bar.finish_and_clear();
         say!("lockstep: {}; nothing can be suggested for it", found.before.status());
         return Ok(ExitCode::from(exit::DEADLOCK));
     }
+    let estimates = passes(&mut prepared, search, &options, &found.before)?;
+    bar.finish_and_clear();
     let mut source = Source::new(&trace);
     let text = match args.json {
-        true => format!("{}\n", serde_json::to_string_pretty(&as_json(&found, &mut source))?),
-        false => as_table(&found, &mut source),
+        true => format!("{}\n", serde_json::to_string_pretty(&as_json(&found, &estimates, &mut source))?),
+        false => {
+            as_table(&found, &args.heuristic.typed, &mut source) + &of_passes(&estimates, &found.before, &mut source)
+        }
     };
     source.notes().iter().for_each(|note| say!("lockstep: {note}"));
     print(&text, WithColours::Yes)?;
@@ -96,63 +142,135 @@ fn place(at: Pc, source: &mut Source) -> (String, String) {
     }
 }
 
-fn threshold(tried: &Tried) -> Option<usize> {
-    tried.trials.first().and_then(|trial| trial.prediction.threshold)
-}
-
 fn efficiency(outcome: &Outcome) -> String {
     outcome.simt_efficiency().map_or_else(String::new, percent)
 }
 
-fn as_table(found: &Suggestions, source: &mut Source) -> String {
-    let before = found.before.counts.fetches();
-    let header =
-        ["collect lanes at", "in", "address", "pattern", "wait for", "fetches", "SIMT efficiency", "barriers", "gain"];
+/// What is typed behind `--predict` for a place with so many lanes to wait for.
+fn typed((candidate, prediction): &(Candidate, Prediction), source: &Source) -> String {
+    let lanes = prediction.threshold.map_or_else(String::new, |lanes| format!(",threshold={lanes}"));
+    format!("{}{lanes}", typed_prediction(candidate, source))
+}
+
+fn as_table(found: &Suggestions, model: &str, source: &mut Source) -> String {
+    let before = cost(&found.before);
+    let has_cycles = before != found.before.counts.fetches();
+    let header = [
+        "collect lanes at",
+        "in",
+        "address",
+        "pattern",
+        "wait for",
+        "fetches",
+        "SIMT efficiency",
+        "barriers",
+        "cycles",
+        "gain",
+    ];
     let mut rows = vec![header.map(str::to_owned)];
     let row = |names: [String; 5], outcome: &Outcome| {
-        let fetches = outcome.counts.fetches();
-        let gain = format!("{:.2}x", before as f64 / issued(outcome).max(1) as f64);
+        let gain = format!("{:.2}x", before as f64 / cost(outcome).max(1) as f64);
         let barriers = outcome.tally.barrier_operations.map_or_else(String::new, grouped);
         let [at, function, address, pattern, lanes] = names;
-        [at, function, address, pattern, lanes, grouped(fetches), efficiency(outcome), barriers, gain]
+        let fetches = grouped(outcome.counts.fetches());
+        [at, function, address, pattern, lanes, fetches, efficiency(outcome), barriers, grouped(cost(outcome)), gain]
     };
-    let pays = |tried: &&Tried| tried.issued().is_some_and(|issued| issued < before);
+    let mut named = |candidate: &Candidate, prediction: &Prediction, before: &str| {
+        let (at, function) = place(candidate.at, source);
+        let lanes = prediction.threshold.map_or_else(|| "all".to_owned(), |lanes| lanes.to_string());
+        let pattern = candidate.pattern.name().to_owned();
+        [format!("{before}{at}"), function, candidate.at.to_string(), pattern, lanes]
+    };
+    let pays = |tried: &&Tried| tried.cost().is_some_and(|cost| cost < before);
+    let gained = found.tried.iter().filter(pays).count();
     for tried in found.tried.iter().filter(pays) {
-        let (at, function) = place(tried.candidate.at, source);
-        let lanes = threshold(tried).map_or_else(|| "all".to_owned(), |lanes| lanes.to_string());
-        let names = [at, function, tried.candidate.at.to_string(), tried.candidate.pattern.name().to_owned(), lanes];
-        rows.push(row(names, &tried.trials[0].outcome));
+        let trial = &tried.trials[0];
+        rows.push(row(named(&tried.candidate, &trial.prediction, ""), &trial.outcome));
     }
-    let best = found.tried.iter().find(pays);
+    if let Some(Together { places, outcome }) = &found.together {
+        // What all of them take stands in the row of the last.
+        for (number, (candidate, prediction)) in places.iter().enumerate() {
+            let names = named(candidate, prediction, if number == 0 { "" } else { "and " });
+            let whole = row(names.clone(), outcome);
+            let is_last = number + 1 == places.len();
+            let [at, function, address, pattern, lanes] = names;
+            let empty = String::new;
+            let part = [at, function, address, pattern, lanes, empty(), empty(), empty(), empty(), empty()];
+            rows.push(if is_last { whole } else { part });
+        }
+    }
     rows.push(row(["(nowhere)", "", "", "", ""].map(str::to_owned), &found.before));
-    let mut text = aligned(&rows, |column| if column < 5 { Align::Left } else { Align::Right });
-    let gained = rows.len() - 2;
+    let align = |column| if column < 5 { Align::Left } else { Align::Right };
+    let mut text = match has_cycles {
+        true => aligned(&rows, align),
+        false => aligned(&rows.into_iter().map(without_cycles).collect::<Vec<_>>(), align),
+    };
+    let what = match has_cycles {
+        true => {
+            "cycles: fetches and barriers, one each, and what --memory and --load-latency add; gain: cycles without \
+             collecting / with it"
+        }
+        false => "gain: fetches without collecting / fetches and barriers with it",
+    };
     text += &format!(
-        "{} of {} candidates were tried; {gained} would pay. barriers: instructions that their barriers take; gain: fetches \
-         without collecting / fetches and barriers with it, under {}\n",
+        "{} of {} candidates were tried; {gained} would pay. barriers: instructions that their barriers take; {what}, \
+         under {model}\n",
         found.tried.len(),
         found.candidates,
-        predict::MODEL,
     );
-    match best {
-        Some(best) => {
-            let lanes = threshold(best).map_or_else(String::new, |lanes| format!(",threshold={lanes}"));
-            text += &format!(
-                "to see it: replay --predict {}{lanes} --by line TRACE\n",
-                typed_prediction(&best.candidate, source)
-            );
+    match &found.best()[..] {
+        [] => text += "collecting lanes at one place of a loop does not pay here\n",
+        places => {
+            let typed: String = places.iter().map(|place| format!(" --predict {}", typed(place, source))).collect();
+            let model = if model == predict::MODEL { String::new() } else { format!(" -H {model}") };
+            text += &format!("to see it: replay{model}{typed} --by line TRACE\n");
         }
-        None => text += "collecting lanes at one place of a loop does not pay here\n",
     }
     text
 }
 
-fn as_json(found: &Suggestions, source: &mut Source) -> Value {
+/// A row without the cycles: they are what is issued.
+fn without_cycles(row: [String; 10]) -> [String; 9] {
+    let [at, function, address, pattern, lanes, fetches, efficiency, barriers, _, gain] = row;
+    [at, function, address, pattern, lanes, fetches, efficiency, barriers, gain]
+}
+
+/// What passes of the compiler would gain.
+fn of_passes(estimates: &[Estimate], before: &Outcome, source: &mut Source) -> String {
+    let before = before.counts.fetches();
+    let mut rows = vec![["pass", "branch", "in", "of", "known by", "fetches", "gain"].map(str::to_owned)];
+    // What gains less than a hundredth says nothing beside what the pass adds.
+    let shown = estimates.iter().filter(|estimate| 100 * estimate.fetches <= 99 * before).take(PASSES);
+    for Estimate { pass, at, callee, fetches, basis } in shown {
+        let (at, function) = at.map_or_else(|| ("(all)".to_owned(), String::new()), |at| place(at, source));
+        let callee = callee.map_or_else(String::new, |callee| source.function(callee));
+        let gain = format!("{:.2}x", before as f64 / (*fetches).max(1) as f64);
+        rows.push([pass.name().to_owned(), at, function, callee, basis.name().to_owned(), grouped(*fetches), gain]);
+    }
+    if rows.len() == 1 {
+        return "what passes of lockstep cc would gain is below a hundredth, as far as this trace says\n".to_owned();
+    }
+    let text = aligned(&rows, |column| if column < 5 { Align::Left } else { Align::Right });
+    format!(
+        "\nWhat passes of lockstep cc would gain, of {} fetches:\n{text}\
+         {} of {} are shown. replayed: the lanes ran together as the pass would have them, without what it adds to the \
+         code; at most: what both sides of the branch have in common\n",
+        grouped(before),
+        rows.len() - 1,
+        estimates.len()
+    )
+}
+
+fn as_json(found: &Suggestions, estimates: &[Estimate], source: &mut Source) -> Value {
     let counts = |outcome: &Outcome| {
         json!({
             "fetches": outcome.counts.fetches(),
             "simt_efficiency": outcome.simt_efficiency(),
             "barrier_operations": outcome.tally.barrier_operations,
+            "yields": outcome.tally.yields,
+            "load_stalls": outcome.found::<Stalls>().map(|found| found.stalls),
+            "transactions_32": transactions(outcome),
+            "cost": cost(outcome),
         })
     };
     let mut places = Vec::new();
@@ -177,10 +295,28 @@ fn as_json(found: &Suggestions, source: &mut Source) -> Value {
             "trials": trials,
         }));
     }
+    let together = found.together.as_ref().map(|Together { places, outcome }| {
+        let mut counts = counts(outcome);
+        counts["predict"] = places.iter().map(|place| typed(place, source)).collect();
+        counts
+    });
+    let mut of_passes = Vec::new();
+    for Estimate { pass, at, callee, fetches, basis } in estimates {
+        of_passes.push(json!({
+            "pass": pass.name(),
+            "place": at.map(|at| place(at, source).0),
+            "function": at.map(|at| place(at, source).1),
+            "of": callee.map(|callee| source.function(callee)),
+            "known_by": basis.name(),
+            "fetches": fetches,
+        }));
+    }
     json!({
         "heuristic": found.before.heuristic,
         "before": counts(&found.before),
         "candidates": found.candidates,
         "places": places,
+        "together": together,
+        "passes": of_passes,
     })
 }

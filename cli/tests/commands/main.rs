@@ -22,6 +22,8 @@ mod recording_costs;
 mod results;
 mod speculating;
 mod spinning;
+mod suggesting;
 mod support;
+mod unmarked;
 mod unwritable;
 mod windows;

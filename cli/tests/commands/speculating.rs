@@ -85,7 +85,7 @@ fn the_marked_place_is_suggested_first_of_those_that_look_alike() {
         let trace = traced(folder.path(), program, tasks);
         let json: Value = serde_json::from_str(&succeed(
             "lockstep",
-            &["suggest", "--candidates", "8", "--json", trace.to_str().unwrap()],
+            &["suggest", "--candidates", "8", "--together", "1", "--json", trace.to_str().unwrap()],
         ))
         .unwrap();
         let best = &json["places"][0];

@@ -1,5 +1,6 @@
 /* The three patterns of figure 2 of Damani et al. (CGO 2020) with marks: -DPATTERN=1 is iteration delay, 2 loop merge, 3 a
- * common call, 4 two predictions at once, 5 a function with marks that is inlined twice. Each lane goes its own way. */
+ * common call, 4 two predictions at once, 5 a function with marks that is inlined twice, 6 a common call through another
+ * function, 7 calls of one function in two regions. Each lane goes its own way. */
 #include <lockstep.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -20,6 +21,13 @@ static unsigned __attribute__((noinline)) mixed(unsigned at, unsigned steps) {
 LOCKSTEP_APART
 #endif
 static unsigned shade(unsigned at) { return mixed(at, 12) * 3 + 1; }
+
+#if PATTERN == 6
+#if defined(__clang__)
+LOCKSTEP_APART
+#endif
+static unsigned dim(unsigned at) { return shade(at ^ 7) / 5; }
+#endif
 
 #if PATTERN == 5
 static inline __attribute__((always_inline)) unsigned merged(unsigned seed, unsigned turns) {
@@ -79,6 +87,28 @@ static void *work(void *argument) {
             LOCKSTEP_RECONVERGE(other);
             sum ^= mixed(seed, 7) / 3;
         }
+    }
+#elif PATTERN == 6
+    for (int i = 0; i < 40; i++) {
+        LOCKSTEP_PREDICT_FUNCTION(shade);
+        if (next(&seed) % 2)
+            sum += shade(sum);
+        else
+            sum ^= dim(seed) / 3;
+    }
+#elif PATTERN == 7
+    for (int i = 0; i < 40; i++) {
+        LOCKSTEP_PREDICT_FUNCTION(shade);
+        if (next(&seed) % 2)
+            sum += shade(sum);
+        else
+            sum ^= shade(seed) / 3;
+        sum ^= table[seed % 64];
+        LOCKSTEP_PREDICT_FUNCTION(shade);
+        if (next(&seed) % 3)
+            sum ^= shade(sum + seed);
+        else
+            sum -= shade(seed ^ 5) / 7;
     }
 #else
     sum = merged(seed, 12);

@@ -7,6 +7,7 @@ mod applying;
 mod by_products;
 mod comparing;
 mod driver;
+mod estimating;
 mod figures;
 mod folder;
 mod fusing;

@@ -13,7 +13,8 @@ type Program = (&'static str, String, Vec<&'static str>, Vec<&'static str>);
 /// The patterns of figure 2 and others of `programs/marks.c`, and the benchmarks of `workloads/speculation`.
 fn programs() -> Vec<Program> {
     let micro = root().join("cli/tests/programs/marks.c").display().to_string();
-    let patterns = ["-DPATTERN=1", "-DPATTERN=2", "-DPATTERN=3", "-DPATTERN=4", "-DPATTERN=5"];
+    let patterns =
+        ["-DPATTERN=1", "-DPATTERN=2", "-DPATTERN=3", "-DPATTERN=4", "-DPATTERN=5", "-DPATTERN=6", "-DPATTERN=7"];
     let mut all: Vec<Program> =
         patterns.into_iter().map(|pattern| (pattern, micro.clone(), vec![pattern], Vec::new())).collect();
     for (name, tasks) in [
@@ -95,6 +96,8 @@ fn operations_on_barriers_are_those_of_the_machine_code() {
             assert!(said.iter().filter(|remark| remark["reason"] != "Barrier").all(|r| copied(&r)), "{what}: {said:?}");
             let is_of = |row: &Row, operation: &Operation| {
                 let [first, last] = operation.2;
+                // Behind a call code generation may copy what it returned first, which has the line of the call.
+                let first = if operation.1 == "cancel" { first - 1 } else { first };
                 row.2.is_some_and(|line| (first..=last).contains(&line)) && row.0 == operation.0 && row.1 == operation.1
             };
             let (lined, bare): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| row.2.is_some());

@@ -47,19 +47,39 @@ fn parse(text: &str) -> Option<(MarkKind, Option<usize>, &str)> {
     Some((kind, (lanes > 0).then_some(lanes), name))
 }
 
-/// The functions with a body of this name that a function calls, those included that the compiler made of one, each
-/// with its calls.
+/// The functions with a body of this name that a function calls, itself or through others, those included that the
+/// compiler made of one, each with the function's own calls that lead to it.
 pub(super) fn called<'m>(function: Function<'m>, name: &str) -> Vec<(Function<'m>, Vec<Instruction<'m>>)> {
     let mut all: Vec<(Function<'m>, Vec<Instruction<'m>>)> = Vec::new();
-    for at in function.blocks().into_iter().flat_map(crate::llvm::Block::instructions) {
-        let callee = at.callee().or_else(|| at.invoked()).and_then(|callee| callee.as_defined_function());
-        let Some(callee) = callee.filter(|callee| is_called(&callee.name(), name)) else { continue };
-        match all.iter_mut().find(|(other, _)| *other == callee) {
-            Some((_, calls)) => calls.push(at),
-            None => all.push((callee, vec![at])),
+    for (at, callee) in calls(function) {
+        let (mut left, mut seen) = (vec![callee], vec![callee]);
+        while let Some(next) = left.pop() {
+            if is_called(&next.name(), name) {
+                match all.iter_mut().find(|(other, _)| *other == next) {
+                    Some((_, calls)) => calls.push(at),
+                    None => all.push((next, vec![at])),
+                }
+                continue;
+            }
+            for (_, callee) in calls(next) {
+                if !seen.contains(&callee) {
+                    seen.push(callee);
+                    left.push(callee);
+                }
+            }
         }
     }
     all
+}
+
+/// The calls of functions with a body.
+fn calls(function: Function<'_>) -> Vec<(Instruction<'_>, Function<'_>)> {
+    let all = function.blocks().into_iter().flat_map(crate::llvm::Block::instructions);
+    all.filter_map(|at| {
+        let callee = at.callee().or_else(|| at.invoked())?;
+        Some((at, callee.as_defined_function()?))
+    })
+    .collect()
 }
 
 /// Whether a symbol is that of a function of this name: in C, or mangled, in whatever namespace.

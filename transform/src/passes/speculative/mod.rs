@@ -14,9 +14,10 @@
 //!
 //! # Steps
 //! 1. Cut blocks behind calls, as replays do: lanes that come back from a call may wait there.
-//! 2. Gather the marks of each function by name. Copies of a place that lanes come to one after another are one place,
-//!    at which they meet once ([`flowgraph::copies_of_a_point`]); a function that was inlined twice has two. Marks
-//!    whose counterpart is gone or cannot be reached are refused, with a remark.
+//! 2. Gather the marks of each function by name; calls count that lead to a function through others. Copies of a place
+//!    that lanes come to one after another are one place, at which they meet once ([`flowgraph::copies_of_a_point`]);
+//!    a function that was inlined twice has two. Marks whose counterpart is gone or cannot be reached are refused, with
+//!    a remark.
 //! 3. Place the operations, and check them by the paper's equations.
 //!
 //! # Why the meaning is kept
@@ -31,7 +32,7 @@ mod pieces;
 
 use flowgraph::{
     BarrierAction, Collecting, CollectingRegion, Copies, Dominators, NodeId, PostDominators, barrier_faults,
-    copies_of_a_point,
+    copies_of_a_point, points_apart,
 };
 use parameters::{Parameter, Settings, Values};
 use rustc_hash::FxHashMap;
@@ -155,8 +156,15 @@ impl<'m, 'a> Marked<'m, 'a> {
             return self.remark(name, places, Reason::MarkLost(MarkFault::NoCall));
         }
         for (callee, calls) in callees {
-            let points = calls.iter().map(|call| self.pieces.node(*call)).collect();
-            self.barrier(&Barrier { name, points, callee: Some(callee), begins });
+            let points: Vec<NodeId> = calls.iter().map(|call| self.pieces.node(*call)).collect();
+            let apart = points_apart(self.pieces.graph(), &points, &self.nodes(begins));
+            if apart.is_empty() {
+                let places = begins.iter().map(|mark| mark.at.place()).collect();
+                self.remark(name, places, Reason::MarkLost(MarkFault::Unreachable));
+            }
+            for points in apart {
+                self.barrier(&Barrier { name, points, callee: Some(callee), begins });
+            }
         }
     }
 

@@ -1,21 +1,14 @@
-//! Where collecting lanes pays: the places of a program at which waiting for other lanes might save fetches, each tried
-//! on the lanes themselves.
-//!
-//! Damani et al. (CGO 2020, section 5) guess two patterns from the static program: code that lanes come to in different
-//! turns of a loop (*iteration delay*), and an inner loop that they run a different number of times (*loop merge*); a
-//! programmer sees a third, a function that is called on several ways (*common call*).
-//! Here nothing is guessed: candidates are the places at which fetches were not full, or in places that only they lead
-//! to. Each is replayed as a [`Prediction`], with each threshold, and what that took is what is reported.
+//! The places at which fetches are lost, or in places that only they lead to: where collecting lanes might save some.
 
 use std::collections::BTreeSet;
 
-use flowgraph::{Dominators, LoopId, Loops, NodeId};
-use heuristics::{PlaceId, Prediction, Spec, calls_of};
+use flowgraph::{Dominators, LoopId, Loops, NodeId, reached};
+use heuristics::{ControlFlow, PlaceId, Prediction, calls_of, calls_towards};
 use rustc_hash::FxHashMap;
 use trace_format::Pc;
 
 use crate::metrics::ActiveLanes;
-use crate::{Outcome, Prepared, ReplayOptions, Result};
+use crate::{Outcome, Prepared};
 
 /// Why lanes come to a place at different times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +21,7 @@ pub enum Pattern {
     EachTurn,
     /// It is in no loop: lanes come to it by different ways, and branches make them meet behind it only.
     Join,
-    /// It is a function that another one calls in several places.
+    /// It is a function that another one calls in several places, itself or through others.
     CommonCall,
 }
 
@@ -53,6 +46,9 @@ pub struct Candidate {
     pub at: Pc,
     /// Why lanes come to it at different times.
     pub pattern: Pattern,
+    /// The first pc of the function in which lanes join that come to it through others; none where they call it
+    /// themselves, or it is no function.
+    pub from: Option<Pc>,
     /// How many fetches fewer there would be, if all that is behind it in its loop were fetched for full warps.
     pub at_most: f64,
 }
@@ -62,107 +58,12 @@ impl Candidate {
     #[must_use]
     pub fn prediction(&self) -> Prediction {
         match self.pattern {
-            Pattern::CommonCall => Prediction::of_calls(self.at),
+            Pattern::CommonCall => {
+                Prediction { from: self.from.into_iter().collect(), ..Prediction::of_calls(self.at) }
+            }
             _ => Prediction::at(self.at),
         }
     }
-}
-
-/// What came of collecting lanes at a candidate.
-#[derive(Clone, Debug)]
-pub struct Trial {
-    /// How it was done.
-    pub prediction: Prediction,
-    /// What it took.
-    pub outcome: Outcome,
-}
-
-impl Trial {
-    /// The instructions that it issues: fetches, and those of the prediction's barriers.
-    #[must_use]
-    pub fn issued(&self) -> u64 {
-        issued(&self.outcome)
-    }
-}
-
-/// Fetches, and the instructions of a prediction's barriers: what a GPU would issue.
-#[must_use]
-pub fn issued(outcome: &Outcome) -> u64 {
-    outcome.counts.fetches() + outcome.tally.barrier_operations.unwrap_or_default()
-}
-
-/// A candidate with its trials.
-#[derive(Clone, Debug)]
-pub struct Tried {
-    /// The candidate.
-    pub candidate: Candidate,
-    /// Those that ran to their end, the one that issues least first; of equals the one that waits for more lanes.
-    pub trials: Vec<Trial>,
-}
-
-impl Tried {
-    /// The fewest instructions that one of its trials issues; none when none ran to its end.
-    #[must_use]
-    pub fn issued(&self) -> Option<u64> {
-        self.trials.first().map(Trial::issued)
-    }
-}
-
-/// What there is to suggest.
-#[derive(Clone, Debug)]
-pub struct Suggestions {
-    /// The same without a prediction.
-    pub before: Outcome,
-    /// How many candidates there were.
-    pub candidates: usize,
-    /// Those that were tried, the one that issues least first.
-    pub tried: Vec<Tried>,
-}
-
-/// Tries the candidates that could save most, at most so many, under a model that obeys predictions, each with all
-/// lanes waited for and with these thresholds. `done` is called with the replays done and all replays.
-///
-/// The control-flow graph must have been asked for ([`Prepared::new`]). Predictions made before are replaced, and none
-/// are left.
-///
-/// # Errors
-/// As [`Prepared::replay`].
-pub fn suggest(
-    prepared: &mut Prepared,
-    model: &Spec,
-    options: &ReplayOptions,
-    most: usize,
-    thresholds: &[usize],
-    done: &(dyn Fn(usize, usize) + Sync),
-) -> Result<Suggestions> {
-    let models = std::slice::from_ref(model);
-    prepared.predict(&[]);
-    let mut counting = options.clone();
-    counting.measures.push(ActiveLanes::measure());
-    let before = prepared.replay(models, &counting, None, &|_, _| {})?.remove(0);
-    let candidates = candidates(prepared, &before);
-    let chosen = &candidates[..most.min(candidates.len())];
-    let ways: Vec<Option<usize>> = std::iter::once(None).chain(thresholds.iter().copied().map(Some)).collect();
-    let mut tried = Vec::with_capacity(chosen.len());
-    for (number, candidate) in chosen.iter().enumerate() {
-        let mut trials = Vec::with_capacity(ways.len());
-        for (way, threshold) in ways.iter().enumerate() {
-            done(number * ways.len() + way, chosen.len() * ways.len());
-            let prediction = Prediction { threshold: *threshold, ..candidate.prediction() };
-            prepared.predict(std::slice::from_ref(&prediction));
-            let outcome = prepared.replay(models, options, None, &|_, _| {})?.remove(0);
-            if outcome.is_complete() {
-                trials.push(Trial { prediction, outcome });
-            }
-        }
-        // Those that wait for more lanes come first, and stay there where they issue as much.
-        trials.sort_by_key(|trial| std::cmp::Reverse(trial.prediction.threshold.unwrap_or(usize::MAX)));
-        trials.sort_by_key(Trial::issued);
-        tried.push(Tried { candidate: *candidate, trials });
-    }
-    prepared.predict(&[]);
-    tried.sort_by_key(|tried| tried.issued().unwrap_or(u64::MAX));
-    Ok(Suggestions { before, candidates: candidates.len(), tried })
 }
 
 /// What was fetched of a place, in all its instructions.
@@ -203,6 +104,7 @@ pub fn candidates(prepared: &Prepared, outcome: &Outcome) -> Vec<Candidate> {
             }
         }
     }
+    let lost: f64 = nodes().map(|node| lost_in(PlaceId(node.0))).sum();
     let mut all: Vec<Candidate> = Vec::new();
     for node in nodes().filter(|node| at(PlaceId(node.0)).fetches > 0) {
         let around = loops.innermost(node);
@@ -217,16 +119,41 @@ pub fn candidates(prepared: &Prepared, outcome: &Outcome) -> Vec<Candidate> {
         }
         // Where a function begins nobody can be waited for in its own frame.
         if graph.predecessors(node).iter().all(|before| before.index() >= count) {
-            let is_common = calls_of(PlaceId(node.0), flow).iter().any(|calls| calls.len() > 1);
-            let at_most = at_most[node.index()];
-            let common = Candidate { at: flow.start(PlaceId(node.0)), pattern: Pattern::CommonCall, at_most };
-            all.extend(is_common.then_some(common));
+            let (place, at_most) = (PlaceId(node.0), at_most[node.index()]);
+            let of = |from| Candidate { at: flow.start(place), pattern: Pattern::CommonCall, from, at_most };
+            let is_common = calls_of(place, flow).iter().any(|calls| calls.len() > 1);
+            all.extend(is_common.then(|| of(None)));
+            if at_most * 100.0 >= lost {
+                all.extend(common_through_others(place, flow).into_iter().map(|from| of(Some(from))));
+            }
             continue;
         }
         let pattern = around.map_or(Pattern::Join, |around| pattern(&loops, &dominators, node, around));
-        all.push(Candidate { at: flow.start(PlaceId(node.0)), pattern, at_most: at_most[node.index()] });
+        let (at, at_most) = (flow.start(PlaceId(node.0)), at_most[node.index()]);
+        all.push(Candidate { at, pattern, from: None, at_most });
     }
     all.sort_by(|a, b| b.at_most.total_cmp(&a.at_most).then(a.at.cmp(&b.at)));
+    all
+}
+
+/// The first pcs of the functions that call different ones which all lead to this one: nowhere nearer do lanes on those
+/// ways have it in common.
+fn common_through_others(entry: PlaceId, flow: &ControlFlow) -> Vec<Pc> {
+    let Some(graph) = flow.graph() else { return Vec::new() };
+    let entries = || graph.successors(graph.entry()).iter().copied();
+    let own = |call: PlaceId| {
+        let is_called = |to: &NodeId| flow.callers(PlaceId(to.0)).any(|from| from == call);
+        entries().filter(is_called).collect::<Vec<NodeId>>()
+    };
+    let mut all = Vec::new();
+    for calls in calls_towards(entry, flow) {
+        let first = own(calls[0]);
+        if calls[1..].iter().any(|call| own(*call) != first) {
+            let around = |node: NodeId| graph.successors(node).iter().chain(graph.predecessors(node)).copied();
+            let function = reached(graph, [NodeId(calls[0].0)], around);
+            all.extend(entries().find(|to| function[to.index()]).map(|to| flow.start(PlaceId(to.0))));
+        }
+    }
     all
 }
 

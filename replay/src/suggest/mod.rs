@@ -1,0 +1,223 @@
+//! Where collecting lanes pays: the places of a program at which waiting for other lanes might save fetches, each tried
+//! on the lanes themselves.
+//!
+//! Damani et al. (CGO 2020, section 5) guess two patterns from the static program: code that lanes come to in different
+//! turns of a loop (*iteration delay*), and an inner loop that they run a different number of times (*loop merge*); a
+//! programmer sees a third, a function that is called on several ways (*common call*).
+//! Here nothing is guessed: candidates are the places at which fetches were not full, or in places that only they lead
+//! to ([`candidates()`]). Each is replayed as a [`Prediction`], with each threshold, and what that took is what is
+//! reported. Then places are tried together with the best one, and with what that became, as long as it pays.
+//!
+//! What is least is [`cost`]: fetches and the barriers' instructions, and what the measures add that were asked for.
+//! [`passes`] says of the same lanes what the passes of the compiler would gain.
+
+mod candidates;
+mod passes;
+
+use heuristics::{Prediction, Spec};
+
+use crate::metrics::{ActiveLanes, Stalls, Traffic};
+use crate::{Outcome, Prepared, ReplayOptions, Result};
+
+pub use candidates::{Candidate, Pattern, candidates};
+pub use passes::{Basis, Estimate, Pass, passes};
+
+/// What is tried.
+#[derive(Clone, Copy, Debug)]
+pub struct Search<'a> {
+    /// A model that obeys predictions.
+    pub model: &'a Spec,
+    /// At most so many candidates, those that could save most.
+    pub most: usize,
+    /// How many waiting lanes are to be enough, beside all.
+    pub thresholds: &'a [usize],
+    /// At most so many places at once.
+    pub together: usize,
+}
+
+/// What came of collecting lanes at a candidate.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    /// How it was done.
+    pub prediction: Prediction,
+    /// What it took.
+    pub outcome: Outcome,
+}
+
+impl Trial {
+    /// The instructions that it issues: fetches, and those of the prediction's barriers.
+    #[must_use]
+    pub fn issued(&self) -> u64 {
+        issued(&self.outcome)
+    }
+
+    /// See [`cost`].
+    #[must_use]
+    pub fn cost(&self) -> u64 {
+        cost(&self.outcome)
+    }
+}
+
+/// Fetches, and the instructions of a prediction's barriers: what a GPU would issue.
+#[must_use]
+pub fn issued(outcome: &Outcome) -> u64 {
+    outcome.counts.fetches() + outcome.tally.barrier_operations.unwrap_or_default()
+}
+
+/// The transactions of 32 bytes of a replay that counted them: those of stacks interleaved word by word, as on a GPU.
+#[must_use]
+pub fn transactions(outcome: &Outcome) -> Option<u64> {
+    outcome.found::<Traffic>().map(|traffic| traffic.total.heap.transactions[0] + traffic.total.interleaved[0])
+}
+
+/// The cycles of a core that issues one instruction in each, in order: [`issued`]; where stalls were measured, the
+/// cycles that it waits for loads; where memory traffic was, a cycle for each transaction of 32 bytes, in which nothing
+/// else is issued. No other warp hides any of it.
+#[must_use]
+pub fn cost(outcome: &Outcome) -> u64 {
+    let stalls = outcome.found::<Stalls>().map_or(0, |found| found.stalls);
+    issued(outcome) + stalls + transactions(outcome).unwrap_or_default()
+}
+
+/// A candidate with its trials.
+#[derive(Clone, Debug)]
+pub struct Tried {
+    /// The candidate.
+    pub candidate: Candidate,
+    /// Those that ran to their end, the one that costs least first; of equals the one that waits for more lanes.
+    pub trials: Vec<Trial>,
+}
+
+impl Tried {
+    /// The fewest instructions that one of its trials issues; none when none ran to its end.
+    #[must_use]
+    pub fn issued(&self) -> Option<u64> {
+        self.trials.iter().map(Trial::issued).min()
+    }
+
+    /// What the best of its trials costs; none when none ran to its end.
+    #[must_use]
+    pub fn cost(&self) -> Option<u64> {
+        self.trials.first().map(Trial::cost)
+    }
+}
+
+/// Several places at once.
+#[derive(Clone, Debug)]
+pub struct Together {
+    /// The candidates, with the trial of each that says how lanes are collected there.
+    pub places: Vec<(Candidate, Prediction)>,
+    /// What it took.
+    pub outcome: Outcome,
+}
+
+/// What there is to suggest.
+#[derive(Clone, Debug)]
+pub struct Suggestions {
+    /// The same without a prediction.
+    pub before: Outcome,
+    /// How many candidates there were.
+    pub candidates: usize,
+    /// Those that were tried, the one that costs least first.
+    pub tried: Vec<Tried>,
+    /// Several places at once; none where that costs no less than the best one alone.
+    pub together: Option<Together>,
+}
+
+impl Suggestions {
+    /// The place or places at which collecting lanes costs least; none where not to costs as little.
+    #[must_use]
+    pub fn best(&self) -> Vec<(Candidate, Prediction)> {
+        if let Some(together) = &self.together {
+            return together.places.clone();
+        }
+        let first = self.tried.first().and_then(|tried| Some((tried.candidate, tried.trials.first()?)));
+        let pays = first.filter(|(_, trial)| trial.cost() < cost(&self.before));
+        pays.map(|(candidate, trial)| (candidate, trial.prediction.clone())).into_iter().collect()
+    }
+}
+
+/// Tries the candidates that could save most, each with all lanes waited for and with the thresholds; then several
+/// together. `done` is called with the replays done and all replays that are foreseen.
+///
+/// The control-flow graph must have been asked for ([`Prepared::new`]). Predictions made before are replaced, and none
+/// are left.
+///
+/// # Errors
+/// As [`Prepared::replay`].
+pub fn suggest(
+    prepared: &mut Prepared,
+    search: Search<'_>,
+    options: &ReplayOptions,
+    done: &(dyn Fn(usize, usize) + Sync),
+) -> Result<Suggestions> {
+    let models = std::slice::from_ref(search.model);
+    prepared.predict(&[]);
+    let mut counting = options.clone();
+    counting.measures.push(ActiveLanes::measure());
+    let before = prepared.replay(models, &counting, None, &|_, _| {})?.remove(0);
+    let candidates = candidates(prepared, &before);
+    let chosen = &candidates[..search.most.min(candidates.len())];
+    let ways: Vec<Option<usize>> = std::iter::once(None).chain(search.thresholds.iter().copied().map(Some)).collect();
+    let mut tried = Vec::with_capacity(chosen.len());
+    for (number, candidate) in chosen.iter().enumerate() {
+        let mut trials = Vec::with_capacity(ways.len());
+        for (way, threshold) in ways.iter().enumerate() {
+            done(number * ways.len() + way, chosen.len() * ways.len());
+            let prediction = Prediction { threshold: *threshold, ..candidate.prediction() };
+            prepared.predict(std::slice::from_ref(&prediction));
+            let outcome = prepared.replay(models, options, None, &|_, _| {})?.remove(0);
+            if outcome.is_complete() {
+                trials.push(Trial { prediction, outcome });
+            }
+        }
+        // Those that wait for more lanes come first, and stay there where they cost as much.
+        trials.sort_by_key(|trial| std::cmp::Reverse(trial.prediction.threshold.unwrap_or(usize::MAX)));
+        trials.sort_by_key(Trial::cost);
+        tried.push(Tried { candidate: *candidate, trials });
+    }
+    tried.sort_by_key(|tried| tried.cost().unwrap_or(u64::MAX));
+    let together = together(prepared, search, options, cost(&before), &tried)?;
+    prepared.predict(&[]);
+    Ok(Suggestions { before, candidates: candidates.len(), tried, together })
+}
+
+/// The best place, then with it each other one as it is best by itself and second best, the one that costs least, and
+/// so on, until no further one pays or there are enough.
+///
+/// Places that were tried alone and do not pay may pay beside others, so all of them are tried.
+fn together(
+    prepared: &mut Prepared,
+    search: Search<'_>,
+    options: &ReplayOptions,
+    before: u64,
+    tried: &[Tried],
+) -> Result<Option<Together>> {
+    let first = tried.first().and_then(|tried| Some((tried.candidate, tried.trials.first()?)));
+    let Some((candidate, trial)) = first.filter(|(_, trial)| trial.cost() < before) else { return Ok(None) };
+    let mut best = Together { places: vec![(candidate, trial.prediction.clone())], outcome: trial.outcome.clone() };
+    while best.places.len() < search.together {
+        let mut next: Option<Together> = None;
+        for other in tried {
+            if best.places.iter().any(|(candidate, _)| *candidate == other.candidate) {
+                continue;
+            }
+            for Trial { prediction, .. } in other.trials.iter().take(2) {
+                let mut places = best.places.clone();
+                places.push((other.candidate, prediction.clone()));
+                let predictions: Vec<Prediction> = places.iter().map(|(_, prediction)| prediction.clone()).collect();
+                prepared.predict(&predictions);
+                let outcome = prepared.replay(std::slice::from_ref(search.model), options, None, &|_, _| {})?.remove(0);
+                let least = next.as_ref().map_or(cost(&best.outcome), |next| cost(&next.outcome));
+                if outcome.is_complete() && cost(&outcome) < least {
+                    next = Some(Together { places, outcome });
+                }
+            }
+        }
+        match next {
+            Some(next) => best = next,
+            None => break,
+        }
+    }
+    Ok((best.places.len() > 1).then_some(best))
+}
