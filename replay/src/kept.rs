@@ -1,5 +1,5 @@
-//! Streams that are kept, so that the view of a thread is made once. They are kept folded: a block that was run whole is
-//! one code. What does not fit into memory as it is, is packed: the streams of loops shrink to a hundredth, and
+//! Streams that are kept, so that the view of a thread is made once. They are kept folded: a block that was run whole
+//! is one code. What does not fit into memory as it is, is packed: the streams of loops shrink to a hundredth, and
 //! unpacking them costs a fraction of making them again. What does not fit even so goes to a temporary file.
 
 mod spill;

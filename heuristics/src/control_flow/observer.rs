@@ -119,8 +119,8 @@ impl Observer {
         self.returned = returns;
     }
 
-    /// The lane runs a row of segments at this call level, of which it has run all before, at whatever level; false, and
-    /// nothing is done, where the row returns from more frames than are open.
+    /// The lane runs a row of segments at this call level that was run before, at whatever level; false, and nothing is
+    /// done, where the row returns from more frames than are open.
     pub fn row(&mut self, row: &RowOfSegments, level: u32) -> bool {
         if level as usize <= row.back.len() {
             return false;

@@ -192,9 +192,9 @@ impl View {
         Box::new(ThreadReader::new(&self.trace, &self.plan, self.lanes[lane].thread, self.extents[lane].clone()))
     }
 
-    /// The lane's whole stream, where it was kept when the view was made: that of a thread that is one lane. All of them
-    /// together take at most [`KEEP_BYTES`](crate::KEEP_BYTES) and, packed, [`PACKED_BYTES`](crate::PACKED_BYTES) of
-    /// memory; what does not fit is in a temporary file.
+    /// The lane's whole stream, where it was kept when the view was made: that of a thread that is one lane. All of
+    /// them together take at most [`KEEP_BYTES`](crate::KEEP_BYTES) and, packed,
+    /// [`PACKED_BYTES`](crate::PACKED_BYTES) of memory; what does not fit is in a temporary file.
     #[must_use]
     pub fn kept(&self, lane: usize) -> Option<&Kept> {
         self.kept.get(lane)?.as_ref()

@@ -12,8 +12,8 @@ use super::plan::Plan;
 use crate::kept::{Keeper, Kept};
 use crate::{Batch, LaneStream, Result, Rows};
 
-/// A batch ends with the first block after this many segments and controls where it may: large enough that starting a batch costs
-/// nothing beside filling it, small enough (64 KiB of codes) that the batches of a warp stay in the caches.
+/// A batch ends with the first block after this many segments and controls where it may: large enough that starting a
+/// batch costs nothing beside filling it, small enough (64 KiB of codes) that the batches of a warp stay in the caches.
 const BATCH_CODES: usize = 16 << 10;
 
 /// What becomes of a thread.
