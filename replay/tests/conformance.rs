@@ -122,6 +122,10 @@ fn models_of_gpus_replay_every_trace() {
         let of = |model: &str| &outcomes.iter().find(|o| o.heuristic == model).unwrap().counts;
         let stack = of("ipdom:placement=binary,predicate=0");
         assert_eq!(stack, of("hanoi:registers=16,placement=binary,predicate=0"), "case {case:02}");
-        assert_eq!(stack, of("barrier:yield=yes,meet=barriers,placement=binary,order=pc,predicate=0"), "case {case:02}");
+        assert_eq!(
+            stack,
+            of("barrier:yield=yes,meet=barriers,placement=binary,order=pc,predicate=0"),
+            "case {case:02}"
+        );
     }
 }
