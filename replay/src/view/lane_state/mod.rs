@@ -6,8 +6,11 @@
 //! segment, a control sets the replay right.
 //!
 //! Most blocks are kept whole, change the stack pointer by constants and call nothing half-way: they take a short way.
+//! Others that are kept whole take one that looks at their calls, returns and recorded stack pointers alone
+//! (`outlined.rs`).
 
 mod events;
+mod outlined;
 mod turns;
 
 use std::ops::Range;
@@ -17,7 +20,7 @@ use trace_format::{BlockId, Kind, Seq, SpEffect};
 
 use self::turns::Turns;
 use super::Locks;
-use super::blocks::{Ends, Facts, Flags, MarkEvent};
+use super::blocks::{Facts, Flags};
 use super::code_filter::Class;
 use super::frames::Frames;
 use super::generations::Part;
@@ -302,16 +305,22 @@ impl<'a> LaneState<'a> {
         self.block_in_parts(facts, Some(executed), sps, memory, batch);
     }
 
+    /// Puts a block that is kept whole into the batch, folded.
     #[inline]
-    fn keep_whole(&mut self, facts: Facts, memory: &[u64], batch: &mut Batch) {
+    fn push_whole(&mut self, facts: Facts, memory: &[u64], batch: &mut Batch) {
         self.sent = false;
-        self.correct(batch);
         batch.codes.push(facts.whole);
         self.folded_away += usize::from(facts.segments) - 1;
         if !memory.is_empty() {
             batch.addresses.extend_from_slice(memory);
         }
         self.counts.kept += u64::from(facts.len);
+    }
+
+    #[inline]
+    fn keep_whole(&mut self, facts: Facts, memory: &[u64], batch: &mut Batch) {
+        self.correct(batch);
+        self.push_whole(facts, memory, batch);
         if facts.flags.has(Flags::OPENS) {
             self.open(facts);
         }
@@ -325,79 +334,6 @@ impl<'a> LaneState<'a> {
         if self.sp > self.ceiling {
             self.settle(batch);
         }
-    }
-
-    /// Keeps a block whole that returns from functions called before it, or has recorded stack pointers, where each
-    /// return closes one frame and nothing else closes any; false, and nothing is kept, where it is otherwise.
-    fn keep_outlined(&mut self, facts: Facts, sps: &[u64], memory: &[u64], batch: &mut Batch) -> bool {
-        let plan = self.plan;
-        if plan.verbatim {
-            return false;
-        }
-        let Some((last, marks)) = plan.blocks.outline(facts).split_last() else { return false };
-        self.correct(batch);
-        let highest = if let Some(Extent::Frame { entry, .. }) = self.extent { entry } else { u64::MAX };
-        let (mut from, mut left) = (self.sp, sps.iter());
-        let mut lowest = self.frames.height();
-        self.closed.clear();
-        let ends = 'whole: {
-            for mark in marks {
-                if from.wrapping_add_signed(i64::from(mark.rise)) > self.frames.ceiling().min(highest) {
-                    break 'whole None;
-                }
-                let sp = from.wrapping_add_signed(i64::from(mark.sp));
-                match mark.event {
-                    MarkEvent::Call => self.frames.push(sp),
-                    MarkEvent::Recorded => {
-                        from = *left.next().expect("the reader gives as many stack pointers as the block has");
-                    }
-                    MarkEvent::Return => match self.frames.close_one(sp) {
-                        Some(closed) if self.frames.height() < lowest => {
-                            lowest = self.frames.height();
-                            self.closed.push(closed);
-                        }
-                        Some(_) => {}
-                        // The outermost function has no frame.
-                        None if self.frames.height() == 0 => {}
-                        None => break 'whole None,
-                    },
-                    MarkEvent::Last(_) => unreachable!("the last mark is the only one that is"),
-                }
-            }
-            match last.event {
-                MarkEvent::Last(ends)
-                    if from.wrapping_add_signed(i64::from(last.rise)) <= self.frames.ceiling().min(highest) =>
-                {
-                    Some(ends)
-                }
-                _ => None,
-            }
-        };
-        let Some(ends) = ends else {
-            self.frames.put_back(lowest, &self.closed);
-            return false;
-        };
-        self.sent = false;
-        batch.codes.push(facts.whole);
-        self.folded_away += usize::from(facts.segments) - 1;
-        batch.addresses.extend_from_slice(memory);
-        batch.sps.extend(sps.iter().map(|sp| sp.wrapping_sub(self.base) as i64));
-        self.counts.kept += u64::from(facts.len);
-        self.sp = sps.last().copied().unwrap_or(self.sp).wrapping_add_signed(i64::from(facts.net));
-        self.expected_sp = self.sp;
-        self.expected_level = self.frames.level();
-        self.raise_ceiling();
-        match ends {
-            Ends::Otherwise => {}
-            Ends::WithCall => {
-                self.called(batch.codes.len() - 1, from.wrapping_add_signed(i64::from(last.sp)));
-            }
-            Ends::WithReturn => self.returned(),
-        }
-        if self.sp > self.ceiling {
-            self.settle(batch);
-        }
-        true
     }
 
     /// Opens the frames of functions that are called in a block, and run on behind it.
