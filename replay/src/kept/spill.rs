@@ -45,5 +45,7 @@ impl Spilled {
 
 /// The file has no name, so errors name its folder: that of `TMPDIR`.
 fn failed(source: std::io::Error) -> Error {
+    let way_out = "streams that do not fit into memory are kept there; set TMPDIR to a folder with more room";
+    let source = std::io::Error::new(source.kind(), format!("{source} ({way_out})"));
     Error::Write { path: std::env::temp_dir(), source }
 }
