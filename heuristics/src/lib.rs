@@ -71,7 +71,7 @@ pub use flowgraph::{BarrierAction, BarrierFault};
 pub use future::{Ahead, Future};
 pub use heuristic::{Choice, Extent, Heuristic, Ran, Tally, Together};
 pub use lanes::{Lane, LaneSet, Lanes, MAX_LANES};
-pub use lead::{Lead, Order};
+pub use lead::{Lead, Next, Order};
 pub use parameters::{Error as ParseError, Parameter, Settings, Values};
 pub use placement::Placement;
 pub use prediction::{Copied, Deconflict, Prediction, Predictions, calls_of, calls_towards};

@@ -36,18 +36,23 @@ impl Heuristic for MinSpPc {
     }
 
     fn runs_on(&self, warp: &WarpView, lanes: LaneSet, lead: &mut Lead) -> bool {
-        lead.restart(Order::SpAndPc);
-        // Where others stand they run with the chosen ones, whatever their stack pointers.
-        for group in warp.groups().iter().filter(|group| group.lanes != lanes) {
-            lead.stop_at(group.pc);
-            let deepest = group.lanes.iter().min_by_key(|lane| warp.lane(*lane).sp);
-            deepest.into_iter().for_each(|lane| warp.stop_behind(lane, lead));
-        }
+        leads(warp, lanes, lead);
         true
     }
 
     fn stays_together(&self, _warp: &WarpView) -> bool {
         true
+    }
+}
+
+/// How long the lanes that the rule chose would be chosen again.
+pub(crate) fn leads(warp: &WarpView, lanes: LaneSet, lead: &mut Lead) {
+    lead.restart(Order::SpAndPc);
+    // Where others stand they run with the chosen ones, whatever their stack pointers.
+    for group in warp.groups().iter().filter(|group| group.lanes != lanes) {
+        lead.stop_at(group.pc);
+        let deepest = group.lanes.iter().min_by_key(|lane| warp.lane(*lane).sp);
+        deepest.into_iter().for_each(|lane| warp.stop_behind(lane, lead));
     }
 }
 

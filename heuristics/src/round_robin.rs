@@ -36,6 +36,10 @@ impl Heuristic for RoundRobin {
         Extent::Instruction
     }
 
+    fn runs_rounds(&self) -> bool {
+        true
+    }
+
     fn choose(&mut self, warp: &WarpView) -> Choice {
         self.last = next_after(warp.ready(), self.last);
         Choice::Run(self.last.into_iter().collect())
