@@ -50,6 +50,7 @@ enum Verb {
     Export(verbs::export::Args),
     Plot(verbs::plot::Args),
     Dump(verbs::dump::Args),
+    Convert(verbs::convert::Args),
     Heuristics(verbs::heuristics::Args),
     #[cfg(feature = "transform")]
     Cc(verbs::cc::Args),
@@ -92,6 +93,7 @@ pub fn lockstep(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Export(args) => verbs::export::run(&args),
         Verb::Plot(args) => verbs::plot::run(&args),
         Verb::Dump(args) => verbs::dump::run(&args),
+        Verb::Convert(args) => verbs::convert::run(&args),
         Verb::Heuristics(args) => verbs::heuristics::run(&args),
         #[cfg(feature = "transform")]
         Verb::Cc(args) => verbs::cc::run(&args, "clang-19"),
