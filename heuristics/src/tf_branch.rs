@@ -21,10 +21,11 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::{Choice, ControlFlow, Entry, Heuristic, PlaceId, Tally, Together, WarpView, frontier};
+use crate::{Choice, ControlFlow, Entry, Family, Heuristic, PlaceId, Tally, Together, WarpView, frontier};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "tf-branch",
+    family: Family::Frontiers,
     rule: "Thread frontiers with a pc per lane: as tf-stack, but lanes share a pc across frames.",
     source: "Diamos et al. 2011",
     file: file!(),
