@@ -39,7 +39,8 @@ const PIXELS: f64 = 300.0 / 72.0;
 const OF_SVG: Lettering = Lettering { size: 1.24, lower: 0.0 };
 
 /// plotters' pixels take the size for the height from the font's highest letter to its lowest, 1.117 times a page's
-/// size for Liberation Sans. The line that letters stand on comes half of that, less half of it divided by 1.24, below the
+/// size for Liberation Sans. The line that letters stand on comes half of that, less half of it divided by 1.24,
+/// below the
 /// place that is told: 0.108 sizes, where half of a small letter's height is 0.26.
 const OF_PIXELS: Lettering = Lettering { size: 1.117, lower: 0.152 };
 
