@@ -18,10 +18,11 @@
 use trace_format::Pc;
 
 use crate::round_robin::next_after;
-use crate::{Choice, Entry, Heuristic, Lane, LaneSet, Lead, Order, Ran, WarpView, min_pc};
+use crate::{Choice, Entry, Family, Heuristic, Lane, LaneSet, Lead, Order, Ran, WarpView, min_pc};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "lee",
+    family: Family::MinPc,
     rule: "Within a call the smallest pc runs; lanes that jumped back wait until the others can't go on.",
     source: "Milanez et al. 2014",
     file: file!(),

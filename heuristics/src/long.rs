@@ -16,10 +16,11 @@
 //! is shared.
 
 use crate::history::{self, History};
-use crate::{Choice, Entry, Heuristic, Lane, LaneSet, Parameter, Together, Values, WarpView};
+use crate::{Choice, Entry, Family, Heuristic, Lane, LaneSet, Parameter, Together, Values, WarpView};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "long",
+    family: Family::MinPc,
     rule: "At each block the lane whose pc most other lanes remember runs; equals take turns.",
     source: "Long et al. 2010; Milanez et al. 2014",
     file: file!(),

@@ -18,10 +18,11 @@
 use std::cmp::Reverse;
 
 use crate::minimum::with_smallest;
-use crate::{Choice, Entry, Heuristic, Lane, LaneSet, Lead, Order, Parameter, Values, WarpView};
+use crate::{Choice, Entry, Family, Heuristic, Lane, LaneSet, Lead, Order, Parameter, Values, WarpView};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "maxfun-minpc",
+    family: Family::MinPc,
     rule: "The highest call level runs, among equals as mode says.",
     source: "Milanez et al. 2014",
     file: file!(),

@@ -15,10 +15,11 @@
 //! would run 5 twice.
 
 use crate::minimum::with_smallest;
-use crate::{Choice, Entry, Heuristic, Lane, LaneSet, Lead, Order, WarpView};
+use crate::{Choice, Entry, Family, Heuristic, Lane, LaneSet, Lead, Order, WarpView};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "minsp-pc",
+    family: Family::MinPc,
     rule: "The smallest stack pointer (the deepest call) runs, among equals the smallest pc.",
     source: "Collange 2011; Milanez et al. 2014",
     file: file!(),

@@ -18,10 +18,11 @@
 use rustc_hash::FxHashMap;
 use trace_format::Pc;
 
-use crate::{Choice, Entry, Heuristic, Lane, LaneSet, Lead, Parameter, Values, WarpView, min_sp_pc};
+use crate::{Choice, Entry, Family, Heuristic, Lane, LaneSet, Lead, Parameter, Values, WarpView, min_sp_pc};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "rd-minsp-pc",
+    family: Family::MinPc,
     rule: "As minsp-pc, but code that was seen to run for one lane after another waits.",
     source: "Milanez et al. 2014",
     file: file!(),

@@ -22,11 +22,12 @@
 use rustc_hash::FxHashMap;
 
 use crate::{
-    Choice, ControlFlow, Entry, Heuristic, LaneSet, Lead, Order, PlaceId, Tally, Together, WarpView, frontier,
+    Choice, ControlFlow, Entry, Family, Heuristic, LaneSet, Lead, Order, PlaceId, Tally, Together, WarpView, frontier,
 };
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "tf-branch",
+    family: Family::Frontiers,
     rule: "Thread frontiers with a pc per lane: as tf-stack, but lanes share a pc across frames.",
     source: "Diamos et al. 2011",
     file: file!(),
