@@ -1,8 +1,8 @@
 //! The verdict: what a replay says of a program, in sentences that claim what is known and no more.
 //!
-//! It speaks of the machine's model and of the range of what other models of it say. Coverage comes first ([`coverage`]):
-//! an efficiency is that of the lanes, which can be a small part of the program. One lane alone is no verdict. Where
-//! threads took their work as they came to it and are uneven ([`balance`]), what each lane ran is chance, and so is the
+//! It speaks of the machine's model and of the range of what other models of it say. Coverage comes first
+//! ([`coverage`]): an efficiency is that of the lanes, which can be a small part of the program. One lane alone is no
+//! verdict. Where threads took their work as they came to it and are uneven ([`balance`]), what each lane ran is chance, and so is the
 //! figure. Then come the worst places, with one remedy each ([`advice`]).
 
 pub mod advice;
@@ -325,17 +325,15 @@ fn warnings(
             .map_or_else(String::new, |items| format!(", or take {} as lanes (replay {})", items.what, items.typed));
         match (balance.schedule, balance.is_uneven()) {
             (Some(schedule), true) if schedule.is_sure() => all.push(format!(
-                "{uneven}. Another recording has other lanes: `trace --repeat 5` and `replay` of all traces show the \
-                 spread. For a figure that holds, give each thread a fixed share{as_lanes}."
+                "{uneven}. Another recording has other lanes: record it several times to see the spread. For a figure that holds, give each thread a fixed share{as_lanes}."
             )),
             (Some(schedule), true) => all.push(format!(
-                "{uneven}. There are {}: then which lane ran what was decided while recording. `trace --repeat 5` and \
-                 `replay` of all traces show whether it was; if so, give each thread a fixed share{as_lanes}.",
+                "{uneven}. There are {}: then which lane ran what was decided while recording. Record it several times \
+                 to see whether it was; if so, give each thread a fixed share{as_lanes}.",
                 schedule.phrase()
             )),
             (Some(schedule), false) if schedule.is_sure() => all.push(format!(
-                "{} decided while recording which lane ran what; another recording may differ (`trace --repeat 5`)\
-                 {as_lanes}.",
+                "{} decided while recording which lane ran what; another recording may differ{as_lanes}.",
                 schedule.phrase()
             )),
             _ => {}

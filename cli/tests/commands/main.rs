@@ -26,4 +26,5 @@ mod suggesting;
 mod support;
 mod unmarked;
 mod unwritable;
+mod verdict;
 mod windows;
