@@ -17,6 +17,7 @@ mod prediction;
 mod source;
 mod subject;
 pub mod table;
+pub mod verdict;
 
 pub use marks::{Mark, MarkKind};
 pub use prediction::typed_prediction;

@@ -19,6 +19,7 @@ mod stats;
 mod syntax;
 mod table;
 mod verbs;
+mod verdict;
 #[cfg(feature = "transform")]
 mod verified;
 

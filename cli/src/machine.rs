@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use attribution::table::percent;
+use attribution::verdict::FAR_APART;
 use attribution::{Source, lost};
 use clap::ValueEnum;
 use heuristics::{PlaceId, Spec};
@@ -12,9 +13,6 @@ use replay::view::View;
 use replay::{Outcome, Prepared, ReplayOptions};
 use serde_json::{Value, json};
 use trace_format::{Kind, Pc};
-
-/// How far apart what models say may be before something is to be done about it.
-const FAR_APART: f64 = 0.05;
 
 /// The most thread instructions of which a machine that was not asked for has its range: a second or two.
 pub(crate) const FEW: u64 = 20_000_000;
@@ -161,6 +159,11 @@ impl Subject {
         }
     }
 
+    /// Whether it is a machine's, of which a verdict is given.
+    pub(crate) fn is_machine(&self) -> bool {
+        self.machine.is_some()
+    }
+
     /// The same options, with the machine's warps where their size is not given.
     pub(crate) fn options(&self, options: ReplayOptions, view: &View) -> ReplayOptions {
         match self.machine {
@@ -208,6 +211,19 @@ impl Range {
         let least = all().min_by(|a, b| a.1.total_cmp(&b.1));
         let most = all().max_by(|a, b| a.1.total_cmp(&b.1));
         [least, most].map(|model| model.map_or("", |(name, _)| name))
+    }
+
+    /// As a verdict speaks of it.
+    pub(crate) fn figure(&self) -> attribution::verdict::Figure {
+        let (least, most) = self.bounds();
+        attribution::verdict::Figure {
+            machine: Some(self.machine.facts().name),
+            model: self.heuristic.clone(),
+            efficiency: self.efficiency,
+            least,
+            most,
+            lanes: self.machine.facts().lanes,
+        }
     }
 
     /// A line for people.

@@ -15,7 +15,7 @@ use replay::{Contended, Grouping, ReplayOptions, Setting};
 use trace_format::Trace;
 
 /// The part of a trace that is replayed, and its warps.
-#[derive(clap::Args)]
+#[derive(clap::Args, Clone)]
 pub(crate) struct Selection {
     /// The part of the run to replay: auto (what the threads or parallel regions run), all, markers (what each thread
     /// runs between its `LOCKSTEP_BEGIN` and `LOCKSTEP_END`), or a function's name

@@ -17,6 +17,7 @@ mod ids;
 pub mod layout;
 mod marker;
 mod module;
+pub mod names;
 mod numbering;
 mod reader;
 mod rows;

@@ -22,7 +22,6 @@ mod interrupt;
 mod limit;
 mod linkage;
 mod modules;
-mod names;
 mod output;
 mod program;
 mod ptrace;

@@ -9,11 +9,11 @@ use std::os::unix::fs::MetadataExt;
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
-use trace_format::{Mapping, Module, ModuleId, ModuleRole, Pc, STUB_NAME, Symbol};
+use trace_format::{Mapping, Module, ModuleId, ModuleRole, Pc, STUB_NAME, Symbol, names};
 
 use crate::copies;
 use crate::elf::{Image, Source};
-use crate::names;
+
 use crate::ptrace::{self, Address, Tid};
 use crate::symbols::FileSymbol;
 use crate::sync_functions::{self, Role};

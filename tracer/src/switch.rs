@@ -175,7 +175,7 @@ fn never_met(name: &str, images: &Images) -> String {
             "there is no function {name}: the program and its libraries have no function names (stripped?)"
         );
     }
-    let similar = crate::names::similar(name, &known);
+    let similar = trace_format::names::similar(name, &known);
     let similar = if similar.is_empty() { String::new() } else { format!("; similar names: {}", similar.join(", ")) };
     format!("there is no function {name} in the program or the libraries that it loaded{similar}")
 }

@@ -5,12 +5,13 @@ use std::process::ExitCode;
 
 use attribution::listing::{self, Instructions};
 use attribution::table as rows_table;
+use attribution::verdict::Verdict;
 use attribution::{Source, disassembly, json, locks, lost, memory};
 use decoding::Syntax;
 use heuristics::Spec;
 use replay::metrics::{Causes, Contention, Measure, Spaces, Traffic};
 use replay::view::{Locks, Share, View};
-use replay::{Outcome, Prepared, ReplayOptions, ScheduleFile, Setting};
+use replay::{LaneSource, Outcome, Prepared, ReplayOptions, ScheduleFile, Setting};
 use trace_format::Trace;
 
 use crate::by::{By, MemoryBy};
@@ -22,6 +23,7 @@ use crate::predict::Predicted;
 use crate::selection::{self, Selection};
 use crate::syntax::SyntaxName;
 use crate::verbs::dump;
+use crate::verdict::About;
 use crate::{exit, lanes, predict, regions, spin, table};
 
 /// Re-run the threads of a trace in lockstep under one or more reconvergence heuristics
@@ -238,6 +240,8 @@ struct Replayed {
     outcomes: Vec<Outcome>,
     /// What the models of the machine say, where there is one.
     range: Option<Range>,
+    /// What is to be said of it.
+    verdict: Option<Verdict>,
     /// By outcome.
     rows: Vec<Rows>,
 }
@@ -274,13 +278,13 @@ fn run_here(args: &Args) -> anyhow::Result<ExitCode> {
             say!("{taken}");
             spin::advice(&trace, view.summary()).into_iter().for_each(|advice| say!("{advice}"));
         }
-        let (mut outcomes, range) = request.replay((&trace, &view), *rule, &mut source)?;
+        let (mut outcomes, range, verdict) = request.replay((&trace, &view), *rule, &mut source)?;
         locks::locate(&mut outcomes, &view, &mut source);
         outcomes.iter_mut().for_each(|o| o.locks = Some(rule.to_string()));
         let rows = outcomes.iter().map(|o| request.rows.of(o, (&trace, &view), &mut source)).collect();
         let shares = view.summary().shares.clone();
         let setting = request.selection.setting(request.trace, &trace, &view);
-        all.push(Replayed { rule: *rule, taken, shares, setting, outcomes, range, rows });
+        all.push(Replayed { rule: *rule, taken, shares, setting, outcomes, range, verdict, rows });
     }
     source.notes().iter().for_each(|note| say!("lockstep: {note}"));
     request.show(&all)?;
@@ -311,8 +315,8 @@ impl Request<'_> {
         (trace, view): (&Trace, &View),
         rule: Locks,
         source: &mut Source,
-    ) -> anyhow::Result<(Vec<Outcome>, Option<Range>)> {
-        let options = ReplayOptions { measures: self.measures.clone(), ..self.selection.options_with(rule) };
+    ) -> anyhow::Result<(Vec<Outcome>, Option<Range>, Option<Verdict>)> {
+        let options = ReplayOptions { measures: self.measures_of(view, rule), ..self.selection.options_with(rule) };
         let (options, models) = (self.subject.options(options, view), &self.subject.models);
         let bar = progress();
         let done = |n: usize, all: usize| {
@@ -346,8 +350,32 @@ impl Request<'_> {
             out.finish()?;
         }
         let range = self.subject.range((&prepared, view, source), outcomes.first(), &options)?;
+        let verdict = match (&range, outcomes.first()) {
+            (Some(range), Some(first)) if self.output.printed.is_some() => {
+                let about = About { trace, view, selection: self.selection, model: &models[0], options: &options };
+                Some(about.verdict(&prepared, first, range.figure(), source)?)
+            }
+            _ => None,
+        };
         bar.finish_and_clear();
-        Ok((outcomes, range))
+        Ok((outcomes, range, verdict))
+    }
+
+    /// What is measured: what was asked for, and for a verdict what lane-slots are lost to.
+    fn measures_of(&self, view: &View, rule: Locks) -> Vec<Measure> {
+        let mut measures = self.measures.clone();
+        if self.subject.is_machine() && self.output.printed.is_some() && LaneSource::lanes(view) > 1 {
+            let mut add = |measure: Measure| {
+                if !measures.iter().any(|known| known.name() == measure.name()) {
+                    measures.push(measure);
+                }
+            };
+            add(Causes::measure());
+            if rule.are_taken() {
+                add(Contention::measure());
+            }
+        }
+        measures
     }
 
     fn show(&self, all: &[Replayed]) -> anyhow::Result<()> {
@@ -391,6 +419,9 @@ impl Request<'_> {
         if let Some(range) = &all[0].range {
             whole["machine"] = range.json();
         }
+        if let Some(verdict) = &all[0].verdict {
+            whole["verdict"] = verdict.json();
+        }
         whole["results"] = results.into();
         whole
     }
@@ -403,6 +434,9 @@ impl Request<'_> {
             if all.len() > 1 {
                 let between = if text.is_empty() { "" } else { "\n" };
                 text += &format!("{between}locks: {}\n", replayed.rule);
+            }
+            if let Some(verdict) = &replayed.verdict {
+                text += &format!("{}\n\n", verdict.lines().join("\n"));
             }
             text += &format!("{}{}\n", table::of(outcomes), table::legend(outcomes));
             if let Some(range) = &replayed.range {

@@ -27,4 +27,5 @@ mod suggesting;
 mod support;
 mod unmarked;
 mod unwritable;
+mod verdict;
 mod windows;

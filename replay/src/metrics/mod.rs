@@ -99,6 +99,15 @@ impl<'a> Step<'a> {
         (self.standing.states[lowest].segment, self.standing.offsets[lowest])
     }
 
+    /// Whether these instructions are a stub of the linkage table, to which a call led.
+    ///
+    /// # Panics
+    /// When no lane is active: a step has at least one.
+    #[must_use]
+    pub fn is_in_stub(&self) -> bool {
+        self.standing.program.segments[self.place().0].in_stub
+    }
+
     /// The place of these instructions' segment, the same for all active lanes.
     ///
     /// # Panics

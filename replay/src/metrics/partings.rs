@@ -84,7 +84,10 @@ impl Partings {
         self.time += 1;
         let (segment, offset) = step.place();
         let formation = self.formations[lowest.index()].as_mut().expect("it holds, or has begun");
-        formation.last = Some((segment, offset + step.instructions.len() as u32 - 1));
+        // A stub of the linkage table is a part of the call that led there, which has a line.
+        if formation.last.is_none() || !step.is_in_stub() {
+            formation.last = Some((segment, offset + step.instructions.len() as u32 - 1));
+        }
         formation.time = self.time;
         &formation.parted
     }

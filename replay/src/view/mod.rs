@@ -125,6 +125,7 @@ impl View {
         summary.loops = loops(&plan.table, &turns, &options.spin);
         summary.beginnings = beginnings(trace, &plan, &counted);
         summary.shares.clone_from(&choice.shares);
+        summary.waits_for_work = threads.iter().any(|thread| thread.waits_for_others);
         if lanes.is_empty() {
             return Err(nothing_left(options, &summary));
         }
@@ -223,6 +224,12 @@ impl View {
     #[must_use]
     pub fn lock_address(&self, lock: LockId) -> Option<u64> {
         self.plan.locks.address(lock)
+    }
+
+    /// What the module of an address is to the program; none outside of all modules.
+    #[must_use]
+    pub fn module_role(&self, pc: Pc) -> Option<trace_format::ModuleRole> {
+        self.trace.module_of(pc).map(|module| module.role)
     }
 
     /// Whether memory addresses were recorded.

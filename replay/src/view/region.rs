@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use trace_format::{Marker, Pc, Symbol, SyncFunction, Trace};
+use trace_format::{Marker, Pc, Symbol, SyncFunction, Trace, names};
 
 use super::Region;
 use super::callable::is_given_work;
@@ -108,10 +108,10 @@ fn recorded_part(trace: &Trace) -> String {
 
 /// The function of that name.
 fn function(name: &str, trace: &Trace) -> Result<Choice> {
-    let entries: Vec<Pc> = trace.symbols().iter().filter(|s| s.name == name).map(|s| s.pc).collect();
+    let entries: Vec<Pc> = trace.symbols().iter().filter(|s| names::is_called(&s.name, name)).map(|s| s.pc).collect();
     if !entries.is_empty() {
         let rule = RegionRule { entries, ..RegionRule::default() };
-        return Ok(Choice { rule, words: format!("function {name}"), ..Choice::default() });
+        return Ok(Choice { rule, words: format!("function {}", names::demangled(name)), ..Choice::default() });
     }
     if trace.symbols().is_empty() {
         return Err(Error::Request(format!(
@@ -119,13 +119,14 @@ fn function(name: &str, trace: &Trace) -> Result<Choice> {
              use `--region auto` or `--region all`"
         )));
     }
-    let similar = similar_names(name, trace.symbols().iter().map(|s| s.name.as_str()));
+    let known: Vec<&str> = trace.symbols().iter().map(|s| s.name.as_str()).collect();
+    let similar = names::similar(name, &known);
     let similar = match similar.len() {
         0 => String::new(),
         _ => format!("; similar names: {}", similar.join(", ")),
     };
     Err(Error::Request(format!(
-        "no function named `{name}` ran{similar} (only functions that ran are known, by their names in the symbol table: C++ names are mangled){}",
+        "no function named `{name}` ran{similar} (only functions that ran are known, by their names in the symbol table){}",
         recorded_part(trace)
     )))
 }
@@ -148,38 +149,6 @@ pub(super) fn tasks_of_openmp(trace: &Trace, bodies: &[Pc]) -> Result<Choice> {
         kinds => format!("OpenMP tasks of {kinds} kinds"),
     };
     Ok(Choice { rule: RegionRule { entries, ..RegionRule::default() }, words, ..Choice::default() })
-}
-
-/// Up to five of the names that are most like the one wanted.
-fn similar_names<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    let lower = wanted.to_lowercase();
-    let mut ranked: Vec<(usize, &str)> = names
-        .filter_map(|name| {
-            let contains = name.to_lowercase().contains(&lower) || (name.len() > 2 && wanted.contains(name));
-            let distance = edit_distance(wanted.as_bytes(), name.as_bytes());
-            let limit = (wanted.len() / 3).max(2);
-            let rank = if contains { 0 } else { distance };
-            (contains || distance <= limit).then_some((rank, name))
-        })
-        .collect();
-    ranked.sort_unstable_by_key(|(rank, name)| (*rank, name.len(), *name));
-    ranked.dedup();
-    ranked.into_iter().map(|(_, name)| name).take(5).collect()
-}
-
-/// How many bytes have to be put in, taken out or changed to make one of the other.
-fn edit_distance(a: &[u8], b: &[u8]) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut diagonal = i;
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let change = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 /// A start routine that threads run.
@@ -404,43 +373,5 @@ fn other_routines(
 /// A function's name, or its address where the name is not known.
 fn name_of(object: u64, trace: &Trace) -> String {
     let symbol = trace.symbol_of(Pc(object)).filter(|s| s.pc.0 == object);
-    symbol.map_or_else(|| format!("at {object:#x}"), |s| readable(&s.name))
-}
-
-/// The name as the source has it.
-pub(super) fn readable(name: &str) -> String {
-    if let Ok(name) = rustc_demangle::try_demangle(name) {
-        return format!("{name:#}");
-    }
-    let is_mangled = name.starts_with("_Z");
-    let demangled = is_mangled.then(|| cpp_demangle::Symbol::new(name).ok()?.demangle().ok()).flatten();
-    demangled.unwrap_or_else(|| name.to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_with_a_slip_or_a_mangled_form_are_similar() {
-        let names = ["slave_sort", "main", "slave", "_Z6workerPv", "transpose"];
-        assert_eq!(similar_names("slvae", names.into_iter()), ["slave"]);
-        assert_eq!(similar_names("slave", names.into_iter()), ["slave", "slave_sort"]);
-        assert_eq!(similar_names("worker", names.into_iter()), ["_Z6workerPv"]);
-        assert!(similar_names("quicksort", names.into_iter()).is_empty());
-    }
-
-    #[test]
-    fn at_most_five_similar_names_are_given() {
-        let names: Vec<String> = (0..9).map(|i| format!("phase{i}")).collect();
-        assert_eq!(similar_names("phase", names.iter().map(String::as_str)).len(), 5);
-    }
-
-    #[test]
-    fn edit_distance_counts_changes() {
-        assert_eq!(edit_distance(b"slave", b"slave"), 0);
-        assert_eq!(edit_distance(b"slave", b"slaves"), 1);
-        assert_eq!(edit_distance(b"", b"abc"), 3);
-        assert_eq!(edit_distance(b"kitten", b"sitting"), 3);
-    }
+    symbol.map_or_else(|| format!("at {object:#x}"), |s| names::demangled(&s.name).into_owned())
 }

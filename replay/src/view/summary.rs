@@ -108,6 +108,9 @@ pub struct Summary {
     pub shares: Vec<Share>,
     /// How threads were cut into lanes; none where each is one.
     pub cut: Option<CutInto>,
+    /// Whether threads waited on a condition variable or a semaphore in what they were started for, as those do that
+    /// take their work from a common queue.
+    pub waits_for_work: bool,
 }
 
 impl Summary {

@@ -79,6 +79,8 @@ pub(super) struct ThreadSurvey {
     pub turns: Turns,
     /// The tasks of a pool of threads that it ran.
     pub tasks: Vec<Task>,
+    /// Whether it waited on a condition variable or a semaphore in what it was started for.
+    pub waits_for_others: bool,
 }
 
 /// Whether the function is a barrier at which threads meet.
@@ -260,6 +262,9 @@ impl Surveyor {
             SyncFunction::ParallelFork => {
                 self.forks.push(self.found.forks.len());
                 self.found.forks.push(Fork { object, enter: seq, leave: None });
+            }
+            SyncFunction::ConditionWait | SyncFunction::SemaphoreWait => {
+                self.found.waits_for_others |= !self.bodies.is_empty();
             }
             SyncFunction::ThreadJoin => self.join = seq,
             SyncFunction::ThreadCreate => self.create = seq,

@@ -138,7 +138,7 @@ fn no_loop(which: &WhichLoops) -> Error {
 fn named(trace: &Trace, pc: Pc) -> String {
     trace
         .symbol_of(pc)
-        .map_or_else(|| pc.to_string(), |symbol| format!("{pc} (in {})", super::region::readable(&symbol.name)))
+        .map_or_else(|| pc.to_string(), |symbol| format!("{pc} (in {})", trace_format::names::demangled(&symbol.name)))
 }
 
 /// What a call is to a team's loops.

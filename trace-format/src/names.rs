@@ -14,7 +14,9 @@ pub fn is_called(symbol: &str, wanted: &str) -> bool {
     // A mangled name holds the last part of the plain one as it is: few symbols have to be demangled.
     let plain = without_parameters(wanted);
     let last = plain.rsplit("::").next().unwrap_or(plain);
-    if last.is_empty() || !symbol.contains(last.split('<').next().unwrap_or(last)) {
+    let last = last.split('<').next().unwrap_or(last);
+    let is_plain = last.chars().all(|c| c.is_alphanumeric() || c == '_') && !last.starts_with("operator");
+    if plain.is_empty() || is_plain && !symbol.contains(last) {
         return false;
     }
     let name = demangled(symbol);
@@ -26,7 +28,8 @@ fn is_mangled(symbol: &str) -> bool {
 }
 
 /// The name as the source has it.
-fn demangled(symbol: &str) -> Cow<'_, str> {
+#[must_use]
+pub fn demangled(symbol: &str) -> Cow<'_, str> {
     if let Ok(name) = rustc_demangle::try_demangle(symbol) {
         return format!("{name:#}").into();
     }
@@ -89,6 +92,9 @@ mod tests {
             assert!(!is_called("_ZN4tree6insertEi", wanted), "{wanted}");
         }
         assert!(!is_called("main2", "main"));
+        // The last parts of these names are not in the mangled ones.
+        let lambda = "_ZZ4mainENKUlvE_clEv";
+        assert!(is_called(lambda, &demangled(lambda)) && is_called("_ZN3addclEii", "add::operator()"));
     }
 
     #[test]

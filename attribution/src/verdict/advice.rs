@@ -1,0 +1,440 @@
+//! The worst places, and for each one remedy that fits its cause, with what it would gain at most.
+//!
+//! A place's *slots* are the lane-slots of lanes that parted there ([`crate::lost`]). A remedy that makes all of them
+//! useful, or spares their fetches, leaves efficiency = active / (slots - the place's slots): so much it gains at most.
+//! Where something nearer was replayed or counted (a pass of the compiler, another grouping, pieces of work as lanes),
+//! that is taken. A remedy is named only where the trace shows what it needs:
+//!
+//! | remedy | is named where |
+//! |---|---|
+//! | another lock granularity | lanes wait for a lock |
+//! | a fixed share for each thread | lanes end at different times, and threads took their work as they came to it |
+//! | merge the loop | lanes turn an inner loop differently often, and one loop with the one around it takes fewer fetches |
+//! | regroup lanes | there are several warps, and grouped by similarity they take fewer fetches |
+//! | equal work | lanes turn their outermost loop differently often, or end at different times |
+//! | equal turns | lanes turn an inner loop differently often |
+//! | fuse | both sides of the branch call one function, and lanes that ran it together took fewer fetches |
+//! | hoist | both sides of the branch have instructions in common |
+//! | no branch | its sides are a few instructions each |
+//! | sort | lanes part at a branch that depends on data, and none of the above fits |
+//! | sort by callee | lanes call different functions |
+//! | even out phases | lanes wait at a barrier for others |
+//! | fill warps | warps have seats without lanes |
+
+use std::collections::BTreeMap;
+
+use heuristics::{PlaceId, Program};
+use replay::Outcome;
+use replay::metrics::{Cause, Causes};
+use replay::suggest::{Basis, Estimate, Pass};
+use replay::view::LoopRan;
+use trace_format::Pc;
+
+use super::balance::{Balance, Schedule};
+use super::{Evidence, Items};
+use crate::lost::{ByCause, main_causes};
+use crate::{Source, Subject};
+
+/// So many places are named.
+const PLACES: usize = 3;
+
+/// A place is named that loses at least this share of all that is lost.
+const WORTH_NAMING: f64 = 0.05;
+
+/// What gains less than this share of the fetches is no remedy.
+const WORTH_DOING: f64 = 0.01;
+
+/// Sides of a branch of so many instructions together can be computed without a branch. The default model predicates
+/// sides of 4; a warp that computes 16 for all lanes issues about as much as one that parts for two sides of 8.
+const FEW_INSTRUCTIONS: u32 = 16;
+
+/// What to change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Another lock granularity.
+    Lock,
+    /// A fixed share of the work for each thread.
+    FixedShare,
+    /// One loop of an inner loop and the one around it.
+    MergeLoops,
+    /// Lanes that are alike in one warp.
+    Regroup,
+    /// Lanes of equal length.
+    EqualWork,
+    /// Turns of an inner loop made equal.
+    EqualTurns,
+    /// One call for both sides of a branch.
+    Fuse,
+    /// What both sides of a branch compute, before it.
+    Hoist,
+    /// Both sides computed, and one chosen.
+    NoBranch,
+    /// Items in an order in which lanes agree.
+    Sort,
+    /// Items in the order of what they call.
+    SortByCallee,
+    /// Phases between barriers of equal length.
+    EvenPhases,
+    /// As many lanes as seats.
+    FillWarps,
+}
+
+impl Kind {
+    /// Its name in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Lock => "lock granularity",
+            Kind::FixedShare => "fixed share",
+            Kind::MergeLoops => "merge loops",
+            Kind::Regroup => "regroup lanes",
+            Kind::EqualWork => "equal work",
+            Kind::EqualTurns => "equal turns",
+            Kind::Fuse => "fuse",
+            Kind::Hoist => "hoist",
+            Kind::NoBranch => "no branch",
+            Kind::Sort => "sort",
+            Kind::SortByCallee => "sort by callee",
+            Kind::EvenPhases => "even phases",
+            Kind::FillWarps => "fill warps",
+        }
+    }
+}
+
+/// A remedy.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Remedy {
+    /// What to change.
+    pub kind: Kind,
+    /// What to do, in a sentence.
+    pub text: String,
+    /// The efficiency that it would leave: at most, or as it was replayed.
+    pub efficiency: f64,
+    /// How that is known.
+    pub basis: Basis,
+}
+
+/// A place at which lanes part.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// Its line, or what stands for it.
+    pub subject: Subject,
+    /// The slots of lanes that parted there.
+    pub slots: u64,
+    /// Their share of all that is lost.
+    pub share: f64,
+    /// Those, by cause.
+    pub by_cause: ByCause,
+    /// What would help; none where the trace supports nothing.
+    pub remedy: Option<Remedy>,
+}
+
+impl Place {
+    /// What lanes are lost to there.
+    #[must_use]
+    pub fn causes(&self) -> String {
+        main_causes(&self.by_cause)
+    }
+
+    /// The cause of most.
+    fn cause(&self) -> Cause {
+        let most =
+            Cause::ALL.into_iter().max_by_key(|cause| (self.by_cause[*cause as usize], std::cmp::Reverse(*cause)));
+        most.unwrap_or(Cause::Schedule)
+    }
+}
+
+/// What remedies are chosen by.
+pub(super) struct Advisor<'a> {
+    pub outcome: &'a Outcome,
+    /// The efficiency that the verdict gives.
+    pub efficiency: f64,
+    pub program: &'a Program,
+    pub balance: Option<&'a Balance>,
+    pub evidence: &'a Evidence<'a>,
+    /// The name of the lock that lanes wait for most.
+    pub lock: Option<String>,
+}
+
+/// A line, with the instructions at which lanes parted.
+struct Line {
+    place: Place,
+    at: Vec<(Pc, u64)>,
+}
+
+impl Advisor<'_> {
+    /// The worst places, each with its remedy.
+    pub fn places(&self, causes: &Causes, source: &mut Source) -> Vec<Place> {
+        let total = causes.total();
+        let mut worst = lines(causes, source);
+        worst.truncate(PLACES);
+        worst.retain(|line| line.place.slots as f64 >= WORTH_NAMING * total as f64);
+        let advised = worst.into_iter().map(|mut line| {
+            line.place.share = line.place.slots as f64 / total.max(1) as f64;
+            line.place.remedy = self.remedy(&line, source);
+            line.place
+        });
+        advised.collect()
+    }
+
+    /// The efficiency when so many lost slots are spared. Lanes that are predicated off count as active in the
+    /// verdict's efficiency, and as lost to the branch in the slots, so slots are scaled by what is lost in both.
+    fn without(&self, slots: u64) -> f64 {
+        let all = self.outcome.counts.fetches() as f64 * self.outcome.warp_size as f64;
+        let active = self.efficiency * all;
+        let scale = (all - active) / (self.outcome.lost_slots() as f64).max(1.0);
+        (active / (all - slots as f64 * scale).max(active).max(1.0)).min(1.0)
+    }
+
+    /// The efficiency when fetches fall as from `before` to `after`.
+    fn with_fetches(&self, before: u64, after: u64) -> f64 {
+        (self.efficiency * before as f64 / after.max(1) as f64).min(1.0)
+    }
+
+    fn remedy(&self, line: &Line, source: &mut Source) -> Option<Remedy> {
+        let slots = line.place.slots;
+        let accounted = |kind: Kind, text: String| {
+            Some(Remedy { kind, text, efficiency: self.without(slots), basis: Basis::AtMost })
+        };
+        match line.place.cause() {
+            Cause::Lock => {
+                let lock = self.lock.as_ref().map_or_else(|| "the lock".to_owned(), |lock| format!("lock {lock}"));
+                accounted(
+                    Kind::Lock,
+                    format!(
+                        "lanes hold {lock} one after another: give each lane a copy of what it guards and combine the \
+                         copies at the end, or use a lock for each part of the data"
+                    ),
+                )
+            }
+            Cause::Finished | Cause::LoopTripCount => self.of_length(line, source),
+            Cause::Branch => self.of_branch(line, source),
+            Cause::CallTarget => self.fuse(line, source).or_else(|| {
+                accounted(
+                    Kind::SortByCallee,
+                    "lanes call different functions: sort or group the items by what they call, so that the lanes of a \
+                     warp call one"
+                        .to_owned(),
+                )
+            }),
+            Cause::Barrier => accounted(
+                Kind::EvenPhases,
+                "lanes wait at a barrier for those that do more before it: spread the work between barriers evenly"
+                    .to_owned(),
+            ),
+            Cause::EmptySeat => {
+                let (lanes, seats) = (self.outcome.lanes, self.outcome.warp_size);
+                accounted(
+                    Kind::FillWarps,
+                    format!("{lanes} lanes leave seats of warps of {seats} empty: run it with a multiple of {seats}"),
+                )
+            }
+            Cause::Schedule => None,
+        }
+    }
+
+    /// Lanes that run longer than others.
+    fn of_length(&self, line: &Line, source: &mut Source) -> Option<Remedy> {
+        if let Some(remedy) = self.fixed_share(line) {
+            return Some(remedy);
+        }
+        let ran = self.loop_at(line, source);
+        let merging = ran.and_then(|ran| ran.merging).filter(|of| of.gain > 0);
+        let fetches = self.outcome.counts.fetches();
+        if let Some(of) = merging.filter(|of| of.gain as f64 >= WORTH_DOING * fetches as f64) {
+            return Some(Remedy {
+                kind: Kind::MergeLoops,
+                text:
+                    "lanes turn this loop differently often in each turn of the loop around it: make one loop of the \
+                       two, so that a lane goes on with its next outer turn (linearize:merge-loops=yes of lockstep cc)"
+                        .to_owned(),
+                efficiency: self.with_fetches(fetches, fetches.saturating_sub(of.gain.unsigned_abs())),
+                basis: Basis::AtMost,
+            });
+        }
+        if let Some(remedy) = self.regroup("how long they run") {
+            return Some(remedy);
+        }
+        let is_inner = ran.is_some_and(|ran| ran.entries > self.outcome.lanes as u64);
+        let (kind, text) = match is_inner {
+            true => (
+                Kind::EqualTurns,
+                "lanes turn this loop differently often each time that they come to it: sort the items by how long \
+                 they take, so that lanes have items alike at the same time, or split long ones"
+                    .to_owned(),
+            ),
+            false => {
+                let lanes = &self.outcome.lane_instructions;
+                let (least, most) = (lanes.iter().min().unwrap_or(&0), lanes.iter().max().unwrap_or(&0));
+                (
+                    Kind::EqualWork,
+                    format!(
+                        "lanes have work of different length ({} to {} instructions): deal it out so that each lane of \
+                         a warp gets as much",
+                        report::grouped(*least),
+                        report::grouped(*most)
+                    ),
+                )
+            }
+        };
+        Some(Remedy { kind, text, efficiency: self.without(line.place.slots), basis: Basis::AtMost })
+    }
+
+    /// Threads that took their work as they came to it.
+    fn fixed_share(&self, line: &Line) -> Option<Remedy> {
+        let balance = self.balance.filter(|balance| balance.is_uneven())?;
+        let schedule = balance.schedule?;
+        let how = match schedule {
+            Schedule::Dynamic => "use schedule(static, 1), which gives each thread every n-th iteration",
+            Schedule::Go => "start one goroutine for each fixed share of the work, or take the pieces of work as lanes",
+            Schedule::Pool | Schedule::Queue | Schedule::Counter => {
+                "give each thread a fixed share of the pieces (thread t of n takes pieces t, t + n, ...)"
+            }
+        };
+        let (efficiency, basis) = match self.evidence.items {
+            Some(Items { efficiency, .. }) => (*efficiency, Basis::Replayed),
+            None => (self.without(line.place.slots), Basis::AtMost),
+        };
+        let gains = efficiency > self.efficiency;
+        gains.then(|| Remedy {
+            kind: Kind::FixedShare,
+            text: format!("threads took their work as they came to it: {how}"),
+            efficiency,
+            basis,
+        })
+    }
+
+    /// Lanes of several warps that are alike.
+    fn regroup(&self, alike: &str) -> Option<Remedy> {
+        let regrouped = self.evidence.regrouped.filter(|outcome| outcome.is_complete())?;
+        let (before, after) = (self.outcome.counts.fetches(), regrouped.counts.fetches());
+        let gains = (after as f64) < (1.0 - WORTH_DOING) * before as f64;
+        gains.then(|| Remedy {
+            kind: Kind::Regroup,
+            text: format!(
+                "lanes of one warp differ in {alike}, and others are like them: sort the work so that lanes that are \
+                 alike share a warp (replayed with --group similarity)"
+            ),
+            efficiency: self.with_fetches(before, after),
+            basis: Basis::Replayed,
+        })
+    }
+
+    fn of_branch(&self, line: &Line, source: &mut Source) -> Option<Remedy> {
+        if let Some(remedy) = self.fuse(line, source) {
+            return Some(remedy);
+        }
+        let whole = self.without(line.place.slots);
+        // Where what both sides have in common is little of the loss, another remedy does more.
+        if let Some(estimate) = self.best_estimate(Pass::Meld, line) {
+            let efficiency = self.of_estimate(estimate).min(whole);
+            if efficiency - self.efficiency > (whole - self.efficiency) / 4.0 {
+                return Some(Remedy {
+                    kind: Kind::Hoist,
+                    text: "both sides of this branch compute much the same: do what they have in common before it or \
+                           behind it, once (or: lockstep cc --transform meld)"
+                        .to_owned(),
+                    efficiency,
+                    basis: Basis::AtMost,
+                });
+            }
+        }
+        if self.has_short_sides(line) {
+            return Some(Remedy {
+                kind: Kind::NoBranch,
+                text: "the sides of this branch are a few instructions: compute them for all lanes and choose the \
+                       result, as a conditional expression does"
+                    .to_owned(),
+                efficiency: whole,
+                basis: Basis::AtMost,
+            });
+        }
+        self.regroup("the side that they take").or_else(|| {
+            Some(Remedy {
+                kind: Kind::Sort,
+                text: "which way a lane goes here depends on its data: sort the items by this condition, so that the \
+                       lanes of a warp take the same side at the same time"
+                    .to_owned(),
+                efficiency: whole,
+                basis: Basis::AtMost,
+            })
+        })
+    }
+
+    /// A function that both sides call.
+    fn fuse(&self, line: &Line, source: &mut Source) -> Option<Remedy> {
+        let estimate = self.best_estimate(Pass::Fcs, line)?;
+        let before = self.evidence.before?.counts.fetches();
+        if estimate.fetches as f64 > (1.0 - WORTH_DOING) * before as f64 {
+            return None;
+        }
+        let callee = estimate.callee.map_or_else(String::new, |callee| source.function(callee));
+        Some(Remedy {
+            kind: Kind::Fuse,
+            text: format!(
+                "both sides of this branch call {callee}: choose its arguments on the two sides and call it once behind \
+                 them (or: lockstep cc --transform fcs)"
+            ),
+            efficiency: self.of_estimate(estimate),
+            basis: estimate.basis,
+        })
+    }
+
+    fn of_estimate(&self, estimate: &Estimate) -> f64 {
+        let before = self.evidence.before.map_or(estimate.fetches, |before| before.counts.fetches());
+        self.with_fetches(before, estimate.fetches)
+    }
+
+    /// The estimate of a pass for a branch of this line that leaves the fewest fetches.
+    fn best_estimate(&self, pass: Pass, line: &Line) -> Option<&Estimate> {
+        let branches: Vec<Pc> = line.at.iter().filter_map(|(pc, _)| self.place_of(*pc)).map(|(_, pc)| pc).collect();
+        let of_line = |estimate: &&Estimate| estimate.at.is_some_and(|at| branches.contains(&at));
+        self.evidence.estimates.iter().filter(|e| e.pass == pass).filter(of_line).min_by_key(|e| e.fetches)
+    }
+
+    /// Whether the branch of this line that costs most has sides of a few instructions.
+    fn has_short_sides(&self, line: &Line) -> bool {
+        let Some((place, _)) = line.at.iter().max_by_key(|(_, slots)| *slots).and_then(|(pc, _)| self.place_of(*pc))
+        else {
+            return false;
+        };
+        let arms = self.program.control_flow.arms(place);
+        !arms.is_empty() && arms.iter().map(|arm| arm.instructions).sum::<u32>() <= FEW_INSTRUCTIONS
+    }
+
+    /// The place that ends with this instruction, and where it begins.
+    fn place_of(&self, pc: Pc) -> Option<(PlaceId, Pc)> {
+        let mut segments = self.program.segments.iter().map(|(_, segment)| segment);
+        segments.find(|segment| segment.last().pc == pc).map(|segment| (segment.place, segment.start()))
+    }
+
+    /// The loop of this line whose turns hold most.
+    fn loop_at(&self, line: &Line, source: &mut Source) -> Option<&LoopRan> {
+        let mut is_of_line = |pc: Pc| Subject::line(pc, source).to_string() == line.place.subject.to_string();
+        let mut of_line = self.evidence.loops.iter().filter(|ran| is_of_line(ran.back) || is_of_line(ran.header));
+        of_line.next()
+    }
+}
+
+/// The lines at which lanes parted, those that cost most first.
+fn lines(causes: &Causes, source: &mut Source) -> Vec<Line> {
+    let mut by_pc: BTreeMap<Option<Pc>, ByCause> = BTreeMap::new();
+    for (charge, slots) in &causes.charges {
+        by_pc.entry(charge.parted_at).or_insert([0; Cause::ALL.len()])[charge.cause as usize] += slots;
+    }
+    let mut by_line: BTreeMap<String, Line> = BTreeMap::new();
+    for (pc, by_cause) in by_pc {
+        let subject = pc.map_or(Subject::Nowhere, |pc| Subject::line(pc, source));
+        let line = by_line.entry(subject.to_string()).or_insert_with(|| {
+            let place = Place { subject, slots: 0, share: 0.0, by_cause: [0; Cause::ALL.len()], remedy: None };
+            Line { place, at: Vec::new() }
+        });
+        let slots: u64 = by_cause.iter().sum();
+        line.place.slots += slots;
+        line.place.by_cause.iter_mut().zip(by_cause).for_each(|(all, more)| *all += more);
+        line.at.extend(pc.map(|pc| (pc, slots)));
+    }
+    let mut all: Vec<Line> = by_line.into_values().collect();
+    all.sort_by_key(|line| std::cmp::Reverse(line.place.slots));
+    all
+}

@@ -1,0 +1,181 @@
+//! How evenly the work of a warp is spread over its lanes, and whether that was decided while the program was recorded.
+//!
+//! *Balance* = instructions of all lanes / sum over warps (lanes of the warp x instructions of its longest lane): 1
+//! where all lanes of a warp are as long as each other. No model's efficiency can be above it, since a warp runs at
+//! least as long as its longest lane. Below [`UNEVEN`] a warning is given.
+//!
+//! Worked number: one warp, lanes of 100, 100, 100 and 400 instructions: 700 / (4 x 400) = 43.8%.
+//!
+//! Where threads take their work as they come to it (a dynamic or guided schedule of OpenMP, a pool of threads, a
+//! common queue or counter), which lane got how much is chance: another recording has other lanes.
+
+use iced_x86::{Decoder, DecoderOptions, Mnemonic};
+use replay::Outcome;
+use replay::view::View;
+use trace_format::{ModuleRole, Trace};
+
+/// Below this balance lanes are called uneven.
+pub const UNEVEN: f64 = 0.8;
+
+/// How lanes got their work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Schedule {
+    /// OpenMP's dynamic, guided or runtime schedules dealt out chunks of iterations.
+    Dynamic,
+    /// The threads of a pool took tasks.
+    Pool,
+    /// Goroutines, which Go's scheduler puts on threads.
+    Go,
+    /// Threads waited on a condition variable or a semaphore, as they do for a common queue.
+    Queue,
+    /// Threads counted up a common counter (`lock xadd`).
+    Counter,
+}
+
+impl Schedule {
+    /// What of the trace shows it; none where nothing does.
+    #[must_use]
+    pub fn of(trace: &Trace, view: &View) -> Option<Schedule> {
+        let region = &view.summary().region;
+        if region.starts_with("tasks of a pool") {
+            return Some(Schedule::Pool);
+        }
+        let any = |is_it: fn(&str) -> bool| trace.symbols().iter().any(|symbol| is_it(&symbol.name));
+        if region.starts_with("OpenMP parallel regions") {
+            return any(deals_chunks).then_some(Schedule::Dynamic);
+        }
+        if any(|name| name == "runtime.mstart" || name == "runtime.mstart0") {
+            return Some(Schedule::Go);
+        }
+        if view.summary().waits_for_work {
+            return Some(Schedule::Queue);
+        }
+        counts_up(view).then_some(Schedule::Counter)
+    }
+
+    /// Whether that which lane ran what is sure to have been decided while recording; else it may have been.
+    #[must_use]
+    pub fn is_sure(self) -> bool {
+        matches!(self, Schedule::Dynamic | Schedule::Pool | Schedule::Go)
+    }
+
+    /// How it gave out work, as the beginning of a sentence.
+    #[must_use]
+    pub fn phrase(self) -> &'static str {
+        match self {
+            Schedule::Dynamic => "an OpenMP schedule that deals out chunks as threads come for them",
+            Schedule::Pool => "a pool whose threads take tasks as they come",
+            Schedule::Go => "Go's scheduler, which puts goroutines on threads as they come",
+            Schedule::Queue => "threads that wait for work, as for a common queue",
+            Schedule::Counter => "threads that count up a common counter, as for the next piece of work",
+        }
+    }
+}
+
+/// Whether a function of this name deals out chunks.
+fn deals_chunks(name: &str) -> bool {
+    let gomp = name.strip_prefix("GOMP_loop_").is_some_and(|rest| {
+        rest.ends_with("_next") && ["dynamic", "guided", "runtime"].iter().any(|kind| rest.contains(kind))
+    });
+    gomp || name.starts_with("__kmpc_dispatch_next") || name.starts_with("gomp_iter_dynamic_next")
+}
+
+/// Whether the program's own code in the lanes adds to a counter that all threads share.
+fn counts_up(view: &View) -> bool {
+    let segments = view.segments();
+    segments.iter().any(|(id, segment)| {
+        let is_own = view.module_role(segment.start()) == Some(ModuleRole::Main);
+        let mut code = segments.code(id);
+        is_own
+            && segment.instructions.iter().any(|instruction| {
+                let (own, rest) = code.split_at(usize::from(instruction.len).min(code.len()));
+                code = rest;
+                if own.first() != Some(&0xf0) {
+                    return false;
+                }
+                let decoded = Decoder::new(64, own, DecoderOptions::NONE).decode();
+                decoded.mnemonic() == Mnemonic::Xadd
+            })
+    })
+}
+
+/// How evenly work is spread.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Balance {
+    /// See the top of this file: 0 to 1.
+    pub balance: f64,
+    /// The share of all instructions that the longest lane has.
+    pub longest: f64,
+    /// How lanes got their work, where the trace tells.
+    pub schedule: Option<Schedule>,
+}
+
+impl Balance {
+    /// Of lanes that are threads; none where they are not, or there is but one.
+    #[must_use]
+    pub fn of(trace: &Trace, view: &View, outcome: &Outcome) -> Option<Balance> {
+        if view.summary().cut.is_some() || outcome.lanes < 2 {
+            return None;
+        }
+        let generations: Vec<u32> = view.lanes().iter().map(|lane| lane.generation).collect();
+        let (balance, longest) = spread(&outcome.lane_instructions, &generations, outcome.warp_size)?;
+        Some(Balance { balance, longest, schedule: Schedule::of(trace, view) })
+    }
+
+    /// Whether lanes are uneven.
+    #[must_use]
+    pub fn is_uneven(&self) -> bool {
+        self.balance < UNEVEN
+    }
+
+    /// Whether what the lanes are was decided while recording, so that the efficiency is chance.
+    #[must_use]
+    pub fn is_chance(&self) -> bool {
+        self.is_uneven() && self.schedule.is_some_and(Schedule::is_sure)
+    }
+}
+
+/// The balance, and the share of the longest lane; none where nothing ran. Warps are of consecutive lanes of one
+/// generation.
+fn spread(lanes: &[u64], generations: &[u32], warp_size: usize) -> Option<(f64, f64)> {
+    let total: u64 = lanes.iter().sum();
+    let longest = *lanes.iter().max()?;
+    if total == 0 {
+        return None;
+    }
+    let mut slots = 0u128;
+    let mut first = 0;
+    for of_one in generations.chunk_by(|a, b| a == b) {
+        let (of_one, from) = (&lanes[first..first + of_one.len()], first);
+        first = from + of_one.len();
+        for warp in of_one.chunks(warp_size.max(1)) {
+            slots += warp.len() as u128 * u128::from(warp.iter().copied().max().unwrap_or(0));
+        }
+    }
+    Some((total as f64 / slots.max(1) as f64, longest as f64 / total as f64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worked_number_and_lanes_of_several_warps() {
+        let near = |found: Option<(f64, f64)>, balance: f64, longest: f64| {
+            let (b, l) = found.unwrap();
+            assert!((b - balance).abs() < 1e-9 && (l - longest).abs() < 1e-9, "{b} {l}");
+        };
+        near(spread(&[100, 100, 100, 400], &[0; 4], 4), 0.4375, 4.0 / 7.0);
+        near(spread(&[100, 100, 400, 400], &[0; 4], 2), 1.0, 0.4);
+        near(spread(&[100, 400], &[0, 1], 2), 1.0, 0.8);
+        assert_eq!(spread(&[0, 0], &[0, 0], 2), None);
+    }
+
+    #[test]
+    fn schedules_that_deal_out_chunks_are_told_by_what_the_program_calls() {
+        for name in ["GOMP_loop_nonmonotonic_dynamic_next", "GOMP_loop_guided_next", "__kmpc_dispatch_next_4"] {
+            assert!(deals_chunks(name), "{name}");
+        }
+        assert!(!deals_chunks("GOMP_loop_static_next") && !deals_chunks("GOMP_loop_end"));
+    }
+}

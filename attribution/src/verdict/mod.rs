@@ -1,0 +1,378 @@
+//! The verdict: what a replay says of a program, in sentences that claim what is known and no more.
+//!
+//! It speaks of the machine's model and of the range of what other models of it say. Coverage comes first
+//! ([`coverage`]): an efficiency is that of the lanes, which can be a small part of the program. One lane alone is no
+//! verdict. Where threads took their work as they came to it and are uneven ([`balance`]), what each lane ran is chance, and so is the
+//! figure. Then come the worst places, with one remedy each ([`advice`]).
+
+pub mod advice;
+pub mod balance;
+pub mod coverage;
+
+use heuristics::Program;
+use replay::Outcome;
+use replay::metrics::{Causes, Contention};
+use replay::suggest::{Estimate, Suggestions, issued};
+use replay::view::{LoopRan, View};
+use report::grouped;
+use serde_json::{Value, json};
+use trace_format::Trace;
+
+use self::advice::{Advisor, Place};
+use self::balance::Balance;
+use self::coverage::{Coverage, share};
+use crate::{Source, locks};
+
+/// How far apart what models of one machine say may be before the verdict is a range.
+pub const FAR_APART: f64 = 0.05;
+
+/// Collecting lanes is worth a sentence where it spares this share of what is issued.
+const WORTH_COLLECTING: f64 = 0.03;
+
+/// Pieces of work as lanes: what threads that take work as they come to it have in common.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Items {
+    /// What is typed for it: `--lanes iterations`.
+    pub typed: String,
+    /// What they are: `iterations`, `calls of collatz`.
+    pub what: String,
+    /// How many lanes they are.
+    pub lanes: usize,
+    /// Seats in their warps.
+    pub warp_size: usize,
+    /// Their efficiency under the verdict's model.
+    pub efficiency: f64,
+}
+
+/// What was replayed beside, where that was done.
+#[derive(Clone, Copy, Default)]
+pub struct Evidence<'a> {
+    /// What passes would gain.
+    pub estimates: &'a [Estimate],
+    /// What they would gain it of.
+    pub before: Option<&'a Outcome>,
+    /// Where collecting lanes pays.
+    pub suggestions: Option<&'a Suggestions>,
+    /// The loops that lanes turned.
+    pub loops: &'a [LoopRan],
+    /// The lanes grouped by similarity, in several warps.
+    pub regrouped: Option<&'a Outcome>,
+    /// Pieces of work as lanes.
+    pub items: Option<&'a Items>,
+}
+
+/// The figure of a machine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// Its name; none where a model was named.
+    pub machine: Option<&'static str>,
+    /// The model.
+    pub model: String,
+    /// The efficiency, by the model.
+    pub efficiency: f64,
+    /// The least that models of the machine say.
+    pub least: f64,
+    /// The most.
+    pub most: f64,
+    /// The lanes of its warps.
+    pub lanes: usize,
+}
+
+/// What a verdict is made of.
+pub struct Case<'a> {
+    /// The trace.
+    pub trace: &'a Trace,
+    /// Its lanes.
+    pub view: &'a View,
+    /// The static program.
+    pub program: &'a Program,
+    /// What the machine's model made of them, with [`Causes`] where places are wanted.
+    pub outcome: &'a Outcome,
+    /// The machine's figure.
+    pub figure: Figure,
+    /// What was replayed beside.
+    pub evidence: Evidence<'a>,
+}
+
+/// A verdict.
+#[derive(Clone, Debug)]
+pub struct Verdict {
+    /// The first sentence.
+    pub headline: String,
+    /// The machine's figure.
+    pub figure: Figure,
+    /// Whether the figure says something of the program: not of one lane, nor where it is chance.
+    pub holds: bool,
+    /// What the lanes are of the program.
+    pub coverage: Coverage,
+    /// How evenly work is spread, where lanes are threads.
+    pub balance: Option<Balance>,
+    /// Pieces of work as lanes, where that was replayed.
+    pub items: Option<Items>,
+    /// What can lead astray, and what to do about it.
+    pub warnings: Vec<String>,
+    /// What else is known.
+    pub sentences: Vec<String>,
+    /// The worst places.
+    pub places: Vec<Place>,
+}
+
+/// How good an efficiency is, in a sentence without its end.
+fn judgement(efficiency: f64) -> &'static str {
+    match efficiency {
+        e if e >= 0.9 => "these lanes run very well in lockstep",
+        e if e >= 0.7 => "these lanes run well in lockstep",
+        e if e >= 0.45 => "these lanes run in lockstep with losses",
+        e if e >= 0.2 => "these lanes run badly in lockstep",
+        _ => "these lanes hardly run in lockstep at all",
+    }
+}
+
+impl Verdict {
+    /// Of a case.
+    #[must_use]
+    pub fn of(case: &Case, source: &mut Source) -> Verdict {
+        let Case { trace, view, program, outcome, figure, evidence } = case;
+        let coverage = Coverage::of(view.summary());
+        let balance = Balance::of(trace, view, outcome);
+        let is_chance = balance.as_ref().is_some_and(Balance::is_chance);
+        let lock = outcome.found::<Contention>().and_then(|contention| {
+            let rows = locks::rows(contention, view, source);
+            rows.into_iter().next().filter(|row| row.used.waiting_slots > 0).map(|row| row.name)
+        });
+        let advisor =
+            Advisor { outcome, efficiency: figure.efficiency, program, balance: balance.as_ref(), evidence, lock };
+        let alone = outcome.lanes < 2;
+        let places = match outcome.found::<Causes>().filter(|_| !alone) {
+            Some(causes) => advisor.places(causes, source),
+            None => Vec::new(),
+        };
+        let items = evidence.items.cloned();
+        Verdict {
+            headline: headline(figure, &coverage, balance.as_ref(), items.as_ref(), outcome),
+            warnings: warnings(figure, balance.as_ref(), items.as_ref(), outcome, view),
+            sentences: sentences(outcome, evidence, source),
+            holds: !alone && !is_chance,
+            figure: figure.clone(),
+            coverage,
+            balance,
+            items,
+            places,
+        }
+    }
+
+    /// As lines for people: the headline, coverage, warnings, what is known, the worst places.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines = vec![format!("verdict: {}", self.headline)];
+        lines.push(format!("coverage: {}", self.coverage.sentence()));
+        lines.extend(self.warnings.iter().map(|warning| format!("warning: {warning}")));
+        lines.extend(self.sentences.iter().map(|sentence| format!("note: {sentence}")));
+        for (number, place) in self.places.iter().enumerate() {
+            lines.push(format!("{}. {}", number + 1, place_line(place)));
+            if let Some(remedy) = &place.remedy {
+                lines.push(format!("   advice: {}; {}.", remedy.text, gain(self.figure.efficiency, remedy)));
+            }
+        }
+        lines
+    }
+
+    /// As JSON.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        let Figure { machine, model, efficiency, least, most, .. } = &self.figure;
+        let place = |place: &Place| {
+            let remedy = place.remedy.as_ref().map(|remedy| {
+                json!({
+                    "kind": remedy.kind.name(),
+                    "text": remedy.text,
+                    "efficiency": remedy.efficiency,
+                    "known_by": remedy.basis.name(),
+                    "gain": gain(*efficiency, remedy),
+                })
+            });
+            json!({
+                "at": place.subject.short(),
+                "in": place.subject.beside(),
+                "sentence": place_line(place),
+                "slots": place.slots,
+                "share": place.share,
+                "causes": place.causes(),
+                "remedy": remedy,
+            })
+        };
+        let balance = self.balance.as_ref().map(|balance| {
+            json!({
+                "balance": balance.balance,
+                "longest": balance.longest,
+                "is_uneven": balance.is_uneven(),
+                "is_chance": balance.is_chance(),
+                "schedule": balance.schedule.map(balance::Schedule::phrase),
+            })
+        });
+        let items = self.items.as_ref().map(|items| {
+            json!({
+                "typed": items.typed,
+                "what": items.what,
+                "lanes": items.lanes,
+                "warp_size": items.warp_size,
+                "efficiency": items.efficiency,
+            })
+        });
+        json!({
+            "headline": self.headline,
+            "holds": self.holds,
+            "machine": machine,
+            "heuristic": model,
+            "efficiency": efficiency,
+            "least": least,
+            "most": most,
+            "coverage": {
+                "share": self.coverage.share(),
+                "is_low": self.coverage.is_low(),
+                "sentence": self.coverage.sentence(),
+            },
+            "balance": balance,
+            "items": items,
+            "warnings": self.warnings,
+            "sentences": self.sentences,
+            "places": self.places.iter().map(place).collect::<Vec<Value>>(),
+        })
+    }
+}
+
+/// `iftrip.c:12 in work: 62.1% of the lost lane-slots (loop trip count)`.
+fn place_line(place: &Place) -> String {
+    let beside = place.subject.beside();
+    let function = beside.split(", inlined into").next().unwrap_or_default();
+    let within = if function.is_empty() { String::new() } else { format!(" in {function}") };
+    format!("{}{within}: {} of the lost lane-slots ({})", place.subject.short(), share(place.share), place.causes())
+}
+
+/// `at most 46.5% -> 80.1%`.
+fn gain(before: f64, remedy: &advice::Remedy) -> String {
+    let (from, to) = (share(before), share(remedy.efficiency));
+    match remedy.basis {
+        replay::suggest::Basis::AtMost => format!("at most {from} -> {to}"),
+        replay::suggest::Basis::Replayed => format!("as replayed {from} -> {to}"),
+    }
+}
+
+fn headline(
+    figure: &Figure,
+    coverage: &Coverage,
+    balance: Option<&Balance>,
+    items: Option<&Items>,
+    outcome: &Outcome,
+) -> String {
+    let on = figure.machine.map_or_else(|| format!("under {}", figure.model), |machine| format!("on {machine}"));
+    let of_items = items.map_or_else(String::new, |items| {
+        format!(
+            " With {} as lanes ({} of them, in warps of {}) it is {} {on}: replay {}.",
+            items.what,
+            grouped(items.lanes as u64),
+            items.warp_size,
+            share(items.efficiency),
+            items.typed
+        )
+    });
+    if outcome.lanes < 2 {
+        let what_to_do = match items {
+            Some(_) => of_items,
+            None => " Run the program with more threads, or take the turns of a loop as lanes: replay --loops lists \
+                     them."
+                .to_owned(),
+        };
+        return format!("none: one lane alone runs beside no other.{what_to_do}");
+    }
+    if let Some(balance) = balance.filter(|balance| balance.is_chance()) {
+        return format!(
+            "none of these threads: {} decided while recording which lane ran what, and one of {} lanes has {} of all \
+             instructions. Their {} is chance.{of_items}",
+            balance.schedule.map_or("", balance::Schedule::phrase),
+            outcome.lanes,
+            share(balance.longest),
+            share(figure.efficiency)
+        );
+    }
+    let number = match figure.most - figure.least > FAR_APART {
+        true => format!("between {} and {} SIMT efficiency {on}", share(figure.least), share(figure.most)),
+        false => format!("{} SIMT efficiency {on}", share(figure.efficiency)),
+    };
+    let but = match coverage.is_low() {
+        true => format!(", but they are only {} of the program", share(coverage.share())),
+        false => String::new(),
+    };
+    format!("{number}: {}{but}.", judgement(figure.efficiency))
+}
+
+fn warnings(
+    figure: &Figure,
+    balance: Option<&Balance>,
+    items: Option<&Items>,
+    outcome: &Outcome,
+    view: &View,
+) -> Vec<String> {
+    let mut all = Vec::new();
+    if let Some(balance) = balance {
+        let uneven = format!(
+            "lanes are uneven: one of {} has {} of all instructions, so no model can be above {}",
+            outcome.lanes,
+            share(balance.longest),
+            share(balance.balance)
+        );
+        let as_lanes = items
+            .map_or_else(String::new, |items| format!(", or take {} as lanes (replay {})", items.what, items.typed));
+        match (balance.schedule, balance.is_uneven()) {
+            (Some(schedule), true) if schedule.is_sure() => all.push(format!(
+                "{uneven}. Another recording has other lanes: record it several times to see the spread. For a figure that holds, give each thread a fixed share{as_lanes}."
+            )),
+            (Some(schedule), true) => all.push(format!(
+                "{uneven}. There are {}: then which lane ran what was decided while recording. Record it several times \
+                 to see whether it was; if so, give each thread a fixed share{as_lanes}.",
+                schedule.phrase()
+            )),
+            (Some(schedule), false) if schedule.is_sure() => all.push(format!(
+                "{} decided while recording which lane ran what; another recording may differ{as_lanes}.",
+                schedule.phrase()
+            )),
+            _ => {}
+        }
+    }
+    if figure.machine.is_some() && view.summary().cut.is_none() && (2..figure.lanes).contains(&outcome.lanes) {
+        all.push(format!(
+            "the warp has {} lanes, the machine's have {}: more lanes share less. Run the program with {} threads, \
+             where it can.",
+            outcome.lanes, figure.lanes, figure.lanes
+        ));
+    }
+    all
+}
+
+fn sentences(outcome: &Outcome, evidence: &Evidence, source: &mut Source) -> Vec<String> {
+    let mut all = Vec::new();
+    let slots = |fetches: u64| outcome.upper_bound as f64 / (fetches.max(1) as f64 * outcome.warp_size as f64);
+    if outcome.lanes > 1 && outcome.counts.fetches() > outcome.lower_bound {
+        all.push(format!(
+            "no schedule of these instructions in these warps takes fewer than {} fetches ({}); that is a bound, which \
+             need not be reachable, and other code can be above it.",
+            grouped(outcome.lower_bound),
+            share(slots(outcome.lower_bound))
+        ));
+    }
+    if let Some(found) = evidence.suggestions
+        && let Some(best) = found.tried.first()
+        && let Some(trial) = best.trials.first()
+    {
+        let (before, after) = (issued(&found.before), trial.issued());
+        if (after as f64) < (1.0 - WORTH_COLLECTING) * before as f64 {
+            let at = crate::typed_prediction(&best.candidate, source);
+            all.push(format!(
+                "where lanes wait for each other at {at}, barrier issues {} less (replay --predict {at}; see \
+                 docs/speculation.md).",
+                share(1.0 - after as f64 / before.max(1) as f64)
+            ));
+        }
+    }
+    all
+}

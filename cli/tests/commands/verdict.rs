@@ -1,0 +1,99 @@
+//! The verdict of `replay`: of which lanes it is one, what it blames, and when there is none.
+
+use serde_json::Value;
+
+use crate::support::{build, root, succeed};
+
+struct Traced {
+    folder: tempfile::TempDir,
+    source: String,
+}
+
+impl Traced {
+    fn new(source: &str, flags: &[&str], arguments: &[&str]) -> Traced {
+        let folder = tempfile::tempdir().unwrap();
+        let path = root().join(source);
+        let program = folder.path().join("program");
+        build(&path, &program, flags);
+        let traced = Traced { source: std::fs::read_to_string(path).unwrap(), folder };
+        succeed("trace", &[&["-o", &traced.path(), program.to_str().unwrap()], arguments].concat());
+        traced
+    }
+
+    fn path(&self) -> String {
+        self.folder.path().join("trace.bin").to_str().unwrap().to_owned()
+    }
+
+    fn verdict(&self, arguments: &[&str]) -> Value {
+        let json = succeed("replay", &[&["--json", &self.path()], arguments].concat());
+        serde_json::from_str::<Value>(&json).unwrap()["verdict"].take()
+    }
+
+    /// The number of the source's only line that holds this text.
+    fn line(&self, text: &str) -> usize {
+        1 + self.source.lines().position(|line| line.contains(text)).unwrap()
+    }
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_else(|| panic!("{value}"))
+}
+
+#[test]
+fn a_loop_that_lanes_turn_differently_often_is_blamed_before_the_branch_in_it() {
+    let traced = Traced::new("cli/tests/programs/uneven_trips.c", &[], &[]);
+    let verdict = traced.verdict(&[]);
+    let (efficiency, first) = (verdict["efficiency"].as_f64().unwrap(), &verdict["places"][0]);
+    assert_eq!(first["at"], format!("uneven_trips.c:{}", traced.line("// the loop")), "{verdict}");
+    assert_eq!((&first["causes"], &first["in"]), (&"loop trip count".into(), &"work".into()));
+    assert_eq!(first["remedy"]["kind"], "equal work");
+    assert!(first["remedy"]["efficiency"].as_f64().unwrap() > efficiency + 0.2, "{verdict}");
+    assert_eq!((&verdict["machine"], &verdict["holds"]), (&"nvidia".into(), &true.into()));
+    // The same trips for all lanes are what was advised: the promise was not too high by half.
+    let even = traced.source.replace("(int)(id % 8) * 150", "525");
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("even.c"), even).unwrap();
+    let followed = Traced::new(folder.path().join("even.c").to_str().unwrap(), &[], &[]);
+    let after = followed.verdict(&[])["efficiency"].as_f64().unwrap();
+    let promised = first["remedy"]["efficiency"].as_f64().unwrap() - efficiency;
+    assert!(after - efficiency >= promised / 2.0, "{efficiency} {promised} {after}");
+    // What is said in the terminal is the same, the headline first.
+    let table = succeed("replay", &[&traced.path()]);
+    assert!(table.starts_with(&format!("verdict: {}", text(&verdict["headline"]))), "{table}");
+    assert!(table.contains(&format!("1. {}", text(&first["sentence"]))), "{table}");
+}
+
+#[test]
+fn lanes_that_are_next_to_nothing_of_the_program_are_said_to_be_so() {
+    let verdict = Traced::new("cli/tests/programs/light_threads.c", &[], &[]).verdict(&[]);
+    let coverage = &verdict["coverage"];
+    assert!(coverage["share"].as_f64().unwrap() < 0.01 && coverage["is_low"] == true, "{verdict}");
+    assert!(text(&verdict["headline"]).contains("but they are only 0.0"), "{verdict}");
+    assert!(text(&coverage["sentence"]).contains("outside the region"), "{verdict}");
+}
+
+#[test]
+fn what_a_dynamic_schedule_decided_is_no_verdict_and_the_iterations_are_given_beside_it() {
+    let verdict = Traced::new("cli/tests/programs/dynamic_schedule.c", &["-fopenmp"], &[]).verdict(&[]);
+    assert_eq!((&verdict["holds"], &verdict["balance"]["is_chance"]), (&false.into(), &true.into()), "{verdict}");
+    assert!(text(&verdict["headline"]).contains("is chance"), "{verdict}");
+    assert_eq!((&verdict["items"]["typed"], &verdict["items"]["lanes"]), (&"--lanes iterations".into(), &64.into()));
+    assert!(text(&verdict["warnings"][0]).contains("lanes are uneven"), "{verdict}");
+}
+
+#[test]
+fn one_lane_alone_is_no_verdict() {
+    let traced = Traced::new("cli/tests/programs/light_threads.c", &[], &[]);
+    let verdict = traced.verdict(&["--region", "main"]);
+    assert_eq!((&verdict["holds"], verdict["places"].as_array().unwrap().len()), (&false.into(), 0), "{verdict}");
+    assert!(text(&verdict["headline"]).starts_with("none: one lane alone"), "{verdict}");
+}
+
+#[test]
+fn lanes_that_take_one_lock_are_blamed_at_the_line_that_takes_it() {
+    let traced = Traced::new("workloads/micro/lock_contention.c", &[], &["-p", "8"]);
+    let verdict = traced.verdict(&["--region", "kernel"]);
+    let first = &verdict["places"][0];
+    assert_eq!(first["at"], format!("lock_contention.c:{}", traced.line("pthread_mutex_lock(")), "{verdict}");
+    assert_eq!(first["remedy"]["kind"], "lock granularity");
+}
