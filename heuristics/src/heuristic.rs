@@ -171,8 +171,8 @@ pub trait Heuristic: Send {
         Extent::Segment
     }
 
-    /// Whether ready lanes run one instruction each, alone, by turns, wherever they stand: the engine may then run whole
-    /// rounds without asking, as long as all that are ready stay so. Default: no.
+    /// Whether ready lanes run one instruction each, alone, by turns, wherever they stand: the engine may then run
+    /// whole rounds without asking, as long as all that are ready stay so. Default: no.
     fn runs_rounds(&self) -> bool {
         false
     }
@@ -208,8 +208,9 @@ pub trait Heuristic: Send {
         false
     }
 
-    /// Called after a run for which [`Heuristic::runs_on`] said yes, where the lead asks for it ([`Lead::tell_run`]),
-    /// before `executed`: all segments of the run, the first one that was chosen included; the lanes are those that ran.
+    /// Called after a run for which [`Heuristic::runs_on`] said yes, where the lead asks for it
+    /// ([`Lead::tell_run`]), before `executed`: all segments of the run, with the first, which was chosen; the lanes
+    /// are those that ran.
     fn ran_on(&mut self, _run: &Together) {}
 
     /// What it has counted itself. Default: nothing.

@@ -1,5 +1,5 @@
-//! Rounds in which each ready lane runs one instruction, alone: many at once, up to where the first lane comes to the end
-//! of what its batch holds, or to a barrier or lock.
+//! Rounds in which each ready lane runs one instruction, alone: many at once, up to where the first lane comes to a
+//! barrier, a lock or the end of its batch.
 
 use heuristics::{Lane, LaneSet};
 
