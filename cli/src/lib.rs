@@ -51,6 +51,7 @@ enum Verb {
     Export(verbs::export::Args),
     Plot(verbs::plot::Args),
     Dump(verbs::dump::Args),
+    Convert(verbs::convert::Args),
     Heuristics(verbs::heuristics::Args),
     #[cfg(feature = "transform")]
     Cc(verbs::cc::Args),
@@ -93,6 +94,7 @@ pub fn lockstep(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Export(args) => verbs::export::run(&args),
         Verb::Plot(args) => verbs::plot::run(&args),
         Verb::Dump(args) => verbs::dump::run(&args),
+        Verb::Convert(args) => verbs::convert::run(&args),
         Verb::Heuristics(args) => verbs::heuristics::run(&args),
         #[cfg(feature = "transform")]
         Verb::Cc(args) => verbs::cc::run(&args, "clang-19"),

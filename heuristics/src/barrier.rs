@@ -37,12 +37,13 @@ use crate::convergence::Convergence;
 use crate::reconvergence::{Branch, Reconvergence, distinct_pcs};
 use crate::speculation::Speculation;
 use crate::{
-    Choice, Entry, Heuristic, Lane, LaneSet, Lead, Order, Parameter, Placement, Program, Ran, Settings, Tally,
+    Choice, Entry, Family, Heuristic, Lane, LaneSet, Lead, Order, Parameter, Placement, Program, Ran, Settings, Tally,
     Together, Values, WarpView, min_pc, predication,
 };
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "barrier",
+    family: Family::Barriers,
     rule: "A pc per lane; lanes that part wait for each other in a convergence barrier at the post-dominator.",
     source: "Damani et al. 2020",
     file: file!(),

@@ -26,10 +26,11 @@
 use std::cmp::Reverse;
 
 use crate::minimum::with_smallest;
-use crate::{Choice, Entry, Heuristic, LaneState, Placement, WarpView};
+use crate::{Choice, Entry, Family, Heuristic, LaneState, Placement, WarpView};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "distance",
+    family: Family::MinPc,
     rule: "Of the highest call level, the lane runs whose shortest way to the end of its function is the longest.",
     source: "ours; the name from Milanez et al. 2014",
     file: file!(),

@@ -21,10 +21,11 @@ use std::cmp::Reverse;
 
 use crate::paths::{Order, Paths};
 use crate::splits::Split;
-use crate::{Entry, Placement, predication};
+use crate::{Entry, Family, Placement, predication};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "dual-path",
+    family: Family::Stack,
     rule: "As ipdom, but the two paths on top of the stack can both be scheduled.",
     source: "Rhu and Erez 2013",
     file: file!(),

@@ -22,10 +22,13 @@ use std::cmp::Reverse;
 
 use trace_format::Pc;
 
-use crate::{Choice, Entry, Extent, Group, Heuristic, Lane, LaneSet, Parameter, Ran, Together, Values, WarpView};
+use crate::{
+    Choice, Entry, Extent, Family, Group, Heuristic, Lane, LaneSet, Parameter, Ran, Together, Values, WarpView,
+};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "dwf",
+    family: Family::SeveralWarps,
     rule: "Lanes of all warps of a block that stand at one pc form a warp, where their homes differ; a policy picks the pc.",
     source: "Fung et al. 2007",
     file: file!(),

@@ -26,10 +26,11 @@
 
 use crate::paths::{Order, Paths};
 use crate::splits::Splits;
-use crate::{Entry, Parameter, Placement, Values};
+use crate::{Entry, Family, Parameter, Placement, Values};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "dws",
+    family: Family::SeveralWarps,
     rule: "Branches split the warp into parts that run independently and reunite at equal pcs; where that could cost much they wait for each other.",
     source: "Meng et al. 2010",
     file: file!(),

@@ -34,12 +34,13 @@
 use crate::convergence::Convergence;
 use crate::reconvergence::Branch;
 use crate::{
-    Choice, Entry, Heuristic, LaneSet, Lead, Order, Parameter, Placement, Ran, Tally, Together, Values, WarpView,
-    predication,
+    Choice, Entry, Family, Heuristic, LaneSet, Lead, Order, Parameter, Placement, Ran, Tally, Together, Values,
+    WarpView, predication,
 };
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "hanoi",
+    family: Family::Barriers,
     rule: "A stack of warp splits; lanes that part wait for each other in barrier registers, as on NVIDIA's Turing.",
     source: "Shoushtary et al. 2024",
     file: file!(),

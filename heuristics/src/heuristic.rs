@@ -68,10 +68,10 @@ impl Ran {
     }
 }
 
-/// A run of segments that all live lanes of the warp executed together.
+/// A run of segments that lanes of the warp executed together.
 #[derive(Clone, Copy)]
 pub struct Together<'a> {
-    /// The lanes: all that are live.
+    /// The lanes: all that are live, but in [`Heuristic::ran_on`].
     pub lanes: LaneSet,
     /// The segments in order; never empty.
     pub run: &'a [SegmentId],
@@ -171,6 +171,12 @@ pub trait Heuristic: Send {
         Extent::Segment
     }
 
+    /// Whether ready lanes run one instruction each, alone, by turns, wherever they stand: the engine may then run whole
+    /// rounds without asking, as long as all that are ready stay so. Default: no.
+    fn runs_rounds(&self) -> bool {
+        false
+    }
+
     /// How many instructions of every ready lane's future it looks at ([`WarpView::future`]): no hardware does.
     /// Default: 0.
     fn horizon(&self) -> u32 {
@@ -201,6 +207,10 @@ pub trait Heuristic: Send {
     fn runs_on(&self, _warp: &WarpView, _lanes: LaneSet, _lead: &mut Lead) -> bool {
         false
     }
+
+    /// Called after a run for which [`Heuristic::runs_on`] said yes, where the lead asks for it ([`Lead::tell_run`]),
+    /// before `executed`: all segments of the run, the first one that was chosen included; the lanes are those that ran.
+    fn ran_on(&mut self, _run: &Together) {}
 
     /// What it has counted itself. Default: nothing.
     fn tally(&self) -> Tally {

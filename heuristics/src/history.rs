@@ -1,7 +1,5 @@
 //! The memory of the Long family: the last block entries of each lane, and the priority that follows from them.
 
-use std::collections::VecDeque;
-
 use rustc_hash::FxHashMap;
 use trace_format::Pc;
 
@@ -13,7 +11,9 @@ pub(crate) const MOST: u32 = 64;
 /// Each lane's last N block-entry pcs; zeros at first.
 pub(crate) struct History {
     entries: usize,
-    rings: Vec<VecDeque<Pc>>,
+    /// By lane, one after another, its last entries; the oldest stands where `oldest` says.
+    rings: Vec<Pc>,
+    oldest: Vec<u8>,
     /// By pc: the lanes that remember it. Of pcs that nobody remembers some may be left.
     known: FxHashMap<Pc, LaneSet>,
 }
@@ -21,8 +21,12 @@ pub(crate) struct History {
 impl History {
     pub(crate) fn new(entries: u32, lanes: usize) -> History {
         let entries = entries as usize;
-        let rings = vec![std::iter::repeat_n(Pc(0), entries).collect(); lanes];
-        History { entries, rings, known: std::iter::once((Pc(0), LaneSet::first(lanes))).collect() }
+        History {
+            entries,
+            rings: vec![Pc(0); entries * lanes],
+            oldest: vec![0; lanes],
+            known: std::iter::once((Pc(0), LaneSet::first(lanes))).collect(),
+        }
     }
 
     /// The lanes enter a block at this pc.
@@ -30,9 +34,10 @@ impl History {
         // Lanes that run together mostly forget the same.
         let mut forgotten: Option<(Pc, LaneSet)> = None;
         for lane in lanes {
-            let ring = &mut self.rings[lane.index()];
-            let Some(oldest) = ring.pop_front() else { continue };
-            ring.push_back(pc);
+            let ring = &mut self.rings[lane.index() * self.entries..][..self.entries];
+            let at = &mut self.oldest[lane.index()];
+            let oldest = std::mem::replace(&mut ring[usize::from(*at)], pc);
+            *at = if usize::from(*at) + 1 == self.entries { 0 } else { *at + 1 };
             if oldest == pc || ring.contains(&oldest) {
                 continue;
             }
@@ -71,9 +76,16 @@ impl History {
 
     /// Whether all these lanes remember the same.
     pub(crate) fn alike(&self, lanes: LaneSet) -> bool {
-        let mut rings = lanes.iter().map(|l| &self.rings[l.index()]);
-        let first = rings.next();
-        rings.all(|r| Some(r) == first)
+        let mut rings = lanes.iter().map(|l| self.in_order(l));
+        let Some(first) = rings.next() else { return true };
+        rings.all(|ring| ring.eq(first.clone()))
+    }
+
+    /// What a lane remembers, the oldest first.
+    fn in_order(&self, lane: Lane) -> impl Iterator<Item = &Pc> + Clone {
+        let ring = &self.rings[lane.index() * self.entries..][..self.entries];
+        let (later, earlier) = ring.split_at(usize::from(self.oldest[lane.index()]));
+        earlier.iter().chain(later)
     }
 
     /// The ready lanes of the highest priority. A lane's priority is how many other lanes (finished ones too) remember

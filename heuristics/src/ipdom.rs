@@ -28,10 +28,11 @@
 
 use crate::reconvergence::Branch;
 use crate::stack::Stack;
-use crate::{Choice, Entry, Heuristic, LaneSet, Lead, Placement, Ran, Tally, Together, WarpView, predication};
+use crate::{Choice, Entry, Family, Heuristic, LaneSet, Lead, Placement, Ran, Tally, Together, WarpView, predication};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "ipdom",
+    family: Family::Stack,
     rule: "SIMT stack: lanes that part wait for each other at the branch's immediate post-dominator.",
     source: "Fung et al. 2007",
     file: file!(),

@@ -17,6 +17,8 @@ pub enum Order {
     SpAndPc,
     /// By call level, the highest first, among equals by the priority of the block ([`ControlFlow::priority`]).
     LevelAndPriority,
+    /// By call level, the highest first, among equals by pc.
+    LevelAndPc,
 }
 
 /// As long as lanes that were chosen stay at one pc, come to none of the `stops`, are at `least_level` at least, and
@@ -26,15 +28,46 @@ pub struct Lead {
     order: Order,
     below: (i64, u64),
     least_level: u32,
+    most_level: u32,
     stops: Vec<Pc>,
     /// A bit for each stop, by [`bit`].
     bits: u64,
+    at_stubs: bool,
+    going_back: bool,
+    tells_run: bool,
 }
 
 impl Default for Lead {
     fn default() -> Lead {
-        Lead { order: Order::None, below: (i64::MAX, u64::MAX), least_level: 0, stops: Vec::new(), bits: 0 }
+        Lead {
+            order: Order::None,
+            below: (i64::MAX, u64::MAX),
+            least_level: 0,
+            most_level: u32::MAX,
+            stops: Vec::new(),
+            bits: 0,
+            at_stubs: false,
+            going_back: false,
+            tells_run: false,
+        }
     }
+}
+
+/// A segment that lanes come to while they run on, and how they come there.
+#[derive(Clone, Copy, Debug)]
+pub struct Next {
+    /// The address of its first instruction.
+    pub pc: Pc,
+    /// Its place.
+    pub place: PlaceId,
+    /// Whether it is in a stub of the linkage table.
+    pub in_stub: bool,
+    /// Whether they came by a transfer of control to a lower address.
+    pub back: bool,
+    /// Their stack pointer, of lanes that differ the lowest.
+    pub sp: i64,
+    /// Their call level.
+    pub level: u32,
 }
 
 /// A bit that stands for a pc, and for others.
@@ -45,8 +78,9 @@ fn bit(pc: Pc) -> u64 {
 impl Lead {
     /// Nothing ends it, and lanes are compared by this.
     pub fn restart(&mut self, order: Order) {
-        (self.order, self.below, self.least_level, self.bits) = (order, (i64::MAX, u64::MAX), 0, 0);
-        self.stops.clear();
+        let mut stops = std::mem::take(&mut self.stops);
+        stops.clear();
+        *self = Lead { order, stops, ..Lead::default() };
     }
 
     /// It ends at this pc.
@@ -60,6 +94,32 @@ impl Lead {
         self.least_level = self.least_level.max(level);
     }
 
+    /// It ends at call levels other than this one.
+    pub fn stay_at_level(&mut self, level: u32) {
+        (self.least_level, self.most_level) = (level, level);
+    }
+
+    /// It ends at stubs of the linkage table.
+    pub fn stop_at_stubs(&mut self) {
+        self.at_stubs = true;
+    }
+
+    /// It ends where control was transferred to a lower address.
+    pub fn stop_going_back(&mut self) {
+        self.going_back = true;
+    }
+
+    /// The model is to be told all that ran ([`crate::Heuristic::ran_on`]).
+    pub fn tell_run(&mut self) {
+        self.tells_run = true;
+    }
+
+    /// Whether the model is to be told all that ran.
+    #[must_use]
+    pub fn tells_run(&self) -> bool {
+        self.tells_run
+    }
+
     /// It ends where the lanes do not go before another that stands so.
     pub fn stop_behind(&mut self, other: &LaneState, place: PlaceId, control_flow: &ControlFlow) {
         let key = self.key((other.pc, place), other.sp, other.level, control_flow);
@@ -69,26 +129,34 @@ impl Lead {
     /// Whether call levels matter to it.
     #[must_use]
     pub fn looks_at_levels(&self) -> bool {
-        self.least_level > 0 || self.order == Order::LevelAndPriority
+        self.least_level > 0 || matches!(self.order, Order::LevelAndPriority | Order::LevelAndPc)
     }
 
     /// The pc below which the lanes go on, where nothing else ends it.
     #[must_use]
     pub fn goes_on_below(&self) -> Option<Pc> {
-        let by_pc_alone = self.order == Order::Pc && self.stops.is_empty() && self.least_level == 0;
+        let by_pc_alone = self.order == Order::Pc
+            && self.stops.is_empty()
+            && (self.least_level, self.most_level) == (0, u32::MAX)
+            && !self.at_stubs
+            && !self.going_back;
         // The first of a pair of keys of this order is 0, or more where there is no other lane.
         let below = if self.below.0 > 0 { u64::MAX } else { self.below.1 };
         by_pc_alone.then_some(Pc(below))
     }
 
-    /// Whether lanes that come to this place would be chosen again.
+    /// Whether lanes that come so to this segment would be chosen again.
     #[inline]
     #[must_use]
-    pub fn goes_on(&self, at: (Pc, PlaceId), sp: i64, level: u32, control_flow: &ControlFlow) -> bool {
-        let is_stop = self.bits & bit(at.0) != 0 && self.stops.contains(&at.0);
+    pub fn goes_on(&self, next: &Next, control_flow: &ControlFlow) -> bool {
+        let is_stop = self.bits & bit(next.pc) != 0 && self.stops.contains(&next.pc);
         !is_stop
-            && level >= self.least_level
-            && (self.order == Order::None || self.key(at, sp, level, control_flow) < self.below)
+            && next.level >= self.least_level
+            && next.level <= self.most_level
+            && !(self.at_stubs && next.in_stub)
+            && !(self.going_back && next.back)
+            && (self.order == Order::None
+                || self.key((next.pc, next.place), next.sp, next.level, control_flow) < self.below)
     }
 
     #[inline]
@@ -98,6 +166,7 @@ impl Lead {
             Order::Pc => (0, pc.0),
             Order::SpAndPc => (sp, pc.0),
             Order::LevelAndPriority => (-i64::from(level), u64::from(control_flow.priority(place))),
+            Order::LevelAndPc => (-i64::from(level), pc.0),
         }
     }
 }

@@ -18,10 +18,11 @@
 use trace_format::Pc;
 
 use crate::round_robin::next_after;
-use crate::{Choice, Entry, Heuristic, LaneSet, Ran, WarpView, min_pc};
+use crate::{Choice, Entry, Family, Heuristic, Lane, LaneSet, Lead, Order, Ran, WarpView, min_pc};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "lee",
+    family: Family::MinPc,
     rule: "Within a call the smallest pc runs; lanes that jumped back wait until the others can't go on.",
     source: "Milanez et al. 2014",
     file: file!(),
@@ -100,6 +101,26 @@ impl Heuristic for Lee {
         let lanes = mates & frame.lanes;
         frame.current = frame.current | lanes;
         Choice::Run(lanes)
+    }
+
+    fn runs_on(&self, warp: &WarpView, lanes: LaneSet, lead: &mut Lead) -> bool {
+        let in_stub = |lane: &Lane| warp.segment(warp.lane(*lane).segment).in_stub;
+        let frame = &self.frames[self.ran_in];
+        let Some(lowest) = lanes.lowest() else { return false };
+        if !lanes.is_subset(&frame.lanes) || warp.ready().iter().any(|lane| in_stub(&lane)) {
+            return false;
+        }
+        lead.restart(Order::Pc);
+        // Calls and returns change the frames, and a way back those that are current.
+        lead.stay_at_level(warp.lane(lowest).level);
+        lead.stop_going_back();
+        lead.stop_at_stubs();
+        for group in warp.groups().iter().filter(|group| group.lanes != lanes) {
+            lead.stop_at(group.pc);
+            let rivals = (group.lanes & frame.current) - lanes;
+            rivals.lowest().into_iter().for_each(|lane| warp.stop_behind(lane, lead));
+        }
+        true
     }
 
     fn executed(&mut self, warp: &WarpView, ran: &Ran) {

@@ -15,13 +15,12 @@
 //! queued and lane 0 runs 3, then lane 1 runs 9. Now lane 1 stands at 3, which lane 0 remembers: it catches up, and 5
 //! is shared.
 
-use std::collections::VecDeque;
-
 use crate::history::{self, History};
-use crate::{Choice, Entry, Heuristic, Lane, LaneSet, Parameter, Together, Values, WarpView};
+use crate::{Choice, Entry, Family, Heuristic, Lane, LaneSet, Parameter, Together, Values, WarpView};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "long",
+    family: Family::MinPc,
     rule: "At each block the lane whose pc most other lanes remember runs; equals take turns.",
     source: "Long et al. 2010; Milanez et al. 2014",
     file: file!(),
@@ -41,25 +40,25 @@ pub(crate) const PARAMETER: Parameter = Parameter {
 
 pub(crate) struct Long {
     history: History,
-    queue: VecDeque<Lane>,
+    /// Lanes of equal priority that have not run yet, in lane order.
+    queue: LaneSet,
     reference: Option<Lane>,
 }
 
 impl Long {
     pub(crate) fn new(n: u32, lanes: usize) -> Long {
-        Long { history: History::new(n, lanes), queue: VecDeque::new(), reference: None }
+        Long { history: History::new(n, lanes), queue: LaneSet::EMPTY, reference: None }
     }
 
     /// A new choice, whatever ran before.
     pub(crate) fn choose_anew(&mut self, warp: &WarpView) -> LaneSet {
-        let ready = warp.ready();
-        self.queue.retain(|l| ready.contains(*l));
+        self.queue = self.queue & warp.ready();
         if self.queue.is_empty() {
-            self.queue.extend(self.history.furthest_behind(warp));
+            self.queue = self.history.furthest_behind(warp);
         }
-        let reference = self.queue[0];
+        let Some(reference) = self.queue.lowest() else { return LaneSet::EMPTY };
         let lanes = warp.mates(reference).from_lane(reference);
-        self.queue.retain(|l| !lanes.contains(*l));
+        self.queue = self.queue - lanes;
         self.history.record(lanes, warp.lane(reference).pc);
         self.reference = Some(reference);
         lanes

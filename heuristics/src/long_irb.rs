@@ -10,10 +10,11 @@
 //! Worked example: `1 2b 3 5` and `1 2b 4 5`: lanes part at 2; lane 0 runs 3, lane 1 runs 4, and both stand at 5.
 
 use crate::long::{Long, PARAMETER};
-use crate::{Choice, Entry, Extent, Heuristic, WarpView};
+use crate::{Choice, Entry, Extent, Family, Heuristic, WarpView};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "long-irb",
+    family: Family::MinPc,
     rule: "As long, with a new choice at every instruction.",
     source: "Long et al. 2010; Milanez et al. 2014",
     file: file!(),

@@ -14,10 +14,11 @@
 
 use crate::history::{self, History};
 use crate::long::PARAMETER;
-use crate::{Choice, Entry, Heuristic, Lane, LaneSet, Together, WarpView, min_pc};
+use crate::{Choice, Entry, Family, Heuristic, Lane, LaneSet, Together, WarpView, min_pc};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "long-minpc",
+    family: Family::MinPc,
     rule: "At each block, among the lanes whose pc most other lanes remember, the smallest pc runs.",
     source: "Milanez et al. 2014",
     file: file!(),

@@ -14,10 +14,11 @@
 
 use crate::long::PARAMETER;
 use crate::long_min_pc::LongMinimum;
-use crate::{Entry, min_sp_pc};
+use crate::{Entry, Family, min_sp_pc};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "long-minsp-pc",
+    family: Family::MinPc,
     rule: "At each block, among the lanes whose pc most other lanes remember, the smallest stack pointer runs, then the smallest pc.",
     source: "Milanez et al. 2014",
     file: file!(),

@@ -21,10 +21,11 @@
 
 use crate::block_stack::BlockStack;
 use crate::stack::Next;
-use crate::{Entry, LaneSet, Placement, Seats};
+use crate::{Entry, Family, LaneSet, Placement, Seats};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "lwm",
+    family: Family::SeveralWarps,
     rule: "One SIMT stack per block of warps; at each instruction the active lanes are packed into as few fetches as their homes allow.",
     source: "Narasiman et al. 2011",
     file: file!(),

@@ -18,10 +18,11 @@
 use std::cmp::Reverse;
 
 use crate::minimum::with_smallest;
-use crate::{Choice, Entry, Heuristic, Parameter, Values, WarpView};
+use crate::{Choice, Entry, Family, Heuristic, Lane, LaneSet, Lead, Order, Parameter, Values, WarpView};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "maxfun-minpc",
+    family: Family::MinPc,
     rule: "The highest call level runs, among equals as mode says.",
     source: "Milanez et al. 2014",
     file: file!(),
@@ -51,6 +52,22 @@ impl Heuristic for MaxFunMinPc {
             _ => with_smallest(warp, warp.ready(), |l| (Reverse(l.level), 0, l.pc)),
         };
         Choice::Run(lanes)
+    }
+
+    fn runs_on(&self, warp: &WarpView, lanes: LaneSet, lead: &mut Lead) -> bool {
+        let in_stub = |lane: &Lane| warp.segment(warp.lane(*lane).segment).in_stub;
+        if self.mode != 1 || (warp.ready() - lanes).iter().any(|lane| in_stub(&lane)) {
+            return false;
+        }
+        lead.restart(Order::LevelAndPc);
+        lead.stop_at_stubs();
+        // Where others stand they run with the chosen ones, whatever their levels.
+        for group in warp.groups().iter().filter(|group| group.lanes != lanes) {
+            lead.stop_at(group.pc);
+            let highest = group.lanes.iter().max_by_key(|lane| warp.lane(*lane).level);
+            highest.into_iter().for_each(|lane| warp.stop_behind(lane, lead));
+        }
+        true
     }
 
     fn stays_together(&self, _warp: &WarpView) -> bool {

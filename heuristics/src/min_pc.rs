@@ -14,10 +14,11 @@
 //! `1 2b 3 5` and `1 2b 4 5` give the fetches 1, 2 (both lanes), 3 (lane 0), 4 (lane 1), 5 (both).
 
 use crate::minimum::with_smallest;
-use crate::{Choice, Entry, Heuristic, LaneSet, Lead, Order, WarpView};
+use crate::{Choice, Entry, Family, Heuristic, LaneSet, Lead, Order, WarpView};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "minpc",
+    family: Family::MinPc,
     rule: "The smallest pc runs.",
     source: "Quinn et al. 1988; Collange 2011",
     file: file!(),

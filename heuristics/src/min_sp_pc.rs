@@ -15,10 +15,11 @@
 //! would run 5 twice.
 
 use crate::minimum::with_smallest;
-use crate::{Choice, Entry, Heuristic, Lane, LaneSet, Lead, Order, WarpView};
+use crate::{Choice, Entry, Family, Heuristic, Lane, LaneSet, Lead, Order, WarpView};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "minsp-pc",
+    family: Family::MinPc,
     rule: "The smallest stack pointer (the deepest call) runs, among equals the smallest pc.",
     source: "Collange 2011; Milanez et al. 2014",
     file: file!(),
@@ -36,18 +37,23 @@ impl Heuristic for MinSpPc {
     }
 
     fn runs_on(&self, warp: &WarpView, lanes: LaneSet, lead: &mut Lead) -> bool {
-        lead.restart(Order::SpAndPc);
-        // Where others stand they run with the chosen ones, whatever their stack pointers.
-        for group in warp.groups().iter().filter(|group| group.lanes != lanes) {
-            lead.stop_at(group.pc);
-            let deepest = group.lanes.iter().min_by_key(|lane| warp.lane(*lane).sp);
-            deepest.into_iter().for_each(|lane| warp.stop_behind(lane, lead));
-        }
+        leads(warp, lanes, lead);
         true
     }
 
     fn stays_together(&self, _warp: &WarpView) -> bool {
         true
+    }
+}
+
+/// How long the lanes that the rule chose would be chosen again.
+pub(crate) fn leads(warp: &WarpView, lanes: LaneSet, lead: &mut Lead) {
+    lead.restart(Order::SpAndPc);
+    // Where others stand they run with the chosen ones, whatever their stack pointers.
+    for group in warp.groups().iter().filter(|group| group.lanes != lanes) {
+        lead.stop_at(group.pc);
+        let deepest = group.lanes.iter().min_by_key(|lane| warp.lane(*lane).sp);
+        deepest.into_iter().for_each(|lane| warp.stop_behind(lane, lead));
     }
 }
 

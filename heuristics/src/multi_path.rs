@@ -21,10 +21,11 @@
 //! 1 (all), 3 (lanes 1 and 2), 5 (lane 0), 5 (lane 1), 8 (all); with merging, 5 runs once for lanes 0 and 1.
 
 use crate::paths::{Order, Paths};
-use crate::{Entry, Parameter, Placement, Values, predication};
+use crate::{Entry, Family, Parameter, Placement, Values, predication};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "multi-path",
+    family: Family::Stack,
     rule: "As ipdom, but all paths can be scheduled; they wait for each other in a table of joins.",
     source: "ElTantawy et al. 2014",
     file: file!(),

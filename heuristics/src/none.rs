@@ -10,10 +10,11 @@
 //!
 //! Worked example: `1 2b 3 5` and `1 2b 4 5` give the fetches 1, 2, 3, 5 (lane 0), then 1, 2, 4, 5 (lane 1).
 
-use crate::{Choice, Entry, Heuristic, LaneSet, WarpView};
+use crate::{Choice, Entry, Family, Heuristic, LaneSet, Lead, Order, WarpView};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "none",
+    family: Family::Bounds,
     rule: "Lanes run one after another, each alone: nothing is shared.",
     source: "the upper bound on fetches",
     file: file!(),
@@ -28,6 +29,11 @@ struct Alone;
 impl Heuristic for Alone {
     fn choose(&mut self, warp: &WarpView) -> Choice {
         Choice::Run(warp.ready().lowest().map_or(LaneSet::EMPTY, LaneSet::only))
+    }
+
+    fn runs_on(&self, _warp: &WarpView, _lanes: LaneSet, lead: &mut Lead) -> bool {
+        lead.restart(Order::None);
+        true
     }
 }
 

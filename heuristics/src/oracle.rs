@@ -21,10 +21,11 @@
 use rustc_hash::FxHashMap;
 use trace_format::Pc;
 
-use crate::{Ahead, Choice, Entry, Heuristic, Lane, Parameter, PlaceId, Values, WarpView, min_sp_pc};
+use crate::{Ahead, Choice, Entry, Family, Heuristic, Lane, Parameter, PlaceId, Values, WarpView, min_sp_pc};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "oracle",
+    family: Family::Bounds,
     rule: "Knows the future of every lane up to a horizon; lanes make for the nearest place that two of them will come to.",
     source: "ours; the name from Milanez et al. 2014",
     file: file!(),

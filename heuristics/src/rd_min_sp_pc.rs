@@ -18,10 +18,11 @@
 use rustc_hash::FxHashMap;
 use trace_format::Pc;
 
-use crate::{Choice, Entry, Heuristic, Lane, LaneSet, Parameter, Values, WarpView, min_sp_pc};
+use crate::{Choice, Entry, Family, Heuristic, Lane, LaneSet, Lead, Parameter, Values, WarpView, min_sp_pc};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "rd-minsp-pc",
+    family: Family::MinPc,
     rule: "As minsp-pc, but code that was seen to run for one lane after another waits.",
     source: "Milanez et al. 2014",
     file: file!(),
@@ -73,6 +74,11 @@ impl RdMinSpPc {
         self.seen.get(&pc).map_or(0, |s| s.1)
     }
 
+    /// Whether counters decide nothing: the smallest has always reached a threshold of 0.
+    fn all_compete(&self) -> bool {
+        self.threshold == 0
+    }
+
     fn candidates(&self, warp: &WarpView) -> LaneSet {
         let least = warp.groups().iter().map(|g| self.counter(g.pc)).min().unwrap_or(0);
         if least >= self.threshold {
@@ -96,9 +102,23 @@ impl RdMinSpPc {
 
 impl Heuristic for RdMinSpPc {
     fn choose(&mut self, warp: &WarpView) -> Choice {
+        if self.all_compete() {
+            return Choice::Run(min_sp_pc::among(warp, warp.ready()).1);
+        }
         let (reference, lanes): (Lane, LaneSet) = min_sp_pc::among(warp, self.candidates(warp));
         self.learn(warp.lane(reference).pc, lanes);
         Choice::Run(lanes)
+    }
+
+    fn runs_on(&self, warp: &WarpView, lanes: LaneSet, lead: &mut Lead) -> bool {
+        if self.all_compete() {
+            min_sp_pc::leads(warp, lanes, lead);
+        }
+        self.all_compete()
+    }
+
+    fn stays_together(&self, _warp: &WarpView) -> bool {
+        self.all_compete()
     }
 }
 

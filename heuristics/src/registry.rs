@@ -3,12 +3,14 @@
 use parameters::{Named, Parameter, Settings};
 
 use crate::predication::{self, Predicated};
-use crate::{Heuristic, Program};
+use crate::{Family, Heuristic, Program};
 
 /// A line of the registry.
 pub struct Entry {
     /// The name, as typed.
     pub name: &'static str,
+    /// What kind of model it is.
+    pub family: Family,
     /// Its rule in one sentence.
     pub rule: &'static str,
     /// Where it comes from.
@@ -74,6 +76,12 @@ impl Named for Entry {
     }
 }
 
+/// A heuristic's name with the parameters alone that are not at their defaults; what cannot be read stays as it is.
+#[must_use]
+pub fn brief(heuristic: &str) -> String {
+    Spec::parse(heuristic).map_or_else(|_| heuristic.to_owned(), |spec| spec.brief())
+}
+
 /// Makes a heuristic for a warp, or a block, of so many lanes.
 #[must_use]
 pub fn build(spec: &Spec, lanes: usize, program: &Program) -> Box<dyn Heuristic> {
@@ -105,6 +113,17 @@ mod tests {
     }
 
     #[test]
+    fn the_brief_form_has_what_is_not_a_default_and_reads_back_as_the_same() {
+        let brief = |text| Spec::parse(text).unwrap().brief();
+        assert_eq!([brief("long:n=4"), brief("long:n=8"), brief("minpc")], ["long", "long:n=8", "minpc"]);
+        assert_eq!(brief("barrier:placement=structured,predicate=0"), "barrier:placement=structured");
+        for spec in Spec::parse_list("all").unwrap() {
+            assert_eq!(spec.brief(), spec.entry().name);
+            assert_eq!(Spec::parse(&spec.brief()).unwrap().to_string(), spec.to_string());
+        }
+    }
+
+    #[test]
     fn commas_separate_heuristics_and_parameters() {
         let specs = Spec::parse_list("minpc,rd-minsp-pc:hysteresis=0,threshold=8,long:n=2,lee").unwrap();
         let shown: Vec<String> = specs.iter().map(Spec::to_string).collect();
@@ -114,7 +133,11 @@ mod tests {
     #[test]
     fn errors_name_what_is_possible() {
         let message = |text| Spec::parse(text).unwrap_err().to_string();
-        assert!(message("minps").contains("minsp-pc"));
+        assert!(
+            message("minps").starts_with("there is no heuristic \"minps\" (did you mean minpc?); there are: minpc, ")
+        );
+        assert!(message("long:m=1").starts_with("heuristic long has no parameter \"m\"; it has n"));
+        assert!(message("barrier:palcement=nak").contains(" (did you mean placement?); it has "));
         assert_eq!(message("minpc:n=1"), "heuristic minpc has no parameter \"n\"; it has none");
         assert!(message("long:n=0").contains("n is 1 to"));
         assert!(message("long:n=1,n=2").contains("twice"));

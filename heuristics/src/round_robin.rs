@@ -8,10 +8,11 @@
 //!
 //! Worked example: `1 2` and `1 2` give 1 (lane 0), 1 (lane 1), 2 (lane 0), 2 (lane 1).
 
-use crate::{Choice, Entry, Extent, Heuristic, Lane, LaneSet, WarpView};
+use crate::{Choice, Entry, Extent, Family, Heuristic, Lane, LaneSet, WarpView};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "round-robin",
+    family: Family::Bounds,
     rule: "The next ready lane runs one instruction, alone: nothing is shared.",
     source: "Milanez et al. 2014",
     file: file!(),
@@ -34,6 +35,10 @@ pub(crate) fn next_after(lanes: LaneSet, last: Option<Lane>) -> Option<Lane> {
 impl Heuristic for RoundRobin {
     fn extent(&self) -> Extent {
         Extent::Instruction
+    }
+
+    fn runs_rounds(&self) -> bool {
+        true
     }
 
     fn choose(&mut self, warp: &WarpView) -> Choice {

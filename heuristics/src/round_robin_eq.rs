@@ -11,10 +11,11 @@
 //! left with 5 and 6.
 
 use crate::round_robin::next_after;
-use crate::{Choice, Entry, Extent, Heuristic, Lane, LaneSet, WarpView};
+use crate::{Choice, Entry, Extent, Family, Heuristic, Lane, LaneSet, WarpView};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "round-robin-eq",
+    family: Family::Bounds,
     rule: "The next ready lane runs one instruction with the lanes at its pc; each lane once before any runs again.",
     source: "Milanez et al. 2014",
     file: file!(),

@@ -20,10 +20,11 @@
 
 use crate::block_stack::BlockStack;
 use crate::stack::Next;
-use crate::{Entry, LaneSet, Placement, Seats};
+use crate::{Entry, Family, LaneSet, Placement, Seats};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "tbc",
+    family: Family::SeveralWarps,
     rule: "One SIMT stack per block of warps; each side of a branch is compacted into as few warps as the lanes' homes allow.",
     source: "Fung and Aamodt 2011",
     file: file!(),

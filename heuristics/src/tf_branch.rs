@@ -21,10 +21,13 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::{Choice, ControlFlow, Entry, Heuristic, PlaceId, Tally, Together, WarpView, frontier};
+use crate::{
+    Choice, ControlFlow, Entry, Family, Heuristic, LaneSet, Lead, Order, PlaceId, Tally, Together, WarpView, frontier,
+};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "tf-branch",
+    family: Family::Frontiers,
     rule: "Thread frontiers with a pc per lane: as tf-stack, but lanes share a pc across frames.",
     source: "Diamos et al. 2011",
     file: file!(),
@@ -84,6 +87,24 @@ impl Heuristic for TfBranch {
                 Choice::Run(warp.mates(lane))
             }
             Err(deadlock) => deadlock,
+        }
+    }
+
+    fn runs_on(&self, warp: &WarpView, lanes: LaneSet, lead: &mut Lead) -> bool {
+        lead.restart(Order::LevelAndPriority);
+        lead.tell_run();
+        // Where others stand they run with the chosen ones, whatever their frames.
+        let others = warp.groups().iter().filter(|group| group.lanes != lanes);
+        others.for_each(|group| lead.stop_at(group.pc));
+        let others = (warp.ready() - lanes) | warp.waiting_for_lock();
+        others.iter().for_each(|lane| warp.stop_behind(lane, lead));
+        true
+    }
+
+    fn ran_on(&mut self, run: &Together) {
+        // The first was chosen.
+        for (segment, level) in run.run.iter().zip(run.levels()).skip(1) {
+            self.goes_to(run.segments[*segment].place, level, run.control_flow);
         }
     }
 

@@ -16,10 +16,11 @@
 //! Worked example: `if (a || b) X; Y` with a at 1, b at 3, X at 5, Y at 8. `1b 5 8`, `1b 3b 5 8` and `1b 3b 8` give
 //! 1 (all), 3 (lanes 1 and 2), 5 (lanes 0 and 1), 8 (all), where `ipdom` fetches 5 twice.
 
-use crate::{Choice, Entry, Heuristic, LaneSet, Lead, Order, WarpView, frontier};
+use crate::{Choice, Entry, Family, Heuristic, LaneSet, Lead, Order, WarpView, frontier};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "tf-stack",
+    family: Family::Frontiers,
     rule: "Thread frontiers: in the innermost frame the block that comes first in topological order runs.",
     source: "Diamos et al. 2011",
     file: file!(),

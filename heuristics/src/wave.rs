@@ -28,10 +28,11 @@
 
 use std::cmp::Reverse;
 
-use crate::{Choice, Entry, Heuristic, Lane, PlaceId, Together, WarpView};
+use crate::{Choice, Entry, Family, Heuristic, Lane, PlaceId, Together, WarpView};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "wave",
+    family: Family::Frontiers,
     rule: "One wave goes over the blocks in order, a loop turn by turn; lanes wait in rejoin masks where it will come.",
     source: "LLVM's wave transform for AMD's GPUs",
     file: file!(),

@@ -4,8 +4,10 @@
 //! values for its parameters: [`Spec::parse_list`] reads a list of them, and what [`Spec`] shows reads back as itself,
 //! with each parameter spelt out.
 
+mod nearest;
 mod spec;
 mod values;
 
+pub use nearest::{did_you_mean, nearest};
 pub use spec::{Error, Named, Spec};
 pub use values::{Parameter, Settings, Values};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Parameter, Settings};
+use crate::{Parameter, Settings, did_you_mean};
 
 /// Something that a registry lists.
 pub trait Named: Sized + Sync + 'static {
@@ -36,17 +36,19 @@ pub struct Spec<T: Named> {
 #[non_exhaustive]
 pub enum Error {
     /// No such name.
-    #[error("there is no {kind} {name:?}; there are: {names}")]
+    #[error("there is no {kind} {name:?}{meant}; there are: {names}")]
     UnknownName {
         /// What there is one of.
         kind: &'static str,
         /// What was typed.
         name: String,
+        /// ` (did you mean minpc?)`, or nothing.
+        meant: String,
         /// What there is.
         names: String,
     },
     /// No such parameter.
-    #[error("{kind} {owner} has no parameter {name:?}; it has {parameters}")]
+    #[error("{kind} {owner} has no parameter {name:?}{meant}; it has {parameters}")]
     UnknownParameter {
         /// What its owner is.
         kind: &'static str,
@@ -54,6 +56,8 @@ pub enum Error {
         owner: &'static str,
         /// What was typed.
         name: String,
+        /// ` (did you mean placement?)`, or nothing.
+        meant: String,
         /// What there is.
         parameters: String,
     },
@@ -107,8 +111,9 @@ impl<T: Named> Spec<T> {
     fn set(&mut self, name: &str, value: &str) -> Result<(), Error> {
         let (kind, owner) = (T::KIND, self.entry.name());
         let Some(index) = self.settings.index(name) else {
+            let meant = did_you_mean(name, self.entry.parameters().iter().map(|p| p.name));
             let parameters = parameters_of(self.entry.parameters());
-            return Err(Error::UnknownParameter { kind, owner, name: name.to_owned(), parameters });
+            return Err(Error::UnknownParameter { kind, owner, name: name.to_owned(), meant, parameters });
         };
         let number = self.read(index, value)?;
         match self.settings.give(index, number) {
@@ -169,6 +174,18 @@ impl<T: Named> Spec<T> {
         specs.iter().map(|s| Spec::parse(s)).collect()
     }
 
+    /// As it would be typed, with the parameters alone that are not at their defaults: `rd-minsp-pc`.
+    #[must_use]
+    pub fn brief(&self) -> String {
+        let mut text = self.entry.name().to_owned();
+        let mut separator = ':';
+        for (parameter, value) in self.settings.iter().filter(|(parameter, value)| parameter.default != *value) {
+            text += &format!("{separator}{}={}", parameter.name, parameter.values.show(value));
+            separator = ',';
+        }
+        text
+    }
+
     /// Its line of the registry.
     #[must_use]
     pub fn entry(&self) -> &'static T {
@@ -178,7 +195,9 @@ impl<T: Named> Spec<T> {
 
 fn unknown<T: Named>(name: &str) -> Error {
     let names: Vec<&str> = T::registry().iter().map(Named::name).collect();
-    Error::UnknownName { kind: T::KIND, name: name.to_owned(), names: format!("{}, and {ALL}", names.join(", ")) }
+    let meant = did_you_mean(name, names.iter().copied());
+    let names = format!("{}, and {ALL}", names.join(", "));
+    Error::UnknownName { kind: T::KIND, name: name.to_owned(), meant, names }
 }
 
 fn parameters_of(parameters: &[Parameter]) -> String {

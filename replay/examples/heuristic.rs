@@ -4,12 +4,13 @@
 use std::error::Error;
 use std::path::Path;
 
-use heuristics::{Choice, Entry, Heuristic, Spec, WarpView};
+use heuristics::{Choice, Entry, Family, Heuristic, Spec, WarpView};
 use replay::view::{View, ViewOptions};
 use replay::{LaneSource, Outcome, ReplayOptions};
 
 static LARGEST: Entry = Entry {
     name: "maxpc",
+    family: Family::MinPc,
     rule: "The largest pc runs.",
     source: "an example",
     file: file!(),

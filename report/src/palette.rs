@@ -1,44 +1,48 @@
-//! One fixed colour per heuristic, the same in every chart.
+//! One fixed colour per family of heuristics, and a shade of it per heuristic, the same in every chart.
 //!
-//! Seven colours are those of Okabe and Ito ("Color Universal Design", 2008). The others, and the grey of unnamed
-//! heuristics, were searched for on a grid of web colours so that the closest pair of all, seen with normal vision or
-//! with no red, green or blue cones (Machado, Oliveira and Fernandes, "A Physiologically-based Model for Simulation of
-//! Color Vision Deficiency", 2009), is as far apart as possible: 16 in CIE 1976 L*a*b*, where 2.3 can just be told
-//! apart. Those of `hanoi` and `wave` came later and are 15 from all others. A test judges it anew when a colour is
-//! added.
+//! Five of the families' colours are those of Okabe and Ito ("Color Universal Design", 2008). With the grey of bounds,
+//! the closest pair of all, seen with normal vision or with no red, green or blue cones (Machado, Oliveira and
+//! Fernandes, "A Physiologically-based Model for Simulation of Color Vision Deficiency", 2009), is 15 apart in CIE 1976
+//! L*a*b*, where 2.3 can just be told apart. The shades of a family follow from the places of its heuristics in the
+//! registry, so that a new heuristic needs no colour: it gets the next shade of its family, and no other changes.
+
+use heuristics::{Family, REGISTRY};
 
 /// Red, green and blue, 0 to 255 each (sRGB).
 pub type Colour = (u8, u8, u8);
 
-/// The colour of each heuristic, by its name without parameters.
-pub const COLOURS: [(&str, Colour); 26] = [
-    ("minpc", (0xE6, 0x9F, 0x00)),
-    ("minsp-pc", (0x00, 0x72, 0xB2)),
-    ("maxfun-minpc", (0x00, 0x9E, 0x73)),
-    ("long", (0xD5, 0x5E, 0x00)),
-    ("long-minpc", (0xF0, 0xE4, 0x42)),
-    ("long-minsp-pc", (0x56, 0xB4, 0xE9)),
-    ("long-irb", (0x77, 0x22, 0x00)),
-    ("rd-minsp-pc", (0x33, 0x00, 0x99)),
-    ("lee", (0xCC, 0x79, 0xA7)),
-    ("round-robin", (0xAA, 0xDD, 0x99)),
-    ("round-robin-eq", (0x44, 0x00, 0x55)),
-    ("ipdom", (0x99, 0x00, 0xFF)),
-    ("none", (0x11, 0x22, 0x33)),
-    ("tf-stack", (0x00, 0xEE, 0xFF)),
-    ("tf-branch", (0x66, 0x44, 0xCC)),
-    ("dual-path", (0xDD, 0xAA, 0xAA)),
-    ("multi-path", (0xAA, 0xAA, 0x55)),
-    ("barrier", (0xAA, 0x55, 0x33)),
-    ("hanoi", (0xD7, 0x00, 0xB4)),
-    ("wave", (0x78, 0x5A, 0x46)),
-    ("dws", (0x99, 0x88, 0xFF)),
-    ("dwf", (0x99, 0xFF, 0x77)),
-    ("tbc", (0x77, 0x33, 0x77)),
-    ("lwm", (0x55, 0x22, 0x88)),
-    ("oracle", (0x22, 0x00, 0x00)),
-    ("distance", (0x44, 0x33, 0x22)),
-];
+/// A family's colour: that of its first heuristic.
+#[must_use]
+pub fn family_colour(family: Family) -> Colour {
+    match family {
+        Family::Stack => (0x00, 0x72, 0xB2),
+        Family::Barriers => (0xD5, 0x5E, 0x00),
+        Family::Frontiers => (0x00, 0x9E, 0x73),
+        Family::MinPc => (0xCC, 0x79, 0xA7),
+        Family::SeveralWarps => (0xE6, 0x9F, 0x00),
+        Family::Bounds => (0x50, 0x50, 0x50),
+    }
+}
+
+/// A family's shade of that number: the first is the family's colour, those that follow lie halfway between two that
+/// are there, darker first. `number + 1` in base 2, read backwards behind the point (van der Corput's sequence), is how
+/// light it is: 0.5, 0.25, 0.75, 0.125, …
+fn shade(family: Family, number: usize) -> Colour {
+    /// How far the darkest shade could be mixed with black, and the lightest with white: all stand apart from paper.
+    const MOST_DARK: f64 = 0.7;
+    const MOST_LIGHT: f64 = 0.72;
+    let light = (number as u32 + 1).reverse_bits() as f64 / 2f64.powi(32);
+    let mix = |channel: u8| {
+        let from = f64::from(channel);
+        let mixed = match light * 2.0 - 1.0 {
+            dark if dark < 0.0 => from * (1.0 + dark * MOST_DARK),
+            pale => from + (255.0 - from) * pale * MOST_LIGHT,
+        };
+        mixed.round() as u8
+    };
+    let (r, g, b) = family_colour(family);
+    (mix(r), mix(g), mix(b))
+}
 
 /// The colour of each cause of lost lane-slots, by its name: those of Okabe and Ito, with grey for seats that no lane
 /// has.
@@ -69,7 +73,9 @@ pub(crate) const PAPER: Colour = (0xFF, 0xFF, 0xFF);
 #[must_use]
 pub fn colour_of(heuristic: &str) -> Colour {
     let name = heuristic.split(':').next().unwrap_or(heuristic);
-    COLOURS.iter().find(|(known, _)| *known == name).map_or(OTHER, |&(_, colour)| colour)
+    let Some(at) = REGISTRY.iter().position(|entry| entry.name == name) else { return OTHER };
+    let family = REGISTRY[at].family;
+    shade(family, REGISTRY[..at].iter().filter(|before| before.family == family).count())
 }
 
 /// Whether white text reads better on it than dark text.
@@ -117,8 +123,9 @@ mod tests {
     }
 
     #[test]
-    fn every_two_colours_stay_apart_for_colour_blind_readers() {
-        let all: Vec<(&str, Colour)> = COLOURS.into_iter().chain([("unnamed", OTHER), ("paper", PAPER)]).collect();
+    fn every_two_families_stay_apart_for_colour_blind_readers() {
+        let families = Family::ALL.map(|family| (family.name(), family_colour(family)));
+        let all: Vec<(&str, Colour)> = families.into_iter().chain([("paper", PAPER)]).collect();
         for (i, &(name, colour)) in all.iter().enumerate() {
             for &(other_name, other) in &all[i + 1..] {
                 let distance = least_distance(colour, other);
@@ -127,10 +134,34 @@ mod tests {
         }
     }
 
+    /// More than any family has: whoever adds a heuristic has nothing to choose.
     #[test]
-    fn every_heuristic_has_a_colour() {
-        let heuristics: Vec<&str> = heuristics::REGISTRY.iter().map(|entry| entry.name).collect();
-        assert_eq!(COLOURS.map(|(name, _)| name).to_vec(), heuristics);
+    fn fifteen_shades_of_a_family_can_be_told_apart_and_from_paper() {
+        for family in Family::ALL {
+            let shades: Vec<Colour> = (0..15).map(|number| shade(family, number)).collect();
+            for (i, one) in shades.iter().enumerate() {
+                let from_paper = least_distance(*one, PAPER);
+                assert!(from_paper >= 12.0, "shade {i} of {} is {from_paper:.1} from paper", family.name());
+                for (j, other) in shades[..i].iter().enumerate() {
+                    let apart = least_distance(*one, *other);
+                    assert!(apart >= 2.3, "shades {i} and {j} of {} are {apart:.1} apart", family.name());
+                }
+            }
+        }
+        let most = Family::ALL.map(|family| REGISTRY.iter().filter(|entry| entry.family == family).count());
+        assert!(most.iter().all(|n| *n <= 15), "{most:?}: a family needs a split, or more shades");
+    }
+
+    #[test]
+    fn every_heuristic_has_a_shade_of_its_family_for_itself() {
+        for family in Family::ALL {
+            let first = REGISTRY.iter().find(|entry| entry.family == family).unwrap();
+            assert_eq!(colour_of(first.name), family_colour(family));
+        }
+        let mut all: Vec<Colour> = REGISTRY.iter().map(|entry| colour_of(entry.name)).collect();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), REGISTRY.len());
     }
 
     #[test]

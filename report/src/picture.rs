@@ -100,6 +100,16 @@ pub enum Mark {
     Text(Text),
 }
 
+/// How a backend is told to write letters.
+#[derive(Clone, Copy)]
+pub(crate) struct Lettering {
+    /// What it calls the size, in sizes as a page calls them.
+    pub(crate) size: f64,
+    /// How far below its place it is to be told to write a text, in sizes, so that small letters have their middle
+    /// there.
+    pub(crate) lower: f64,
+}
+
 /// A picture.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Picture {
@@ -171,10 +181,11 @@ impl Picture {
     ///
     /// # Errors
     /// Those of the backend.
-    pub fn paint<B: DrawingBackend>(
+    pub(crate) fn paint<B: DrawingBackend>(
         &self,
         backend: &mut B,
         scale: f64,
+        lettering: Lettering,
     ) -> Result<(), DrawingAreaErrorKind<B::ErrorType>> {
         let unit = |v: f64| (v * scale).round() as i32;
         let at = |x: f64, y: f64| (unit(x), unit(y));
@@ -199,12 +210,13 @@ impl Picture {
                         Anchor::End => HPos::Right,
                     };
                     let style = if text.bold { FontStyle::Bold } else { FontStyle::Normal };
-                    // plotters takes the height of a line of text for its size: 1.24 times what a page calls the size.
-                    let font = (FontFamily::Name(FONTS), text.size * scale * 1.24, style).into_font();
+                    let font = (FontFamily::Name(FONTS), text.size * scale * lettering.size, style).into_font();
                     let font = if text.upwards { font.transform(FontTransform::Rotate270) } else { font };
                     let colour = rgb(text.colour);
                     let style = TextStyle::from(font).color(&colour).pos(Pos::new(h_pos, VPos::Center));
-                    backend.draw_text(&text.text, &style, at(text.x, text.y)).map_err(BackendError)?;
+                    let by = text.size * lettering.lower;
+                    let place = if text.upwards { at(text.x + by, text.y) } else { at(text.x, text.y + by) };
+                    backend.draw_text(&text.text, &style, place).map_err(BackendError)?;
                 }
             }
         }

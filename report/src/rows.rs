@@ -97,11 +97,12 @@ impl Row {
     }
 }
 
-/// The heuristic, with a mark where the counts of one of these rows of it are not those of the program as it is
-/// written.
+/// The heuristic, with the parameters alone that are not at their defaults, and a mark where the counts of one of these
+/// rows of it are not those of the program as it is written.
 pub(crate) fn label_of<'a>(heuristic: &str, rows: impl IntoIterator<Item = &'a Row>) -> String {
     let marked = rows.into_iter().any(|row| row.heuristic == heuristic && row.takes_turns);
-    if marked { format!("{heuristic} *") } else { heuristic.to_owned() }
+    let name = heuristics::brief(heuristic);
+    if marked { format!("{name} *") } else { name }
 }
 
 /// Reads the rows of a file, in their order.

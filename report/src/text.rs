@@ -65,6 +65,20 @@ pub(crate) fn wrap(text: &str, size: f64, bold: bool, room: f64) -> Vec<String> 
     lines
 }
 
+/// Text that is at most `room` wide: where it is wider its middle gives way to an ellipsis, since both ends of a name
+/// tell it from others.
+pub(crate) fn shortened(text: &str, size: f64, room: f64) -> String {
+    let chars: Vec<char> = text.chars().collect();
+    let cut = |kept: usize| -> String {
+        let (front, back) = (kept.div_ceil(2), kept / 2);
+        chars[..front].iter().chain(['…'].iter()).chain(&chars[chars.len() - back..]).collect()
+    };
+    if width(text, size, false) <= room {
+        return text.to_owned();
+    }
+    (1..chars.len()).rev().map(cut).find(|text| width(text, size, false) <= room).unwrap_or_else(|| "…".to_owned())
+}
+
 /// Text without characters that cannot stand in a picture: a line break or tab becomes a space, another control
 /// character the replacement character.
 pub(crate) fn printable(text: &str) -> String {
@@ -114,6 +128,14 @@ mod tests {
         let lines = wrap("a/very_long_name_without_any_break in it", 10.0, false, 50.0);
         assert!(lines.iter().all(|l| width(l, 10.0, false) <= 50.0), "{lines:?}");
         assert_eq!(lines.concat().replace(' ', ""), "a/very_long_name_without_any_breakinit");
+    }
+
+    #[test]
+    fn a_name_that_is_too_wide_keeps_both_ends() {
+        let short = shortened("hanoi:placement=structured,predicate=4", 10.0, 100.0);
+        assert!(short.starts_with("hanoi:") && short.ends_with("cate=4") && short.contains('…'), "{short}");
+        assert!(width(&short, 10.0, false) <= 100.0);
+        assert_eq!([shortened("ipdom", 10.0, 100.0), shortened("ipdom", 10.0, 0.0)], ["ipdom", "…"]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ function change(before, after, moreIsBetter) {
   const text = before === 0 ? "new" : `${after > before ? "+" : "−"}${Math.abs(((after - before) / before) * 100).toFixed(1)}%`;
   // More or less work is neither.
   if (moreIsBetter === null) return el("span", {}, text);
-  return el("span", { class: better ? "better" : "worse" }, better ? "▲ " : "▼ ", text, el("span", { class: "sr" }, better ? " better" : " worse"));
+  return el("span", { class: better ? "better" : "worse" }, `${text} ${better ? "better" : "worse"}`);
 }
 
 /** Lines of both programs by label: a line is the same where file name and number are. */
@@ -29,10 +29,10 @@ function lineChanges(before, after) {
   lines.sort((a, b) => Math.abs(b.by) - Math.abs(a.by) || Math.abs(b.after.fetches - b.before.fetches) - Math.abs(a.after.fetches - a.before.fetches));
   const most = Math.max(1, ...lines.map((l) => Math.abs(l.by)));
   const row = (l) => el("tr", { "data-line": l.label, "data-change": l.by },
-    td(el("code", {}, l.label)), el("td", {}, el("code", { class: "faint" }, (l.after.text || l.before.text).slice(0, 60))),
+    td(el("code", {}, named(l.label))), el("td", {}, el("code", { class: "faint" }, (l.after.text || l.before.text).slice(0, 60))),
     number(grouped(l.before.fetches)), number(grouped(l.after.fetches)), number(grouped(l.before.lost)), number(grouped(l.after.lost)),
     td(el("div", { class: "delta", "aria-hidden": "true" }, el("i", { class: l.by < 0 ? "better" : "worse", style: `width:${(Math.abs(l.by) / most) * 50}%` }))),
-    number(l.by === 0 ? el("span", { class: "faint" }, "same") : el("span", { class: l.by < 0 ? "better" : "worse" }, `${l.by > 0 ? "+" : "−"}${grouped(Math.abs(l.by))}`)));
+    number(l.by === 0 ? el("span", { class: "faint" }, "same") : el("span", { class: l.by < 0 ? "better" : "worse" }, `${l.by > 0 ? "+" : "−"}${grouped(Math.abs(l.by))} ${l.by > 0 ? "worse" : "better"}`)));
   const columns = [["line"], [""], ["fetches before", true], ["after", true], ["lost before", true], ["after", true], ["better ◂ ▸ worse"], ["slots", true]];
   const part = (title, list) => list.length > 0 && [el("h3", {}, `${title} (${list.length})`), table(null, columns, list.slice(0, 25).map(row)), list.length > 25 && el("details", {}, el("summary", {}, `${list.length - 25} more lines`), table(null, columns, list.slice(25, 400).map(row)))];
   return section("changes", "Line by line", "Lost lane-slots in each line's fetches, before and after. Lines are matched by file name and number.",
@@ -63,7 +63,7 @@ function comparison([before, after]) {
     divergentCompared([before, after]),
     section("compared-models", "Under every model", "Fetches before and after, in the order of the models' list.",
       table(null, [["model"], ["efficiency before", true], ["after", true], ["fetches before", true], ["after", true], ["change", true]],
-        models.map(([b, a]) => el("tr", { "data-heuristic": b.heuristic }, td(swatch(modelColour(b.heuristic)), b.heuristic), number(percent(b.simt_efficiency)), number(percent(a.simt_efficiency)), number(grouped(b.fetches)), number(grouped(a.fetches)), number(change(b.fetches, a.fetches)))))),
+        models.map(([b, a]) => el("tr", { "data-heuristic": b.heuristic }, td(swatch(modelColour(b.heuristic)), modelName(b.heuristic)), number(percent(b.simt_efficiency)), number(percent(a.simt_efficiency)), number(grouped(b.fetches)), number(grouped(a.fetches)), number(change(b.fetches, a.fetches)))))),
     lineChanges(before, after),
   ];
 }

@@ -16,15 +16,16 @@ const divergentKey = (before) => el("ul", { class: "legend" },
 
 function divergentInstructions(program) {
   const chosen = program.replayed.results[program.chosen];
-  const rows = program.replayed.results.map((r) => {
-    const attributes = { class: r === chosen ? "chosen" : null, "data-heuristic": r.heuristic };
-    const name = td(swatch(modelColour(r.heuristic)), r.heuristic);
-    if (r.status !== "ok") return el("tr", attributes, name, el("td", { colspan: 3, class: "faint" }, r.status));
-    return el("tr", attributes, name, el("td", { class: "bar" }, stack(r, modelColour(r.heuristic), 1)),
+  const row = (same) => {
+    const [r] = same;
+    if (r.status !== "ok") return el("tr", rowOf(same, chosen), namesOf(same), el("td", { colspan: 3, class: "faint" }, r.status));
+    return el("tr", rowOf(same, chosen), namesOf(same), el("td", { class: "bar" }, stack(r, modelColour(r.heuristic), 1)),
       number(grouped(r.divergent_instructions)), number(percent(divergentShare(r))));
-  });
+  };
+  const columns = [["model"], ["thread instructions"], ["divergent", true], ["share", true]];
+  const key = (r) => [r.divergent_instructions, r.thread_instructions].join();
   return section("divergent", "Divergent instructions", `Thread instructions that lanes ran in fetches with fewer active lanes than live ones, of ${grouped(chosen.thread_instructions)} in all.`,
-    divergentKey(false), table(null, [["model"], ["thread instructions"], ["divergent", true], ["share", true]], rows, { class: "stacks" }));
+    divergentKey(false), table(null, columns, byFamily(program.replayed.results, key, columns.length, row), { class: "stacks" }));
 }
 
 /** The change of a share in percentage points, as text and class. */
@@ -32,7 +33,7 @@ function pointsOf(before, after) {
   const points = (after - before) * 100;
   if (points === 0) return el("span", { class: "faint" }, "same");
   const size = Math.abs(points) < 0.05 ? "<0.1" : Math.abs(points).toFixed(1);
-  return el("span", { class: points < 0 ? "better" : "worse" }, `${points < 0 ? "▲ −" : "▼ +"}${size} pts`, el("span", { class: "sr" }, points < 0 ? " better" : " worse"));
+  return el("span", { class: points < 0 ? "better" : "worse" }, `${points < 0 ? "−" : "+"}${size} pts ${points < 0 ? "better" : "worse"}`);
 }
 
 function divergentCompared([before, after]) {
@@ -41,7 +42,7 @@ function divergentCompared([before, after]) {
   const most = Math.max(1, ...counted.map((r) => r.thread_instructions));
   const bar = (r, colour, shares) => (r.status === "ok" ? stack(r, colour, shares ? 1 : r.thread_instructions / most) : el("p", { class: "note" }, r.status));
   const figure = (r, shares) => (r.status !== "ok" ? "–" : shares ? percent(divergentShare(r)) : grouped(r.divergent_instructions));
-  const row = ([b, a], shares) => el("tr", { "data-heuristic": b.heuristic }, td(swatch(modelColour(b.heuristic)), b.heuristic),
+  const row = ([b, a], shares) => el("tr", { "data-heuristic": b.heuristic }, td(swatch(modelColour(b.heuristic)), modelName(b.heuristic)),
     el("td", { class: "bar" }, bar(b, "var(--stack-before)", shares), bar(a, modelColour(a.heuristic), shares)),
     number(figure(b, shares)), number(figure(a, shares)),
     number(b.status !== "ok" || a.status !== "ok" ? "–" : shares ? pointsOf(divergentShare(b), divergentShare(a)) : change(b.divergent_instructions, a.divergent_instructions)));

@@ -49,11 +49,81 @@ function percent(share) {
 
 const sum = (list) => list.reduce((a, b) => a + b, 0);
 
-/** The heuristic's own colour, the same on every chart. */
-function modelColour(heuristic) {
-  const name = heuristic.split(":")[0];
-  return page.colours.find(([known]) => known === name)?.[1] ?? "#555555";
+/** What is known of a heuristic, by its name in results. */
+const modelOf = (heuristic) => page.models.find((m) => m.heuristic === heuristic) ?? { heuristic, brief: heuristic, family: page.families.length - 1, colour: "#555555", rule: "" };
+
+/** The heuristic's own colour, a shade of its family's, the same on every chart. */
+const modelColour = (heuristic) => modelOf(heuristic).colour;
+
+/** Text that may be broken where a name's parts end. */
+function breakable(text) {
+  return text.split(/(?<=[:,/_.\s·(]|::)(?=[^:,/.\s])/).flatMap((part, i) => (i === 0 ? [part] : [el("wbr"), part]));
 }
+
+/** A heuristic's name, with the parameters alone that are not at their defaults; all of them and its rule when pointed at. */
+function modelName(heuristic, mark) {
+  const model = modelOf(heuristic);
+  return el("span", { class: "name", title: `${model.heuristic}\n${model.rule}` }, breakable(model.brief), mark);
+}
+
+/** What stands between the brackets that begin at `from`, and where they end; null where they do not. */
+function bracketed(text, from, open, close) {
+  let depth = 0;
+  for (let at = from; at < text.length; at++) {
+    if (text[at] === open) depth += 1;
+    else if (text[at] === close && text[at - 1] !== "-" && --depth === 0) return { inner: text.slice(from + 1, at), end: at + 1 };
+  }
+  return null;
+}
+
+/** A path without its template arguments and without all but its last parts: `Iterator::for_each`. */
+function lastParts(path, most) {
+  let plain = "";
+  for (let at = 0; at < path.length; at++) {
+    const isName = path[at] === "<" && !/operator<*$/.test(plain);
+    const arguments_ = isName ? bracketed(path, at, "<", ">") : null;
+    if (arguments_ && at === 0 && path[arguments_.end] === ":") {
+      // Rust: <Type as Trait>::method is a method of the type.
+      plain += lastParts(arguments_.inner.split(" as ")[0], 1);
+      at = arguments_.end - 1;
+    } else if (arguments_) {
+      plain = plain.replace(/::$/, "");
+      at = arguments_.end - 1;
+    } else plain += path[at];
+  }
+  return plain.split("::").filter((part) => part !== "").slice(-most).join("::");
+}
+
+/** A long name shortened: of a function the innermost names, without templates and parameters; of all else the two ends. */
+function shortName(text, most = 44) {
+  if (text.length <= most) return text;
+  const [, name, offset] = /^(.*?)(\+0x[0-9a-f]+)?$/s.exec(text);
+  let found = name;
+  if (/::|</.test(name)) {
+    const callee = name.replace("(anonymous namespace)", "(anonymous)");
+    // What stands behind the name: its parameters, `const`, and the like.
+    let end = callee.length;
+    for (let at = 1; at < callee.length; at++) {
+      if (callee[at] === "<" && !/operator<*$/.test(callee.slice(0, at))) at = (bracketed(callee, at, "<", ">")?.end ?? at + 1) - 1;
+      else if (callee[at] === "(" && !/operator$/.test(callee.slice(0, at)) && !callee.startsWith("(anonymous)", at)) { end = at; break; }
+    }
+    const bare = callee.slice(0, end).replace(/^[\w:*& ]+ (?=[\w:]+(<|::|$))/, "");
+    found = lastParts(bare, 2) || name;
+  }
+  found += offset ?? "";
+  if (found.length <= most) return found;
+  const front = Math.ceil((most - 1) / 2);
+  return `${found.slice(0, front)}…${found.slice(found.length - (most - 1 - front))}`;
+}
+
+/** A name, shortened where it is long; all of it when pointed at. */
+function named(text, most = 44) {
+  const short = shortName(text, most);
+  return el("span", { class: "name", title: short === text ? null : text }, breakable(short));
+}
+
+/** Text in which what stands between backquotes is code. */
+const prose = (text) => text.split(/`([^`]+)`/).map((part, i) => (i % 2 === 1 ? el("code", {}, part) : part));
 
 /** The command without the program's folders; the trace's name where there is no command. */
 function commandOf(program) {
@@ -98,10 +168,66 @@ function section(id, title, about, ...children) {
   return el("section", { id, "aria-labelledby": `${id}-title` }, el("h2", { id: `${id}-title` }, title), about && el("p", { class: "faint" }, about), children);
 }
 
-/** A table; columns are [title, isNumber]. */
+/** How many rows a table must have before it can be filtered. */
+const FEW_ROWS = 8;
+
+/** A table that can be sorted by its columns and, where it is long, filtered; columns are [title, isNumber], rows are rows or bodies of rows. */
 function table(caption, columns, rows, attributes) {
   const head = columns.map(([title, number]) => el("th", { scope: "col", class: number ? "number" : null }, title));
-  return el("div", { class: "scrolls" }, el("table", attributes, caption && el("caption", {}, caption), el("thead", {}, el("tr", {}, head)), el("tbody", {}, rows)));
+  const bodies = rows[0]?.tagName === "TBODY" ? rows : [el("tbody", {}, rows)];
+  const whole = el("table", attributes, caption && el("caption", {}, caption), el("thead", {}, el("tr", {}, head)), bodies);
+  return el("div", { class: "table" }, sortable(whole, "Filter rows"), el("div", { class: "scrolls" }, whole));
+}
+
+/** What a cell is sorted by: its number, or its words. */
+function sortKey(cell, isNumber) {
+  if (!cell) return isNumber ? -Infinity : "";
+  const text = cell.dataset.value ?? cell.textContent.trim();
+  if (!isNumber) return text.toLowerCase();
+  const found = /[−-]?[\d.,]+/.exec(text);
+  const sign = text.includes("−") || text.startsWith("-") ? -1 : 1;
+  const size = found ? Number(found[0].replace(/[−,-]/g, "")) : NaN;
+  return Number.isNaN(size) ? -Infinity : sign * (text.startsWith("<") ? size / 2 : size);
+}
+
+/** Makes a table's heads buttons that sort it: numbers the largest first, words in their order, then the other way, then as it was. Returns the field that filters its rows, where it has many. */
+function sortable(whole, label) {
+  const bodies = [...whole.tBodies];
+  const places = bodies.map((body) => [...body.rows]);
+  const rows = places.flat().filter((row) => !row.classList.contains("heading") && !row.classList.contains("gap"));
+  if (rows.length < 2) return null;
+  const heads = [...whole.tHead.rows[0].cells];
+  let [by, order] = [null, 0];
+  const arrange = () => {
+    heads.forEach((head, i) => (i === by && order !== 0 ? head.setAttribute("aria-sort", order < 0 ? "descending" : "ascending") : head.removeAttribute("aria-sort")));
+    bodies.forEach((body, i) => body.replaceChildren(...(order === 0 ? places[i] : [])));
+    if (order === 0) return;
+    const isNumber = heads[by].classList.contains("number");
+    const keyed = rows.filter((row) => row.cells.length > by && !row.classList.contains("plain")).map((row) => [sortKey(row.cells[by], isNumber), row]);
+    keyed.sort(([a], [b]) => order * (isNumber ? a - b || 0 : a.localeCompare(b)));
+    bodies[0].replaceChildren(...keyed.map(([, row]) => row));
+  };
+  heads.forEach((head, i) => {
+    if (head.textContent.trim() === "") return;
+    const first = head.classList.contains("number") ? -1 : 1;
+    head.replaceChildren(el("button", { type: "button", class: "sort", title: "Sort by this column", onclick: () => {
+      order = by !== i || order === 0 ? first : order === first ? -first : 0;
+      by = i;
+      arrange();
+    } }, ...head.childNodes));
+  });
+  if (rows.length < FEW_ROWS) return null;
+  const count = el("span", { class: "note", role: "status" });
+  const field = el("input", { type: "search", placeholder: label, "aria-label": label, oninput: () => {
+    const wanted = field.value.trim().toLowerCase();
+    const shown = rows.filter((row) => {
+      row.hidden = wanted !== "" && !`${row.textContent} ${row.dataset.line ?? row.dataset.heuristic ?? ""}`.toLowerCase().includes(wanted);
+      return !row.hidden;
+    });
+    places.flat().filter((row) => !rows.includes(row)).forEach((row) => (row.hidden = wanted !== ""));
+    count.textContent = wanted === "" ? "" : `${shown.length} of ${rows.length} rows`;
+  } });
+  return el("div", { class: "filter" }, field, count);
 }
 
 const td = (...children) => el("td", {}, ...children);
@@ -112,7 +238,7 @@ const lineId = (index) => `line-${index}`;
 
 /** A link to a source line. */
 function lineLink(program, index, text) {
-  return el("a", { href: `#${lineId(index)}` }, text ?? program.lines[index].label);
+  return el("a", { href: `#${lineId(index)}` }, text ?? named(program.lines[index].label));
 }
 
 const tip = {

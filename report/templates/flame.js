@@ -29,17 +29,17 @@ function flame(program) {
           if (frame.line !== null) location.hash = lineId(frame.line);
           else draw(frame, ways);
         },
-      }, el("span", {}, frame.name));
+      }, el("span", {}, shortName(frame.name, 60)));
       const children = frame.children.map((child) => item(child, slots, [...ways, frame]));
       return el("li", { style: `width:${(slots / parentSlots) * 100}%` }, button, children.length > 0 && el("ul", {}, children));
     };
     graph.replaceChildren(el("ul", {}, item(root, sum(root.lost_by), above)));
     path.replaceChildren(...(above.length === 0 ? ["A click on a function shows it alone, a click on a line goes to it."] : [
-      ...above.flatMap((frame, i) => [el("button", { type: "button", onclick: () => draw(frame, above.slice(0, i)) }, frame.name), " › "]), root.name]));
+      ...above.flatMap((frame, i) => [el("button", { type: "button", onclick: () => draw(frame, above.slice(0, i)) }, named(frame.name)), " › "]), named(root.name)]));
   };
   const graph = el("div", { class: "flame", id: "flame-graph" });
   draw(program.flame, []);
-  return section("flame", "Where lane-slots are lost", `Call paths downwards, each function's lines last. The whole width is ${grouped(total)} lost lane-slots of ${result.heuristic}; colours are what they are lost to. What is narrower than a 2000th is left out.`,
+  return section("flame", "Where lane-slots are lost", `Call paths downwards, each function's lines last. The whole width is ${grouped(total)} lost lane-slots of ${modelOf(result.heuristic).brief}; colours are what they are lost to. What is narrower than a 2000th is left out.`,
     el("ul", { class: "legend" }, page.causes.map((cause, i) => program.flame.lost_by[i] > 0 && el("li", { title: cause.about }, swatch(cause.colour), cause.name))),
     path, graph);
 }

@@ -62,7 +62,7 @@ function graphs(program) {
   const place = el("div", {});
   const show = (index) => place.replaceChildren(drawGraph(program, program.graphs[index]));
   show(0);
-  const name = (g) => `${program.functions[g.function].name} (${grouped(program.functions[g.function].lost)} slots lost)`;
+  const name = (g) => `${shortName(program.functions[g.function].name)} (${grouped(program.functions[g.function].lost)} slots lost)`;
   return section("graph", "Control flow", "Blocks of a function as its lanes went through them. The bar in a block is its SIMT efficiency; red ways are as thick as what the block behind them lost, by the lanes that came that way. Functions that lose most come first.",
     el("div", { class: "bar-of-buttons" }, el("label", {}, "Function ", el("select", { id: "graph-function", onchange: (e) => show(Number(e.target.value)) }, program.graphs.map((g, i) => el("option", { value: i }, name(g)))))),
     place);

@@ -27,12 +27,13 @@ class LaneMapView {
       "aria-label": "Lane map. Arrow keys move, plus and minus zoom, Home shows the whole run, w goes to the next window of single fetches.",
     });
     this.readout = el("div", { class: "map-readout", id: "map-readout", role: "status", "aria-live": "polite" });
+    this.colourKey = el("div", {}, this.legend());
     this.shown = el("p", { class: "note", id: "map-shown", role: "status", "aria-live": "polite" });
     const every = Math.ceil(12 / this.rowHeight);
     const names = map.lanes.map((name, i) => el("span", { title: name, style: `height:${this.rowHeight}px` }, i % every === 0 ? `lane ${i}` : ""));
     this.root.replaceChildren(this.controls(index),
       el("div", { class: "map" }, el("div", { class: "names", "aria-hidden": "true", style: `grid-auto-rows:${this.rowHeight}px` }, names), this.canvas),
-      this.shown, this.readout, this.legend());
+      this.shown, this.readout, this.colourKey);
     this.listen();
     requestAnimationFrame(() => this.draw());
   }
@@ -45,6 +46,7 @@ class LaneMapView {
     this.colourButton = button("map-colour", "Colour by line", () => {
       this.byLine = !this.byLine;
       this.colourButton.setAttribute("aria-pressed", this.byLine);
+      this.colourKey.replaceChildren(this.legend());
       this.draw();
     }, { "aria-pressed": this.byLine });
     return el("div", { class: "bar-of-buttons" },
@@ -59,11 +61,22 @@ class LaneMapView {
         maps.map((m, i) => el("option", { value: i, selected: i === index }, String(m.warp))))));
   }
 
+  /** What the colours stand for: functions, or the lines that most single cells of the map show. */
   legend() {
+    if (this.byLine) return this.lineLegend();
     const names = this.program.functions.filter((f) => f.fetches > 0).slice(0, FUNCTION_COLOURS.length);
     const more = this.program.functions.filter((f) => f.fetches > 0).length - names.length;
     return el("ul", { class: "legend", "aria-label": "Functions by colour" },
-      names.map((f, i) => el("li", {}, swatch(functionColour(i)), el("code", {}, f.name))), more > 0 && el("li", {}, swatch(OTHER_COLOUR), `${more} other functions`));
+      names.map((f, i) => el("li", {}, swatch(functionColour(i)), el("code", {}, named(f.name)))), more > 0 && el("li", {}, swatch(OTHER_COLOUR), `${more} other functions`));
+  }
+
+  lineLegend() {
+    const { lines, pcs } = this.program;
+    const shown = [...new Set(pcs.line)].sort((a, b) => lines[b].thread_instructions - lines[a].thread_instructions);
+    const most = shown.slice(0, 24);
+    return el("ul", { class: "legend", id: "map-lines", "aria-label": "Lines by colour" },
+      most.map((i) => el("li", {}, swatch(lineColour(i)), lineLink(this.program, i))),
+      shown.length > most.length && el("li", { class: "faint" }, `and ${shown.length - most.length} lines that ran less, each with a colour of its own; pointing at the map names its line`));
   }
 
   look(start, end) {

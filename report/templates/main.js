@@ -1,26 +1,26 @@
-// Puts the page together.
+// Puts the page together: first what the verdict is, where most is lost and what helps, then all that it rests on.
 
-const PARTS = [verdict, models, divergentInstructions, widthsAndLanes, laneMap, flame, branches, collecting, source, graphs, memory, locks];
+const PARTS = [verdict, worst, branches, source, flame, models, divergentInstructions, widthsAndLanes, laneMap, collecting, graphs, memory, locks];
 
 function definitions() {
   return section("words", "What the numbers are", null,
     el("details", {}, el("summary", {}, "Definitions of every number"),
-      el("dl", { class: "words" }, page.columns.flatMap(([name, text]) => [el("dt", {}, name), el("dd", {}, text)]))),
+      el("dl", { class: "words" }, page.columns.flatMap(([name, text]) => [el("dt", {}, breakable(name)), el("dd", {}, prose(text))]))),
     el("details", {}, el("summary", {}, "What lane-slots are lost to"),
-      el("dl", { class: "words" }, page.causes.flatMap((c) => [el("dt", {}, swatch(c.colour), c.name), el("dd", {}, c.about)]))));
+      el("dl", { class: "words" }, page.causes.flatMap((c) => [el("dt", {}, swatch(c.colour), c.name), el("dd", {}, prose(c.about))]))));
 }
 
 function heading(programs) {
   const [first, second] = programs;
-  const name = (p) => el("code", { title: p.replayed.command }, commandOf(p));
+  const name = (p) => el("code", { title: p.replayed.command }, breakable(shortName(commandOf(p), 90)));
   const title = el("h1", {}, name(first), second && [" and ", name(second)], " in lockstep");
-  const setting = ({ replayed: r }) => `region ${r.region} · code ${r.code} · locks ${r.locks} · ${r.threads} threads · grouping ${r.group}`;
+  const setting = ({ replayed: r }) => `region ${shortName(r.region, 60)} · code ${r.code} · locks ${r.locks} · ${r.threads} threads · grouping ${r.group}`;
   return [title, el("p", { class: "faint", style: "margin:0" }, setting(first))];
 }
 
 function contents() {
   const entries = [...document.querySelectorAll("main section[id]")].map((s) => [s.id, s.querySelector("h2").textContent]);
-  const shortNames = { verdict: "Verdict", compared: "Compared", width: "Warp size", flame: "Lost slots", branches: "Branches", collecting: "Waiting", graph: "Control flow", words: "Definitions", "compared-models": "By model", changes: "By line", divergent: "Divergent", "compared-divergent": "Divergent" };
+  const shortNames = { verdict: "Verdict", worst: "Worst places", compared: "Compared", width: "Warp size", flame: "Lost slots", branches: "Branches", collecting: "Waiting", graph: "Control flow", words: "Definitions", "compared-models": "By model", changes: "By line", divergent: "Divergent", "compared-divergent": "Divergent" };
   document.getElementById("contents").replaceChildren(el("ul", {}, entries.map(([id, title]) => el("li", {}, el("a", { href: `#${id}` }, shortNames[id] ?? title)))));
 }
 

@@ -1,24 +1,57 @@
 // Models ranked against the bounds, the width sweep, and the histogram of active lanes.
 
+/** Results of one family that are alike in all that a table shows, as one: [[result, …], …], the best first. */
+function alike(results, key) {
+  const found = new Map();
+  for (const result of results) {
+    const of = result.status === "ok" ? key(result) : `${result.heuristic} ${result.status}`;
+    found.set(of, [...(found.get(of) ?? []), result]);
+  }
+  return [...found.values()];
+}
+
+/** Bodies of a table of models: a family each, with its heading; `row` makes the row of results that are alike. */
+function byFamily(results, key, columns, row) {
+  return page.families.map((family, f) => {
+    const own = alike(results.filter((r) => modelOf(r.heuristic).family === f), key);
+    if (own.length === 0) return null;
+    const heading = el("tr", { class: "heading" }, el("th", { scope: "rowgroup", colspan: columns }, swatch(family.colour), family.name, el("span", { class: "faint" }, ` ${family.about}`)));
+    return el("tbody", {}, heading, own.map(row));
+  }).filter(Boolean);
+}
+
+/** The names of results that share a row. */
+function namesOf(results) {
+  return td(results.flatMap((r, i) => [i > 0 && el("br"), el("span", { class: "model" }, swatch(modelColour(r.heuristic)), modelName(r.heuristic, r.deadlock ? " *" : ""))]));
+}
+
+const rowOf = (results, chosen) => ({ class: results.includes(chosen) ? "chosen" : null, "data-heuristic": results.map((r) => r.heuristic).join(" ") });
+
 function models(program) {
   const results = [...program.replayed.results];
   const chosen = results[program.chosen];
   results.sort((a, b) => (b.simt_efficiency ?? -1) - (a.simt_efficiency ?? -1));
   const best = efficiencyIn(chosen, chosen.lower_bound);
   const worst = efficiencyIn(chosen, chosen.upper_bound);
-  const rows = results.map((r) => {
-    const name = td(swatch(modelColour(r.heuristic)), r.heuristic + (r.deadlock ? " *" : ""));
-    const attributes = { class: r === chosen ? "chosen" : null, "data-heuristic": r.heuristic };
-    if (r.status !== "ok") return el("tr", attributes, name, el("td", { colspan: 5, class: "faint" }, r.status));
-    return el("tr", attributes, name,
-      el("td", { class: "bar" }, el("div", { class: "meter", "aria-hidden": "true" },
+  const all = counted(results);
+  const [top, last] = [all[0], all[all.length - 1]];
+  const row = (same) => {
+    const [r] = same;
+    if (r.status !== "ok") return el("tr", rowOf(same, chosen), namesOf(same), el("td", { colspan: 5, class: "faint" }, r.status));
+    return el("tr", rowOf(same, chosen), namesOf(same),
+      el("td", { class: "bar", "data-value": r.simt_efficiency }, el("div", { class: "meter", "aria-hidden": "true" },
         el("i", { style: `width:${r.simt_efficiency * 100}%;background:${modelColour(r.heuristic)}` }),
         el("b", { style: `left:${best * 100}%` }), el("b", { class: "hollow", style: `left:${worst * 100}%` }))),
       number(percent(r.simt_efficiency)), number(percent(ofBest(r))), number(grouped(r.fetches)), number(percent(r.divergent_fetches / r.fetches)));
-  });
-  const columns = [["model"], ["SIMT efficiency, 0 to 100%"], ["", true], ["of best", true], ["fetches", true], ["divergent", true]];
-  return section("models", "Models", `Every reconvergence model on the same trace. The solid line is the best that any schedule could do (${percent(best)}), the dotted one is no sharing at all (${percent(worst)}).`,
-    table(null, columns, rows, { class: "bars" }),
+  };
+  const columns = [["model"], ["0 to 100%"], ["SIMT efficiency", true], ["of best", true], ["fetches", true], ["divergent", true]];
+  const key = (r) => [r.fetches, r.thread_instructions, r.divergent_fetches, Boolean(r.deadlock)].join();
+  const widest = counted(program.widths);
+  return section("models", "Models", `Reconvergence models on the same trace, by what they are; those of one family that agree in all these numbers share a row. The solid line is the best that any schedule could do (${percent(best)}), the dotted one is no sharing at all (${percent(worst)}).`,
+    el("p", {}, `Over ${all.length} models the efficiency goes from ${percent(last.simt_efficiency)} (`, modelName(last.heuristic), `) to ${percent(top.simt_efficiency)} (`, modelName(top.heuristic), ")",
+      results.length > all.length ? `; ${results.length - all.length} ${results.length - all.length === 1 ? "deadlocks" : "deadlock"}.` : ".",
+      widest.length > 1 && ` With ${widest[0].warp_size} seats in a warp it is ${percent(widest[0].simt_efficiency)}, with ${widest[widest.length - 1].warp_size} it is ${percent(widest[widest.length - 1].simt_efficiency)}.`),
+    table(null, columns, byFamily(results, key, columns.length, row), { class: "bars" }),
     results.filter((r) => r.deadlock).map((r) => el("p", { class: "note" }, `* ${r.deadlock}, with the program as it is written; its numbers are those of lanes that take turns at locks (locks: simt).`)));
 }
 
@@ -58,7 +91,7 @@ function widths(program) {
   const wide = items.some((i) => i.faint);
   return el("div", {},
     el("h3", { id: "widths" }, "By warp size"),
-    el("p", { class: "note" }, `SIMT efficiency of ${result.heuristic}; lines: the best possible.`, wide && ` Pale: more seats than the ${grouped(result.lanes)} lanes can fill.`),
+    el("p", { class: "note" }, "SIMT efficiency of ", modelName(result.heuristic), "; lines: the best possible.", wide && ` Pale: more seats than the ${grouped(result.lanes)} lanes can fill.`),
     columnsChart(items, `SIMT efficiency by warp size: ${items.map((i) => `${i.label}: ${i.text}`).join(", ")}`, "seats in a warp", modelColour(result.heuristic)));
 }
 
@@ -74,7 +107,7 @@ function histogram(program) {
 }
 
 function widthsAndLanes(program) {
-  return section("width", "Warp size and active lanes", null, el("div", { class: "two" }, widths(program), histogram(program)));
+  return section("width", "Warp size and active lanes", null, el("div", { class: "two" }, program.widths.length > 0 && widths(program), histogram(program)));
 }
 
 function memory(program) {
@@ -97,7 +130,7 @@ function memory(program) {
 function locks(program) {
   if (!program.locks || program.locks.length === 0) return null;
   const columns = Object.keys(program.locks[0]).filter((name) => typeof program.locks[0][name] === "number");
-  const row = (lock) => el("tr", {}, td(lock.lock ?? lock.name), columns.map((name) => number(grouped(lock[name]))));
+  const row = (lock) => el("tr", {}, td(named(lock.lock ?? lock.name ?? "", 60)), columns.map((name) => number(grouped(lock[name]))));
   return section("locks", "Locks", "What each lock costs a warp: how often it was taken, how often a lane had to wait, and the lane-slots that lanes waited for it.",
     table(null, [["lock"], ...columns.map((name) => [name.replaceAll("_", " "), true])], program.locks.map(row)));
 }

@@ -3,7 +3,7 @@
 const lostOf = (line) => sum(line.lost_by);
 
 function armItem(program, arm, all) {
-  return el("li", {}, "to ", lineLink(program, arm.line), el("span", { class: "faint" }, ` (${arm.place})`),
+  return el("li", {}, "to ", lineLink(program, arm.line), el("span", { class: "faint" }, " (", named(arm.place), ")"),
     `: ${grouped(arm.crossings)} lanes in ${grouped(arm.times)} groups, ${percent(arm.crossings / Math.max(1, all))}; its block lost ${grouped(arm.lost)} slots`);
 }
 
@@ -14,8 +14,8 @@ function branchCard(program, branch, index) {
   const line = branch.line === null ? null : program.lines[branch.line];
   const text = line && sourceTextOf(program, line);
   return el("article", { class: "card", id: `branch-${index}`, "data-lost": lost },
-    el("h3", {}, `${index + 1}. `, line ? lineLink(program, branch.line) : branch.place, el("span", { class: "faint" }, ` ${branch.place}`)),
-    text && el("code", {}, text),
+    el("h3", {}, `${index + 1}. `, line ? lineLink(program, branch.line) : named(branch.place), line && el("span", { class: "faint" }, " ", named(branch.place))),
+    text && el("code", { class: "place-code" }, text),
     el("p", { style: "margin:.3rem 0" }, `${grouped(lost)} lost lane-slots, ${percent(lost / result.lost_slots)} of all: ${causesText(branch.lost_by)}. `),
     causesBar(branch.lost_by, lost, causesText(branch.lost_by, 8)),
     branch.arms.length > 1 && [el("div", { class: "note" }, "From here lanes went"), el("ul", { class: "arms" }, branch.arms.slice(0, 6).map((arm) => armItem(program, arm, all)))],
@@ -37,10 +37,10 @@ function collecting(program) {
   const [before, best] = [found.before, found.places[0]];
   const saved = (p) => before - p.fetches - p.barrier_operations;
   const rows = found.places.map((p) => el("tr", { "data-predict": p.predict },
-    el("td", { style: "white-space:nowrap" }, lineLink(program, p.line), el("span", { class: "faint" }, ` ${p.place}`)), td(p.pattern), number(p.threshold ?? "all"), number(grouped(p.expected)),
+    td(lineLink(program, p.line), el("span", { class: "faint" }, " ", named(p.place))), td(p.pattern), number(p.threshold ?? "all"), number(grouped(p.expected)),
     number(grouped(saved(p))), number(percent(saved(p) / before)), number(grouped(p.fetches)), number(percent(p.simt_efficiency ?? 0)), number(grouped(p.barrier_operations))));
   const columns = [["collect lanes at"], ["pattern"], ["wait for", true], ["could save", true], ["saves", true], ["of all", true], ["fetches", true], ["SIMT efficiency", true], ["barriers", true]];
-  return section("collecting", "Where waiting for other lanes pays", `Lanes that come to a place at different times are collected there before they go on: tried on this trace under ${found.model}, at ${found.tried} ${found.tried === 1 ? "place that loses" : "places that lose"} fetches, one at a time. Without it there are ${grouped(before)} fetches.`,
+  return section("collecting", "Where waiting for other lanes pays", `Lanes that come to a place at different times are collected there before they go on: tried on this trace under ${modelOf(found.model).brief}, at ${found.tried} ${found.tried === 1 ? "place that loses" : "places that lose"} fetches, one at a time. Without it there are ${grouped(before)} fetches.`,
     table(null, columns, rows),
     el("p", { class: "note" }, "wait for: how many lanes are enough; could save: the fetches fewer if all that is behind the place in its loop were fetched for full warps; saves: what collecting lanes there did save, less the instructions of its barriers. To see one: ",
       el("code", {}, `replay --predict ${best.predict}${best.threshold === null ? "" : `,threshold=${best.threshold}`} --by line TRACE`)));
@@ -70,24 +70,36 @@ function lostBar(byCause, most) {
     page.causes.map((cause, i) => byCause[i] > 0 && el("i", { style: `width:${(byCause[i] / slots) * 100}%;background:${cause.colour}` })));
 }
 
-/** A line's text; its instructions, each with its fetches, where the page has them. */
-function codeOf(line, text) {
-  if (!line.instructions) return text;
-  const rows = line.instructions.map((i) => `${grouped(i.fetches).padStart(11)}  ${i.text}`);
-  return el("details", { class: "instructions" }, el("summary", {}, text || "(its instructions)"), el("pre", {}, rows.join("\n")));
+/** What lines and instructions have in common: fetches, active lanes, efficiency, lost slots with their causes, and slots of lanes that parted there. */
+function costCells(of, { most, size, lost: all }) {
+  const [lost, parted] = [lostOf(of), sum(of.parted_by)];
+  const cause = lost > 0 ? page.causes[of.lost_by.indexOf(Math.max(...of.lost_by))].name : "";
+  const cell = (className, title, ...children) => el("td", { class: className, title }, ...children);
+  return [number(grouped(of.fetches)), td(spark(of, size)), number(of.fetches > 0 ? percent(of.thread_instructions / (of.fetches * size)) : ""),
+    cell("number", lost > 0 ? `${percent(lost / all)} of all that is lost` : null, grouped(lost)),
+    cell("cause", lost > 0 ? `lost to ${causesText(of.lost_by, 8)}` : null, lostBar(of.lost_by, most), cause && el("span", { class: "note" }, ` ${cause}`)),
+    cell("number", parted > 0 ? `of lanes that parted here: ${causesText(of.parted_by, 8)}` : null, parted > 0 ? grouped(parted) : "")];
 }
 
-function sourceRow(program, index, text, most, size) {
+/** How strongly a row is shaded, and in which colour: what most is lost to, the more the more is lost. */
+function shadeOf(of, most) {
+  const lost = lostOf(of);
+  return lost > 0 ? `--heat:color-mix(in srgb, ${mainColour(of.lost_by)} ${Math.round(15 + 85 * Math.sqrt(lost / most))}%, transparent)` : null;
+}
+
+/** What a shaded row says when it is pointed at: cause and cost. */
+function costText(of, all) {
+  const lost = lostOf(of);
+  return lost > 0 ? `loses ${grouped(lost)} lane-slots, ${percent(lost / all)} of all, to ${causesText(of.lost_by, 8)}` : "loses nothing";
+}
+
+function sourceRow(program, index, text, totals) {
   const line = program.lines[index];
-  const [lost, parted] = [lostOf(line), sum(line.parted_by)];
   const inlined = line.functions.length > 1 ? `inlined: ${line.functions.join(" in ")}` : line.functions[0];
-  const shade = lost > 0 ? `--heat:color-mix(in srgb, ${mainColour(line.lost_by)} ${Math.round(15 + 85 * Math.sqrt(lost / most))}%, transparent)` : null;
-  return el("tr", { id: lineId(index), class: "ran", style: shade, tabindex: -1, "data-line": line.label, "data-lost": lost, "data-fetches": line.fetches },
-    el("td", { class: "no" }, line.number || ""),
-    el("td", { class: "code", title: inlined }, codeOf(line, text)),
-    number(grouped(line.fetches)), td(spark(line, size)), number(percent(line.thread_instructions / (line.fetches * size))),
-    number(grouped(lost)), td(lostBar(line.lost_by, most)), number(parted > 0 ? grouped(parted) : ""),
-    isProved(program) && provedCell(line));
+  return el("tr", { id: lineId(index), class: "ran", style: shadeOf(line, totals.most), tabindex: -1, "data-line": line.label, "data-index": index, "data-lost": lostOf(line), "data-fetches": line.fetches },
+    el("td", { class: "no", "data-value": line.number }, line.number || ""),
+    el("td", { class: "code", title: `${text.trim()}\n${inlined}\n${costText(line, totals.lost)}` }, line.file === null ? named(text, 60) : text),
+    costCells(line, totals), isProved(program) && provedCell(line));
 }
 
 const SHORT = { uniform: "u", affine: "a", divergent: "d" };
@@ -109,54 +121,103 @@ function provedCell(line) {
 /** Whether there is anything of that kind on the page. */
 const isProved = (program) => program.lines.some((line) => line.proved);
 
-const SOURCE_COLUMNS = [["", true], ["source"], ["fetches", true], ["active lanes"], ["efficiency", true], ["lost slots", true], ["lost to"], ["parted here", true]];
-const SOURCE_WIDTHS = ["3.2rem", "auto", "6.2rem", "5.6rem", "5.2rem", "7rem", "5.4rem", "6.4rem"];
+const COST_COLUMNS = [["fetches", true], ["active lanes"], ["efficiency", true], ["lost slots", true], ["lost to"], ["parted here", true]];
+const COST_WIDTHS = ["6.2rem", "5.6rem", "5.6rem", "6.6rem", "9.5rem", "6.6rem"];
 
-function sourceTable(program, name, rows) {
-  const columns = isProved(program) ? [...SOURCE_COLUMNS, ["proved"]] : SOURCE_COLUMNS;
-  const widths = isProved(program) ? [...SOURCE_WIDTHS, "9rem"] : SOURCE_WIDTHS;
-  return el("div", { class: "scrolls" }, el("table", { class: "source", "aria-label": name },
-    el("colgroup", {}, widths.map((w) => el("col", { style: `width:${w}` }))),
-    el("thead", {}, el("tr", {}, columns.map(([title, n]) => el("th", { scope: "col", class: n ? "number" : null }, title)))), el("tbody", {}, rows)));
+/** A table of lines or instructions: the columns before their costs, and those behind. */
+function costTable(name, before, after, rows) {
+  const columns = [...before.map(([title, , number]) => [title, number]), ...COST_COLUMNS, ...after];
+  const whole = el("table", { class: "source", "aria-label": name },
+    el("colgroup", {}, [...before.map(([, width]) => width), ...COST_WIDTHS, ...after.map(() => "9rem")].map((w) => el("col", { style: `width:${w}` }))),
+    el("thead", {}, el("tr", {}, columns.map(([title, n]) => el("th", { scope: "col", class: n ? "number" : null }, title)))), el("tbody", {}, rows));
+  return el("div", { class: "table" }, sortable(whole, "Find in these lines"), el("div", { class: "scrolls" }, whole));
 }
 
+const sourceTable = (program, name, rows) => costTable(name, [["line", "4.2rem", true], ["source", "auto"]], isProved(program) ? [["proved"]] : [], rows);
+
 /** A file's rows: its text where it is there, with the numbers of the lines that ran. */
-function fileRows(program, fileIndex, indices, most, size) {
+function fileRows(program, fileIndex, indices, totals) {
   const at = new Map(indices.map((i) => [program.lines[i].number, i]));
   const { pieces } = program.files[fileIndex];
-  const columns = SOURCE_COLUMNS.length + (isProved(program) ? 1 : 0);
-  if (pieces.length === 0) return [...at.keys()].sort((a, b) => a - b).map((n) => sourceRow(program, at.get(n), "", most, size));
+  const columns = 2 + COST_COLUMNS.length + (isProved(program) ? 1 : 0);
+  if (pieces.length === 0) return [...at.keys()].sort((a, b) => a - b).map((n) => sourceRow(program, at.get(n), "", totals));
   const rows = [];
   let after = 1;
   for (const piece of pieces) {
     if (piece.first > after) rows.push(el("tr", { class: "gap" }, el("td", { class: "no", colspan: columns, "aria-label": `lines ${after} to ${piece.first - 1} did not run` })));
     piece.text.forEach((text, i) => {
       const no = piece.first + i;
-      rows.push(at.has(no) ? sourceRow(program, at.get(no), text, most, size) : el("tr", {}, el("td", { class: "no" }, no), el("td", { class: "code faint", colspan: columns - 1 }, text)));
+      rows.push(at.has(no) ? sourceRow(program, at.get(no), text, totals) : el("tr", { class: "plain" }, el("td", { class: "no" }, no), el("td", { class: "code faint", colspan: columns - 1, title: text.trim() }, text)));
       at.delete(no);
     });
     after = piece.first + piece.text.length;
   }
-  for (const [, index] of at) rows.push(sourceRow(program, index, "(the file has no such line now)", most, size));
+  for (const [, index] of at) rows.push(sourceRow(program, index, "(the file has no such line now)", totals));
   return rows;
 }
 
+/** The instructions of some lines, by address, with the columns of the source beside it; null where the page has none. */
+function disassembly(program, name, indices, totals) {
+  const all = indices.flatMap((i) => (program.lines[i].instructions ?? []).map((instruction) => [instruction, i]));
+  if (all.length === 0) return null;
+  all.sort(([a], [b]) => a.address - b.address);
+  let last = null;
+  const rows = all.flatMap(([instruction, i]) => {
+    const line = program.lines[i];
+    const address = instruction.address.toString(16);
+    const row = el("tr", { class: "ran instruction", style: shadeOf(instruction, totals.mostOfInstructions), "data-index": i, "data-line": line.label },
+      el("td", { class: "no", "data-value": instruction.address }, address),
+      el("td", { class: "code", title: `${instruction.text}\n${line.label}\n${costText(instruction, totals.lost)}` }, instruction.text), costCells(instruction, { ...totals, most: totals.mostOfInstructions }));
+    const gap = last !== null && line.functions[0] !== last ? [el("tr", { class: "gap" }, el("td", { class: "no", colspan: 2 + COST_COLUMNS.length, "aria-label": line.functions[0] }))] : [];
+    last = line.functions[0];
+    return [...gap, row];
+  });
+  return costTable(`instructions of ${name}`, [["address", "7.5rem", true], ["instruction", "auto"]], [], rows);
+}
+
+/** Source and, beside it, its instructions: a click on a row marks what belongs to it on the other side. */
+function beside(lines, instructions) {
+  if (!instructions) return lines;
+  const both = el("div", { class: "beside" }, lines, instructions);
+  both.addEventListener("click", (event) => {
+    const row = event.target.closest("tr[data-index]");
+    if (!row) return;
+    both.querySelectorAll("tr.picked").forEach((other) => other.classList.remove("picked"));
+    const same = [...both.querySelectorAll(`tr[data-index="${row.dataset.index}"]`)];
+    same.forEach((other) => other.classList.add("picked"));
+    const across = same.find((other) => other.classList.contains("instruction") !== row.classList.contains("instruction"));
+    across?.scrollIntoView({ block: "nearest" });
+  });
+  return both;
+}
+
 function source(program) {
-  const size = program.replayed.results[program.chosen].warp_size;
   const ran = program.lines.map((_, i) => i).filter((i) => program.lines[i].fetches > 0);
-  const most = Math.max(1, ...ran.map((i) => lostOf(program.lines[i])));
+  const instructions = ran.flatMap((i) => program.lines[i].instructions ?? []);
+  const totals = {
+    size: program.replayed.results[program.chosen].warp_size,
+    most: Math.max(1, ...ran.map((i) => lostOf(program.lines[i]))),
+    mostOfInstructions: instructions.reduce((most, i) => Math.max(most, lostOf(i)), 1),
+    lost: Math.max(1, sum(program.flame.lost_by)),
+  };
   const lostIn = (indices) => sum(indices.map((i) => lostOf(program.lines[i])));
   const files = program.files
     .map((file, f) => [file, f, ran.filter((i) => program.lines[i].file === f)])
     .filter(([, , indices]) => indices.length > 0)
     .sort((a, b) => lostIn(b[2]) - lostIn(a[2]));
   const nameless = ran.filter((i) => program.lines[i].file === null).sort((a, b) => lostOf(program.lines[b]) - lostOf(program.lines[a]));
-  return section("source", "Source", "Each line's fetches, how many lanes were active in them, and the lane-slots lost: in its own fetches, and by lanes that parted there." +
-      (isProved(program) ? " Beside that what is proved without running it: branches and the addresses of accesses are uniform (u), affine with a stride in bytes (a4) or divergent (d)." : ""),
+  const part = section("source", "Source", "Each line's fetches, how many lanes were active in them, and the lane-slots lost: in its own fetches, and by lanes that parted there." +
+      (isProved(program) ? " Beside that what is proved without running it: branches and the addresses of accesses are uniform (u), affine with a stride in bytes (a4) or divergent (d)." : "") +
+      (instructions.length > 0 ? " Beside the lines are their instructions; a click on either marks the other." : ""),
+    el("ul", { class: "legend", id: "source-legend" }, el("li", { class: "faint" }, "A line's shade is what most of its slots are lost to, the stronger the more:"),
+      page.causes.map((cause, i) => program.flame.lost_by[i] > 0 && el("li", { title: cause.about }, swatch(cause.colour), cause.name))),
     files.map(([file, f, indices], n) =>
-      el("details", { open: n < 3 }, el("summary", {}, el("code", {}, file.path), `: ${grouped(lostIn(indices))} slots lost in ${indices.length} lines`), sourceTable(program, file.path, fileRows(program, f, indices, most, size)))),
+      el("details", { open: n < 3 }, el("summary", {}, el("code", {}, breakable(file.path)), `: ${grouped(lostIn(indices))} slots lost in ${indices.length} lines`),
+        beside(sourceTable(program, file.path, fileRows(program, f, indices, totals)), disassembly(program, file.path, indices, totals)))),
     nameless.length > 0 && el("details", { open: files.length === 0 }, el("summary", {}, `Functions whose lines are not known: ${grouped(lostIn(nameless))} slots lost`),
-      sourceTable(program, "functions without lines", nameless.map((i) => sourceRow(program, i, program.lines[i].label, most, size)))));
+      beside(sourceTable(program, "functions without lines", nameless.map((i) => sourceRow(program, i, program.lines[i].label, totals))), disassembly(program, "functions without lines", nameless, totals))));
+  if (instructions.length > 0) part.classList.add("wide");
+  return part;
 }
 
 /** Opens what a link leads into, and goes there. */

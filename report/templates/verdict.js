@@ -39,34 +39,35 @@ function advice(program, result) {
   return sentences.join(" ");
 }
 
+/** The efficiency between its bounds. Each bound's label has a row of its own: they cannot meet. */
 function scale(result) {
   const best = efficiencyIn(result, result.lower_bound);
   const worst = efficiencyIn(result, result.upper_bound);
   const at = (share) => `left:${share * 100}%`;
-  const side = (share) => (share > 0.5 ? `right:${(1 - share) * 100}%` : `left:${share * 100}%`);
+  const side = (share) => (share > 0.5 ? `right:${(1 - share) * 100}%` : at(share));
   return el("div", { class: "scale", role: "img", "aria-label": `From ${percent(worst)} with nothing shared to ${percent(best)} at best: ${percent(result.simt_efficiency)}` },
-    el("span", { class: "label above", style: side(worst) }, `nothing shared ${percent(worst)}`),
     el("span", { class: "label above", style: side(best) }, `best possible ${percent(best)}`),
     el("div", { class: "track" }, el("div", { class: "fill", style: `width:${result.simt_efficiency * 100}%;background:${modelColour(result.heuristic)}` })),
     el("div", { class: "tick hollow", style: at(worst) }),
     el("div", { class: "tick", style: at(best) }),
-    el("span", { class: "label below", style: "left:0" }, "0%"),
-    el("span", { class: "label below", style: "right:0" }, "100% of lane-slots"));
+    el("span", { class: "label below", style: side(worst) }, `nothing shared ${percent(worst)}`));
 }
+
+/** What `replay` says of the program, where the page has it. */
+const verdictOf = (program) => (program.replayed.verdict?.heuristic === program.replayed.results[program.chosen].heuristic ? program.replayed.verdict : null);
 
 function verdict(program) {
   const result = program.replayed.results[program.chosen];
-  const all = counted(program.replayed.results).sort((a, b) => b.simt_efficiency - a.simt_efficiency);
-  const [top, last] = [all[0], all[all.length - 1]];
-  const failed = program.replayed.results.length - all.length;
-  const branch = program.branches[0];
+  const said = verdictOf(program);
   const byCause = program.flame.lost_by;
-  const widest = counted(program.widths);
-  return section("verdict", judgement(result.simt_efficiency), null,
+  const headline = said ? said.headline[0].toUpperCase() + said.headline.slice(1) : judgement(result.simt_efficiency);
+  return section("verdict", headline, null,
+    said && el("p", { class: said.coverage.is_low ? "warning" : "faint", id: "coverage" }, prose(said.coverage.sentence)),
+    said?.warnings.map((text) => el("p", { class: "warning" }, prose(text))),
     el("div", { class: "verdict" },
       el("div", {},
         el("div", { class: "big", id: "efficiency" }, percent(result.simt_efficiency)),
-        el("p", {}, "SIMT efficiency under ", el("strong", {}, result.heuristic), el("br"), el("span", { class: "faint" }, "thread instructions / (warp instructions × warp size)")),
+        el("p", {}, "SIMT efficiency under ", el("strong", {}, modelName(result.heuristic)), el("br"), el("span", { class: "faint" }, "thread instructions / (warp instructions × warp size)")),
         scale(result),
         el("p", { class: "note" }, `${percent(ofBest(result))} of the way from nothing shared to the least fetches that any schedule could need.`)),
       el("div", {},
@@ -79,17 +80,49 @@ function verdict(program) {
           causesBar(byCause, sum(byCause), `Lost to ${causesText(byCause, 8)}`),
           el("ul", { class: "legend" }, page.causes.map((cause, i) => byCause[i] > 0 && el("li", { title: cause.about }, swatch(cause.colour), `${cause.name} ${percent(byCause[i] / sum(byCause))}`))),
         ],
-        branch && el("p", {}, "The place that costs most is ", el("a", { href: "#branch-0", id: "worst-branch" }, branch.line === null ? branch.place : program.lines[branch.line].label),
-          ` (${percent(sum(branch.lost_by) / result.lost_slots)} of what is lost: ${causesText(branch.lost_by)}).`),
-        el("p", {}, `Over ${all.length} models the efficiency goes from ${percent(last.simt_efficiency)} (${last.heuristic}) to ${percent(top.simt_efficiency)} (${top.heuristic})`,
-          failed > 0 ? `; ${failed} ${failed === 1 ? "deadlocks" : "deadlock"}.` : ".",
-          widest.length > 1 && ` With ${widest[0].warp_size} seats in a warp it is ${percent(widest[0].simt_efficiency)}, with ${widest[widest.length - 1].warp_size} it is ${percent(widest[widest.length - 1].simt_efficiency)}.`),
-        el("p", {}, advice(program, result)))));
+        said?.sentences.map((text) => el("p", {}, prose(text))))));
+}
+
+/** The places that cost most, as they are shown: those of the verdict, or else the worst branches. */
+function worstPlaces(program, result) {
+  const branchAt = (label) => program.branches.findIndex((b) => b.line !== null && program.lines[b.line].label === label);
+  const said = verdictOf(program);
+  if (said) {
+    return said.places.map((place) => {
+      const index = branchAt(place.at);
+      const line = program.lines.findIndex((l) => l.label === place.at);
+      return { label: place.at, within: place.in, index, line, share: place.share, lostBy: program.branches[index]?.lost_by ?? null, causes: place.causes, remedy: place.remedy };
+    });
+  }
+  return program.branches.slice(0, 3).map((branch, index) => ({
+    label: branch.line === null ? branch.place : program.lines[branch.line].label, within: branch.line === null ? "" : program.lines[branch.line].functions.join(", inlined into "),
+    index, line: branch.line ?? -1, share: sum(branch.lost_by) / Math.max(1, result.lost_slots), lostBy: branch.lost_by, causes: causesText(branch.lost_by), remedy: null }));
+}
+
+/** The worst places, with what would help at each. */
+function worst(program) {
+  const result = program.replayed.results[program.chosen];
+  const places = worstPlaces(program, result);
+  if (places.length === 0) return null;
+  const cards = places.map((place, i) => {
+    const target = place.index >= 0 ? `#branch-${place.index}` : place.line >= 0 ? `#${lineId(place.line)}` : null;
+    const text = place.line >= 0 ? sourceTextOf(program, program.lines[place.line]) : "";
+    return el("li", { class: "place" },
+      el("div", { class: "place-head" }, target ? el("a", { href: target, id: i === 0 ? "worst-branch" : null }, named(place.label)) : named(place.label),
+        place.within && el("span", { class: "faint" }, " in ", place.within.split(", inlined into ").flatMap((name, j) => [j > 0 ? ", inlined into " : "", named(name, 36)])),
+        el("span", { class: "place-share" }, `${percent(place.share)} of what is lost`)),
+      text && el("code", { class: "place-code" }, text),
+      el("div", { class: "place-bar" }, place.lostBy ? el("div", { style: `width:${Math.max(2, place.share * 100)}%` }, causesBar(place.lostBy, Math.max(1, sum(place.lostBy)), place.causes)) : null),
+      el("div", { class: "note" }, `Lost to ${place.causes}.`),
+      place.remedy && el("p", { class: "remedy" }, el("strong", {}, "Advice: "), prose(place.remedy.text), "; ", el("span", { class: "gain" }, place.remedy.gain), "."));
+  });
+  const more = verdictOf(program) ? "" : advice(program, result);
+  return section("worst", "Where most is lost, and what would help", null, el("ol", { class: "places" }, cards), more && el("p", { id: "advice" }, more));
 }
 
 function notes(program) {
   return [
     el("p", { class: "note" }, program.replayed.view),
-    program.notes.map((note) => el("p", { class: "note" }, note)),
+    program.notes.map((note) => el("p", { class: "note" }, prose(note))),
   ];
 }

@@ -135,7 +135,7 @@ fn divergent_parts_are_as_long_as_they_are_many() {
         let mut judged = 0;
         for row in &rows {
             // Long names are broken into lines, and are not looked for.
-            let Some(label) = picture.texts().find(|t| t.text == row.heuristic) else { continue };
+            let Some(label) = picture.texts().find(|t| t.text == row.label()) else { continue };
             // Each part has a dark edge as large as itself below it: that of the second part is drawn first.
             let beside = |b: &[f64; 4]| b[1] < label.y && label.y < b[3] && b[0] > label.x;
             let edges = picture.marks.iter().filter_map(|mark| match mark {

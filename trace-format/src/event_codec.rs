@@ -60,7 +60,8 @@ impl Before {
     }
 }
 
-/// Appends an event, in the newest version. What it holds becomes what is before the next one.
+/// Appends an event, in the version of the chunk that `before` began with. What it holds becomes what is before the
+/// next one.
 pub fn put_event(out: &mut Vec<u8>, event: &Event, before: &mut Before) {
     let Before { seq: last_seq, object: last_object } = before;
     let mut put_seq = |out: &mut Vec<u8>, seq: Seq| {
@@ -102,7 +103,10 @@ pub fn put_event(out: &mut Vec<u8>, event: &Event, before: &mut Before) {
         }
         Event::Enter { function, object, argument, seq } => {
             out.extend([4, function as u8]);
-            put_delta(out, last_object.replace(object).unwrap_or(0), object);
+            match last_object {
+                Some(last) => put_delta(out, std::mem::replace(last, object), object),
+                None => put_varint(out, object),
+            }
             put_varint(out, argument);
             put_seq(out, seq);
         }

@@ -226,12 +226,12 @@ impl ChunkHeader {
     }
 }
 
-/// The file's header.
+/// The header of a file of this version.
 #[must_use]
-pub fn encode_header() -> [u8; HEADER_LEN] {
+pub fn encode_header(version: Version) -> [u8; HEADER_LEN] {
     let mut bytes = [0; HEADER_LEN];
     bytes[..8].copy_from_slice(&MAGIC);
-    bytes[8..12].copy_from_slice(&(Version::NEWEST as u32).to_le_bytes());
+    bytes[8..12].copy_from_slice(&(version as u32).to_le_bytes());
     bytes
 }
 

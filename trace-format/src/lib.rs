@@ -8,6 +8,7 @@ mod block;
 mod bytes;
 mod chunk;
 mod contents;
+mod converted;
 mod error;
 mod event;
 mod event_codec;

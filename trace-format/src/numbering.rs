@@ -78,6 +78,15 @@ impl Numbering {
     }
 }
 
+/// The same for a chunk of this version: the newest alone has items in bytes.
+pub fn put_items_of(version: Version, numbering: &mut Numbering, items: &[u32], out: &mut Vec<u8>) -> u32 {
+    if version >= Version::V4 {
+        return numbering.put_items(items, out);
+    }
+    out.extend(items.iter().flat_map(|block| block.to_le_bytes()));
+    items.len() as u32
+}
+
 /// How many items there are by this count of a chunk, and whether they are bytes.
 pub fn count(items: u32, version: Version) -> (u32, bool) {
     if version >= Version::V4 { (items & !NUMBERED, items & NUMBERED != 0) } else { (items, false) }

@@ -21,7 +21,7 @@ use crate::{
 /// The block table, the modules and the symbols are in memory: for each byte of the file at most some 400 bytes, for
 /// real traces a few. Streams are read chunk by chunk.
 #[derive(Clone)]
-pub struct Trace(Arc<Inner>);
+pub struct Trace(pub(crate) Arc<Inner>);
 
 /// What a trace holds of one thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

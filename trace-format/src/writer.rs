@@ -9,7 +9,7 @@ pub use executions::{Execution, KnownBlock};
 
 use crate::chunk::ChunkEncoder;
 use crate::failure::{Failure, note};
-use crate::layout::{ChunkHeader, ChunkKind, MAX_INDEX_ENTRIES, MAX_RAW, MAX_THREADS, TARGET_RAW};
+use crate::layout::{ChunkHeader, ChunkKind, MAX_INDEX_ENTRIES, MAX_RAW, MAX_THREADS, TARGET_RAW, Version};
 use crate::layout::{encode_footer, encode_header};
 use crate::numbering::Numbering;
 use crate::rows::Plans;
@@ -105,7 +105,7 @@ impl<W: Write> TraceWriter<W> {
             instructions: 0,
             index: Index::default(),
         };
-        writer.write(&encode_header())?;
+        writer.write(&encode_header(Version::NEWEST))?;
         writer.set_meta(meta)?;
         Ok(writer)
     }

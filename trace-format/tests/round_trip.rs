@@ -6,10 +6,10 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use random_trace::{OwnItem, Step, items, steps, write};
-use trace_format::layout::{MAX_ITEMS, TARGET_RAW};
+use trace_format::layout::{MAX_ITEMS, TARGET_RAW, Version};
 use trace_format::{
     Block, BlockId, Event, Finish, Instruction, Kind, MAX_BUFFERED, Mapping, Meta, Module, ModuleRole, Pc, Seq,
-    SpEffect, Symbol, ThreadExit, ThreadId, Trace, TraceWriter,
+    SpEffect, Symbol, SyncFunction, ThreadExit, ThreadId, Trace, TraceWriter,
 };
 
 proptest! {
@@ -19,6 +19,39 @@ proptest! {
         let trace = Trace::from_bytes(written.bytes.clone(), "random").unwrap();
         written.assert_reads_as(&trace);
     }
+
+    #[test]
+    fn a_trace_says_the_same_in_another_version_and_back(steps in steps(300)) {
+        let written = write(&steps);
+        let mut trace = Trace::from_bytes(written.bytes.clone(), "random").unwrap();
+        for version in [Version::V3, Version::V4, Version::V4, Version::V3] {
+            let bytes = trace.write_as(version, Vec::new(), "converted").unwrap();
+            trace = Trace::from_bytes(bytes, "converted").unwrap();
+            assert_eq!(trace.version(), version as u32);
+            written.assert_reads_as(&trace);
+        }
+    }
+}
+
+#[test]
+fn a_trace_of_version_4_comes_back_from_version_3_byte_by_byte() {
+    let mut writer = writer();
+    let thread = ThreadId(0);
+    writer.event(thread, start()).unwrap();
+    let instructions = vec![instruction(1, SpEffect::Add(-8), 0), instruction(2, SpEffect::Add(8), 0)];
+    let block = writer.add_block(Block { instructions, code: Vec::new(), addresses: Vec::new() }).unwrap();
+    for seq in 1..200_000 {
+        writer.block(thread, block, &[], &[]).unwrap();
+        let object = 0x7fff_0000_0000 + seq % 5 * 64;
+        let enter = Event::Enter { function: SyncFunction::MutexLock, object, argument: 0, seq: Seq(seq) };
+        writer.event(thread, enter).unwrap();
+    }
+    let bytes = writer.finish(&Finish::default()).unwrap();
+    let newest = Trace::from_bytes(bytes.clone(), "newest").unwrap();
+    let older = newest.write_as(Version::V3, Vec::new(), "older").unwrap();
+    assert_ne!(older, bytes);
+    let older = Trace::from_bytes(older, "older").unwrap();
+    assert!(older.write_as(Version::V4, Vec::new(), "newest").unwrap() == bytes, "chunks are cut and packed alike");
 }
 
 fn instruction(pc: u64, sp: SpEffect, memory: u8) -> Instruction {

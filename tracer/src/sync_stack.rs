@@ -13,7 +13,16 @@ enum Frame {
     /// A function that was entered.
     Call { function: SyncFunction, sp: u64 },
     /// A signal handler: what lies below goes on after it.
-    Signal { sp: u64, alternate: Option<Range<u64>> },
+    Signal { interrupted: Interrupted, alternate: Option<Range<u64>> },
+}
+
+/// Where a signal handler came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interrupted {
+    /// The stack pointer of the interrupted code.
+    pub sp: u64,
+    /// Whether control was just transferred to what the handler came before.
+    pub transferred: bool,
 }
 
 /// The functions that a thread is inside of, outermost first.
@@ -34,7 +43,8 @@ impl SyncStack {
     pub fn safe_up_to(&self) -> u64 {
         match self.frames.last() {
             None => u64::MAX,
-            Some(Frame::Call { sp, .. } | Frame::Signal { sp, alternate: None }) => *sp,
+            Some(Frame::Call { sp, .. }) => *sp,
+            Some(Frame::Signal { interrupted, alternate: None }) => interrupted.sp,
             Some(Frame::Signal { .. }) => 0,
         }
     }
@@ -50,16 +60,17 @@ impl SyncStack {
         !again
     }
 
-    /// A signal handler starts. `sp` is the stack pointer of the interrupted code, `alternate` the stack of its own
-    /// that the handler runs on.
-    pub fn signal(&mut self, sp: u64, alternate: Option<Range<u64>>) {
-        self.frames.push(Frame::Signal { sp, alternate });
+    /// A signal handler starts; `alternate` is the stack of its own that it runs on.
+    pub fn signal(&mut self, interrupted: Interrupted, alternate: Option<Range<u64>>) {
+        self.frames.push(Frame::Signal { interrupted, alternate });
     }
 
-    /// The handler has returned.
-    pub fn signal_return(&mut self) {
-        if let Some(handler) = self.frames.iter().rposition(|f| matches!(f, Frame::Signal { .. })) {
-            self.frames.truncate(handler);
+    /// The handler has returned: where it came, if that is known.
+    pub fn signal_return(&mut self) -> Option<Interrupted> {
+        let handler = self.frames.iter().rposition(|f| matches!(f, Frame::Signal { .. }))?;
+        match self.frames.drain(handler..).next() {
+            Some(Frame::Signal { interrupted, .. }) => Some(interrupted),
+            _ => None,
         }
     }
 
@@ -78,10 +89,10 @@ impl SyncStack {
                     self.frames.pop();
                     return Some(function);
                 }
-                Frame::Signal { sp: interrupted, alternate } => {
+                Frame::Signal { interrupted, alternate } => {
                     let jumped_out = match alternate {
                         Some(stack) => !stack.contains(&sp),
-                        None => sp > *interrupted,
+                        None => sp > interrupted.sp,
                     };
                     if !jumped_out {
                         return None;
@@ -104,6 +115,8 @@ mod tests {
 
     use super::*;
 
+    const CALLED: Interrupted = Interrupted { sp: 0x7f00, transferred: true };
+
     fn one_stack(_: u64, _: u64) -> bool {
         true
     }
@@ -125,7 +138,7 @@ mod tests {
         stack.enter(MutexLock, 0x8000);
         assert_eq!(stack.safe_up_to(), 0x8000);
         assert_eq!(stack.leave(0x8000, one_stack), None);
-        stack.signal(0x7f00, Some(0x10_0000..0x11_0000));
+        stack.signal(CALLED, Some(0x10_0000..0x11_0000));
         assert_eq!(stack.safe_up_to(), 0, "a handler on a stack of its own");
     }
 
@@ -152,11 +165,12 @@ mod tests {
     fn a_handler_on_its_own_stack_leaves_nothing() {
         let mut stack = SyncStack::default();
         stack.enter(SemaphoreWait, 0x8000);
-        stack.signal(0x7f00, Some(0x10_0000..0x11_0000));
+        stack.signal(CALLED, Some(0x10_0000..0x11_0000));
         assert_eq!(stack.leave(0x10_f000, one_stack), None);
         stack.enter(SemaphorePost, 0x10_e000);
         assert_eq!(stack.leave(0x10_e008, one_stack), Some(SemaphorePost));
-        stack.signal_return();
+        assert_eq!(stack.signal_return(), Some(CALLED));
+        assert_eq!(stack.signal_return(), None);
         assert_eq!(stack.leave(0x8008, one_stack), Some(SemaphoreWait));
     }
 
@@ -164,7 +178,7 @@ mod tests {
     fn a_jump_out_of_a_handler_leaves_what_it_passes() {
         let mut stack = SyncStack::default();
         stack.enter(SemaphoreWait, 0x8000);
-        stack.signal(0x7f00, Some(0x10_0000..0x11_0000));
+        stack.signal(CALLED, Some(0x10_0000..0x11_0000));
         assert_eq!(stack.leave(0x8800, one_stack), Some(SemaphoreWait));
         assert!(stack.is_empty());
     }

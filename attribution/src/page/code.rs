@@ -174,12 +174,34 @@ impl<'t> Code<'t> {
         self.order_functions();
     }
 
-    /// Puts instructions to their lines.
-    pub(crate) fn disassemble(&mut self, all: &[Fetched]) {
+    /// Puts instructions to their lines, with what each costs.
+    pub(crate) fn disassemble(&mut self, all: &[Fetched], causes: &Causes, active: Option<&ActiveLanes>) {
+        let mut costs: HashMap<Pc, Instruction> = HashMap::new();
+        let mut cost = |pc: Pc, add: &dyn Fn(&mut Instruction)| {
+            let none = || vec![0; Cause::ALL.len()];
+            let new = || Instruction { lost_by: none(), parted_by: none(), ..Instruction::default() };
+            add(costs.entry(pc).or_insert_with(new));
+        };
+        for ((pc, _), issued) in &causes.issued {
+            cost(*pc, &|of| of.thread_instructions += issued.thread_instructions);
+        }
+        for (charge, slots) in &causes.charges {
+            cost(charge.issued, &|of| of.lost_by[charge.cause as usize] += slots);
+            if let Some(parted) = charge.parted_at {
+                cost(parted, &|of| of.parted_by[charge.cause as usize] += slots);
+            }
+        }
+        for (pc, counts) in active.into_iter().flat_map(|active| &active.all) {
+            cost(*pc, &|of| {
+                of.active.resize(of.active.len().max(counts.len()), 0);
+                of.active.iter_mut().zip(counts).for_each(|(sum, more)| *sum += more);
+            });
+        }
         for fetched in all {
             let line = self.line(fetched.pc);
-            let text = fetched.to_string();
-            self.lines[line].instructions.push(Instruction { fetches: fetched.fetches, text });
+            let cost = costs.remove(&fetched.pc).unwrap_or_default();
+            let (address, text) = (fetched.pc.0, fetched.text.clone());
+            self.lines[line].instructions.push(Instruction { address, text, fetches: fetched.fetches, ..cost });
         }
     }
 

@@ -9,13 +9,14 @@ mod listing;
 mod suggestions;
 
 use decoding::Syntax;
+use heuristics::{Family, Spec};
 use replay::metrics::{
     ActiveLanes, Cause, Causes, Contention, Edges, LaneMapPlan, LaneMaps, Measure, MemoryClasses, Traffic,
 };
 use replay::suggest::Suggestions;
 use replay::view::View;
 use replay::{Outcome, Setting};
-use report::page::{CauseText, Page, Program};
+use report::page::{CauseText, FamilyText, ModelText, Page, Program};
 use serde_json::Value;
 use trace_format::Trace;
 
@@ -25,7 +26,6 @@ use crate::{disassembly, json, locks};
 /// A page about these programs, which this tool made.
 #[must_use]
 pub fn page(tool: String, programs: Vec<Program>) -> Page {
-    let colour = |(r, g, b): report::Colour| format!("#{r:02x}{g:02x}{b:02x}");
     let causes = Cause::ALL.iter().zip(report::CAUSE_COLOURS);
     Page {
         tool,
@@ -35,10 +35,41 @@ pub fn page(tool: String, programs: Vec<Program>) -> Page {
                 CauseText { name: name.to_owned(), colour: colour(shade), about: about(*cause).to_owned() }
             })
             .collect(),
-        colours: report::COLOURS.iter().map(|(name, c)| ((*name).to_owned(), colour(*c))).collect(),
+        families: Family::ALL.iter().map(|family| family_text(*family)).collect(),
+        models: models(&programs),
         columns: replay::registry::columns().map(|c| (c.name.to_owned(), c.definition.to_owned())).collect(),
         programs,
     }
+}
+
+fn colour((r, g, b): report::Colour) -> String {
+    format!("#{r:02x}{g:02x}{b:02x}")
+}
+
+fn family_text(family: Family) -> FamilyText {
+    FamilyText {
+        name: family.name().to_owned(),
+        colour: colour(report::family_colour(family)),
+        about: family.about().to_owned(),
+    }
+}
+
+/// Every heuristic that has a result, once.
+fn models(programs: &[Program]) -> Vec<ModelText> {
+    let results = programs.iter().filter_map(|program| program.replayed["results"].as_array()).flatten();
+    let mut all: Vec<ModelText> = Vec::new();
+    for name in results.filter_map(|result| result["heuristic"].as_str()) {
+        let (Ok(spec), false) = (Spec::parse(name), all.iter().any(|known| known.heuristic == name)) else { continue };
+        let family = spec.entry().family;
+        all.push(ModelText {
+            heuristic: name.to_owned(),
+            brief: spec.brief(),
+            family: Family::ALL.iter().position(|other| *other == family).unwrap_or_default(),
+            colour: colour(report::colour_of(name)),
+            rule: spec.entry().rule.to_owned(),
+        });
+    }
+    all
 }
 
 fn about(cause: Cause) -> &'static str {
@@ -112,7 +143,8 @@ pub fn program(replays: &Replays, mut code: Code, mut notes: Vec<String>) -> Pro
     let Some(causes) = chosen.found::<Causes>() else { return Program::default() };
     code.count(chosen, causes);
     if let Some(syntax) = syntax {
-        code.disassemble(&disassembly::fetched(trace, causes, syntax));
+        let active = chosen.found::<ActiveLanes>();
+        code.disassemble(&disassembly::fetched(trace, causes, syntax), causes, active);
     }
     let branches = branches::of(chosen, causes, &mut code);
     let more_branches = branches.len().saturating_sub(branches::MOST);

@@ -6,6 +6,7 @@ pub(crate) mod analyze;
 pub(crate) mod cc;
 pub(crate) mod check;
 pub(crate) mod compare;
+pub(crate) mod convert;
 pub(crate) mod diff;
 pub(crate) mod dump;
 pub(crate) mod export;

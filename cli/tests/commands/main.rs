@@ -3,6 +3,7 @@
 mod callables;
 mod causes;
 mod comparing;
+mod converting;
 mod decoding;
 mod errors;
 mod exporting;

@@ -80,6 +80,17 @@ impl<'a> Cursor<'a> {
         self.batch.codes[self.at..self.at + count].iter().filter_map(|c| c.as_segment()).collect()
     }
 
+    /// How many instructions the lane, which has run `ran` ones of its segment, has next without a control between; no
+    /// more than `most` and the rest of a segment are looked for, and none beyond its batch.
+    pub(crate) fn instructions_ahead(&self, ran: u64, most: u64, briefs: &[Brief]) -> u64 {
+        let mut ahead = 0;
+        for code in &self.batch.codes[self.at..] {
+            let Some(id) = code.as_segment().filter(|_| ahead <= most + ran) else { break };
+            ahead += u64::from(briefs[id.0 as usize].instructions);
+        }
+        ahead.saturating_sub(ran)
+    }
+
     /// The addresses of the current segment and what follows.
     pub(crate) fn addresses(&self) -> &[u64] {
         &self.batch.addresses[self.addresses..]

@@ -8,6 +8,7 @@ mod asked;
 mod counts;
 mod cursor;
 mod deadlock;
+mod rounds;
 mod runs_on;
 mod sync;
 mod turns;
@@ -22,6 +23,7 @@ use heuristics::{
 pub use counts::Counts;
 pub(crate) use cursor::Cursor;
 pub use deadlock::{Deadlock, LockWait};
+use rounds::Rounds;
 pub use sync::SyncEvent;
 use sync::{Arrival, Sync};
 
@@ -77,6 +79,8 @@ pub struct Replayed {
 pub struct Brief {
     /// Where it begins.
     pub(crate) start: trace_format::Pc,
+    /// Its last instruction.
+    pub(crate) last: trace_format::Pc,
     pub(crate) place: PlaceId,
     pub(crate) instructions: u32,
     pub(crate) addresses: u32,
@@ -84,6 +88,7 @@ pub struct Brief {
     pub(crate) level: i8,
     pub(crate) recorded: bool,
     pub(crate) transfers: bool,
+    pub(crate) in_stub: bool,
 }
 
 impl Brief {
@@ -106,6 +111,7 @@ impl Brief {
                 let transfers = segment.last().kind.transfers_control();
                 Brief {
                     start: segment.start(),
+                    last: segment.last().pc,
                     place: segment.place,
                     instructions,
                     addresses,
@@ -113,6 +119,7 @@ impl Brief {
                     level,
                     recorded,
                     transfers,
+                    in_stub: segment.in_stub,
                 }
             })
             .collect()
@@ -180,6 +187,8 @@ impl<'a> Replay<'a> {
         let horizon = heuristic.horizon();
         let take_turns = self.sync.turns().is_some();
         let each_step = !metrics.iter().all(|m| m.takes_runs()) || self.seats.warps().len() > 1;
+        let alone = metrics.is_empty() && !take_turns && self.seats.warps().len() == 1;
+        let mut rounds = (alone && heuristic.runs_rounds()).then(Rounds::default);
         while !self.live.is_empty() {
             self.tell_events(metrics);
             if self.groups.is_empty() {
@@ -188,6 +197,9 @@ impl<'a> Replay<'a> {
                     None => self.sync.force(&mut self.counts),
                 };
                 self.arrive(freed)?;
+                continue;
+            }
+            if rounds.as_mut().is_some_and(|rounds| self.run_rounds(rounds)) {
                 continue;
             }
             let asked = if take_turns { self.asked::<true>() } else { self.asked::<false>() };

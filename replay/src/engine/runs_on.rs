@@ -1,7 +1,7 @@
 //! Lanes that run on alone: while the model would choose the same lanes again, their segments are run without asking
 //! it.
 
-use heuristics::Ran;
+use heuristics::{Heuristic, Next, Ran, Together};
 
 use super::{Replay, cursor};
 use crate::Result;
@@ -13,7 +13,7 @@ const MOST_LOOK: usize = 1024;
 impl Replay<'_> {
     /// Runs the lanes, all of this group, as far as their lead goes, and all of them run the same in their batches.
     /// None, and nothing is done, where that is no more than one segment.
-    pub(super) fn run_on(&mut self, group: usize, ran: &mut Ran) -> Result<bool> {
+    pub(super) fn run_on(&mut self, model: &mut dyn Heuristic, group: usize, ran: &mut Ran) -> Result<bool> {
         let lanes = ran.lanes;
         let states = || lanes.iter().map(|lane| &self.states[lane.index()]);
         let Some(first) = lanes.lowest().map(heuristics::Lane::index) else { return Ok(false) };
@@ -25,6 +25,8 @@ impl Replay<'_> {
         let (mut known, mut look) = (0, FIRST_LOOK);
         let mut total = cursor::RunTotal::default();
         let mut last = None;
+        // The last instruction of the segment before, where it transferred control.
+        let mut transfer = None;
         'run: loop {
             known = cursor::common_further(&self.cursors, lanes, known, look);
             look = (look * 2).min(MOST_LOOK);
@@ -36,13 +38,19 @@ impl Replay<'_> {
                 let goes_on = match below {
                     _ if total.segments == 0 => true,
                     Some(below) => brief.start < below,
-                    None => self.lead.goes_on((brief.start, brief.place), sp, level, &self.program.control_flow),
+                    None => {
+                        let back = transfer.is_some_and(|from| brief.start < from);
+                        let (pc, place, in_stub) = (brief.start, brief.place, brief.in_stub);
+                        let next = Next { pc, place, in_stub, back, sp, level };
+                        self.lead.goes_on(&next, &self.program.control_flow)
+                    }
                 };
                 if !goes_on {
                     break 'run;
                 }
                 total.add(brief);
                 last = Some((id, level));
+                transfer = brief.transfers.then_some(brief.last);
                 if brief.recorded {
                     // Where each lane's stack pointer is by now is told by its stream.
                     break 'run;
@@ -55,6 +63,17 @@ impl Replay<'_> {
         let active = lanes.len();
         self.counts.fetched(active, active < self.live_homes, total.instructions);
         let starts_block = self.briefs[id.0 as usize].transfers;
+        if self.lead.tells_run() {
+            let run = self.cursors[first].next_segments(total.segments);
+            model.ran_on(&Together {
+                lanes,
+                run: &run,
+                last_level: level,
+                first_starts_block: lanes.iter().filter(|l| self.states[l.index()].starts_block).collect(),
+                segments: &self.program.segments,
+                control_flow: &self.program.control_flow,
+            });
+        }
         self.leave_group(group, lanes);
         for lane in lanes {
             let l = lane.index();

@@ -20,6 +20,8 @@ const FIRST: Colour = (0xBB, 0xBB, 0xBB);
 
 /// The height of the highest bar, as a part of the picture's width: four panels fit on a page.
 const HEIGHT: f64 = 0.22;
+/// How long a name that runs upwards may be, as a part of the picture's width.
+const UPWARDS: f64 = 0.24;
 
 impl Chart for Speedup {
     fn name(&self) -> &'static str {
@@ -151,19 +153,30 @@ impl Panel<'_> {
         self.label_groups(picture, (left, step), small, self.groups.iter().any(|g| wide(&g.label())));
     }
 
-    /// The heuristics' names below the axis; upwards where one is wider than its group.
+    /// The heuristics' names below the axis; upwards where one is wider than its group, in lines of at most
+    /// [`UPWARDS`], or cut in the middle where there is no room for so many lines side by side.
     fn label_groups(&self, picture: &mut Picture, (left, step): (f64, f64), size: f64, upwards: bool) {
         let top = picture.height;
+        let room = picture.width * UPWARDS;
+        let mut longest: f64 = 0.0;
         for (i, group) in self.groups.iter().enumerate() {
             let x = left + step * (i as f64 + 0.5);
-            if upwards {
-                picture.text(Text::new(&group.label(), x, top, size, INK).anchored(Anchor::End).upwards());
-            } else {
+            if !upwards {
                 let y = top + size * LINE / 2.0;
                 picture.text(Text::new(&group.label(), x, y, size, INK).anchored(Anchor::Middle));
+                continue;
+            }
+            let mut lines = text::wrap(&group.label(), size, false, room);
+            if lines.len() as f64 * size * LINE > step {
+                lines = vec![text::shortened(&group.label(), size, room)];
+            }
+            let first = x - (lines.len() as f64 - 1.0) / 2.0 * size * LINE;
+            for (j, line) in lines.iter().enumerate() {
+                let x = first + j as f64 * size * LINE;
+                picture.text(Text::new(line, x, top, size, INK).anchored(Anchor::End).upwards());
+                longest = longest.max(text::width(line, size, false));
             }
         }
-        let longest = self.groups.iter().map(|g| text::width(&g.label(), size, false)).fold(0.0, f64::max);
         picture.height += if upwards { longest + size * 0.3 } else { size * LINE };
     }
 }

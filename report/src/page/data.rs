@@ -15,8 +15,10 @@ pub struct Page {
     pub tool: String,
     /// What lane-slots are lost to.
     pub causes: Vec<CauseText>,
-    /// Each heuristic's colour, as `#rrggbb`, by name without parameters.
-    pub colours: Vec<(String, String)>,
+    /// Kinds of heuristics, in the order in which they are shown.
+    pub families: Vec<FamilyText>,
+    /// The heuristics that have results.
+    pub models: Vec<ModelText>,
     /// Columns of a result: name and definition.
     pub columns: Vec<(String, String)>,
     /// One, or two: before and after.
@@ -32,6 +34,32 @@ pub struct CauseText {
     pub colour: String,
     /// What it means, in one sentence.
     pub about: String,
+}
+
+/// A kind of heuristic.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct FamilyText {
+    /// Its name.
+    pub name: String,
+    /// Its colour, as `#rrggbb`.
+    pub colour: String,
+    /// What its heuristics have in common.
+    pub about: String,
+}
+
+/// A heuristic.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct ModelText {
+    /// As results name it, with all its parameters.
+    pub heuristic: String,
+    /// With the parameters alone that are not at their defaults.
+    pub brief: String,
+    /// Its kind: an index into [`Page::families`].
+    pub family: usize,
+    /// Its colour, as `#rrggbb`.
+    pub colour: String,
+    /// Its rule in one sentence.
+    pub rule: String,
 }
 
 /// What is known of one trace.
@@ -131,10 +159,20 @@ pub struct Proved {
 /// An instruction of a line.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Instruction {
+    /// Its address.
+    pub address: u64,
+    /// What it says.
+    pub text: String,
     /// Warp instructions.
     pub fetches: u64,
-    /// Its address, and what it says.
-    pub text: String,
+    /// Thread instructions.
+    pub thread_instructions: u64,
+    /// Warp instructions by active lanes.
+    pub active: Vec<u64>,
+    /// Slots lost in its fetches, by cause.
+    pub lost_by: Vec<u64>,
+    /// Slots of lanes that parted here, by cause.
+    pub parted_by: Vec<u64>,
 }
 
 /// A source file.

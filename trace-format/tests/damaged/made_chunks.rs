@@ -29,7 +29,7 @@ pub fn payload(file: &[u8], at: usize, header: &ChunkHeader) -> Vec<u8> {
 
 /// The same trace with every payload as it is, so that a changed byte changes what the reader decodes.
 pub fn unpack(file: &[u8]) -> Vec<u8> {
-    let mut unpacked = encode_header().to_vec();
+    let mut unpacked = encode_header(trace_format::layout::Version::NEWEST).to_vec();
     let mut entries = 0u64.to_le_bytes().to_vec();
     for (at, header) in chunks(file) {
         if header.kind == ChunkKind::Index as u8 {
@@ -48,7 +48,7 @@ pub fn unpack(file: &[u8]) -> Vec<u8> {
 /// A trace of one meta chunk and these chunks, without an index.
 pub fn made(parts: &[Vec<u8>]) -> Vec<u8> {
     let meta = serde_json::to_vec(&Meta::default()).unwrap();
-    let mut file = encode_header().to_vec();
+    let mut file = encode_header(trace_format::layout::Version::NEWEST).to_vec();
     file.extend(chunk(global(ChunkKind::Meta), &meta));
     file.extend(parts.concat());
     file

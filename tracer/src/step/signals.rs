@@ -11,6 +11,7 @@ use super::thread::{Syscall, Thread};
 use crate::calls::set_argument;
 use crate::frames::{FRAME_MASK, FRAME_PC, FRAME_SP, FRAME_STACK};
 use crate::ptrace::{self, Address, Registers, SignalInfo, Tid};
+use crate::sync_stack::Interrupted;
 
 /// SIGTRAP in a signal mask.
 pub(super) const TRAP_BIT: u64 = 1 << (libc::SIGTRAP - 1);
@@ -46,7 +47,7 @@ impl Session<'_> {
             _ => None,
         };
         let thread = self.thread(tid);
-        thread.sync.signal(interrupted_sp, alternate);
+        thread.sync.signal(Interrupted { sp: interrupted_sp, transferred: false }, alternate);
         thread.repeating = None;
         thread.syscall = None;
         let sp_before = std::mem::replace(&mut thread.registers, *registers).rsp;

@@ -4,21 +4,22 @@ mod clock;
 mod pieces;
 mod recipe;
 mod straight;
+mod stream;
 
 use std::ops::Range;
 
-use trace_format::{Block, BlockId, Event, SpEffect, ThreadId};
+use trace_format::{Block, BlockId, SpEffect};
 
 pub use clock::Clock;
 use pieces::Door;
 use recipe::{Recipe, Taken, recipe};
 use straight::Straight;
+pub use stream::Stream;
 
 use crate::modules::regions;
 use crate::ptrace::{self, Registers, Tid};
 use crate::recorder::Recorder;
 use crate::sync_functions::Role;
-use crate::sync_stack::SyncStack;
 use crate::translate::layout::record;
 use crate::translate::translator::{Path, Translator};
 use crate::usage::Records;
@@ -61,54 +62,6 @@ const NOT_MET: u32 = u32::MAX;
 /// Plain paths are handed on in pieces of so many.
 const RUN: usize = 4096;
 
-/// What has to be remembered of a thread from record to record.
-pub struct Stream {
-    /// Its number in the trace.
-    pub id: ThreadId,
-    /// Its process.
-    pub process: Tid,
-    /// The stack pointer here.
-    pub sp: u64,
-    /// The bases of fs and gs.
-    pub segments: [u64; 2],
-    /// The synchronisation functions it is in.
-    pub sync: SyncStack,
-    /// The number of threads set for its next parallel region.
-    team_size: u64,
-    /// Whether control was transferred to what comes next.
-    pub transferred: bool,
-    /// Memory that holds a stack other than that of the functions it is in.
-    pub other_stack: Option<Range<u64>>,
-}
-
-impl Stream {
-    /// A thread that begins with this stack pointer.
-    #[must_use]
-    pub fn new(id: ThreadId, process: Tid, sp: u64) -> Stream {
-        Stream {
-            id,
-            process,
-            sp,
-            segments: [0; 2],
-            sync: SyncStack::default(),
-            team_size: 0,
-            transferred: true,
-            other_stack: None,
-        }
-    }
-
-    /// The thread has returned from a handler, and has this stack pointer: the events that say so are `told`.
-    pub fn left_handler(&mut self, sp: u64, mut told: impl FnMut(ThreadId, Event)) {
-        self.sync.signal_return();
-        let before = std::mem::replace(&mut self.sp, sp);
-        self.transferred = false;
-        told(self.id, Event::SignalReturn);
-        if before != sp {
-            told(self.id, Event::SetSp(sp));
-        }
-    }
-}
-
 /// What is known of paths.
 #[derive(Clone, Default)]
 struct Tables {
@@ -148,9 +101,8 @@ fn wide(words: &[u32], byte: u32) -> u64 {
 fn handler_entered(words: &[u32], stream: &mut Stream, translator: &Translator, recorder: &mut Recorder) {
     let [sp, handler, interrupted, start, length] = [16, 24, 32, 40, 48].map(|at| wide(words, at));
     let alternate = Some(start..start.saturating_add(length)).filter(|stack| stack.contains(&sp));
-    stream.sync.signal(interrupted, alternate);
+    stream.handler_begins(interrupted, alternate);
     let before = std::mem::replace(&mut stream.sp, sp);
-    stream.transferred = false;
     recorder.signal(stream.id, words[1].cast_signed(), translator.code.modules.pc(handler), sp, before);
 }
 

@@ -40,7 +40,8 @@ pub struct Translate(pub Hooks);
 
 impl Translate {
     /// As users have it.
-    pub const PLAIN: Translate = Translate(Hooks { thrown_away_at_random: None, routes_at_once: false });
+    pub const PLAIN: Translate =
+        Translate(Hooks { thrown_away_at_random: None, routes_at_once: false, small_buffers: None });
 }
 
 impl Engine for Translate {

@@ -12,6 +12,7 @@ mod refusals;
 mod remembered;
 mod signals;
 mod stream;
+mod stress;
 mod support;
 mod sync;
 mod translate_equal;

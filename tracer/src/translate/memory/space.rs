@@ -13,6 +13,7 @@ use crate::translate::code::expansions::{self, Lookup, SYSCALL_LEN};
 use crate::translate::code::handler_code::{self, ReturnCode};
 use crate::translate::code::plan::{Landings, Room};
 use crate::translate::code::superblock::Trap;
+use crate::translate::hooks::SmallBuffers;
 use crate::translate::layout::{CACHE_LEN, COLD_START, PAGE, SLOT_BASES, SLOTS, TABLE_BASES, TABLES_LEN, slot_len};
 use crate::translate::memory::mapper::{Mapper, SetUpError, far, near};
 use crate::translate::memory::tables::{HASH, Tables};
@@ -90,6 +91,8 @@ pub struct Space {
     buffer_len: u64,
     /// How many bytes of each buffer are used from its next start on: no more than it has.
     pub room: u64,
+    /// Where tests ask for less.
+    pub small: SmallBuffers,
     /// Where the records in the buffer of each slot start, from the slot's start on.
     starts: Vec<u64>,
     /// Where a `syscall` instruction lies.
@@ -135,6 +138,7 @@ impl Space {
             process,
             buffer_len,
             room: buffer_len,
+            small: SmallBuffers::new(None),
             starts: Vec::new(),
             syscall_at: pc.0,
             tables: Tables::new(tables, Lookup { tables: base, bmi2 }),

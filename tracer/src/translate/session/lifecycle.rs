@@ -16,6 +16,7 @@ use crate::ptrace::{self, Tid};
 use crate::translate::addresses::{ProgramPc, RecordPlace};
 use crate::translate::code::superblock::MAX_HOT_INSTRUCTIONS;
 use crate::translate::expand::Stream;
+use crate::translate::hooks::SmallBuffers;
 use crate::translate::layout::{BUFFER_LEN, CACHE_LEN, SLOTS, TABLES_LEN, VALUES_BUFFER_LEN, slot_len};
 use crate::translate::memory::mapper::SetUpError;
 use crate::translate::memory::space::Space;
@@ -79,6 +80,7 @@ impl Session<'_> {
         }
         let mut space = Space::set_up(tid, ProgramPc(registers.rip), registers.rsp, self.buffer_len())?;
         space.room = self.room();
+        space.small = SmallBuffers::new(self.hooks.small_buffers);
         let code = ProgramCode::new(tid, space.syscall_at, space.tables.lookup);
         let mut translator = Translator::new(code, space, self.options.memory, self.hooks);
         translator.code.gates.follow(&self.switch);

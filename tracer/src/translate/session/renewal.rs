@@ -177,7 +177,12 @@ impl Session<'_> {
             self.met.push_back(stop);
         }
         for (tid, stop) in std::mem::take(&mut self.met) {
-            self.met_while_stopping(tid, stop, space);
+            if is_asked_for(stop) && self.threads.contains_key(&tid) && signal_waits(tid) {
+                // It stands behind the instruction that raised it, and is no further before that is known.
+                self.resume(tid, 0);
+            } else {
+                self.met_while_stopping(tid, stop, space);
+            }
         }
         let stopped: Vec<Tid> = self.met.iter().map(|(tid, _)| *tid).collect();
         let mut waited_for = Vec::new();
@@ -193,7 +198,7 @@ impl Session<'_> {
             match ptrace::wait_any(false) {
                 Ok(Some((tid, stop))) => {
                     let asked_for = waited_for.iter().position(|other| *other == tid);
-                    let plain = matches!(stop, Stop::Event { event: EVENT_STOP, signal: libc::SIGTRAP });
+                    let plain = is_asked_for(stop);
                     if plain && asked_for.is_some() && signal_waits(tid) {
                         // A trap or fault comes first, before it runs on.
                         self.resume(tid, 0);
@@ -392,6 +397,11 @@ fn signal_waits(tid: Tid) -> bool {
     let status = fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
     let waiting = status.lines().find_map(|line| line.strip_prefix("SigPnd:"));
     waiting.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & VITAL != 0)
+}
+
+/// Whether a thread has stopped since we have asked it to.
+fn is_asked_for(stop: Stop) -> bool {
+    matches!(stop, Stop::Event { event: EVENT_STOP, signal: libc::SIGTRAP })
 }
 
 fn is_exec(stop: Stop) -> bool {

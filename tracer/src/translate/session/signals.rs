@@ -123,9 +123,8 @@ impl Session<'_> {
             _ => None,
         };
         let stream = &mut thread.stream;
-        stream.sync.signal(interrupted_sp, alternate);
+        stream.handler_begins(interrupted_sp, alternate);
         let sp_before = std::mem::replace(&mut stream.sp, now.rsp);
-        stream.transferred = false;
         let id = stream.id;
         if self.recording {
             let handler = self.translator(tid)?.code.modules.pc(now.rip);

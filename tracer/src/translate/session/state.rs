@@ -311,7 +311,7 @@ impl Session<'_> {
         let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid) else {
             return Ok(false);
         };
-        translator.space.move_unfinished(thread.slot, unfinished);
+        thread.pointer = translator.space.move_unfinished(thread.slot, unfinished);
         registers.r11 = thread.pointer.0;
         if let Err(gone) = ptrace::set_registers(tid, &registers) {
             // It was killed meanwhile, before it could write the record for which there is room now.

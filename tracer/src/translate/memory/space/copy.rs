@@ -31,6 +31,7 @@ impl Space {
             process: child,
             buffer_len: self.buffer_len,
             room: self.room,
+            small: self.small,
             starts: Vec::new(),
             syscall_at: self.syscall_at,
             tables: self.tables.in_copy(tables),

@@ -50,11 +50,17 @@ impl Space {
 
     /// The buffer was read: the next records start here.
     pub fn restart(&mut self, slot: u32) -> RecordPlace {
+        self.restart_with(slot, 0)
+    }
+
+    /// The same where a record of which so many bytes are written goes on in it.
+    fn restart_with(&mut self, slot: u32, kept: u64) -> RecordPlace {
         let index = slot as usize;
         if self.starts.len() <= index {
             self.starts.resize(index + 1, PAGE);
         }
         let room = if slot < LONG_BUFFERS { self.room } else { self.room.min(BUFFER_LEN) };
+        let room = self.small.next(kept).map_or(room, |small| small.min(room));
         self.starts[index] = PAGE + self.buffer_len - room;
         self.buffer(slot)
     }
@@ -172,15 +178,18 @@ impl Space {
     }
 
     /// Moves the part of a record that was written when the buffer became full, from `pointer` on, to the start of the
-    /// buffer.
-    pub fn move_unfinished(&self, slot: u32, pointer: RecordPlace) {
+    /// buffer, which it returns.
+    pub fn move_unfinished(&mut self, slot: u32, pointer: RecordPlace) -> RecordPlace {
         let end = self.buffer_end(slot);
         let mut words = Vec::new();
-        if pointer < end {
+        let kept = if pointer < end { end.behind(pointer) } else { 0 };
+        let start = self.restart_with(slot, kept);
+        if kept > 0 {
             let place = self.place(slot, pointer.0 - self.slot_address(slot));
-            self.slots.read_words(place, &mut words, (end.behind(pointer) / 4) as usize);
+            self.slots.read_words(place, &mut words, (kept / 4) as usize);
             let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-            self.write_record(slot, self.buffer(slot), &bytes);
+            self.write_record(slot, start, &bytes);
         }
+        start
     }
 }
