@@ -3,7 +3,8 @@
 use attribution::Source;
 use attribution::verdict::{Case, Evidence, Figure, Items, Verdict};
 use heuristics::Spec;
-use replay::view::View;
+use replay::metrics::{Causes, Contention, Measure};
+use replay::view::{Locks, View};
 use replay::{Grouping, Outcome, Prepared, ReplayOptions};
 use trace_format::Trace;
 
@@ -18,6 +19,33 @@ pub(crate) struct About<'a> {
     pub(crate) selection: &'a Selection,
     pub(crate) model: &'a Spec,
     pub(crate) options: &'a ReplayOptions,
+}
+
+/// What is measured for a verdict: what was asked for, what lane-slots are lost to, and what locks cost.
+pub(crate) fn measures(asked: &[Measure], view: &View, rule: Locks) -> Vec<Measure> {
+    let mut all = asked.to_vec();
+    if view.lanes().len() > 1 {
+        let of_locks = rule.are_taken().then(Contention::measure);
+        for measure in std::iter::once(Causes::measure()).chain(of_locks) {
+            if !all.iter().any(|known| known.name() == measure.name()) {
+                all.push(measure);
+            }
+        }
+    }
+    all
+}
+
+/// Takes out of outcomes what was measured for the verdict alone.
+pub(crate) fn forget(outcomes: &mut [Outcome], asked: &[Measure]) {
+    let is_asked = |measure: &Measure| asked.iter().any(|known| known.name() == measure.name());
+    for outcome in outcomes {
+        if !is_asked(&Causes::measure()) {
+            outcome.findings.forget::<Causes>();
+        }
+        if !is_asked(&Contention::measure()) {
+            outcome.findings.forget::<Contention>();
+        }
+    }
 }
 
 impl About<'_> {

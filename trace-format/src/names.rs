@@ -58,14 +58,17 @@ pub fn similar(wanted: &str, names: &[&str]) -> Vec<String> {
     let lower = wanted.to_lowercase();
     let most = (wanted.len() / 3).max(2);
     let mut ranked: Vec<(usize, usize, &str)> = Vec::new();
-    for &name in names {
+    for &symbol in names {
+        // A mangled name is compared as the source has it.
+        let plain = if is_mangled(symbol) { demangled(symbol) } else { Cow::Borrowed(symbol) };
+        let name = without_parameters(&plain);
         let contains = name.to_lowercase().contains(&lower) || name.len() > 2 && wanted.contains(name);
         if !contains && name.len().abs_diff(wanted.len()) > most {
             continue;
         }
         let distance = strsim::levenshtein(wanted, name);
         if contains || distance <= most {
-            ranked.push((distance, name.len(), name));
+            ranked.push((distance, name.len(), symbol));
         }
     }
     ranked.sort_unstable();
@@ -102,6 +105,7 @@ mod tests {
         let names = ["slave_sort", "main", "_Z6workerPv", "transpose", "transpose"];
         assert_eq!(similar("transpsoe", &names), ["transpose"]);
         assert_eq!(similar("work", &names), ["_Z6workerPv (worker(void*))"]);
+        assert_eq!(similar("Pool::rnu", &["_ZN4Pool3runEi", "main"]), ["_ZN4Pool3runEi (Pool::run(int))"]);
         assert!(similar("quicksort", &names).is_empty());
     }
 }

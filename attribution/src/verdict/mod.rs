@@ -2,8 +2,8 @@
 //!
 //! It speaks of the machine's model and of the range of what other models of it say. Coverage comes first
 //! ([`coverage`]): an efficiency is that of the lanes, which can be a small part of the program. One lane alone is no
-//! verdict. Where threads took their work as they came to it and are uneven ([`balance`]), what each lane ran is chance, and so is the
-//! figure. Then come the worst places, with one remedy each ([`advice`]).
+//! verdict. Where threads took their work as they came to it and are uneven ([`balance`]), what each lane ran is
+//! chance, and so is the figure. Then come the worst places, with one remedy each ([`advice`]).
 
 pub mod advice;
 pub mod balance;

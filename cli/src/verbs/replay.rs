@@ -11,7 +11,7 @@ use decoding::Syntax;
 use heuristics::Spec;
 use replay::metrics::{Causes, Contention, Measure, Spaces, Traffic};
 use replay::view::{Locks, Share, View};
-use replay::{LaneSource, Outcome, Prepared, ReplayOptions, ScheduleFile, Setting};
+use replay::{Outcome, Prepared, ReplayOptions, ScheduleFile, Setting};
 use trace_format::Trace;
 
 use crate::by::{By, MemoryBy};
@@ -24,7 +24,7 @@ use crate::selection::{self, Selection};
 use crate::syntax::SyntaxName;
 use crate::verbs::dump;
 use crate::verdict::About;
-use crate::{exit, lanes, predict, regions, spin, table};
+use crate::{exit, lanes, predict, regions, spin, table, verdict};
 
 /// Re-run the threads of a trace in lockstep under one or more reconvergence heuristics
 #[derive(clap::Args)]
@@ -316,7 +316,9 @@ impl Request<'_> {
         rule: Locks,
         source: &mut Source,
     ) -> anyhow::Result<(Vec<Outcome>, Option<Range>, Option<Verdict>)> {
-        let options = ReplayOptions { measures: self.measures_of(view, rule), ..self.selection.options_with(rule) };
+        let judges = self.subject.is_machine() && self.output.printed.is_some();
+        let measures = if judges { verdict::measures(&self.measures, view, rule) } else { self.measures.clone() };
+        let options = ReplayOptions { measures, ..self.selection.options_with(rule) };
         let (options, models) = (self.subject.options(options, view), &self.subject.models);
         let bar = progress();
         let done = |n: usize, all: usize| {
@@ -351,31 +353,15 @@ impl Request<'_> {
         }
         let range = self.subject.range((&prepared, view, source), outcomes.first(), &options)?;
         let verdict = match (&range, outcomes.first()) {
-            (Some(range), Some(first)) if self.output.printed.is_some() => {
+            (Some(range), Some(first)) if judges => {
                 let about = About { trace, view, selection: self.selection, model: &models[0], options: &options };
                 Some(about.verdict(&prepared, first, range.figure(), source)?)
             }
             _ => None,
         };
+        verdict::forget(&mut outcomes, &self.measures);
         bar.finish_and_clear();
         Ok((outcomes, range, verdict))
-    }
-
-    /// What is measured: what was asked for, and for a verdict what lane-slots are lost to.
-    fn measures_of(&self, view: &View, rule: Locks) -> Vec<Measure> {
-        let mut measures = self.measures.clone();
-        if self.subject.is_machine() && self.output.printed.is_some() && LaneSource::lanes(view) > 1 {
-            let mut add = |measure: Measure| {
-                if !measures.iter().any(|known| known.name() == measure.name()) {
-                    measures.push(measure);
-                }
-            };
-            add(Causes::measure());
-            if rule.are_taken() {
-                add(Contention::measure());
-            }
-        }
-        measures
     }
 
     fn show(&self, all: &[Replayed]) -> anyhow::Result<()> {

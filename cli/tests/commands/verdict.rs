@@ -97,3 +97,23 @@ fn lanes_that_take_one_lock_are_blamed_at_the_line_that_takes_it() {
     assert_eq!(first["at"], format!("lock_contention.c:{}", traced.line("pthread_mutex_lock(")), "{verdict}");
     assert_eq!(first["remedy"]["kind"], "lock granularity");
 }
+
+#[test]
+fn a_region_is_named_as_the_source_has_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, program) = (folder.path().join("pool.cpp"), folder.path().join("program"));
+    let text = "struct Pool { int n; __attribute__((noinline)) int run(int k) { return n += k; } };
+                int main() { Pool p{0}; for (int i = 0; i < 8; i++) p.run(i); return p.n == 28 ? 0 : 1; }";
+    std::fs::write(&source, text).unwrap();
+    let built = std::process::Command::new("g++").args(["-O1", "-g", "-o"]).args([&program, &source]).output().unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let trace = folder.path().join("trace.bin").to_str().unwrap().to_owned();
+    succeed("trace", &["-o", &trace, program.to_str().unwrap()]);
+    for name in ["Pool::run", "Pool::run(int)", "_ZN4Pool3runEi"] {
+        let json = succeed("replay", &["--json", "--lanes", "calls", "--region", name, &trace]);
+        let json: Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(json["results"][0]["lanes"], 8, "{name}");
+    }
+    let refused = crate::support::run("replay", &["--region", "Pool::rnu", &trace]);
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("(Pool::run(int))"), "{refused:?}");
+}

@@ -183,6 +183,14 @@ impl Findings {
         })
     }
 
+    /// Forgets the result of this type.
+    pub fn forget<T: Measured>(&mut self) {
+        self.0.retain(|result| {
+            let result: &dyn Any = &**result;
+            !result.is::<T>()
+        });
+    }
+
     /// Adds what was found on one more warp.
     pub(crate) fn add(&mut self, finding: &Finding) {
         let Some(more) = &finding.0 else { return };
