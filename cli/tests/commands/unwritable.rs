@@ -33,6 +33,7 @@ fn printing(folder: &Path) -> Vec<Line> {
         "lockstep compare --region all --csv - true true --".to_owned(),
         format!("lockstep export -f folded {trace}"),
         format!("lockstep export -f perfetto {trace}"),
+        format!("lockstep convert -o - {trace}"),
         format!("lockstep dump {trace}"),
         format!("lockstep dump --text {trace}"),
         format!("lockstep suggest {trace}"),
@@ -77,6 +78,7 @@ fn writing(folder: &Path) -> Vec<Line> {
         format!("trace --stats /dev/full -o {folder}/stats.bin /bin/true"),
         format!("lockstep plot {folder}/rows.csv -o {folder}/full.svg"),
         format!("lockstep plot {folder}/rows.csv -o {folder}/full.png"),
+        format!("lockstep convert -o /dev/full {trace}"),
         format!("lockstep dump -o /dev/full {trace}"),
         format!("lockstep dump --text -o /dev/full {trace}"),
     ]
