@@ -1,5 +1,6 @@
 //! Ten thousand small random programs under every model: the checker refuses none of their replays, none beats the
-//! lower bound, and the models that are one model in other clothes need as many fetches.
+//! lower bound, each comes to the same step by step and in runs, and the models that are one model in other clothes need
+//! as many fetches.
 //!
 //! The theory. Two lanes share a fetch of `ipdom` when they stand in one stack entry. Who is in an entry with whom
 //! depends on where lanes went since they parted, never on when the entry runs: lanes leave an entry at a branch or at
@@ -95,7 +96,19 @@ fn replay_one(seed: u64, specs: &[Spec]) -> Result<(), Fault> {
         replay(&lanes_of(program, lanes), specs, &options, None, &|_, _| {}).map_err(|e| e.to_string())
     };
     let locks = has_locks(&program);
-    run(&program, specs)?.iter().try_for_each(|outcome| judge(outcome, locks))?;
+    let checked = run(&program, specs)?;
+    checked.iter().try_for_each(|outcome| judge(outcome, locks))?;
+    // Nothing is measured: what runs on without a choice must come to the same.
+    let plain = ReplayOptions { measures: Vec::new(), ..options.clone() };
+    let plain = replay(&lanes_of(&program, lanes), specs, &plain, None, &|_, _| {}).map_err(|e| e.to_string())?;
+    if let Some((a, b)) = checked.iter().zip(&plain).find(|(a, b)| (&a.counts, &a.tally) != (&b.counts, &b.tally)) {
+        return Err(format!(
+            "{}: {:?} step by step, {:?} in runs",
+            a.heuristic,
+            (&a.counts, &a.tally),
+            (&b.counts, &b.tally)
+        ));
+    }
     for placement in PLACEMENTS {
         let outcomes = run(&without_locks(&program), &of_one_theory(placement))?;
         if let Some(other) = outcomes.iter().find(|outcome| outcome.counts != outcomes[0].counts) {
