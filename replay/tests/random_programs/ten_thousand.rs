@@ -1,6 +1,6 @@
 //! Ten thousand small random programs under every model: the checker refuses none of their replays, none beats the
-//! lower bound, each comes to the same step by step and in runs, and the models that are one model in other clothes need
-//! as many fetches.
+//! lower bound, each comes to the same step by step and in runs, and the models that are one model in other clothes
+//! need as many fetches.
 //!
 //! The theory. Two lanes share a fetch of `ipdom` when they stand in one stack entry. Who is in an entry with whom
 //! depends on where lanes went since they parted, never on when the entry runs: lanes leave an entry at a branch or at
