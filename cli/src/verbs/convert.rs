@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use trace_format::Trace;
 use trace_format::layout::Version;
 
-use crate::output::{Output, say};
+use crate::output::Output;
+use crate::selection;
 
 /// Write a trace in another version of the format, for a lockstep that reads no other
 ///
@@ -32,10 +32,7 @@ fn version(text: &str) -> Result<Version, String> {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let trace = Trace::open(&args.trace)?;
-    if let Some(lost) = trace.recovered() {
-        say!("lockstep: {}: {lost}", args.trace.display());
-    }
+    let trace = selection::open(&args.trace)?;
     let mut out = Output::create(&args.output)?;
     let path = out.path();
     trace.write_as(args.to, &mut out, path)?;

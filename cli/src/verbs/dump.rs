@@ -16,6 +16,7 @@ use trace_format::{Kind, Pc, Trace};
 use crate::exit;
 use crate::output::{Output, say};
 use crate::predict::{self, Predicted};
+use crate::selection;
 use crate::syntax::SyntaxName;
 
 /// Show what is in a trace
@@ -60,10 +61,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let trace = Trace::open(&args.trace)?;
-    if let Some(lost) = trace.recovered() {
-        say!("lockstep: {}: {lost}", args.trace.display());
-    }
+    let trace = selection::open(&args.trace)?;
     let mut out = Output::create(&args.output)?;
     let path = out.path();
     if args.text {
