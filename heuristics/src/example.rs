@@ -65,8 +65,13 @@ struct Known<'a> {
 }
 
 impl Future for Known<'_> {
-    fn look(&self, lane: Lane, see: &mut dyn FnMut(SegmentId) -> bool) {
-        let _ = self.lanes[lane.index()][self.at[lane.index()]..].iter().all(|segment| see(*segment));
+    fn look(&self, lane: Lane, skipped: usize, see: &mut dyn FnMut(SegmentId) -> bool) {
+        let ahead = &self.lanes[lane.index()][self.at[lane.index()]..];
+        let _ = ahead.iter().skip(skipped).all(|segment| see(*segment));
+    }
+
+    fn passed(&self, lane: Lane) -> u64 {
+        self.at[lane.index()] as u64
     }
 }
 

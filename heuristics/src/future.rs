@@ -4,16 +4,10 @@ use crate::{Lane, SegmentId};
 
 /// What lanes will run next, as far as a model asked for it ([`crate::Heuristic::horizon`]).
 pub trait Future {
-    /// Shows the segments that the lane will run, from the one that it stands before on, until `see` says no or no more
-    /// is known. Waits between them are not shown.
-    fn look(&self, lane: Lane, see: &mut dyn FnMut(SegmentId) -> bool);
-}
+    /// Shows the segments that the lane will run, from the one that it stands before on but for the first `skipped`,
+    /// until `see` says no or no more is known. Waits between them are not shown.
+    fn look(&self, lane: Lane, skipped: usize, see: &mut dyn FnMut(SegmentId) -> bool);
 
-/// A segment in a lane's future.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ahead {
-    /// How many instructions the lane runs before it.
-    pub distance: u32,
-    /// The segment.
-    pub segment: SegmentId,
+    /// How many segments the lane has run: its future is the same as long as this is.
+    fn passed(&self, lane: Lane) -> u64;
 }

@@ -70,7 +70,7 @@ pub use barrier_operations::{BarrierOperation, barrier_faults, barrier_operation
 pub use control_flow::{ControlFlow, Observer, RowOfSegments};
 pub use family::Family;
 pub use flowgraph::{BarrierAction, BarrierFault};
-pub use future::{Ahead, Future};
+pub use future::Future;
 pub use heuristic::{Choice, Extent, Heuristic, Ran, Tally, Together};
 pub use lanes::{Lane, LaneSet, Lanes, MAX_LANES};
 pub use lead::{Lead, Next, Order};

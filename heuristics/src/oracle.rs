@@ -18,10 +18,11 @@
 //! Worked example: `1b 9b 3 4 5` and `1b 3 4 5`, the arm at 9 after the join at 3: lane 1 stands at 3, lane 0 will come
 //! there after one instruction, so lane 0 runs 9, and 3, 4 and 5 are shared. `minpc` would run lane 1 ahead.
 
-use rustc_hash::FxHashMap;
-use trace_format::Pc;
+mod meetings;
 
-use crate::{Ahead, Choice, Entry, Family, Heuristic, Lane, Parameter, PlaceId, Values, WarpView, min_sp_pc};
+use meetings::Meetings;
+
+use crate::{Choice, Entry, Family, Heuristic, Parameter, Values, WarpView, min_sp_pc};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "oracle",
@@ -52,7 +53,7 @@ pub(crate) const ENTRY: Entry = Entry {
         Box::new(Oracle {
             horizon: settings.count("horizon"),
             beta: settings.number("beta"),
-            meetings: FxHashMap::default(),
+            meetings: Meetings::new(settings.count("horizon"), settings.number("beta")),
         })
     },
 };
@@ -60,75 +61,7 @@ pub(crate) const ENTRY: Entry = Entry {
 struct Oracle {
     horizon: u32,
     beta: i64,
-    /// Of the choice under way; kept for its memory.
-    meetings: FxHashMap<PlaceId, Nearest>,
-}
-
-/// A lane that will come to a place.
-#[derive(Clone, Copy)]
-struct Comer {
-    distance: u32,
-    lane: Lane,
-    /// Where it stands.
-    pc: Pc,
-    /// Which of the pieces of its future the place is.
-    index: usize,
-}
-
-/// The nearest two that don't stand at one pc.
-#[derive(Clone, Copy)]
-struct Nearest {
-    first: Comer,
-    second: Option<Comer>,
-}
-
-impl Nearest {
-    fn add(&mut self, new: Comer) {
-        if new.pc == self.first.pc {
-            if new.distance < self.first.distance {
-                self.first = new;
-            }
-        } else if new.distance < self.first.distance {
-            (self.first, self.second) = (new, Some(self.first));
-        } else if self.second.is_none_or(|second| new.distance < second.distance) {
-            self.second = Some(new);
-        }
-    }
-}
-
-impl Oracle {
-    /// The lane that runs next; none where no two will meet.
-    fn further_of_cheapest(&mut self, warp: &WarpView) -> Option<Lane> {
-        let lanes: Vec<Lane> = warp.ready().iter().collect();
-        let futures: Vec<Vec<Ahead>> = lanes.iter().map(|lane| warp.future(*lane, self.horizon)).collect();
-        self.meetings.clear();
-        for (lane, future) in lanes.iter().zip(&futures) {
-            for (index, ahead) in future.iter().enumerate() {
-                let new = Comer { distance: ahead.distance, lane: *lane, pc: warp.lane(*lane).pc, index };
-                self.meetings
-                    .entry(warp.segment(ahead.segment).place)
-                    .and_modify(|nearest| nearest.add(new))
-                    .or_insert(Nearest { first: new, second: None });
-            }
-        }
-        let future_of = |lane: Lane| lanes.iter().position(|l| *l == lane).map_or(&[][..], |l| &futures[l]);
-        let cost = |a: &Comer, b: &Comer| {
-            let alike = in_common(warp, &future_of(a.lane)[a.index..], &future_of(b.lane)[b.index..]);
-            i64::from(a.distance) + i64::from(b.distance) - self.beta * i64::from(alike)
-        };
-        let pairs = self.meetings.iter().filter_map(|(place, nearest)| Some((place, nearest.first, nearest.second?)));
-        let cheapest = pairs.min_by_key(|(_, a, b)| {
-            (cost(a, b), a.distance + b.distance, warp.segment(future_of(a.lane)[a.index].segment).start())
-        });
-        let (_, a, b) = cheapest?;
-        Some(if a.distance == b.distance { a.lane.min(b.lane) } else { b.lane })
-    }
-}
-
-/// How many instructions two futures begin with in common.
-fn in_common(warp: &WarpView, a: &[Ahead], b: &[Ahead]) -> u32 {
-    let alike = a.iter().zip(b).map(|(a, b)| (warp.segment(a.segment), warp.segment(b.segment)));
-    alike.take_while(|(a, b)| a.place == b.place).map(|(a, _)| a.len() as u32).sum()
+    meetings: Meetings,
 }
 
 impl Heuristic for Oracle {
@@ -140,7 +73,9 @@ impl Heuristic for Oracle {
         if let [only] = warp.groups() {
             return Choice::Run(only.lanes);
         }
-        let lane = self.further_of_cheapest(warp).unwrap_or_else(|| min_sp_pc::among(warp, warp.ready()).0);
+        let lane = self.meetings.further_of_cheapest(warp);
+        debug_assert_eq!(lane, Meetings::new(self.horizon, self.beta).further_of_cheapest(warp), "kept or made anew");
+        let lane = lane.unwrap_or_else(|| min_sp_pc::among(warp, warp.ready()).0);
         Choice::Run(warp.mates(lane))
     }
 

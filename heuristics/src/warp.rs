@@ -2,7 +2,7 @@
 
 use trace_format::Pc;
 
-use crate::{Ahead, ControlFlow, Future, Lane, LaneSet, Lead, Predictions, Seats, Segment, SegmentId, SegmentTable};
+use crate::{ControlFlow, Future, Lane, LaneSet, Lead, Predictions, Seats, Segment, SegmentId, SegmentTable};
 
 /// Where a lane stands: all of it holds before its next instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,22 +77,11 @@ impl<'a> WarpView<'a> {
         WarpView { future: Some(future), ..self }
     }
 
-    /// The segments of a ready lane's future that begin less than `horizon` instructions ahead, in order; the first is
-    /// the one that it stands before. Known as far as [`crate::Heuristic::horizon`] asks for it, of the lanes that are
-    /// ready when a choice is asked for.
+    /// What its lanes will run, of those that are ready when a choice is asked for: known as far as
+    /// [`crate::Heuristic::horizon`] asks for it.
     #[must_use]
-    pub fn future(&self, lane: Lane, horizon: u32) -> Vec<Ahead> {
-        let (mut all, mut distance) = (Vec::new(), 0);
-        if let Some(future) = self.future {
-            future.look(lane, &mut |segment| {
-                if distance < horizon {
-                    all.push(Ahead { distance, segment });
-                    distance += self.segment(segment).len() as u32;
-                }
-                distance < horizon
-            });
-        }
-        all
+    pub fn future(&self) -> Option<&'a dyn Future> {
+        self.future
     }
 
     /// Where the lanes sit: which of them could share a fetch.

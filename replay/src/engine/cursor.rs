@@ -13,43 +13,73 @@ pub(crate) struct Cursor<'a> {
     at: usize,
     sps: usize,
     addresses: usize,
+    /// Segments that the lane has run.
+    passed: u64,
     /// Whether the batch is the stream's last; known only of a stream that was read ahead.
     ended: bool,
+    ahead: ReadAhead,
     /// See [`Control::Stack`].
     stack: Option<(u64, u32)>,
+}
+
+/// How far a batch is known to reach: so many instructions from one of its codes to another.
+#[derive(Clone, Copy, Default)]
+struct ReadAhead {
+    from: usize,
+    to: usize,
+    instructions: u64,
 }
 
 /// What the lanes of a warp will run, as far as their batches hold it.
 pub(crate) struct Known<'a>(pub(crate) &'a [Cursor<'a>]);
 
 impl Future for Known<'_> {
-    fn look(&self, lane: Lane, see: &mut dyn FnMut(SegmentId) -> bool) {
+    fn look(&self, lane: Lane, skipped: usize, see: &mut dyn FnMut(SegmentId) -> bool) {
         let cursor = &self.0[lane.index()];
-        let _ = cursor.batch.codes[cursor.at..].iter().filter_map(|c| c.as_segment()).all(see);
+        let _ = cursor.batch.codes[cursor.at..].iter().filter_map(|c| c.as_segment()).skip(skipped).all(see);
+    }
+
+    fn passed(&self, lane: Lane) -> u64 {
+        self.0[lane.index()].passed
     }
 }
 
 impl<'a> Cursor<'a> {
     pub(crate) fn new(stream: Box<dyn LaneStream + 'a>) -> Cursor<'a> {
-        Cursor { stream, batch: Batch::default(), at: 0, sps: 0, addresses: 0, ended: false, stack: None }
+        Cursor {
+            stream,
+            batch: Batch::default(),
+            at: 0,
+            sps: 0,
+            addresses: 0,
+            passed: 0,
+            ended: false,
+            ahead: ReadAhead::default(),
+            stack: None,
+        }
     }
 
     /// Reads on until the batch holds all segments that begin less than so many instructions ahead, or the stream ends.
     pub(crate) fn read_ahead(&mut self, instructions: u32, briefs: &[Brief]) -> Result<()> {
+        let length = |code: &Code| code.as_segment().map_or(0, |id| u64::from(briefs[id.0 as usize].instructions));
+        if self.ahead.to < self.at {
+            self.ahead = ReadAhead { from: self.at, to: self.at, instructions: 0 };
+        }
+        let ran: u64 = self.batch.codes[self.ahead.from..self.at].iter().map(length).sum();
+        self.ahead.from = self.at;
+        self.ahead.instructions -= ran;
         loop {
-            let lengths = self.batch.codes[self.at..]
-                .iter()
-                .filter_map(|c| Some(briefs[c.as_segment()?.0 as usize].instructions));
-            let known = lengths.scan(0u32, |sum, length| {
-                *sum = sum.saturating_add(length);
-                Some(*sum)
-            });
-            if self.ended || known.into_iter().any(|sum| sum >= instructions) {
+            while self.ahead.instructions < u64::from(instructions) && self.ahead.to < self.batch.codes.len() {
+                self.ahead.instructions += length(&self.batch.codes[self.ahead.to]);
+                self.ahead.to += 1;
+            }
+            if self.ended || self.ahead.instructions >= u64::from(instructions) {
                 return Ok(());
             }
             let mut next = Batch::default();
             if self.stream.next_batch(&mut next)? {
                 self.batch.drop_front(self.at, self.sps, self.addresses);
+                self.ahead = ReadAhead::default();
                 (self.at, self.sps, self.addresses) = (0, 0, 0);
                 self.batch.append(next);
             } else {
@@ -106,6 +136,7 @@ impl<'a> Cursor<'a> {
     #[inline]
     pub(crate) fn pass_segment(&mut self, brief: &Brief, state: &mut LaneState) {
         self.at += 1;
+        self.passed += 1;
         if brief.recorded {
             state.sp = self.batch.sps[self.sps];
             self.sps += 1;
@@ -119,6 +150,7 @@ impl<'a> Cursor<'a> {
     /// The lane has run the segments of a run.
     pub(crate) fn pass_run(&mut self, total: &RunTotal, state: &mut LaneState) {
         self.at += total.segments;
+        self.passed += total.segments as u64;
         self.sps += total.recorded;
         if total.recorded > 0 {
             state.sp = self.batch.sps[self.sps - 1];
@@ -134,6 +166,7 @@ impl<'a> Cursor<'a> {
         loop {
             let Some(code) = self.batch.codes.get(self.at) else {
                 (self.at, self.sps, self.addresses) = (0, 0, 0);
+                self.ahead = ReadAhead::default();
                 if self.ended || !self.stream.next_batch(&mut self.batch)? {
                     self.batch.clear();
                     return Ok(Arrival::Finished);
