@@ -2,6 +2,7 @@
 
 use trace_format::{Instruction, Kind, Pc};
 
+use crate::round_robin_eq::Round;
 use crate::{ControlFlow, LaneSet, Lead, SegmentId, SegmentTable, WarpView};
 
 /// What runs next.
@@ -20,6 +21,15 @@ pub enum Extent {
     Segment,
     /// For one instruction.
     Instruction,
+}
+
+/// How lanes take turns that run one instruction each.
+#[derive(Debug)]
+pub enum Rotation<'a> {
+    /// Each alone.
+    Alone,
+    /// With all ready lanes at its pc; this says whose turn it is.
+    WithMates(&'a mut Round),
 }
 
 /// What has just run.
@@ -171,10 +181,10 @@ pub trait Heuristic: Send {
         Extent::Segment
     }
 
-    /// Whether ready lanes run one instruction each, alone, by turns, wherever they stand: the engine may then run
-    /// whole rounds without asking, as long as all that are ready stay so. Default: no.
-    fn runs_rounds(&self) -> bool {
-        false
+    /// How ready lanes take turns, where each runs one instruction in its turn wherever it stands: the engine may then
+    /// run many turns without asking, as long as all that are ready stay so. Default: they do not.
+    fn rotation(&mut self) -> Option<Rotation<'_>> {
+        None
     }
 
     /// How many instructions of every ready lane's future it looks at ([`WarpView::future`]): no hardware does.

@@ -8,7 +8,7 @@
 //!
 //! Worked example: `1 2` and `1 2` give 1 (lane 0), 1 (lane 1), 2 (lane 0), 2 (lane 1).
 
-use crate::{Choice, Entry, Extent, Family, Heuristic, Lane, LaneSet, WarpView};
+use crate::{Choice, Entry, Extent, Family, Heuristic, Lane, LaneSet, Rotation, WarpView};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "round-robin",
@@ -37,8 +37,8 @@ impl Heuristic for RoundRobin {
         Extent::Instruction
     }
 
-    fn runs_rounds(&self) -> bool {
-        true
+    fn rotation(&mut self) -> Option<Rotation<'_>> {
+        Some(Rotation::Alone)
     }
 
     fn choose(&mut self, warp: &WarpView) -> Choice {

@@ -11,7 +11,7 @@
 //! left with 5 and 6.
 
 use crate::round_robin::next_after;
-use crate::{Choice, Entry, Extent, Family, Heuristic, Lane, LaneSet, WarpView};
+use crate::{Choice, Entry, Extent, Family, Heuristic, Lane, LaneSet, Rotation, WarpView};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "round-robin-eq",
@@ -22,29 +22,43 @@ pub(crate) const ENTRY: Entry = Entry {
     parameters: &[],
     needs_control_flow: false,
     runs_blocks: false,
-    build: |_, _, _| Box::new(RoundRobinEq { last: None, ran: LaneSet::EMPTY }),
+    build: |_, _, _| Box::new(Round::default()),
 };
 
-struct RoundRobinEq {
+/// Whose turn it is.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Round {
     last: Option<Lane>,
     ran: LaneSet,
 }
 
-impl Heuristic for RoundRobinEq {
+impl Round {
+    /// The lanes that run next: the one whose turn it is, and its mates.
+    #[inline]
+    pub fn next(&mut self, ready: LaneSet, mates: impl FnOnce(Lane) -> LaneSet) -> LaneSet {
+        let mut candidates = ready - self.ran;
+        if candidates.is_empty() {
+            self.ran = LaneSet::EMPTY;
+            candidates = ready;
+        }
+        self.last = next_after(candidates, self.last);
+        let lanes = self.last.map_or(LaneSet::EMPTY, mates);
+        self.ran = self.ran | lanes;
+        lanes
+    }
+}
+
+impl Heuristic for Round {
     fn extent(&self) -> Extent {
         Extent::Instruction
     }
 
+    fn rotation(&mut self) -> Option<Rotation<'_>> {
+        Some(Rotation::WithMates(self))
+    }
+
     fn choose(&mut self, warp: &WarpView) -> Choice {
-        let mut candidates = warp.ready() - self.ran;
-        if candidates.is_empty() {
-            self.ran = LaneSet::EMPTY;
-            candidates = warp.ready();
-        }
-        self.last = next_after(candidates, self.last);
-        let lanes = self.last.map_or(LaneSet::EMPTY, |l| warp.mates(l));
-        self.ran = self.ran | lanes;
-        Choice::Run(lanes)
+        Choice::Run(self.next(warp.ready(), |lane| warp.mates(lane)))
     }
 }
 

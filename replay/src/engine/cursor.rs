@@ -94,6 +94,12 @@ impl<'a> Cursor<'a> {
         self.batch.codes.get(self.at)?.as_segment()
     }
 
+    /// Whether, behind the segment that the lane stands before, another follows in its batch without a control between.
+    #[inline]
+    pub(crate) fn has_segment_after(&self) -> bool {
+        self.batch.codes.get(self.at + 1).is_some_and(|code| code.as_segment().is_some())
+    }
+
     /// The next so many codes, which there must be.
     #[inline]
     pub(crate) fn codes_ahead(&self, count: usize) -> &[Code] {

@@ -188,7 +188,7 @@ impl<'a> Replay<'a> {
         let take_turns = self.sync.turns().is_some();
         let each_step = !metrics.iter().all(|m| m.takes_runs()) || self.seats.warps().len() > 1;
         let alone = metrics.is_empty() && !take_turns && self.seats.warps().len() == 1;
-        let mut rounds = (alone && heuristic.runs_rounds()).then(Rounds::default);
+        let mut rounds = alone.then(Rounds::default);
         while !self.live.is_empty() {
             self.tell_events(metrics);
             if self.groups.is_empty() {
@@ -199,8 +199,12 @@ impl<'a> Replay<'a> {
                 self.arrive(freed)?;
                 continue;
             }
-            if rounds.as_mut().is_some_and(|rounds| self.run_rounds(rounds)) {
-                continue;
+            if let Some(known) = &mut rounds {
+                match heuristic.rotation().map(|rotation| self.rotate(rotation, known)) {
+                    Some(true) => continue,
+                    Some(false) => (),
+                    None => rounds = None,
+                }
             }
             let asked = if take_turns { self.asked::<true>() } else { self.asked::<false>() };
             if horizon > 0 {
