@@ -146,6 +146,7 @@ impl LaneState<'_> {
                 }
             }
             Event::FutexWait { seq, .. } => self.now = seq,
+            Event::Chunk(_) => {}
             Event::Partial { .. } | Event::ModuleLoaded(_) | Event::ModuleUnloaded(_) | Event::Fork { .. } => {}
         }
         self.update();
