@@ -28,8 +28,8 @@ impl Trace {
         self.0.version as u32
     }
 
-    /// Writes the trace in this version of the format. `name` is the path used in error messages. Returns how many events
-    /// were left out as well, since this version has none such ([`crate::Event::Chunk`]).
+    /// Writes the trace in this version of the format. `name` is the path used in error messages. Returns how many
+    /// events were left out as well, since this version has none such ([`crate::Event::Chunk`]).
     ///
     /// # Errors
     /// When it cannot be written, or a chunk that is read for it is damaged.

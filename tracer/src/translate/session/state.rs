@@ -336,8 +336,8 @@ impl Session<'_> {
         Ok(true)
     }
 
-    /// Whether a thread is stopped for a fault in reading a number of iterations that a call has given it. If so, it can
-    /// go on behind that.
+    /// Whether a thread is stopped for a fault in reading a number of iterations that a call has given it. If so, it
+    /// can go on behind that.
     pub(super) fn number_faulted(&mut self, tid: Tid) -> Result<bool> {
         let registers = ptrace::registers(tid)?;
         let at = CachePc(registers.rip);
