@@ -116,6 +116,7 @@ fn control_to_bytes(control: Control) -> [u8; CONTROL_BYTES] {
         Control::AcquireShared(lock) => (6, 0, lock.0),
         Control::Release(lock) => (7, 0, lock.0),
         Control::Begin => (8, 0, 0),
+        Control::Chunk { first, stride } => (9, first as u64, stride),
     };
     let mut bytes = [which; CONTROL_BYTES];
     bytes[1..9].copy_from_slice(&large.to_le_bytes());
@@ -136,6 +137,7 @@ fn control_of_bytes(bytes: &[u8; CONTROL_BYTES]) -> Option<Control> {
         6 => Control::AcquireShared(LockId(small)),
         7 => Control::Release(LockId(small)),
         8 => Control::Begin,
+        9 => Control::Chunk { first: large as i64, stride: small },
         _ => return None,
     })
 }
@@ -351,6 +353,7 @@ mod tests {
             Control::AcquireShared(LockId(3)),
             Control::Release(LockId(u32::MAX)),
             Control::Begin,
+            Control::Chunk { first: -7, stride: 1 << 31 },
         ];
         Batch { codes, controls, sps, addresses }
     }

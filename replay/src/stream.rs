@@ -44,6 +44,13 @@ pub enum Control {
     Release(LockId),
     /// An extent of the region begins with the next segment. Only in streams of threads that are to be cut into lanes.
     Begin,
+    /// The thread was given iterations of a loop. Only in such streams, too.
+    Chunk {
+        /// What orders it among those of the loop: the first iteration's number, negated where the loop counts down.
+        first: i64,
+        /// How much more that of the next chunk is, which the thread goes to by itself; 0 where there is none.
+        stride: u32,
+    },
 }
 
 /// An entry of a lane's stream, packed: a segment's number or the index of a control in its batch.

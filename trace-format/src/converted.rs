@@ -1,7 +1,8 @@
 //! A trace in another version of the format: the same items, chunk by chunk.
 //!
 //! Versions 3 and 4 differ in how items and objects of events are written. All other columns are copied as they are, so
-//! that what a trace says is the same in both, values of memory addresses included.
+//! that what a trace says is the same in both, values of memory addresses included. Version 3 has no events of chunks:
+//! they are left out.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -10,7 +11,7 @@ use crate::bytes::Cursor;
 use crate::chunk::{ChunkDecoder, ChunkEncoder};
 use crate::contents;
 use crate::event_codec::{self, Before};
-use crate::layout::{ChunkHeader, ChunkKind, MAX_INDEX_ENTRIES, MAX_RAW, STREAM_HEAD_LEN, Version};
+use crate::layout::{ChunkHeader, ChunkKind, ESCAPE, MAX_INDEX_ENTRIES, MAX_RAW, STREAM_HEAD_LEN, Version};
 use crate::layout::{encode_footer, encode_header};
 use crate::numbering::{self, Numbering};
 use crate::stream_codec::Counts;
@@ -27,11 +28,12 @@ impl Trace {
         self.0.version as u32
     }
 
-    /// Writes the trace in this version of the format. `name` is the path used in error messages.
+    /// Writes the trace in this version of the format. `name` is the path used in error messages. Returns how many
+    /// events were left out as well, since this version has none such ([`crate::Event::Chunk`]).
     ///
     /// # Errors
     /// When it cannot be written, or a chunk that is read for it is damaged.
-    pub fn write_as<W: Write>(&self, version: Version, out: W, name: impl Into<PathBuf>) -> Result<W> {
+    pub fn write_as<W: Write>(&self, version: Version, out: W, name: impl Into<PathBuf>) -> Result<(W, u64)> {
         let name = name.into();
         let io = |action| move |source| Error::Io { path: PathBuf::new(), action, source };
         let named = |error| match error {
@@ -44,18 +46,18 @@ impl Trace {
         let source = &self.0.source;
         let (mut decoder, mut converter) = (ChunkDecoder::new(), Converter::new(self.0.version, version));
         for place in contents::contents(source)?.chunks {
-            let header = decoder.read(source, place.offset, self.0.end)?;
+            let mut header = decoder.read(source, place.offset, self.0.end)?;
             let kind = ChunkKind::from_code(header.kind);
             let payload = match kind {
                 None => continue,
                 Some(ChunkKind::Stream) => converter
-                    .stream(&header, decoder.payload(), self.0.modules.len())
+                    .stream(&mut header, decoder.payload(), self.0.modules.len())
                     .map_err(|fault| source.damaged(place.offset, fault))?,
                 Some(_) => decoder.payload(),
             };
             written.chunk(&header, kind.unwrap_or(ChunkKind::Meta), payload).map_err(named)?;
         }
-        written.finish().map_err(named)
+        Ok((written.finish().map_err(named)?, converter.left_out))
     }
 }
 
@@ -66,14 +68,16 @@ struct Converter {
     numbering: Numbering,
     items: Vec<u32>,
     payload: Vec<u8>,
+    /// How many events the other version has none of.
+    left_out: u64,
 }
 
 impl Converter {
     fn new(from: Version, to: Version) -> Converter {
-        Converter { from, to, numbering: Numbering::default(), items: Vec::new(), payload: Vec::new() }
+        Converter { from, to, numbering: Numbering::default(), items: Vec::new(), payload: Vec::new(), left_out: 0 }
     }
 
-    fn stream(&mut self, header: &ChunkHeader, payload: &[u8], modules: usize) -> Result<&[u8], String> {
+    fn stream(&mut self, header: &mut ChunkHeader, payload: &[u8], modules: usize) -> Result<&[u8], String> {
         let mut cursor = Cursor::new(payload);
         let head = cursor.take(STREAM_HEAD_LEN)?;
         let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
@@ -85,18 +89,30 @@ impl Converter {
         let start = cursor.position() - columns;
         let mut events = Cursor::new(cursor.take(word(EVENT_BYTES_AT) as usize)?);
 
+        let (mut read, mut put) = (Before::chunk(self.from, seq), Before::chunk(self.to, seq));
+        let (mut written, mut kept) = (Vec::new(), Vec::with_capacity(header.events as usize));
+        for _ in 0..header.events {
+            let event = event_codec::event(&mut events, &mut read, modules)?;
+            kept.push(event_codec::is_of(self.to, &event));
+            if kept.last() == Some(&true) {
+                event_codec::put_event(&mut written, &event, &mut put);
+            }
+        }
+        events.end()?;
+        let left_out = kept.iter().filter(|kept| !**kept).count();
+        if left_out > 0 {
+            let mut kept = kept.into_iter();
+            self.items.retain(|item| *item != ESCAPE || kept.next().unwrap_or(true));
+            header.events -= left_out as u32;
+            self.left_out += left_out as u64;
+        }
+
         self.payload.clear();
         self.payload.extend(head);
         let items = numbering::put_items_of(self.to, &mut self.numbering, &self.items, &mut self.payload);
         self.payload.extend(&payload[start..start + columns]);
-        let events_at = self.payload.len();
-        let (mut read, mut put) = (Before::chunk(self.from, seq), Before::chunk(self.to, seq));
-        for _ in 0..header.events {
-            let event = event_codec::event(&mut events, &mut read, modules)?;
-            event_codec::put_event(&mut self.payload, &event, &mut put);
-        }
-        events.end()?;
-        let bytes = (self.payload.len() - events_at) as u32;
+        let bytes = written.len() as u32;
+        self.payload.append(&mut written);
         self.payload.extend(&payload[cursor.position()..]);
         for (at, word) in [(ITEMS_AT, items), (EVENT_BYTES_AT, bytes)] {
             self.payload[at..at + 4].copy_from_slice(&word.to_le_bytes());

@@ -139,6 +139,24 @@ impl SyncFunction {
     }
 }
 
+/// Iterations of a worksharing loop that a thread has got, in numbers of the loop's variable as the runtime knows it
+/// (clang counts from 0). Unsigned numbers of 64 bits are the signed ones of the same bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Chunk {
+    /// Which loop: the address behind the call that gave them.
+    pub site: Pc,
+    /// That of the first.
+    pub lower: i64,
+    /// That behind the last, by a step (where `stride` is not 0: as the runtime gives it, which may lie behind the
+    /// loop's end).
+    pub upper: i64,
+    /// From one to the next; 0 where it is unknown: a team was made with its loop, and its maker knew.
+    pub step: i64,
+    /// From the first to the first of the thread's next chunk, which it goes to without a call, up to the loop's end;
+    /// 0 where there is none.
+    pub stride: i64,
+}
+
 /// How a thread ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ThreadExit {
@@ -242,4 +260,8 @@ pub enum Event {
     /// handled, stacks set. The last event before that next instruction that sets the stack pointer says what it is
     /// there.
     Gap,
+    /// The thread has got iterations of a worksharing loop: the next instruction is behind the call of OpenMP's runtime
+    /// that gave them (`GOMP_loop_*_start`, `GOMP_loop_*_next`, `__kmpc_for_static_init_*`, `__kmpc_dispatch_next_*`).
+    /// From version 4 on.
+    Chunk(Chunk),
 }

@@ -7,10 +7,10 @@
 
 use crate::bytes::{Cursor, put_delta, put_varint, zigzag};
 use crate::layout::{MAX_THREADS, Version};
-use crate::{BlockId, Event, ModuleId, Pc, Seq, SyncFunction, ThreadExit, ThreadId};
+use crate::{BlockId, Chunk, Event, ModuleId, Pc, Seq, SyncFunction, ThreadExit, ThreadId};
 
 /// The code of every event in the file, by the name of its variant of [`Event`].
-pub const EVENT_CODES: [(&str, u8); 15] = [
+pub const EVENT_CODES: [(&str, u8); 16] = [
     ("ThreadStart", 0),
     ("ThreadEnd", 1),
     ("SetSp", 2),
@@ -26,7 +26,17 @@ pub const EVENT_CODES: [(&str, u8); 15] = [
     ("Fork", 12),
     ("Exec", 13),
     ("Gap", 14),
+    ("Chunk", 15),
 ];
+
+/// The code of [`Event::Chunk`], which is none before version 4.
+const CHUNK: u8 = 15;
+
+/// Whether an event can be written in this version.
+#[must_use]
+pub fn is_of(version: Version, event: &Event) -> bool {
+    version >= Version::V4 || !matches!(event, Event::Chunk(_))
+}
 
 /// The code of every way a thread can end, by the name of its variant of [`ThreadExit`].
 pub const EXIT_CODES: [(&str, u8); 4] = [("Exited", 0), ("Killed", 1), ("Replaced", 2), ("StillRunning", 3)];
@@ -142,6 +152,14 @@ pub fn put_event(out: &mut Vec<u8>, event: &Event, before: &mut Before) {
         }
         Event::Exec => out.push(13),
         Event::Gap => out.push(14),
+        Event::Chunk(Chunk { site, lower, upper, step, stride }) => {
+            out.push(CHUNK);
+            put_varint(out, site.0);
+            put_varint(out, zigzag(lower));
+            for number in [upper.wrapping_sub(lower), step, stride] {
+                put_varint(out, zigzag(number));
+            }
+        }
     }
 }
 
@@ -209,6 +227,12 @@ pub fn event(cursor: &mut Cursor, before: &mut Before, modules: usize) -> Result
         12 => Event::Fork { child: cursor.varint32()?, thread: thread(cursor)? },
         13 => Event::Exec,
         14 => Event::Gap,
+        CHUNK if last_object.is_some() => {
+            let site = Pc(cursor.varint()?);
+            let [lower, length, step, stride] =
+                [cursor.delta(0)?, cursor.delta(0)?, cursor.delta(0)?, cursor.delta(0)?].map(u64::cast_signed);
+            Event::Chunk(Chunk { site, lower, upper: lower.wrapping_add(length), step, stride })
+        }
         code => return Err(format!("event code {code} is unknown to this version")),
     })
 }
@@ -253,6 +277,7 @@ mod tests {
             put_event(&mut encoded, &decoded, &mut newest());
             assert_eq!(encoded, bytes[..encoded.len()]);
         }
+        assert!(event(&mut Cursor::new(&[CHUNK, 0, 0, 0, 0, 0]), &mut Before::chunk(Version::V3, 0), 1).is_err());
         let next = EVENT_CODES.len() as u8;
         assert!(
             event(&mut Cursor::new(&[next, 0, 0, 0, 0, 0]), &mut newest(), 1).is_err(),

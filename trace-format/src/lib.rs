@@ -33,7 +33,7 @@ pub use address::{Address, Source, Term};
 pub use block::{Block, BlockTable, Instruction, Kind, SpEffect};
 pub use chunk::{COMPRESSION_LEVEL, VALUES_COMPRESSION_LEVEL};
 pub use error::{Action, Error, Result};
-pub use event::{Event, Seq, SyncFunction, ThreadExit};
+pub use event::{Chunk, Event, Seq, SyncFunction, ThreadExit};
 pub use event_codec::{EVENT_CODES, EXIT_CODES};
 pub use ids::{BlockId, ModuleId, Pc, ThreadId};
 pub use marker::Marker;

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use random_trace::{OwnItem, Step, items, steps, write};
 use trace_format::layout::{MAX_ITEMS, TARGET_RAW, Version};
 use trace_format::{
-    Block, BlockId, Event, Finish, Instruction, Kind, MAX_BUFFERED, Mapping, Meta, Module, ModuleRole, Pc, Seq,
+    Block, BlockId, Chunk, Event, Finish, Instruction, Kind, MAX_BUFFERED, Mapping, Meta, Module, ModuleRole, Pc, Seq,
     SpEffect, Symbol, SyncFunction, ThreadExit, ThreadId, Trace, TraceWriter,
 };
 
@@ -25,7 +25,7 @@ proptest! {
         let written = write(&steps);
         let mut trace = Trace::from_bytes(written.bytes.clone(), "random").unwrap();
         for version in [Version::V3, Version::V4, Version::V4, Version::V3] {
-            let bytes = trace.write_as(version, Vec::new(), "converted").unwrap();
+            let (bytes, _) = trace.write_as(version, Vec::new(), "converted").unwrap();
             trace = Trace::from_bytes(bytes, "converted").unwrap();
             assert_eq!(trace.version(), version as u32);
             written.assert_reads_as(&trace);
@@ -48,10 +48,48 @@ fn a_trace_of_version_4_comes_back_from_version_3_byte_by_byte() {
     }
     let bytes = writer.finish(&Finish::default()).unwrap();
     let newest = Trace::from_bytes(bytes.clone(), "newest").unwrap();
-    let older = newest.write_as(Version::V3, Vec::new(), "older").unwrap();
+    let (older, _) = newest.write_as(Version::V3, Vec::new(), "older").unwrap();
     assert_ne!(older, bytes);
     let older = Trace::from_bytes(older, "older").unwrap();
-    assert!(older.write_as(Version::V4, Vec::new(), "newest").unwrap() == bytes, "chunks are cut and packed alike");
+    assert!(older.write_as(Version::V4, Vec::new(), "newest").unwrap().0 == bytes, "chunks are cut and packed alike");
+}
+
+#[test]
+fn chunks_are_left_out_in_version_3_and_nothing_else_is() {
+    let mut writer = writer();
+    let thread = ThreadId(0);
+    writer.event(thread, start()).unwrap();
+    let instructions = vec![instruction(1, SpEffect::Add(0), 0)];
+    let block = writer.add_block(Block { instructions, code: Vec::new(), addresses: Vec::new() }).unwrap();
+    let chunk = |lower| Event::Chunk(Chunk { site: Pc(7), lower, upper: i64::MIN, step: -3, stride: i64::MAX });
+    let others = [Event::SetSp(8), Event::Gap, Event::SetSp(16)];
+    for (lower, other) in others.into_iter().enumerate() {
+        writer.event(thread, chunk(lower as i64)).unwrap();
+        writer.block(thread, block, &[], &[]).unwrap();
+        writer.event(thread, other).unwrap();
+    }
+    let newest = Trace::from_bytes(writer.finish(&Finish::default()).unwrap(), "newest").unwrap();
+    let events = |trace: &Trace| {
+        let (mut stream, mut events, mut blocks) = (trace.stream(thread), Vec::new(), 0);
+        while let Some(item) = stream.next().unwrap() {
+            match item {
+                trace_format::Item::Event(event) => events.push(event),
+                _ => blocks += 1,
+            }
+        }
+        assert_eq!(blocks, 3);
+        events
+    };
+    let all = events(&newest);
+    assert_eq!(all.iter().filter(|event| matches!(event, Event::Chunk(_))).count(), 3);
+    assert_eq!(all[1], chunk(0));
+    let (older, left_out) = newest.write_as(Version::V3, Vec::new(), "older").unwrap();
+    assert_eq!(left_out, 3);
+    let older = Trace::from_bytes(older, "older").unwrap();
+    let rest: Vec<Event> = all.into_iter().filter(|event| !matches!(event, Event::Chunk(_))).collect();
+    assert_eq!(events(&older), rest);
+    let (again, left_out) = older.write_as(Version::V4, Vec::new(), "again").unwrap();
+    assert_eq!((events(&Trace::from_bytes(again, "again").unwrap()), left_out), (rest, 0));
 }
 
 fn instruction(pc: u64, sp: SpEffect, memory: u8) -> Instruction {

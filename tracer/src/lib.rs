@@ -21,6 +21,7 @@ mod frames;
 mod interrupt;
 mod limit;
 mod linkage;
+mod loop_calls;
 mod modules;
 mod output;
 mod program;

@@ -11,6 +11,7 @@ use std::sync::LazyLock;
 use rustc_hash::FxHashMap;
 use trace_format::SyncFunction::{self, *};
 
+use crate::loop_calls::{self, LoopCall};
 use crate::ptrace::Registers;
 
 /// Where an argument of a function is found when the function is entered.
@@ -62,6 +63,8 @@ pub enum Role {
     },
     /// It sets the number of threads of the thread's next parallel region.
     SetsTeamSize(Argument),
+    /// It gives the thread iterations of a loop.
+    GivesChunk(LoopCall),
 }
 
 impl Role {
@@ -71,6 +74,7 @@ impl Role {
         let [first, second] = match self {
             Role::Sync { object, argument, .. } => [object, argument],
             Role::SetsTeamSize(size) => [size, Argument::None],
+            Role::GivesChunk(_) => [Argument::None; 2],
         };
         [first, second].into_iter().any(|a| matches!(a, Argument::Register(n) | Argument::Int(n) if n == number))
     }
@@ -204,7 +208,9 @@ pub const TABLE: &[(&str, Role)] = &[
 #[must_use]
 pub fn by_name(name: &str) -> Option<Role> {
     static BY_NAME: LazyLock<FxHashMap<&str, Role>> = LazyLock::new(|| TABLE.iter().copied().collect());
-    BY_NAME.get(name).or_else(|| BY_NAME.get(name.trim_start_matches('_')).filter(|_| name.starts_with("__"))).copied()
+    let known =
+        BY_NAME.get(name).or_else(|| BY_NAME.get(name.trim_start_matches('_')).filter(|_| name.starts_with("__")));
+    known.copied().or_else(|| loop_calls::by_name(name).map(Role::GivesChunk))
 }
 
 /// The role that a routine gets when it is handed to a function that will run it, and which that is.

@@ -10,8 +10,8 @@ use crate::selection;
 
 /// Write a trace in another version of the format, for a lockstep that reads no other
 ///
-/// What the trace says stays the same: the instructions of each thread, events, memory addresses. A text trace is
-/// written as a binary one.
+/// What the trace says stays the same: the instructions of each thread, events, memory addresses. Version 3 has no
+/// events of chunks of OpenMP loops, which are left out. A text trace is written as a binary one.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The trace
@@ -35,7 +35,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let trace = selection::open(&args.trace)?;
     let mut out = Output::create(&args.output)?;
     let path = out.path();
-    trace.write_as(args.to, &mut out, path)?;
+    let (_, left_out) = trace.write_as(args.to, &mut out, path)?;
     out.finish()?;
+    if left_out > 0 {
+        eprintln!(
+            "convert: {left_out} events were left out that say which iterations of a loop a thread was given: version {} has \
+             none",
+            args.to as u32
+        );
+    }
     Ok(ExitCode::SUCCESS)
 }

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
+use replay::Batch;
+use replay::view::{CodeFilter, Lanes, View, ViewOptions, WhichLoops};
 use serde_json::Value;
 
 use crate::support::{root, run, succeed};
@@ -19,9 +21,18 @@ fn source() -> String {
 
 /// A trace of the picture, drawn in this way, by four threads where it is OpenMP.
 fn traced(folder: &Path, name: &str, compiler: &[&str], define: &str, options: &[&str]) -> String {
+    traced_of(&source(), folder, name, compiler, define, options)
+}
+
+/// The same of another source.
+fn traced_of(source: &str, folder: &Path, name: &str, compiler: &[&str], define: &str, options: &[&str]) -> String {
     let (program, trace) = (folder.join(name), folder.join(format!("{name}.bin")));
     let mut command = Command::new(compiler[0]);
-    command.args(&compiler[1..]).args(["-O2", "-g", "-pthread", "-fopenmp", define, &source(), "-o"]).arg(&program);
+    command.args(&compiler[1..]).args(["-O2", "-g", "-pthread"]);
+    if !compiler[1..].iter().any(|word| word.starts_with("-fopenmp")) {
+        command.arg("-fopenmp");
+    }
+    command.args([define, source, "-o"]).arg(&program);
     let built = command.output().unwrap();
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     let trace = trace.to_str().unwrap().to_owned();
@@ -94,15 +105,83 @@ fn a_pixel_a_turn_is_a_pixel_a_thread() {
     }
 }
 
+/// By lane, in order of number: how many instructions it runs.
+fn lengths(trace: &str) -> Vec<usize> {
+    let options = ViewOptions {
+        lanes: Lanes::Iterations(WhichLoops::Worksharing { of_chunks: Vec::new() }),
+        // Of libomp more is kept otherwise than a walk through the body's code gets over.
+        code: CodeFilter::Main,
+        ..ViewOptions::default()
+    };
+    let view = View::new(&trace_format::Trace::open(Path::new(trace)).unwrap(), &options);
+    let view = view.unwrap_or_else(|error| panic!("{trace}: {error}"));
+    let length = |lane: usize| {
+        let (mut stream, mut batch, mut length) = (view.stream(lane), Batch::default(), 0);
+        while stream.next_batch(&mut batch).unwrap() {
+            let segments = batch.codes.iter().filter_map(|code| code.as_segment());
+            length += segments.map(|id| view.segments()[id].instructions.len()).sum::<usize>();
+        }
+        length
+    };
+    (0..view.lanes().len()).map(length).collect()
+}
+
+#[test]
+fn iteration_i_has_number_i_whichever_thread_ran_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = root().join("cli/tests/lanes/turns.c").to_str().unwrap().to_owned();
+    let defines = [
+        "SCHEDULE=dynamic,3",
+        "SCHEDULE=guided",
+        "SCHEDULE=static",
+        "SCHEDULE=runtime",
+        "COLLAPSE=static",
+        "COLLAPSE=dynamic,7",
+        "DOWN=dynamic,2",
+        "UNSIGNED=guided",
+    ];
+    let arguments = ["-fopenmp=libomp", "-xc", "/dev/null", "-shared", "-o", "/dev/null"];
+    let found = Command::new("clang-19").args(arguments).output();
+    let has_clang = found.is_ok_and(|output| output.status.success());
+    let compilers = [("gcc", "-fopenmp"), ("clang-19", "-fopenmp=libomp")];
+    for (compiler, openmp) in compilers.into_iter().filter(|(compiler, _)| *compiler == "gcc" || has_clang) {
+        for define in defines {
+            let name = format!("{compiler}-{define}");
+            let define = format!("-D{define}");
+            let trace = traced_of(&source, folder.path(), &name, &[compiler, openmp], &define, &[]);
+            let about = format!("{compiler} {define}");
+            let lengths = lengths(&trace);
+            assert_eq!(lengths.len(), 200, "{about}");
+            assert!(lengths.windows(2).all(|pair| pair[0] < pair[1]), "{about}: {lengths:?}");
+            let said = run("replay", &["--lanes", "iterations", "--code", "main", &trace]);
+            let said = String::from_utf8_lossy(&said.stderr).into_owned();
+            // gcc works static parts out without a call.
+            let is_given = !(compiler == "gcc" && define.ends_with("=static"));
+            let how =
+                if is_given { "by the chunks that the trace says" } else { "in the order in which each ran them" };
+            assert!(said.contains(how), "{about}: {said}");
+        }
+    }
+}
+
+/// As they are in version 3 of the format, which does not say who was given which iterations.
+fn without_chunks(trace: &str) -> String {
+    let older = format!("{trace}.3");
+    let said = run("lockstep", &["convert", "--to", "3", "-o", &older, trace]);
+    let said = String::from_utf8_lossy(&said.stderr).into_owned();
+    assert!(said.contains("events were left out that say which iterations"), "{said}");
+    older
+}
+
 #[test]
 fn iterations_that_were_dealt_out_have_their_numbers_from_addresses() {
     let folder = tempfile::tempdir().unwrap();
     let body = of_threads(folder.path());
     for schedule in ["dynamic", "dynamic,16", "guided"] {
         let define = format!("-DSCHEDULE={schedule}");
-        let trace = traced(folder.path(), "dealt", &["gcc"], &define, &["--memory"]);
+        let trace = without_chunks(&traced(folder.path(), "dealt", &["gcc"], &define, &["--memory"]));
         assert_edge(&body, replayed(&trace, &["--lanes", "iterations"]), schedule);
-        let trace = gcc(folder.path(), "dealt", &define);
+        let trace = without_chunks(&gcc(folder.path(), "dealt", &define));
         let said = run("replay", &["--lanes", "iterations", &trace]);
         let said = String::from_utf8_lossy(&said.stderr).into_owned();
         assert!(said.contains("2048 lanes of 4 threads") && said.contains("handed out are not known"), "{said}");

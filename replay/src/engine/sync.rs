@@ -181,7 +181,7 @@ impl Sync {
                 }
                 !waits
             }
-            Control::Sp(_) | Control::Level(_) | Control::Stack { .. } | Control::Begin => true,
+            Control::Sp(_) | Control::Level(_) | Control::Stack { .. } | Control::Begin | Control::Chunk { .. } => true,
         }
     }
 

@@ -148,6 +148,8 @@ fn survey_thread(
                 tasks.block(&trace.blocks()[block], executed);
                 surveyor.found.cuts.insert(trace.blocks()[block].instructions[executed as usize].pc);
             }
+            // It says nothing of waiting, and stands where a runtime has returned.
+            Item::Event(Event::Chunk(_)) => {}
             Item::Event(event) => {
                 if let Some(follower) = &mut follower
                     && !surveyor.stack.in_leaf()

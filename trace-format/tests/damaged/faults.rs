@@ -26,7 +26,7 @@ fn each_fault_inside_a_chunk_is_told() {
             stream(0, 0, 1, 0),
             columns(&[ESC], (0, &[]), (0, &[]), &[0, 0, 7, 0, 0, 0]),
         ),
-        ("event code 15 is unknown to this version", stream(0, 0, 1, 0), columns(&[ESC], (0, &[]), (0, &[]), &[15])),
+        ("event code 16 is unknown to this version", stream(0, 0, 1, 0), columns(&[ESC], (0, &[]), (0, &[]), &[16])),
         (
             "function code 33 is unknown to this version",
             stream(0, 0, 1, 0),

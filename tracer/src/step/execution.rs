@@ -9,6 +9,7 @@ use super::Session;
 use super::thread::{Code, Thread};
 use crate::decode::{Class, Decoded, MAX_LENGTH};
 use crate::frames::STEP_FLAG;
+use crate::loop_calls;
 use crate::ptrace::{self, Address, Registers, Tid};
 use crate::sync_functions::{self, Role};
 use crate::window::Gate;
@@ -73,6 +74,19 @@ impl Session<'_> {
             let Some(function) = sync.leave(registers.rsp, same_stack) else { break };
             self.recorder.leave(*id, function, registers.rax);
         }
+        let Some(open) = thread.loop_call.take_if(|open| open.sp.wrapping_add(8) == thread.registers.rsp) else {
+            return;
+        };
+        let word = |address| ptrace::read_u64(tid, Address(address)).unwrap_or(0);
+        let read = loop_calls::Read {
+            numbers: open.addresses.map(|address| if address == 0 { 0 } else { word(address) }),
+            step: open.step,
+            result: thread.registers.rax,
+        };
+        let site = self.processes[&thread.process].modules.pc(thread.registers.rip);
+        if let Some(chunk) = open.call.chunk(site, &read) {
+            self.recorder.event(thread.id, Event::Chunk(chunk));
+        }
     }
 
     /// The function that this transfer enters.
@@ -88,6 +102,10 @@ impl Session<'_> {
         let registers = &thread.registers;
         match role {
             Role::SetsTeamSize(size) => thread.team_size = size.value(registers, 0),
+            Role::GivesChunk(call) => {
+                let word = |address| ptrace::read_u64(tid, Address(address)).unwrap_or(0);
+                thread.loop_call = Some(loop_calls::Open::at(call, registers, word));
+            }
             Role::Sync { function, object, argument } => {
                 if !thread.sync.enter(function, registers.rsp) {
                     return;

@@ -8,6 +8,7 @@ use trace_format::{Pc, ThreadId};
 
 use crate::blocks::PendingBlock;
 use crate::decode::Decoded;
+use crate::loop_calls;
 use crate::modules::{ModuleMap, regions};
 use crate::ptrace::{Registers, SignalInfo, Tid};
 use crate::sync_functions::Role;
@@ -122,6 +123,8 @@ pub struct Thread {
     pub trap: TrapSignal,
     /// The number of threads set for its next parallel region.
     pub team_size: u64,
+    /// The last call for iterations of a loop.
+    pub loop_call: Option<loop_calls::Open>,
     /// Memory that holds a stack other than that of the functions it is in.
     pub other_stack: Option<Range<u64>>,
     /// The gate that it has come to, with its stack pointer there, while it has not run the instruction behind it.
@@ -150,6 +153,7 @@ impl Thread {
             leaves: false,
             trap: TrapSignal::default(),
             team_size: 0,
+            loop_call: None,
             other_stack: None,
             passed: None,
             recording: true,

@@ -8,7 +8,7 @@ mod stream;
 
 use std::ops::Range;
 
-use trace_format::{Block, BlockId, SpEffect};
+use trace_format::{Block, BlockId, Event, SpEffect};
 
 pub use clock::Clock;
 use pieces::Door;
@@ -16,6 +16,7 @@ use recipe::{Recipe, Taken, recipe};
 use straight::Straight;
 pub use stream::Stream;
 
+use crate::loop_calls::{self, LoopCall};
 use crate::modules::regions;
 use crate::ptrace::{self, Registers, Tid};
 use crate::recorder::Recorder;
@@ -190,6 +191,18 @@ impl Expander {
                     handler_entered(rest, stream, translator, recorder);
                     record::SIGNAL_LEN / 4
                 }
+                record::CHUNK => {
+                    let read = loop_calls::Read {
+                        numbers: [8, 16, 24].map(|at| wide(rest, at)),
+                        step: wide(rest, 32),
+                        result: wide(rest, 40),
+                    };
+                    let site = translator.code.modules.pc(wide(rest, 48));
+                    if let Some(chunk) = LoopCall::of_form(rest[1]).chunk(site, &read) {
+                        recorder.event(stream.id, Event::Chunk(chunk));
+                    }
+                    record::CHUNK_LEN / 4
+                }
                 record::RETURN => {
                     handler_left(rest, stream, recorder);
                     record::RETURN_LEN / 4
@@ -201,7 +214,7 @@ impl Expander {
             };
             let counted = match word {
                 record::ENTER..=record::ENTER_MOST => &mut self.counted.entries,
-                record::LEAVE => &mut self.counted.returns,
+                record::LEAVE | record::CHUNK => &mut self.counted.returns,
                 record::FUTEX => &mut self.counted.waits,
                 record::SIGNAL | record::RETURN => &mut self.counted.handlers,
                 _ => &mut self.counted.paths,
@@ -410,6 +423,8 @@ impl Expander {
         leave(stream, sp, 0, recorder);
         match role {
             Role::SetsTeamSize(size) => stream.team_size = size.value(&registers, 0),
+            // Recorded when it returns.
+            Role::GivesChunk(_) => {}
             Role::Sync { function, object, argument } => {
                 if !stream.sync.enter(function, sp) {
                     return;

@@ -111,6 +111,15 @@ pub mod slot {
     pub const RETURN_TO: u32 = 120;
     /// Whether we have to look at returns from handlers: 0 or 1.
     pub const LOOK_AT_RETURN: u32 = 128;
+    /// With which stack pointer, negated, the thread leaves the call that gives it iterations of a loop: see
+    /// `loop_code`. 0: it is in none.
+    pub const CHUNK_DUE: u32 = 136;
+    /// The form of that function: see `LoopCall::form`.
+    pub const CHUNK_FORM: u32 = 144;
+    /// Three addresses, of the numbers that the call gives.
+    pub const CHUNK_AT: u32 = 152;
+    /// The step, where it is an argument.
+    pub const CHUNK_STEP: u32 = 176;
     /// Room for arguments of system calls that we make.
     pub const SCRATCH: u32 = 1024;
     /// With which stack pointers the synchronisation functions are left that the thread is inside of: [`DUE_ENTRIES`]
@@ -145,6 +154,12 @@ pub mod record {
     /// The program has returned from a signal handler: see [`RETURN_LEN`].
     pub const RETURN: u32 = 0xffff_fffa;
 
+    /// A thread has got iterations of a loop, or none: see [`CHUNK_LEN`].
+    pub const CHUNK: u32 = 0xffff_fff9;
+    /// Escape, form of the function (4), the numbers at three addresses, the step, the result, where the thread goes on
+    /// (8 each).
+    pub const CHUNK_LEN: u32 = 56;
+
     /// The bytes before the registers of a function that is entered: escape, hook number, time (8).
     pub const ENTER_HEAD: u32 = 16;
     /// Escape, time (8), rax (8).
@@ -173,6 +188,7 @@ pub mod record {
             FUTEX => Some(FUTEX_LEN),
             SIGNAL => Some(SIGNAL_LEN),
             RETURN => Some(RETURN_LEN),
+            CHUNK => Some(CHUNK_LEN),
             _ => None,
         }
     }

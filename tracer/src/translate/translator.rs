@@ -19,6 +19,7 @@ use crate::ptrace::{self, Address, Tid};
 use crate::translate::addresses::{CachePc, ProgramPc};
 use crate::translate::code::builder::Builder;
 use crate::translate::code::expansions;
+use crate::translate::code::loop_code;
 use crate::translate::code::plan::{Plan, Source, Translation};
 use crate::translate::code::route::Routes;
 use crate::translate::code::superblock::{Checked, Draft, MAX_INSTRUCTIONS, Mark, Superblock, Trap};
@@ -395,13 +396,16 @@ impl Translator {
         self.kept.heads.look_up(head);
         let known = superblock.checked;
         let checked = known.unwrap_or_else(|| {
-            let leaves = self.code.returns_here(head);
+            let (leaves, chunks) = (self.code.returns_here(head), self.code.gives_chunks());
             let lookup = self.space.tables.lookup;
             let mut landing = body;
             let entry = self.space.publish_cold(body, |code, miss| {
                 landing = expansions::checked_entry(code, head, miss);
                 if leaves {
                     expansions::record_leave(code, &lookup);
+                    if chunks {
+                        loop_code::record_chunk(code, head);
+                    }
                 }
                 code.jump(body);
             });

@@ -53,6 +53,17 @@ fn children_one_after_another() {
 }
 
 #[test]
+fn children_made_while_signals_interrupt_their_maker() {
+    let program = compile("forks_signalled.c", &["-static"]);
+    let native = Command::new(&program).arg("100").output().unwrap();
+    for options in FOLLOWED {
+        let recorded = record(options, &program, &["100"]);
+        assert_like(&native, &recorded, options);
+        assert_eq!(recorded.trace().threads().len(), 102, "{options}: a call that was begun anew made a child unseen");
+    }
+}
+
+#[test]
 fn children_of_children() {
     equal("nested");
 }

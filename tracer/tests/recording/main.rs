@@ -7,6 +7,7 @@ mod interrupts;
 mod killed;
 mod last_steps;
 mod limits;
+mod loops;
 mod native;
 mod refusals;
 mod remembered;

@@ -64,3 +64,14 @@ fn programs_get_on_however_fast_signals_come() {
         }
     }
 }
+
+#[test]
+fn signals_that_wait_until_handlers_are_translated_anew_do_not_fill_the_stack() {
+    let program = compile("signals_often.c", &["-static"]);
+    let arguments = ["threads", "0", "300000", "2"];
+    let native = Command::new(&program).args(["threads", "10000", "300000", "2"]).output().unwrap();
+    for options in ["engine=translate throw=2", "engine=translate cache=65536 throw=3"] {
+        let recorded = record(options, &program, &arguments);
+        assert_eq!(recorded.stdout(), String::from_utf8_lossy(&native.stdout), "{options}: {}", recorded.stderr());
+    }
+}

@@ -34,8 +34,9 @@ pub(super) struct Launch {
 /// What a thread was cut into.
 pub(super) struct Pieces {
     pub store: Store,
-    /// By lane: with which others it was launched, and in which chunk its thread ran it.
-    pub launches: Vec<(Launch, u32)>,
+    /// By lane: with which others it was launched, in which chunk its thread ran it, and what orders that chunk where
+    /// the trace says which iterations it has.
+    pub launches: Vec<(Launch, u32, Option<i64>)>,
     /// Addresses that turns accessed, the first few of each.
     pub accesses: Vec<Access>,
     pub counts: Counts,
@@ -102,7 +103,7 @@ pub(super) struct Cutter<'a, 'k> {
     most_accesses: usize,
     briefs: &'a [Brief],
     writer: Writer<'k>,
-    launches: Vec<(Launch, u32)>,
+    launches: Vec<(Launch, u32, Option<i64>)>,
     accesses: Vec<Access>,
     counts: Counts,
     sp: i64,
@@ -118,6 +119,10 @@ pub(super) struct Cutter<'a, 'k> {
     dispatch: Option<(u32, u32)>,
     /// How many chunks it ran before this one.
     chunk: u32,
+    /// The iterations that it was given last, if it has not come to them: see [`Control::Chunk`].
+    given: Option<(i64, u32)>,
+    /// The same of the chunk that it runs.
+    runs: Option<(i64, u32)>,
     open: Option<Open>,
     turning: Option<Turning>,
 }
@@ -146,6 +151,8 @@ impl<'a, 'k> Cutter<'a, 'k> {
             times: vec![0; loops],
             dispatch: None,
             chunk: 0,
+            given: None,
+            runs: None,
             open: None,
             turning: None,
         }
@@ -183,6 +190,7 @@ impl<'a, 'k> Cutter<'a, 'k> {
             Control::Level(level) => self.level = level,
             Control::Stack { zero, above } => self.stack = Some((zero, above)),
             Control::Begin => self.extent()?,
+            Control::Chunk { first, stride } => self.given = Some((first, stride)),
             Control::Meet(meeting) => {
                 self.met = Some(meeting);
                 self.launch.behind = Some(meeting);
@@ -217,6 +225,7 @@ impl<'a, 'k> Cutter<'a, 'k> {
         (self.launch.team, self.launch.behind) = (self.met.take(), None);
         self.times.fill(0);
         self.dispatch = None;
+        (self.given, self.runs) = (None, None);
         if matches!(self.rule, Rule::Extents) {
             self.begin_lane(Launch { generation: self.launch.generation, ..Launch::default() })?;
         }
@@ -305,8 +314,12 @@ impl<'a, 'k> Cutter<'a, 'k> {
                     self.counts.entries += 1;
                     self.chunk = 0;
                     self.dispatch = place.in_dispatch.contains(&of_loop).then_some((of_loop, level));
+                    self.runs = self.given.take();
                 } else {
                     self.chunk += 1;
+                    let next = self.runs.filter(|(_, stride)| *stride != 0);
+                    let next = next.map(|(first, stride)| (first.wrapping_add(stride.into()), stride));
+                    self.runs = self.given.take().or(next);
                 }
                 let is_more_than_test = plan.loops[of_loop as usize];
                 self.turning = Some(Turning { of_loop, level, is_more_than_test });
@@ -338,7 +351,7 @@ impl<'a, 'k> Cutter<'a, 'k> {
 
     fn begin_lane(&mut self, launch: Launch) -> Result<()> {
         self.writer.begin()?;
-        self.launches.push((launch, self.chunk));
+        self.launches.push((launch, self.chunk, self.runs.map(|(first, _)| first)));
         self.open = Some(Open { zero: None, expected: (0, 1), held: Vec::new(), kept: 0, accesses: 0 });
         Ok(())
     }

@@ -14,6 +14,7 @@ use flowgraph::LoopId;
 use heuristics::{SegmentId, SegmentTable};
 use iced_x86::{Decoder, DecoderOptions};
 use rayon::prelude::*;
+use rustc_hash::FxHashSet;
 use trace_format::{Pc, Seq, Trace};
 
 use self::cutter::{Counts, Cutter, Launch, Rule};
@@ -37,6 +38,8 @@ enum Order {
     Chunks,
     /// By the addresses that one of their instructions accessed: those rise or fall from one to the next.
     Addresses,
+    /// As the trace says which iterations each chunk has.
+    Given,
     /// As [`Order::Threads`], though a runtime has handed chunks out as they were asked for.
     Unknown,
 }
@@ -51,8 +54,8 @@ pub(super) struct Cut {
     of: Vec<(u32, u32)>,
 }
 
-/// A lane: its launch, its chunk where chunks count, its thread, and its number among the thread's lanes.
-type Numbered = (Launch, u32, u32, u32);
+/// A lane: its launch, what orders its chunk where chunks count, its thread, and its number among the thread's lanes.
+type Numbered = (Launch, i64, u32, u32);
 
 /// Cut lanes, who each is, and what to say of them.
 pub(super) type Made = (Cut, Vec<LaneOrigin>, CutInto);
@@ -225,11 +228,19 @@ fn cut<'a>(
     let mut all: Vec<Numbered> = Vec::new();
     let mut stores = Vec::with_capacity(cut.len());
     let mut accesses = Vec::with_capacity(cut.len());
+    // Launches of which the trace does not say which iterations each lane's chunk has.
+    let lanes = || cut.iter().flat_map(|pieces| &pieces.launches);
+    let untold: FxHashSet<Launch> = lanes().filter(|lane| lane.2.is_none()).map(|lane| lane.0).collect();
+    let told = lanes().any(|(launch, ..)| !untold.contains(launch));
     for (thread, pieces) in cut.into_iter().enumerate() {
         counts.add(&pieces.counts);
         let launches = pieces.launches.iter().enumerate();
-        let key = |(number, (launch, chunk)): (usize, &(Launch, u32))| {
-            let chunk = if order == Order::Chunks { *chunk } else { 0 };
+        let key = |(number, (launch, chunk, first)): (usize, &(Launch, u32, Option<i64>))| {
+            let chunk = match first {
+                Some(first) if !untold.contains(launch) => *first,
+                _ if order == Order::Chunks => i64::from(*chunk),
+                _ => 0,
+            };
             (*launch, chunk, thread as u32, number as u32)
         };
         all.extend(launches.map(key));
@@ -241,7 +252,8 @@ fn cut<'a>(
     }
     all.sort_unstable();
     let order = match order {
-        Order::Unknown if numbering::by_addresses(&mut all, &accesses) => Order::Addresses,
+        _ if untold.is_empty() => Order::Given,
+        Order::Unknown if !told && numbering::by_addresses(&mut all, &accesses) => Order::Addresses,
         order => order,
     };
     let mut lanes = Vec::with_capacity(all.len());
@@ -263,6 +275,7 @@ fn described((cut, lanes, counts, order): (Cut, Vec<LaneOrigin>, Counts, Order),
     let order = match order {
         Order::Threads => "numbered thread by thread, in the order in which each ran them",
         Order::Chunks => "numbered as schedule(static, n) deals chunks to threads",
+        Order::Given => "numbered as the loop counts, by the chunks that the trace says each thread was given",
         Order::Addresses => "numbered by the addresses that they access",
         Order::Unknown => {
             "numbered thread by thread, in the order in which each ran them, as the chunks that the runtime handed out are \

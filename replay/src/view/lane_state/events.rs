@@ -80,6 +80,9 @@ impl LaneState<'_> {
 
     /// Something happened beside running blocks.
     pub fn event(&mut self, event: Event, batch: &mut Batch) {
+        if matches!(event, Event::Chunk(_)) && !self.plan.tells_extents {
+            return;
+        }
         self.end_repeat(None, batch);
         if !is_part_of_waiting(&event) {
             self.turns.forget();
@@ -146,6 +149,12 @@ impl LaneState<'_> {
                 }
             }
             Event::FutexWait { seq, .. } => self.now = seq,
+            Event::Chunk(chunk) => {
+                let down = chunk.step < 0 || chunk.step == 0 && chunk.upper < chunk.lower;
+                let first = if down { chunk.lower.wrapping_neg() } else { chunk.lower };
+                let stride = u32::try_from(chunk.stride.unsigned_abs()).unwrap_or(0);
+                push_control(batch, Control::Chunk { first, stride });
+            }
             Event::Partial { .. } | Event::ModuleLoaded(_) | Event::ModuleUnloaded(_) | Event::Fork { .. } => {}
         }
         self.update();

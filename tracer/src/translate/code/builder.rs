@@ -10,6 +10,7 @@ use crate::decode::{InstructionDecoder, MAX_LENGTH};
 use crate::translate::addresses::{CachePc, ProgramPc};
 use crate::translate::code::assembler::{Assembler, register};
 use crate::translate::code::expansions;
+use crate::translate::code::loop_code;
 use crate::translate::code::outside::runs_outside;
 use crate::translate::code::plan::{Plan, Source, Translation};
 use crate::translate::code::rewrite;
@@ -87,6 +88,9 @@ impl<'a, S: Source> Builder<'a, S> {
             superblock.checked = Some(Checked { entry, landing });
             if self.source.returns_here(head) {
                 expansions::record_leave(&mut self.hot, &self.plan.lookup);
+                if self.source.gives_chunks() {
+                    loop_code::record_chunk(&mut self.hot, head);
+                }
             }
         }
         self.out.superblock.body = self.hot.here();

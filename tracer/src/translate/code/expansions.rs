@@ -1,9 +1,12 @@
-//! The pieces of code that are put between the program's own instructions. None of them changes the flags.
+//! The pieces of code that are put between the program's own instructions. None of them changes the flags. The file has
+//! more than 500 lines since the test that none does names them all.
 
 use nix::libc;
 
+use crate::loop_calls::LoopCall;
 use crate::translate::addresses::{CachePc, ProgramPc};
 use crate::translate::code::assembler::{Assembler, JMP_SHORT, JRCXZ, register};
+use crate::translate::code::loop_code;
 use crate::translate::layout::{
     self, CALLS, FIRST, LOOKS, MASK, RETURNS, ROUTINES, SECOND, SECOND_ENTRIES, SECOND_MASK,
 };
@@ -22,6 +25,8 @@ pub struct Hook {
     pub routine: Option<u8>,
     /// Which of rdi, rsi, rdx and rcx its record has.
     pub registers: [bool; 4],
+    /// It gives a thread iterations of a loop, which is recorded when it returns.
+    pub chunk: Option<LoopCall>,
 }
 
 /// What lookups need to know: where the tables lie, and whether the processor has BMI2.
@@ -253,6 +258,12 @@ pub fn record_enter(code: &mut Assembler, lookup: &Lookup, hook: Hook) -> CacheP
     code.load_slot(register::RAX, slot::RAX);
     let trap = code.trap_apart();
     code.land(known);
+    if let Some(call) = hook.chunk {
+        loop_code::note_chunk(code, call);
+        code.load_slot(register::RCX, slot::RCX);
+        code.load_slot(register::RAX, slot::RAX);
+        return trap;
+    }
     note_due(code, lookup);
     code.load_slot(register::RCX, slot::RCX);
     code.store_slot(slot::RDX, register::RDX);
@@ -437,7 +448,16 @@ mod tests {
         checked_entry(&mut code, ProgramPc(0x40_1000), CachePc(0x2000));
         record_leave(&mut code, &LOOKUP);
         record_leave(&mut code, &Lookup { bmi2: false, ..LOOKUP });
-        record_enter(&mut code, &LOOKUP, Hook { number: 3, routine: Some(register::RCX), registers: [true; 4] });
+        record_enter(
+            &mut code,
+            &LOOKUP,
+            Hook { number: 3, routine: Some(register::RCX), registers: [true; 4], chunk: None },
+        );
+        for name in ["GOMP_loop_runtime_start", "__kmpc_for_static_init_8"] {
+            let chunk = crate::loop_calls::by_name(name);
+            record_enter(&mut code, &LOOKUP, Hook { number: 4, routine: None, registers: [false; 4], chunk });
+        }
+        loop_code::record_chunk(&mut code, ProgramPc(0x7fff_0000_0000));
         landing(&mut code, &LOOKUP, None);
         landing(&mut code, &LOOKUP, Some(CachePc(0x1000)));
         handler_code::signal_entry(&mut code, &LOOKUP);

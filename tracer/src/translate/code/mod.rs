@@ -4,6 +4,7 @@ pub mod assembler;
 pub mod builder;
 pub mod expansions;
 pub mod handler_code;
+pub mod loop_code;
 pub mod outside;
 mod packed;
 pub mod plan;

@@ -16,6 +16,10 @@ pub trait Source {
     fn gate(&mut self, pc: ProgramPc) -> Option<bool>;
     /// Whether synchronisation functions return to this address.
     fn returns_here(&self, pc: ProgramPc) -> bool;
+    /// Whether some of these give threads iterations of loops.
+    fn gives_chunks(&self) -> bool {
+        false
+    }
 }
 
 /// The `syscall` instructions of a cache.

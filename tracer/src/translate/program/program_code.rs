@@ -59,6 +59,8 @@ pub struct ProgramCode {
     pub gates: Gates,
     /// The synchronisation functions of the modules, by address.
     functions: FxHashMap<ProgramPc, Role>,
+    /// Whether one of these gives threads iterations of loops.
+    gives_chunks: bool,
     pages: CodePages,
     /// The files that were read.
     pub files: CodeFiles,
@@ -91,6 +93,7 @@ impl ProgramCode {
             hooks: FxHashMap::default(),
             gates: Gates::default(),
             functions: FxHashMap::default(),
+            gives_chunks: false,
             pages: CodePages::default(),
             files: CodeFiles::default(),
             freed: FxHashSet::default(),
@@ -214,6 +217,7 @@ impl ProgramCode {
         self.hooks.clear();
         self.functions.clear();
         self.functions.extend(self.modules.roles().into_iter().map(|(pc, role)| (ProgramPc(pc), role)));
+        self.gives_chunks = self.functions.values().any(|role| matches!(role, Role::GivesChunk(_)));
     }
 
     /// Gives the routine at this address a role. False when it has one.
@@ -248,7 +252,8 @@ impl ProgramCode {
             _ => None,
         };
         let registers = [0, 1, 2, 3].map(|number| role.names(number));
-        let hook = Hook { number: self.roles.len() as u32, routine, registers };
+        let chunk = if let Role::GivesChunk(call) = role { Some(call) } else { None };
+        let hook = Hook { number: self.roles.len() as u32, routine, registers, chunk };
         self.roles.push((pc, role));
         self.hooks.insert(pc, hook);
         Some(hook)
@@ -355,6 +360,10 @@ impl Source for ProgramCode {
 
     fn returns_here(&self, pc: ProgramPc) -> bool {
         self.returns.contains(&self.lookup.index(pc))
+    }
+
+    fn gives_chunks(&self) -> bool {
+        self.gives_chunks
     }
 }
 

@@ -101,7 +101,12 @@ impl Session<'_> {
                     return Ok(Some(Tid(child as i32)));
                 }
                 Stop::Signal(libc::SIGTRAP) if ptrace::signal_info(tid)?.code() > 0 => {
-                    if landing == Some(Landing::After) {
+                    if landing == Some(Landing::After) && now.rax.cast_signed() == ERESTARTNOINTR {
+                        // A signal has interrupted it, which may have no handler, or have gone to another thread. The
+                        // kernel would make the call again when the thread goes on, and it would do so unseen.
+                        let rip = self.translator(tid)?.space.call().0;
+                        ptrace::set_registers(tid, &Registers { rip, rax: before.rax, orig_rax: u64::MAX, ..own })?;
+                    } else if landing == Some(Landing::After) {
                         ptrace::set_registers(tid, &own)?;
                         return Ok(None);
                     }

@@ -83,6 +83,7 @@ fn copy(instruction: &Instruction, registers: &mut Registers, slot: u32, space: 
         }
         // What is cleared has been looked at, and must not be twice: the processor does it.
         _ if instruction.memory_index() != Register::None && value == 0 => return false,
+        _ if in_slot(instruction, registers) == Some(slot::CHUNK_DUE) && value == 0 => return false,
         _ => match in_slot(instruction, registers) {
             Some(place) => space.set_value(slot, place, value),
             None => return false,

@@ -303,7 +303,7 @@ impl Session<'_> {
                 if !is_fault(signal, &info) {
                     let thread = self.threads.get_mut(&tid).ok_or(Lost::Gone)?;
                     match thread.signals.claim(signal, info) {
-                        Claim::Kept(info) | Claim::New(info) => thread.signals.deferred.push((signal, info)),
+                        Claim::Kept(info) | Claim::New(info) => thread.signals.defer(signal, info),
                         Claim::Stray => {}
                     }
                 }

@@ -44,7 +44,7 @@ impl Session<'_> {
         let thread = self.threads.get_mut(&tid).ok_or(Lost::Gone)?;
         let hidden = 1u64 << (signal - 1).clamp(0, 63) & thread.signals.hidden_mask != 0;
         if hidden && !fault {
-            thread.signals.deferred.push((signal, info));
+            thread.signals.defer(signal, info);
             self.resume(tid, 0);
             return Ok(());
         }

@@ -13,6 +13,7 @@ use crate::frames::FRAME_PC;
 use crate::ptrace::{self, Address, Registers, Stop, Tid};
 use crate::translate::addresses::{CachePc, ProgramPc, RecordPlace};
 use crate::translate::code::expansions::SYSCALL_LEN;
+use crate::translate::code::loop_code;
 use crate::translate::code::superblock::{Borrowed, MAX_HOT_INSTRUCTIONS, Trap};
 use crate::translate::code::values::{Value, register_value};
 use crate::translate::layout::{PAGE, record, slot};
@@ -189,7 +190,8 @@ impl Session<'_> {
                 return Ok(registers);
             }
             match remote::step_quietly(tid) {
-                Err(Lost::Stopped(Stop::Signal(libc::SIGSEGV))) if self.guard_hit(tid)? => {}
+                Err(Lost::Stopped(Stop::Signal(libc::SIGSEGV)))
+                    if self.guard_hit(tid)? || self.number_faulted(tid)? => {}
                 done => done?,
             }
         }
@@ -244,6 +246,14 @@ impl Session<'_> {
         Ok(ptrace::set_pc(tid, at.0)?)
     }
 
+    /// Whether the thread goes on behind a call that has given it iterations of a loop, which are not recorded yet: it
+    /// was brought to rest before it came to the code that does so, which is the way by which lookups come.
+    fn has_chunk_due(&self, tid: Tid, pc: ProgramPc, sp: u64) -> bool {
+        let (Some(thread), Ok(translator)) = (self.threads.get(&tid), self.translator(tid)) else { return false };
+        let due = translator.space.value(thread.slot, slot::CHUNK_DUE);
+        due != 0 && due.wrapping_add(sp) == 0 && translator.code.returned_to(pc)
+    }
+
     /// Where the translation of the code at `pc` lies, with the thread that is about to run it.
     pub(super) fn translation_at(
         &mut self,
@@ -263,7 +273,9 @@ impl Session<'_> {
     /// The same as [`Session::run_at`]; `looked_up` tells whether a lookup has led here.
     pub(super) fn run_from(&mut self, tid: Tid, registers: &Registers, looked_up: bool) -> Result<()> {
         let mut registers = *registers;
-        let (thread, translator, at) = self.translation_at(tid, ProgramPc(registers.rip), looked_up)?;
+        let pc = ProgramPc(registers.rip);
+        let looked_up = looked_up || self.has_chunk_due(tid, pc, registers.rsp);
+        let (thread, translator, at) = self.translation_at(tid, pc, looked_up)?;
         registers.rip = at.0;
         translator.space.set_value(thread.slot, slot::R11, registers.r11);
         registers.r11 = thread.pointer.0;
@@ -321,6 +333,23 @@ impl Session<'_> {
         if let Some(thread) = self.threads.get_mut(&tid) {
             thread.give_back();
         }
+        Ok(true)
+    }
+
+    /// Whether a thread is stopped for a fault in reading a number of iterations that a call has given it. If so, it
+    /// can go on behind that.
+    pub(super) fn number_faulted(&mut self, tid: Tid) -> Result<bool> {
+        let registers = ptrace::registers(tid)?;
+        let at = CachePc(registers.rip);
+        let translator = self.translator(tid)?;
+        let is_read = translator.space.code_at(at).starts_with(&loop_code::READ);
+        if !translator.space.is_ours(at) || !is_read || translator.mark(at).is_some() {
+            return Ok(false);
+        }
+        let mut bytes = [0; 8];
+        ptrace::read(tid, Address(registers.rcx), &mut bytes[..4]);
+        let (rip, rcx) = (at.plus(loop_code::READ.len() as u64).0, u64::from_le_bytes(bytes));
+        ptrace::set_registers(tid, &Registers { rip, rcx, orig_rax: u64::MAX, ..registers })?;
         Ok(true)
     }
 

@@ -82,6 +82,7 @@ impl Session<'_> {
                 self.causes().full_buffer += 1;
                 self.resume(tid, 0);
             }
+            Stop::Signal(libc::SIGSEGV) if self.number_faulted(tid)? => self.resume(tid, 0),
             Stop::Signal(libc::SIGSEGV) if self.return_faulted(tid)? => self.causes().signal += 1,
             Stop::Signal(libc::SIGSEGV) if self.write_to_code(tid)? => self.causes().write_to_code += 1,
             Stop::Signal(signal) => {

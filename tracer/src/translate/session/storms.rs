@@ -94,6 +94,14 @@ pub enum Claim {
 }
 
 impl Signals {
+    /// The thread gets this signal when the program can handle it. Of the standard ones, one of each kind waits: more
+    /// than the kernel would let wait would come one in the handler of the other, until the stack is full.
+    pub fn defer(&mut self, signal: i32, info: SignalInfo) {
+        if signal >= FIRST_QUEUED || self.deferred.iter().all(|(other, _)| *other != signal) {
+            self.deferred.push((signal, info));
+        }
+    }
+
     /// What the signal is that the thread has stopped for.
     pub fn claim(&mut self, signal: i32, info: SignalInfo) -> Claim {
         let is_kept = |kept: &Postponed| kept.signal == signal && kept.sent;
@@ -142,7 +150,7 @@ impl Session<'_> {
         if thread.signals.deferred.iter().any(|(other, _)| *other == signal) {
             // Those of a kind come in their order.
             let info = ptrace::signal_info(tid)?;
-            thread.signals.deferred.push((signal, info));
+            thread.signals.defer(signal, info);
             self.resume(tid, 0);
             return Ok(());
         }

@@ -45,6 +45,7 @@ impl Space {
         let start = self.restart(slot);
         self.set_value(slot, slot::POINTER, start.0);
         self.set_value(slot, slot::HANDLER, 0);
+        self.set_value(slot, slot::CHUNK_DUE, 0);
         self.slots.write(self.place(slot, slot::DUE.into()), &[0; 8 * slot::DUE_ENTRIES as usize]);
     }
 

@@ -1,0 +1,65 @@
+//! The code around calls by which threads get iterations of a loop: the numbers lie in memory when such a call returns,
+//! and are overwritten by the next one, so the program's own code reads them.
+
+use crate::loop_calls::{LoopCall, Place};
+use crate::translate::addresses::ProgramPc;
+use crate::translate::code::assembler::{Assembler, JMP_SHORT, JRCXZ, register};
+use crate::translate::layout::{record, slot};
+
+/// `mov rcx, [rcx]`, which alone reads what the program has named, and may fault: a number of 4 bytes at the end of
+/// what is mapped, or an address that is none.
+pub const READ: [u8; 3] = [0x48, 0x8b, 0x09];
+
+/// At the first instruction of such a function: notes where the numbers will be. rax and rcx are free, and the
+/// program's rcx is in the slot.
+pub fn note_chunk(code: &mut Assembler, call: LoopCall) {
+    let places = [call.lower, call.upper, call.third.unwrap_or(call.lower)];
+    let at = (slot::CHUNK_AT..).step_by(8);
+    for (place, to) in places.into_iter().zip(at).chain(call.step.map(|step| (step, slot::CHUNK_STEP))) {
+        match place {
+            Place::Register(3) => code.load_slot(register::RCX, slot::RCX),
+            Place::Register(number) => {
+                let numbers = [register::RDI, register::RSI, register::RDX, register::RCX, 8, 9];
+                code.copy(register::RCX, numbers[usize::from(number)]);
+            }
+            Place::Stack(offset) => code.raw(&[0x48, 0x8b, 0x4c, 0x24, offset]), // mov rcx, [rsp + offset]
+        }
+        code.store_slot(to, register::RCX);
+    }
+    // No number of the hook: translations may be thrown away before the call returns.
+    code.load_constant(register::RCX, u64::from(call.form()));
+    code.store_slot(slot::CHUNK_FORM, register::RCX);
+    code.copy(register::RCX, register::RSP);
+    code.raw(&[0x48, 0xf7, 0xd1]); // not rcx
+    code.raw(&[0x48, 0x8d, 0x49, 7u8.wrapping_neg()]); // lea rcx, [rcx - 7]
+    code.store_slot(slot::CHUNK_DUE, register::RCX);
+}
+
+/// Where such a call may return to, `site`: the record of what it gave, where the slot says that it is left with this
+/// stack pointer.
+pub fn record_chunk(code: &mut Assembler, site: ProgramPc) {
+    code.store_slot(slot::RCX, register::RCX);
+    code.load_slot(register::RCX, slot::CHUNK_DUE);
+    code.raw(&[0x48, 0x8d, 0x0c, 0x0c]); // lea rcx, [rsp + rcx]
+    let due = code.short_forward(JRCXZ);
+    let nothing = code.short_forward(JMP_SHORT);
+    code.land(due);
+    for number in 0..3u8 {
+        code.load_slot(register::RCX, slot::CHUNK_AT + 8 * u32::from(number));
+        code.raw(&READ);
+        code.store_record(8 + 8 * number, register::RCX);
+    }
+    code.load_slot(register::RCX, slot::CHUNK_STEP);
+    code.store_record(32, register::RCX);
+    code.store_record(40, register::RAX);
+    code.load_constant(register::RCX, site.0);
+    code.store_record(48, register::RCX);
+    code.load_slot(register::RCX, slot::CHUNK_FORM);
+    code.store_record_half(4, register::RCX);
+    code.store_record_word(0, record::CHUNK);
+    code.advance(record::CHUNK_LEN);
+    // Behind the record, and carried out by the processor only: what comes before can be carried out twice.
+    code.clear_slot(slot::CHUNK_DUE);
+    code.land(nothing);
+    code.load_slot(register::RCX, slot::RCX);
+}
