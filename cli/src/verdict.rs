@@ -2,15 +2,20 @@
 
 use attribution::Source;
 use attribution::verdict::{Case, Evidence, Figure, Items, Verdict};
-use heuristics::Spec;
-use replay::metrics::{Causes, Contention, Measure};
-use replay::view::{Locks, View};
+use heuristics::{Program, Spec};
+use replay::metrics::{ActiveLanes, Causes, Contention, Measure};
+use replay::suggest::{Estimate, Search, Suggestions, passes};
+use replay::view::{Locks, LoopRan, View};
 use replay::{Grouping, Outcome, Prepared, ReplayOptions};
 use trace_format::Trace;
 
 use crate::lanes::{self, LaneKind};
 use crate::machine::FEW;
+use crate::predict;
 use crate::selection::Selection;
+
+/// Of so many branches with a call on both sides it is replayed what one call for both would gain.
+const BRANCHES: usize = 4;
 
 /// What a verdict is about.
 pub(crate) struct About<'a> {
@@ -48,34 +53,70 @@ pub(crate) fn forget(outcomes: &mut [Outcome], asked: &[Measure]) {
     }
 }
 
+/// What was replayed beside the machine's model, where few thread instructions are.
+#[derive(Default)]
+pub(crate) struct Beside {
+    loops: Vec<LoopRan>,
+    /// The lanes grouped by similarity.
+    regrouped: Option<Outcome>,
+    /// Pieces of work as lanes.
+    items: Option<Items>,
+    /// What passes of the compiler would gain, and the replay that they would gain it of.
+    gains: Option<(Outcome, Vec<Estimate>)>,
+}
+
 impl About<'_> {
-    /// The verdict on an outcome of the machine's model. Beside it are replayed, where few thread instructions are:
-    /// the lanes grouped by similarity, and the iterations of OpenMP's loops as lanes.
+    /// What a verdict on an outcome of the machine's model takes beside it. Predictions are taken back.
     ///
     /// # Errors
     /// When the trace cannot be read.
-    pub(crate) fn verdict(
-        &self,
-        prepared: &Prepared,
-        outcome: &Outcome,
-        figure: Figure,
-        source: &mut Source,
-    ) -> replay::Result<Verdict> {
-        let are_few = self.view.summary().kept <= FEW;
+    pub(crate) fn beside(&self, prepared: &mut Prepared, outcome: &Outcome) -> replay::Result<Beside> {
+        if self.view.summary().kept > FEW {
+            return Ok(Beside::default());
+        }
         let plain = ReplayOptions { measures: Vec::new(), ..self.options.clone() };
-        let loops = if are_few { self.view.loops_ran(outcome.warp_size)? } else { Vec::new() };
-        let regrouped = match are_few && outcome.warps > 1 && plain.grouping != Grouping::Similarity {
+        let regrouped = match outcome.warps > 1 && plain.grouping != Grouping::Similarity {
             true => {
                 let options = ReplayOptions { grouping: Grouping::Similarity, ..plain.clone() };
                 prepared.replay(std::slice::from_ref(self.model), &options, None, &|_, _| {})?.into_iter().next()
             }
             false => None,
         };
-        let items = if are_few { self.iterations(&plain)? } else { None };
-        let evidence =
-            Evidence { loops: &loops, regrouped: regrouped.as_ref(), items: items.as_ref(), ..Evidence::default() };
-        let (trace, view, program) = (self.trace, self.view, prepared.program());
-        Ok(Verdict::of(&Case { trace, view, program, outcome, figure, evidence }, source))
+        Ok(Beside {
+            loops: self.view.loops_ran(outcome.warp_size)?,
+            regrouped,
+            items: self.iterations(&plain)?,
+            gains: if outcome.lanes > 1 { of_passes(prepared, &plain)? } else { None },
+        })
+    }
+
+    /// The verdict on an outcome of the machine's model.
+    pub(crate) fn verdict(
+        &self,
+        program: &Program,
+        (outcome, figure): (&Outcome, Figure),
+        (beside, suggestions): (&Beside, Option<&Suggestions>),
+        source: &mut Source,
+    ) -> Verdict {
+        let Beside { loops, regrouped, items, gains } = beside;
+        let (before, estimates) = gains.as_ref().map_or((None, &[][..]), |(before, all)| (Some(before), &all[..]));
+        let (regrouped, items) = (regrouped.as_ref(), items.as_ref());
+        let evidence = Evidence { estimates, before, suggestions, loops, regrouped, items };
+        Verdict::of(&Case { trace: self.trace, view: self.view, program, outcome, figure, evidence }, source)
+    }
+
+    /// The verdict with what it takes.
+    ///
+    /// # Errors
+    /// When the trace cannot be read.
+    pub(crate) fn judge(
+        &self,
+        prepared: &mut Prepared,
+        (outcome, figure): (&Outcome, Figure),
+        source: &mut Source,
+    ) -> replay::Result<Verdict> {
+        let beside = self.beside(prepared, outcome)?;
+        Ok(self.verdict(prepared.program(), (outcome, figure), (&beside, None), source))
     }
 
     /// The iterations of OpenMP's loops as lanes, where its threads are lanes now.
@@ -101,4 +142,15 @@ impl About<'_> {
             })
         }))
     }
+}
+
+/// What passes of the compiler would gain, and the replay that they would gain it of; none where that does not end.
+fn of_passes(prepared: &mut Prepared, plain: &ReplayOptions) -> replay::Result<Option<(Outcome, Vec<Estimate>)>> {
+    let model = Spec::parse(predict::MODEL).expect("a model's name");
+    let counting = ReplayOptions { measures: vec![ActiveLanes::measure()], ..plain.clone() };
+    let before = prepared.replay(std::slice::from_ref(&model), &counting, None, &|_, _| {})?.into_iter().next();
+    let Some(before) = before.filter(Outcome::is_complete) else { return Ok(None) };
+    let search = Search { model: &model, most: BRANCHES, thresholds: &[], together: 1 };
+    let estimates = passes(prepared, search, plain, &before)?;
+    Ok(Some((before, estimates)))
 }

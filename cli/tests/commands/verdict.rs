@@ -64,6 +64,20 @@ fn a_loop_that_lanes_turn_differently_often_is_blamed_before_the_branch_in_it() 
 }
 
 #[test]
+fn the_page_has_the_verdict_of_replay() {
+    let traced = Traced::new("cli/tests/programs/uneven_trips.c", &[], &[]);
+    let page = traced.folder.path().join("page.html");
+    succeed("lockstep", &["report", "--models", "ipdom", "-o", page.to_str().unwrap(), &traced.path()]);
+    let mut on_page = crate::page::data(&page)["programs"][0]["replayed"].take();
+    assert_eq!(on_page["results"][0]["heuristic"], on_page["verdict"]["heuristic"]);
+    let mut verdict = traced.verdict(&[]);
+    // The page has tried where collecting lanes pays, too.
+    let [of_replay, of_page] = [&mut verdict, &mut on_page["verdict"]].map(|verdict| verdict["sentences"].take());
+    assert!(of_replay.as_array().unwrap().iter().all(|said| of_page.as_array().unwrap().contains(said)), "{of_page}");
+    assert_eq!(verdict, on_page["verdict"]);
+}
+
+#[test]
 fn lanes_that_are_next_to_nothing_of_the_program_are_said_to_be_so() {
     let verdict = Traced::new("cli/tests/programs/light_threads.c", &[], &[]).verdict(&[]);
     let coverage = &verdict["coverage"];
