@@ -50,9 +50,11 @@ pub(crate) fn program(path: &Path, request: &Request) -> anyhow::Result<Program>
     let found = suggestions(&mut prepared, request, &outcomes[0])?;
     let (selection, model) = (request.selection, &request.subject.models[0]);
     let about = About { trace: &trace, view: &view, selection, model, options: &options };
-    let beside = match request.subject.is_machine() {
-        true => about.beside(&mut prepared, &outcomes[0])?,
-        false => Beside::default(),
+    let mut source = Source::new(&trace);
+    let range = request.subject.range((&prepared, &view, &mut source), outcomes.first(), &options)?;
+    let beside = match &range {
+        Some(range) => about.beside(&mut prepared, (&outcomes[0], &range.figure()), &mut source)?,
+        None => Beside::default(),
     };
     let code = Code::new(&trace, prepared.program());
     let (plan, notes) = page::plan(&outcomes[0], &code);
@@ -65,8 +67,6 @@ pub(crate) fn program(path: &Path, request: &Request) -> anyhow::Result<Program>
     // Its rank is among all, which it was not replayed with this time.
     let (rank, deadlock) = (outcomes[0].rank, outcomes[0].deadlock.clone());
     outcomes[0] = Outcome { rank, deadlock, ..measured };
-    let mut source = Source::new(&trace);
-    let range = request.subject.range((&prepared, &view, &mut source), outcomes.first(), &options)?;
     let verdict = range.as_ref().map(|range| {
         let of_machine = (&outcomes[0], range.figure());
         about.verdict(prepared.program(), of_machine, (&beside, found.as_ref()), &mut source)

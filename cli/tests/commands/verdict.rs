@@ -131,3 +131,26 @@ fn a_region_is_named_as_the_source_has_it() {
     let refused = crate::support::run("replay", &["--region", "Pool::rnu", &trace]);
     assert!(String::from_utf8_lossy(&refused.stderr).contains("(Pool::run(int))"), "{refused:?}");
 }
+
+#[test]
+fn the_tasks_of_a_pool_are_found_by_themselves_and_blamed_in_the_programs_own_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, program) = (root().join("tests/first-hour/pool.cpp"), folder.path().join("program"));
+    let mut build = std::process::Command::new("g++");
+    let built = build.args(["-O2", "-g", "-pthread", "-o"]).args([&program, &source]).output().unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let trace = folder.path().join("trace.bin").to_str().unwrap().to_owned();
+    succeed("trace", &["-o", &trace, program.to_str().unwrap()]);
+    let json = succeed("replay", &["--json", "--lanes", "threads", &trace]);
+    let verdict = serde_json::from_str::<Value>(&json).unwrap()["verdict"].take();
+    for place in verdict["places"].as_array().unwrap() {
+        assert!(text(&place["at"]).starts_with("pool.cpp:"), "{verdict}");
+    }
+    // On a machine that happened to run all threads alike the threads themselves have a verdict.
+    if verdict["balance"]["is_uneven"] == true {
+        let items = &verdict["items"];
+        assert_eq!(items["lanes"], 256, "{verdict}");
+        assert!(text(&items["typed"]).starts_with("--lanes calls --region "), "{verdict}");
+        assert!(items["efficiency"].as_f64().unwrap() > 0.2, "{verdict}");
+    }
+}
