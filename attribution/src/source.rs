@@ -141,6 +141,14 @@ impl<'t> Source<'t> {
         line_in(lines, address)
     }
 
+    /// The innermost line that is not of a language's own libraries or of a package, of those into which the
+    /// instruction was inlined, where there is one.
+    pub fn own_line(&mut self, pc: Pc) -> Option<Line> {
+        let module = self.trace.module_of(pc)?;
+        let (lines, address) = self.in_binary(module, pc)?;
+        frames_in(lines, address).into_iter().find(|line| !is_of_library(&line.file))
+    }
+
     /// The binary's name for the variable or function at this address: `lock`, or `locks+0x28` inside of one.
     pub fn symbol(&mut self, address: u64) -> Option<String> {
         let pc = Pc(address);
@@ -250,18 +258,32 @@ fn is_newer(path: &Path, started: u64) -> bool {
 
 /// The line at an address of the file.
 fn line_in(loader: &Loader, address: u64) -> Option<Line> {
-    let mut frames = loader.find_frames(address).ok()?;
-    let mut found: Option<Line> = None;
+    frames_in(loader, address).into_iter().next()
+}
+
+/// The line at an address of the file, then those into which that was inlined.
+fn frames_in(loader: &Loader, address: u64) -> Vec<Line> {
+    let mut all: Vec<Line> = Vec::new();
+    let Ok(mut frames) = loader.find_frames(address) else { return all };
     while let Ok(Some(frame)) = frames.next() {
         let location = frame.location.as_ref();
-        if let (None, Some((file, line))) = (&found, location.and_then(|l| Some((l.file?, l.line?)))) {
-            found = Some(Line { file: file.to_owned(), line, functions: Vec::new() });
+        if let Some((file, line)) = location.and_then(|l| Some((l.file?, l.line?))).filter(|(_, line)| *line > 0) {
+            all.push(Line { file: file.to_owned(), line, functions: Vec::new() });
         }
-        if let (Some(found), Some(function)) = (&mut found, &frame.function) {
-            found.functions.push(function.demangle().map_or_else(|_| "?".to_owned(), |name| name.into_owned()));
+        if let Some(function) = &frame.function {
+            let name = function.demangle().map_or_else(|_| "?".to_owned(), |name| name.into_owned());
+            all.iter_mut().for_each(|line| line.functions.push(name.clone()));
         }
     }
-    found.filter(|l| l.line > 0)
+    all
+}
+
+/// Whether a source file is of a language's own libraries, or of a package that was fetched.
+fn is_of_library(file: &str) -> bool {
+    const FOLDERS: [&str; 6] =
+        ["/usr/include/", "/usr/lib/", "/usr/local/include/", "/usr/local/go/", "/usr/share/go", "/rustc/"];
+    const INSIDE: [&str; 4] = ["/lib/rustlib/", "/registry/src/", "/include/c++/", "/lib/gcc/"];
+    FOLDERS.iter().any(|folder| file.starts_with(folder)) || INSIDE.iter().any(|folder| file.contains(folder))
 }
 
 fn demangled(name: &str) -> String {
@@ -282,6 +304,22 @@ mod tests {
         assert_eq!(demangled("transpose_rows"), "transpose_rows");
         assert_eq!(demangled("_ZN4tree6insertEi@plt"), "tree::insert(int)@plt");
         assert_eq!(demangled("compute_static._omp_fn.0"), "compute_static._omp_fn.0");
+    }
+
+    #[test]
+    fn files_of_libraries_and_packages_are_told_by_their_folders() {
+        for file in [
+            "/usr/include/x86_64-linux-gnu/c++/12/bits/gthr-default.h",
+            "/usr/lib/gcc/x86_64-linux-gnu/12/include/xmmintrin.h",
+            "/rustc/59807616e1fa2540724bfbac14d7976d7e4a3860/library/core/src/ops/range.rs",
+            "/home/someone/.cargo/registry/src/index.crates.io-6f17d22bba15001f/rayon-1.10.0/src/lib.rs",
+            "/usr/lib/go-1.19/src/runtime/proc.go",
+        ] {
+            assert!(is_of_library(file), "{file}");
+        }
+        for file in ["src/main.rs", "pool.cpp", "/home/someone/registry/main.c", "/work/bits.h"] {
+            assert!(!is_of_library(file), "{file}");
+        }
     }
 
     #[test]

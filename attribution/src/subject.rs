@@ -50,6 +50,11 @@ impl Subject {
         }
     }
 
+    /// The innermost line at an address that is the program's own, or the line, or what stands for it.
+    pub fn own_line(pc: Pc, source: &mut Source) -> Subject {
+        source.own_line(pc).map_or_else(|| Subject::line(pc, source), Subject::Line)
+    }
+
     /// The instruction at an address.
     pub fn instruction(pc: Pc, source: &mut Source) -> Subject {
         let line = source.line(pc);

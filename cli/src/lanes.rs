@@ -217,6 +217,8 @@ fn loop_json(rows: &[LoopRow], kept: u64, top: Option<usize>) -> Value {
                 "outer": of.outer.to_string(),
                 "trips_apart": of.trips_apart,
                 "trips_merged": of.trips_merged,
+                "trips_sorted": of.trips_sorted,
+                "sorting_gain": of.sorting_gain,
                 "turns_apart": of.turns_apart,
                 "turns_merged": of.turns_merged,
                 "gain": of.gain,

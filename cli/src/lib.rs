@@ -3,6 +3,7 @@
 
 mod by;
 mod exit;
+mod items;
 mod lanes;
 mod machine;
 mod measures;

@@ -12,6 +12,7 @@ use report::page::Program;
 use crate::machine::{FEW, Subject};
 use crate::selection::{self, Selection};
 use crate::syntax::SyntaxName;
+use crate::verdict::{About, Beside};
 use crate::{models, predict};
 
 /// The warp sizes of the sweep.
@@ -47,16 +48,29 @@ pub(crate) fn program(path: &Path, request: &Request) -> anyhow::Result<Program>
     locks::locate(&mut outcomes, &view, &mut Source::new(&trace));
     let widths = widths(&prepared, request)?;
     let found = suggestions(&mut prepared, request, &outcomes[0])?;
+    let (selection, model) = (request.selection, &request.subject.models[0]);
+    let about = About { trace: &trace, view: &view, selection, model, options: &options };
+    let mut source = Source::new(&trace);
+    let range = request.subject.range((&prepared, &view, &mut source), outcomes.first(), &options)?;
+    let beside = match &range {
+        Some(range) => about.beside(&mut prepared, (&outcomes[0], &range.figure()), &mut source)?,
+        None => Beside::default(),
+    };
     let code = Code::new(&trace, prepared.program());
     let (plan, notes) = page::plan(&outcomes[0], &code);
-    let options =
-        ReplayOptions { measures: page::measures(&trace, request.selection.locks.are_taken(), plan), ..options };
-    let measured = prepared.replay(&request.subject.models, &options, None, &|_, _| {})?;
+    let measuring = ReplayOptions {
+        measures: page::measures(&trace, request.selection.locks.are_taken(), plan),
+        ..options.clone()
+    };
+    let measured = prepared.replay(&request.subject.models, &measuring, None, &|_, _| {})?;
     let measured = measured.into_iter().next().ok_or_else(|| replay::Error::Bug("a replay has no outcome".into()))?;
     // Its rank is among all, which it was not replayed with this time.
     let (rank, deadlock) = (outcomes[0].rank, outcomes[0].deadlock.clone());
     outcomes[0] = Outcome { rank, deadlock, ..measured };
-    let range = request.subject.range((&prepared, &view, &mut Source::new(&trace)), outcomes.first(), &options)?;
+    let verdict = range.as_ref().map(|range| {
+        let of_machine = (&outcomes[0], range.figure());
+        about.verdict(prepared.program(), of_machine, (&beside, found.as_ref()), &mut source)
+    });
     let replays = Replays {
         trace: &trace,
         view: &view,
@@ -64,6 +78,7 @@ pub(crate) fn program(path: &Path, request: &Request) -> anyhow::Result<Program>
         outcomes: &outcomes,
         widths: &widths,
         machine: range.as_ref().map(|range| (range.json(), range.line())),
+        verdict: verdict.as_ref(),
         syntax: request.syntax.map(Into::into),
         suggestions: found.as_ref(),
     };

@@ -112,9 +112,20 @@ impl Selection {
     }
 
     /// The lanes of the trace when locks count like this.
+    ///
+    /// Of a program of Go, whose threads are its scheduler's, whole threads stand for those that no start routine is
+    /// known of.
     pub(crate) fn view_with(&self, trace: &Trace, locks: Locks) -> replay::Result<View> {
-        let options = self.view_options(trace, locks)?;
-        let view = View::new(trace, &options)?;
+        let mut options = self.view_options(trace, locks)?;
+        let is_go = || trace.symbols().iter().any(|symbol| symbol.name.starts_with("runtime.mstart"));
+        let view = match View::new(trace, &options) {
+            Err(why) if options.region == Region::Auto && trace.threads().len() > 1 && is_go() => {
+                say!("lockstep: {why}; taken are whole threads");
+                options.region = Region::All;
+                View::new(trace, &options)?
+            }
+            view => view?,
+        };
         let of_chunks = lanes::of_chunks(trace, &view);
         if of_chunks.is_empty() || !matches!(options.lanes, Lanes::Iterations(WhichLoops::Worksharing { .. })) {
             return Ok(view);

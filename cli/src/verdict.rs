@@ -1,16 +1,25 @@
 //! The verdict of `replay`: what is replayed beside the machine's model, so that the worst places have a remedy.
 
-use attribution::Source;
-use attribution::verdict::{Case, Evidence, Figure, Items, Verdict};
-use heuristics::Spec;
-use replay::metrics::{Causes, Contention, Measure};
-use replay::view::{Locks, View};
-use replay::{Grouping, Outcome, Prepared, ReplayOptions};
-use trace_format::Trace;
+use std::collections::BTreeMap;
 
-use crate::lanes::{self, LaneKind};
+use attribution::Source;
+use attribution::verdict::balance::{Balance, Schedule};
+use attribution::verdict::{Case, Evidence, Figure, Items, Verdict};
+use heuristics::{Program, Spec};
+use replay::metrics::{ActiveLanes, Causes, Contention, Measure};
+use replay::suggest::{Estimate, Search, Suggestions, passes};
+use replay::view::{Locks, LoopRan, Region, View};
+use replay::{Grouping, Outcome, Prepared, ReplayOptions};
+use trace_format::{ThreadId, Trace};
+
+use crate::items::{self, Candidate};
+use crate::lanes;
 use crate::machine::FEW;
+use crate::predict;
 use crate::selection::Selection;
+
+/// Of so many branches with a call on both sides it is replayed what one call for both would gain.
+const BRANCHES: usize = 4;
 
 /// What a verdict is about.
 pub(crate) struct About<'a> {
@@ -48,57 +57,177 @@ pub(crate) fn forget(outcomes: &mut [Outcome], asked: &[Measure]) {
     }
 }
 
+/// What was replayed beside the machine's model, where few thread instructions are.
+#[derive(Default)]
+pub(crate) struct Beside {
+    loops: Vec<LoopRan>,
+    /// The lanes grouped by similarity.
+    regrouped: Option<Outcome>,
+    /// What passes of the compiler would gain, and the replay that they would gain it of.
+    gains: Option<(Outcome, Vec<Estimate>)>,
+    /// Pieces of work as lanes, and the verdict on those.
+    items: Option<(Items, Option<Verdict>)>,
+}
+
 impl About<'_> {
-    /// The verdict on an outcome of the machine's model. Beside it are replayed, where few thread instructions are:
-    /// the lanes grouped by similarity, and the iterations of OpenMP's loops as lanes.
+    /// What a verdict on an outcome of the machine's model takes beside it. Predictions are taken back.
     ///
     /// # Errors
     /// When the trace cannot be read.
-    pub(crate) fn verdict(
+    pub(crate) fn beside(
         &self,
-        prepared: &Prepared,
-        outcome: &Outcome,
-        figure: Figure,
+        prepared: &mut Prepared,
+        (outcome, figure): (&Outcome, &Figure),
         source: &mut Source,
-    ) -> replay::Result<Verdict> {
-        let are_few = self.view.summary().kept <= FEW;
-        let plain = ReplayOptions { measures: Vec::new(), ..self.options.clone() };
-        let loops = if are_few { self.view.loops_ran(outcome.warp_size)? } else { Vec::new() };
-        let regrouped = match are_few && outcome.warps > 1 && plain.grouping != Grouping::Similarity {
+    ) -> replay::Result<Beside> {
+        if self.view.summary().kept > FEW {
+            return Ok(Beside::default());
+        }
+        let mut beside = self.of_lanes(prepared, outcome)?;
+        beside.items = self.items(&beside.loops, (outcome, figure), source)?;
+        Ok(beside)
+    }
+
+    /// What there is beside it of the same lanes.
+    fn of_lanes(&self, prepared: &mut Prepared, outcome: &Outcome) -> replay::Result<Beside> {
+        let plain = self.plain();
+        let regrouped = match outcome.warps > 1 && plain.grouping != Grouping::Similarity {
             true => {
                 let options = ReplayOptions { grouping: Grouping::Similarity, ..plain.clone() };
                 prepared.replay(std::slice::from_ref(self.model), &options, None, &|_, _| {})?.into_iter().next()
             }
             false => None,
         };
-        let items = if are_few { self.iterations(&plain)? } else { None };
-        let evidence =
-            Evidence { loops: &loops, regrouped: regrouped.as_ref(), items: items.as_ref(), ..Evidence::default() };
-        let (trace, view, program) = (self.trace, self.view, prepared.program());
-        Ok(Verdict::of(&Case { trace, view, program, outcome, figure, evidence }, source))
+        let gains = if outcome.lanes > 1 { of_passes(prepared, &plain)? } else { None };
+        Ok(Beside { loops: self.view.loops_ran(outcome.warp_size)?, regrouped, gains, items: None })
     }
 
-    /// The iterations of OpenMP's loops as lanes, where its threads are lanes now.
-    fn iterations(&self, plain: &ReplayOptions) -> replay::Result<Option<Items>> {
+    fn plain(&self) -> ReplayOptions {
+        ReplayOptions { measures: Vec::new(), ..self.options.clone() }
+    }
+
+    /// The verdict on an outcome of the machine's model.
+    pub(crate) fn verdict(
+        &self,
+        program: &Program,
+        (outcome, figure): (&Outcome, Figure),
+        (beside, suggestions): (&Beside, Option<&Suggestions>),
+        source: &mut Source,
+    ) -> Verdict {
+        let Beside { loops, regrouped, items, gains } = beside;
+        let (before, estimates) = gains.as_ref().map_or((None, &[][..]), |(before, all)| (Some(before), &all[..]));
+        let (regrouped, of_items) = (regrouped.as_ref(), items.as_ref().map(|(items, _)| items));
+        let evidence = Evidence { estimates, before, suggestions, loops, regrouped, items: of_items };
+        let case = Case { trace: self.trace, view: self.view, program, outcome, figure, evidence };
+        let verdict = Verdict::of(&case, source);
+        match items {
+            Some((_, Some(of_items))) if !verdict.holds => verdict.with_places_of(of_items),
+            _ => verdict,
+        }
+    }
+
+    /// The verdict with what it takes.
+    ///
+    /// # Errors
+    /// When the trace cannot be read.
+    pub(crate) fn judge(
+        &self,
+        prepared: &mut Prepared,
+        (outcome, figure): (&Outcome, Figure),
+        source: &mut Source,
+    ) -> replay::Result<Verdict> {
+        let beside = self.beside(prepared, (outcome, &figure), source)?;
+        Ok(self.verdict(prepared.program(), (outcome, figure), (&beside, None), source))
+    }
+
+    /// Pieces of work as lanes: OpenMP's iterations; else those of lanes that are threads, where one is alone, or they
+    /// are uneven and took their work as they came to it.
+    fn items(
+        &self,
+        loops: &[LoopRan],
+        (outcome, figure): (&Outcome, &Figure),
+        source: &mut Source,
+    ) -> replay::Result<Option<(Items, Option<Verdict>)>> {
         let summary = self.view.summary();
-        if summary.cut.is_some() || !summary.region.starts_with("OpenMP parallel regions") {
+        let balance = Balance::of(self.trace, self.view, outcome);
+        let takes_work =
+            balance.is_some_and(|b| b.schedule == Some(Schedule::Go) || b.is_uneven() && b.schedule.is_some());
+        let is_needed = outcome.lanes < 2 || takes_work;
+        if let Some(candidate) = items::iterations(self.view, self.selection) {
+            return self.of_candidate(candidate, (0, figure), is_needed.then_some(source));
+        }
+        let is_threads = summary.cut.is_none();
+        if !is_threads || self.trace.threads().len() < 2 || !is_needed {
             return Ok(None);
         }
-        let selection = Selection { lanes: Some(LaneKind::Iterations), ..self.selection.clone() };
-        let Some(rule) = selection.locks.rules().first() else { return Ok(None) };
-        let Ok(view) = selection.view_with(self.trace, *rule) else { return Ok(None) };
-        let prepared = Prepared::new(&view, true)?;
-        let options = ReplayOptions { warp_size: Some(lanes::WARP), ..plain.clone() };
-        let outcome = prepared.replay(std::slice::from_ref(self.model), &options, None, &|_, _| {})?.into_iter().next();
-        let of = |outcome: &Outcome| outcome.active_efficiency().or_else(|| outcome.simt_efficiency());
-        Ok(outcome.filter(|o| o.is_complete() && o.lanes > 1).and_then(|outcome| {
-            Some(Items {
-                typed: "--lanes iterations".to_owned(),
-                what: "the iterations".to_owned(),
-                lanes: outcome.lanes,
-                warp_size: outcome.warp_size,
-                efficiency: of(&outcome)?,
-            })
-        }))
+        // One lane alone is a task that holds others: what other threads took of it is not in it.
+        let whole = match outcome.lanes < 2 && self.selection.region == Region::Auto {
+            true => {
+                let selection = Selection { region: Region::All, ..self.selection.clone() };
+                Some(selection.view_with(self.trace, self.selection.locks.rules()[0])?)
+            }
+            false => None,
+        };
+        let least = items::TIMES * outcome.lanes.max(2);
+        for candidate in items::calls(self.trace, whole.as_ref().unwrap_or(self.view), self.selection)? {
+            if let Some(found) = self.of_candidate(candidate, (least, figure), Some(source))? {
+                return Ok(Some(found));
+            }
+        }
+        match items::turns(self.view, loops, self.selection, source) {
+            Some(candidate) => self.of_candidate(candidate, (least, figure), Some(source)),
+            None => Ok(None),
+        }
     }
+
+    /// Pieces of work as lanes, where there are so many of them at least, and the verdict on those where a source is
+    /// given.
+    fn of_candidate(
+        &self,
+        Candidate { selection, typed, what }: Candidate,
+        (least, figure): (usize, &Figure),
+        source: Option<&mut Source>,
+    ) -> replay::Result<Option<(Items, Option<Verdict>)>> {
+        let rule = self.selection.locks.rules()[0];
+        let Ok(view) = selection.view_with(self.trace, rule) else { return Ok(None) };
+        if view.lanes().len() < least.max(2) {
+            return Ok(None);
+        }
+        let warp_size = self.selection.warp_size.unwrap_or(lanes::WARP.min(view.lanes().len()));
+        let options =
+            ReplayOptions { warp_size: Some(warp_size), measures: measures(&[], &view, rule), ..self.plain() };
+        let mut prepared = Prepared::new(&view, true)?;
+        let outcome = prepared.replay(std::slice::from_ref(self.model), &options, None, &|_, _| {})?.into_iter().next();
+        let Some(outcome) = outcome.filter(Outcome::is_complete) else { return Ok(None) };
+        let Some(efficiency) = outcome.active_efficiency().or_else(|| outcome.simt_efficiency()) else {
+            return Ok(None);
+        };
+        let dealt = spread_over_threads(&view);
+        let items = Items { typed, what, lanes: outcome.lanes, warp_size, efficiency, dealt };
+        let Some(source) = source else { return Ok(Some((items, None))) };
+        let about = About { view: &view, selection: &selection, options: &options, ..*self };
+        let beside = about.of_lanes(&mut prepared, &outcome)?;
+        let figure = Figure { efficiency, least: efficiency, most: efficiency, ..figure.clone() };
+        let verdict = about.verdict(prepared.program(), (&outcome, figure), (&beside, None), source);
+        Ok(Some((items, Some(verdict))))
+    }
+}
+
+/// The share of the lanes that the thread with most of them ran, times the threads: 1 where all ran as many.
+fn spread_over_threads(view: &View) -> f64 {
+    let mut of_thread: BTreeMap<ThreadId, usize> = BTreeMap::new();
+    view.lanes().iter().for_each(|lane| *of_thread.entry(lane.thread).or_default() += 1);
+    let most = of_thread.values().max().copied().unwrap_or(0);
+    most as f64 * of_thread.len() as f64 / view.lanes().len().max(1) as f64
+}
+
+/// What passes of the compiler would gain, and the replay that they would gain it of; none where that does not end.
+fn of_passes(prepared: &mut Prepared, plain: &ReplayOptions) -> replay::Result<Option<(Outcome, Vec<Estimate>)>> {
+    let model = Spec::parse(predict::MODEL).expect("a model's name");
+    let counting = ReplayOptions { measures: vec![ActiveLanes::measure()], ..plain.clone() };
+    let before = prepared.replay(std::slice::from_ref(&model), &counting, None, &|_, _| {})?.into_iter().next();
+    let Some(before) = before.filter(Outcome::is_complete) else { return Ok(None) };
+    let search = Search { model: &model, most: BRANCHES, thresholds: &[], together: 1 };
+    let estimates = passes(prepared, search, plain, &before)?;
+    Ok(Some((before, estimates)))
 }

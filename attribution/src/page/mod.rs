@@ -21,6 +21,7 @@ use serde_json::Value;
 use trace_format::Trace;
 
 pub use self::code::Code;
+use crate::verdict::Verdict;
 use crate::{disassembly, json, locks};
 
 /// A page about these programs, which this tool made.
@@ -128,6 +129,8 @@ pub struct Replays<'a> {
     pub widths: &'a [Outcome],
     /// The machine that the page is about, where it is about one: as `replay --json` prints it, and as a sentence.
     pub machine: Option<(Value, String)>,
+    /// What is to be said of the program, where the page is about a machine.
+    pub verdict: Option<&'a Verdict>,
     /// How instructions are written, where they are to be shown.
     pub syntax: Option<Syntax>,
     /// What came of collecting lanes at places, where that was tried.
@@ -137,7 +140,7 @@ pub struct Replays<'a> {
 /// One program's part of the page; `notes` are what else the reader should know.
 #[must_use]
 pub fn program(replays: &Replays, mut code: Code, mut notes: Vec<String>) -> Program {
-    let Replays { trace, view, setting, outcomes, widths, syntax, suggestions, ref machine } = *replays;
+    let Replays { trace, view, setting, outcomes, widths, syntax, suggestions, verdict, ref machine } = *replays;
     let taken = &*view.summary().to_string();
     let chosen = &outcomes[0];
     let Some(causes) = chosen.found::<Causes>() else { return Program::default() };
@@ -163,6 +166,9 @@ pub fn program(replays: &Replays, mut code: Code, mut notes: Vec<String>) -> Pro
     if let Some((facts, sentence)) = machine {
         replayed["machine"] = facts.clone();
         notes.insert(0, sentence.trim_end().to_owned());
+    }
+    if let Some(verdict) = verdict {
+        replayed["verdict"] = verdict.json();
     }
     Program {
         chosen: 0,

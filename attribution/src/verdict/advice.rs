@@ -17,6 +17,7 @@
 //! | hoist | both sides of the branch have instructions in common |
 //! | no branch | its sides are a few instructions each |
 //! | sort | lanes part at a branch that depends on data, and none of the above fits |
+//! | share out | one lane at a time runs what is behind the branch |
 //! | sort by callee | lanes call different functions |
 //! | even out phases | lanes wait at a barrier for others |
 //! | fill warps | warps have seats without lanes |
@@ -27,10 +28,10 @@ use heuristics::{PlaceId, Program};
 use replay::Outcome;
 use replay::metrics::{Cause, Causes};
 use replay::suggest::{Basis, Estimate, Pass};
-use replay::view::LoopRan;
+use replay::view::{LoopRan, View};
 use trace_format::Pc;
 
-use super::balance::{Balance, Schedule};
+use super::balance::{self, Balance, Schedule};
 use super::{Evidence, Items};
 use crate::lost::{ByCause, main_causes};
 use crate::{Source, Subject};
@@ -73,6 +74,8 @@ pub enum Kind {
     Sort,
     /// Items in the order of what they call.
     SortByCallee,
+    /// What one lane does while the others wait, shared out or done in each.
+    ShareOut,
     /// Phases between barriers of equal length.
     EvenPhases,
     /// As many lanes as seats.
@@ -95,6 +98,7 @@ impl Kind {
             Kind::NoBranch => "no branch",
             Kind::Sort => "sort",
             Kind::SortByCallee => "sort by callee",
+            Kind::ShareOut => "share out",
             Kind::EvenPhases => "even phases",
             Kind::FillWarps => "fill warps",
         }
@@ -150,6 +154,7 @@ pub(super) struct Advisor<'a> {
     /// The efficiency that the verdict gives.
     pub efficiency: f64,
     pub program: &'a Program,
+    pub view: &'a View,
     pub balance: Option<&'a Balance>,
     pub evidence: &'a Evidence<'a>,
     /// The name of the lock that lanes wait for most.
@@ -256,12 +261,19 @@ impl Advisor<'_> {
             return Some(remedy);
         }
         let is_inner = ran.is_some_and(|ran| ran.entries > self.outcome.lanes as u64);
-        let (kind, text) = match is_inner {
+        let (kind, text, efficiency) = match is_inner {
             true => (
                 Kind::EqualTurns,
                 "lanes turn this loop differently often each time that they come to it: sort the items by how long \
                  they take, so that lanes have items alike at the same time, or split long ones"
                     .to_owned(),
+                match ran.and_then(|ran| ran.merging) {
+                    Some(of) => {
+                        let after = fetches.saturating_sub(of.sorting_gain);
+                        self.with_fetches(fetches, after).min(self.without(line.place.slots))
+                    }
+                    None => self.without(line.place.slots),
+                },
             ),
             false => {
                 let lanes = &self.outcome.lane_instructions;
@@ -274,26 +286,28 @@ impl Advisor<'_> {
                         report::grouped(*least),
                         report::grouped(*most)
                     ),
+                    self.evened(line.place.slots),
                 )
             }
         };
-        Some(Remedy { kind, text, efficiency: self.without(line.place.slots), basis: Basis::AtMost })
+        Some(Remedy { kind, text, efficiency, basis: Basis::About })
     }
 
     /// Threads that took their work as they came to it.
     fn fixed_share(&self, line: &Line) -> Option<Remedy> {
-        let balance = self.balance.filter(|balance| balance.is_uneven())?;
+        let took_unevenly = self.evidence.items.is_some_and(Items::are_dealt_unevenly);
+        let balance = self.balance.filter(|balance| balance.is_chance(took_unevenly))?;
         let schedule = balance.schedule?;
         let how = match schedule {
             Schedule::Dynamic => "use schedule(static, 1), which gives each thread every n-th iteration",
             Schedule::Go => "start one goroutine for each fixed share of the work, or take the pieces of work as lanes",
-            Schedule::Pool | Schedule::Queue | Schedule::Counter => {
+            Schedule::Pool | Schedule::Queue | Schedule::Counter | Schedule::Locks => {
                 "give each thread a fixed share of the pieces (thread t of n takes pieces t, t + n, ...)"
             }
         };
         let (efficiency, basis) = match self.evidence.items {
             Some(Items { efficiency, .. }) => (*efficiency, Basis::Replayed),
-            None => (self.without(line.place.slots), Basis::AtMost),
+            None => (self.evened(line.place.slots), Basis::About),
         };
         let gains = efficiency > self.efficiency;
         gains.then(|| Remedy {
@@ -349,7 +363,17 @@ impl Advisor<'_> {
                 basis: Basis::AtMost,
             });
         }
-        self.regroup("the side that they take").or_else(|| {
+        if self.is_of_one_lane(line) {
+            return Some(Remedy {
+                kind: Kind::ShareOut,
+                text: "one lane alone runs what is behind this branch while the others wait: share that work out over \
+                       all lanes, or do it in each lane for itself"
+                    .to_owned(),
+                efficiency: whole,
+                basis: Basis::AtMost,
+            });
+        }
+        self.fixed_share(line).or_else(|| self.regroup("the side that they take")).or_else(|| {
             Some(Remedy {
                 kind: Kind::Sort,
                 text: "which way a lane goes here depends on its data: sort the items by this condition, so that the \
@@ -392,6 +416,29 @@ impl Advisor<'_> {
         self.evidence.estimates.iter().filter(|e| e.pass == pass).filter(of_line).min_by_key(|e| e.fetches)
     }
 
+    /// Whether what lanes that parted here are lost to was run by one lane at a time, in a program that else is not.
+    fn is_of_one_lane(&self, line: &Line) -> bool {
+        /// On the average so many lanes are one at a time.
+        const ONE: f64 = 1.5;
+        /// And so many are several.
+        const SEVERAL: f64 = 3.0;
+        let Some(causes) = self.outcome.found::<Causes>() else { return false };
+        let mut active: BTreeMap<Pc, (u64, u64)> = BTreeMap::new();
+        for ((pc, _), issued) in &causes.issued {
+            let (fetches, lanes) = active.entry(*pc).or_default();
+            *fetches += issued.fetches;
+            *lanes += issued.thread_instructions;
+        }
+        let parted = |pc: &Option<Pc>| pc.is_some_and(|pc| line.at.iter().any(|(at, _)| *at == pc));
+        let (mut slots, mut weighted) = (0.0, 0.0);
+        for (charge, n) in causes.charges.iter().filter(|(charge, _)| parted(&charge.parted_at)) {
+            let (fetches, lanes) = active.get(&charge.issued).copied().unwrap_or_default();
+            slots += *n as f64;
+            weighted += *n as f64 * lanes as f64 / fetches.max(1) as f64;
+        }
+        slots > 0.0 && weighted / slots < ONE && self.efficiency * self.outcome.warp_size as f64 >= SEVERAL
+    }
+
     /// Whether the branch of this line that costs most has sides of a few instructions.
     fn has_short_sides(&self, line: &Line) -> bool {
         let Some((place, _)) = line.at.iter().max_by_key(|(_, slots)| *slots).and_then(|(pc, _)| self.place_of(*pc))
@@ -408,11 +455,24 @@ impl Advisor<'_> {
         segments.find(|segment| segment.last().pc == pc).map(|segment| (segment.place, segment.start()))
     }
 
-    /// The loop of this line whose turns hold most.
+    /// The loop of this line whose turns hold most, or the innermost one around it.
     fn loop_at(&self, line: &Line, source: &mut Source) -> Option<&LoopRan> {
-        let mut is_of_line = |pc: Pc| Subject::line(pc, source).to_string() == line.place.subject.to_string();
-        let mut of_line = self.evidence.loops.iter().filter(|ran| is_of_line(ran.back) || is_of_line(ran.header));
-        of_line.next()
+        let mut is_of_line = |pc: Pc| Subject::own_line(pc, source).to_string() == line.place.subject.to_string();
+        let of_line = self.evidence.loops.iter().find(|ran| is_of_line(ran.back) || is_of_line(ran.header));
+        of_line.or_else(|| {
+            let flow = &self.program.control_flow;
+            let (pc, _) = line.at.iter().max_by_key(|(_, slots)| *slots)?;
+            let (place, _) = self.place_of(*pc)?;
+            let holds = |ran: &&LoopRan| flow.place_at(ran.header).is_some_and(|head| flow.is_in_loop_of(head, place));
+            self.evidence.loops.iter().filter(holds).max_by_key(|ran| ran.depth)
+        })
+    }
+
+    /// The share of what its warps issue that lanes would need if all of a warp were as long: about what is left of the
+    /// fetches then.
+    fn evened(&self, slots: u64) -> f64 {
+        let balance = balance::of_lanes(self.view, self.outcome).map_or(1.0, |(balance, _)| balance);
+        self.without(slots).min(self.efficiency / balance.max(f64::MIN_POSITIVE)).min(1.0)
     }
 }
 
@@ -424,7 +484,7 @@ fn lines(causes: &Causes, source: &mut Source) -> Vec<Line> {
     }
     let mut by_line: BTreeMap<String, Line> = BTreeMap::new();
     for (pc, by_cause) in by_pc {
-        let subject = pc.map_or(Subject::Nowhere, |pc| Subject::line(pc, source));
+        let subject = pc.map_or(Subject::Nowhere, |pc| Subject::own_line(pc, source));
         let line = by_line.entry(subject.to_string()).or_insert_with(|| {
             let place = Place { subject, slots: 0, share: 0.0, by_cause: [0; Cause::ALL.len()], remedy: None };
             Line { place, at: Vec::new() }

@@ -30,6 +30,8 @@ pub enum Schedule {
     Queue,
     /// Threads counted up a common counter (`lock xadd`).
     Counter,
+    /// Threads took locks of pthreads, as they do to come to a queue that is never empty.
+    Locks,
 }
 
 impl Schedule {
@@ -50,7 +52,10 @@ impl Schedule {
         if view.summary().waits_for_work {
             return Some(Schedule::Queue);
         }
-        counts_up(view).then_some(Schedule::Counter)
+        if counts_up(view) {
+            return Some(Schedule::Counter);
+        }
+        any(|name| name.ends_with("pthread_mutex_lock")).then_some(Schedule::Locks)
     }
 
     /// Whether that which lane ran what is sure to have been decided while recording; else it may have been.
@@ -67,6 +72,7 @@ impl Schedule {
             Schedule::Pool => "a pool whose threads take tasks as they come",
             Schedule::Go => "Go's scheduler, which puts goroutines on threads as they come",
             Schedule::Queue => "threads that wait for work, as for a common queue",
+            Schedule::Locks => "threads that take locks, as for a common queue",
             Schedule::Counter => "threads that count up a common counter, as for the next piece of work",
         }
     }
@@ -117,8 +123,7 @@ impl Balance {
         if view.summary().cut.is_some() || outcome.lanes < 2 {
             return None;
         }
-        let generations: Vec<u32> = view.lanes().iter().map(|lane| lane.generation).collect();
-        let (balance, longest) = spread(&outcome.lane_instructions, &generations, outcome.warp_size)?;
+        let (balance, longest) = of_lanes(view, outcome)?;
         Some(Balance { balance, longest, schedule: Schedule::of(trace, view) })
     }
 
@@ -128,11 +133,21 @@ impl Balance {
         self.balance < UNEVEN
     }
 
-    /// Whether what the lanes are was decided while recording, so that the efficiency is chance.
+    /// Whether what the lanes are was decided while recording, so that the efficiency is chance: lanes are uneven, and
+    /// got their work in a way that is sure to decide it, or that may and did (`took_unevenly`: some took many more
+    /// pieces than others).
     #[must_use]
-    pub fn is_chance(&self) -> bool {
-        self.is_uneven() && self.schedule.is_some_and(Schedule::is_sure)
+    pub fn is_chance(&self, took_unevenly: bool) -> bool {
+        // A thread of Go's stands for no piece of the program, however even they are.
+        self.schedule == Some(Schedule::Go)
+            || self.is_uneven() && self.schedule.is_some_and(|schedule| schedule.is_sure() || took_unevenly)
     }
+}
+
+/// The balance of lanes of any kind, and the share of the longest one; none where nothing ran.
+pub(super) fn of_lanes(view: &View, outcome: &Outcome) -> Option<(f64, f64)> {
+    let generations: Vec<u32> = view.lanes().iter().map(|lane| lane.generation).collect();
+    spread(&outcome.lane_instructions, &generations, outcome.warp_size)
 }
 
 /// The balance, and the share of the longest lane; none where nothing ran. Warps are of consecutive lanes of one

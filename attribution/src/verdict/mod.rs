@@ -29,12 +29,15 @@ pub const FAR_APART: f64 = 0.05;
 /// Collecting lanes is worth a sentence where it spares this share of what is issued.
 const WORTH_COLLECTING: f64 = 0.03;
 
+/// A thread that runs so many times its share of the pieces of work took them as it came to them.
+const UNEVENLY_DEALT: f64 = 1.5;
+
 /// Pieces of work as lanes: what threads that take work as they come to it have in common.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Items {
     /// What is typed for it: `--lanes iterations`.
     pub typed: String,
-    /// What they are: `iterations`, `calls of collatz`.
+    /// What they are: `the iterations`, `the calls of collatz`.
     pub what: String,
     /// How many lanes they are.
     pub lanes: usize,
@@ -42,6 +45,16 @@ pub struct Items {
     pub warp_size: usize,
     /// Their efficiency under the verdict's model.
     pub efficiency: f64,
+    /// Those of the thread that ran most of them, over those that each would have if all had as many.
+    pub dealt: f64,
+}
+
+impl Items {
+    /// Whether threads ran so differently many of them that they took them as they came.
+    #[must_use]
+    pub fn are_dealt_unevenly(&self) -> bool {
+        self.dealt > UNEVENLY_DEALT
+    }
 }
 
 /// What was replayed beside, where that was done.
@@ -115,6 +128,8 @@ pub struct Verdict {
     pub sentences: Vec<String>,
     /// The worst places.
     pub places: Vec<Place>,
+    /// Whether those are of the pieces of work as lanes, since nothing holds for the threads.
+    pub places_are_of_items: bool,
 }
 
 /// How good an efficiency is, in a sentence without its end.
@@ -135,13 +150,21 @@ impl Verdict {
         let Case { trace, view, program, outcome, figure, evidence } = case;
         let coverage = Coverage::of(view.summary());
         let balance = Balance::of(trace, view, outcome);
-        let is_chance = balance.as_ref().is_some_and(Balance::is_chance);
+        let took_unevenly = evidence.items.is_some_and(Items::are_dealt_unevenly);
+        let is_chance = balance.as_ref().is_some_and(|balance| balance.is_chance(took_unevenly));
         let lock = outcome.found::<Contention>().and_then(|contention| {
             let rows = locks::rows(contention, view, source);
             rows.into_iter().next().filter(|row| row.used.waiting_slots > 0).map(|row| row.name)
         });
-        let advisor =
-            Advisor { outcome, efficiency: figure.efficiency, program, balance: balance.as_ref(), evidence, lock };
+        let advisor = Advisor {
+            outcome,
+            efficiency: figure.efficiency,
+            program,
+            view,
+            balance: balance.as_ref(),
+            evidence,
+            lock,
+        };
         let alone = outcome.lanes < 2;
         let places = match outcome.found::<Causes>().filter(|_| !alone) {
             Some(causes) => advisor.places(causes, source),
@@ -149,7 +172,7 @@ impl Verdict {
         };
         let items = evidence.items.cloned();
         Verdict {
-            headline: headline(figure, &coverage, balance.as_ref(), items.as_ref(), outcome),
+            headline: headline(figure, &coverage, balance.as_ref().filter(|_| is_chance), items.as_ref(), outcome),
             warnings: warnings(figure, balance.as_ref(), items.as_ref(), outcome, view),
             sentences: sentences(outcome, evidence, source),
             holds: !alone && !is_chance,
@@ -158,7 +181,22 @@ impl Verdict {
             balance,
             items,
             places,
+            places_are_of_items: false,
         }
+    }
+
+    /// The same with the worst places of the pieces of work as lanes.
+    #[must_use]
+    pub fn with_places_of(mut self, items: &Verdict) -> Verdict {
+        self.places.clone_from(&items.places);
+        self.places_are_of_items = true;
+        self
+    }
+
+    /// The efficiency that the remedies start from.
+    fn before(&self) -> f64 {
+        let of_items = self.items.as_ref().filter(|_| self.places_are_of_items);
+        of_items.map_or(self.figure.efficiency, |items| items.efficiency)
     }
 
     /// As lines for people: the headline, coverage, warnings, what is known, the worst places.
@@ -168,10 +206,13 @@ impl Verdict {
         lines.push(format!("coverage: {}", self.coverage.sentence()));
         lines.extend(self.warnings.iter().map(|warning| format!("warning: {warning}")));
         lines.extend(self.sentences.iter().map(|sentence| format!("note: {sentence}")));
+        if let (true, Some(items), false) = (self.places_are_of_items, &self.items, self.places.is_empty()) {
+            lines.push(format!("with {} as lanes:", items.what));
+        }
         for (number, place) in self.places.iter().enumerate() {
             lines.push(format!("{}. {}", number + 1, place_line(place)));
             if let Some(remedy) = &place.remedy {
-                lines.push(format!("   advice: {}; {}.", remedy.text, gain(self.figure.efficiency, remedy)));
+                lines.push(format!("   advice: {}; {}.", remedy.text, gain(self.before(), remedy)));
             }
         }
         lines
@@ -188,7 +229,7 @@ impl Verdict {
                     "text": remedy.text,
                     "efficiency": remedy.efficiency,
                     "known_by": remedy.basis.name(),
-                    "gain": gain(*efficiency, remedy),
+                    "gain": gain(self.before(), remedy),
                 })
             });
             json!({
@@ -206,7 +247,7 @@ impl Verdict {
                 "balance": balance.balance,
                 "longest": balance.longest,
                 "is_uneven": balance.is_uneven(),
-                "is_chance": balance.is_chance(),
+                "is_chance": !self.holds,
                 "schedule": balance.schedule.map(balance::Schedule::phrase),
             })
         });
@@ -217,6 +258,7 @@ impl Verdict {
                 "lanes": items.lanes,
                 "warp_size": items.warp_size,
                 "efficiency": items.efficiency,
+                "dealt": items.dealt,
             })
         });
         json!({
@@ -236,6 +278,7 @@ impl Verdict {
             "items": items,
             "warnings": self.warnings,
             "sentences": self.sentences,
+            "places_of": self.items.as_ref().filter(|_| self.places_are_of_items).map(|items| &items.what),
             "places": self.places.iter().map(place).collect::<Vec<Value>>(),
         })
     }
@@ -254,6 +297,7 @@ fn gain(before: f64, remedy: &advice::Remedy) -> String {
     let (from, to) = (share(before), share(remedy.efficiency));
     match remedy.basis {
         replay::suggest::Basis::AtMost => format!("at most {from} -> {to}"),
+        replay::suggest::Basis::About => format!("about {from} -> {to}"),
         replay::suggest::Basis::Replayed => format!("as replayed {from} -> {to}"),
     }
 }
@@ -261,7 +305,7 @@ fn gain(before: f64, remedy: &advice::Remedy) -> String {
 fn headline(
     figure: &Figure,
     coverage: &Coverage,
-    balance: Option<&Balance>,
+    by_chance: Option<&Balance>,
     items: Option<&Items>,
     outcome: &Outcome,
 ) -> String {
@@ -279,16 +323,17 @@ fn headline(
     if outcome.lanes < 2 {
         let what_to_do = match items {
             Some(_) => of_items,
-            None => " Run the program with more threads, or take the turns of a loop as lanes: replay --loops lists \
-                     them."
+            None => " Run the program with more threads, or take pieces of work as lanes: the turns of a loop (replay \
+                     --loops lists them), or the calls of a function (--lanes calls --region NAME; a function that \
+                     was inlined needs noinline)."
                 .to_owned(),
         };
         return format!("none: one lane alone runs beside no other.{what_to_do}");
     }
-    if let Some(balance) = balance.filter(|balance| balance.is_chance()) {
+    if let Some(balance) = by_chance {
         return format!(
-            "none of these threads: {} decided while recording which lane ran what, and one of {} lanes has {} of all \
-             instructions. Their {} is chance.{of_items}",
+            "none of these threads: which lane ran what was decided while recording ({}), and one of {} lanes has {} of \
+             all instructions. Their {} is chance.{of_items}",
             balance.schedule.map_or("", balance::Schedule::phrase),
             outcome.lanes,
             share(balance.longest),

@@ -13,6 +13,7 @@ use replay::metrics::Causes;
 use report::Row;
 use serde_json::{Value, json};
 
+use crate::machine::Subject;
 use crate::output::{WithColours, print, say};
 use crate::selection::{self, Selection};
 
@@ -25,9 +26,9 @@ pub(crate) struct Args {
     /// After: the same
     after: PathBuf,
 
-    /// Of traces: the reconvergence heuristic
-    #[arg(long, short = 'H', visible_alias = "heuristic", value_name = "HEURISTIC", default_value = "minsp-pc", value_parser = Spec::parse)]
-    model: Spec,
+    /// Of traces: the reconvergence heuristic. Default: that of --machine nvidia of replay
+    #[arg(long, short = 'H', visible_alias = "heuristic", value_name = "HEURISTIC", value_parser = Spec::parse)]
+    model: Option<Spec>,
 
     #[command(flatten)]
     selection: Selection,
@@ -170,8 +171,10 @@ impl Changed {
 fn by_line(args: &Args, path: &Path) -> anyhow::Result<BTreeMap<String, [u64; 3]>> {
     let trace = selection::open(path)?;
     let view = args.selection.view(&trace)?;
+    let subject = Subject::of(None, args.model.iter().cloned().collect());
     let options = ReplayOptions { measures: vec![Causes::measure()], ..args.selection.options() };
-    let mut outcomes = replay::replay(&view, std::slice::from_ref(&args.model), &options, None, &|_, _| {})?;
+    let options = subject.options(options, &view);
+    let mut outcomes = replay::replay(&view, &subject.models, &options, None, &|_, _| {})?;
     let (mut lines, mut source) = (BTreeMap::<String, [u64; 3]>::new(), Source::new(&trace));
     locks::locate(&mut outcomes, &view, &mut source);
     for outcome in &outcomes {

@@ -25,9 +25,9 @@ pub(crate) struct Args {
     #[arg(long, short = 'o', value_name = "FILE", default_value = "-")]
     output: PathBuf,
 
-    /// The reconvergence heuristic
-    #[arg(long, short = 'H', visible_alias = "heuristic", value_name = "HEURISTIC", default_value = "minsp-pc", value_parser = Spec::parse)]
-    model: Spec,
+    /// The reconvergence heuristic. Default: that of --machine nvidia of replay
+    #[arg(long, short = 'H', visible_alias = "heuristic", value_name = "HEURISTIC", value_parser = Spec::parse)]
+    model: Option<Spec>,
 
     #[command(flatten)]
     selection: Selection,
@@ -42,7 +42,7 @@ enum Format {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let subject = Subject::of(None, vec![args.model.clone()]);
+    let subject = Subject::of(None, args.model.iter().cloned().collect());
     let request = Request { subject: &subject, models: &[], selection: &args.selection, syntax: None };
     let program = page::program(&args.trace, &request)?;
     program.notes.iter().for_each(|note| say!("lockstep: {note}"));

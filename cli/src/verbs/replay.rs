@@ -355,7 +355,7 @@ impl Request<'_> {
         let verdict = match (&range, outcomes.first()) {
             (Some(range), Some(first)) if judges => {
                 let about = About { trace, view, selection: self.selection, model: &models[0], options: &options };
-                Some(about.verdict(&prepared, first, range.figure(), source)?)
+                Some(about.judge(&mut prepared, (first, range.figure()), source)?)
             }
             _ => None,
         };

@@ -337,6 +337,7 @@ fn threads_of_go_are_said_to_run_goroutines() {
     succeed("trace", &["-o", trace.to_str().unwrap(), program.to_str().unwrap()]);
     let output = run("replay", &[trace.to_str().unwrap()]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(4), "{said}");
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("taken are whole threads"), "{said}");
     assert!(said.contains("threads are those of Go's scheduler, which run goroutines as they come"), "{said}");
 }

@@ -64,6 +64,20 @@ fn a_loop_that_lanes_turn_differently_often_is_blamed_before_the_branch_in_it() 
 }
 
 #[test]
+fn the_page_has_the_verdict_of_replay() {
+    let traced = Traced::new("cli/tests/programs/uneven_trips.c", &[], &[]);
+    let page = traced.folder.path().join("page.html");
+    succeed("lockstep", &["report", "--models", "ipdom", "-o", page.to_str().unwrap(), &traced.path()]);
+    let mut on_page = crate::page::data(&page)["programs"][0]["replayed"].take();
+    assert_eq!(on_page["results"][0]["heuristic"], on_page["verdict"]["heuristic"]);
+    let mut verdict = traced.verdict(&[]);
+    // The page has tried where collecting lanes pays, too.
+    let [of_replay, of_page] = [&mut verdict, &mut on_page["verdict"]].map(|verdict| verdict["sentences"].take());
+    assert!(of_replay.as_array().unwrap().iter().all(|said| of_page.as_array().unwrap().contains(said)), "{of_page}");
+    assert_eq!(verdict, on_page["verdict"]);
+}
+
+#[test]
 fn lanes_that_are_next_to_nothing_of_the_program_are_said_to_be_so() {
     let verdict = Traced::new("cli/tests/programs/light_threads.c", &[], &[]).verdict(&[]);
     let coverage = &verdict["coverage"];
@@ -116,4 +130,27 @@ fn a_region_is_named_as_the_source_has_it() {
     }
     let refused = crate::support::run("replay", &["--region", "Pool::rnu", &trace]);
     assert!(String::from_utf8_lossy(&refused.stderr).contains("(Pool::run(int))"), "{refused:?}");
+}
+
+#[test]
+fn the_tasks_of_a_pool_are_found_by_themselves_and_blamed_in_the_programs_own_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, program) = (root().join("tests/first-hour/pool.cpp"), folder.path().join("program"));
+    let mut build = std::process::Command::new("g++");
+    let built = build.args(["-O2", "-g", "-pthread", "-o"]).args([&program, &source]).output().unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let trace = folder.path().join("trace.bin").to_str().unwrap().to_owned();
+    succeed("trace", &["-o", &trace, program.to_str().unwrap()]);
+    let json = succeed("replay", &["--json", "--lanes", "threads", &trace]);
+    let verdict = serde_json::from_str::<Value>(&json).unwrap()["verdict"].take();
+    for place in verdict["places"].as_array().unwrap() {
+        assert!(text(&place["at"]).starts_with("pool.cpp:"), "{verdict}");
+    }
+    // On a machine that happened to run all threads alike the threads themselves have a verdict.
+    if verdict["balance"]["is_uneven"] == true {
+        let items = &verdict["items"];
+        assert_eq!(items["lanes"], 256, "{verdict}");
+        assert!(text(&items["typed"]).starts_with("--lanes calls --region "), "{verdict}");
+        assert!(items["efficiency"].as_f64().unwrap() > 0.2, "{verdict}");
+    }
 }

@@ -54,6 +54,8 @@ pub enum Basis {
     Replayed,
     /// Counted, and it cannot be more.
     AtMost,
+    /// Estimated: it can be more or less.
+    About,
 }
 
 impl Basis {
@@ -63,6 +65,7 @@ impl Basis {
         match self {
             Basis::Replayed => "replayed",
             Basis::AtMost => "at most",
+            Basis::About => "about",
         }
     }
 }

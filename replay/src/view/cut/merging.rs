@@ -34,6 +34,11 @@ pub struct Merging {
     pub trips_apart: u64,
     /// How often in one loop: the turns of that.
     pub trips_merged: u64,
+    /// How often the inner loop's body is issued where lanes wait, and the turns of the outer loop that the warp's
+    /// lanes have between them are dealt out anew, those with the most trips first, in turn to each lane.
+    pub trips_sorted: u64,
+    /// The fetches that this saves.
+    pub sorting_gain: u64,
     /// How often the rest of the outer loop's body is issued while lanes wait.
     pub turns_apart: u64,
     /// How often in one loop.
@@ -84,7 +89,17 @@ impl Merging {
         if lanes().any(|lane| lane.unknown) || !lanes().any(nested) || inside.1 == 0 {
             return None;
         }
-        let mut sum = Merging { outer, trips_apart: 0, trips_merged: 0, turns_apart: 0, turns_merged: 0, gain: 0 };
+        let mut sum = Merging {
+            outer,
+            trips_apart: 0,
+            trips_merged: 0,
+            trips_sorted: 0,
+            sorting_gain: 0,
+            turns_apart: 0,
+            turns_merged: 0,
+            gain: 0,
+        };
+        let mut turns_sorted = 0;
         for warp in warps {
             for entry in 0..warp.iter().map(|lane| lane.entries.len()).max().unwrap_or(0) {
                 let lanes: Vec<&[u32]> =
@@ -93,6 +108,11 @@ impl Merging {
                 let longest = |turn: usize| lanes.iter().filter_map(|turns| turns.get(turn)).max();
                 sum.trips_apart += (0..most).filter_map(longest).map(|&trips| u64::from(trips)).sum::<u64>();
                 sum.turns_apart += most as u64;
+                let mut all: Vec<u32> = lanes.iter().flat_map(|turns| turns.iter().copied()).collect();
+                all.sort_unstable_by_key(|trips| std::cmp::Reverse(*trips));
+                let dealt = all.iter().step_by(warp.len().max(1));
+                turns_sorted += dealt.len() as u64;
+                sum.trips_sorted += dealt.map(|&trips| u64::from(trips)).sum::<u64>();
                 let mut begin: BTreeSet<u64> = BTreeSet::new();
                 let mut merged = 0;
                 for turns in &lanes {
@@ -112,6 +132,8 @@ impl Merging {
             .map(|(instructions, turns)| instructions as f64 / turns.max(1) as f64);
         let less = |apart: u64, merged: u64, each: f64| (apart as f64 - merged as f64) * each;
         let saved = less(sum.trips_apart, sum.trips_merged, trip) + less(sum.turns_apart, sum.turns_merged, rest);
+        let sorted = less(sum.trips_apart, sum.trips_sorted, trip) + less(sum.turns_apart, turns_sorted, rest);
+        sum.sorting_gain = sorted.max(0.0).round() as u64;
         sum.gain = (saved - (GUARDS * sum.trips_merged) as f64).round() as i64;
         Some(sum)
     }
@@ -144,6 +166,8 @@ mod tests {
         let of = merging(std::slice::from_ref(&warp), 100, 40).unwrap();
         assert_eq!((of.trips_apart, of.trips_merged, of.turns_apart, of.turns_merged), (30, 25, 2, 3));
         assert_eq!(of.gain, 5 * 100 - 40 - 25 * GUARDS as i64);
+        // Dealt out by length both have 15 trips, then both 10.
+        assert_eq!((of.trips_sorted, of.sorting_gain), (25, 5 * 100));
         // A short inner loop does not pay for the guards, and each warp counts for itself.
         assert!(merging(std::slice::from_ref(&warp), 10, 0).unwrap().gain < 0);
         assert_eq!(merging(&[warp.clone(), warp], 100, 40).unwrap().gain, 2 * of.gain);

@@ -1,0 +1,225 @@
+//! Pieces of work as lanes, found by themselves: what threads that take work as they come to it have in common.
+//!
+//! Tried in this order: the iterations of OpenMP's loops; the calls of a function that is called at least
+//! [`TIMES`] times for each lane and holds most of what was run (of the program's own functions before those of
+//! libraries, and of those that hold as much the one called least, which is the outermost); the turns of a loop of the
+//! same kind.
+
+use std::collections::BTreeMap;
+
+use attribution::Source;
+use heuristics::Spec;
+use replay::metrics::Causes;
+use replay::view::{LoopRan, Region, View};
+use replay::{Prepared, ReplayOptions};
+use trace_format::{ModuleRole, Pc, Trace, names};
+
+use crate::lanes::LaneKind;
+use crate::selection::Selection;
+
+/// So many pieces of work there are at least for each lane.
+pub(crate) const TIMES: usize = 2;
+
+/// They hold this share of the instructions at least.
+const MOST_OF_IT: f64 = 0.4;
+
+/// Functions that hold this share of what the greatest holds are its wrappers, or it is theirs.
+const ABOUT_AS_MUCH: f64 = 0.9;
+
+/// A turn of fewer instructions is a step of a computation and no piece of work.
+const INSTRUCTIONS_OF_A_TURN: f64 = 50.0;
+
+/// What is tried.
+pub(crate) struct Candidate {
+    /// What of the trace they are.
+    pub(crate) selection: Selection,
+    /// What is typed for it.
+    pub(crate) typed: String,
+    /// What they are, for people.
+    pub(crate) what: String,
+}
+
+/// The iterations of OpenMP's loops, where its threads are lanes now.
+pub(crate) fn iterations(view: &View, selection: &Selection) -> Option<Candidate> {
+    let summary = view.summary();
+    (summary.cut.is_none() && summary.region.starts_with("OpenMP parallel regions")).then(|| Candidate {
+        selection: Selection { lanes: Some(LaneKind::Iterations), ..selection.clone() },
+        typed: "--lanes iterations".to_owned(),
+        what: "the iterations".to_owned(),
+    })
+}
+
+/// The calls of functions that could be pieces of work, the best first.
+///
+/// # Errors
+/// When the trace cannot be read.
+pub(crate) fn calls(trace: &Trace, view: &View, selection: &Selection) -> replay::Result<Vec<Candidate>> {
+    /// So many are tried.
+    const MOST: usize = 3;
+    let profile = profile(view)?;
+    let total: u64 = profile.values().map(|function| function.own).sum();
+    let lanes = view.lanes().len();
+    let is_piece = |function: &Function| {
+        function.calls >= (TIMES * lanes) as u64 && function.whole as f64 >= MOST_OF_IT * total as f64
+    };
+    let mut pieces: Vec<(String, Function)> = Vec::new();
+    for (entry, function) in profile.into_iter().filter(|(_, function)| is_piece(function)) {
+        let is_own = trace.module_of(entry).is_some_and(|module| module.role == ModuleRole::Main);
+        let Some(symbol) = trace.symbol_of(entry).filter(|symbol| is_own && symbol.pc == entry) else { continue };
+        let name = names::demangled(&symbol.name).into_owned();
+        if !is_of_runtime(&name) {
+            pieces.push((name, function));
+        }
+    }
+    let is_go = trace.symbols().iter().any(|symbol| symbol.name.starts_with("runtime.mstart"));
+    let is_own = |name: &str| !(is_of_library(name) || is_go && is_of_go(name));
+    if pieces.iter().any(|(name, _)| is_own(name)) {
+        pieces.retain(|(name, _)| is_own(name));
+    }
+    let most = pieces.iter().map(|(_, function)| function.whole).max().unwrap_or(0);
+    pieces.sort_by_key(|(name, function)| {
+        let holds_less = (function.whole as f64) < ABOUT_AS_MUCH * most as f64;
+        (holds_less, if holds_less { u64::MAX - function.whole } else { function.calls }, name.clone())
+    });
+    pieces.truncate(MOST);
+    let candidate = |(name, _): (String, Function)| Candidate {
+        typed: format!("--lanes calls --region {}", quoted(&name)),
+        what: format!("the calls of {}", shortened(&name)),
+        selection: Selection { lanes: Some(LaneKind::Calls), region: Region::Symbol(name), ..selection.clone() },
+    };
+    Ok(pieces.into_iter().map(candidate).collect())
+}
+
+/// The turns of the outermost loop that holds most, where they could be pieces of work.
+pub(crate) fn turns(view: &View, loops: &[LoopRan], selection: &Selection, source: &mut Source) -> Option<Candidate> {
+    let (total, lanes) = (view.summary().kept as f64, view.lanes().len());
+    let is_piece = |ran: &&LoopRan| {
+        let is_own = view.module_role(ran.header) == Some(ModuleRole::Main);
+        let is_long = ran.instructions as f64 >= INSTRUCTIONS_OF_A_TURN * ran.turns as f64;
+        let are_many = ran.turns >= (TIMES * lanes) as u64;
+        is_own && ran.depth == 1 && is_long && are_many && ran.instructions as f64 >= MOST_OF_IT * total
+    };
+    let ran = loops.iter().find(is_piece)?;
+    let place = source.line(ran.back).or_else(|| source.line(ran.header)).map(|line| line.short());
+    let place = place.unwrap_or_else(|| ran.header.to_string());
+    let at_loop = place.parse().ok()?;
+    Some(Candidate {
+        selection: Selection { at_loop: Some(at_loop), lanes: None, ..selection.clone() },
+        typed: format!("--loop {place}"),
+        what: format!("the turns of the loop at {place}"),
+    })
+}
+
+/// What was run of a function.
+#[derive(Clone, Copy, Debug, Default)]
+struct Function {
+    /// How often it was called.
+    calls: u64,
+    /// The instructions of it and of what it calls.
+    whole: u64,
+    /// Its own.
+    own: u64,
+}
+
+/// What lanes ran, by where functions begin.
+fn profile(view: &View) -> replay::Result<BTreeMap<Pc, Function>> {
+    let alone = ReplayOptions { warp_size: Some(1), measures: vec![Causes::measure()], ..ReplayOptions::default() };
+    // Of lanes by themselves every model makes the same.
+    let model = Spec::parse("minsp-pc").expect("a model's name");
+    let prepared = Prepared::new(view, true)?;
+    let outcome = prepared.replay(&[model], &alone, None, &|_, _| {})?.into_iter().next();
+    let mut all: BTreeMap<Pc, Function> = BTreeMap::new();
+    let Some(causes) = outcome.as_ref().and_then(|outcome| outcome.found::<Causes>()) else { return Ok(all) };
+    for ((pc, path), issued) in &causes.issued {
+        let entries = causes.paths.entries(*path);
+        let ran = issued.thread_instructions;
+        for (depth, entry) in entries.iter().enumerate() {
+            if !entries[..depth].contains(entry) {
+                all.entry(*entry).or_default().whole += ran;
+            }
+        }
+        if let Some(innermost) = entries.last() {
+            let function = all.entry(*innermost).or_default();
+            function.own += ran;
+            function.calls += if pc == innermost { ran } else { 0 };
+        }
+    }
+    Ok(all)
+}
+
+/// Whether a function of this name is a library's.
+fn is_of_library(name: &str) -> bool {
+    let path = name.trim_start_matches(['<', '&']);
+    let libraries = ["std::", "core::", "alloc::", "boost::", "__gnu_cxx::", "void std::", "rayon::", "tbb::"];
+    libraries.iter().any(|library| path.starts_with(library))
+}
+
+/// Whether a function of this name is Go's own: a package whose path begins with no domain and is not `main`.
+fn is_of_go(name: &str) -> bool {
+    let (package, rest) = name.split_once('.').unwrap_or((name, ""));
+    let is_path = package.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '/');
+    !rest.is_empty() && is_path && package != "main"
+}
+
+/// Whether a function of this name hands out the work, or starts threads, so that its calls are none.
+fn is_of_runtime(name: &str) -> bool {
+    let path = name.trim_start_matches(['<', '&']);
+    let runtimes = [
+        "rayon_core::",
+        "rayon::iter::plumbing::",
+        "crossbeam",
+        "std::thread",
+        "std::sys",
+        "std::panic",
+        "std::rt",
+        "runtime.",
+        "_rt0",
+    ];
+    runtimes.iter().any(|runtime| path.starts_with(runtime)) || path.contains("__rust_begin_short_backtrace")
+}
+
+/// As a shell takes it for one word.
+fn quoted(name: &str) -> String {
+    let is_plain = name.chars().all(|c| c.is_alphanumeric() || "_.:/-+".contains(c));
+    if is_plain { name.to_owned() } else { format!("'{}'", name.replace('\'', "'\\''")) }
+}
+
+/// With its middle left out where it is long.
+fn shortened(name: &str) -> String {
+    const MOST: usize = 60;
+    let characters: Vec<char> = name.chars().collect();
+    if characters.len() <= MOST {
+        return name.to_owned();
+    }
+    let half = MOST / 2;
+    let (head, tail) = (&characters[..half], &characters[characters.len() - half..]);
+    format!("{}...{}", head.iter().collect::<String>(), tail.iter().collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_of_libraries_and_of_runtimes_are_told_by_their_names() {
+        for name in ["std::_Function_handler<void ()>::_M_invoke", "<core::ops::Range as X>::next"] {
+            assert!(is_of_library(name) && !is_of_runtime(name), "{name}");
+        }
+        assert!(is_of_go("fmt.Println") && is_of_go("math/big.nat.mul"));
+        assert!(!is_of_go("main.main.func1") && !is_of_go("github.com/someone/thing.Work"));
+        for name in ["runtime.mstart", "<rayon_core::job::StackJob<L,F,R> as rayon_core::job::Job>::execute"] {
+            assert!(is_of_runtime(name), "{name}");
+        }
+        for name in ["main.main.func1", "github.com/someone/thing.Work", "collatz", "Pool::run()", "is_prime.part.0"] {
+            assert!(!is_of_library(name) && !is_of_runtime(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn names_are_typed_as_one_word() {
+        assert_eq!(quoted("main.work"), "main.work");
+        assert_eq!(quoted("f(int)"), "'f(int)'");
+        let long = "a".repeat(200);
+        assert_eq!(shortened(&long).len(), 63);
+    }
+}
