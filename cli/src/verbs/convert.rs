@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use trace_format::layout::Version;
 
-use crate::output::Output;
+use crate::output::{Output, say};
 use crate::selection;
 
 /// Write a trace in another version of the format, for a lockstep that reads no other
@@ -38,9 +38,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let (_, left_out) = trace.write_as(args.to, &mut out, path)?;
     out.finish()?;
     if left_out > 0 {
-        eprintln!(
-            "convert: {left_out} events were left out that say which iterations of a loop a thread was given: version {} has \
-             none",
+        say!(
+            "lockstep: {left_out} events were left out that say which iterations of a loop a thread was given: version {} \
+             has none",
             args.to as u32
         );
     }
