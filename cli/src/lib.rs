@@ -2,6 +2,8 @@
 //! of their own.
 
 mod by;
+#[cfg(feature = "transform")]
+mod elsewhere;
 mod exit;
 mod items;
 mod lanes;
@@ -25,9 +27,10 @@ mod verdict;
 mod verified;
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 pub use exit::STATUSES;
 
@@ -54,17 +57,48 @@ enum Verb {
     Dump(verbs::dump::Args),
     Convert(verbs::convert::Args),
     Heuristics(verbs::heuristics::Args),
+    Setup(verbs::setup::Args),
+    /// Compile C with clang 19 and apply transformations to the optimised code
     #[cfg(feature = "transform")]
-    Cc(verbs::cc::Args),
+    #[command(disable_help_flag = true)]
+    Cc(elsewhere::Args),
     /// Compile C++ as cc compiles C: cc with --compiler clang++-19
     #[cfg(feature = "transform")]
+    #[command(name = "c++", disable_help_flag = true)]
+    Cxx(elsewhere::Args),
+    /// Apply transformations to LLVM IR (bitcode or text)
+    #[cfg(feature = "transform")]
+    #[command(disable_help_flag = true)]
+    Transform(elsewhere::Args),
+    /// Say which values, branches and memory accesses are uniform, affine in the thread's number, or divergent
+    #[cfg(feature = "transform")]
+    #[command(disable_help_flag = true)]
+    Analyze(elsewhere::Args),
+    /// Hold what `lockstep analyze` proves of a program against a trace of it
+    #[cfg(feature = "transform")]
+    #[command(disable_help_flag = true)]
+    Verify(elsewhere::Args),
+}
+
+/// The verbs that need LLVM. They are another binary's, `lockstep-llvm`, so that the rest starts without it.
+#[cfg(feature = "transform")]
+#[derive(Parser)]
+#[command(name = "lockstep", bin_name = "lockstep", version, max_term_width = 110, after_help = exit::HELP)]
+struct WithLlvm {
+    #[command(subcommand)]
+    verb: LlvmVerb,
+}
+
+#[cfg(feature = "transform")]
+#[derive(Subcommand)]
+enum LlvmVerb {
+    Setup(verbs::setup::Args),
+    Cc(verbs::cc::Args),
+    /// Compile C++ as cc compiles C: cc with --compiler clang++-19
     #[command(name = "c++")]
     Cxx(verbs::cc::Args),
-    #[cfg(feature = "transform")]
     Transform(verbs::transform::Args),
-    #[cfg(feature = "transform")]
     Analyze(verbs::analyze::Args),
-    #[cfg(feature = "transform")]
     Verify(verbs::verify::Args),
 }
 
@@ -82,9 +116,28 @@ struct Replay {
     args: verbs::replay::Args,
 }
 
-/// Runs `lockstep` with these arguments, the program's name first; returns its exit status.
-pub fn lockstep(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    exit::of(|| match parse::<Lockstep>(arguments)?.verb {
+/// Runs the program under the name that it was called by: `trace`, `replay`, or by any other `lockstep`. The first
+/// argument is the name; returns the exit status.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let name = arguments.first().map(Path::new).and_then(Path::file_name).unwrap_or_default().to_owned();
+    exit::of(|| {
+        if name == "trace" {
+            verbs::trace::run(&parse::<Trace>(arguments)?.args)
+        } else if name == "replay" {
+            verbs::replay::run(&parse::<Replay>(arguments)?.args)
+        } else {
+            lockstep(arguments)
+        }
+    })
+}
+
+fn lockstep(arguments: Vec<OsString>) -> anyhow::Result<ExitCode> {
+    #[cfg(feature = "transform")]
+    if let Some(words) = elsewhere::words(&arguments) {
+        return elsewhere::start(&words);
+    }
+    match parse::<Lockstep>(arguments)?.verb {
         Verb::Trace(args) => verbs::trace::run(&args),
         Verb::Replay(args) => verbs::replay::run(&args),
         Verb::Suggest(args) => verbs::suggest::run(&args),
@@ -97,27 +150,41 @@ pub fn lockstep(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Dump(args) => verbs::dump::run(&args),
         Verb::Convert(args) => verbs::convert::run(&args),
         Verb::Heuristics(args) => verbs::heuristics::run(&args),
+        Verb::Setup(args) => verbs::setup::run(&args, Lockstep::command()),
         #[cfg(feature = "transform")]
-        Verb::Cc(args) => verbs::cc::run(&args, "clang-19"),
+        Verb::Cc(args) => args.start("cc"),
         #[cfg(feature = "transform")]
-        Verb::Cxx(args) => verbs::cc::run(&args, "clang++-19"),
+        Verb::Cxx(args) => args.start("c++"),
         #[cfg(feature = "transform")]
-        Verb::Transform(args) => verbs::transform::run(&args),
+        Verb::Transform(args) => args.start("transform"),
         #[cfg(feature = "transform")]
-        Verb::Analyze(args) => verbs::analyze::run(&args),
+        Verb::Analyze(args) => args.start("analyze"),
         #[cfg(feature = "transform")]
-        Verb::Verify(args) => verbs::verify::run(&args),
+        Verb::Verify(args) => args.start("verify"),
+    }
+}
+
+/// Runs a verb that needs LLVM, as [`main`] runs the others.
+#[cfg(feature = "transform")]
+pub fn with_llvm(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    exit::of(|| match parse::<WithLlvm>(arguments)?.verb {
+        LlvmVerb::Setup(args) => verbs::setup::run(&args, whole_command()),
+        LlvmVerb::Cc(args) => verbs::cc::run(&args, "clang-19"),
+        LlvmVerb::Cxx(args) => verbs::cc::run(&args, "clang++-19"),
+        LlvmVerb::Transform(args) => verbs::transform::run(&args),
+        LlvmVerb::Analyze(args) => verbs::analyze::run(&args),
+        LlvmVerb::Verify(args) => verbs::verify::run(&args),
     })
 }
 
-/// Runs `trace` with these arguments, the program's name first; returns its exit status.
-pub fn trace(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    exit::of(|| verbs::trace::run(&parse::<Trace>(arguments)?.args))
-}
-
-/// Runs `replay` with these arguments, the program's name first; returns its exit status.
-pub fn replay(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    exit::of(|| verbs::replay::run(&parse::<Replay>(arguments)?.args))
+/// The command with all options of all verbs, for completions and manual pages.
+#[cfg(feature = "transform")]
+fn whole_command() -> clap::Command {
+    let mut whole = Lockstep::command();
+    for verb in WithLlvm::command().get_subcommands() {
+        whole = whole.mut_subcommand(verb.get_name(), |_| verb.clone());
+    }
+    whole
 }
 
 fn parse<P: Parser>(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Result<P> {

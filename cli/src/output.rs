@@ -46,6 +46,26 @@ pub(crate) fn print(text: &str, with_colours: WithColours) -> replay::Result<()>
     printed.map_err(|source| replay::Error::Write { path: STDOUT.into(), source })
 }
 
+/// Refuses to write more than one of these to standard output: each is an option and whether it asks for that.
+///
+/// # Errors
+/// Of usage, when there are two.
+pub(crate) fn only_one(asked: &[(&str, bool)]) -> Result<(), clap::Error> {
+    let asked: Vec<&str> = asked.iter().filter(|(_, is)| *is).map(|(option, _)| *option).collect();
+    match asked[..] {
+        [first, second, ..] => {
+            let text = format!("{first} and {second} both write to standard output: name a file for one of them\n");
+            Err(clap::Error::raw(clap::error::ErrorKind::ArgumentConflict, text))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether the name of a file stands for standard output.
+pub(crate) fn is_stdout(path: &Option<PathBuf>) -> bool {
+    path.as_ref().is_some_and(|path| path.as_os_str() == "-")
+}
+
 /// Whether a text has escapes for colours, to be taken out where standard output is no terminal or the user wants none.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WithColours {

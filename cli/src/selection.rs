@@ -47,7 +47,7 @@ pub(crate) struct Selection {
     pub(crate) spin: SpinRule,
 
     /// Lanes in a warp. Default: all in one warp, of at most 256; 32 where lanes are not threads
-    #[arg(long, short = 'W', value_name = "LANES")]
+    #[arg(long, short = 'W', value_name = "LANES", value_parser = lanes_of_a_warp)]
     pub(crate) warp_size: Option<usize>,
 
     /// Warps in a block, for the models that let lanes of several warps share fetches (dwf, tbc, lwm). Default: as many
@@ -58,6 +58,12 @@ pub(crate) struct Selection {
     /// Which lanes share a warp: consecutive, round-robin, similarity
     #[arg(long, value_name = "HOW", default_value = "consecutive")]
     pub(crate) group: Grouping,
+}
+
+/// The lanes that a warp can have.
+fn lanes_of_a_warp(text: &str) -> Result<usize, String> {
+    let lanes = text.parse().ok().filter(|lanes| (1..=256).contains(lanes));
+    lanes.ok_or_else(|| "a warp has 1 to 256 lanes".to_owned())
 }
 
 /// How locks count, in each of the ways asked for; at least one.

@@ -1,5 +1,5 @@
-//! `lockstep <verb>`.
+//! `lockstep <verb>`; as `trace` or `replay`, where it is called so, one of its verbs.
 
 fn main() -> std::process::ExitCode {
-    cli::lockstep(std::env::args_os())
+    cli::main(std::env::args_os())
 }

@@ -1,5 +1,8 @@
 //! `replay`: the short name of `lockstep replay`.
 
+#[path = "../starter.rs"]
+mod starter;
+
 fn main() -> std::process::ExitCode {
-    cli::replay(std::env::args_os())
+    starter::start("replay")
 }

@@ -1,5 +1,8 @@
 //! `trace`: the short name of `lockstep trace`.
 
+#[path = "../starter.rs"]
+mod starter;
+
 fn main() -> std::process::ExitCode {
-    cli::trace(std::env::args_os())
+    starter::start("trace")
 }

@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::exit;
 use crate::models::{self, Models};
-use crate::output::{Output, WithColours, print, say};
+use crate::output::{self, Output, WithColours, is_stdout, print, say};
 use crate::selection::{self, Selection};
 use crate::table::marked;
 
@@ -71,6 +71,7 @@ struct Side {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    output::only_one(&[("--json", args.json), ("--csv -", is_stdout(&args.csv))])?;
     let specs = models::all_of(&args.heuristic);
     let scratch = Scratch::new(args)?;
     let [before, after] = [&args.before, &args.after].map(|program| side(args, program, &scratch, &specs));
@@ -184,7 +185,7 @@ fn draw(args: &Args, before: &Side, after: &Side, scratch: &Scratch) -> anyhow::
 fn show(args: &Args, before: &Side, after: &Side) -> anyhow::Result<()> {
     let text = if args.json {
         format!("{}\n", serde_json::to_string_pretty(&to_json(before, after))?)
-    } else if args.csv.as_ref().is_some_and(|path| path.as_os_str() == "-") {
+    } else if is_stdout(&args.csv) {
         return Ok(());
     } else {
         table(before, after)

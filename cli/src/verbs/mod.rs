@@ -14,6 +14,7 @@ pub(crate) mod heuristics;
 pub(crate) mod plot;
 pub(crate) mod replay;
 pub(crate) mod report;
+pub(crate) mod setup;
 pub(crate) mod suggest;
 pub(crate) mod trace;
 #[cfg(feature = "transform")]

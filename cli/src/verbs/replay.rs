@@ -18,7 +18,7 @@ use crate::by::{By, MemoryBy};
 use crate::machine::{Machine, Range, Subject};
 use crate::measures::Measures;
 use crate::models::{self, Models};
-use crate::output::{Output, WithColours, print, progress, say};
+use crate::output::{self, Output, WithColours, is_stdout, print, progress, say};
 use crate::predict::Predicted;
 use crate::selection::{self, Selection};
 use crate::syntax::SyntaxName;
@@ -202,11 +202,8 @@ impl Args {
         if models.is_empty() && !self.predict.is_empty() {
             models = vec![Spec::parse(predict::MODEL).expect("a model's name")];
         }
-        let is_stdout = |path: &Option<PathBuf>| path.as_ref().is_some_and(|p| p.as_os_str() == "-");
-        let printed = match self.json {
-            true => Some(Form::Json),
-            false => (!is_stdout(&self.csv) && !is_stdout(&self.schedule)).then_some(Form::Tables),
-        };
+        let tables = !is_stdout(&self.csv) && !is_stdout(&self.schedule);
+        let printed = if self.json { Some(Form::Json) } else { tables.then_some(Form::Tables) };
         Ok(Request {
             trace: &self.trace,
             subject: Subject::of(self.machine, models),
@@ -257,6 +254,8 @@ struct Rows {
 }
 
 fn run_here(args: &Args) -> anyhow::Result<ExitCode> {
+    let files = [("--csv -", is_stdout(&args.csv)), ("--schedule -", is_stdout(&args.schedule))];
+    output::only_one(&[("--json", args.json), files[0], files[1]])?;
     let trace = selection::open(&args.trace)?;
     let mut request = args.meant(&trace)?;
     if request.check && !dump::decoders_agree(&trace)? {

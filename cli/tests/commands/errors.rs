@@ -79,8 +79,17 @@ fn a_wrong_heuristic_names_those_that_there_are() {
 
 #[test]
 fn a_warp_that_cannot_be() {
-    fails(&run("replay", &["--warp-size", "0", &vector()]), 4, &["1 to 256"]);
-    fails(&run("replay", &["--warp-size", "1000", &vector()]), 4, &["1 to 256"]);
+    fails(&run("replay", &["--warp-size", "0", &vector()]), 2, &["1 to 256"]);
+    fails(&run("replay", &["--warp-size", "1000", &vector()]), 2, &["1 to 256"]);
+}
+
+#[test]
+fn two_results_on_standard_output() {
+    fails(&run("replay", &["--json", "--csv", "-", &vector()]), 2, &["--json", "--csv -"]);
+    fails(&run("replay", &["--json", "--schedule", "-", &vector()]), 2, &["--json", "--schedule -"]);
+    fails(&run("replay", &["--csv", "-", "--schedule", "-", &vector()]), 2, &["--csv -", "--schedule -"]);
+    let compare = &["compare", "--region", "all", "--json", "--csv", "-", "/bin/true", "/bin/true", "--"];
+    fails(&run("lockstep", compare), 2, &["--json", "--csv -"]);
 }
 
 #[test]

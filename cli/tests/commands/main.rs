@@ -1,5 +1,6 @@
 //! The commands as a user types them.
 
+mod binaries;
 mod callables;
 mod causes;
 mod comparing;

@@ -39,6 +39,7 @@ fn printing(folder: &Path) -> Vec<Line> {
         format!("lockstep suggest {trace}"),
         format!("lockstep suggest --json {trace}"),
         "lockstep heuristics".to_owned(),
+        "lockstep setup --help".to_owned(),
         "lockstep trace --help".to_owned(),
         "lockstep plot --help".to_owned(),
         "trace --version".to_owned(),
@@ -81,6 +82,7 @@ fn writing(folder: &Path) -> Vec<Line> {
         format!("lockstep convert -o /dev/full {trace}"),
         format!("lockstep dump -o /dev/full {trace}"),
         format!("lockstep dump --text -o /dev/full {trace}"),
+        "lockstep setup --prefix /dev/full".to_owned(),
     ]
     .iter()
     .map(|words| line(words))
