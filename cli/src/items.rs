@@ -156,9 +156,11 @@ fn is_of_library(name: &str) -> bool {
 
 /// Whether a function of this name is Go's own: a package whose path begins with no domain and is not `main`.
 fn is_of_go(name: &str) -> bool {
+    let path = name.split(['(', '[']).next().unwrap_or(name);
+    let is_foreign = path.split_once('/').is_some_and(|(domain, _)| domain.contains('.'));
     let (package, rest) = name.split_once('.').unwrap_or((name, ""));
     let is_path = package.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '/');
-    !rest.is_empty() && is_path && package != "main"
+    !rest.is_empty() && is_path && !is_foreign && package != "main"
 }
 
 /// Whether a function of this name hands out the work, or starts threads, so that its calls are none.
