@@ -204,10 +204,23 @@ impl<'t> Source<'t> {
         let trace = self.trace;
         let known = self.modules.iter().position(|m| (m.path.as_str(), m.bias) == (module.path.as_str(), module.bias));
         let at = known.unwrap_or_else(|| {
-            let loader = load(module, trace).unwrap_or_else(|why| {
-                self.notes.push(format!("no source lines of {}: {why}; addresses are shown instead", module.path));
-                None
-            });
+            let loader = match load(module, trace) {
+                Ok(Some((loader, has_lines))) => {
+                    if !has_lines && module.role == ModuleRole::Main {
+                        self.notes.push(format!(
+                            "{} has no line information: functions are shown instead of lines; build it with -g and \
+                             trace it again",
+                            module.path
+                        ));
+                    }
+                    Some(loader)
+                }
+                Ok(None) => None,
+                Err(why) => {
+                    self.notes.push(format!("no source lines of {}: {why}; addresses are shown instead", module.path));
+                    None
+                }
+            };
             self.modules.push(Lines { path: module.path.clone(), bias: module.bias, loader });
             self.modules.len() - 1
         });
@@ -215,14 +228,15 @@ impl<'t> Source<'t> {
     }
 }
 
-/// The module's line table; none where it never has one.
-fn load(module: &Module, trace: &Trace) -> Result<Option<Loader>, String> {
+/// The module's line table, and whether it has lines; none where it never has one.
+fn load(module: &Module, trace: &Trace) -> Result<Option<(Loader, bool)>, String> {
     if module.role == ModuleRole::Kernel {
         return Ok(None);
     }
     let bytes = bytes_of(module)?;
-    traced(&bytes, module, trace)?;
-    Loader::new(&module.path).map(Some).map_err(|e| format!("its debug information cannot be read ({e})"))
+    let has_lines = traced(&bytes, module, trace)?.section_by_name(".debug_line").is_some();
+    let loader = Loader::new(&module.path).map_err(|e| format!("its debug information cannot be read ({e})"))?;
+    Ok(Some((loader, has_lines)))
 }
 
 fn bytes_of(module: &Module) -> Result<Vec<u8>, String> {
@@ -279,7 +293,7 @@ fn frames_in(loader: &Loader, address: u64) -> Vec<Line> {
 }
 
 /// Whether a source file is of a language's own libraries, or of a package that was fetched.
-fn is_of_library(file: &str) -> bool {
+pub(crate) fn is_of_library(file: &str) -> bool {
     const FOLDERS: [&str; 6] =
         ["/usr/include/", "/usr/lib/", "/usr/local/include/", "/usr/local/go/", "/usr/share/go", "/rustc/"];
     const INSIDE: [&str; 4] = ["/lib/rustlib/", "/registry/src/", "/include/c++/", "/lib/gcc/"];

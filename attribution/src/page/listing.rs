@@ -4,22 +4,37 @@ use std::fs;
 
 use report::page::{Line, Piece, SourceFile};
 
+use crate::source::is_of_library;
+
 /// Lines shown before and after one that ran.
 const AROUND: u32 = 3;
 /// Larger files are not read: they are no source that a person wrote.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// The files with the text of their lines that ran; a note per file that is not there.
+/// The files with the text of their lines that ran; a note per file that is not there, one for all of libraries.
 pub(crate) fn files(paths: &[String], lines: &[Line], notes: &mut Vec<String>) -> Vec<SourceFile> {
-    let file = |(index, path): (usize, &String)| {
+    let mut of_libraries: Vec<String> = Vec::new();
+    let mut file = |(index, path): (usize, &String)| {
         let ran = lines.iter().filter(|l| l.file == Some(index) && l.fetches > 0).map(|l| l.number);
         let text = text(path);
         if text.is_none() && ran.clone().next().is_some() {
-            notes.push(format!("the text of {path} is not there, only the numbers of its lines"));
+            match is_of_library(path) {
+                true => of_libraries.push(path.clone()),
+                false => notes.push(format!("the text of {path} is not there, only the numbers of its lines")),
+            }
         }
         SourceFile { path: path.clone(), pieces: text.map_or_else(Vec::new, |text| pieces(&text, ran.collect())) }
     };
-    paths.iter().enumerate().map(file).collect()
+    let files = paths.iter().enumerate().map(&mut file).collect();
+    match &of_libraries[..] {
+        [] => {}
+        [path] => notes.push(format!("the text of {path} is not there, only the numbers of its lines")),
+        [first, ..] => notes.push(format!(
+            "the texts of {} files of libraries are not there, only the numbers of their lines; the first is {first}",
+            of_libraries.len()
+        )),
+    }
+    files
 }
 
 fn text(path: &str) -> Option<String> {
@@ -51,6 +66,18 @@ fn pieces(text: &str, mut ran: Vec<u32>) -> Vec<Piece> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn missing_files_of_libraries_have_one_note() {
+        let paths = ["/rustc/0/library/a.rs", "/no-such/main.rs", "/rustc/0/library/b.rs", "/rustc/0/library/idle.rs"];
+        let line = |(file, fetches)| Line { number: 7, file: Some(file), fetches, ..Line::default() };
+        let lines: Vec<Line> = [(0, 5), (1, 5), (2, 5), (3, 0)].map(line).into();
+        let mut notes = Vec::new();
+        assert_eq!(files(&paths.map(str::to_owned), &lines, &mut notes).len(), 4);
+        assert_eq!(notes.len(), 2, "{notes:?}");
+        assert!(notes[0].contains("/no-such/main.rs"), "{notes:?}");
+        assert!(notes[1].contains("2 files of libraries") && notes[1].contains("/rustc/0/library/a.rs"), "{notes:?}");
+    }
 
     #[test]
     fn pieces_that_would_touch_are_one() {

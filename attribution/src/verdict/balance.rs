@@ -55,7 +55,7 @@ impl Schedule {
         if counts_up(view) {
             return Some(Schedule::Counter);
         }
-        any(|name| name.ends_with("pthread_mutex_lock")).then_some(Schedule::Locks)
+        view.summary().takes_locks.then_some(Schedule::Locks)
     }
 
     /// Whether that which lane ran what is sure to have been decided while recording; else it may have been.

@@ -16,6 +16,14 @@ fn rows(folder: &Path, name: &str, arguments: &[&str]) -> String {
     path
 }
 
+/// A trace of the micro program `join_before_arm` with so many lanes.
+pub(crate) fn join_before_arm(folder: &Path, lanes: &str) -> String {
+    let (program, trace) = (folder.join("program"), folder.join("trace.bin").to_str().unwrap().to_owned());
+    build(&root().join("workloads/micro/join_before_arm.c"), &program, &[]);
+    succeed("trace", &["-o", &trace, program.to_str().unwrap(), "-p", lanes]);
+    trace
+}
+
 #[test]
 fn of_rows_each_heuristic_is_compared_with_itself() {
     let folder = tempfile::tempdir().unwrap();
@@ -54,6 +62,19 @@ fn of_traces_the_lines_that_changed_are_named() {
     assert!(diff.contains("fft.c:") && diff.contains("lost_slots") && diff.contains("parted_slots"), "{diff}");
     let same = succeed("lockstep", &["diff", "--json", &two, &two]);
     assert_eq!(serde_json::from_str::<Value>(&same).unwrap()["rows"], Value::Array(Vec::new()));
+}
+
+#[test]
+fn of_traces_the_model_of_the_machine_is_taken_where_none_is_named() {
+    let folders = [32, 40].map(|lanes| (tempfile::tempdir().unwrap(), lanes.to_string()));
+    let [before, after] = folders.each_ref().map(|(folder, lanes)| join_before_arm(folder.path(), lanes));
+    let diff = |options: &[&str]| succeed("lockstep", &[&["diff", "--json"], options, &[&before, &after]].concat());
+    let json = succeed("replay", &["--json", &after]);
+    let model = serde_json::from_str::<Value>(&json).unwrap()["results"][0]["heuristic"].take();
+    let model = model.as_str().unwrap();
+    assert_eq!(diff(&[]), diff(&["--model", model, "--warp-size", "32"]));
+    assert_ne!(diff(&[]), diff(&["--model", model]), "a model that is named has all lanes in one warp");
+    assert_ne!(diff(&[]), diff(&["--model", "minsp-pc", "--warp-size", "32"]));
 }
 
 #[test]

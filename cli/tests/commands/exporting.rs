@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
+use crate::comparing::join_before_arm;
 use crate::support::{root, succeed};
 use serde_json::Value;
 
@@ -43,4 +44,19 @@ fn the_time_line_has_every_thread_instruction_of_every_lane() {
     let expected = result()["lane_instructions"].clone();
     let found: Vec<u64> = (0..16).map(|lane| by_lane[&lane]).collect();
     assert_eq!(serde_json::json!(found), expected);
+}
+
+#[test]
+fn without_a_model_that_of_the_machine_is_exported() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = join_before_arm(folder.path(), "40");
+    let folded =
+        |options: &[&str]| succeed("lockstep", &[&["export", "--format", "folded"], options, &[&trace]].concat());
+    let json = succeed("replay", &["--json", &trace]);
+    let row = serde_json::from_str::<Value>(&json).unwrap()["results"][0].take();
+    let (model, seats) = (row["heuristic"].as_str().unwrap(), row["warp_size"].to_string());
+    assert_eq!((seats.as_str(), &row["warps"]), ("32", &2.into()), "{row}");
+    assert_eq!(folded(&[]), folded(&["--model", model, "--warp-size", &seats]));
+    assert_ne!(folded(&[]), folded(&["--model", model]), "a model that is named has all lanes in one warp");
+    assert_ne!(folded(&[]), folded(&["--model", "minsp-pc", "--warp-size", &seats]));
 }

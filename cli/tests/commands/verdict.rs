@@ -113,6 +113,49 @@ fn lanes_that_take_one_lock_are_blamed_at_the_line_that_takes_it() {
 }
 
 #[test]
+fn what_one_lane_does_while_the_others_wait_is_to_be_shared_out() {
+    let traced = Traced::new("cli/tests/programs/lone_lane.c", &[], &[]);
+    let verdict = traced.verdict(&[]);
+    let (efficiency, first) = (verdict["efficiency"].as_f64().unwrap(), &verdict["places"][0]);
+    assert_eq!(first["at"], format!("lone_lane.c:{}", traced.line("// the branch")), "{verdict}");
+    assert_eq!(first["remedy"]["kind"], "share out", "{verdict}");
+    // Shared out, the table gains half of what was promised at least.
+    let alone = "if (id == 0) // the branch\n      for (int i = 0; i < ENTRIES; i++)";
+    assert!(traced.source.contains(alone));
+    let shared = traced.source.replace(alone, "for (int i = (int)id; i < ENTRIES; i += LANES)");
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("shared.c"), shared).unwrap();
+    let followed = Traced::new(folder.path().join("shared.c").to_str().unwrap(), &[], &[]);
+    let after = followed.verdict(&[])["efficiency"].as_f64().unwrap();
+    let promised = first["remedy"]["efficiency"].as_f64().unwrap() - efficiency;
+    assert!(promised > 0.1 && after - efficiency >= promised / 2.0, "{efficiency} {promised} {after}");
+}
+
+#[test]
+fn a_program_without_line_information_is_named_once() {
+    let hint = "has no line information: functions are shown instead of lines; build it with -g";
+    for (flags, times) in [(&["-g0"], 1), (&["-g"], 0)] {
+        let traced = Traced::new("cli/tests/programs/uneven_trips.c", flags, &[]);
+        let output = crate::support::run("replay", &[&traced.path(), "--by", "line"]);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(said.matches(hint).count(), times, "{said}");
+        let page = traced.folder.path().join("page.html");
+        succeed("lockstep", &["report", "--models", "ipdom", "-o", page.to_str().unwrap(), &traced.path()]);
+        let notes = crate::page::data(&page)["programs"][0]["notes"].to_string();
+        assert_eq!(notes.matches(hint).count(), times, "{notes}");
+    }
+}
+
+#[test]
+fn only_threads_that_take_locks_are_said_to() {
+    for (source, takes) in [("cli/tests/programs/uneven_trips.c", false), ("workloads/micro/lock_contention.c", true)] {
+        let verdict = Traced::new(source, &[], if takes { &["-p", "16"] } else { &[] }).verdict(&[]);
+        let schedule = &verdict["balance"]["schedule"];
+        assert_eq!(schedule == "threads that take locks, as for a common queue", takes, "{verdict}");
+    }
+}
+
+#[test]
 fn a_region_is_named_as_the_source_has_it() {
     let folder = tempfile::tempdir().unwrap();
     let (source, program) = (folder.path().join("pool.cpp"), folder.path().join("program"));

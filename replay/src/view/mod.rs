@@ -126,6 +126,7 @@ impl View {
         summary.beginnings = beginnings(trace, &plan, &counted);
         summary.shares.clone_from(&choice.shares);
         summary.waits_for_work = threads.iter().any(|thread| thread.waits_for_others);
+        summary.takes_locks = threads.iter().any(|thread| thread.takes_locks);
         if lanes.is_empty() {
             return Err(nothing_left(options, &summary));
         }

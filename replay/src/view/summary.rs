@@ -111,6 +111,9 @@ pub struct Summary {
     /// Whether threads waited on a condition variable or a semaphore in what they were started for, as those do that
     /// take their work from a common queue.
     pub waits_for_work: bool,
+    /// Whether threads took mutexes in what they were started for, as those do that take their work from a common queue
+    /// which is never empty.
+    pub takes_locks: bool,
 }
 
 impl Summary {

@@ -81,6 +81,8 @@ pub(super) struct ThreadSurvey {
     pub tasks: Vec<Task>,
     /// Whether it waited on a condition variable or a semaphore in what it was started for.
     pub waits_for_others: bool,
+    /// Whether it took a mutex in what it was started for.
+    pub takes_locks: bool,
 }
 
 /// Whether the function is a barrier at which threads meet.
@@ -268,6 +270,7 @@ impl Surveyor {
             SyncFunction::ConditionWait | SyncFunction::SemaphoreWait => {
                 self.found.waits_for_others |= !self.bodies.is_empty();
             }
+            SyncFunction::MutexLock => self.found.takes_locks |= !self.bodies.is_empty(),
             SyncFunction::ThreadJoin => self.join = seq,
             SyncFunction::ThreadCreate => self.create = seq,
             SyncFunction::BarrierInit => self.found.inits.push(BarrierInit { object, count: argument, seq }),
