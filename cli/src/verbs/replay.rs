@@ -31,6 +31,7 @@ use crate::{exit, lanes, predict, regions, spin, table, verdict};
 #[command(group(clap::ArgGroup::new("rows").multiple(true)))]
 pub(crate) struct Args {
     /// The trace: what `trace` wrote, or a text trace, gzipped or not
+    #[arg(default_value = "trace.bin")]
     trace: PathBuf,
 
     /// Reconvergence heuristics: a name, or name:parameter=value, several with commas, or all (see `lockstep

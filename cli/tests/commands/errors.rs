@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Output;
+use std::process::{Command, Output};
 
 use crate::support::{build, root, run, succeed};
 
@@ -24,6 +24,35 @@ fn fails(output: &Output, status: i32, words: &[&str]) {
 fn a_missing_trace_and_a_folder() {
     fails(&run("replay", &["no-such-file.bin"]), 3, &["no-such-file.bin"]);
     fails(&run("replay", &["/"]), 3, &["/"]);
+}
+
+#[test]
+fn without_a_name_the_trace_is_that_which_trace_writes_here() {
+    let folder = tempfile::tempdir().unwrap();
+    let replay = || Command::new(env!("CARGO_BIN_EXE_replay")).current_dir(&folder).output().unwrap();
+    fails(&replay(), 3, &["trace.bin"]);
+    fs::copy(vector(), folder.path().join("trace.bin")).unwrap();
+    assert!(replay().status.success());
+    let named = run("replay", &[folder.path().join("trace.bin").to_str().unwrap()]);
+    assert_eq!(replay().stdout, named.stdout);
+}
+
+#[test]
+fn heuristics_are_listed_for_programs_too() {
+    let listed: serde_json::Value = serde_json::from_str(&succeed("lockstep", &["heuristics", "--json"])).unwrap();
+    let listed = listed["heuristics"].as_array().unwrap();
+    let text = succeed("lockstep", &["heuristics"]);
+    assert!(listed.len() > 20);
+    for entry in listed {
+        let (name, parameters) = (entry["name"].as_str().unwrap(), entry["parameters"].as_array().unwrap());
+        assert!(text.contains(&format!("{name} ")) && text.contains(entry["rule"].as_str().unwrap()), "{name}");
+        let default =
+            |p: &serde_json::Value| format!("{}={}", p["name"].as_str().unwrap(), p["default"].as_str().unwrap());
+        for parameter in parameters {
+            assert!(text.contains(&format!("{}: ", default(parameter))), "{parameter}");
+        }
+        fails(&run("replay", &["-H", &format!("{name}:no-such=1"), &vector()]), 2, &["no-such"]);
+    }
 }
 
 #[test]
