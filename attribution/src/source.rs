@@ -331,7 +331,7 @@ mod tests {
         ] {
             assert!(is_of_library(file), "{file}");
         }
-        for file in ["src/main.rs", "pool.cpp", "/home/someone/registry/main.c", "/work/bits.h"] {
+        for file in ["src/main.rs", "pool.cpp", "/home/someone/registry/main.c", "/home/someone/bits.h"] {
             assert!(!is_of_library(file), "{file}");
         }
     }

@@ -396,8 +396,8 @@ impl Advisor<'_> {
         Some(Remedy {
             kind: Kind::Fuse,
             text: format!(
-                "both sides of this branch call {callee}: choose its arguments on the two sides and call it once behind \
-                 them (or: lockstep cc --transform fcs)"
+                "both sides of this branch call {callee}: choose its arguments on the two sides and call it once \
+                 behind them (or: lockstep cc --transform fcs)"
             ),
             efficiency: self.of_estimate(estimate),
             basis: estimate.basis,

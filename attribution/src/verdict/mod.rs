@@ -332,8 +332,8 @@ fn headline(
     }
     if let Some(balance) = by_chance {
         return format!(
-            "none of these threads: which lane ran what was decided while recording ({}), and one of {} lanes has {} of \
-             all instructions. Their {} is chance.{of_items}",
+            "none of these threads: which lane ran what was decided while recording ({}), and one of {} lanes has {} \
+             of all instructions. Their {} is chance.{of_items}",
             balance.schedule.map_or("", balance::Schedule::phrase),
             outcome.lanes,
             share(balance.longest),
@@ -370,7 +370,8 @@ fn warnings(
             .map_or_else(String::new, |items| format!(", or take {} as lanes (replay {})", items.what, items.typed));
         match (balance.schedule, balance.is_uneven()) {
             (Some(schedule), true) if schedule.is_sure() => all.push(format!(
-                "{uneven}. Another recording has other lanes: record it several times to see the spread. For a figure that holds, give each thread a fixed share{as_lanes}."
+                "{uneven}. Another recording has other lanes: record it several times to see the spread. \
+                 For a figure that holds, give each thread a fixed share{as_lanes}."
             )),
             (Some(schedule), true) => all.push(format!(
                 "{uneven}. There are {}: then which lane ran what was decided while recording. Record it several times \

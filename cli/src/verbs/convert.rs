@@ -39,8 +39,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     out.finish()?;
     if left_out > 0 {
         say!(
-            "lockstep: {left_out} events were left out that say which iterations of a loop a thread was given: version {} \
-             has none",
+            "lockstep: {left_out} events were left out that say which iterations of a loop a thread was given: version \
+             {} has none",
             args.to as u32
         );
     }

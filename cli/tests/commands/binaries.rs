@@ -93,7 +93,8 @@ fn setup_places_links_completions_and_manual_pages_that_work() {
     let offered = |name: &str, words: &str, word: &str| {
         let script = folder.path().join("share/bash-completion/completions").join(name);
         let text = format!(
-            "source {}; COMP_WORDS=({words} {word}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); _{name} {name} '{word}' ''; echo ${{COMPREPLY[@]}}",
+            "source {}; COMP_WORDS=({words} {word}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); \
+             _{name} {name} '{word}' ''; echo ${{COMPREPLY[@]}}",
             script.display()
         );
         let output = Command::new("bash").args(["-c", &text]).output().unwrap();
