@@ -17,6 +17,7 @@ mod prediction;
 mod source;
 mod subject;
 pub mod table;
+pub mod unlike;
 pub mod verdict;
 
 pub use marks::{Mark, MarkKind};

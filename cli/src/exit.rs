@@ -14,6 +14,7 @@ pub const STATUSES: &[(u8, &str)] = &[
     (DEADLOCK, "every heuristic that was asked for deadlocks"),
     (BELOW, "check: the SIMT efficiency is below the least that was asked for"),
     (DIFFERS, "dump --verify, replay --check: the decoders differ about an instruction of the trace"),
+    (OUTPUTS, "compare: the two builds print different things"),
     (BUG, "a bug in lockstep"),
     (TRACING, "trace: the program could not be recorded, or never came to the part that was to be"),
     (NOT_EXECUTABLE, "trace: the program cannot be executed"),
@@ -22,7 +23,8 @@ pub const STATUSES: &[(u8, &str)] = &[
 
 /// The same as the end of every help page.
 pub(crate) const HELP: &str = "Exit status: 0; 2 wrong usage; 3 unreadable trace; 4 request that the trace cannot meet; \
-    5 unwritable file; 6 every heuristic deadlocks; 7 check: efficiency too low; 8 decoders differ; 70 bug. trace: the program's own, 128+n when signal n killed it; 125 it could \
+    5 unwritable file; 6 every heuristic deadlocks; 7 check: efficiency too low; 8 decoders differ; 9 compare: \
+    outputs differ; 70 bug. trace: the program's own, 128+n when signal n killed it; 125 it could \
     not be recorded, 126 not be executed, 127 not be found.";
 
 pub(crate) const USAGE: u8 = 2;
@@ -32,6 +34,7 @@ pub(crate) const WRITE: u8 = 5;
 pub(crate) const DEADLOCK: u8 = 6;
 pub(crate) const BELOW: u8 = 7;
 pub(crate) const DIFFERS: u8 = 8;
+pub(crate) const OUTPUTS: u8 = 9;
 pub(crate) const BUG: u8 = 70;
 /// Standard output is a pipe that nobody reads any more, as behind `| head`: what a shell shows for a program that
 /// SIGPIPE ends.

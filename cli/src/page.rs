@@ -5,11 +5,14 @@ use std::path::Path;
 use attribution::page::{Code, Replays};
 use attribution::{Source, locks, page};
 use heuristics::Spec;
+use indicatif::ProgressBar;
+use rayon::prelude::*;
+use replay::metrics::Measure;
 use replay::suggest::{Search, Suggestions, suggest};
 use replay::{Outcome, Prepared, ReplayOptions};
 use report::page::Program;
 
-use crate::machine::{FEW, Subject};
+use crate::machine::Subject;
 use crate::selection::{self, Selection};
 use crate::syntax::SyntaxName;
 use crate::verdict::{About, Beside};
@@ -18,8 +21,17 @@ use crate::{models, predict};
 /// The warp sizes of the sweep.
 const WIDTHS: [usize; 6] = [2, 4, 8, 16, 32, 64];
 
-/// How many places are tried at which lanes might be collected.
+/// At most so many places are tried at which lanes might be collected, of those that could save [`LEAST`].
 const CANDIDATES: usize = 8;
+
+/// What a place could save, at least, as a share of the fetches, to be tried; the page speaks of no less.
+const LEAST: f64 = 0.03;
+
+/// The thread instructions that are replayed for all trials: about half a second of two cores.
+const TRIED: u64 = 16_000_000;
+
+/// The thread instructions that are replayed for the models that the page can be switched to.
+const SWITCHED: u64 = 10_000_000;
 
 /// What a page is asked to be about.
 pub(crate) struct Request<'a> {
@@ -31,39 +43,43 @@ pub(crate) struct Request<'a> {
     pub selection: &'a Selection,
     /// How instructions are written, where they are to be shown.
     pub syntax: Option<SyntaxName>,
+    /// Whether all of a page is wanted, or only what the model that it is about costs.
+    pub is_page: bool,
 }
 
-/// One program's part of the page.
+/// One program's part of the page; `bar` shows how many replays are done.
 ///
 /// # Errors
 /// When the trace cannot be read or holds nothing to replay, or the model that the page is about deadlocks on it.
-pub(crate) fn program(path: &Path, request: &Request) -> anyhow::Result<Program> {
+pub(crate) fn program(path: &Path, request: &Request, bar: &ProgressBar) -> anyhow::Result<Program> {
     let trace = selection::open(path)?;
     let view = request.selection.view(&trace)?;
     let mut prepared = Prepared::new(&view, true)?;
     let setting = request.selection.setting(path, &trace, &view);
     let specs = models::each_once(request.subject.models.iter().chain(request.models));
     let options = request.subject.options(request.selection.options(), &view);
-    let mut outcomes = counted(&prepared, &specs, &options)?;
+    let work = Work { prepared: &prepared, request, options: &options, instructions: view.summary().kept, bar };
+    let (outcomes, (widths, switched)) =
+        rayon::join(|| work.counted(&specs), || rayon::join(|| work.widths(), || work.switched(&specs)));
+    let (mut outcomes, widths, switched) = (outcomes?, widths?, switched?);
     locks::locate(&mut outcomes, &view, &mut Source::new(&trace));
-    let widths = widths(&prepared, request)?;
-    let found = suggestions(&mut prepared, request, &outcomes[0])?;
     let (selection, model) = (request.selection, &request.subject.models[0]);
     let about = About { trace: &trace, view: &view, selection, model, options: &options };
     let mut source = Source::new(&trace);
-    let range = request.subject.range((&prepared, &view, &mut source), outcomes.first(), &options)?;
+    let range = match request.is_page {
+        true => request.subject.range((&prepared, &view, &mut source), outcomes.first(), &options)?,
+        false => None,
+    };
     let beside = match &range {
         Some(range) => about.beside(&mut prepared, (&outcomes[0], &range.figure()), &mut source)?,
         None => Beside::default(),
     };
+    let work = Work { prepared: &prepared, request, options: &options, instructions: view.summary().kept, bar };
     let code = Code::new(&trace, prepared.program());
     let (plan, notes) = page::plan(&outcomes[0], &code);
-    let measuring = ReplayOptions {
-        measures: page::measures(&trace, request.selection.locks.are_taken(), plan),
-        ..options.clone()
-    };
-    let measured = prepared.replay(&request.subject.models, &measuring, None, &|_, _| {})?;
-    let measured = measured.into_iter().next().ok_or_else(|| replay::Error::Bug("a replay has no outcome".into()))?;
+    let measures = page::measures(&trace, request.selection.locks.are_taken(), plan);
+    let (found, measured) = rayon::join(|| work.suggestions(&outcomes[0]), || work.measured(measures));
+    let (found, measured) = (found?, measured?);
     // Its rank is among all, which it was not replayed with this time.
     let (rank, deadlock) = (outcomes[0].rank, outcomes[0].deadlock.clone());
     outcomes[0] = Outcome { rank, deadlock, ..measured };
@@ -76,6 +92,7 @@ pub(crate) fn program(path: &Path, request: &Request) -> anyhow::Result<Program>
         view: &view,
         setting: &setting,
         outcomes: &outcomes,
+        switched: &switched,
         widths: &widths,
         machine: range.as_ref().map(|range| (range.json(), range.line())),
         verdict: verdict.as_ref(),
@@ -85,34 +102,92 @@ pub(crate) fn program(path: &Path, request: &Request) -> anyhow::Result<Program>
     Ok(page::program(&replays, code, notes))
 }
 
-/// The plain counts under every model: the engine is fastest where nothing else is asked of it.
-fn counted(prepared: &Prepared, specs: &[Spec], options: &ReplayOptions) -> anyhow::Result<Vec<Outcome>> {
-    let outcomes = prepared.replay(specs, options, None, &|_, _| {})?;
-    if !outcomes[0].is_complete() {
-        let text = format!("{}: choose another model with --heuristic", outcomes[0].status());
-        return Err(replay::Error::Request(text).into());
-    }
-    Ok(outcomes)
+/// What a program's replays have in common.
+struct Work<'a> {
+    prepared: &'a Prepared<'a>,
+    request: &'a Request<'a>,
+    options: &'a ReplayOptions,
+    /// Thread instructions of all lanes.
+    instructions: u64,
+    bar: &'a ProgressBar,
 }
 
-/// Where collecting lanes would pay; nothing where searching for it took long.
-fn suggestions(prepared: &mut Prepared, request: &Request, outcome: &Outcome) -> anyhow::Result<Option<Suggestions>> {
-    if outcome.upper_bound > FEW {
-        return Ok(None);
+impl Work<'_> {
+    /// Called as replays of one call are done: they join those of the bar at the first.
+    fn done(&self) -> impl Fn(usize, usize) + Sync + use<'_> {
+        |done, all| {
+            if done == 1 {
+                self.bar.set_length(self.bar.length().unwrap_or(0) + all as u64);
+            }
+            self.bar.inc(1);
+        }
     }
-    let model = Spec::parse(predict::MODEL).expect("a model's name");
-    let options = ReplayOptions { warp_size: Some(outcome.warp_size), ..request.selection.options() };
-    let thresholds = predict::thresholds(outcome.warp_size);
-    let search = Search { model: &model, most: CANDIDATES, thresholds: &thresholds, together: 1 };
-    let found = suggest(prepared, search, &options, &|_, _| {})?;
-    Ok(found.before.is_complete().then_some(found))
-}
 
-fn widths(prepared: &Prepared, request: &Request) -> anyhow::Result<Vec<Outcome>> {
-    let mut all = Vec::new();
-    for size in WIDTHS {
-        let options = ReplayOptions { warp_size: Some(size), ..request.selection.options() };
-        all.extend(prepared.replay(&request.subject.models, &options, None, &|_, _| {})?);
+    /// The plain counts under every model: the engine is fastest where nothing else is asked of it.
+    fn counted(&self, specs: &[Spec]) -> anyhow::Result<Vec<Outcome>> {
+        let outcomes = self.prepared.replay(specs, self.options, None, &self.done())?;
+        if !outcomes[0].is_complete() {
+            let text = format!("{}: choose another model with --heuristic", outcomes[0].status());
+            return Err(replay::Error::Request(text).into());
+        }
+        Ok(outcomes)
     }
-    Ok(all)
+
+    /// The model that the page is about, with all that the page shows of it.
+    fn measured(&self, measures: Vec<Measure>) -> replay::Result<Outcome> {
+        let options = ReplayOptions { measures, ..self.options.clone() };
+        let outcomes = self.prepared.replay(&self.request.subject.models, &options, None, &self.done())?;
+        outcomes.into_iter().next().ok_or_else(|| replay::Error::Bug("a replay has no outcome".into()))
+    }
+
+    /// The models that the page can be switched to: one of each family, then others, while there is time for them.
+    fn switched(&self, specs: &[Spec]) -> replay::Result<Vec<Outcome>> {
+        if !self.request.is_page {
+            return Ok(Vec::new());
+        }
+        let (mut first, mut others) = (Vec::new(), Vec::new());
+        let mut families = vec![specs[0].entry().family];
+        for spec in &specs[1..] {
+            let family = spec.entry().family;
+            if families.contains(&family) {
+                others.push(spec.clone());
+            } else {
+                families.push(family);
+                first.push(spec.clone());
+            }
+        }
+        first.append(&mut others);
+        first.truncate(usize::try_from(SWITCHED / self.instructions.max(1)).unwrap_or(usize::MAX));
+        let options = ReplayOptions { measures: page::of_switched(), ..self.options.clone() };
+        self.prepared.replay(&first, &options, None, &self.done())
+    }
+
+    /// The model at other warp sizes.
+    fn widths(&self) -> replay::Result<Vec<Outcome>> {
+        let sizes: &[usize] = if self.request.is_page { &WIDTHS } else { &[] };
+        let replayed = sizes.par_iter().map(|size| {
+            let options = ReplayOptions { warp_size: Some(*size), ..self.request.selection.options() };
+            self.prepared.replay(&self.request.subject.models, &options, None, &self.done())
+        });
+        Ok(replayed.collect::<replay::Result<Vec<_>>>()?.into_iter().flatten().collect())
+    }
+
+    /// Where collecting lanes would pay; nothing where trying it would take long.
+    fn suggestions(&self, outcome: &Outcome) -> replay::Result<Option<Suggestions>> {
+        let trials = usize::try_from(TRIED / outcome.upper_bound.max(1)).unwrap_or(usize::MAX);
+        if !self.request.is_page || trials == 0 {
+            return Ok(None);
+        }
+        let model = Spec::parse(predict::MODEL).expect("a model's name");
+        let options = ReplayOptions { warp_size: Some(outcome.warp_size), ..self.request.selection.options() };
+        let mut thresholds = predict::thresholds(outcome.warp_size);
+        // Where there is time for few trials, waiting for all lanes comes first.
+        if trials < 2 * (thresholds.len() + 1) {
+            thresholds.clear();
+        }
+        let most = CANDIDATES.min(trials / (thresholds.len() + 1));
+        let search = Search { model: &model, most, thresholds: &thresholds, together: 1, least: LEAST };
+        let found = suggest(self.prepared, search, &options, &self.done())?;
+        Ok(found.before.is_complete().then_some(found))
+    }
 }

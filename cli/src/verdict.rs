@@ -227,7 +227,7 @@ fn of_passes(prepared: &mut Prepared, plain: &ReplayOptions) -> replay::Result<O
     let counting = ReplayOptions { measures: vec![ActiveLanes::measure()], ..plain.clone() };
     let before = prepared.replay(std::slice::from_ref(&model), &counting, None, &|_, _| {})?.into_iter().next();
     let Some(before) = before.filter(Outcome::is_complete) else { return Ok(None) };
-    let search = Search { model: &model, most: BRANCHES, thresholds: &[], together: 1 };
+    let search = Search { model: &model, most: BRANCHES, thresholds: &[], together: 1, least: 0.0 };
     let estimates = passes(prepared, search, plain, &before)?;
     Ok(Some((before, estimates)))
 }

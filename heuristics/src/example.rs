@@ -5,6 +5,8 @@
 //! returns, `p` pushes 8 bytes, `s` is a stub of the linkage table, `-` comes behind a function that is left out.
 //! Calls and returns move the stack pointer by 8 bytes and the level by 1. Instructions are one byte long.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 use trace_format::{Block, BlockTable, Instruction, Kind, Pc, SpEffect};
 
@@ -140,7 +142,7 @@ fn run(spec: &str, width: usize, lanes: &[&str], predictions: &[Prediction]) -> 
     }
     let control_flow = observer.control_flow(&segments);
     let predictions = Predictions::new(predictions, &control_flow);
-    let program = Program { segments, control_flow, predictions };
+    let program = Program { segments, control_flow: Arc::new(control_flow), predictions };
     let mut heuristic = crate::build(&Spec::parse(spec).unwrap(), lanes.len(), &program);
     let mut states: Vec<LaneState> = lanes.iter().map(start).collect();
     let mut at = vec![0; lanes.len()];

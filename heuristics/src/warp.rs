@@ -1,5 +1,7 @@
 //! What a heuristic sees of its warp: lanes, groups, and the static program. Read-only; the engine owns it all.
 
+use std::sync::Arc;
+
 use trace_format::Pc;
 
 use crate::{ControlFlow, Future, Lane, LaneSet, Lead, Predictions, Seats, Segment, SegmentId, SegmentTable};
@@ -44,13 +46,13 @@ pub struct WarpView<'a> {
 }
 
 /// The static side of a replay: the same for all warps.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Program {
     /// The segments.
     pub segments: SegmentTable,
     /// The control-flow graphs of its functions; empty unless a heuristic asked for them
     /// ([`crate::Entry::needs_control_flow`]).
-    pub control_flow: ControlFlow,
+    pub control_flow: Arc<ControlFlow>,
     /// Where lanes are predicted to be collected best; only `barrier` looks at them.
     pub predictions: Predictions,
 }

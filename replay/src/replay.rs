@@ -96,7 +96,7 @@ impl<'a> Prepared<'a> {
         let mut survey = Survey::new(source, with_control_flow)?;
         let program = Program {
             segments: source.segments().clone(),
-            control_flow: std::mem::take(&mut survey.control_flow),
+            control_flow: std::mem::take(&mut survey.control_flow).into(),
             ..Program::default()
         };
         let briefs = Brief::all(&program.segments);
@@ -123,6 +123,31 @@ impl<'a> Prepared<'a> {
         &self,
         specs: &[Spec],
         options: &ReplayOptions,
+        schedule: Option<ScheduleFile>,
+        done: &(dyn Fn(usize, usize) + Sync),
+    ) -> Result<Vec<Outcome>> {
+        self.replay_program(&self.program, (specs, options), schedule, done)
+    }
+
+    /// As [`replay()`], with these predictions in place of those that were made; several threads may do so at once.
+    ///
+    /// # Errors
+    /// As [`replay()`].
+    pub fn replay_predicting(
+        &self,
+        predictions: &[Prediction],
+        specs: &[Spec],
+        options: &ReplayOptions,
+    ) -> Result<Vec<Outcome>> {
+        let predictions = Predictions::new(predictions, &self.program.control_flow);
+        let program = Program { predictions, ..self.program.clone() };
+        self.replay_program(&program, (specs, options), None, &|_, _| {})
+    }
+
+    fn replay_program(
+        &self,
+        program: &Program,
+        (specs, options): (&[Spec], &ReplayOptions),
         mut schedule: Option<ScheduleFile>,
         done: &(dyn Fn(usize, usize) + Sync),
     ) -> Result<Vec<Outcome>> {
@@ -141,11 +166,13 @@ impl<'a> Prepared<'a> {
             },
         ];
         let warps = (warps.len(), size, &kinds);
-        let mut outcomes = self.replay_as(specs, options, options.contended, warps, schedule.as_mut(), done)?;
+        let waiting = (options, options.contended);
+        let mut outcomes = self.replay_as((program, specs), waiting, warps, schedule.as_mut(), done)?;
         if options.contended == Contended::WaitOrTakeTurns {
             let stuck: Vec<usize> = (0..specs.len()).filter(|i| !outcomes[*i].is_complete()).collect();
             let again: Vec<Spec> = stuck.iter().map(|i| specs[*i].clone()).collect();
-            let turns = self.replay_as(&again, options, Contended::TakeTurns, warps, schedule.as_mut(), &|_, _| {})?;
+            let turning = (options, Contended::TakeTurns);
+            let turns = self.replay_as((program, &again), turning, warps, schedule.as_mut(), &|_, _| {})?;
             for (index, turn) in stuck.into_iter().zip(turns) {
                 let deadlock = outcomes[index].deadlock().cloned();
                 outcomes[index] = Outcome { deadlock, ..turn };
@@ -158,14 +185,13 @@ impl<'a> Prepared<'a> {
     /// The outcomes of these heuristics when lanes do this at locks, without ranks.
     fn replay_as(
         &self,
-        specs: &[Spec],
-        options: &ReplayOptions,
-        contended: Contended,
+        (program, specs): (&Program, &[Spec]),
+        (options, contended): (&ReplayOptions, Contended),
         (warps, size, kinds): (usize, usize, &[Units; 2]),
         schedule: Option<&mut ScheduleFile>,
         done: &(dyn Fn(usize, usize) + Sync),
     ) -> Result<Vec<Outcome>> {
-        let Prepared { survey, program, briefs } = self;
+        let Prepared { survey, briefs, .. } = self;
         let source = survey.source();
         let take_turns = contended == Contended::TakeTurns;
         let units_of = |spec: &Spec| &kinds[usize::from(spec.entry().runs_blocks)];

@@ -131,6 +131,14 @@ pub enum Error {
         /// The charts that have shares.
         possible: String,
     },
+    /// The rows are of one program, one number of lanes or one warp size, and the chart compares several.
+    #[error("cannot draw a chart of kind {kind} from these rows: it needs {lacks}; choose another --kind, or add rows")]
+    TooFew {
+        /// The chart's name.
+        kind: &'static str,
+        /// What it needs.
+        lacks: &'static str,
+    },
     /// A condition names a column that the file does not have.
     #[error("{path}: there is no column {column:?} among {possible}", path = path.display())]
     UnknownColumn {
@@ -169,6 +177,7 @@ impl Error {
             Error::Extension { .. }
                 | Error::UnknownKind { .. }
                 | Error::NoShares { .. }
+                | Error::TooFew { .. }
                 | Error::UnknownColumn { .. }
                 | Error::NoneMeets { .. }
         )

@@ -29,7 +29,7 @@ pub use charts::{CHARTS, Chart};
 pub use condition::Condition;
 pub use error::{Action, Error, Result};
 pub use format::{FORMATS, Format};
-pub use palette::{CAUSE_COLOURS, Colour, OTHER, colour_of, family_colour};
+pub use palette::{Colour, OTHER, cause_colour, colour_of, family_colour};
 pub use picture::{Anchor, Mark, Picture, Text};
 pub use rows::{Counts, Outcome, Row, parse_rows, read_rows, read_rows_where};
 pub use text::grouped;
@@ -100,7 +100,8 @@ pub fn chart(kind: Option<&str>) -> Result<&'static dyn Chart> {
 /// Draws the rows as a picture, in the order in which they come.
 ///
 /// # Errors
-/// There is no chart of that name, it has no shares and they were asked for, or there are no rows.
+/// There is no chart of that name, it has no shares and they were asked for, there are no rows, or they are of one
+/// program where the chart compares several.
 pub fn draw(rows: &[Row], kind: Option<&str>, options: &PlotOptions) -> Result<Picture> {
     let chart = chart(kind)?;
     if options.shares && !chart.has_shares() {
@@ -109,6 +110,9 @@ pub fn draw(rows: &[Row], kind: Option<&str>, options: &PlotOptions) -> Result<P
     }
     if rows.is_empty() {
         return Err(Error::NothingToDraw);
+    }
+    if let Some(lacks) = chart.lacks(rows) {
+        return Err(Error::TooFew { kind: chart.name(), lacks });
     }
     Ok(chart.draw(rows, options))
 }

@@ -46,7 +46,7 @@ fn shade(family: Family, number: usize) -> Colour {
 
 /// The colour of each cause of lost lane-slots, by its name: those of Okabe and Ito, with grey for seats that no lane
 /// has.
-pub const CAUSE_COLOURS: [(&str, Colour); 8] = [
+const CAUSE_COLOURS: [(&str, Colour); 8] = [
     ("branch", (0xD5, 0x5E, 0x00)),
     ("loop trip count", (0x00, 0x72, 0xB2)),
     ("call target", (0xCC, 0x79, 0xA7)),
@@ -57,7 +57,13 @@ pub const CAUSE_COLOURS: [(&str, Colour); 8] = [
     ("empty seat", (0x99, 0x99, 0x99)),
 ];
 
-/// The colour of heuristics that have none of their own.
+/// The colour of a cause by its name; [`OTHER`] of one that has none.
+#[must_use]
+pub fn cause_colour(cause: &str) -> Colour {
+    CAUSE_COLOURS.iter().find(|(name, _)| *name == cause).map_or(OTHER, |(_, colour)| *colour)
+}
+
+/// The colour of heuristics and causes that have none of their own.
 pub const OTHER: Colour = (0x55, 0x55, 0x55);
 
 /// Text, axes and the line of the best possible.

@@ -1,6 +1,7 @@
 //! What rows were measured under: which rows belong together, and what tells them from the others.
 
 use crate::Row;
+use crate::text::short_function;
 
 /// What a row says of its setting, in the order in which differences are told: what a reader asks first stands first.
 const FIELDS: [Field; 10] = [
@@ -10,7 +11,7 @@ const FIELDS: [Field; 10] = [
     Field { value: |r| number(r.warps), words: |v| counted(v, "warp") },
     Field { value: |r| some(&r.warp_size), words: |v| format!("warp size {v}") },
     Field { value: |r| some(&r.group), words: |v| format!("grouping {v}") },
-    Field { value: |r| some(&r.region), words: |v| format!("region {v}") },
+    Field { value: |r| some(&r.region), words: |v| format!("region {}", short_function(v)) },
     Field { value: |r| some(&r.code), words: |v| format!("code {v}") },
     Field { value: |r| some(&r.locks), words: |v| format!("locks {v}") },
     Field { value: |r| some(&r.trace), words: |v| v.to_owned() },
@@ -137,7 +138,14 @@ fn title(all: &[&Values]) -> String {
     if several_warps(all) {
         fields.extend([WARPS, WARP_SIZE]);
     }
-    words(all[0], &common(all, &fields)).join(" · ")
+    let mut words = words(all[0], &common(all, &fields));
+    // What all have in common tells none from another: the program's folder is left out.
+    if let Some(command) = words.first_mut().filter(|_| named == COMMAND) {
+        let program = command.split(' ').next().unwrap_or_default();
+        let folder = program.rfind('/').map_or(0, |slash| slash + 1);
+        command.drain(..folder);
+    }
+    words.join(" · ")
 }
 
 fn subtitle(all: &[&Values]) -> String {

@@ -79,6 +79,40 @@ pub(crate) fn shortened(text: &str, size: f64, room: f64) -> String {
     (1..chars.len()).rev().map(cut).find(|text| width(text, size, false) <= room).unwrap_or_else(|| "…".to_owned())
 }
 
+/// How many characters of a function's name are shown whole.
+const FUNCTION: usize = 60;
+
+/// The name of a function of C++ or Rust, where it is long: without what it is a template of, its parameters and its
+/// outer namespaces, `start routine Evaluator::evaluate` of `start routine long geometry::Evaluator<unsigned,
+/// std::allocator<int> >::evaluate<main::{lambda()#1}>(main::{lambda()#1} const&, int)`.
+pub(crate) fn short_function(name: &str) -> String {
+    if name.chars().count() <= FUNCTION || !name.contains("::") {
+        return name.to_owned();
+    }
+    let (mut bare, mut depth, mut last) = (String::new(), 0, ' ');
+    for c in name.chars() {
+        match c {
+            '<' | '(' | '{' | '[' => depth += 1,
+            '>' if last == '-' => {}
+            '>' | ')' | '}' | ']' => depth -= 1,
+            _ if depth == 0 => bare.push(c),
+            _ => {}
+        }
+        last = c;
+    }
+    let (prefix, path) = match bare.strip_prefix("start routine ") {
+        Some(path) => ("start routine ", path),
+        None => ("", bare.as_str()),
+    };
+    // A type that is returned stands before the name, `const` behind it.
+    let path = path.split(' ').find(|word| word.contains("::")).unwrap_or(path);
+    let parts: Vec<&str> = path.split("::").filter(|part| !part.is_empty()).collect();
+    match &parts[parts.len().saturating_sub(2)..] {
+        [] => name.to_owned(),
+        inner => format!("{prefix}{}", inner.join("::")),
+    }
+}
+
 /// Text without characters that cannot stand in a picture: a line break or tab becomes a space, another control
 /// character the replacement character.
 pub(crate) fn printable(text: &str) -> String {
@@ -153,5 +187,16 @@ mod tests {
     #[test]
     fn control_characters_do_not_reach_the_picture() {
         assert_eq!(printable("a\nb\u{1}c\tß"), "a b\u{fffd}c ß");
+    }
+
+    #[test]
+    fn of_long_names_of_functions_the_inner_parts_are_left() {
+        let cpp = "start routine long geometry::detail::Evaluator<unsigned int, std::allocator<std::pair<int, long> > >::evaluate<main::{lambda()#1}>(main::{lambda()#1} const&, int)";
+        assert_eq!(short_function(cpp), "start routine Evaluator::evaluate");
+        let rust = "<names::Evaluator<core::option::Option<u64>> as names::quadrature::Evaluate<u64>>::evaluate_until";
+        assert_eq!(short_function(rust), "evaluate_until");
+        assert_eq!(short_function("start routine worker"), "start routine worker");
+        let path = "a part of the run with a long name that is no function of any language at all";
+        assert_eq!(short_function(path), path);
     }
 }

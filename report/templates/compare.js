@@ -40,8 +40,9 @@ function lineChanges(before, after) {
 }
 
 function comparison([before, after]) {
+  const names = namesApart([before, after]);
   const [old, now] = [before, after].map((p) => p.replayed.results[p.chosen]);
-  const fields = [["simt_efficiency", "SIMT efficiency", true], ["fetches", "fetches (warp instructions)"], ["lost_slots", "lost lane-slots"], ["divergent_fetches", "divergent fetches"], ["thread_instructions", "thread instructions", null], ["lower_bound", "least fetches possible", null]];
+  const fields = [["simt_efficiency", "SIMT efficiency", true], ["fetches", "fetches (warp instructions)"], ["lost_slots", "lost lane-slots"], ["divergent_fetches", "divergent fetches"], ["thread_instructions", "thread instructions", null], ["lower_bound", "lower bound of fetches", null]];
   const shown = (name, n) => (name === "simt_efficiency" ? percent(n) : grouped(n));
   const rows = fields.map(([name, title, more]) => el("tr", {}, el("th", { scope: "row" }, title), number(shown(name, old[name])), number(shown(name, now[name])), number(change(old[name], now[name], more))));
   const causes = page.causes.map((cause, i) => [cause, before.flame.lost_by[i], after.flame.lost_by[i]]).filter(([, a, b]) => a + b > 0);
@@ -51,19 +52,26 @@ function comparison([before, after]) {
     : speed < 0.995 ? `After, ${percent(1 / speed - 1)} more fetches are needed.` : "Both need about as many fetches.";
   const work = now.thread_instructions / old.thread_instructions - 1;
   const caution = Math.abs(work) < 0.02 ? "" : ` But the two do not run as much: after runs ${percent(Math.abs(work))} ${work > 0 ? "more" : "fewer"} thread instructions.`;
-  const models = before.replayed.results.map((b) => [b, after.replayed.results.find((a) => a.heuristic === b.heuristic)]).filter(([b, a]) => a && a.status === "ok" && b.status === "ok");
+  const both = before.replayed.results.map((b) => [b, after.replayed.results.find((a) => a.heuristic === b.heuristic)]).filter(([b, a]) => a && a.status === "ok" && b.status === "ok");
+  const afterOf = new Map(both);
+  const columns = [["model"], ["efficiency before", true], ["after", true], ["fetches before", true], ["after", true], ["change", true]];
+  const key = (b) => [b, afterOf.get(b)].flatMap((r) => [r.fetches, r.thread_instructions]).join();
+  const row = (same) => {
+    const [b, a] = [same[0], afterOf.get(same[0])];
+    return el("tr", rowOf(same, null), namesOf(same),
+      number(percent(b.simt_efficiency)), number(percent(a.simt_efficiency)), number(grouped(b.fetches)), number(grouped(a.fetches)), number(change(b.fetches, a.fetches)));
+  };
   return [
-    section("compared", now.fetches === old.fetches ? "Before and after alike" : now.fetches < old.fetches ? "After is better" : "After is worse", `${sentence}${caution} Both under ${old.heuristic}.`,
-      el("p", {}, "Before: ", el("code", {}, `${commandOf(before)} (${before.replayed.trace})`), el("br"), "After: ", el("code", {}, `${commandOf(after)} (${after.replayed.trace})`)),
+    section("compared", now.fetches === old.fetches ? "Before and after alike" : now.fetches < old.fetches ? "After is better" : "After is worse", `${sentence}${caution} Both under ${modelOf(old.heuristic).brief}.`,
+      el("p", {}, "Before: ", el("code", { title: before.replayed.command }, breakable(`${names[0]} (${before.replayed.trace})`)), el("br"), "After: ", el("code", { title: after.replayed.command }, breakable(`${names[1]} (${after.replayed.trace})`))),
+      page.unlike.map((text) => el("p", { class: "warning unlike" }, `${sentenceCase(text)}.`)),
       table(null, [["number of"], ["before", true], ["after", true], ["change", true]], rows),
       el("h3", {}, "What lane-slots are lost to"),
       [["before", before], ["after", after]].map(([name, p]) => el("div", {}, el("span", { class: "note" }, `${name}: ${grouped(sum(p.flame.lost_by))} slots`),
         el("div", { style: `width:${(sum(p.flame.lost_by) / most) * 100}%;min-width:1rem` }, causesBar(p.flame.lost_by, sum(p.flame.lost_by), `${name}: ${causesText(p.flame.lost_by, 8)}`)))),
       el("ul", { class: "legend" }, causes.map(([cause, a, b]) => el("li", { title: cause.about }, swatch(cause.colour), `${cause.name} `, change(a, b))))),
-    divergentCompared([before, after]),
-    section("compared-models", "Under every model", "Fetches before and after, in the order of the models' list.",
-      table(null, [["model"], ["efficiency before", true], ["after", true], ["fetches before", true], ["after", true], ["change", true]],
-        models.map(([b, a]) => el("tr", { "data-heuristic": b.heuristic }, td(swatch(modelColour(b.heuristic)), modelName(b.heuristic)), number(percent(b.simt_efficiency)), number(percent(a.simt_efficiency)), number(grouped(b.fetches)), number(grouped(a.fetches)), number(change(b.fetches, a.fetches)))))),
     lineChanges(before, after),
+    divergentCompared([before, after]),
+    section("compared-models", "Under every model", "Fetches before and after; models of one family that agree in all these numbers share a row.", table(null, columns, byFamily([...afterOf.keys()], key, columns.length, row))),
   ];
 }

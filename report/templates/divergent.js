@@ -42,7 +42,8 @@ function divergentCompared([before, after]) {
   const most = Math.max(1, ...counted.map((r) => r.thread_instructions));
   const bar = (r, colour, shares) => (r.status === "ok" ? stack(r, colour, shares ? 1 : r.thread_instructions / most) : el("p", { class: "note" }, r.status));
   const figure = (r, shares) => (r.status !== "ok" ? "–" : shares ? percent(divergentShare(r)) : grouped(r.divergent_instructions));
-  const row = ([b, a], shares) => el("tr", { "data-heuristic": b.heuristic }, td(swatch(modelColour(b.heuristic)), modelName(b.heuristic)),
+  const afterOf = new Map(both);
+  const row = (same, b, a, shares) => el("tr", rowOf(same, null), namesOf(same),
     el("td", { class: "bar" }, bar(b, "var(--stack-before)", shares), bar(a, modelColour(a.heuristic), shares)),
     number(figure(b, shares)), number(figure(a, shares)),
     number(b.status !== "ok" || a.status !== "ok" ? "–" : shares ? pointsOf(divergentShare(b), divergentShare(a)) : change(b.divergent_instructions, a.divergent_instructions)));
@@ -51,8 +52,9 @@ function divergentCompared([before, after]) {
   const show = (name) => {
     const shares = name === "Shares";
     buttons.forEach((b) => b.setAttribute("aria-pressed", b.textContent === name));
-    drawn.replaceChildren(table(null, [["model"], [shares ? "share of thread instructions" : "thread instructions"], ["before", true], ["after", true], ["change", true]],
-      both.map((pair) => row(pair, shares)), { class: "stacks" }));
+    const columns = [["model"], [shares ? "share of thread instructions" : "thread instructions"], ["before", true], ["after", true], ["change", true]];
+    const key = (b) => [b, afterOf.get(b)].flatMap((r) => [r.status, r.divergent_instructions, r.thread_instructions]).join();
+    drawn.replaceChildren(table(null, columns, byFamily([...afterOf.keys()], key, columns.length, (same) => row(same, same[0], afterOf.get(same[0]), shares)), { class: "stacks" }));
   };
   show("Counts");
   return section("compared-divergent", "Divergent instructions, before and after", "Thread instructions that lanes ran in fetches with fewer active lanes than live ones.",

@@ -57,7 +57,9 @@ const modelColour = (heuristic) => modelOf(heuristic).colour;
 
 /** Text that may be broken where a name's parts end. */
 function breakable(text) {
-  return text.split(/(?<=[:,/_.\s·(]|::)(?=[^:,/.\s])/).flatMap((part, i) => (i === 0 ? [part] : [el("wbr"), part]));
+  // Short parts stay whole: not even at a hyphen are they broken.
+  const whole = (part) => (part.includes("-") && part.length < 20 ? el("span", { class: "whole" }, part) : part);
+  return text.split(/(?<=[:,/_.\s·(]|::)(?=[^:,/.\s])/).flatMap((part, i) => (i === 0 ? [whole(part)] : [el("wbr"), whole(part)]));
 }
 
 /** A heuristic's name, with the parameters alone that are not at their defaults; all of them and its rule when pointed at. */
@@ -125,10 +127,30 @@ function named(text, most = 44) {
 /** Text in which what stands between backquotes is code. */
 const prose = (text) => text.split(/`([^`]+)`/).map((part, i) => (i % 2 === 1 ? el("code", {}, part) : part));
 
+const sentenceCase = (text) => (/^[a-z]+[ ,:;]/.test(text) ? text[0].toUpperCase() + text.slice(1) : text);
+
+/** A sentence as it stands by itself: with a capital, and arrows that are one character. */
+const sentence = (text) => prose(sentenceCase(text.replaceAll(" -> ", " → ")));
+
 /** The command without the program's folders; the trace's name where there is no command. */
 function commandOf(program) {
   const [name, ...rest] = (program.replayed.command || program.replayed.trace).split(" ");
   return [name.split("/").pop(), ...rest].join(" ");
+}
+
+/** Names of programs that tell two apart: commands, or else the folders or the traces that differ; where they are long, the part that differs is not cut off. */
+function namesApart(programs, most = 90) {
+  let names = programs.map(commandOf);
+  if (names.length === 2) {
+    const equal = () => names[0] === names[1];
+    if (equal()) names = programs.map((p) => p.replayed.command || p.replayed.trace);
+    if (equal()) names = programs.map((p, i) => `${commandOf(p)} (${p.replayed.trace})`);
+    if (equal()) names = names.map((name, i) => `${name}, ${["before", "after"][i]}`);
+    const apart = [...names[0]].findIndex((c, i) => c !== names[1][i]);
+    const from = (apart < 0 ? Math.min(...names.map((n) => n.length)) : apart) - 20;
+    if (Math.max(...names.map((n) => n.length)) > most && from > 0) names = names.map((name) => `…${name.slice(from)}`);
+  }
+  return names.map((name) => shortName(name, most));
 }
 
 /** A swatch with its name. */

@@ -15,7 +15,7 @@ function stripes(byCause) {
 
 function flame(program) {
   const total = sum(program.flame.lost_by);
-  if (total === 0) return null;
+  if (total === 0 || program.flame.children.length === 0) return null;
   const result = program.replayed.results[program.chosen];
   const path = el("p", { class: "note", role: "status", "aria-live": "polite" });
   const draw = (root, above) => {

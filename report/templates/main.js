@@ -12,8 +12,10 @@ function definitions() {
 
 function heading(programs) {
   const [first, second] = programs;
-  const name = (p) => el("code", { title: p.replayed.command }, breakable(shortName(commandOf(p), 90)));
-  const title = el("h1", {}, name(first), second && [" and ", name(second)], " in lockstep");
+  const names = namesApart(programs);
+  document.title = `${names.join(" and ")} in lockstep`;
+  const name = (p, i) => el("code", { title: p.replayed.command }, breakable(names[i]));
+  const title = el("h1", {}, name(first, 0), second && [" and ", name(second, 1)], " in lockstep");
   const setting = ({ replayed: r }) => `region ${shortName(r.region, 60)} · code ${r.code} · locks ${r.locks} · ${r.threads} threads · grouping ${r.group}`;
   return [title, el("p", { class: "faint", style: "margin:0" }, setting(first))];
 }
@@ -29,8 +31,13 @@ function begin() {
   document.getElementById("top").replaceChildren(...heading(page.programs).flat());
   document.getElementById("foot").replaceChildren(el("p", {}, `Made by ${page.tool}. This file holds everything that it shows and asks for nothing from the network.`));
   const detail = el("div", { id: "program" });
-  const show = (index) => {
-    const program = page.programs[index];
+  const show = (index) => showProgram(page.programs[index]);
+  showModel = (program) => {
+    showProgram(program);
+    contents();
+    document.getElementById("model").focus();
+  };
+  const showProgram = (program) => {
     detail.replaceChildren(...PARTS.map((part) => part(program)).filter(Boolean), el("section", { id: "taken", "aria-labelledby": "taken-title" }, el("h2", { id: "taken-title" }, "What was replayed"), notes(program)));
   };
   if (page.programs.length === 2) {

@@ -4,7 +4,7 @@
 function alike(results, key) {
   const found = new Map();
   for (const result of results) {
-    const of = result.status === "ok" ? key(result) : `${result.heuristic} ${result.status}`;
+    const of = result.status === "ok" ? String(key(result)) : `${result.heuristic} ${result.status}`;
     found.set(of, [...(found.get(of) ?? []), result]);
   }
   return [...found.values()];
@@ -44,10 +44,10 @@ function models(program) {
         el("b", { style: `left:${best * 100}%` }), el("b", { class: "hollow", style: `left:${worst * 100}%` }))),
       number(percent(r.simt_efficiency)), number(percent(ofBest(r))), number(grouped(r.fetches)), number(percent(r.divergent_fetches / r.fetches)));
   };
-  const columns = [["model"], ["0 to 100%"], ["SIMT efficiency", true], ["of best", true], ["fetches", true], ["divergent", true]];
+  const columns = [["model"], ["0 to 100%"], ["SIMT efficiency", true], ["of bound", true], ["fetches", true], ["divergent", true]];
   const key = (r) => [r.fetches, r.thread_instructions, r.divergent_fetches, Boolean(r.deadlock)].join();
   const widest = counted(program.widths);
-  return section("models", "Models", `Reconvergence models on the same trace, by what they are; those of one family that agree in all these numbers share a row. The solid line is the best that any schedule could do (${percent(best)}), the dotted one is no sharing at all (${percent(worst)}).`,
+  return section("models", "Models", `Reconvergence models on the same trace, by what they are; those of one family that agree in all these numbers share a row. The solid line is the bound, which no schedule of these instructions exceeds (${percent(best)}), the dotted one is no sharing at all (${percent(worst)}).`,
     el("p", {}, `Over ${all.length} models the efficiency goes from ${percent(last.simt_efficiency)} (`, modelName(last.heuristic), `) to ${percent(top.simt_efficiency)} (`, modelName(top.heuristic), ")",
       results.length > all.length ? `; ${results.length - all.length} ${results.length - all.length === 1 ? "deadlocks" : "deadlock"}.` : ".",
       widest.length > 1 && ` With ${widest[0].warp_size} seats in a warp it is ${percent(widest[0].simt_efficiency)}, with ${widest[widest.length - 1].warp_size} it is ${percent(widest[widest.length - 1].simt_efficiency)}.`),
@@ -57,7 +57,7 @@ function models(program) {
 
 /** A column per value; `items` are {label, share, text, note, mark}. */
 function columnsChart(items, label, axis, colour) {
-  const [width, height, left, bottom, top] = [460, 210, 38, 40, 18];
+  const [width, height, left, bottom, top] = [460, 210, 46, 40, 18];
   const step = (width - left) / items.length;
   const y = (share) => top + (height - top - bottom) * (1 - share);
   const most = Math.max(...items.map((i) => i.share), ...items.map((i) => i.mark ?? 0));
@@ -86,12 +86,12 @@ function widths(program) {
   const result = program.replayed.results[program.chosen];
   const items = counted(program.widths).map((w) => ({
     label: String(w.warp_size), share: w.simt_efficiency, text: percent(w.simt_efficiency), mark: efficiencyIn(w, w.lower_bound), faint: w.warp_size > w.lanes,
-    note: `${w.warp_size} seats: SIMT efficiency ${percent(w.simt_efficiency)} in ${grouped(w.fetches)} fetches, at best ${percent(efficiencyIn(w, w.lower_bound))}`,
+    note: `${w.warp_size} seats: SIMT efficiency ${percent(w.simt_efficiency)} in ${grouped(w.fetches)} fetches, bound ${percent(efficiencyIn(w, w.lower_bound))}`,
   }));
   const wide = items.some((i) => i.faint);
   return el("div", {},
     el("h3", { id: "widths" }, "By warp size"),
-    el("p", { class: "note" }, "SIMT efficiency of ", modelName(result.heuristic), "; lines: the best possible.", wide && ` Pale: more seats than the ${grouped(result.lanes)} lanes can fill.`),
+    el("p", { class: "note" }, "SIMT efficiency of ", modelName(result.heuristic), "; lines: the bound at that size.", wide && ` Pale: more seats than the ${grouped(result.lanes)} lanes can fill.`),
     columnsChart(items, `SIMT efficiency by warp size: ${items.map((i) => `${i.label}: ${i.text}`).join(", ")}`, "seats in a warp", modelColour(result.heuristic)));
 }
 

@@ -70,14 +70,14 @@ function lostBar(byCause, most) {
     page.causes.map((cause, i) => byCause[i] > 0 && el("i", { style: `width:${(byCause[i] / slots) * 100}%;background:${cause.colour}` })));
 }
 
-/** What lines and instructions have in common: fetches, active lanes, efficiency, lost slots with their causes, and slots of lanes that parted there. */
+/** What lines and instructions have in common: lost slots with their causes, fetches, active lanes, efficiency, and slots of lanes that parted there. */
 function costCells(of, { most, size, lost: all }) {
   const [lost, parted] = [lostOf(of), sum(of.parted_by)];
   const cause = lost > 0 ? page.causes[of.lost_by.indexOf(Math.max(...of.lost_by))].name : "";
   const cell = (className, title, ...children) => el("td", { class: className, title }, ...children);
-  return [number(grouped(of.fetches)), td(spark(of, size)), number(of.fetches > 0 ? percent(of.thread_instructions / (of.fetches * size)) : ""),
-    cell("number", lost > 0 ? `${percent(lost / all)} of all that is lost` : null, grouped(lost)),
+  return [cell("number", lost > 0 ? `${percent(lost / all)} of all that is lost` : null, grouped(lost)),
     cell("cause", lost > 0 ? `lost to ${causesText(of.lost_by, 8)}` : null, lostBar(of.lost_by, most), cause && el("span", { class: "note" }, ` ${cause}`)),
+    number(grouped(of.fetches)), td(spark(of, size)), number(of.fetches > 0 ? percent(of.thread_instructions / (of.fetches * size)) : ""),
     cell("number", parted > 0 ? `of lanes that parted here: ${causesText(of.parted_by, 8)}` : null, parted > 0 ? grouped(parted) : "")];
 }
 
@@ -121,8 +121,8 @@ function provedCell(line) {
 /** Whether there is anything of that kind on the page. */
 const isProved = (program) => program.lines.some((line) => line.proved);
 
-const COST_COLUMNS = [["fetches", true], ["active lanes"], ["efficiency", true], ["lost slots", true], ["lost to"], ["parted here", true]];
-const COST_WIDTHS = ["6.2rem", "5.6rem", "5.6rem", "6.6rem", "9.5rem", "6.6rem"];
+const COST_COLUMNS = [["lost slots", true], ["lost to"], ["fetches", true], ["active lanes"], ["efficiency", true], ["parted here", true]];
+const COST_WIDTHS = ["5rem", "9.5rem", "5rem", "5.6rem", "4.8rem", "5.4rem"];
 
 /** A table of lines or instructions: the columns before their costs, and those behind. */
 function costTable(name, before, after, rows) {

@@ -2,7 +2,7 @@
 
 const efficiencyIn = (result, fetches) => (fetches > 0 ? result.thread_instructions / (fetches * result.warp_size) : 0);
 
-/** Share of the way from nothing shared to the least possible. */
+/** Share of the way from nothing shared to the lower bound of fetches. */
 function ofBest(result) {
   const range = result.upper_bound - result.lower_bound;
   return range > 0 ? (result.upper_bound - result.fetches) / range : 1;
@@ -21,10 +21,10 @@ function judgement(efficiency) {
 /** What would help, from where most is lost. */
 function advice(program, result) {
   const best = efficiencyIn(result, result.lower_bound);
-  const good = counted(program.replayed.results).sort((a, b) => a.fetches - b.fetches)[0];
+  const good = counted(program.replayed.results).filter((r) => page.families[modelOf(r.heuristic).family]?.name !== "bounds").sort((a, b) => a.fetches - b.fetches)[0];
   const sentences = [];
-  if (good.fetches < result.fetches * 0.97) {
-    sentences.push(`Hardware that reconverges as ${good.heuristic} does would need ${percent(1 - good.fetches / result.fetches)} fewer fetches.`);
+  if (good && good.fetches < result.fetches * 0.97) {
+    sentences.push(`${modelOf(good.heuristic).brief} needs ${percent(1 - good.fetches / result.fetches)} fewer fetches on this trace.`);
   }
   const place = program.collecting?.places[0];
   const gain = place ? 1 - (place.fetches + place.barrier_operations) / program.collecting.before : 0;
@@ -32,9 +32,9 @@ function advice(program, result) {
     sentences.push(`Where lanes wait for each other at ${program.lines[place.line].label}, ${program.collecting.model} issues ${percent(gain)} less.`);
   }
   if (best < 0.8) {
-    sentences.push(`No reconvergence scheme can bring these threads above ${percent(best)}: what they do differs; only other code, or other threads in the warp, would help.`);
+    sentences.push(`No schedule of these instructions in these warps is above ${percent(best)}: beyond that, only other code or other lanes in the warp would help.`);
   } else if (result.simt_efficiency < best - 0.05) {
-    sentences.push(`The code allows ${percent(best)}: the losses come from when lanes meet again, not from what they do.`);
+    sentences.push(`The bound is ${percent(best)}: up to that, losses may come from when lanes meet again; other code can be above it.`);
   }
   return sentences.join(" ");
 }
@@ -45,8 +45,8 @@ function scale(result) {
   const worst = efficiencyIn(result, result.upper_bound);
   const at = (share) => `left:${share * 100}%`;
   const side = (share) => (share > 0.5 ? `right:${(1 - share) * 100}%` : at(share));
-  return el("div", { class: "scale", role: "img", "aria-label": `From ${percent(worst)} with nothing shared to ${percent(best)} at best: ${percent(result.simt_efficiency)}` },
-    el("span", { class: "label above", style: side(best) }, `best possible ${percent(best)}`),
+  return el("div", { class: "scale", role: "img", "aria-label": `Between ${percent(worst)} with nothing shared and the bound of ${percent(best)}: ${percent(result.simt_efficiency)}` },
+    el("span", { class: "label above", style: side(best) }, `bound ${percent(best)}`),
     el("div", { class: "track" }, el("div", { class: "fill", style: `width:${result.simt_efficiency * 100}%;background:${modelColour(result.heuristic)}` })),
     el("div", { class: "tick hollow", style: at(worst) }),
     el("div", { class: "tick", style: at(best) }),
@@ -61,15 +61,15 @@ function verdict(program) {
   const said = verdictOf(program);
   const byCause = program.flame.lost_by;
   const headline = said ? said.headline[0].toUpperCase() + said.headline.slice(1) : judgement(result.simt_efficiency);
-  return section("verdict", headline, null,
-    said && el("p", { class: said.coverage.is_low ? "warning" : "faint", id: "coverage" }, prose(said.coverage.sentence)),
-    said?.warnings.map((text) => el("p", { class: "warning" }, prose(text))),
+  return section("verdict", headline, null, modelSwitch(program),
+    said && el("p", { class: said.coverage.is_low ? "warning" : "faint", id: "coverage" }, sentence(said.coverage.sentence)),
+    said?.warnings.map((text) => el("p", { class: "warning" }, sentence(text))),
     el("div", { class: "verdict" },
       el("div", {},
         el("div", { class: "big", id: "efficiency" }, percent(result.simt_efficiency)),
         el("p", {}, "SIMT efficiency under ", el("strong", {}, modelName(result.heuristic)), el("br"), el("span", { class: "faint" }, "thread instructions / (warp instructions × warp size)")),
         scale(result),
-        el("p", { class: "note" }, `${percent(ofBest(result))} of the way from nothing shared to the least fetches that any schedule could need.`)),
+        el("p", { class: "note" }, `${percent(ofBest(result))} of the way from nothing shared to the bound, which no schedule of these instructions exceeds and none need reach.`)),
       el("div", {},
         el("p", {}, `${grouped(result.lanes)} lanes in ${result.warps === 1 ? "one warp" : `${grouped(result.warps)} warps`} of ${result.warp_size} seats ran `,
           el("strong", { "data-number": "thread_instructions" }, grouped(result.thread_instructions)), " thread instructions in ",
@@ -80,7 +80,7 @@ function verdict(program) {
           causesBar(byCause, sum(byCause), `Lost to ${causesText(byCause, 8)}`),
           el("ul", { class: "legend" }, page.causes.map((cause, i) => byCause[i] > 0 && el("li", { title: cause.about }, swatch(cause.colour), `${cause.name} ${percent(byCause[i] / sum(byCause))}`))),
         ],
-        said?.sentences.map((text) => el("p", {}, prose(text))))));
+        said?.sentences.map((text) => el("p", {}, sentence(text))))));
 }
 
 /** The places that cost most, as they are shown: those of the verdict, or else the worst branches. */
@@ -114,7 +114,7 @@ function worst(program) {
       text && el("code", { class: "place-code" }, text),
       el("div", { class: "place-bar" }, place.lostBy ? el("div", { style: `width:${Math.max(2, place.share * 100)}%` }, causesBar(place.lostBy, Math.max(1, sum(place.lostBy)), place.causes)) : null),
       el("div", { class: "note" }, `Lost to ${place.causes}.`),
-      place.remedy && el("p", { class: "remedy" }, el("strong", {}, "Advice: "), prose(place.remedy.text), "; ", el("span", { class: "gain" }, place.remedy.gain), "."));
+      place.remedy && el("p", { class: "remedy" }, el("strong", {}, "Advice: "), prose(place.remedy.text), "; ", el("span", { class: "gain" }, place.remedy.gain.replaceAll(" -> ", " → ")), "."));
   });
   const more = verdictOf(program) ? "" : advice(program, result);
   return section("worst", "Where most is lost, and what would help", null, el("ol", { class: "places" }, cards), more && el("p", { id: "advice" }, more));

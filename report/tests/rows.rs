@@ -73,7 +73,7 @@ fn no_fetches_have_no_efficiency() {
     assert_eq!(rows[0].counts().unwrap().simt_efficiency, 0.0);
     let no_lanes = parse(&format!("{HEADER}\nt.bin,x,auto,all,drop,minpc,0,,2,0,0,0,0,,0,0,0,0,,ok\n")).unwrap();
     for chart in CHARTS {
-        draw(&no_lanes, Some(chart.name()), &PlotOptions::default()).unwrap();
+        chart.draw(&no_lanes, &PlotOptions::default());
     }
 }
 
@@ -189,8 +189,8 @@ fn rows_out_of_the_ordinary_are_drawn_with_no_text_cut_off_or_covered() {
         let rows = parse(&format!("{HEADER}\n{table}")).unwrap();
         for chart in CHARTS {
             for columns in [Columns::One, Columns::Two] {
-                let picture =
-                    draw(&rows, Some(chart.name()), &PlotOptions { columns, ..PlotOptions::default() }).unwrap();
+                // As drawn, were it not refused for too few rows.
+                let picture = chart.draw(&rows, &PlotOptions { columns, ..PlotOptions::default() });
                 let texts: Vec<_> = picture.texts().collect();
                 for (i, text) in texts.iter().enumerate() {
                     let [left, top, right, bottom] = text.extent();

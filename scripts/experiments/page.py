@@ -145,20 +145,25 @@ def web_page(matrix: matrices.Matrix, rows: list[dict], folder: Path) -> str:
     for chart in matrix.charts.values():
         drawn = (folder / "charts" / f"{chart.name}.svg").read_text(encoding="utf-8")
         drawn = drawn[drawn.index("<svg") :]
-        parts.append(f"<figure>{drawn}<figcaption>{e(chart.text.strip())}</figcaption></figure>")
+        parts.append(f"<figure><div class=chart>{drawn}</div><figcaption>{e(chart.text.strip())}</figcaption></figure>")
     headings, lines = table(rows)
     parts.append("<h2>Figures</h2>")
     if len(lines) > MOST_ROWS:
         parts.append(f"<p>The first {MOST_ROWS} of {len(lines)} rows; all are in summary.csv.</p>")
-    head = "".join(f"<th scope=col>{e(heading)}</th>" for heading in headings)
-    body = "".join("<tr>" + "".join(f"<td>{e(cell)}</td>" for cell in line) + "</tr>" for line in lines[:MOST_ROWS])
+    numbers = {*FIGURES.values(), KEYS["thread_count"], KEYS["warp_size"]}
+    of_column = [" class=number" if heading in numbers else "" for heading in headings]
+    head = "".join(f"<th scope=col{kind}>{e(heading)}</th>" for heading, kind in zip(headings, of_column, strict=True))
+    body = "".join(
+        "<tr>" + "".join(f"<td{kind}>{e(cell)}</td>" for cell, kind in zip(line, of_column, strict=True)) + "</tr>" for line in lines[:MOST_ROWS]
+    )
+    parts.append("<div class=filter><input id=filter type=search placeholder='Filter rows' aria-label='Filter rows'><span id=count role=status></span></div>")
     parts.append(f"<div class=wide><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>")
     told = "".join(f"<dt>{e(name)}</dt><dd>{e(value)}</dd>" for name, value in facts(rows))
     parts.append(f"<h2>Made with</h2><dl>{told}</dl>")
-    style = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
+    style, script = ((Path(__file__).parent / f"page.{kind}").read_text(encoding="utf-8") for kind in ("css", "js"))
     return (
-        f"<!doctype html>\n<html lang=en><head><meta charset=utf-8><meta name=viewport content='width=device-width'>"
-        f"<title>{e(matrix.title)}</title><style>\n{style}</style></head><body>\n" + "\n".join(parts) + "\n</body></html>\n"
+        f"<!doctype html>\n<html lang=en><head><meta charset=utf-8><meta name=viewport content='width=device-width, initial-scale=1'>"
+        f"<title>{e(matrix.title)}</title><style>\n{style}</style></head><body>\n" + "\n".join(parts) + f"\n<script>\n{script}</script>\n</body></html>\n"
     )
 
 

@@ -1,12 +1,12 @@
 //! The code of a trace as a page names it: functions, lines and instructions by number, each with what it costs.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use flowgraph::NodeId;
 use heuristics::{PlaceId, SegmentId};
 use replay::Outcome;
 use replay::metrics::{ActiveLanes, Cause, Causes, Traffic};
-use report::page::{Function, Instruction, Line, Pcs};
+use report::page::{Function, Instruction, Line, LineCosts, Pcs};
 use trace_format::{Pc, Trace};
 
 use crate::Source;
@@ -20,6 +20,17 @@ fn entries(program: &heuristics::Program) -> Vec<Pc> {
     // The node after the last place leads to the entries.
     let root = NodeId(start.len() as u32);
     graph.successors(root).iter().map(|entry| start[entry.index()]).collect()
+}
+
+/// Adds numbers by active lanes to those that are there.
+fn add(sums: &mut Vec<u64>, counts: &[u64]) {
+    sums.resize(sums.len().max(counts.len()), 0);
+    sums.iter_mut().zip(counts).for_each(|(sum, more)| *sum += more);
+}
+
+/// The numbers that are not 0, with their places.
+fn sparse(all: &[u64]) -> Vec<(usize, u64)> {
+    all.iter().copied().enumerate().filter(|(_, number)| *number > 0).collect()
 }
 
 /// Functions, lines and instructions of one trace.
@@ -160,9 +171,7 @@ impl<'t> Code<'t> {
         }
         for (pc, counts) in outcome.found::<ActiveLanes>().into_iter().flat_map(|active| &active.all) {
             let line = self.line(*pc);
-            let active = &mut self.lines[line].active;
-            active.resize(active.len().max(counts.len()), 0);
-            active.iter_mut().zip(counts).for_each(|(sum, more)| *sum += more);
+            add(&mut self.lines[line].active, counts);
         }
         for (pc, accesses) in outcome.found::<Traffic>().into_iter().flat_map(|t| &t.by_instruction) {
             let line = self.line(*pc);
@@ -172,6 +181,36 @@ impl<'t> Code<'t> {
             memory.iter_mut().zip(classes).for_each(|(sum, more)| *sum += more);
         }
         self.order_functions();
+    }
+
+    /// What another outcome of the same lanes costs by line, in the order of lines.
+    pub(crate) fn costs(&mut self, outcome: &Outcome, causes: &Causes) -> Vec<LineCosts> {
+        let mut all: BTreeMap<usize, Line> = BTreeMap::new();
+        let none = || vec![0; Cause::ALL.len()];
+        let new = || Line { lost_by: none(), parted_by: none(), ..Line::default() };
+        for ((pc, _), issued) in &causes.issued {
+            let line = all.entry(self.line(*pc)).or_insert_with(new);
+            line.fetches += issued.fetches;
+            line.thread_instructions += issued.thread_instructions;
+        }
+        for (charge, slots) in &causes.charges {
+            all.entry(self.line(charge.issued)).or_insert_with(new).lost_by[charge.cause as usize] += slots;
+            if let Some(parted) = charge.parted_at {
+                all.entry(self.line(parted)).or_insert_with(new).parted_by[charge.cause as usize] += slots;
+            }
+        }
+        for (pc, counts) in outcome.found::<ActiveLanes>().into_iter().flat_map(|active| &active.all) {
+            add(&mut all.entry(self.line(*pc)).or_insert_with(new).active, counts);
+        }
+        let costs = |(index, line): (usize, Line)| LineCosts {
+            line: index,
+            fetches: line.fetches,
+            thread_instructions: line.thread_instructions,
+            active: sparse(&line.active),
+            lost_by: sparse(&line.lost_by),
+            parted_by: sparse(&line.parted_by),
+        };
+        all.into_iter().map(costs).collect()
     }
 
     /// Puts instructions to their lines, with what each costs.
@@ -192,10 +231,7 @@ impl<'t> Code<'t> {
             }
         }
         for (pc, counts) in active.into_iter().flat_map(|active| &active.all) {
-            cost(*pc, &|of| {
-                of.active.resize(of.active.len().max(counts.len()), 0);
-                of.active.iter_mut().zip(counts).for_each(|(sum, more)| *sum += more);
-            });
+            cost(*pc, &|of| add(&mut of.active, counts));
         }
         for fetched in all {
             let line = self.line(fetched.pc);

@@ -7,6 +7,7 @@ mod graphs;
 mod lane_maps;
 mod listing;
 mod suggestions;
+mod switched;
 
 use decoding::Syntax;
 use heuristics::{Family, Spec};
@@ -21,26 +22,34 @@ use serde_json::Value;
 use trace_format::Trace;
 
 pub use self::code::Code;
+use crate::unlike::{Facts, unlike};
 use crate::verdict::Verdict;
 use crate::{disassembly, json, locks};
 
 /// A page about these programs, which this tool made.
 #[must_use]
 pub fn page(tool: String, programs: Vec<Program>) -> Page {
-    let causes = Cause::ALL.iter().zip(report::CAUSE_COLOURS);
+    let facts: Vec<Facts> = programs.iter().map(|program| Facts::of_json(&program.replayed, program.chosen)).collect();
     Page {
         tool,
-        causes: causes
-            .map(|(cause, (name, shade))| {
-                debug_assert_eq!(cause.name(), name, "colours are in the order of the causes");
-                CauseText { name: name.to_owned(), colour: colour(shade), about: about(*cause).to_owned() }
-            })
-            .collect(),
+        unlike: if let [before, after] = &facts[..] { unlike(before, after) } else { Vec::new() },
+        causes: causes(),
         families: Family::ALL.iter().map(|family| family_text(*family)).collect(),
         models: models(&programs),
         columns: replay::registry::columns().map(|c| (c.name.to_owned(), c.definition.to_owned())).collect(),
         programs,
     }
+}
+
+/// What lane-slots are lost to, in the order of all lists by cause.
+#[must_use]
+pub fn causes() -> Vec<CauseText> {
+    let text = |cause: &Cause| CauseText {
+        name: cause.name().to_owned(),
+        colour: colour(report::cause_colour(cause.name())),
+        about: about(*cause).to_owned(),
+    };
+    Cause::ALL.iter().map(text).collect()
 }
 
 fn colour((r, g, b): report::Colour) -> String {
@@ -115,6 +124,12 @@ pub fn measures(trace: &Trace, with_locks: bool, plan: LaneMapPlan) -> Vec<Measu
     measures
 }
 
+/// What the page shows of a model that it can be switched to.
+#[must_use]
+pub fn of_switched() -> Vec<Measure> {
+    vec![Causes::measure(), ActiveLanes::measure()]
+}
+
 /// What the page of a program is made of.
 pub struct Replays<'a> {
     /// The trace, and what the view took of it.
@@ -125,6 +140,8 @@ pub struct Replays<'a> {
     pub setting: &'a Setting,
     /// First that of the model that the page is about, measured by [`measures`]; then those that it is compared with.
     pub outcomes: &'a [Outcome],
+    /// The outcomes of models that the page can be switched to, each measured by [`of_switched`].
+    pub switched: &'a [Outcome],
     /// Those of the first model at other warp sizes.
     pub widths: &'a [Outcome],
     /// The machine that the page is about, where it is about one: as `replay --json` prints it, and as a sentence.
@@ -140,7 +157,8 @@ pub struct Replays<'a> {
 /// One program's part of the page; `notes` are what else the reader should know.
 #[must_use]
 pub fn program(replays: &Replays, mut code: Code, mut notes: Vec<String>) -> Program {
-    let Replays { trace, view, setting, outcomes, widths, syntax, suggestions, verdict, ref machine } = *replays;
+    let Replays { trace, view, setting, outcomes, switched, widths, syntax, suggestions, verdict, ref machine } =
+        *replays;
     let taken = &*view.summary().to_string();
     let chosen = &outcomes[0];
     let Some(causes) = chosen.found::<Causes>() else { return Program::default() };
@@ -159,6 +177,7 @@ pub fn program(replays: &Replays, mut code: Code, mut notes: Vec<String>) -> Pro
     let graphs = graphs::of(chosen, &mut code);
     let collecting = suggestions.map(|found| suggestions::of(found, &mut code));
     let flame = flame::of(causes, &mut code);
+    let switched = switched::of(switched, outcomes, &mut code, &mut notes);
     notes.extend(code.notes());
     let files = listing::files(code.files(), code.lines(), &mut notes);
     let result = |outcome: &Outcome| json::of(setting, std::slice::from_ref(outcome), taken)["results"][0].take();
@@ -181,10 +200,25 @@ pub fn program(replays: &Replays, mut code: Code, mut notes: Vec<String>) -> Pro
         graphs,
         locks: locks.unwrap_or_default(),
         collecting,
+        switched,
         more_branches,
         branches: branches.into_iter().take(branches::MOST).collect(),
         functions: code.functions().to_vec(),
         lines: code.lines().to_vec(),
         pcs: code.take_pcs(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_cause_has_a_colour_of_its_own() {
+        let all = causes();
+        for (i, one) in all.iter().enumerate() {
+            assert_ne!(one.colour, colour(report::OTHER), "{} has no colour in report/src/palette.rs", one.name);
+            assert!(all[..i].iter().all(|other| other.colour != one.colour), "{} looks like another", one.name);
+        }
     }
 }

@@ -20,7 +20,8 @@ use crate::table::marked;
 
 /// Trace two builds of a program, replay both, and show them side by side
 ///
-/// As in: lockstep compare fft.none fft.fcs -- -p 16. Both are run with the same arguments and must print the same.
+/// As in: lockstep compare fft.none fft.fcs -- -p 16. Both are run with the same arguments and must print the same:
+/// where they do not, the exit status is 9, after the table.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The build to compare with
@@ -76,12 +77,16 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let scratch = Scratch::new(args)?;
     let [before, after] = [&args.before, &args.after].map(|program| side(args, program, &scratch, &specs));
     let (before, after) = (before?, after?);
-    if before.printed != after.printed {
+    let is_same = before.printed == after.printed;
+    if !is_same {
         say!("lockstep: the two builds print different things: they do not compute the same");
     }
     write_rows(args, &before, &after)?;
     draw(args, &before, &after, &scratch)?;
     show(args, &before, &after)?;
+    if !is_same {
+        return Ok(ExitCode::from(exit::OUTPUTS));
+    }
     let complete = |side: &Side| side.outcomes.iter().any(|o| o.deadlock().is_none());
     Ok(if complete(&before) && complete(&after) { ExitCode::SUCCESS } else { ExitCode::from(exit::DEADLOCK) })
 }

@@ -1,11 +1,13 @@
 //! `lockstep diff`: what changed from one result to another, per heuristic or per source line.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use attribution::table::{Align, aligned, grouped};
+use attribution::unlike::{Facts, unlike};
 use attribution::{Source, locks, lost};
 use heuristics::Spec;
 use replay::ReplayOptions;
@@ -62,7 +64,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             let (changed, notes) = of_rows(&report::read_rows(&args.before)?, &report::read_rows(&args.after)?);
             ("heuristic", changed, notes)
         }
-        (false, false) => ("line", of_traces(args)?, Vec::new()),
+        (false, false) => {
+            let (changed, notes) = of_traces(args)?;
+            ("line", changed, notes)
+        }
         _ => {
             let text = "one of the two is a trace and the other is not: give two traces, or two files that `replay --csv` wrote";
             return Err(replay::Error::Request(text.to_owned()).into());
@@ -91,6 +96,11 @@ fn of_rows(before: &[Row], after: &[Row]) -> (Vec<Changed>, Vec<String>) {
     let mut left: HashMap<&str, Vec<&Row>> = HashMap::new();
     after.iter().rev().for_each(|row| left.entry(&row.heuristic).or_default().push(row));
     let (mut changed, mut notes) = (Vec::new(), Vec::new());
+    let facts = |rows: &[Row]| Facts {
+        command: rows.first().map_or_else(String::new, |row| row.command.clone()),
+        ..Facts::default()
+    };
+    notes.extend(unlike(&facts(before), &facts(after)));
     for old in before {
         let Some(new) = left.get_mut(old.heuristic.as_str()).and_then(Vec::pop) else {
             notes.push(format!("{}: only in the first file", old.heuristic));
@@ -141,9 +151,9 @@ fn setting_note(old: &Row, new: &Row) -> Option<String> {
 }
 
 /// Both traces replayed alike; lines are matched by file name and number.
-fn of_traces(args: &Args) -> anyhow::Result<Vec<Changed>> {
-    let before = by_line(args, &args.before)?;
-    let after = by_line(args, &args.after)?;
+fn of_traces(args: &Args) -> anyhow::Result<(Vec<Changed>, Vec<String>)> {
+    let (of_before, before) = by_line(args, &args.before)?;
+    let (of_after, after) = by_line(args, &args.after)?;
     let none = [0; 3];
     let mut names: Vec<&String> = before.keys().chain(after.keys()).collect();
     names.sort_unstable();
@@ -158,7 +168,7 @@ fn of_traces(args: &Args) -> anyhow::Result<Vec<Changed>> {
     // The sort is stable: lines that changed alike stay in the order of their names.
     changed.sort_by(|a, b| b.most().total_cmp(&a.most()));
     changed.truncate(args.top);
-    Ok(changed)
+    Ok((changed, unlike(&of_before, &of_after)))
 }
 
 impl Changed {
@@ -167,8 +177,9 @@ impl Changed {
     }
 }
 
-/// By line: lane-slots lost in its fetches, lane-slots lost by lanes that parted there, and fetches.
-fn by_line(args: &Args, path: &Path) -> anyhow::Result<BTreeMap<String, [u64; 3]>> {
+/// What was replayed, and by line: lane-slots lost in its fetches, lane-slots lost by lanes that parted there, and
+/// fetches.
+fn by_line(args: &Args, path: &Path) -> anyhow::Result<(Facts, BTreeMap<String, [u64; 3]>)> {
     let trace = selection::open(path)?;
     let view = args.selection.view(&trace)?;
     let subject = Subject::of(None, args.model.iter().cloned().collect());
@@ -177,6 +188,8 @@ fn by_line(args: &Args, path: &Path) -> anyhow::Result<BTreeMap<String, [u64; 3]
     let mut outcomes = replay::replay(&view, &subject.models, &options, None, &|_, _| {})?;
     let (mut lines, mut source) = (BTreeMap::<String, [u64; 3]>::new(), Source::new(&trace));
     locks::locate(&mut outcomes, &view, &mut source);
+    let setting = args.selection.setting(path, &trace, &view);
+    let facts = outcomes.first().map_or_else(Facts::default, |outcome| Facts::of(&setting, outcome));
     for outcome in &outcomes {
         if let Some(deadlock) = &outcome.deadlock {
             say!("lockstep: {}: {deadlock}; the lines are those of --locks simt", path.display());
@@ -193,13 +206,39 @@ fn by_line(args: &Args, path: &Path) -> anyhow::Result<BTreeMap<String, [u64; 3]
         }
         source.notes().iter().for_each(|note| say!("lockstep: {note}"));
     }
-    Ok(lines)
+    Ok((facts, lines))
 }
 
 impl Change {
     /// In percent of what it was; none where it was 0.
     fn percent(&self) -> Option<f64> {
         (self.before != 0.0).then(|| 100.0 * (self.after - self.before) / self.before)
+    }
+
+    /// Whether it became better or worse, in a word; nothing where neither is: more work is no fault.
+    fn word(&self) -> &'static str {
+        let more_is_better = match self.name {
+            "simt_efficiency" => true,
+            "thread_instructions" | "lower_bound" => return "",
+            _ => false,
+        };
+        match self.after.partial_cmp(&self.before) {
+            Some(Ordering::Less) => {
+                if more_is_better {
+                    " worse"
+                } else {
+                    " better"
+                }
+            }
+            Some(Ordering::Greater) => {
+                if more_is_better {
+                    " better"
+                } else {
+                    " worse"
+                }
+            }
+            _ => "",
+        }
     }
 
     fn shown(&self, number: f64) -> String {
@@ -212,9 +251,9 @@ fn as_table(what: &str, changed: &[Changed]) -> String {
     for one in changed {
         for (i, change) in one.changes.iter().enumerate() {
             let percent = match change.percent() {
-                Some(percent) => format!("{percent:+.1}%"),
+                Some(percent) => format!("{percent:+.1}%{}", change.word()),
                 None if change.after == 0.0 => "+0.0%".to_owned(),
-                None => "new".to_owned(),
+                None => format!("new{}", change.word()),
             };
             let name = if i == 0 { one.name.clone() } else { String::new() };
             let (before, after) = (change.shown(change.before), change.shown(change.after));

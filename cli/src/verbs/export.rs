@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use heuristics::Spec;
 
 use crate::machine::Subject;
-use crate::output::{Output, say};
+use crate::output::{Output, progress, say};
 use crate::page::{self, Request};
 use crate::selection::Selection;
 
@@ -43,11 +43,14 @@ enum Format {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let subject = Subject::of(None, args.model.iter().cloned().collect());
-    let request = Request { subject: &subject, models: &[], selection: &args.selection, syntax: None };
-    let program = page::program(&args.trace, &request)?;
+    let selection = &args.selection;
+    let request = Request { subject: &subject, models: &[], selection, syntax: None, is_page: false };
+    let bar = progress();
+    let program = page::program(&args.trace, &request, &bar).inspect_err(|_| bar.finish_and_clear())?;
+    bar.finish_and_clear();
     program.notes.iter().for_each(|note| say!("lockstep: {note}"));
     let text = match args.format {
-        Format::Folded => report::page::folded(&program),
+        Format::Folded => report::page::folded(&program, &attribution::page::causes()),
         Format::Perfetto => report::page::time_line(&program),
     };
     let mut out = Output::create(&args.output)?;

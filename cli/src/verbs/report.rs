@@ -8,7 +8,7 @@ use heuristics::Spec;
 
 use crate::machine::{Machine, Subject};
 use crate::models::{self, Models};
-use crate::output::{Output, say};
+use crate::output::{Output, progress, say};
 use crate::page::{self, Request};
 use crate::selection::Selection;
 use crate::syntax::SyntaxName;
@@ -55,10 +55,13 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let models = models::all_of(&args.models);
     let subject = Subject::of(args.machine, args.model.iter().cloned().collect());
-    let request = Request { subject: &subject, models: &models, selection: &args.selection, syntax: args.syntax };
+    let request =
+        Request { subject: &subject, models: &models, selection: &args.selection, syntax: args.syntax, is_page: true };
     let mut programs = Vec::new();
     for path in std::iter::once(&args.trace).chain(&args.after) {
-        let mut program = page::program(path, &request)?;
+        let bar = progress();
+        let mut program = page::program(path, &request, &bar).inspect_err(|_| bar.finish_and_clear())?;
+        bar.finish_and_clear();
         crate::proved::add(&mut program, &args.proved)?;
         program.notes.iter().for_each(|note| say!("lockstep: {}: {note}", path.display()));
         programs.push(program);

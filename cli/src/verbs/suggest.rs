@@ -91,7 +91,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut options = args.selection.options();
     options.measures.extend(args.memory.then(Traffic::measure));
     options.measures.extend(args.load_latency.map(Stalls::measure));
-    let mut prepared = Prepared::new(&view, true)?;
+    let prepared = Prepared::new(&view, true)?;
     let bar = progress();
     let done = |n: usize, all: usize| {
         bar.set_length(all as u64);
@@ -99,14 +99,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     };
     let thresholds = args.thresholds(&view);
     let (most, together) = (args.candidates, usize::from(args.together));
-    let search = Search { model: &model, most, thresholds: &thresholds, together };
-    let found = suggest(&mut prepared, search, &options, &done)?;
+    let search = Search { model: &model, most, thresholds: &thresholds, together, least: 0.0 };
+    let found = suggest(&prepared, search, &options, &done)?;
     if !found.before.is_complete() {
         bar.finish_and_clear();
         say!("lockstep: {}; nothing can be suggested for it", found.before.status());
         return Ok(ExitCode::from(exit::DEADLOCK));
     }
-    let estimates = passes(&mut prepared, search, &options, &found.before)?;
+    let estimates = passes(&prepared, search, &options, &found.before)?;
     bar.finish_and_clear();
     let mut source = Source::new(&trace);
     let text = match args.json {

@@ -96,6 +96,23 @@ impl Chromium {
         begun.elapsed()
     }
 
+    /// Opens a file that says nothing of being ready: a picture, or a page of another maker.
+    pub(crate) fn open_any(&mut self, file: &Path) {
+        let url = format!("file://{}", file.display());
+        self.call("Page.navigate", json!({ "url": url }));
+        let begun = Instant::now();
+        let ready = format!(
+            "location.href === {} && document.readyState === 'complete' && \
+             (!document.getElementById('data') || document.documentElement.dataset.ready === 'yes')",
+            json!(url)
+        );
+        let ready = json!({ "expression": ready, "returnByValue": true });
+        while self.try_call("Runtime.evaluate", ready.clone()).map(|a| a["result"]["value"] == true) != Ok(true) {
+            assert!(begun.elapsed() < PATIENCE, "{url} was never there: {:?}", self.errors());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     /// What a JavaScript expression gives.
     pub(crate) fn evaluate(&mut self, expression: &str) -> Value {
         let options = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
@@ -150,6 +167,18 @@ impl Chromium {
         let features = json!([{ "name": "prefers-color-scheme", "value": scheme }]);
         self.call("Emulation.setEmulatedMedia", json!({ "features": features }));
         self.settle();
+    }
+
+    /// The whole page, as PNG, as far down as a picture may reach.
+    pub(crate) fn screenshot_of_all(&mut self, to: &Path) {
+        /// More is not drawn.
+        const MOST: f64 = 16_000.0;
+        let size = self.evaluate("[document.documentElement.scrollWidth, document.documentElement.scrollHeight]");
+        let height = size[1].as_f64().unwrap().min(MOST);
+        let clip = json!({ "x": 0, "y": 0, "width": size[0], "height": height, "scale": 1 });
+        let options = json!({ "format": "png", "captureBeyondViewport": true, "clip": clip });
+        let shot = self.call("Page.captureScreenshot", options);
+        std::fs::write(to, from_base64(shot["data"].as_str().unwrap())).unwrap();
     }
 
     /// What is seen, as PNG.

@@ -7,6 +7,7 @@
 #![allow(clippy::disallowed_macros, reason = "remarks of a test go where cargo shows them")]
 
 mod chromium;
+mod layout;
 #[path = "../commands/support.rs"]
 mod support;
 
@@ -208,6 +209,10 @@ fn a_comparison_shows_what_changed_by_line_and_either_program_in_full() {
     browser.screen(1280, 900, false);
     println!("ready after {:?}", browser.open(&page));
     browser.screenshot(&kept("comparison.png"));
+    let unlike = browser.evaluate("[...document.querySelectorAll('.unlike')].map((p) => p.textContent)");
+    assert_eq!(unlike, json!(["Different inputs: -p 16 -m 10 before, -p 16 -m 8 after."]));
+    let title = browser.evaluate("document.title");
+    assert_eq!(title, "fft -p 16 -m 10 and fft -p 16 -m 8 in lockstep");
     divergent_bars_stand_side_by_side(&mut browser, &fft, &page);
     browser.evaluate("document.querySelector('#changes').scrollIntoView({ behavior: 'instant' })");
     browser.screenshot(&kept("comparison-lines.png"));
@@ -246,7 +251,7 @@ fn divergent_bars_stand_side_by_side(browser: &mut Chromium, fft: &Fft, page: &P
         ["divergent_instructions", "thread_instructions"].map(|name| result[name].as_f64().unwrap())
     });
     let row = |browser: &mut Chromium| {
-        let cells = "[...document.querySelectorAll('#compared-divergent tr[data-heuristic=minsp-pc] td.number')].map((c) => c.textContent)";
+        let cells = "[...document.querySelectorAll('#compared-divergent tr[data-heuristic~=minsp-pc] td.number')].map((c) => c.textContent)";
         browser.evaluate(cells)
     };
     let cells = row(browser);
@@ -282,6 +287,53 @@ fn divergent_bars_stand_side_by_side(browser: &mut Chromium, fft: &Fft, page: &P
     }
     browser.screen(1280, 900, false);
     browser.open(page);
+}
+
+#[test]
+fn the_model_that_the_page_speaks_of_can_be_switched() {
+    let Some(mut browser) = browser() else { return };
+    let fft = Fft::traced(&["8"]);
+    let page = fft.page(&["--model", "minsp-pc", "--models", "minsp-pc,ipdom,lee"], &["8.bin"]);
+    browser.screen(1280, 900, false);
+    browser.open(&page);
+    let choose = |browser: &mut Chromium, name: &str| {
+        browser.evaluate(&format!(
+            "(() => {{ const s = document.querySelector('#model'); s.value = [...s.options].find((o) => o.text.startsWith({})).value; \
+             s.dispatchEvent(new Event('change')); }})()",
+            json!(name)
+        ));
+    };
+    let read = |browser: &mut Chromium| {
+        [
+            browser.evaluate("document.querySelector('#efficiency').textContent"),
+            browser.evaluate("document.querySelector('[data-number=lost_slots]').textContent"),
+            browser.evaluate("[...document.querySelectorAll('#source tr[data-line]')].map((r) => [r.dataset.line, Number(r.dataset.lost)])"),
+            browser.evaluate("Number(document.querySelector('#branch-0').dataset.lost)"),
+        ]
+    };
+    let first = read(&mut browser);
+    choose(&mut browser, "ipdom");
+    let trace = fft.at("8.bin");
+    let by = |what: &str| {
+        let json = succeed("replay", &["-H", "ipdom", "--by", what, "--json", trace.to_str().unwrap()]);
+        serde_json::from_str::<Value>(&json).unwrap()["results"][0].take()
+    };
+    let (lines, branches) = (by("line"), by("branch"));
+    let [efficiency, lost, shown, worst] = read(&mut browser);
+    assert_eq!([efficiency, lost], [json!(percent(&lines["simt_efficiency"])), json!(grouped(&lines["lost_slots"]))]);
+    let shown = shown.as_array().unwrap();
+    for row in lines["by"]["rows"].as_array().unwrap() {
+        // What has no line is named otherwise.
+        let Some(file) = row["file"].as_str() else { continue };
+        let line = json!([format!("{}:{}", file.rsplit('/').next().unwrap(), row["line"]), row["lost_slots"]]);
+        assert!(shown.contains(&line), "{line} is not among {shown:?}");
+    }
+    let most = branches["by"]["rows"].as_array().unwrap().iter().filter(|row| row["place"].is_string());
+    assert_eq!(worst.as_u64(), most.map(|row| row["parted_slots"].as_u64().unwrap()).max());
+    browser.screenshot(&kept("switched.png"));
+    browser.click("#model-back");
+    assert_eq!(read(&mut browser), first);
+    assert_quiet(&browser, &page);
 }
 
 #[test]

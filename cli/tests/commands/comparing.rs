@@ -59,9 +59,15 @@ fn of_traces_the_lines_that_changed_are_named() {
     };
     let (two, four) = (traced("two.bin", "2"), traced("four.bin", "4"));
     let diff = succeed("lockstep", &["diff", &two, &four]);
+    let unlike = run("lockstep", &["diff", &two, &four]);
+    let said = String::from_utf8_lossy(&unlike.stderr).into_owned();
+    assert!(said.contains("different inputs: -m 6 -p 2 before, -m 6 -p 4 after"), "{said}");
+    assert!(said.contains("different numbers of lanes: 2 before, 4 after"), "{said}");
+    assert!(diff.contains(" worse") && diff.contains(" better"), "{diff}");
     assert!(diff.contains("fft.c:") && diff.contains("lost_slots") && diff.contains("parted_slots"), "{diff}");
     let same = succeed("lockstep", &["diff", "--json", &two, &two]);
-    assert_eq!(serde_json::from_str::<Value>(&same).unwrap()["rows"], Value::Array(Vec::new()));
+    let same = serde_json::from_str::<Value>(&same).unwrap();
+    assert_eq!([&same["rows"], &same["notes"]], [&Value::Array(Vec::new()); 2]);
 }
 
 #[test]
@@ -75,6 +81,35 @@ fn of_traces_the_model_of_the_machine_is_taken_where_none_is_named() {
     assert_eq!(diff(&[]), diff(&["--model", model, "--warp-size", "32"]));
     assert_ne!(diff(&[]), diff(&["--model", model]), "a model that is named has all lanes in one warp");
     assert_ne!(diff(&[]), diff(&["--model", "minsp-pc", "--warp-size", "32"]));
+}
+
+/// A chart that compares is not drawn of one thing alone.
+#[test]
+fn charts_of_several_programs_are_refused_for_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let csv = rows(folder.path(), "rows.csv", &["--heuristic", "minpc,lee"]);
+    let chart = folder.path().join("chart.svg");
+    for (kind, needs) in [("speedup", "two traces"), ("threads", "numbers of threads"), ("width", "warp sizes")] {
+        let output = run("lockstep", &["plot", &csv, "--kind", kind, "-o", chart.to_str().unwrap()]);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(needs) && said.contains(kind) && !chart.exists(), "{said}");
+    }
+}
+
+#[test]
+fn builds_that_print_different_things_fail_with_a_status_of_their_own() {
+    let compare = |before: &str, after: &str| {
+        let words = ["compare", "--region", "all", "-H", "minpc", before, after, "--", "a"];
+        run("lockstep", &words)
+    };
+    let output = compare("/bin/echo", "/bin/basename");
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let output = compare("/bin/echo", "/bin/true");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(9), "{said}");
+    assert!(said.contains("print different things"), "{said}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("minpc"), "the table is there all the same");
 }
 
 #[test]

@@ -122,9 +122,19 @@ fn rows_become_a_chart() {
     let folder = tempfile::tempdir().unwrap();
     let (csv, svg) = (folder.path().join("rows.csv"), folder.path().join("chart.svg"));
     let csv = csv.to_str().unwrap();
+    // Of two traces with several numbers of lanes and two warp sizes: what charts of several programs compare.
+    let again = folder.path().join("again.trace.gz");
+    fs::copy(vector(3), &again).unwrap();
+    let mut all = Vec::new();
+    for (trace, size) in [(&*vector(3), "2"), (&*vector(3), "4"), (&*vector(4), "2"), (again.to_str().unwrap(), "2")] {
+        let rows = folder.path().join(format!("{}.csv", all.len()));
+        succeed("replay", &["--heuristic", "all", "-W", size, "--csv", rows.to_str().unwrap(), trace]);
+        all.push(rows.to_str().unwrap().to_owned());
+    }
+    let all: Vec<&str> = all.iter().map(String::as_str).collect();
     succeed("replay", &["--heuristic", "all", "--csv", csv, &vector(3)]);
     for kind in report::CHARTS.iter().map(|c| c.name()) {
-        succeed("lockstep", &["plot", csv, "--kind", kind, "-o", svg.to_str().unwrap()]);
+        succeed("lockstep", &[&["plot"], &all[..], &["--kind", kind, "-o", svg.to_str().unwrap()]].concat());
         assert!(fs::read_to_string(&svg).unwrap().contains("minsp-pc"), "{kind}");
     }
     succeed("lockstep", &["plot", csv, "--kind", "divergent", "--shares", "-o", svg.to_str().unwrap()]);

@@ -14,7 +14,10 @@
 mod candidates;
 mod passes;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use heuristics::{Prediction, Spec};
+use rayon::prelude::*;
 
 use crate::metrics::{ActiveLanes, Stalls, Traffic};
 use crate::{Outcome, Prepared, ReplayOptions, Result};
@@ -33,6 +36,8 @@ pub struct Search<'a> {
     pub thresholds: &'a [usize],
     /// At most so many places at once.
     pub together: usize,
+    /// Candidates that could save less than this share of the fetches are not tried. 0: all are.
+    pub least: f64,
 }
 
 /// What came of collecting lanes at a candidate.
@@ -140,37 +145,43 @@ impl Suggestions {
 /// Tries the candidates that could save most, each with all lanes waited for and with the thresholds; then several
 /// together. `done` is called with the replays done and all replays that are foreseen.
 ///
-/// The control-flow graph must have been asked for ([`Prepared::new`]). Predictions made before are replaced, and none
-/// are left.
+/// The control-flow graph must have been asked for ([`Prepared::new`]). Predictions made before are not obeyed.
 ///
 /// # Errors
 /// As [`Prepared::replay`].
 pub fn suggest(
-    prepared: &mut Prepared,
+    prepared: &Prepared,
     search: Search<'_>,
     options: &ReplayOptions,
     done: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<Suggestions> {
     let models = std::slice::from_ref(search.model);
-    prepared.predict(&[]);
     let mut counting = options.clone();
     counting.measures.push(ActiveLanes::measure());
-    let before = prepared.replay(models, &counting, None, &|_, _| {})?.remove(0);
+    let before = prepared.replay_predicting(&[], models, &counting)?.remove(0);
     let candidates = candidates(prepared, &before);
-    let chosen = &candidates[..search.most.min(candidates.len())];
+    let least = search.least * before.counts.fetches() as f64;
+    let worth = candidates.partition_point(|candidate| candidate.at_most >= least);
+    let chosen = &candidates[..search.most.min(worth)];
     let ways: Vec<Option<usize>> = std::iter::once(None).chain(search.thresholds.iter().copied().map(Some)).collect();
+    let all: Vec<Prediction> = chosen
+        .iter()
+        .flat_map(|candidate| ways.iter().map(|way| Prediction { threshold: *way, ..candidate.prediction() }))
+        .collect();
+    let finished = AtomicUsize::new(0);
+    let outcomes: Vec<Outcome> = all
+        .par_iter()
+        .map(|prediction| {
+            let outcome = prepared.replay_predicting(std::slice::from_ref(prediction), models, options)?.remove(0);
+            done(finished.fetch_add(1, Ordering::Relaxed) + 1, all.len());
+            Ok(outcome)
+        })
+        .collect::<Result<_>>()?;
+    let mut trials = all.into_iter().zip(outcomes).map(|(prediction, outcome)| Trial { prediction, outcome });
     let mut tried = Vec::with_capacity(chosen.len());
-    for (number, candidate) in chosen.iter().enumerate() {
-        let mut trials = Vec::with_capacity(ways.len());
-        for (way, threshold) in ways.iter().enumerate() {
-            done(number * ways.len() + way, chosen.len() * ways.len());
-            let prediction = Prediction { threshold: *threshold, ..candidate.prediction() };
-            prepared.predict(std::slice::from_ref(&prediction));
-            let outcome = prepared.replay(models, options, None, &|_, _| {})?.remove(0);
-            if outcome.is_complete() {
-                trials.push(Trial { prediction, outcome });
-            }
-        }
+    for candidate in chosen {
+        let mut trials: Vec<Trial> = trials.by_ref().take(ways.len()).collect();
+        trials.retain(|trial| trial.outcome.is_complete());
         // Those that wait for more lanes come first, and stay there where they cost as much.
         trials.sort_by_key(|trial| std::cmp::Reverse(trial.prediction.threshold.unwrap_or(usize::MAX)));
         trials.sort_by_key(Trial::cost);
@@ -178,7 +189,6 @@ pub fn suggest(
     }
     tried.sort_by_key(|tried| tried.cost().unwrap_or(u64::MAX));
     let together = together(prepared, search, options, cost(&before), &tried)?;
-    prepared.predict(&[]);
     Ok(Suggestions { before, candidates: candidates.len(), tried, together })
 }
 
@@ -187,31 +197,34 @@ pub fn suggest(
 ///
 /// Places that were tried alone and do not pay may pay beside others, so all of them are tried.
 fn together(
-    prepared: &mut Prepared,
+    prepared: &Prepared,
     search: Search<'_>,
     options: &ReplayOptions,
     before: u64,
     tried: &[Tried],
 ) -> Result<Option<Together>> {
     let first = tried.first().and_then(|tried| Some((tried.candidate, tried.trials.first()?)));
+    let models = std::slice::from_ref(search.model);
     let Some((candidate, trial)) = first.filter(|(_, trial)| trial.cost() < before) else { return Ok(None) };
     let mut best = Together { places: vec![(candidate, trial.prediction.clone())], outcome: trial.outcome.clone() };
     while best.places.len() < search.together {
+        let others = tried.iter().filter(|t| !best.places.iter().any(|(candidate, _)| *candidate == t.candidate));
+        let ways = others.flat_map(|t| t.trials.iter().take(2).map(|trial| (t.candidate, trial.prediction.clone())));
+        let ways: Vec<(Candidate, Prediction)> = ways.collect();
+        let outcomes: Vec<Outcome> = ways
+            .par_iter()
+            .map(|(_, prediction)| {
+                let known = best.places.iter().map(|(_, prediction)| prediction);
+                let predictions: Vec<Prediction> = known.chain([prediction]).cloned().collect();
+                Ok(prepared.replay_predicting(&predictions, models, options)?.remove(0))
+            })
+            .collect::<Result<_>>()?;
         let mut next: Option<Together> = None;
-        for other in tried {
-            if best.places.iter().any(|(candidate, _)| *candidate == other.candidate) {
-                continue;
-            }
-            for Trial { prediction, .. } in other.trials.iter().take(2) {
-                let mut places = best.places.clone();
-                places.push((other.candidate, prediction.clone()));
-                let predictions: Vec<Prediction> = places.iter().map(|(_, prediction)| prediction.clone()).collect();
-                prepared.predict(&predictions);
-                let outcome = prepared.replay(std::slice::from_ref(search.model), options, None, &|_, _| {})?.remove(0);
-                let least = next.as_ref().map_or(cost(&best.outcome), |next| cost(&next.outcome));
-                if outcome.is_complete() && cost(&outcome) < least {
-                    next = Some(Together { places, outcome });
-                }
+        for (way, outcome) in ways.into_iter().zip(outcomes) {
+            let least = next.as_ref().map_or(cost(&best.outcome), |next| cost(&next.outcome));
+            if outcome.is_complete() && cost(&outcome) < least {
+                let places = best.places.iter().cloned().chain([way]).collect();
+                next = Some(Together { places, outcome });
             }
         }
         match next {

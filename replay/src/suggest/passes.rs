@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 use flowgraph::{Dominators, Graph, NodeId, reached};
 use heuristics::{PlaceId, Prediction, Spec, calls_of};
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl};
+use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use trace_format::Pc;
 
@@ -91,7 +92,7 @@ pub struct Estimate {
 /// # Errors
 /// As [`Prepared::replay`].
 pub fn passes(
-    prepared: &mut Prepared,
+    prepared: &Prepared,
     search: Search<'_>,
     options: &ReplayOptions,
     before: &Outcome,
@@ -99,15 +100,20 @@ pub fn passes(
     let options = ReplayOptions { measures: Vec::new(), ..options.clone() };
     let mut all = melds(prepared, before);
     let model = std::slice::from_ref(search.model);
-    for (branch, callee) in calls_on_both_sides(prepared, before).into_iter().take(search.most) {
-        prepared.predict(&[Prediction { from: vec![branch], ..Prediction::of_calls(callee) }]);
-        let outcome = prepared.replay(model, &options, None, &|_, _| {})?.remove(0);
+    let calls: Vec<(Pc, Pc)> = calls_on_both_sides(prepared, before).into_iter().take(search.most).collect();
+    let outcomes: Vec<Outcome> = calls
+        .par_iter()
+        .map(|(branch, callee)| {
+            let prediction = Prediction { from: vec![*branch], ..Prediction::of_calls(*callee) };
+            Ok(prepared.replay_predicting(&[prediction], model, &options)?.remove(0))
+        })
+        .collect::<Result<_>>()?;
+    for ((branch, callee), outcome) in calls.into_iter().zip(outcomes) {
         if outcome.is_complete() {
             let (at, callee, fetches) = (Some(branch), Some(callee), outcome.counts.fetches());
             all.push(Estimate { pass: Pass::Fcs, at, callee, fetches, basis: Basis::Replayed });
         }
     }
-    prepared.predict(&[]);
     let structured = [Spec::parse("tf-stack").expect("a model's name")];
     let outcome = prepared.replay(&structured, &options, None, &|_, _| {})?.remove(0);
     if outcome.is_complete() {

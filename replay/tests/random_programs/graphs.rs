@@ -322,8 +322,8 @@ fn hardly_a_place_pays_more_than_the_best_that_is_tried() {
         let lanes: Vec<_> = (0..2 + seed % 7).map(|_| walk(&graph, &distances, &mut numbers)).collect();
         let source = InMemory::new(&lanes);
         let mut prepared = Prepared::new(&source, true).unwrap();
-        let search = Search { model: &model, most: usize::MAX, thresholds: &[], together: 1 };
-        let found = suggest(&mut prepared, search, &options, &|_, _| {}).unwrap();
+        let search = Search { model: &model, most: usize::MAX, thresholds: &[], together: 1, least: 0.0 };
+        let found = suggest(&prepared, search, &options, &|_, _| {}).unwrap();
         let before = found.before.counts.fetches();
         let mut least = before;
         for block in 0..graph.len() as u64 {

@@ -17,8 +17,8 @@ fn suggested(lengths: &[u64], lanes: &[Vec<usize>]) -> Suggestions {
     let source = InMemory::new(&lanes);
     let mut prepared = Prepared::new(&source, true).unwrap();
     let model = Spec::parse("barrier").unwrap();
-    let search = Search { model: &model, most: usize::MAX, thresholds: &[2], together: 3 };
-    suggest(&mut prepared, search, &ReplayOptions::default(), &|_, _| {}).unwrap()
+    let search = Search { model: &model, most: usize::MAX, thresholds: &[2], together: 3, least: 0.0 };
+    suggest(&prepared, search, &ReplayOptions::default(), &|_, _| {}).unwrap()
 }
 
 fn at(found: &Suggestions, block: u64) -> &Tried {
@@ -151,9 +151,9 @@ fn structured_control_flow_is_estimated_by_its_meetings() {
     let source = InMemory::new(&lanes);
     let mut prepared = Prepared::new(&source, true).unwrap();
     let model = Spec::parse("barrier").unwrap();
-    let search = Search { model: &model, most: 8, thresholds: &[], together: 1 };
-    let found = suggest(&mut prepared, search, &ReplayOptions::default(), &|_, _| {}).unwrap();
-    let all = passes(&mut prepared, search, &ReplayOptions::default(), &found.before).unwrap();
+    let search = Search { model: &model, most: 8, thresholds: &[], together: 1, least: 0.0 };
+    let found = suggest(&prepared, search, &ReplayOptions::default(), &|_, _| {}).unwrap();
+    let all = passes(&prepared, search, &ReplayOptions::default(), &found.before).unwrap();
     let structured =
         replay::replay(&source, &[Spec::parse("tf-stack").unwrap()], &ReplayOptions::default(), None, &|_, _| {});
     let fetches = structured.unwrap()[0].counts.fetches();

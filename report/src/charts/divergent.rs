@@ -8,7 +8,7 @@
 use super::Chart;
 use crate::rows::label_of;
 use crate::stacks::{Bar, Group, Line, Panel, StackChart};
-use crate::text::count;
+use crate::text::{count, short_function};
 use crate::{Colour, Outcome, Picture, PlotOptions, Row, colour_of};
 
 pub(super) struct Divergent;
@@ -154,7 +154,15 @@ fn words(setting: &Setting) -> Words {
         size => named("warp size", size),
     };
     let locks = named("locks", locks);
-    [Some(command(setting)), lanes, warp, named("region", region), named("code", code), locks, named("grouping", group)]
+    [
+        Some(command(setting)),
+        lanes,
+        warp,
+        named("region", &short_function(region)),
+        named("code", code),
+        locks,
+        named("grouping", group),
+    ]
 }
 
 /// The command of all rows: their programs' names as far as they agree, and the arguments. Without commands the trace's

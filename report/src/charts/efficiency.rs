@@ -16,7 +16,7 @@ impl Chart for Efficiency {
     }
 
     fn about(&self) -> &'static str {
-        "SIMT efficiency of each heuristic, between that of no sharing and the best that any hardware could do."
+        "SIMT efficiency of each heuristic, between that of no sharing and a bound that no schedule exceeds."
     }
 
     fn draw(&self, rows: &[Row], options: &PlotOptions) -> Picture {
@@ -40,7 +40,7 @@ fn panel(setting: &Setting) -> Panel {
     Panel {
         heading: setting.heading.clone(),
         bars: setting.rows.iter().map(|row| Bar::of(row, value)).collect(),
-        best: best.map(|v| (v, format!("best any hardware could do: {v:.3}"))),
+        best: best.map(|v| (v, format!("upper bound: {v:.3}"))),
         unshared: unshared.map(|v| (v, format!("no sharing: {v:.3}"))),
     }
 }

@@ -40,7 +40,7 @@ fn panel(setting: &Setting) -> Panel {
     Panel {
         heading: setting.heading.clone(),
         bars: setting.rows.iter().map(|row| Bar::of(row, value)).collect(),
-        best: best.map(|n| (n as f64, format!("best any hardware could do: {}", text::count(n)))),
+        best: best.map(|n| (n as f64, format!("lower bound: {}", text::count(n)))),
         unshared: unshared.map(|n| (n as f64, format!("no sharing: {}", text::count(n)))),
     }
 }

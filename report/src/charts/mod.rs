@@ -26,6 +26,11 @@ pub trait Chart: Sync {
         false
     }
 
+    /// What rows lack of what it compares, in words; nothing where they have it.
+    fn lacks(&self, _rows: &[Row]) -> Option<&'static str> {
+        None
+    }
+
     /// Draws the rows (one at least) in their order.
     fn draw(&self, rows: &[Row], options: &PlotOptions) -> Picture;
 }

@@ -32,6 +32,11 @@ impl Chart for Speedup {
         "Fetches of two or more traces under each heuristic, side by side, with the speed-up against the first above."
     }
 
+    fn lacks(&self, rows: &[Row]) -> Option<&'static str> {
+        let several = panels(rows).iter().any(|panel| panel.traces.len() > 1);
+        (!several).then_some("two traces with as many lanes each, as `lockstep compare --csv` has them")
+    }
+
     fn draw(&self, rows: &[Row], options: &PlotOptions) -> Picture {
         let panels = panels(rows);
         let mut picture = Picture::new(options.columns.width());

@@ -1,6 +1,8 @@
 //! What charts of a sweep have in common: rows that differ only in what is swept make one panel, each heuristic one
 //! line.
 
+use std::collections::BTreeSet;
+
 use crate::lines::{LineChart, Panel, Series};
 use crate::palette::INK;
 use crate::rows::label_of;
@@ -17,6 +19,12 @@ pub(super) struct Sweep {
     pub(super) place: fn(&Row) -> Option<u64>,
     /// The row without what is swept and what follows from it.
     pub(super) rest: fn(&Row) -> Row,
+}
+
+/// Whether rows with numbers stand at more than one place; where none has numbers, the chart says why.
+pub(super) fn are_several(rows: &[Row], place: fn(&Row) -> Option<u64>) -> bool {
+    let places: BTreeSet<u64> = rows.iter().filter(|row| row.counts().is_some()).filter_map(place).collect();
+    places.len() != 1
 }
 
 /// The chart of these rows.
@@ -70,7 +78,7 @@ fn panel(heading: Option<String>, rows: &[&Row], by: &Sweep) -> Panel {
         counts(place).filter_map(|r| r.counts()).map(of).reduce(f64::max)
     };
     let mut lines = vec![Series {
-        label: "best possible".to_owned(),
+        label: "bound".to_owned(),
         colour: INK,
         is_bound: true,
         points: places.iter().map(|p| best(*p)).collect(),

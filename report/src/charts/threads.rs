@@ -1,11 +1,11 @@
 //! `threads`: how the efficiency changes with the number of threads.
 //!
 //! A point's height is the SIMT efficiency of a run with so many lanes, all in one warp or in warps of one size; the
-//! black line is the best that any schedule could do. Rows of one program traced with several numbers of threads make
+//! black line is the bound that no schedule exceeds. Rows of one program traced with several numbers of threads make
 //! one panel.
 
 use super::Chart;
-use super::sweep::{Sweep, sweep};
+use super::sweep::{Sweep, are_several, sweep};
 use crate::{Picture, PlotOptions, Row};
 
 pub(super) struct Threads;
@@ -16,7 +16,12 @@ impl Chart for Threads {
     }
 
     fn about(&self) -> &'static str {
-        "SIMT efficiency of each heuristic by number of lanes, under the best that any schedule could do."
+        "SIMT efficiency of each heuristic by number of lanes, under a bound that no schedule exceeds."
+    }
+
+    fn lacks(&self, rows: &[Row]) -> Option<&'static str> {
+        let several = are_several(rows, |row| row.lanes);
+        (!several).then_some("traces of one program with several numbers of threads")
     }
 
     fn draw(&self, rows: &[Row], options: &PlotOptions) -> Picture {

@@ -1,10 +1,10 @@
 //! `width`: how the efficiency falls as warps become wider.
 //!
-//! A point's height is the SIMT efficiency at a warp size; the black line is the best that any schedule could do there.
-//! Rows of one trace that were replayed with several `--warp-size` make one panel.
+//! A point's height is the SIMT efficiency at a warp size; the black line is the bound that no schedule exceeds. Rows
+//! of one trace that were replayed with several `--warp-size` make one panel.
 
 use super::Chart;
-use super::sweep::{Sweep, sweep};
+use super::sweep::{Sweep, are_several, sweep};
 use crate::{Picture, PlotOptions, Row};
 
 pub(super) struct Width;
@@ -15,7 +15,12 @@ impl Chart for Width {
     }
 
     fn about(&self) -> &'static str {
-        "SIMT efficiency of each heuristic by warp size, under the best that any schedule could do."
+        "SIMT efficiency of each heuristic by warp size, under a bound that no schedule exceeds."
+    }
+
+    fn lacks(&self, rows: &[Row]) -> Option<&'static str> {
+        let several = are_several(rows, |row| row.warp_size.parse().ok());
+        (!several).then_some("replays with several warp sizes (`replay -W 4 --csv FILE`, `-W 8`, …)")
     }
 
     fn draw(&self, rows: &[Row], options: &PlotOptions) -> Picture {

@@ -23,6 +23,8 @@ pub struct Page {
     pub columns: Vec<(String, String)>,
     /// One, or two: before and after.
     pub programs: Vec<Program>,
+    /// Of two: in what they differ beside what they are compared for, a sentence each.
+    pub unlike: Vec<String>,
 }
 
 /// A cause.
@@ -91,6 +93,8 @@ pub struct Program {
     pub more_branches: usize,
     /// Where collecting lanes would pay; none where it was not tried.
     pub collecting: Option<Collecting>,
+    /// The models that the page can be switched to.
+    pub switched: Vec<Switched>,
     /// Locks, as `replay --by lock --json` prints them; null where none was taken.
     pub locks: Value,
     /// Control-flow graphs of the functions that lose most.
@@ -173,6 +177,35 @@ pub struct Instruction {
     pub lost_by: Vec<u64>,
     /// Slots of lanes that parted here, by cause.
     pub parted_by: Vec<u64>,
+}
+
+/// Models that the page can be switched to, which cost the same everywhere.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Switched {
+    /// Indices into `results`.
+    pub results: Vec<usize>,
+    /// The lines that ran or where lanes parted.
+    pub lines: Vec<LineCosts>,
+    /// The places at which lanes parted, those that cost most first; without their arms.
+    pub branches: Vec<Branch>,
+}
+
+/// What a line costs under another model. Lists have pairs of a place in [`Line`]'s list and the number there; all
+/// others are 0.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct LineCosts {
+    /// The line.
+    pub line: usize,
+    /// Warp instructions.
+    pub fetches: u64,
+    /// Thread instructions.
+    pub thread_instructions: u64,
+    /// Warp instructions by active lanes.
+    pub active: Vec<(usize, u64)>,
+    /// Slots lost in its fetches, by cause.
+    pub lost_by: Vec<(usize, u64)>,
+    /// Slots of lanes that parted here, by cause.
+    pub parted_by: Vec<(usize, u64)>,
 }
 
 /// A source file.
@@ -261,7 +294,7 @@ pub struct Frame {
 }
 
 /// A place at which lanes parted.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Branch {
     /// `function+0x12`.
     pub place: String,
@@ -312,7 +345,7 @@ pub struct Collected {
 }
 
 /// A way on from a branch.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Arm {
     /// `function+0x12`.
     pub place: String,

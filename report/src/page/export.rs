@@ -2,32 +2,32 @@
 
 use serde_json::{Value, json};
 
-use super::{Frame, Map, Program};
-use crate::CAUSE_COLOURS;
+use super::{CauseText, Frame, Map, Program};
 
 /// Lost lane-slots as folded stacks: a line for each call path, line and cause, `worker;transform;fft.c:75;[branch]
-/// 1200`. What is left out of [`Program::flame`] is left out here.
+/// 1200`. What is left out of [`Program::flame`] is left out here. `causes` are those of the page
+/// ([`Page::causes`](super::Page::causes)).
 #[must_use]
-pub fn folded(program: &Program) -> String {
+pub fn folded(program: &Program, causes: &[CauseText]) -> String {
     let mut text = String::new();
     for frame in &program.flame.children {
-        fold(frame, "", &mut text);
+        fold(frame, "", causes, &mut text);
     }
     text
 }
 
-fn fold(frame: &Frame, above: &str, text: &mut String) {
+fn fold(frame: &Frame, above: &str, causes: &[CauseText], text: &mut String) {
     // A semicolon would cut the name in two, a line break the stack.
     let name = frame.name.replace([';', '\n'], ",");
     let path = if above.is_empty() { name } else { format!("{above};{name}") };
-    for (cause, (name, _)) in CAUSE_COLOURS.iter().enumerate() {
+    for (cause, CauseText { name, .. }) in causes.iter().enumerate() {
         let below: u64 = frame.children.iter().map(|c| c.lost_by[cause]).sum();
         let own = frame.lost_by[cause] - below;
         if own > 0 {
             text.push_str(&format!("{path};[{name}] {own}\n"));
         }
     }
-    frame.children.iter().for_each(|child| fold(child, &path, text));
+    frame.children.iter().for_each(|child| fold(child, &path, causes, text));
 }
 
 /// The lane maps as events of the Trace Event Format, which Perfetto, Firefox Profiler and chrome://tracing read: a
@@ -126,7 +126,10 @@ mod tests {
             children,
         };
         let root = frame("all", 10, 3, vec![frame("main", 10, 3, vec![frame("a;b", 7, 0, Vec::new())])]);
-        let text = folded(&Program { flame: root, ..Program::default() });
+        let names =
+            ["branch", "loop trip count", "call target", "lock", "barrier", "schedule", "finished", "empty seat"];
+        let causes = names.map(|name| CauseText { name: name.into(), ..CauseText::default() });
+        let text = folded(&Program { flame: root, ..Program::default() }, &causes);
         assert_eq!(text, "main;[branch] 3\nmain;[lock] 3\nmain;a,b;[branch] 7\n");
     }
 

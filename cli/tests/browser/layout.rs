@@ -1,0 +1,190 @@
+//! Pages and charts at three widths, light and dark, of programs with long names: nothing is wider than its window, no
+//! text overlaps another, is cut off or too faint.
+//!
+//! `scripts/screenshots` runs these tests with `LOCKSTEP_SCREENSHOTS`, the folder that what they look at is kept in.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::browser;
+use crate::chromium::Chromium;
+use crate::support::{root, succeed};
+
+/// What is wrong with the document in the browser.
+const FAULTS: &str = include_str!("layout.js");
+
+const WIDTHS: [u32; 3] = [1440, 1024, 390];
+
+/// Programs and what is made of them.
+struct Long {
+    folder: tempfile::TempDir,
+}
+
+impl Long {
+    fn new() -> Long {
+        Long { folder: tempfile::tempdir().unwrap() }
+    }
+
+    fn at(&self, name: &str) -> String {
+        self.folder.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    /// Builds and traces the program with long names in one of the two languages.
+    fn traced(&self, language: &str, arguments: &[&str]) -> String {
+        let source = root().join(format!("cli/tests/programs/long_names.{language}"));
+        let (program, source) = (self.at(&format!("long_names_{language}")), source.to_str().unwrap());
+        let words: &[&str] = match language {
+            "cpp" => &["g++", "-std=c++17", "-O1", "-g", "-pthread"],
+            _ => &["rustc", "--edition", "2021", "-g", "-C", "opt-level=1"],
+        };
+        let built = Command::new(words[0]).args(&words[1..]).args(["-o", &program, source]).output().unwrap();
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        let trace = self.at(&format!("long_names_{language}{}.bin", arguments.concat()));
+        succeed("trace", &[&["-o", &trace, &program], arguments].concat());
+        trace
+    }
+
+    fn page(&self, name: &str, options: &[&str], traces: &[&str]) -> PathBuf {
+        let page = self.at(name);
+        succeed("lockstep", &[&["report", "-o", &page], options, traces].concat());
+        page.into()
+    }
+}
+
+/// Where what was looked at is kept, if that was asked for.
+fn kept(name: &str) -> Option<PathBuf> {
+    let folder = PathBuf::from(std::env::var_os("LOCKSTEP_SCREENSHOTS")?);
+    std::fs::create_dir_all(&folder).unwrap();
+    Some(folder.join(name))
+}
+
+/// What is wrong with a file at every width, light and dark; its screenshots are kept under its name.
+fn faults(browser: &mut Chromium, file: &Path) -> Vec<String> {
+    let name = file.file_stem().unwrap().to_str().unwrap();
+    let mut all = Vec::new();
+    for width in WIDTHS {
+        for scheme in ["light", "dark"] {
+            browser.screen(width, 900, scheme == "dark");
+            browser.open_any(file);
+            browser.evaluate("document.querySelectorAll('details').forEach((d) => (d.open = true))");
+            let found = browser.evaluate(FAULTS);
+            let found = found.as_array().unwrap().iter().map(|fault| fault.as_str().unwrap());
+            all.extend(found.map(|fault| format!("{name} at {width}, {scheme}: {fault}")));
+            if let Some(kept) = kept(&format!("{name}-{width}-{scheme}.png")) {
+                browser.screenshot_of_all(&kept);
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn the_page_of_a_program_with_long_names_in_cpp_fits_every_width() {
+    let Some(mut browser) = browser() else { return };
+    let long = Long::new();
+    let trace = long.traced("cpp", &[]);
+    let page = long.page("cpp.html", &["--syntax", "att"], &[&trace]);
+    assert_eq!(faults(&mut browser, &page), Vec::<String>::new());
+}
+
+#[test]
+fn the_page_of_a_program_with_long_names_in_rust_fits_every_width() {
+    let Some(mut browser) = browser() else { return };
+    let long = Long::new();
+    let trace = long.traced("rs", &[]);
+    let page = long.page("rust.html", &["--models", "ipdom,wave"], &[&trace]);
+    assert_eq!(faults(&mut browser, &page), Vec::<String>::new());
+}
+
+#[test]
+fn a_comparison_of_programs_with_long_names_fits_every_width() {
+    let Some(mut browser) = browser() else { return };
+    let long = Long::new();
+    let (few, many) = (long.traced("cpp", &["20"]), long.traced("cpp", &["40"]));
+    let page = long.page("comparison.html", &[], &[&few, &many]);
+    assert_eq!(faults(&mut browser, &page), Vec::<String>::new());
+}
+
+#[test]
+fn charts_of_all_models_fit_their_pictures() {
+    let Some(mut browser) = browser() else { return };
+    let long = Long::new();
+    let (trace, other) = (long.traced("cpp", &["20"]), long.traced("cpp", &["40"]));
+    let models = "all,hanoi:placement=structured,predicate=4,ipdom:placement=nak";
+    let rows = |name: &str, options: &[&str], trace: &str| {
+        let file = long.at(name);
+        succeed("replay", &[&["--heuristic", models, "--csv", &file], options, &[trace]].concat());
+        file
+    };
+    let one = [rows("one.csv", &[], &trace)];
+    let two = [one[0].clone(), rows("two.csv", &[], &other)];
+    let widths = ["2", "4", "8"].map(|size| rows(&format!("{size}.csv"), &["-W", size], &trace));
+    let mut found = Vec::new();
+    let charts: [(&str, &[String]); 6] = [
+        ("efficiency", &one),
+        ("fetches", &one),
+        ("divergent", &two),
+        ("histogram", &one),
+        ("speedup", &two),
+        ("width", &widths),
+    ];
+    for (kind, files) in charts {
+        let files: Vec<&str> = files.iter().map(String::as_str).collect();
+        for columns in ["1", "2"] {
+            let chart = |extension: &str| long.at(&format!("{kind}-{columns}.{extension}"));
+            for chart in ["svg", "png", "pdf"].map(chart) {
+                let options = ["--kind", kind, "--columns", columns, "-o", &chart];
+                succeed("lockstep", &[&["plot"], &files[..], &options].concat());
+                let name = Path::new(&chart).file_name().unwrap().to_str().unwrap().to_owned();
+                if let Some(kept) = kept(&name) {
+                    std::fs::copy(&chart, kept).unwrap();
+                }
+            }
+            browser.screen(1440, 900, false);
+            browser.open_any(chart("svg").as_ref());
+            let faults = browser.evaluate(FAULTS);
+            found.extend(faults.as_array().unwrap().iter().map(|fault| format!("{kind}-{columns}.svg: {fault}")));
+        }
+    }
+    assert_eq!(found, Vec::<String>::new());
+}
+
+#[test]
+fn the_page_of_an_experiment_fits_every_width() {
+    let Some(mut browser) = browser() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let results = folder.path().join("experiment");
+    let stored = root().join("results/2026-11-22-quick");
+    std::fs::create_dir_all(results.join("charts")).unwrap();
+    std::fs::copy(stored.join("summary.csv"), results.join("summary.csv")).unwrap();
+    for chart in std::fs::read_dir(stored.join("charts")).unwrap() {
+        let chart = chart.unwrap().path();
+        std::fs::copy(&chart, results.join("charts").join(chart.file_name().unwrap())).unwrap();
+    }
+    let made = Command::new("python3")
+        .current_dir(root())
+        .args(["scripts/experiments/page.py", "page", "scripts/experiments/matrices/quick.toml"])
+        .arg(&results)
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let page = results.join("experiment.html");
+    std::fs::rename(results.join("index.html"), &page).unwrap();
+    assert_eq!(faults(&mut browser, &page), Vec::<String>::new());
+
+    // Its table sorts and filters, and a chart is as large as it says.
+    browser.screen(1440, 900, false);
+    browser.open_any(&page);
+    let column = "[...document.querySelectorAll('tbody tr:not([hidden])')].map((row) => Number(row.querySelector('td:nth-last-child(6)').textContent.replaceAll(',', '')))";
+    let sorted =
+        |order: &str| format!("((c) => c.length > 9 && c.every((n, i) => i === 0 || c[i - 1] {order} n))({column})");
+    for order in [">=", "<="] {
+        browser.click("thead th:nth-last-child(6) button");
+        assert_eq!(browser.evaluate(&sorted(order)), true, "{}", browser.evaluate(column));
+    }
+    browser.evaluate("(() => { const f = document.getElementById('filter'); f.value = 'radix minsp-pc'; f.dispatchEvent(new Event('input')); })()");
+    let shown = browser.evaluate("[...document.querySelectorAll('tbody tr:not([hidden])')].map((r) => r.textContent)");
+    let shown = shown.as_array().unwrap();
+    assert!(!shown.is_empty() && shown.iter().all(|r| r.as_str().unwrap().contains("radix")), "{shown:?}");
+    assert_eq!(browser.evaluate("document.querySelector('figure svg').getBoundingClientRect().width"), 624, "468 pt");
+}
