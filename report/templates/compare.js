@@ -29,7 +29,7 @@ function lineChanges(before, after) {
   lines.sort((a, b) => Math.abs(b.by) - Math.abs(a.by) || Math.abs(b.after.fetches - b.before.fetches) - Math.abs(a.after.fetches - a.before.fetches));
   const most = Math.max(1, ...lines.map((l) => Math.abs(l.by)));
   const row = (l) => el("tr", { "data-line": l.label, "data-change": l.by },
-    td(el("code", {}, named(l.label))), el("td", {}, el("code", { class: "faint" }, (l.after.text || l.before.text).slice(0, 60))),
+    td(el("code", { class: l.label.length < 28 ? "whole" : null }, named(l.label))), el("td", {}, el("code", { class: "faint" }, (l.after.text || l.before.text).slice(0, 60))),
     number(grouped(l.before.fetches)), number(grouped(l.after.fetches)), number(grouped(l.before.lost)), number(grouped(l.after.lost)),
     td(el("div", { class: "delta", "aria-hidden": "true" }, el("i", { class: l.by < 0 ? "better" : "worse", style: `width:${(Math.abs(l.by) / most) * 50}%` }))),
     number(l.by === 0 ? el("span", { class: "faint" }, "same") : el("span", { class: l.by < 0 ? "better" : "worse" }, `${l.by > 0 ? "+" : "−"}${grouped(Math.abs(l.by))} ${l.by > 0 ? "worse" : "better"}`)));

@@ -211,3 +211,14 @@ fn rows_out_of_the_ordinary_are_drawn_with_no_text_cut_off_or_covered() {
         }
     }
 }
+
+#[test]
+fn the_title_of_a_speed_up_names_both_programs() {
+    let row =
+        |trace: &str, command: &str| format!("{trace},{command},auto,all,drop,minpc,2,,2,2,1,1,2,1,0,0,1,2,0 1,ok\n");
+    let rows = [row("a.bin", "builds/fft.none -p 2"), row("b.bin", "builds/fft.fcs -p 2")].concat();
+    let rows = parse(&format!("{HEADER}\n{rows}")).unwrap();
+    let picture = draw(&rows, Some("speedup"), &PlotOptions::default()).unwrap();
+    let title = picture.texts().next().map(|text| text.text.clone());
+    assert_eq!(title.as_deref(), Some("fft.none -p 2 and fft.fcs -p 2 · 2 lanes"));
+}

@@ -46,7 +46,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 
-    /// Draw a chart of both into FILE (svg, png)
+    /// Draw a chart of both into FILE (svg, pdf, png)
     #[arg(long, value_name = "FILE")]
     chart: Option<PathBuf>,
 

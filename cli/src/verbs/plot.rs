@@ -12,7 +12,7 @@ pub(crate) struct Args {
     #[arg(required = true)]
     rows: Vec<PathBuf>,
 
-    /// The chart's file; its extension says the format (svg, png)
+    /// The chart's file; its extension says the format (svg, pdf, png)
     #[arg(long, short = 'o', value_name = "FILE")]
     output: PathBuf,
 

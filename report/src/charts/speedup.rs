@@ -42,8 +42,14 @@ impl Chart for Speedup {
         let mut picture = Picture::new(options.columns.width());
         let size = options.columns.text_size();
         picture.height = size * 0.7;
-        let title = settings(rows).title;
-        let title = if title.is_empty() { "Fetches before and after".to_owned() } else { title };
+        let common = settings(rows).title;
+        let title = match &commands(rows)[..] {
+            // What tells them apart stands in the title.
+            [first, second] if common.is_empty() => format!("{first} and {second}"),
+            [first, second] => format!("{first} and {second} · {common}"),
+            _ if common.is_empty() => "Fetches before and after".to_owned(),
+            _ => common,
+        };
         title_block(&mut picture, &title, &legend(&panels), options);
         for panel in &panels {
             panel.draw(&mut picture, size, panels.len() > 1);
@@ -51,6 +57,19 @@ impl Chart for Speedup {
         picture.height += size * 0.7;
         picture
     }
+}
+
+/// The commands that were traced, without the programs' folders, in order of appearance.
+fn commands(rows: &[Row]) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for row in rows.iter().filter(|row| !row.command.is_empty()) {
+        let program = row.command.split(' ').next().unwrap_or_default();
+        let command = row.command[program.rfind('/').map_or(0, |slash| slash + 1)..].to_owned();
+        if !all.contains(&command) {
+            all.push(command);
+        }
+    }
+    all
 }
 
 /// The rows of one number of lanes.
