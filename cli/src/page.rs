@@ -18,7 +18,7 @@ use crate::syntax::SyntaxName;
 use crate::verdict::{About, Beside};
 use crate::{models, predict};
 
-/// The warp sizes of the sweep.
+/// The warp sizes of the sweep, in ascending order.
 const WIDTHS: [usize; 6] = [2, 4, 8, 16, 32, 64];
 
 /// At most so many places are tried at which lanes might be collected, of those that could save [`LEAST`].
@@ -56,11 +56,17 @@ pub(crate) fn program(path: &Path, request: &Request, bar: &ProgressBar) -> anyh
     let view = request.selection.view(&trace)?;
     let mut prepared = Prepared::new(&view, true)?;
     let setting = request.selection.setting(path, &trace, &view);
-    let specs = models::each_once(request.subject.models.iter().chain(request.models));
+    let mut specs = models::each_once(request.subject.models.iter().chain(request.models));
+    let is_alone = view.lanes().len() < 2;
+    if is_alone {
+        specs.truncate(1);
+    }
     let options = request.subject.options(request.selection.options(), &view);
     let work = Work { prepared: &prepared, request, options: &options, instructions: view.summary().kept, bar };
-    let (outcomes, (widths, switched)) =
-        rayon::join(|| work.counted(&specs), || rayon::join(|| work.widths(), || work.switched(&specs)));
+    let (outcomes, (widths, switched)) = rayon::join(
+        || work.counted(&specs),
+        || rayon::join(|| work.widths(view.lanes().len()), || work.switched(&specs)),
+    );
     let (mut outcomes, widths, switched) = (outcomes?, widths?, switched?);
     locks::locate(&mut outcomes, &view, &mut Source::new(&trace));
     let (selection, model) = (request.selection, &request.subject.models[0]);
@@ -76,7 +82,10 @@ pub(crate) fn program(path: &Path, request: &Request, bar: &ProgressBar) -> anyh
     };
     let work = Work { prepared: &prepared, request, options: &options, instructions: view.summary().kept, bar };
     let code = Code::new(&trace, prepared.program());
-    let (plan, notes) = page::plan(&outcomes[0], &code);
+    let (plan, mut notes) = page::plan(&outcomes[0], &code);
+    if is_alone && !request.models.is_empty() {
+        notes.push("one lane alone runs the same under every model: the others were not replayed".to_owned());
+    }
     let measures = page::measures(&trace, request.selection.locks.are_taken(), plan);
     let (found, measured) = rayon::join(|| work.suggestions(&outcomes[0]), || work.measured(measures));
     let (found, measured) = (found?, measured?);
@@ -162,9 +171,10 @@ impl Work<'_> {
         self.prepared.replay(&first, &options, None, &self.done())
     }
 
-    /// The model at other warp sizes.
-    fn widths(&self) -> replay::Result<Vec<Outcome>> {
-        let sizes: &[usize] = if self.request.is_page { &WIDTHS } else { &[] };
+    /// The model at other warp sizes, up to the first that has a seat for every lane: larger ones run the same.
+    fn widths(&self, lanes: usize) -> replay::Result<Vec<Outcome>> {
+        let smaller = WIDTHS.iter().filter(|size| **size < lanes).count();
+        let sizes = if self.request.is_page { &WIDTHS[..WIDTHS.len().min(smaller + 1)] } else { &[] };
         let replayed = sizes.par_iter().map(|size| {
             let options = ReplayOptions { warp_size: Some(*size), ..self.request.selection.options() };
             self.prepared.replay(&self.request.subject.models, &options, None, &self.done())

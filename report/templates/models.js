@@ -72,10 +72,13 @@ function columnsChart(items, label, axis, colour) {
       const x = left + i * step;
       const gap = items.length > 40 ? step * 0.05 : step * 0.16;
       const end = y(item.share / scale);
+      const bound = y((item.mark ?? 0) / scale);
+      // Over its bar; over the bound's line only where that leaves no room between.
+      const label = item.mark === undefined || bound < end - 18 ? end - 5 : Math.min(end, bound) - 5;
       return svg("g", {}, svg("title", {}, item.note),
         svg("rect", { x: x + gap, width: step - 2 * gap, y: end, height: Math.max(item.share > 0 ? 1 : 0, height - bottom - end), fill: colour, opacity: item.faint ? 0.45 : 1 }),
         item.mark !== undefined && svg("line", { x1: x + gap / 2, x2: x + step - gap / 2, y1: y(item.mark / scale), y2: y(item.mark / scale), stroke: "var(--ink)", "stroke-width": 2 }),
-        item.text && svg("text", { x: x + step / 2, y: Math.min(end, y((item.mark ?? 0) / scale)) - 5, "text-anchor": "middle", "font-size": 11 }, item.text),
+        item.text && svg("text", { x: x + step / 2, y: label, "text-anchor": "middle", "font-size": 11 }, item.text),
         (i % every === 0 || i === items.length - 1) && svg("text", { x: x + step / 2, y: height - bottom + 15, "text-anchor": "middle", "font-size": 11 }, item.label));
     }),
     svg("line", { x1: left, x2: width, y1: height - bottom, y2: height - bottom, class: "axis" }),

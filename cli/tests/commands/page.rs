@@ -95,6 +95,42 @@ fn graphs_hold_what_their_functions_lose() {
 }
 
 #[test]
+fn warp_sizes_end_where_every_lane_has_a_seat() {
+    let page = page_of(&[&stored()], &["--models", "minsp-pc"]);
+    let sizes = page["programs"][0]["widths"].as_array().unwrap().iter().map(|width| width["warp_size"].as_u64());
+    assert_eq!(sizes.map(Option::unwrap).collect::<Vec<_>>(), [2, 4, 8, 16]);
+}
+
+#[test]
+fn the_page_of_one_lane_has_one_model_and_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = crate::comparing::join_before_arm(folder.path(), "1");
+    let page = page_of(&[trace.as_ref()], &[]);
+    let program = &page["programs"][0];
+    assert_eq!(program["replayed"]["results"].as_array().unwrap().len(), 1);
+    assert!(program["notes"].to_string().contains("one lane alone runs the same under every model"), "{program}");
+}
+
+#[test]
+fn a_page_can_be_switched_to_models_whose_lines_are_those_of_replay() {
+    let page = page_of(&[&stored()], &["--model", "minsp-pc", "--models", "minsp-pc,ipdom,barrier"]);
+    let program = &page["programs"][0];
+    let results = program["replayed"]["results"].as_array().unwrap();
+    let switched = program["switched"].as_array().unwrap();
+    let of = |at: &Value| switched.iter().find(|s| s["results"].as_array().unwrap().contains(at)).unwrap();
+    for (at, result) in results.iter().enumerate().skip(1) {
+        let lost = |line: &Value| -> u64 {
+            line["lost_by"].as_array().unwrap().iter().map(|pair| pair[1].as_u64().unwrap()).sum()
+        };
+        let lines = of(&Value::from(at))["lines"].as_array().unwrap();
+        let sum: u64 = lines.iter().map(lost).sum();
+        assert_eq!(sum, result["lost_slots"].as_u64().unwrap(), "{}", result["heuristic"]);
+        let fetches: u64 = lines.iter().map(|line| line["fetches"].as_u64().unwrap()).sum();
+        assert_eq!(fetches, result["fetches"].as_u64().unwrap());
+    }
+}
+
+#[test]
 fn a_page_says_why_lines_are_missing() {
     let page = page_of(&[&stored()], &["--models", "minsp-pc"]);
     let notes = page["programs"][0]["notes"].to_string();
