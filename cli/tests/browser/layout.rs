@@ -6,6 +6,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use serde_json::json;
+
 use crate::browser;
 use crate::chromium::Chromium;
 use crate::support::{root, succeed};
@@ -103,6 +105,18 @@ fn a_comparison_of_programs_with_long_names_fits_every_width() {
     let (few, many) = (long.traced("cpp", &["20"]), long.traced("cpp", &["40"]));
     let page = long.page("comparison.html", &[], &[&few, &many]);
     assert_eq!(faults(&mut browser, &page), Vec::<String>::new());
+
+    // Titles keep what tells two programs apart: folders where names are the same, and the ends of long commands.
+    let mut named = |commands: [&str; 2]| {
+        let programs = commands.map(|command| json!({ "replayed": { "command": command, "trace": "t.bin" } }));
+        browser.evaluate(&format!("namesApart({})", json!(programs)))
+    };
+    assert_eq!(named(["a/fft -p 4", "b/fft.fcs -p 4"]), json!(["fft -p 4", "fft.fcs -p 4"]));
+    assert_eq!(named(["a/fft -p 4", "b/fft -p 4"]), json!(["a/fft -p 4", "b/fft -p 4"]));
+    assert_eq!(named(["fft", "fft"]), json!(["fft (t.bin), before", "fft (t.bin), after"]));
+    let long = ["1", "2"].map(|last| format!("fft {} -m {last}", "--option=value ".repeat(20)));
+    let [before, after] = [0, 1].map(|i| named([&long[0], &long[1]])[i].as_str().unwrap().to_owned());
+    assert!(before.ends_with("-m 1") && after.ends_with("-m 2") && before.len() < 100, "{before}, {after}");
 }
 
 #[test]
