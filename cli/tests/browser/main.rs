@@ -337,6 +337,55 @@ fn the_model_that_the_page_speaks_of_can_be_switched() {
 }
 
 #[test]
+fn tables_sort_and_filter_and_lines_lead_to_their_instructions() {
+    let Some(mut browser) = browser() else { return };
+    let fft = Fft::traced(&["8"]);
+    let page = fft.page(&["--syntax", "att"], &["8.bin"]);
+    browser.screen(1440, 900, false);
+    browser.open(&page);
+
+    // By fetches: the most first, then the least, then by family again.
+    let fetches = "[...document.querySelectorAll('#models tr[data-heuristic] td:nth-child(5)')].map((c) => Number(c.textContent.replaceAll(',', '')))";
+    let ordered = |order: &str| format!("({fetches}).every((n, i, all) => i === 0 || all[i - 1] {order} n)");
+    let before = browser.evaluate(fetches);
+    for order in [">=", "<="] {
+        browser.click("#models th:nth-child(5) button");
+        assert_eq!(browser.evaluate(&ordered(order)), true, "{}", browser.evaluate(fetches));
+    }
+    browser.click("#models th:nth-child(5) button");
+    assert_eq!(browser.evaluate(fetches), before);
+    let filtered = |browser: &mut Chromium, text: &str| {
+        browser.evaluate(&format!(
+            "(() => {{ const f = document.querySelector('#models input'); f.value = {}; f.dispatchEvent(new Event('input')); \
+             return [...document.querySelectorAll('#models tr[data-heuristic]')].filter((r) => !r.hidden).map((r) => r.dataset.heuristic); }})()",
+            json!(text)
+        ))
+    };
+    let found = filtered(&mut browser, "tf-").as_array().unwrap().clone();
+    assert!(!found.is_empty() && found.iter().all(|names| names.as_str().unwrap().contains("tf-")), "{found:?}");
+    assert!(filtered(&mut browser, "").as_array().unwrap().len() > found.len());
+
+    // A shaded line says cause and cost, and a click on it marks its instructions.
+    let shaded = "[...document.querySelectorAll('#source tr.ran[data-line]')].filter((r) => r.style.cssText.includes('--heat')).map((r) => r.querySelector('.code').title)";
+    let shaded = browser.evaluate(shaded);
+    let says = |title: &Value| {
+        title.as_str().unwrap().contains(" lane-slots, ") && title.as_str().unwrap().contains("% of all, to ")
+    };
+    assert!(!shaded.as_array().unwrap().is_empty() && shaded.as_array().unwrap().iter().all(says), "{shaded}");
+    browser.click("#source tr[data-line='fft.c:76']:not(.instruction) .code");
+    let picked =
+        browser.evaluate("[...document.querySelectorAll('#source tr.instruction.picked')].map((r) => r.dataset.line)");
+    let picked = picked.as_array().unwrap();
+    assert!(!picked.is_empty() && picked.iter().all(|line| line == "fft.c:76"), "{picked:?}");
+
+    // Colours of lines have their legend.
+    browser.click("#map-colour");
+    let legend = browser.evaluate("document.querySelector('#map-lines').textContent");
+    assert!(legend.as_str().unwrap().contains("fft.c:"), "{legend}");
+    assert_quiet(&browser, &page);
+}
+
+#[test]
 fn the_page_fits_a_phone_the_dark_and_paper() {
     let Some(mut browser) = browser() else { return };
     let fft = Fft::traced(&["8"]);
