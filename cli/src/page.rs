@@ -54,7 +54,7 @@ pub(crate) struct Request<'a> {
 pub(crate) fn program(path: &Path, request: &Request, bar: &ProgressBar) -> anyhow::Result<Program> {
     let trace = selection::open(path)?;
     let view = request.selection.view(&trace)?;
-    let mut prepared = Prepared::new(&view, true)?;
+    let prepared = Prepared::new(&view, true)?;
     let setting = request.selection.setting(path, &trace, &view);
     let mut specs = models::each_once(request.subject.models.iter().chain(request.models));
     let is_alone = view.lanes().len() < 2;
@@ -76,19 +76,19 @@ pub(crate) fn program(path: &Path, request: &Request, bar: &ProgressBar) -> anyh
         true => request.subject.range((&prepared, &view, &mut source), outcomes.first(), &options)?,
         false => None,
     };
-    let beside = match &range {
-        Some(range) => about.beside(&mut prepared, (&outcomes[0], &range.figure()), &mut source)?,
-        None => Beside::default(),
-    };
-    let work = Work { prepared: &prepared, request, options: &options, instructions: view.summary().kept, bar };
     let code = Code::new(&trace, prepared.program());
     let (plan, mut notes) = page::plan(&outcomes[0], &code);
     if is_alone && !request.models.is_empty() {
         notes.push("one lane alone runs the same under every model: the others were not replayed".to_owned());
     }
     let measures = page::measures(&trace, request.selection.locks.are_taken(), plan);
-    let (found, measured) = rayon::join(|| work.suggestions(&outcomes[0]), || work.measured(measures));
-    let (found, measured) = (found?, measured?);
+    let beside = || match &range {
+        Some(range) => about.beside(&prepared, (&outcomes[0], &range.figure()), &mut source),
+        None => Ok(Beside::default()),
+    };
+    let (beside, (found, measured)) =
+        rayon::join(beside, || rayon::join(|| work.suggestions(&outcomes[0]), || work.measured(measures)));
+    let (beside, found, measured) = (beside?, found?, measured?);
     // Its rank is among all, which it was not replayed with this time.
     let (rank, deadlock) = (outcomes[0].rank, outcomes[0].deadlock.clone());
     outcomes[0] = Outcome { rank, deadlock, ..measured };

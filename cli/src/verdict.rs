@@ -70,13 +70,13 @@ pub(crate) struct Beside {
 }
 
 impl About<'_> {
-    /// What a verdict on an outcome of the machine's model takes beside it. Predictions are taken back.
+    /// What a verdict on an outcome of the machine's model takes beside it.
     ///
     /// # Errors
     /// When the trace cannot be read.
     pub(crate) fn beside(
         &self,
-        prepared: &mut Prepared,
+        prepared: &Prepared,
         (outcome, figure): (&Outcome, &Figure),
         source: &mut Source,
     ) -> replay::Result<Beside> {
@@ -89,7 +89,7 @@ impl About<'_> {
     }
 
     /// What there is beside it of the same lanes.
-    fn of_lanes(&self, prepared: &mut Prepared, outcome: &Outcome) -> replay::Result<Beside> {
+    fn of_lanes(&self, prepared: &Prepared, outcome: &Outcome) -> replay::Result<Beside> {
         let plain = self.plain();
         let regrouped = match outcome.warps > 1 && plain.grouping != Grouping::Similarity {
             true => {
@@ -196,7 +196,7 @@ impl About<'_> {
         let warp_size = self.selection.warp_size.unwrap_or(lanes::WARP.min(view.lanes().len()));
         let options =
             ReplayOptions { warp_size: Some(warp_size), measures: measures(&[], &view, rule), ..self.plain() };
-        let mut prepared = Prepared::new(&view, true)?;
+        let prepared = Prepared::new(&view, true)?;
         let outcome = prepared.replay(std::slice::from_ref(self.model), &options, None, &|_, _| {})?.into_iter().next();
         let Some(outcome) = outcome.filter(Outcome::is_complete) else { return Ok(None) };
         let Some(efficiency) = outcome.active_efficiency().or_else(|| outcome.simt_efficiency()) else {
@@ -206,7 +206,7 @@ impl About<'_> {
         let items = Items { typed, what, lanes: outcome.lanes, warp_size, efficiency, dealt };
         let Some(source) = source else { return Ok(Some((items, None))) };
         let about = About { view: &view, selection: &selection, options: &options, ..*self };
-        let beside = about.of_lanes(&mut prepared, &outcome)?;
+        let beside = about.of_lanes(&prepared, &outcome)?;
         let figure = Figure { efficiency, least: efficiency, most: efficiency, ..figure.clone() };
         let verdict = about.verdict(prepared.program(), (&outcome, figure), (&beside, None), source);
         Ok(Some((items, Some(verdict))))
@@ -222,7 +222,7 @@ fn spread_over_threads(view: &View) -> f64 {
 }
 
 /// What passes of the compiler would gain, and the replay that they would gain it of; none where that does not end.
-fn of_passes(prepared: &mut Prepared, plain: &ReplayOptions) -> replay::Result<Option<(Outcome, Vec<Estimate>)>> {
+fn of_passes(prepared: &Prepared, plain: &ReplayOptions) -> replay::Result<Option<(Outcome, Vec<Estimate>)>> {
     let model = Spec::parse(predict::MODEL).expect("a model's name");
     let counting = ReplayOptions { measures: vec![ActiveLanes::measure()], ..plain.clone() };
     let before = prepared.replay(std::slice::from_ref(&model), &counting, None, &|_, _| {})?.into_iter().next();
