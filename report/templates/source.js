@@ -98,7 +98,8 @@ function sourceRow(program, index, text, totals) {
   const inlined = line.functions.length > 1 ? `inlined: ${line.functions.join(" in ")}` : line.functions[0];
   return el("tr", { id: lineId(index), class: "ran", style: shadeOf(line, totals.most), tabindex: -1, "data-line": line.label, "data-index": index, "data-lost": lostOf(line), "data-fetches": line.fetches },
     el("td", { class: "no", "data-value": line.number }, line.number || ""),
-    el("td", { class: "code", title: `${text.trim()}\n${inlined}\n${costText(line, totals.lost)}` }, line.file === null ? named(text, 60) : text),
+    el("td", { class: "code", title: `${text === null ? "" : `${text.trim()}\n`}${inlined}\n${costText(line, totals.lost)}` },
+      text === null ? el("span", { class: "faint" }, "in ", named(line.functions[0], 40)) : line.file === null ? named(text, 60) : text),
     costCells(line, totals), isProved(program) && provedCell(line));
 }
 
@@ -140,7 +141,7 @@ function fileRows(program, fileIndex, indices, totals) {
   const at = new Map(indices.map((i) => [program.lines[i].number, i]));
   const { pieces } = program.files[fileIndex];
   const columns = 2 + COST_COLUMNS.length + (isProved(program) ? 1 : 0);
-  if (pieces.length === 0) return [...at.keys()].sort((a, b) => a - b).map((n) => sourceRow(program, at.get(n), "", totals));
+  if (pieces.length === 0) return [...at.keys()].sort((a, b) => a - b).map((n) => sourceRow(program, at.get(n), null, totals));
   const rows = [];
   let after = 1;
   for (const piece of pieces) {
@@ -212,7 +213,7 @@ function source(program) {
     el("ul", { class: "legend", id: "source-legend" }, el("li", { class: "faint" }, "A line's shade is what most of its slots are lost to, the stronger the more:"),
       page.causes.map((cause, i) => program.flame.lost_by[i] > 0 && el("li", { title: cause.about }, swatch(cause.colour), cause.name))),
     files.map(([file, f, indices], n) =>
-      el("details", { open: n < 3 }, el("summary", {}, el("code", {}, breakable(file.path)), `: ${grouped(lostIn(indices))} slots lost in ${indices.length} lines`),
+      el("details", { open: n < 3 }, el("summary", {}, el("code", {}, breakable(file.path)), `: ${grouped(lostIn(indices))} slots lost in ${indices.length} ${indices.length === 1 ? "line" : "lines"}`),
         beside(sourceTable(program, file.path, fileRows(program, f, indices, totals)), disassembly(program, file.path, indices, totals)))),
     nameless.length > 0 && el("details", { open: files.length === 0 }, el("summary", {}, `Functions whose lines are not known: ${grouped(lostIn(nameless))} slots lost`),
       beside(sourceTable(program, "functions without lines", nameless.map((i) => sourceRow(program, i, program.lines[i].label, totals))), disassembly(program, "functions without lines", nameless, totals))));
