@@ -14,12 +14,26 @@ function way(edge, most) {
   return svg("path", { d, class: edge.lost > 0 ? "lost" : null, "stroke-width": 1 + 5 * Math.sqrt(share), "stroke-opacity": edge.lost > 0 ? 0.45 + 0.55 * share : 0.7, "marker-end": edge.lost > 0 ? "url(#arrow-lost)" : "url(#arrow)" }, svg("title", {}, text));
 }
 
-function edgeLabel(edge, most) {
-  if (edge.lost < most * 0.02 || edge.lost === 0) return null;
-  if (edge.from === edge.to) return svg("text", { class: "on-edge", x: edge.points[1][0] - 2, y: (edge.points[0][1] + edge.points[3][1]) / 2 + 3 }, short(edge.lost));
-  const at = edge.points[Math.floor((edge.points.length - 1) / 2)];
-  const next = edge.points[Math.floor((edge.points.length - 1) / 2) + 1];
-  return svg("text", { class: "on-edge", x: (at[0] + next[0]) / 2, y: (at[1] + next[1]) / 2 + 3, "text-anchor": "middle" }, short(edge.lost));
+/** The height of a label on a way, and about how wide one of its characters is. */
+const [LABEL, LETTER] = [12, 6];
+
+/** Labels of the ways that lose most, each where it covers none before it: in the middle of its way, else nearer to an end; and how far to the right they reach. */
+function edgeLabels(edges, most) {
+  const placed = [];
+  const labels = edges.filter((edge) => edge.lost > 0 && edge.lost >= most * 0.02).sort((a, b) => b.lost - a.lost).map((edge) => {
+    const text = short(edge.lost);
+    const half = (text.length * LETTER) / 2;
+    const p = edge.points;
+    const middle = Math.floor((p.length - 1) / 2);
+    const between = (share) => [p[middle][0] + (p[middle + 1][0] - p[middle][0]) * share, p[middle][1] + (p[middle + 1][1] - p[middle][1]) * share];
+    // What leads back to where it began has its label beside it.
+    const places = edge.from === edge.to ? [[p[1][0] - 2 + half, (p[0][1] + p[3][1]) / 2]] : [0.5, 0.35, 0.65, 0.2, 0.8].map(between);
+    const covers = ([x, y]) => placed.some((other) => Math.abs(x - other.x) < half + other.half && Math.abs(y - other.y) < LABEL);
+    const [x, y] = places.find((at) => !covers(at)) ?? places[0];
+    placed.push({ x, y, half });
+    return svg("text", { class: "on-edge", x, y: y + 3, "text-anchor": "middle" }, text);
+  });
+  return { labels, right: Math.max(0, ...placed.map(({ x, half }) => x + half + 4)) };
 }
 
 function linesText(program, node) {
@@ -36,7 +50,8 @@ function drawGraph(program, graph) {
   const size = program.replayed.results[program.chosen].warp_size;
   if (graph.nodes.length === 0) return el("p", { class: "note" }, `It has ${graph.blocks} blocks: too many to draw.`);
   const most = Math.max(1, ...graph.edges.map((e) => e.lost));
-  const [width, height] = graph.size;
+  const { labels, right } = edgeLabels(graph.edges, most);
+  const [width, height] = [Math.max(graph.size[0], right), graph.size[1]];
   const node = (n) => {
     const [x, y] = [n.at[0] - 75, n.at[1] - 22];
     const efficiency = n.fetches > 0 ? n.thread_instructions / (n.fetches * size) : 0;
@@ -54,7 +69,7 @@ function drawGraph(program, graph) {
   return el("div", { class: "graph", tabindex: 0, role: "group", "aria-label": `Control-flow graph of ${program.functions[graph.function].name}` },
     svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height },
       svg("defs", {}, arrow("arrow", "fill:var(--faint)"), arrow("arrow-lost", "fill:var(--bad)")),
-      graph.edges.map((e) => way(e, most)), graph.nodes.map(node), graph.edges.map((e) => edgeLabel(e, most))));
+      graph.edges.map((e) => way(e, most)), graph.nodes.map(node), labels));
 }
 
 function graphs(program) {

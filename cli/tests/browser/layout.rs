@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::browser;
 use crate::chromium::Chromium;
-use crate::support::{root, succeed};
+use crate::support::{build, root, succeed};
 
 /// What is wrong with the document in the browser.
 const FAULTS: &str = include_str!("layout.js");
@@ -117,6 +117,29 @@ fn a_comparison_of_programs_with_long_names_fits_every_width() {
     let long = ["1", "2"].map(|last| format!("fft {} -m {last}", "--option=value ".repeat(20)));
     let [before, after] = [0, 1].map(|i| named([&long[0], &long[1]])[i].as_str().unwrap().to_owned());
     assert!(before.ends_with("-m 1") && after.ends_with("-m 2") && before.len() < 100, "{before}, {after}");
+}
+
+/// In the control-flow graph of each function labels stand where they fit.
+#[test]
+fn labels_of_control_flow_graphs_cover_none_and_are_not_cut_off() {
+    let Some(mut browser) = browser() else { return };
+    let long = Long::new();
+    let (program, trace) = (long.at("mandelbrot"), long.at("mandelbrot.bin"));
+    build(&root().join("workloads/mandelbrot/mandelbrot.c"), program.as_ref(), &["-fopenmp"]);
+    succeed("trace", &["-o", &trace, &program, "-p", "8", "-n", "60", "-i", "100"]);
+    let stored = root().join("replay/benches/fft-p16-m12.trace.bin");
+    for (name, trace) in [("mandelbrot.html", &*trace), ("fft.html", stored.to_str().unwrap())] {
+        let page = long.page(name, &["--models", "ipdom"], &[trace]);
+        browser.screen(1440, 900, false);
+        browser.open_any(&page);
+        let found = browser.evaluate(&format!(
+            "(() => {{ const select = document.querySelector('#graph-function'); \
+             return [...select.options].flatMap((option) => {{ select.value = option.value; \
+             select.dispatchEvent(new Event('change')); return {}; }}); }})()",
+            FAULTS.trim_start_matches(|c| c != '(')
+        ));
+        assert_eq!(found, json!([]), "{name}");
+    }
 }
 
 #[test]
