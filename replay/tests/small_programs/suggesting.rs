@@ -15,7 +15,7 @@ fn lanes_of(lengths: &[u64], lanes: &[Vec<usize>]) -> Vec<Vec<Does>> {
 fn suggested(lengths: &[u64], lanes: &[Vec<usize>]) -> Suggestions {
     let lanes = lanes_of(lengths, lanes);
     let source = InMemory::new(&lanes);
-    let mut prepared = Prepared::new(&source, true).unwrap();
+    let prepared = Prepared::new(&source, true).unwrap();
     let model = Spec::parse("barrier").unwrap();
     let search = Search { model: &model, most: usize::MAX, thresholds: &[2], together: 3, least: 0.0 };
     suggest(&prepared, search, &ReplayOptions::default(), &|_, _| {}).unwrap()
@@ -149,7 +149,7 @@ fn structured_control_flow_is_estimated_by_its_meetings() {
     };
     let lanes = lanes_of(&lengths, &(0..4).map(lane).collect::<Vec<_>>());
     let source = InMemory::new(&lanes);
-    let mut prepared = Prepared::new(&source, true).unwrap();
+    let prepared = Prepared::new(&source, true).unwrap();
     let model = Spec::parse("barrier").unwrap();
     let search = Search { model: &model, most: 8, thresholds: &[], together: 1, least: 0.0 };
     let found = suggest(&prepared, search, &ReplayOptions::default(), &|_, _| {}).unwrap();
