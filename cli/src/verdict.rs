@@ -6,8 +6,8 @@ use attribution::Source;
 use attribution::verdict::balance::{Balance, Schedule};
 use attribution::verdict::{Case, Evidence, Figure, Items, Verdict};
 use heuristics::{Program, Spec};
-use replay::metrics::{ActiveLanes, Causes, Contention, Measure};
-use replay::suggest::{Estimate, Search, Suggestions, passes};
+use replay::metrics::{Causes, Contention, Measure};
+use replay::suggest::{Estimate, Search, Suggestions, at_branches};
 use replay::view::{Locks, LoopRan, Region, View};
 use replay::{Grouping, Outcome, Prepared, ReplayOptions};
 use trace_format::{ThreadId, Trace};
@@ -20,6 +20,9 @@ use crate::selection::Selection;
 
 /// Of so many branches with a call on both sides it is replayed what one call for both would gain.
 const BRANCHES: usize = 4;
+
+/// Of branches to which this share of the lost lane-slots is lost at least.
+const WORTH_TRYING: f64 = 0.02;
 
 /// What a verdict is about.
 pub(crate) struct About<'a> {
@@ -63,8 +66,8 @@ pub(crate) struct Beside {
     loops: Vec<LoopRan>,
     /// The lanes grouped by similarity.
     regrouped: Option<Outcome>,
-    /// What passes of the compiler would gain, and the replay that they would gain it of.
-    gains: Option<(Outcome, Vec<Estimate>)>,
+    /// What passes of the compiler would gain.
+    estimates: Vec<Estimate>,
     /// Pieces of work as lanes, and the verdict on those.
     items: Option<(Items, Option<Verdict>)>,
 }
@@ -91,15 +94,19 @@ impl About<'_> {
     /// What there is beside it of the same lanes.
     fn of_lanes(&self, prepared: &Prepared, outcome: &Outcome) -> replay::Result<Beside> {
         let plain = self.plain();
-        let regrouped = match outcome.warps > 1 && plain.grouping != Grouping::Similarity {
-            true => {
-                let options = ReplayOptions { grouping: Grouping::Similarity, ..plain.clone() };
-                prepared.replay(std::slice::from_ref(self.model), &options, None, &|_, _| {})?.into_iter().next()
+        let regrouped = || -> replay::Result<Option<Outcome>> {
+            if outcome.warps < 2 || plain.grouping == Grouping::Similarity {
+                return Ok(None);
             }
-            false => None,
+            let options = ReplayOptions { grouping: Grouping::Similarity, ..plain.clone() };
+            Ok(prepared.replay(std::slice::from_ref(self.model), &options, None, &|_, _| {})?.into_iter().next())
         };
-        let gains = if outcome.lanes > 1 { of_passes(prepared, &plain)? } else { None };
-        Ok(Beside { loops: self.view.loops_ran(outcome.warp_size)?, regrouped, gains, items: None })
+        let model = Spec::parse(predict::MODEL).expect("a model's name");
+        let search = Search { model: &model, most: BRANCHES, thresholds: &[], together: 1, least: 0.0 };
+        let estimates = || at_branches(prepared, search, &plain, (outcome, WORTH_TRYING));
+        let loops = || self.view.loops_ran(outcome.warp_size);
+        let (regrouped, (estimates, loops)) = rayon::join(regrouped, || rayon::join(estimates, loops));
+        Ok(Beside { loops: loops?, regrouped: regrouped?, estimates: estimates?, items: None })
     }
 
     fn plain(&self) -> ReplayOptions {
@@ -114,10 +121,9 @@ impl About<'_> {
         (beside, suggestions): (&Beside, Option<&Suggestions>),
         source: &mut Source,
     ) -> Verdict {
-        let Beside { loops, regrouped, items, gains } = beside;
-        let (before, estimates) = gains.as_ref().map_or((None, &[][..]), |(before, all)| (Some(before), &all[..]));
+        let Beside { loops, regrouped, items, estimates } = beside;
         let (regrouped, of_items) = (regrouped.as_ref(), items.as_ref().map(|(items, _)| items));
-        let evidence = Evidence { estimates, before, suggestions, loops, regrouped, items: of_items };
+        let evidence = Evidence { estimates, suggestions, loops, regrouped, items: of_items };
         let case = Case { trace: self.trace, view: self.view, program, outcome, figure, evidence };
         let verdict = Verdict::of(&case, source);
         match items {
@@ -219,15 +225,4 @@ fn spread_over_threads(view: &View) -> f64 {
     view.lanes().iter().for_each(|lane| *of_thread.entry(lane.thread).or_default() += 1);
     let most = of_thread.values().max().copied().unwrap_or(0);
     most as f64 * of_thread.len() as f64 / view.lanes().len().max(1) as f64
-}
-
-/// What passes of the compiler would gain, and the replay that they would gain it of; none where that does not end.
-fn of_passes(prepared: &Prepared, plain: &ReplayOptions) -> replay::Result<Option<(Outcome, Vec<Estimate>)>> {
-    let model = Spec::parse(predict::MODEL).expect("a model's name");
-    let counting = ReplayOptions { measures: vec![ActiveLanes::measure()], ..plain.clone() };
-    let before = prepared.replay(std::slice::from_ref(&model), &counting, None, &|_, _| {})?.into_iter().next();
-    let Some(before) = before.filter(Outcome::is_complete) else { return Ok(None) };
-    let search = Search { model: &model, most: BRANCHES, thresholds: &[], together: 1, least: 0.0 };
-    let estimates = passes(prepared, search, plain, &before)?;
-    Ok(Some((before, estimates)))
 }

@@ -388,8 +388,7 @@ impl Advisor<'_> {
     /// A function that both sides call.
     fn fuse(&self, line: &Line, source: &mut Source) -> Option<Remedy> {
         let estimate = self.best_estimate(Pass::Fcs, line)?;
-        let before = self.evidence.before?.counts.fetches();
-        if estimate.fetches as f64 > (1.0 - WORTH_DOING) * before as f64 {
+        if estimate.fetches as f64 > (1.0 - WORTH_DOING) * estimate.before as f64 {
             return None;
         }
         let callee = estimate.callee.map_or_else(String::new, |callee| source.function(callee));
@@ -405,8 +404,7 @@ impl Advisor<'_> {
     }
 
     fn of_estimate(&self, estimate: &Estimate) -> f64 {
-        let before = self.evidence.before.map_or(estimate.fetches, |before| before.counts.fetches());
-        self.with_fetches(before, estimate.fetches)
+        self.with_fetches(estimate.before, estimate.fetches)
     }
 
     /// The estimate of a pass for a branch of this line that leaves the fewest fetches.

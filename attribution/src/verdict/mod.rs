@@ -62,8 +62,6 @@ impl Items {
 pub struct Evidence<'a> {
     /// What passes would gain.
     pub estimates: &'a [Estimate],
-    /// What they would gain it of.
-    pub before: Option<&'a Outcome>,
     /// Where collecting lanes pays.
     pub suggestions: Option<&'a Suggestions>,
     /// The loops that lanes turned.

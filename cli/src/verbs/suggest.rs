@@ -241,7 +241,7 @@ fn of_passes(estimates: &[Estimate], before: &Outcome, source: &mut Source) -> S
     let mut rows = vec![["pass", "branch", "in", "of", "known by", "fetches", "gain"].map(str::to_owned)];
     // What gains less than a hundredth says nothing beside what the pass adds.
     let shown = estimates.iter().filter(|estimate| 100 * estimate.fetches <= 99 * before).take(PASSES);
-    for Estimate { pass, at, callee, fetches, basis } in shown {
+    for Estimate { pass, at, callee, fetches, basis, .. } in shown {
         let (at, function) = at.map_or_else(|| ("(all)".to_owned(), String::new()), |at| place(at, source));
         let callee = callee.map_or_else(String::new, |callee| source.function(callee));
         let gain = format!("{:.2}x", before as f64 / (*fetches).max(1) as f64);
@@ -301,7 +301,7 @@ fn as_json(found: &Suggestions, estimates: &[Estimate], source: &mut Source) -> 
         counts
     });
     let mut of_passes = Vec::new();
-    for Estimate { pass, at, callee, fetches, basis } in estimates {
+    for Estimate { pass, at, callee, fetches, basis, .. } in estimates {
         of_passes.push(json!({
             "pass": pass.name(),
             "place": at.map(|at| place(at, source).0),

@@ -6,7 +6,9 @@ use std::process::Command;
 
 use object::read::elf::{ElfFile64, FileHeader};
 
-use crate::support::{command, root, run, succeed};
+#[cfg(feature = "transform")]
+use crate::support::command;
+use crate::support::{root, run, succeed};
 
 /// The libraries that a program needs, as its dynamic section names them.
 fn libraries(program: &str) -> Vec<String> {

@@ -11,7 +11,7 @@
 //! lose one each to the branch (lane 2), the 3 lose two each (lanes 0 and 1): 2 + 6 = 8. Together 15 = 7 x 4 - 13.
 
 use flowgraph::{Loops, NodeId};
-use heuristics::{Lane, Program, Seats, SegmentId};
+use heuristics::{Lane, LaneSet, Program, Seats, SegmentId};
 use rustc_hash::FxHashMap;
 use trace_format::{Kind, Pc};
 
@@ -227,19 +227,47 @@ impl Seat {
 /// last.
 type Stretch = (SegmentId, u32, u32);
 
+/// What the seats without an active lane do: equal ones counted, in the order of the seats.
+type Idle = Vec<(Seat, u64)>;
+
+/// Numbers of what idle seats do beside so many active lanes.
+type ClassId = u32;
+
+/// The class of a formation, and what else it depends on.
+#[derive(Clone, Copy)]
+struct Known {
+    formation: u64,
+    live: LaneSet,
+    at_lock: LaneSet,
+    at_barrier: LaneSet,
+    class: ClassId,
+}
+
 /// Charges the lost lane-slots of one warp's replay.
+///
+/// Steps are counted by what was fetched and by the class of what idle seats do, which stays the same while the active
+/// lanes keep together and no other lane begins to wait or ends: so a step is one look into one table. The counts are
+/// charged to seats where there are many of them, and in the end.
 pub struct LostSlots {
     empty_seats: u64,
     partings: Partings,
     frames: Vec<Frames>,
     paths: CallPaths,
+    /// By the lowest lane of a formation.
+    known: Vec<Option<Known>>,
+    ids: FxHashMap<(Idle, u64), ClassId>,
+    /// By their numbers, with the active lanes.
+    classes: Vec<(Idle, u64)>,
+    steps: FxHashMap<(Stretch, PathId, ClassId), u64>,
     /// Seats, by what was fetched without them.
     lost: FxHashMap<(Stretch, PathId, Seat), u64>,
     issued: FxHashMap<(Stretch, PathId), Issued>,
-    seats: Vec<(Seat, u64)>,
 }
 
 impl LostSlots {
+    /// So many counts and classes at most are kept before they are charged.
+    const KEPT: usize = 1 << 16;
+
     /// For so many lanes, which sit here.
     #[must_use]
     pub fn new(lanes: usize, seats: &Seats) -> LostSlots {
@@ -248,9 +276,12 @@ impl LostSlots {
             partings: Partings::new(lanes),
             frames: vec![Frames::default(); lanes],
             paths: CallPaths::default(),
+            known: vec![None; lanes],
+            ids: FxHashMap::default(),
+            classes: Vec::new(),
+            steps: FxHashMap::default(),
             lost: FxHashMap::default(),
             issued: FxHashMap::default(),
-            seats: Vec::new(),
         }
     }
 
@@ -263,6 +294,73 @@ impl LostSlots {
         paths.for_each(drop);
         lowest
     }
+
+    /// What the idle seats do during this step.
+    fn class(&mut self, step: &Step) -> ClassId {
+        let (formation, parted) = self.partings.step(step);
+        let lowest = step.lanes.lowest().expect("a step has an active lane").index();
+        let holds = |known: &&Known| {
+            let alike = known.live == step.live && known.at_lock == step.at_lock;
+            known.formation == formation && alike && known.at_barrier == step.at_barrier
+        };
+        if let Some(known) = self.known[lowest].as_ref().filter(holds) {
+            return known.class;
+        }
+        let idle = idle(step, parted, self.empty_seats);
+        let next = self.classes.len() as ClassId;
+        let class = *self.ids.entry((idle, step.lanes.len() as u64)).or_insert_with_key(|key| {
+            self.classes.push(key.clone());
+            next
+        });
+        let Step { live, at_lock, at_barrier, .. } = *step;
+        self.known[lowest] = Some(Known { formation, live, at_lock, at_barrier, class });
+        class
+    }
+
+    /// Charges what was counted.
+    fn charge(&mut self) {
+        for ((stretch, path, class), times) in self.steps.drain() {
+            let (idle, active) = &self.classes[class as usize];
+            self.issued.entry((stretch, path)).or_default().add(times, active * times);
+            for (seat, count) in idle {
+                *self.lost.entry((stretch, path, *seat)).or_default() += count * times;
+            }
+        }
+        self.ids.clear();
+        self.classes.clear();
+        self.known.fill(None);
+    }
+}
+
+/// What the seats do in which no lane of this step is, of the lanes of which it is known how they parted from them.
+fn idle(step: &Step, parted: &[Parting], empty: u64) -> Idle {
+    let mut idle = Idle::new();
+    if empty > 0 {
+        idle.push((Seat::Empty, empty));
+    }
+    let seat = |lane: Lane| {
+        let parting = parted[lane.index()];
+        if !step.live.contains(lane) {
+            Seat::Finished(parting.site)
+        } else if step.at_lock.contains(lane) {
+            Seat::AtLock(parting.site)
+        } else if step.at_barrier.contains(lane) {
+            Seat::AtBarrier(parting.site)
+        } else {
+            Seat::Elsewhere(parting)
+        }
+    };
+    for column in step.seats().columns() {
+        if !column.is_disjoint(&step.lanes) {
+            continue;
+        }
+        let Some(seat) = column.iter().map(seat).min_by_key(Seat::how_far_from_running) else { continue };
+        match idle.iter_mut().find(|(s, _)| *s == seat) {
+            Some((_, count)) => *count += 1,
+            None => idle.push((seat, 1)),
+        }
+    }
+    idle
 }
 
 impl Metric for LostSlots {
@@ -270,42 +368,16 @@ impl Metric for LostSlots {
         let path = self.path(step);
         let (segment, first) = step.place();
         let stretch = (segment, first, first + step.instructions.len() as u32);
-        let active = step.lanes.len() as u64;
-        self.issued.entry((stretch, path)).or_default().add(1, active);
-        let parted = self.partings.step(step);
-        self.seats.clear();
-        if self.empty_seats > 0 {
-            self.seats.push((Seat::Empty, self.empty_seats));
-        }
-        for column in step.seats().columns() {
-            if !column.is_disjoint(&step.lanes) {
-                continue;
-            }
-            let seat = |lane: Lane| {
-                let parting = parted[lane.index()];
-                if !step.live.contains(lane) {
-                    Seat::Finished(parting.site)
-                } else if step.at_lock.contains(lane) {
-                    Seat::AtLock(parting.site)
-                } else if step.at_barrier.contains(lane) {
-                    Seat::AtBarrier(parting.site)
-                } else {
-                    Seat::Elsewhere(parting)
-                }
-            };
-            let Some(seat) = column.iter().map(seat).min_by_key(Seat::how_far_from_running) else { continue };
-            match self.seats.iter_mut().find(|(s, _)| *s == seat) {
-                Some((_, count)) => *count += 1,
-                None => self.seats.push((seat, 1)),
-            }
-        }
-        for (seat, count) in &self.seats {
-            *self.lost.entry((stretch, path, *seat)).or_default() += count;
+        let class = self.class(step);
+        *self.steps.entry((stretch, path, class)).or_default() += 1;
+        if self.steps.len() >= LostSlots::KEPT || self.classes.len() >= LostSlots::KEPT {
+            self.charge();
         }
         Ok(())
     }
 
-    fn finish(self: Box<Self>, ended: &Ended) -> Result<Finding> {
+    fn finish(mut self: Box<Self>, ended: &Ended) -> Result<Finding> {
+        self.charge();
         let program = ended.warp.program();
         let trips = TripBranches::of(program);
         let pc = |(segment, at): Site| program.segments[segment].instructions[at as usize].pc;

@@ -6,6 +6,7 @@
 //! square of its lanes.
 
 use heuristics::{Lane, LaneSet, SegmentId};
+use trace_format::Pc;
 
 use super::Step;
 
@@ -33,18 +34,13 @@ pub(super) struct Parting {
     pub why: Why,
 }
 
-/// What two lanes had in common last, and when (in steps; 0: never).
-#[derive(Clone, Copy)]
-struct Common {
-    time: u64,
-    parting: Parting,
-}
-
-const NEVER: Common = Common { time: 0, parting: Parting { site: None, why: Why::Schedule } };
+const NEVER: Parting = Parting { site: None, why: Why::Schedule };
 
 /// Lanes that have run together since the formation began.
 #[derive(Clone)]
 struct Formation {
+    /// The time at which it began: no other has it.
+    number: u64,
     lanes: LaneSet,
     last: Option<Site>,
     time: u64,
@@ -58,9 +54,26 @@ pub(super) struct Partings {
     formations: Vec<Option<Formation>>,
     /// By lane: the lowest lane of its formation.
     formation_of: Vec<Option<Lane>>,
-    /// By lane and lane, row by row.
-    common: Vec<Common>,
+    /// When two lanes had a fetch in common last (in steps; 0: never), by lane and lane, row by row.
+    times: Vec<u64>,
+    /// How they parted then.
+    partings: Vec<Parting>,
     time: u64,
+    /// Room for lanes of a step.
+    active: Vec<usize>,
+    /// Room for lanes of a formation.
+    stands: Vec<Stand>,
+}
+
+/// Where a lane stands when its formation dissolves.
+struct Stand {
+    lane: usize,
+    /// None: it has finished.
+    pc: Option<Pc>,
+    at_lock: bool,
+    at_barrier: bool,
+    /// Whether it is in the step that begins another formation.
+    goes_on: bool,
 }
 
 impl Partings {
@@ -68,14 +81,18 @@ impl Partings {
         Partings {
             formations: vec![None; lanes],
             formation_of: vec![None; lanes],
-            common: vec![NEVER; lanes * lanes],
+            times: vec![0; lanes * lanes],
+            partings: vec![NEVER; lanes * lanes],
             time: 0,
+            active: Vec::with_capacity(lanes),
+            stands: Vec::with_capacity(lanes),
         }
     }
 
-    /// The step's lanes run it. Returns by lane how those that don't run parted from them; the one that counts is the
-    /// latest fetch in common with any of them. What is returned for the step's own lanes means nothing.
-    pub fn step(&mut self, step: &Step) -> &[Parting] {
+    /// The step's lanes run it. Returns the number of their formation, and by lane how those that don't run parted from
+    /// them, which stays the same while the formation holds; the one that counts is the latest fetch in common with any
+    /// of them. What is returned for the step's own lanes means nothing.
+    pub fn step(&mut self, step: &Step) -> (u64, &[Parting]) {
         let lowest = step.lanes.lowest().expect("a step has an active lane");
         let keeps = self.formations[lowest.index()].as_ref().is_some_and(|f| f.lanes == step.lanes);
         if !keeps {
@@ -89,7 +106,7 @@ impl Partings {
             formation.last = Some((segment, offset + step.instructions.len() as u32 - 1));
         }
         formation.time = self.time;
-        &formation.parted
+        (formation.number, &formation.parted)
     }
 
     fn begin(&mut self, step: &Step, lowest: Lane) {
@@ -98,43 +115,59 @@ impl Partings {
                 self.dissolve(old, step);
             }
         }
+        self.active.clear();
         for lane in step.lanes {
             self.formation_of[lane.index()] = Some(lowest);
+            self.active.push(lane.index());
         }
         let count = self.formation_of.len();
-        let parted = (0..count)
-            .map(|outside| {
-                let row = &self.common[outside * count..(outside + 1) * count];
-                step.lanes.iter().map(|l| row[l.index()]).max_by_key(|c| c.time).unwrap_or(NEVER).parting
-            })
-            .collect();
-        self.formations[lowest.index()] = Some(Formation { lanes: step.lanes, last: None, time: 0, parted });
+        let mut parted = vec![NEVER; count];
+        let mut active = self.active.iter().peekable();
+        for (outside, parting) in parted.iter_mut().enumerate() {
+            if active.next_if_eq(&&outside).is_some() {
+                continue;
+            }
+            let times = &self.times[outside * count..][..count];
+            let latest = self.active.iter().copied().max_by_key(|lane| times[*lane]);
+            *parting = latest.map_or(NEVER, |lane| self.partings[outside * count + lane]);
+        }
+        self.formations[lowest.index()] =
+            Some(Formation { number: self.time, lanes: step.lanes, last: None, time: 0, parted });
     }
 
-    /// None of the formation's lanes has run since its last step, so that each stands where it went on to.
+    /// None of the formation's lanes has run since its last step, so that each stands where it went on to. Of two that
+    /// are in this step nothing is noted: they have it in common, and are asked for only when that has dissolved too.
     fn dissolve(&mut self, lowest: Lane, step: &Step) {
         let Some(formation) = self.formations[lowest.index()].take() else { return };
         let count = self.formation_of.len();
-        for one in formation.lanes {
-            self.formation_of[one.index()] = None;
-            for other in formation.lanes {
-                let why = why(step, one, other);
-                let parting = Parting { site: formation.last, why };
-                self.common[one.index() * count + other.index()] = Common { time: formation.time, parting };
+        self.stands.clear();
+        for lane in formation.lanes {
+            self.formation_of[lane.index()] = None;
+            self.stands.push(Stand {
+                lane: lane.index(),
+                pc: step.live.contains(lane).then(|| step.state(lane).pc),
+                at_lock: step.at_lock.contains(lane),
+                at_barrier: step.at_barrier.contains(lane),
+                goes_on: step.lanes.contains(lane),
+            });
+        }
+        for one in &self.stands {
+            let row = one.lane * count;
+            for other in self.stands.iter().filter(|other| !(one.goes_on && other.goes_on)) {
+                self.times[row + other.lane] = formation.time;
+                self.partings[row + other.lane] = Parting { site: formation.last, why: why(one, other) };
             }
         }
     }
 }
 
 /// A lane that has finished stands nowhere: it parted from the others by going elsewhere.
-fn why(step: &Step, one: Lane, other: Lane) -> Why {
-    let either = |lanes: LaneSet| lanes.contains(one) || lanes.contains(other);
-    let both_live = step.live.contains(one) && step.live.contains(other);
-    if !both_live || step.state(one).pc != step.state(other).pc {
+fn why(one: &Stand, other: &Stand) -> Why {
+    if one.pc.is_none() || one.pc != other.pc {
         Why::Split
-    } else if either(step.at_lock) {
+    } else if one.at_lock || other.at_lock {
         Why::Lock
-    } else if either(step.at_barrier) {
+    } else if one.at_barrier || other.at_barrier {
         Why::Barrier
     } else {
         Why::Schedule

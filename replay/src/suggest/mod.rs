@@ -23,7 +23,7 @@ use crate::metrics::{ActiveLanes, Stalls, Traffic};
 use crate::{Outcome, Prepared, ReplayOptions, Result};
 
 pub use candidates::{Candidate, Pattern, candidates};
-pub use passes::{Basis, Estimate, Pass, passes};
+pub use passes::{Basis, Estimate, Pass, at_branches, passes};
 
 /// What is tried.
 #[derive(Clone, Copy, Debug)]

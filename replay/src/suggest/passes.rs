@@ -18,11 +18,11 @@ use flowgraph::{Dominators, Graph, NodeId, reached};
 use heuristics::{PlaceId, Prediction, Spec, calls_of};
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl};
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::Pc;
 
 use super::Search;
-use crate::metrics::ActiveLanes;
+use crate::metrics::{ActiveLanes, Causes};
 use crate::{Outcome, Prepared, ReplayOptions, Result};
 
 /// A pass.
@@ -80,6 +80,8 @@ pub struct Estimate {
     pub at: Option<Pc>,
     /// The function that is called on both sides.
     pub callee: Option<Pc>,
+    /// The fetches without it.
+    pub before: u64,
     /// Fetches that it would leave.
     pub fetches: u64,
     /// How that is known.
@@ -98,37 +100,101 @@ pub fn passes(
     before: &Outcome,
 ) -> Result<Vec<Estimate>> {
     let options = ReplayOptions { measures: Vec::new(), ..options.clone() };
-    let mut all = melds(prepared, before);
-    let model = std::slice::from_ref(search.model);
+    let mut all = melds(prepared, before, |_| true);
     let calls: Vec<(Pc, Pc)> = calls_on_both_sides(prepared, before).into_iter().take(search.most).collect();
-    let outcomes: Vec<Outcome> = calls
-        .par_iter()
-        .map(|(branch, callee)| {
-            let prediction = Prediction { from: vec![*branch], ..Prediction::of_calls(*callee) };
-            Ok(prepared.replay_predicting(&[prediction], model, &options)?.remove(0))
-        })
-        .collect::<Result<_>>()?;
-    for ((branch, callee), outcome) in calls.into_iter().zip(outcomes) {
-        if outcome.is_complete() {
-            let (at, callee, fetches) = (Some(branch), Some(callee), outcome.counts.fetches());
-            all.push(Estimate { pass: Pass::Fcs, at, callee, fetches, basis: Basis::Replayed });
-        }
-    }
+    all.extend(fused(prepared, search.model, &options, before.counts.fetches(), calls)?);
     let structured = [Spec::parse("tf-stack").expect("a model's name")];
     let outcome = prepared.replay(&structured, &options, None, &|_, _| {})?.remove(0);
     if outcome.is_complete() {
-        let fetches = outcome.counts.fetches();
-        all.push(Estimate { pass: Pass::Linearize, at: None, callee: None, fetches, basis: Basis::Replayed });
+        let (before, fetches) = (before.counts.fetches(), outcome.counts.fetches());
+        all.push(Estimate { pass: Pass::Linearize, at: None, callee: None, before, fetches, basis: Basis::Replayed });
     }
-    all.retain(|estimate| estimate.fetches < before.counts.fetches());
+    Ok(gaining(all))
+}
+
+/// What `fcs` and `meld` would gain at the branches to which lanes that were replayed with [`Causes`] lose at least
+/// this share of their lost lane-slots; nothing is replayed where no function is called on both sides of one. `meld` is
+/// told of those fetches, `fcs` of the search's model.
+///
+/// # Errors
+/// As [`Prepared::replay`].
+pub fn at_branches(
+    prepared: &Prepared,
+    search: Search<'_>,
+    options: &ReplayOptions,
+    (outcome, share): (&Outcome, f64),
+) -> Result<Vec<Estimate>> {
+    let options = ReplayOptions { measures: Vec::new(), ..options.clone() };
+    let blamed = blamed(prepared, outcome, share);
+    let is_blamed = |branch: Pc| blamed.contains(&branch);
+    let mut all = melds(prepared, outcome, is_blamed);
+    let mut calls = calls_on_both_sides(prepared, outcome);
+    calls.retain(|(branch, _)| is_blamed(*branch));
+    calls.truncate(search.most);
+    if !calls.is_empty() {
+        let before = prepared.replay(std::slice::from_ref(search.model), &options, None, &|_, _| {})?.remove(0);
+        if before.is_complete() {
+            all.extend(fused(prepared, search.model, &options, before.counts.fetches(), calls)?);
+        }
+    }
+    Ok(gaining(all))
+}
+
+/// The first pcs of the places after which lanes parted that lost at least this share of the lost lane-slots so.
+fn blamed(prepared: &Prepared, outcome: &Outcome, share: f64) -> FxHashSet<Pc> {
+    let Some(causes) = outcome.found::<Causes>() else { return FxHashSet::default() };
+    let flow = &prepared.program().control_flow;
+    let lasts = prepared
+        .program()
+        .segments
+        .iter()
+        .filter_map(|(_, segment)| Some((segment.instructions.last()?.pc, flow.start(segment.place))));
+    let place_of: FxHashMap<Pc, Pc> = lasts.collect();
+    let mut lost: FxHashMap<Pc, u64> = FxHashMap::default();
+    for (charge, slots) in &causes.charges {
+        if let Some(place) = charge.parted_at.and_then(|pc| place_of.get(&pc)) {
+            *lost.entry(*place).or_default() += slots;
+        }
+    }
+    let least = share * causes.total() as f64;
+    lost.into_iter().filter(|(_, slots)| *slots as f64 >= least).map(|(place, _)| place).collect()
+}
+
+/// Those that gain something, the fewest fetches first.
+fn gaining(mut all: Vec<Estimate>) -> Vec<Estimate> {
+    all.retain(|estimate| estimate.fetches < estimate.before);
     all.sort_by_key(|estimate| (estimate.fetches, estimate.pass, estimate.at, estimate.callee));
-    Ok(all)
+    all
+}
+
+/// What comes of one call for both sides of each of these branches.
+fn fused(
+    prepared: &Prepared,
+    model: &Spec,
+    options: &ReplayOptions,
+    before: u64,
+    calls: Vec<(Pc, Pc)>,
+) -> Result<Vec<Estimate>> {
+    let estimate = |(branch, callee): (Pc, Pc)| {
+        let prediction = Prediction { from: vec![branch], ..Prediction::of_calls(callee) };
+        let outcome = prepared.replay_predicting(&[prediction], std::slice::from_ref(model), options)?.remove(0);
+        let (at, callee, fetches) = (Some(branch), Some(callee), outcome.counts.fetches());
+        let estimate = Estimate { pass: Pass::Fcs, at, callee, before, fetches, basis: Basis::Replayed };
+        Ok(outcome.is_complete().then_some(estimate))
+    };
+    calls.into_par_iter().map(estimate).filter_map(Result::transpose).collect()
 }
 
 /// Fetches by instruction.
 fn fetched(outcome: &Outcome) -> FxHashMap<Pc, u64> {
-    let active = outcome.found::<ActiveLanes>();
-    active.map(|active| active.all.iter().map(|(pc, lanes)| (*pc, lanes.iter().sum())).collect()).unwrap_or_default()
+    if let Some(active) = outcome.found::<ActiveLanes>() {
+        return active.all.iter().map(|(pc, lanes)| (*pc, lanes.iter().sum())).collect();
+    }
+    let mut all = FxHashMap::default();
+    for ((pc, _), issued) in outcome.found::<Causes>().into_iter().flat_map(|causes| &causes.issued) {
+        *all.entry(*pc).or_default() += issued.fetches;
+    }
+    all
 }
 
 /// The branches whose sides both call a function, the first pcs of both; those first of whose function most fetches
@@ -170,7 +236,7 @@ fn parts_before(graph: &Graph, dominators: &Dominators, one: NodeId, other: Node
 }
 
 /// What both sides of each branch have in common.
-fn melds(prepared: &Prepared, before: &Outcome) -> Vec<Estimate> {
+fn melds(prepared: &Prepared, before: &Outcome, is_wanted: impl Fn(Pc) -> bool) -> Vec<Estimate> {
     let program = prepared.program();
     let flow = &program.control_flow;
     let Some(graph) = flow.graph() else { return Vec::new() };
@@ -185,7 +251,8 @@ fn melds(prepared: &Prepared, before: &Outcome) -> Vec<Estimate> {
         all
     };
     let mut all = Vec::new();
-    for branch in graph.nodes().filter(|node| *node != graph.entry()) {
+    let is_wanted = |node: &NodeId| *node != graph.entry() && is_wanted(flow.start(PlaceId(node.0)));
+    for branch in graph.nodes().filter(is_wanted) {
         let Some(sides) =
             sides(graph, branch, flow.immediate_post_dominator(PlaceId(branch.0)).and_then(|pc| flow.place_at(pc)))
         else {
@@ -199,9 +266,9 @@ fn melds(prepared: &Prepared, before: &Outcome) -> Vec<Estimate> {
         let [of_one, of_other] = [of_side(&sides[0], one), of_side(&sides[1], other)];
         let shared: f64 = of_one.iter().filter_map(|(kind, n)| Some(n.min(*of_other.get(kind)?))).sum();
         let saved = (parted as f64 * shared).floor() as u64;
-        let fetches = before.counts.fetches().saturating_sub(saved);
-        let at = Some(flow.start(PlaceId(branch.0)));
-        all.push(Estimate { pass: Pass::Meld, at, callee: None, fetches, basis: Basis::AtMost });
+        let before = before.counts.fetches();
+        let (at, fetches) = (Some(flow.start(PlaceId(branch.0))), before.saturating_sub(saved));
+        all.push(Estimate { pass: Pass::Meld, at, callee: None, before, fetches, basis: Basis::AtMost });
     }
     all
 }
