@@ -7,10 +7,10 @@ mod spill;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use self::spill::{Spill, Spilled};
-
+use trace_format::Seq;
 use zstd::bulk::{Compressor, Decompressor};
 
+use self::spill::{Spill, Spilled};
 use crate::{Batch, Code, Control, Error, LaneStream, LockId, MeetingId, Result, Rows};
 
 /// Streams are kept as they are while all of them together stay below this many bytes.
@@ -115,7 +115,7 @@ fn control_to_bytes(control: Control) -> [u8; CONTROL_BYTES] {
         Control::Acquire(lock) => (5, 0, lock.0),
         Control::AcquireShared(lock) => (6, 0, lock.0),
         Control::Release(lock) => (7, 0, lock.0),
-        Control::Begin => (8, 0, 0),
+        Control::Begin { after } => (8, after.0, 0),
         Control::Chunk { first, stride } => (9, first as u64, stride),
     };
     let mut bytes = [which; CONTROL_BYTES];
@@ -136,7 +136,7 @@ fn control_of_bytes(bytes: &[u8; CONTROL_BYTES]) -> Option<Control> {
         5 => Control::Acquire(LockId(small)),
         6 => Control::AcquireShared(LockId(small)),
         7 => Control::Release(LockId(small)),
-        8 => Control::Begin,
+        8 => Control::Begin { after: Seq(large) },
         9 => Control::Chunk { first: large as i64, stride: small },
         _ => return None,
     })
@@ -352,7 +352,7 @@ mod tests {
             Control::Acquire(LockId(2)),
             Control::AcquireShared(LockId(3)),
             Control::Release(LockId(u32::MAX)),
-            Control::Begin,
+            Control::Begin { after: Seq(1 << 40) },
             Control::Chunk { first: -7, stride: 1 << 31 },
         ];
         Batch { codes, controls, sps, addresses }

@@ -43,7 +43,10 @@ pub enum Control {
     /// The lane gives the lock back.
     Release(LockId),
     /// An extent of the region begins with the next segment. Only in streams of threads that are to be cut into lanes.
-    Begin,
+    Begin {
+        /// The thread's last event before it.
+        after: Seq,
+    },
     /// The thread was given iterations of a loop. Only in such streams, too.
     Chunk {
         /// What orders it among those of the loop: the first iteration's number, negated where the loop counts down.

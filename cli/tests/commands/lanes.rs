@@ -7,7 +7,7 @@ use replay::Batch;
 use replay::view::{CodeFilter, Lanes, View, ViewOptions, WhichLoops};
 use serde_json::Value;
 
-use crate::support::{root, run, succeed};
+use crate::support::{build, root, run, succeed};
 
 /// As many as `pixels.c` draws.
 const PIXELS: u64 = 2048;
@@ -224,6 +224,55 @@ fn each_call_is_a_lane_whoever_makes_it() {
         let trace = traced(folder.path(), "calls", &["g++", "-x", "c++"], define, &[]);
         let region = ["--lanes", "calls", "--region", "_Z5pixeli", "-W", "1"];
         assert_eq!(of(&trace, &region), all, "{define}");
+    }
+}
+
+/// Two threads take turns, so that calls 2k and 2k + 1, which turn their loop as often, are made by different ones.
+#[test]
+fn calls_are_numbered_as_they_began_where_locks_tell() {
+    const IN_TURNS: &str = r"
+#include <pthread.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t come = PTHREAD_COND_INITIALIZER;
+static int next;
+static volatile long out[16];
+__attribute__((noinline)) static void item(int i) {
+    for (int k = 0; k < 50 * (1 + i / 2 * 5 % 8); k++) out[i] += k;
+}
+static void *worker(void *me) {
+    for (int i = (int)(long)me; i < 16; i += 2) {
+        pthread_mutex_lock(&lock);
+        while (next != i) pthread_cond_wait(&come, &lock);
+        pthread_mutex_unlock(&lock);
+        item(i);
+        pthread_mutex_lock(&lock);
+        next++;
+        pthread_cond_broadcast(&come);
+        pthread_mutex_unlock(&lock);
+    }
+    return 0;
+}
+int main(void) {
+    pthread_t other;
+    pthread_create(&other, 0, worker, (void *)1);
+    worker(0);
+    pthread_join(other, 0);
+}";
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("in_turns.c");
+    std::fs::write(&source, IN_TURNS).unwrap();
+    let program = folder.path().join("in_turns");
+    build(&source, &program, &["-pthread"]);
+    for engine in ["step", "translate"] {
+        let trace = folder.path().join(engine);
+        let trace = trace.to_str().unwrap();
+        succeed("trace", &["--engine", engine, "-o", trace, program.to_str().unwrap()]);
+        let options = ["-H", "minsp-pc", "--lanes", "calls", "--region", "item", "-W", "2", trace];
+        let told = run("replay", &options);
+        assert!(String::from_utf8_lossy(&told.stderr).contains("in the order in which they began"), "{told:?}");
+        let told: Value = serde_json::from_str(&succeed("replay", &[&["--json"][..], &options].concat())).unwrap();
+        let result = &told["results"][0];
+        assert_eq!((&result["lanes"], &result["simt_efficiency"]), (&16.into(), &1.0.into()), "{told}");
     }
 }
 

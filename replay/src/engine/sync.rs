@@ -181,7 +181,8 @@ impl Sync {
                 }
                 !waits
             }
-            Control::Sp(_) | Control::Level(_) | Control::Stack { .. } | Control::Begin | Control::Chunk { .. } => true,
+            Control::Sp(_) | Control::Level(_) | Control::Stack { .. } => true,
+            Control::Begin { .. } | Control::Chunk { .. } => true,
         }
     }
 

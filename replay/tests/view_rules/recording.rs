@@ -365,7 +365,7 @@ pub fn told(view: &View, lane: usize) -> String {
         Told::Comes(Control::Acquire(lock)) => format!("take{}", lock.0),
         Told::Comes(Control::AcquireShared(lock)) => format!("share{}", lock.0),
         Told::Comes(Control::Release(lock)) => format!("give{}", lock.0),
-        Told::Comes(Control::Begin) => "begin".to_owned(),
+        Told::Comes(Control::Begin { .. }) => "begin".to_owned(),
         Told::Comes(Control::Chunk { first, .. }) => format!("chunk{first}"),
     };
     // Every stream of these recordings tells first where its stack lies: what is asked for is the rest.

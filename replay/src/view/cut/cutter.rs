@@ -4,6 +4,7 @@
 use super::loops::LoopPlan;
 use super::store::{Store, Writer};
 use heuristics::SegmentId;
+use trace_format::Seq;
 
 use crate::engine::Brief;
 use crate::kept::Keeper;
@@ -35,7 +36,7 @@ pub(super) struct Launch {
 pub(super) struct Pieces {
     pub store: Store,
     /// By lane: with which others it was launched, in which chunk its thread ran it, and what orders that chunk where
-    /// the trace says which iterations it has.
+    /// the trace says which iterations it has; of calls, the thread's last event before the lane.
     pub launches: Vec<(Launch, u32, Option<i64>)>,
     /// Addresses that turns accessed, the first few of each.
     pub accesses: Vec<Access>,
@@ -189,7 +190,7 @@ impl<'a, 'k> Cutter<'a, 'k> {
             Control::Sp(sp) => self.sp = sp,
             Control::Level(level) => self.level = level,
             Control::Stack { zero, above } => self.stack = Some((zero, above)),
-            Control::Begin => self.extent()?,
+            Control::Begin { after } => self.extent(after)?,
             Control::Chunk { first, stride } => self.given = Some((first, stride)),
             Control::Meet(meeting) => {
                 self.met = Some(meeting);
@@ -219,7 +220,7 @@ impl<'a, 'k> Cutter<'a, 'k> {
     }
 
     /// An extent of the region begins.
-    fn extent(&mut self) -> Result<()> {
+    fn extent(&mut self, after: Seq) -> Result<()> {
         self.leave_loop();
         self.end_lane();
         (self.launch.team, self.launch.behind) = (self.met.take(), None);
@@ -227,6 +228,7 @@ impl<'a, 'k> Cutter<'a, 'k> {
         self.dispatch = None;
         (self.given, self.runs) = (None, None);
         if matches!(self.rule, Rule::Extents) {
+            self.runs = Some((after.0 as i64, 0));
             self.begin_lane(Launch { generation: self.launch.generation, ..Launch::default() })?;
         }
         Ok(())

@@ -275,7 +275,7 @@ impl LoopCounter {
             match code.entry() {
                 Entry::Control(index) => match batch.controls[index] {
                     Control::Level(level) => self.level = level,
-                    Control::Begin => {
+                    Control::Begin { .. } => {
                         self.active.clear();
                         self.level = 1;
                     }

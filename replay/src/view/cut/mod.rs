@@ -40,6 +40,8 @@ enum Order {
     Addresses,
     /// As the trace says which iterations each chunk has.
     Given,
+    /// As calls began, by the events that threads had seen before; those behind one event as [`Order::Threads`].
+    Begun,
     /// As [`Order::Threads`], though a runtime has handed chunks out as they were asked for.
     Unknown,
 }
@@ -70,7 +72,7 @@ impl Cut {
 
 /// Each time that a thread came to the region is a lane.
 pub(super) fn into_calls(view: &View, what: &str) -> Result<Made> {
-    let made = cut(view, || Rule::Extents, Order::Threads)?;
+    let made = cut(view, || Rule::Extents, Order::Begun)?;
     Ok(described(made, what.to_owned()))
 }
 
@@ -252,6 +254,10 @@ fn cut<'a>(
     }
     all.sort_unstable();
     let order = match order {
+        Order::Begun if all.is_sorted_by_key(|(launch, _, thread, number)| (*launch, *thread, *number)) => {
+            Order::Threads
+        }
+        Order::Begun => Order::Begun,
         _ if untold.is_empty() => Order::Given,
         Order::Unknown if !told && numbering::by_addresses(&mut all, &accesses) => Order::Addresses,
         order => order,
@@ -274,6 +280,9 @@ fn described((cut, lanes, counts, order): (Cut, Vec<LaneOrigin>, Counts, Order),
     let launches = lanes.last().map_or(0, |lane| lane.generation as usize + 1);
     let order = match order {
         Order::Threads => "numbered thread by thread, in the order in which each ran them",
+        Order::Begun => {
+            "numbered in the order in which they began, as far as locks and other events tell it; else thread by thread"
+        }
         Order::Chunks => "numbered as schedule(static, n) deals chunks to threads",
         Order::Given => "numbered as the loop counts, by the chunks that the trace says each thread was given",
         Order::Addresses => "numbered by the addresses that they access",

@@ -524,7 +524,7 @@ impl<'a> LaneState<'a> {
         self.frames.restart();
         let expected = self.expected_sp.wrapping_sub(self.base);
         if self.plan.tells_extents {
-            push_control(batch, Control::Begin);
+            push_control(batch, Control::Begin { after: self.now });
         }
         if !self.plan.verbatim {
             self.base = self.sp;
