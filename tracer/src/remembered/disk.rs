@@ -10,7 +10,7 @@ use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, OFlag, openat, renameat};
@@ -35,11 +35,8 @@ impl Folder {
     #[must_use]
     pub fn open(memory: &Remember) -> Option<Folder> {
         let Remember::In(path) = memory else { return None };
-        let parent = openat(AT_FDCWD, path.parent()?, FOLDER, Mode::empty()).ok()?;
+        let parent = own_folder(path.parent()?)?;
         let name = path.file_name()?;
-        if !is_own(&fstat(&parent).ok()?, SFlag::S_IFDIR) {
-            return None;
-        }
         match mkdirat(&parent, name, Mode::S_IRWXU) {
             Ok(()) | Err(Errno::EEXIST) => {}
             Err(_) => return None,
@@ -118,6 +115,22 @@ impl Folder {
     }
 }
 
+/// Opens a folder of the user's own. Where there is none, it is made in another that is.
+fn own_folder(path: &Path) -> Option<OwnedFd> {
+    let open = |path: &Path| {
+        let folder = openat(AT_FDCWD, path, FOLDER, Mode::empty())?;
+        if is_own(&fstat(&folder)?, SFlag::S_IFDIR) { Ok(folder) } else { Err(Errno::EPERM) }
+    };
+    match open(path) {
+        Err(Errno::ENOENT) => {
+            let above = open(path.parent()?).ok()?;
+            mkdirat(&above, path.file_name()?, Mode::S_IRWXU).ok()?;
+            open(path).ok()
+        }
+        opened => opened.ok(),
+    }
+}
+
 /// Whether it is of this kind, and belongs to the effective user.
 fn is_own(about: &FileStat, kind: SFlag) -> bool {
     about.st_uid == geteuid().as_raw() && about.st_mode & SFlag::S_IFMT.bits() == kind.bits()
@@ -126,8 +139,6 @@ fn is_own(about: &FileStat, kind: SFlag) -> bool {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
-    use std::path::Path;
-
     use super::*;
     use crate::remembered::{Head, Place};
 
@@ -166,6 +177,22 @@ mod tests {
             assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, mode, "{}", path.display());
         }
         assert_eq!(folder.files().len(), 1, "nothing else is left behind");
+    }
+
+    #[test]
+    fn a_cache_that_is_not_there_yet_is_made_in_a_folder_of_the_user() {
+        let home = tempfile::tempdir().unwrap();
+        let cache = home.path().join(".cache");
+        let folder = Folder::open(&in_folder(&cache)).unwrap();
+        folder.write(&key(), &mut remembered(5));
+        assert_eq!(heads(&Folder::open(&in_folder(&cache)).unwrap().read(&key())), 5);
+        assert_eq!(fs::metadata(&cache).unwrap().permissions().mode() & 0o777, 0o700);
+        assert!(Folder::open(&in_folder(&home.path().join("no/cache"))).is_none(), "only one folder is made");
+        if geteuid().is_root() {
+            std::os::unix::fs::chown(home.path(), Some(12345), None).unwrap();
+            fs::remove_dir_all(&cache).unwrap();
+            assert!(Folder::open(&in_folder(&cache)).is_none() && !cache.exists(), "the home of another");
+        }
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub enum Remember {
     /// Nowhere.
     #[default]
     Nowhere,
-    /// In this folder, which is made where it is missing. Its parent must be there, and belong to the user.
+    /// In this folder. Where it is missing, or its parent too, they are made, in a folder that belongs to the user.
     In(PathBuf),
 }
 
