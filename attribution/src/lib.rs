@@ -14,6 +14,7 @@ mod marks;
 pub mod memory;
 pub mod page;
 mod prediction;
+mod separate;
 mod source;
 mod subject;
 pub mod table;

@@ -1,12 +1,12 @@
 //! Which function and which source line an address of the traced program belongs to.
 //!
-//! Functions come from the symbols that the trace holds; lines from the DWARF of the binary, where the binary is still
-//! there and is the one that was traced. It is when its build id is the recorded one; a binary without a build id must
+//! Functions come from the symbols that the trace holds; lines from the DWARF of the binary, or of the file that holds
+//! it in the binary's place, where the binary is still there and is the one that was traced. It is when its build id is the recorded one; a binary without a build id must
 //! not be newer than the trace.
 
 use std::fs::File;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
 use addr2line::Loader;
@@ -14,6 +14,7 @@ use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 use trace_format::{Module, ModuleRole, Pc, STUB_NAME, Trace};
 
 use crate::marks::{self, Mark};
+use crate::separate::debug_file;
 
 /// A source line, and the function that it is a line of.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -234,8 +235,12 @@ fn load(module: &Module, trace: &Trace) -> Result<Option<(Loader, bool)>, String
         return Ok(None);
     }
     let bytes = bytes_of(module)?;
-    let has_lines = traced(&bytes, module, trace)?.section_by_name(".debug_line").is_some();
-    let loader = Loader::new(&module.path).map_err(|e| format!("its debug information cannot be read ({e})"))?;
+    let binary = traced(&bytes, module, trace)?;
+    let has_lines = binary.section_by_name(".debug_line").is_some();
+    let separate = if has_lines { None } else { debug_file(Path::new(&module.path), &binary) };
+    let has_lines = has_lines || separate.is_some();
+    let path = separate.unwrap_or_else(|| PathBuf::from(&module.path));
+    let loader = Loader::new(path).map_err(|e| format!("its debug information cannot be read ({e})"))?;
     Ok(Some((loader, has_lines)))
 }
 

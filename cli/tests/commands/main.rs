@@ -5,6 +5,7 @@ mod callables;
 mod causes;
 mod comparing;
 mod converting;
+mod debug_files;
 mod decoding;
 mod errors;
 mod exporting;

@@ -138,9 +138,9 @@ fn is_own(about: &FileStat, kind: SFlag) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::{PermissionsExt, symlink};
     use super::*;
     use crate::remembered::{Head, Place};
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     fn key() -> Key {
         Key { program: b"program".to_vec(), options: "some".to_owned() }
