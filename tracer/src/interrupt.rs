@@ -40,7 +40,8 @@ impl Interrupt {
     }
 
     /// Whether the program was asked to end.
-    pub(crate) fn is_asked(&self) -> bool {
+    #[must_use]
+    pub fn is_asked(&self) -> bool {
         let signals = self.signals_before.is_some_and(|before| ptrace::received().count != before);
         signals || self.requests.load(Ordering::Acquire) > 0
     }

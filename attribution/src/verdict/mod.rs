@@ -368,12 +368,12 @@ fn warnings(
             .map_or_else(String::new, |items| format!(", or take {} as lanes (replay {})", items.what, items.typed));
         match (balance.schedule, balance.is_uneven()) {
             (Some(schedule), true) if schedule.is_sure() => all.push(format!(
-                "{uneven}. Another recording has other lanes: record it several times to see the spread. \
+                "{uneven}. Another recording has other lanes: `trace --repeat 5` and `replay` of all five show the spread. \
                  For a figure that holds, give each thread a fixed share{as_lanes}."
             )),
             (Some(schedule), true) => all.push(format!(
-                "{uneven}. There are {}: then which lane ran what was decided while recording. Record it several times \
-                 to see whether it was; if so, give each thread a fixed share{as_lanes}.",
+                "{uneven}. There are {}: then which lane ran what was decided while recording. `trace --repeat 5` and \
+                 `replay` of all five show whether it was; if so, give each thread a fixed share{as_lanes}.",
                 schedule.phrase()
             )),
             (Some(schedule), false) if schedule.is_sure() => all.push(format!(

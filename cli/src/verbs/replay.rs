@@ -22,7 +22,7 @@ use crate::output::{self, Output, WithColours, is_stdout, print, progress, say};
 use crate::predict::Predicted;
 use crate::selection::{self, Selection};
 use crate::syntax::SyntaxName;
-use crate::verbs::dump;
+use crate::verbs::{dump, spread};
 use crate::verdict::About;
 use crate::{exit, lanes, predict, regions, spin, table, verdict};
 
@@ -33,6 +33,10 @@ pub(crate) struct Args {
     /// The trace: what `trace` wrote, or a text trace, gzipped or not
     #[arg(default_value = "trace.bin")]
     trace: PathBuf,
+
+    /// More traces of the same command: shown is how far their figures lie apart (see `trace --repeat`)
+    #[arg(value_name = "TRACE", conflicts_with_all = ["rows", "annotate", "csv", "schedule", "predict", "buffer"])]
+    others: Vec<PathBuf>,
 
     /// Reconvergence heuristics: a name, or name:parameter=value, several with commas, or all (see `lockstep
     /// heuristics`). Default: those of --machine nvidia
@@ -257,6 +261,12 @@ struct Rows {
 fn run_here(args: &Args) -> anyhow::Result<ExitCode> {
     let files = [("--csv -", is_stdout(&args.csv)), ("--schedule -", is_stdout(&args.schedule))];
     output::only_one(&[("--json", args.json), files[0], files[1]])?;
+    if !args.others.is_empty() {
+        let traces: Vec<&PathBuf> = std::iter::once(&args.trace).chain(&args.others).collect();
+        let subject = Subject::of(args.machine, models::all_of(&args.heuristic));
+        spread::run(&traces, &args.selection, &subject, args.json)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let trace = selection::open(&args.trace)?;
     let mut request = args.meant(&trace)?;
     if request.check && !dump::decoders_agree(&trace)? {

@@ -1,8 +1,8 @@
 //! `lockstep trace`: runs a program and records every thread's instruction stream.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{IsTerminal, Write, stderr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -26,6 +26,11 @@ pub(crate) struct Args {
     /// How to record. Default: the first
     #[arg(long, value_name = "ENGINE", value_parser = PossibleValuesParser::new(ENGINES.iter().map(|e| e.name())))]
     engine: Option<String>,
+
+    /// Record so many runs, one after another: to trace.1.bin, trace.2.bin and so on for `-o trace.bin`. `replay` of
+    /// all of them shows how far the recording decides its figures. A run that fails is the last one
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), conflicts_with = "stats")]
+    repeat: Option<u16>,
 
     /// Record the addresses of memory operands too
     #[arg(long)]
@@ -80,7 +85,30 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let mut options = TraceOptions::new(args.command.clone(), &args.output);
+    let interrupt = Interrupt::on_signals();
+    let Some(repeat) = args.repeat else { return record(args, &args.output, &interrupt) };
+    for run in 1..=repeat {
+        let status = record(args, &numbered(&args.output, run), &interrupt)?;
+        if status != ExitCode::SUCCESS || run == repeat || interrupt.is_asked() {
+            return Ok(status);
+        }
+    }
+    unreachable!("there is a first run, and a last one")
+}
+
+/// `trace.bin` and 3 are `trace.3.bin`.
+fn numbered(path: &Path, run: u16) -> PathBuf {
+    let number = run.to_string();
+    let extension: OsString = match path.extension() {
+        Some(extension) => [OsStr::new(&number), OsStr::new("."), extension].into_iter().collect(),
+        None => number.into(),
+    };
+    path.with_extension(extension)
+}
+
+/// Records one run.
+fn record(args: &Args, output: &Path, interrupt: &Interrupt) -> anyhow::Result<ExitCode> {
+    let mut options = TraceOptions::new(args.command.clone(), output);
     if let Some(name) = &args.engine {
         options.engine = tracer::engine_named(name)?;
     }
@@ -90,7 +118,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     options.window = if args.markers { Window::Markers } else { Window::of(args.start.clone(), args.stop.clone()) };
     options.aslr = args.aslr;
     options.remember = if args.no_cache { Remember::Nowhere } else { Remember::of_user() };
-    options.interrupt = Interrupt::on_signals();
+    options.interrupt = interrupt.clone();
     let stats = args.stats.as_deref().map(Output::create).transpose()?;
     let bar = progress_bar();
     let shown = bar.clone();
@@ -102,7 +130,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         say!("lockstep: {warning}");
     }
     if args.verbose || stderr().is_terminal() {
-        tell(args, &outcome);
+        tell(output, &outcome);
     }
     if let Some(mut stats) = stats {
         // What cannot be written now is said when the file is finished.
@@ -134,14 +162,14 @@ fn show_progress(bar: &ProgressBar, progress: Progress) {
     bar.tick();
 }
 
-fn tell(args: &Args, outcome: &Outcome) {
+fn tell(output: &Path, outcome: &Outcome) {
     let (instructions, threads) = (grouped(outcome.instructions), outcome.threads);
     let early = outcome.stopped_early.as_ref().map_or_else(String::new, |why| format!("; it stops early: {why}"));
     let [program, tracer] = [outcome.times.program, outcome.times.tracer].map(|time| time.as_secs_f64());
     say!(
         "lockstep: {}: {instructions} instructions of {threads} threads in {} bytes; {:.2} s, with {program:.2} s of \
          processor time in the program and {tracer:.2} s in lockstep{early}",
-        args.output.display(),
+        output.display(),
         grouped(outcome.bytes),
         outcome.times.wall.as_secs_f64()
     );

@@ -25,6 +25,7 @@ mod recording_costs;
 mod results;
 mod speculating;
 mod spinning;
+mod spread;
 mod suggesting;
 mod support;
 mod unmarked;

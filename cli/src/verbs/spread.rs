@@ -1,0 +1,157 @@
+//! `lockstep replay` of several traces of one program: how far its figures depend on the recording.
+//!
+//! Which thread took which work is mostly decided by the machine's scheduler while the program is recorded. Where
+//! figures of several recordings agree, that does not matter.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use attribution::table::{Align, aligned, grouped, percent};
+use replay::{Outcome, Prepared};
+use serde_json::{Value, json};
+
+use crate::machine::Subject;
+use crate::output::{WithColours, print, progress, say};
+use crate::selection::{self, Selection};
+
+/// Traces whose efficiencies lie farther apart do not agree.
+const WIDE: f64 = 0.05;
+
+/// What came of one trace.
+struct Replayed<'a> {
+    path: &'a Path,
+    outcomes: Vec<Outcome>,
+}
+
+/// Replays each of these traces, and shows by heuristic the least, the median and the most of what they say.
+pub(super) fn run(traces: &[&PathBuf], selection: &Selection, subject: &Subject, as_json: bool) -> anyhow::Result<()> {
+    let rule = match selection.locks.rules() {
+        [rule] => *rule,
+        _ => {
+            let text = "several traces are replayed with one rule for locks: name one with --locks";
+            return Err(replay::Error::Request(text.to_owned()).into());
+        }
+    };
+    let bar = progress();
+    bar.set_length(traces.len() as u64);
+    let mut command: Option<Vec<String>> = None;
+    let mut all = Vec::new();
+    for path in traces {
+        let trace = selection::open(path)?;
+        let own = trace.meta().command.clone();
+        let first = command.get_or_insert_with(|| own.clone());
+        if *first != own {
+            let [first, own] = [&*first, &own].map(|words| words.join(" "));
+            let text = format!(
+                "{} is a trace of `{own}`, {} of `{first}`: a spread is one of recordings of the same command; \
+                 `lockstep diff` compares programs",
+                path.display(),
+                traces[0].display()
+            );
+            return Err(replay::Error::Request(text).into());
+        }
+        let view = selection.view_with(&trace, rule)?;
+        if !as_json {
+            say!("{}: {}", path.display(), view.summary());
+        }
+        let options = subject.options(selection.options_with(rule), &view);
+        let needs_control_flow = subject.models.iter().any(|spec| spec.entry().needs_control_flow);
+        let prepared = Prepared::new(&view, needs_control_flow)?;
+        let outcomes = prepared.replay(&subject.models, &options, None, &|_, _| {})?;
+        all.push(Replayed { path, outcomes });
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    let text = if as_json { format!("{:#}\n", to_json(&all)) } else { table(&all) };
+    print(&text, WithColours::Yes).context("standard output")
+}
+
+/// The efficiency that a GPU counts, with predicated lanes where the model has such.
+fn efficiency(outcome: &Outcome) -> Option<f64> {
+    let counted = outcome.active_efficiency().or_else(|| outcome.simt_efficiency());
+    counted.filter(|_| outcome.is_complete() && outcome.deadlock.is_none())
+}
+
+/// The least, the median (of an even number the lower) and the most.
+fn spread(mut values: Vec<f64>) -> Option<[f64; 3]> {
+    values.sort_by(f64::total_cmp);
+    Some([*values.first()?, values[(values.len() - 1) / 2], *values.last()?])
+}
+
+/// By heuristic: its name, the spread of its efficiency, and how many traces have one.
+fn spreads(all: &[Replayed]) -> Vec<(String, Option<[f64; 3]>, usize)> {
+    let of_model = |model: usize| {
+        let values: Vec<f64> = all.iter().filter_map(|replayed| efficiency(&replayed.outcomes[model])).collect();
+        let count = values.len();
+        (all[0].outcomes[model].heuristic.clone(), spread(values), count)
+    };
+    (0..all[0].outcomes.len()).map(of_model).collect()
+}
+
+fn table(all: &[Replayed]) -> String {
+    let shown = |value: Option<f64>| value.map_or_else(|| "none".to_owned(), percent);
+    let mut of_traces = vec![["trace", "lanes", "thread instructions", "fetches", "efficiency"].map(str::to_owned)];
+    of_traces.extend(all.iter().map(|Replayed { path, outcomes }| {
+        let first = &outcomes[0];
+        let [instructions, fetches] = [first.counts.thread_instructions(), first.counts.fetches()].map(grouped);
+        [path.display().to_string(), first.lanes.to_string(), instructions, fetches, shown(efficiency(first))]
+    }));
+    let mut rows = vec![["heuristic", "least", "median", "most", "traces"].map(str::to_owned)];
+    let spreads = spreads(all);
+    rows.extend(spreads.iter().map(|(name, spread, count)| {
+        let [least, median, most] = [0, 1, 2].map(|i| shown(spread.map(|values| values[i])));
+        [name.clone(), least, median, most, count.to_string()]
+    }));
+    let first_left = |column| if column == 0 { Align::Left } else { Align::Right };
+    let mut text = format!(
+        "{}\n{}efficiency: thread instructions / (fetches x lanes of a warp), above by {}\n",
+        aligned(&of_traces, first_left),
+        aligned(&rows, first_left),
+        spreads[0].0
+    );
+    let wide = spreads.iter().filter_map(|(_, spread, _)| *spread).any(|[least, _, most]| most - least > WIDE);
+    text += if wide {
+        "The recording decides much of these figures: give each thread a fixed share of the work, or take the pieces \
+         of work as lanes (--lanes).\n"
+    } else {
+        "The recordings agree within 5 points of efficiency.\n"
+    };
+    text
+}
+
+fn to_json(all: &[Replayed]) -> Value {
+    let of_outcome = |outcome: &Outcome| {
+        json!({
+            "heuristic": outcome.heuristic,
+            "efficiency": efficiency(outcome),
+            "fetches": outcome.counts.fetches(),
+            "thread_instructions": outcome.counts.thread_instructions(),
+            "lanes": outcome.lanes,
+            "warp_size": outcome.warp_size,
+        })
+    };
+    let of_trace = |replayed: &Replayed| {
+        let results: Vec<Value> = replayed.outcomes.iter().map(of_outcome).collect();
+        json!({ "trace": replayed.path.display().to_string(), "results": results })
+    };
+    let of_model = |(heuristic, spread, traces): (String, Option<[f64; 3]>, usize)| {
+        let [least, median, most] = [0, 1, 2].map(|i| spread.map(|values| values[i]));
+        json!({ "heuristic": heuristic, "least": least, "median": median, "most": most, "traces": traces })
+    };
+    json!({
+        "traces": all.iter().map(of_trace).collect::<Vec<_>>(),
+        "spread": spreads(all).into_iter().map(of_model).collect::<Vec<_>>(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spread_has_the_middle_one_of_all() {
+        assert_eq!(spread(vec![0.5, 0.1, 0.3]), Some([0.1, 0.3, 0.5]));
+        assert_eq!(spread(vec![0.4, 0.1]), Some([0.1, 0.1, 0.4]));
+        assert_eq!(spread(Vec::new()), None);
+    }
+}
