@@ -1,8 +1,8 @@
 //! Which function and which source line an address of the traced program belongs to.
 //!
 //! Functions come from the symbols that the trace holds; lines from the DWARF of the binary, or of the file that holds
-//! it in the binary's place, where the binary is still there and is the one that was traced. It is when its build id is the recorded one; a binary without a build id must
-//! not be newer than the trace.
+//! it in the binary's place, where the binary is still there and is the one that was traced. It is when its build id is
+//! the recorded one; a binary without a build id must not be newer than the trace.
 
 use std::fs::File;
 use std::ops::Range;

@@ -1,5 +1,8 @@
 //! The options that ask a replay for measures, made from the registry of measures.
 
+use std::ops::Range;
+
+use attribution::Source;
 use clap::builder::{RangedU64ValueParser, ValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Command, Error, FromArgMatches};
 use replay::metrics::Measure;
@@ -94,4 +97,20 @@ impl FromArgMatches for Measures {
         *self = Measures::from_arg_matches(matches)?;
         Ok(())
     }
+}
+
+/// Where the variables of these names lie.
+pub(crate) fn buffers(names: &[String], source: &Source) -> replay::Result<Vec<Range<u64>>> {
+    let mut all = Vec::new();
+    for name in names {
+        let found = source.variables(name);
+        if found.is_empty() {
+            let text = format!(
+                "--buffer {name}: no binary of the trace has a variable of this name and a size, with its symbols"
+            );
+            return Err(replay::Error::Request(text));
+        }
+        all.extend(found);
+    }
+    Ok(all)
 }

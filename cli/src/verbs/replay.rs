@@ -16,7 +16,7 @@ use trace_format::Trace;
 
 use crate::by::{By, MemoryBy};
 use crate::machine::{Machine, Range, Subject};
-use crate::measures::Measures;
+use crate::measures::{self, Measures};
 use crate::models::{self, Models};
 use crate::output::{self, Output, WithColours, is_stdout, print, progress, say};
 use crate::predict::Predicted;
@@ -274,7 +274,7 @@ fn run_here(args: &Args) -> anyhow::Result<ExitCode> {
     }
     let mut source = Source::new(&trace);
     if !args.buffer.is_empty() {
-        request.measures.push(Spaces::measure(buffers(&args.buffer, &source)?));
+        request.measures.push(Spaces::measure(measures::buffers(&args.buffer, &source)?));
     }
     if args.loops {
         let shown = (args.json, args.top);
@@ -301,22 +301,6 @@ fn run_here(args: &Args) -> anyhow::Result<ExitCode> {
     // A machine has a figure all the same: no heuristic was asked for.
     let none_ran = all.iter().all(|r| r.range.is_none() && r.outcomes.iter().all(|o| o.deadlock().is_some()));
     Ok(if none_ran { ExitCode::from(exit::DEADLOCK) } else { ExitCode::SUCCESS })
-}
-
-/// Where the variables of these names lie.
-fn buffers(names: &[String], source: &Source) -> replay::Result<Vec<std::ops::Range<u64>>> {
-    let mut all = Vec::new();
-    for name in names {
-        let found = source.variables(name);
-        if found.is_empty() {
-            let text = format!(
-                "--buffer {name}: no binary of the trace has a variable of this name and a size, with its symbols"
-            );
-            return Err(replay::Error::Request(text));
-        }
-        all.extend(found);
-    }
-    Ok(all)
 }
 
 impl Request<'_> {
