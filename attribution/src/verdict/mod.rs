@@ -357,6 +357,14 @@ fn warnings(
     view: &View,
 ) -> Vec<String> {
     let mut all = Vec::new();
+    let own_waits = view.summary().own_waits;
+    if own_waits > 0 {
+        all.push(format!(
+            "lanes waited {} times in locks or barriers that are not known to lockstep (system calls futex outside of \
+             pthread's and OpenMP's functions): what such locks cost a GPU is not in these numbers.",
+            grouped(own_waits)
+        ));
+    }
     if let Some(balance) = balance {
         let uneven = format!(
             "lanes are uneven: one of {} has {} of all instructions, so no model can be above {}",

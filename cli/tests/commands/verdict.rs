@@ -95,6 +95,49 @@ fn what_a_dynamic_schedule_decided_is_no_verdict_and_the_iterations_are_given_be
     assert!(text(&verdict["warnings"][0]).contains("lanes are uneven"), "{verdict}");
 }
 
+/// The holder of the lock waits until another thread waits for it, so that one does.
+#[test]
+fn locks_of_a_programs_own_are_said_to_be_left_out() {
+    const OWN_LOCK: &str = r"
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static int word, waiting;
+static long total;
+static void lock(void) {
+    while (__atomic_exchange_n(&word, 1, __ATOMIC_ACQUIRE)) {
+        __atomic_store_n(&waiting, 1, __ATOMIC_RELEASE);
+        syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 1, 0, 0, 0);
+    }
+}
+static void unlock(void) {
+    __atomic_store_n(&word, 0, __ATOMIC_RELEASE);
+    syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
+}
+static void *work(void *first) {
+    for (int i = 0; i < 100; i++) {
+        lock();
+        if (i == 0) while (!__atomic_load_n(&waiting, __ATOMIC_ACQUIRE)) usleep(1000);
+        total += i;
+        unlock();
+    }
+    return 0;
+}
+int main(void) {
+    pthread_t threads[4];
+    for (long i = 0; i < 4; i++) pthread_create(&threads[i], 0, work, 0);
+    for (int i = 0; i < 4; i++) pthread_join(threads[i], 0);
+}";
+    let folder = tempfile::tempdir().unwrap();
+    let (source, program, trace) = (folder.path().join("own.c"), folder.path().join("own"), folder.path().join("t"));
+    std::fs::write(&source, OWN_LOCK).unwrap();
+    build(&source, &program, &["-pthread"]);
+    succeed("trace", &["-o", trace.to_str().unwrap(), program.to_str().unwrap()]);
+    let told = succeed("replay", &[trace.to_str().unwrap()]);
+    assert!(told.contains("in locks or barriers that are not known to lockstep"), "{told}");
+}
+
 #[test]
 fn one_lane_alone_is_no_verdict() {
     let traced = Traced::new("cli/tests/programs/light_threads.c", &[], &[]);

@@ -381,6 +381,7 @@ fn summarize(trace: &Trace, choice: &Choice, counted: &[Counted], verbatim: bool
         summary.sync_runtime += counts.sync_runtime;
         summary.critical += counts.critical;
         summary.spin += counts.spin;
+        summary.own_waits += counts.own_waits;
         if counts.kept > 0 || verbatim {
             continue;
         }

@@ -148,7 +148,10 @@ impl LaneState<'_> {
                     self.end_extent(batch);
                 }
             }
-            Event::FutexWait { seq, .. } => self.now = seq,
+            Event::FutexWait { seq, .. } => {
+                self.now = seq;
+                self.counts.own_waits += u64::from(self.extent.is_some() && !self.stack.in_leaf());
+            }
             Event::Chunk(chunk) => {
                 let down = chunk.step < 0 || chunk.step == 0 && chunk.upper < chunk.lower;
                 let first = if down { chunk.lower.wrapping_neg() } else { chunk.lower };

@@ -49,6 +49,8 @@ pub(super) struct Counts {
     pub sync_runtime: u64,
     pub critical: u64,
     pub spin: u64,
+    /// Not instructions: how often the thread waited in the kernel outside of all known functions.
+    pub own_waits: u64,
 }
 
 impl Counts {
@@ -61,6 +63,7 @@ impl Counts {
             sync_runtime: self.sync_runtime - before.sync_runtime,
             critical: self.critical - before.critical,
             spin: self.spin - before.spin,
+            own_waits: self.own_waits - before.own_waits,
         }
     }
 
@@ -71,6 +74,7 @@ impl Counts {
         self.sync_runtime += more.sync_runtime;
         self.critical += more.critical;
         self.spin += more.spin;
+        self.own_waits += more.own_waits;
     }
 
     fn multiply(&mut self, by: u64) {
@@ -80,6 +84,7 @@ impl Counts {
         self.sync_runtime *= by;
         self.critical *= by;
         self.spin *= by;
+        self.own_waits *= by;
     }
 
     fn drop(&mut self, reason: Reason, instructions: u64) {
