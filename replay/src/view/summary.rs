@@ -114,8 +114,8 @@ pub struct Summary {
     /// Whether threads took mutexes in what they were started for, as those do that take their work from a common queue
     /// which is never empty.
     pub takes_locks: bool,
-    /// How often lanes waited in the kernel (at futexes) outside of all functions that are known to wait, as at locks of
-    /// the program's own.
+    /// How often lanes waited in the kernel (at futexes) outside of all functions that are known to wait, as at locks
+    /// of the program's own.
     pub own_waits: u64,
 }
 
