@@ -12,7 +12,7 @@ use heuristics::Spec;
 use replay::metrics::Causes;
 use replay::view::{LoopRan, Region, View};
 use replay::{Prepared, ReplayOptions};
-use trace_format::{ModuleRole, Pc, Trace, names};
+use trace_format::{ModuleRole, Pc, STUB_NAME, Trace, names};
 
 use crate::lanes::LaneKind;
 use crate::selection::Selection;
@@ -67,7 +67,7 @@ pub(crate) fn calls(trace: &Trace, view: &View, selection: &Selection) -> replay
         let is_own = trace.module_of(entry).is_some_and(|module| module.role == ModuleRole::Main);
         let Some(symbol) = trace.symbol_of(entry).filter(|symbol| is_own && symbol.pc == entry) else { continue };
         let name = names::demangled(&symbol.name).into_owned();
-        if !is_of_runtime(&name) {
+        if !is_of_runtime(&name) && !name.ends_with(STUB_NAME) {
             pieces.push((name, function));
         }
     }
@@ -149,9 +149,24 @@ fn profile(view: &View) -> replay::Result<BTreeMap<Pc, Function>> {
 
 /// Whether a function of this name is a library's.
 fn is_of_library(name: &str) -> bool {
-    let path = name.trim_start_matches(['<', '&']);
-    let libraries = ["std::", "core::", "alloc::", "boost::", "__gnu_cxx::", "void std::", "rayon::", "tbb::"];
+    let path = without_result(name).trim_start_matches(['<', '&']);
+    let libraries = ["std::", "core::", "alloc::", "boost::", "__gnu_cxx::", "rayon::", "tbb::"];
     libraries.iter().any(|library| path.starts_with(library))
+}
+
+/// Without the type of the result, which instances of C++'s templates have before their name.
+fn without_result(name: &str) -> &str {
+    let (mut depth, mut begin) = (0u32, 0);
+    for (at, c) in name.char_indices() {
+        match c {
+            '(' if depth == 0 => break,
+            '<' | '{' | '(' | '[' => depth += 1,
+            '>' | '}' | ')' | ']' => depth = depth.saturating_sub(1),
+            ' ' if depth == 0 => begin = at + 1,
+            _ => {}
+        }
+    }
+    &name[begin..]
 }
 
 /// Whether a function of this name is Go's own: a package whose path begins with no domain and is not `main`.
@@ -204,7 +219,8 @@ mod tests {
 
     #[test]
     fn functions_of_libraries_and_of_runtimes_are_told_by_their_names() {
-        for name in ["std::_Function_handler<void ()>::_M_invoke", "<core::ops::Range as X>::next"] {
+        let of_template = "std::enable_if<true, int>::type tbb::detail::d1::start_for<Body>::execute<Body>(int)";
+        for name in ["std::_Function_handler<void ()>::_M_invoke", "<core::ops::Range as X>::next", of_template] {
             assert!(is_of_library(name) && !is_of_runtime(name), "{name}");
         }
         assert!(is_of_go("fmt.Println") && is_of_go("math/big.nat.mul"));
