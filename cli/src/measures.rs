@@ -1,5 +1,6 @@
 //! The options that ask a replay for measures, made from the registry of measures.
 
+use attribution::Source;
 use clap::builder::{RangedU64ValueParser, ValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Command, Error, FromArgMatches};
 use replay::metrics::Measure;
@@ -94,4 +95,23 @@ impl FromArgMatches for Measures {
         *self = Measures::from_arg_matches(matches)?;
         Ok(())
     }
+}
+
+/// Where the variables of these names lie.
+///
+/// # Errors
+/// When no binary of the trace has one of such a name.
+pub(crate) fn buffers(names: &[String], source: &Source) -> replay::Result<Vec<std::ops::Range<u64>>> {
+    let mut all = Vec::new();
+    for name in names {
+        let found = source.variables(name);
+        if found.is_empty() {
+            let text = format!(
+                "--buffer {name}: no binary of the trace has a variable of this name and a size, with its symbols"
+            );
+            return Err(replay::Error::Request(text));
+        }
+        all.extend(found);
+    }
+    Ok(all)
 }
