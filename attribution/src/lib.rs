@@ -6,6 +6,7 @@
 //! [`json`], and the [`page`] of `lockstep report`.
 
 pub mod disassembly;
+mod fit;
 pub mod json;
 pub mod listing;
 pub mod locks;
@@ -21,6 +22,7 @@ pub mod table;
 pub mod unlike;
 pub mod verdict;
 
+pub use fit::Width;
 pub use marks::{Mark, MarkKind};
 pub use prediction::typed_prediction;
 pub use source::{Line, Source};

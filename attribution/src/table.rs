@@ -7,14 +7,23 @@ use replay::registry::Cell;
 pub use report::grouped;
 
 use crate::lost::main_causes;
-use crate::{locks, lost, memory};
+use crate::{Width, locks, lost, memory};
 
 /// The rows that a table has where it is not said how many.
 const SHOWN: usize = 20;
 
-/// The first `top` rows of lost lane-slots (20 by default), of which there are `total`.
+/// How large a table may be.
+#[derive(Clone, Copy)]
+pub struct Extent {
+    /// Its rows. Default: 20.
+    pub top: Option<usize>,
+    /// Its columns.
+    pub width: Width,
+}
+
+/// The first rows of lost lane-slots, of which there are `total`.
 #[must_use]
-pub fn lost(by: lost::By, rows: &[lost::Row], total: u64, warp_size: usize, top: Option<usize>) -> String {
+pub fn lost(by: lost::By, rows: &[lost::Row], total: u64, warp_size: usize, extent: Extent) -> String {
     let share = |slots: u64| percent(slots as f64 / total.max(1) as f64);
     let mut header = Vec::new();
     if by.has_parted() {
@@ -48,7 +57,7 @@ pub fn lost(by: lost::By, rows: &[lost::Row], total: u64, warp_size: usize, top:
         cells.extend([row.subject.short(), lost_to, row.subject.beside()]);
         cells
     };
-    first(&header, rows, top, cells, |column| if column < numbers { Align::Right } else { Align::Left })
+    first(&header, rows, extent, cells, |column| if column < numbers { Align::Right } else { Align::Left })
 }
 
 /// What the columns of [`lost()`] are.
@@ -64,9 +73,9 @@ pub fn lost_legend(by: lost::By, total: u64) -> String {
     text
 }
 
-/// The first `top` rows of memory accesses (20 by default).
+/// The first rows of memory accesses.
 #[must_use]
-pub fn memory(by: memory::By, rows: &[memory::Row], top: Option<usize>) -> String {
+pub fn memory(by: memory::By, rows: &[memory::Row], extent: Extent) -> String {
     let header: Vec<&str> = [by.name()].into_iter().chain(ACCESS_HEADER).chain([""]).collect();
     let last = header.len() - 1;
     let cells = |row: &memory::Row| {
@@ -76,12 +85,12 @@ pub fn memory(by: memory::By, rows: &[memory::Row], top: Option<usize>) -> Strin
         std::iter::once(row.subject.short()).chain(numbers).chain([row.subject.beside()]).collect()
     };
     let align = |column| if column == 0 || column == last { Align::Left } else { Align::Right };
-    first(&header, rows, top, cells, align)
+    first(&header, rows, extent, cells, align)
 }
 
-/// The first `top` locks (20 by default).
+/// The first locks.
 #[must_use]
-pub fn locks(rows: &[locks::Row], top: Option<usize>) -> String {
+pub fn locks(rows: &[locks::Row], extent: Extent) -> String {
     let header =
         ["acquired", "waits", "lanes waited", "fetches held", "serialised", "waiting slots", "lock", "taken at"];
     let numbers = header.len() - 2;
@@ -102,26 +111,26 @@ pub fn locks(rows: &[locks::Row], top: Option<usize>) -> String {
         cells.extend([row.name.clone(), format!("{first}{others}")]);
         cells
     };
-    first(&header, rows, top, cells, |column| if column < numbers { Align::Right } else { Align::Left })
+    first(&header, rows, extent, cells, |column| if column < numbers { Align::Right } else { Align::Left })
 }
 
 /// What the columns of [`locks()`] are.
 pub const LOCKS_LEGEND: &str = "locks; waits: acquisitions for which a lane had to wait; fetches held: those of which an active lane holds the lock, serialised: those of them \
      while others wait; waiting slots: lanes that wait, summed over fetches";
 
-/// The first `top` of these rows below a header (20 by default), and how many more there are.
+/// The first of these rows below a header, and how many more there are.
 #[must_use]
 pub fn first<R>(
     header: &[&str],
     rows: &[R],
-    top: Option<usize>,
+    Extent { top, width }: Extent,
     cells: impl Fn(&R) -> Vec<String>,
     align: impl Fn(usize) -> Align,
 ) -> String {
     let shown = top.unwrap_or(SHOWN).min(rows.len());
     let mut text: Vec<Vec<String>> = vec![header.iter().map(|h| (*h).to_owned()).collect()];
     text.extend(rows[..shown].iter().map(cells));
-    let mut table = aligned(&text, align);
+    let mut table = width.table(&text, align);
     if shown < rows.len() {
         let _ = writeln!(table, "({} more rows: --top N shows N)", rows.len() - shown);
     }

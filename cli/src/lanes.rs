@@ -3,16 +3,17 @@
 use std::process::ExitCode;
 
 use attribution::Source;
-use attribution::table::{self, Align, grouped, percent};
+use attribution::table::{self, Align, Extent, grouped, percent};
 use heuristics::Spec;
 use replay::view::{Lanes, LoopRan, LoopTaken, Merging, Region, Summary, View, ViewOptions, WhichLoops};
 use replay::{Prepared, ReplayOptions};
 use serde_json::{Value, json};
 use trace_format::{Pc, Trace};
 
-use crate::output::{WithColours, print, say};
+use crate::output::{WithColours, print, say, show};
 use crate::place::Place;
 use crate::selection::Selection;
+use crate::width;
 
 /// What was typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -98,13 +99,13 @@ pub(crate) fn list(
     let rows = loop_rows(trace, &view, &options, (model, &replay), source)?;
     let kept = view.summary().kept;
     source.notes().iter().for_each(|note| say!("lockstep: {note}"));
-    let text = if as_json {
-        format!("{}\n", serde_json::to_string_pretty(&loop_json(&rows, kept, top))?)
+    if as_json {
+        let text = format!("{}\n", serde_json::to_string_pretty(&loop_json(&rows, kept, top))?);
+        print(&text, WithColours::No)?;
     } else {
         say!("{}", view.summary());
-        loop_table(&rows, kept, top, (&model.to_string(), warp_size))
-    };
-    print(&text, WithColours::Yes)?;
+        show(&loop_table(&rows, kept, top, (&model.to_string(), warp_size)), WithColours::No)?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -174,7 +175,7 @@ fn loop_table(rows: &[LoopRow], kept: u64, top: Option<usize>, (model, warp): (&
     };
     let align = |column| if column < 6 { Align::Right } else { Align::Left };
     let merge = merging_lines(rows, warp);
-    let rows = table::first(&header, rows, top, cells, align);
+    let rows = table::first(&header, rows, Extent { top, width: width::of_results() }, cells, align);
     format!(
         "loops that turned, by the share of the instructions that are in them; efficiency: of their turns as lanes, {warp} a \
          warp, under {model} (--loop PLACE has the rest)\n{rows}{merge}"

@@ -25,6 +25,7 @@ mod verbs;
 mod verdict;
 #[cfg(feature = "transform")]
 mod verified;
+mod width;
 
 use std::ffi::OsString;
 use std::path::Path;

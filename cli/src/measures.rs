@@ -100,6 +100,9 @@ impl FromArgMatches for Measures {
 }
 
 /// Where the variables of these names lie.
+///
+/// # Errors
+/// When no binary of the trace has one of such a name.
 pub(crate) fn buffers(names: &[String], source: &Source) -> replay::Result<Vec<Range<u64>>> {
     let mut all = Vec::new();
     for name in names {

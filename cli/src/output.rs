@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::width;
+
 /// What errors call standard output.
 const STDOUT: &str = "standard output";
 
@@ -22,7 +24,8 @@ pub(crate) use say;
 /// As [`say!`].
 pub(crate) fn remark(words: std::fmt::Arguments) {
     // One write, so that lines of processes that run side by side do not mix.
-    let _ = std::io::stderr().write_all(format!("{words}\n").as_bytes());
+    let words = width::of_notes().wrapped(&format!("{words}\n"));
+    let _ = std::io::stderr().write_all(words.as_bytes());
 }
 
 /// A bar of replays that are done, on standard error; hidden where that is no terminal.
@@ -32,6 +35,11 @@ pub(crate) fn progress() -> ProgressBar {
     }
     let style = ProgressStyle::with_template("{bar:30} {pos} of {len} replays, {elapsed}");
     ProgressBar::no_length().with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
+
+/// Writes what people read to standard output, as [`print`] does, its longer lines broken between words.
+pub(crate) fn show(text: &str, with_colours: WithColours) -> replay::Result<()> {
+    print(&width::of_results().wrapped(text), with_colours)
 }
 
 /// Writes a result to standard output, whole; `with_colours`: escapes for colours stay where it is a terminal.

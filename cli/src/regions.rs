@@ -1,8 +1,10 @@
 //! `replay --by region`: what `--region auto` chose from, as a table for people, and as JSON.
 
-use attribution::table::{self, Align, grouped, percent};
+use attribution::table::{self, Align, Extent, grouped, percent};
 use replay::view::Share;
 use serde_json::{Value, json};
+
+use crate::width;
 
 fn total(shares: &[Share]) -> f64 {
     shares.iter().map(|share| share.instructions).sum::<u64>().max(1) as f64
@@ -40,6 +42,6 @@ pub(crate) fn table(shares: &[Share], top: Option<usize>) -> String {
         ]
     };
     let align = |column| if column < 3 { Align::Right } else { Align::Left };
-    let rows = table::first(&header, shares, top, cells, align);
+    let rows = table::first(&header, shares, Extent { top, width: width::of_results() }, cells, align);
     format!("regions: what threads were started for, and the bodies of OpenMP parallel regions\n{rows}")
 }

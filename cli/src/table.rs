@@ -2,9 +2,11 @@
 
 use std::fmt::Write;
 
-use attribution::table::{Align, aligned, cell, grouped, percent};
+use attribution::table::{Align, cell, grouped, percent};
 use replay::registry::measures;
 use replay::{Optimum, Outcome};
+
+use crate::width;
 
 /// The table: a row per heuristic, best first kept in the order asked for, then the bounds.
 pub(crate) fn of(outcomes: &[Outcome]) -> String {
@@ -35,7 +37,7 @@ pub(crate) fn of(outcomes: &[Outcome]) -> String {
         rows.push(bound("(nothing shared)", first.upper_bound, "0.0%"));
     }
     rows.insert(0, ["heuristic", "fetches", "SIMT efficiency", "divergent", "of best", "rank"].map(str::to_owned));
-    text += &aligned(&rows, |column| if column == 0 { Align::Left } else { Align::Right });
+    text += &width::of_results().table(&rows, |column| if column == 0 { Align::Left } else { Align::Right });
     for outcome in outcomes.iter().filter(|o| !o.is_complete()) {
         let _ = writeln!(text, "{}", outcome.status());
     }
@@ -100,7 +102,8 @@ pub(crate) fn measured(outcomes: &[Outcome]) -> String {
         for (outcome, cells) in complete().filter_map(|o| Some((o, (table.row)(o)?))) {
             rows.push(std::iter::once(marked(outcome)).chain(cells.iter().map(cell)).collect());
         }
-        let table_text = aligned(&rows, |column| if column == 0 { Align::Left } else { Align::Right });
+        let table_text =
+            width::of_results().table(&rows, |column| if column == 0 { Align::Left } else { Align::Right });
         text += &format!("\n{table_text}{}\n", (table.legend)(first));
     }
     text

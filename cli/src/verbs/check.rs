@@ -5,15 +5,16 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use attribution::lost::{self, Row, main_causes};
-use attribution::table::{Align, aligned, grouped, percent};
+use attribution::table::{Align, grouped, percent};
 use attribution::{Source, locks};
 use heuristics::Spec;
 use replay::metrics::Causes;
 use replay::{Outcome, Prepared, ReplayOptions};
 
 use crate::machine::{Machine, Range, Subject};
-use crate::output::{WithColours, print, say};
+use crate::output::{WithColours, say, show};
 use crate::selection::{self, Selection};
+use crate::width::{self, Wide};
 use crate::{exit, table};
 
 /// Fail when a trace's SIMT efficiency under a heuristic is below a least one, and list the lines below it
@@ -42,6 +43,9 @@ pub(crate) struct Args {
     /// The most lines that are listed
     #[arg(long, value_name = "N", default_value_t = 20)]
     top: usize,
+
+    #[command(flatten)]
+    wide: Wide,
 }
 
 fn share(text: &str) -> Result<f64, String> {
@@ -50,6 +54,7 @@ fn share(text: &str) -> Result<f64, String> {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    args.wide.apply();
     let trace = selection::open(&args.trace)?;
     let view = args.selection.view(&trace)?;
     say!("{}", view.summary());
@@ -62,7 +67,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let Some(outcome) = outcomes.first() else { return Ok(ExitCode::SUCCESS) };
     let range = subject.range((&prepared, &view, &mut Source::new(&trace)), outcomes.first(), &options)?;
     if outcome.deadlock().is_some() && range.is_none() {
-        print(&table::of(&outcomes), WithColours::No)?;
+        show(&table::of(&outcomes), WithColours::No)?;
         return Ok(ExitCode::from(exit::DEADLOCK));
     }
     let of_machine = range.as_ref().map(Range::efficiency);
@@ -80,7 +85,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let rows = lines_below(outcome, args.min_efficiency, &mut source);
     source.notes().iter().for_each(|note| say!("lockstep: {note}"));
     let of_machine = range.as_ref().map_or_else(String::new, Range::line);
-    print(&(verdict + &of_machine + &list(&rows, outcome, args.top)), WithColours::No)?;
+    show(&(verdict + &of_machine + &list(&rows, outcome, args.top)), WithColours::No)?;
     Ok(if passes { ExitCode::SUCCESS } else { ExitCode::from(exit::BELOW) })
 }
 
@@ -105,7 +110,7 @@ fn list(rows: &[Row], outcome: &Outcome, top: usize) -> String {
         0 => String::new(),
         more => format!("({more} more lines: --top N shows N)\n"),
     };
-    aligned(&text, |column| if column < 3 { Align::Right } else { Align::Left }) + &more
+    width::of_results().table(&text, |column| if column < 3 { Align::Right } else { Align::Left }) + &more
 }
 
 /// A share with as many digits as tell it from the one that it is compared with.

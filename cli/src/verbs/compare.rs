@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use attribution::table::{Align, aligned, grouped, percent};
+use attribution::table::{Align, grouped, percent};
 use attribution::{Source, locks};
 use heuristics::Spec;
 use replay::{Outcome, Setting};
@@ -17,6 +17,7 @@ use crate::models::{self, Models};
 use crate::output::{self, Output, WithColours, is_stdout, print, say};
 use crate::selection::{self, Selection};
 use crate::table::marked;
+use crate::width::{self, Wide};
 
 /// Trace two builds of a program, replay both, and show them side by side
 ///
@@ -59,6 +60,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FOLDER")]
     keep: Option<PathBuf>,
 
+    #[command(flatten)]
+    wide: Wide,
+
     /// The arguments of both
     #[arg(last = true, value_name = "ARGUMENTS")]
     arguments: Vec<OsString>,
@@ -72,6 +76,7 @@ struct Side {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    args.wide.apply();
     output::only_one(&[("--json", args.json), ("--csv -", is_stdout(&args.csv))])?;
     let specs = models::all_of(&args.heuristic);
     let scratch = Scratch::new(args)?;
@@ -147,7 +152,14 @@ fn trace(args: &Args, program: &Path, to: &Path) -> anyhow::Result<Vec<u8>> {
     let program = if program.components().count() == 1 { Path::new(".").join(program) } else { program.to_owned() };
     let own = std::env::current_exe().map_err(|source| tracer::Error::Start { path: "lockstep".into(), source })?;
     let mut command = Command::new(&own);
-    command.arg("trace").arg("-o").arg(to).arg("--").arg(&program).args(&args.arguments);
+    command
+        .arg("trace")
+        .args(args.wide.is_given().then_some("--wide"))
+        .arg("-o")
+        .arg(to)
+        .arg("--")
+        .arg(&program)
+        .args(&args.arguments);
     let ran = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit()).output();
     let output = ran.map_err(|source| tracer::Error::Start { path: own, source })?;
     if !output.status.success() {
@@ -188,14 +200,13 @@ fn draw(args: &Args, before: &Side, after: &Side, scratch: &Scratch) -> anyhow::
 }
 
 fn show(args: &Args, before: &Side, after: &Side) -> anyhow::Result<()> {
-    let text = if args.json {
-        format!("{}\n", serde_json::to_string_pretty(&to_json(before, after))?)
-    } else if is_stdout(&args.csv) {
-        return Ok(());
-    } else {
-        table(before, after)
-    };
-    Ok(print(&text, WithColours::No)?)
+    if args.json {
+        let text = format!("{}\n", serde_json::to_string_pretty(&to_json(before, after))?);
+        print(&text, WithColours::No)?;
+    } else if !is_stdout(&args.csv) {
+        output::show(&table(before, after), WithColours::No)?;
+    }
+    Ok(())
 }
 
 /// The heuristics that came to their end on both sides.
@@ -206,7 +217,17 @@ fn pairs<'a>(before: &'a Side, after: &'a Side) -> impl Iterator<Item = (&'a Out
 
 fn table(before: &Side, after: &Side) -> String {
     let mut rows = vec![
-        ["heuristic", "fetches", "after", "speed-up", "divergent", "after", "efficiency", "after"].map(str::to_owned),
+        [
+            "heuristic",
+            "fetches",
+            "fetches after",
+            "speed-up",
+            "divergent",
+            "divergent after",
+            "efficiency",
+            "efficiency after",
+        ]
+        .map(str::to_owned),
     ];
     let ratio = |old: u64, new: u64| if new == 0 { String::new() } else { format!("{:.3}", old as f64 / new as f64) };
     for (old, new) in pairs(before, after) {
@@ -225,7 +246,7 @@ fn table(before: &Side, after: &Side) -> String {
     };
     rows.push(bound("(least possible)", |o| o.lower_bound));
     rows.push(bound("(nothing shared)", |o| o.upper_bound));
-    let mut text = aligned(&rows, |column| if column == 0 { Align::Left } else { Align::Right });
+    let mut text = width::of_results().table(&rows, |column| if column == 0 { Align::Left } else { Align::Right });
     for side in [before, after] {
         for outcome in side.outcomes.iter().filter(|o| !o.is_complete()) {
             text += &format!("{}: {}\n", side.setting.trace, outcome.status());

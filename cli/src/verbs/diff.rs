@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use attribution::table::{Align, aligned, grouped};
+use attribution::table::{Align, grouped};
 use attribution::unlike::{Facts, unlike};
 use attribution::{Source, locks, lost};
 use heuristics::Spec;
@@ -16,8 +16,9 @@ use report::Row;
 use serde_json::{Value, json};
 
 use crate::machine::Subject;
-use crate::output::{WithColours, print, say};
+use crate::output::{WithColours, print, say, show};
 use crate::selection::{self, Selection};
+use crate::width::{self, Wide};
 
 /// Show what changed from one result to another: rows of `replay --csv` per heuristic, or traces by source line
 #[derive(clap::Args)]
@@ -42,6 +43,9 @@ pub(crate) struct Args {
     /// Print JSON instead of the table
     #[arg(long)]
     json: bool,
+
+    #[command(flatten)]
+    wide: Wide,
 }
 
 /// A number before and after.
@@ -59,6 +63,7 @@ struct Changed {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    args.wide.apply();
     let (what, changed, notes) = match (is_rows(&args.before), is_rows(&args.after)) {
         (true, true) => {
             let (changed, notes) = of_rows(&report::read_rows(&args.before)?, &report::read_rows(&args.after)?);
@@ -73,11 +78,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             return Err(replay::Error::Request(text.to_owned()).into());
         }
     };
-    let text = if args.json { as_json(what, &changed, &notes)? } else { as_table(what, &changed) };
-    if !args.json {
+    if args.json {
+        print(&as_json(what, &changed, &notes)?, WithColours::No)?;
+    } else {
         notes.iter().for_each(|note| say!("lockstep: {note}"));
+        show(&as_table(what, &changed), WithColours::No)?;
     }
-    print(&text, WithColours::No)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -260,7 +266,7 @@ fn as_table(what: &str, changed: &[Changed]) -> String {
             rows.push([name, change.name.to_owned(), before, after, percent]);
         }
     }
-    aligned(&rows, |column| if column < 2 { Align::Left } else { Align::Right })
+    width::of_results().table(&rows, |column| if column < 2 { Align::Left } else { Align::Right })
 }
 
 fn as_json(what: &str, changed: &[Changed], notes: &[String]) -> anyhow::Result<String> {

@@ -7,6 +7,7 @@ use heuristics::REGISTRY;
 use serde_json::{Value, json};
 
 use crate::output::{WithColours, print};
+use crate::width::{self, Wide};
 
 /// List the heuristics, their rules and parameters
 #[derive(clap::Args)]
@@ -14,20 +15,26 @@ pub(crate) struct Args {
     /// Print all of it as JSON
     #[arg(long)]
     json: bool,
+
+    #[command(flatten)]
+    wide: Wide,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    args.wide.apply();
     let text = if args.json { format!("{:#}\n", listed()) } else { text()? };
     print(&text, WithColours::No)?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn text() -> anyhow::Result<String> {
+    let width = width::of_results();
     let mut text = String::new();
     for entry in REGISTRY {
-        writeln!(text, "{:<16} {} ({})", entry.name, entry.rule, entry.source)?;
+        let rule = format!("{:<16} {} ({})", entry.name, entry.rule, entry.source);
+        writeln!(text, "{}", width.hanging(&rule, 17))?;
         for p in entry.parameters {
-            writeln!(text, "{:<16}   {}", "", p.line())?;
+            writeln!(text, "{}", width.hanging(&format!("{:<16}   {}", "", p.line()), 21))?;
         }
     }
     Ok(text)

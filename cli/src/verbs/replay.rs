@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use attribution::listing::{self, Instructions};
-use attribution::table as rows_table;
+use attribution::table::{self as rows_table, Extent};
 use attribution::verdict::Verdict;
 use attribution::{Source, disassembly, json, locks, lost, memory};
 use decoding::Syntax;
@@ -18,12 +18,13 @@ use crate::by::{By, MemoryBy};
 use crate::machine::{Machine, Range, Subject};
 use crate::measures::{self, Measures};
 use crate::models::{self, Models};
-use crate::output::{self, Output, WithColours, is_stdout, print, progress, say};
+use crate::output::{self, Output, WithColours, is_stdout, print, progress, say, show};
 use crate::predict::Predicted;
 use crate::selection::{self, Selection};
 use crate::syntax::SyntaxName;
 use crate::verbs::{dump, spread};
 use crate::verdict::About;
+use crate::width::{self, Wide};
 use crate::{exit, lanes, predict, regions, spin, table, verdict};
 
 /// Re-run the threads of a trace in lockstep under one or more reconvergence heuristics
@@ -108,9 +109,13 @@ pub(crate) struct Args {
     /// Worker threads. Default: one per core; results do not depend on it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     workers: Option<u16>,
+
+    #[command(flatten)]
+    wide: Wide,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    args.wide.apply();
     match args.workers {
         Some(workers) => {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(workers)).build();
@@ -362,12 +367,14 @@ impl Request<'_> {
         if let Some(path) = self.output.csv {
             write_csv(path, all)?;
         }
-        let text = match self.output.printed {
-            Some(Form::Json) => format!("{}\n", serde_json::to_string_pretty(&self.json(all))?),
-            Some(Form::Tables) => self.tables(all)?,
-            None => return Ok(()),
-        };
-        Ok(print(&text, WithColours::Yes)?)
+        match self.output.printed {
+            Some(Form::Json) => {
+                print(&format!("{}\n", serde_json::to_string_pretty(&self.json(all))?), WithColours::No)?;
+            }
+            Some(Form::Tables) => show(&self.tables(all)?, WithColours::Yes)?,
+            None => {}
+        }
+        Ok(())
     }
 
     fn json(&self, all: &[Replayed]) -> serde_json::Value {
@@ -462,24 +469,25 @@ impl Wanted<'_> {
     /// Their tables.
     fn tables(&self, outcome: &Outcome, rows: &Rows) -> replay::Result<String> {
         let (name, size) = (&outcome.heuristic, outcome.warp_size);
+        let extent = Extent { top: self.top, width: width::of_results() };
         let mut text = String::new();
         match (self.lost, &rows.lost, self.annotate) {
             (Some(_), Some(lost), Some(file)) => {
-                let listing = listing::listing(file, lost, &rows.instructions, size)?;
+                let listing = listing::listing(file, lost, &rows.instructions, (size, extent.width))?;
                 text += &format!("\n{name}:\n{listing}");
             }
             (Some(by), Some(rows), None) => {
                 let lost = outcome.lost_slots();
-                let table = rows_table::lost(by, rows, lost, size, self.top);
+                let table = rows_table::lost(by, rows, lost, size, extent);
                 text += &format!("\n{name}: {}\n{table}", rows_table::lost_legend(by, lost));
             }
             _ => {}
         }
         if let Some(rows) = &rows.locks {
-            text += &format!("\n{name}: {}\n{}", rows_table::LOCKS_LEGEND, rows_table::locks(rows, self.top));
+            text += &format!("\n{name}: {}\n{}", rows_table::LOCKS_LEGEND, rows_table::locks(rows, extent));
         }
         if let (Some(by), Some(rows)) = (self.memory, &rows.memory) {
-            text += &format!("\n{name}: memory accesses\n{}", rows_table::memory(by, rows, self.top));
+            text += &format!("\n{name}: memory accesses\n{}", rows_table::memory(by, rows, extent));
         }
         Ok(text)
     }

@@ -5,14 +5,14 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
-use attribution::table::{Align, aligned, grouped, percent};
+use attribution::table::{Align, grouped, percent};
 use replay::{Outcome, Prepared};
 use serde_json::{Value, json};
 
 use crate::machine::Subject;
-use crate::output::{WithColours, print, progress, say};
+use crate::output::{WithColours, print, progress, say, show};
 use crate::selection::{self, Selection};
+use crate::width;
 
 /// Traces whose efficiencies lie farther apart do not agree.
 const WIDE: f64 = 0.05;
@@ -62,8 +62,11 @@ pub(super) fn run(traces: &[&PathBuf], selection: &Selection, subject: &Subject,
         bar.inc(1);
     }
     bar.finish_and_clear();
-    let text = if as_json { format!("{:#}\n", to_json(&all)) } else { table(&all) };
-    print(&text, WithColours::Yes).context("standard output")
+    let shown = match as_json {
+        true => print(&format!("{:#}\n", to_json(&all)), WithColours::No),
+        false => show(&table(&all), WithColours::No),
+    };
+    Ok(shown?)
 }
 
 /// The efficiency that a GPU counts, with predicated lanes where the model has such.
@@ -105,8 +108,8 @@ fn table(all: &[Replayed]) -> String {
     let first_left = |column| if column == 0 { Align::Left } else { Align::Right };
     let mut text = format!(
         "{}\n{}efficiency: thread instructions / (fetches x lanes of a warp), above by {}\n",
-        aligned(&of_traces, first_left),
-        aligned(&rows, first_left),
+        width::of_results().table(&of_traces, first_left),
+        width::of_results().table(&rows, first_left),
         spreads[0].0
     );
     let wide = spreads.iter().filter_map(|(_, spread, _)| *spread).any(|[least, _, most]| most - least > WIDE);

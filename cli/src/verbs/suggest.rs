@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use attribution::table::{Align, aligned, grouped, percent};
+use attribution::table::{Align, grouped, percent};
 use attribution::{Source, typed_prediction};
 use heuristics::{ParseError, Prediction, Spec};
 use replay::metrics::{Stalls, Traffic};
@@ -13,8 +13,9 @@ use replay::{Outcome, Prepared};
 use serde_json::{Value, json};
 use trace_format::Pc;
 
-use crate::output::{WithColours, print, progress, say};
+use crate::output::{WithColours, print, progress, say, show};
 use crate::selection::{self, Selection};
+use crate::width::{self, Wide};
 use crate::{exit, predict, spin};
 
 /// The most passes in the table.
@@ -61,6 +62,9 @@ pub(crate) struct Args {
     /// Print JSON instead of the table
     #[arg(long)]
     json: bool,
+
+    #[command(flatten)]
+    wide: Wide,
 }
 
 /// A model as it was typed.
@@ -77,6 +81,7 @@ impl Model {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    args.wide.apply();
     let trace = selection::open(&args.trace)?;
     let view = args.selection.view(&trace)?;
     if !args.json {
@@ -116,7 +121,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
     };
     source.notes().iter().for_each(|note| say!("lockstep: {note}"));
-    print(&text, WithColours::Yes)?;
+    if args.json { print(&text, WithColours::No) } else { show(&text, WithColours::No) }?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -201,9 +206,10 @@ fn as_table(found: &Suggestions, model: &str, source: &mut Source) -> String {
     }
     rows.push(row(["(nowhere)", "", "", "", ""].map(str::to_owned), &found.before));
     let align = |column| if column < 5 { Align::Left } else { Align::Right };
+    let width = width::of_results();
     let mut text = match has_cycles {
-        true => aligned(&rows, align),
-        false => aligned(&rows.into_iter().map(without_cycles).collect::<Vec<_>>(), align),
+        true => width.table(&rows, align),
+        false => width.table(&rows.into_iter().map(without_cycles).collect::<Vec<_>>(), align),
     };
     let what = match has_cycles {
         true => {
@@ -250,7 +256,7 @@ fn of_passes(estimates: &[Estimate], before: &Outcome, source: &mut Source) -> S
     if rows.len() == 1 {
         return "what passes of lockstep cc would gain is below a hundredth, as far as this trace says\n".to_owned();
     }
-    let text = aligned(&rows, |column| if column < 5 { Align::Left } else { Align::Right });
+    let text = width::of_results().table(&rows, |column| if column < 5 { Align::Left } else { Align::Right });
     format!(
         "\nWhat passes of lockstep cc would gain, of {} fetches:\n{text}\
          {} of {} are shown. replayed: the lanes ran together as the pass would have them, without what it adds to the \

@@ -13,6 +13,7 @@ use tracer::{ENGINES, Exit, Interrupt, Limit, Outcome, Progress, Remember, Trace
 
 use crate::exit;
 use crate::output::{Output, say};
+use crate::width::Wide;
 
 /// Run a program and record every thread's instruction stream
 ///
@@ -79,12 +80,16 @@ pub(crate) struct Args {
     #[arg(long, short = 'v')]
     verbose: bool,
 
+    #[command(flatten)]
+    wide: Wide,
+
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
     command: Vec<OsString>,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    args.wide.apply();
     let interrupt = Interrupt::on_signals();
     let Some(repeat) = args.repeat else { return record(args, &args.output, &interrupt) };
     for run in 1..=repeat {

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::browser;
 use crate::chromium::Chromium;
-use crate::support::{build, root, succeed};
+use crate::support::{build, build_long_names, root, succeed};
 
 /// What is wrong with the document in the browser.
 const FAULTS: &str = include_str!("layout.js");
@@ -33,14 +33,8 @@ impl Long {
 
     /// Builds and traces the program with long names in one of the two languages.
     fn traced(&self, language: &str, arguments: &[&str]) -> String {
-        let source = root().join(format!("cli/tests/programs/long_names.{language}"));
-        let (program, source) = (self.at(&format!("long_names_{language}")), source.to_str().unwrap());
-        let words: &[&str] = match language {
-            "cpp" => &["g++", "-std=c++17", "-O1", "-g", "-pthread"],
-            _ => &["rustc", "--edition", "2021", "-g", "-C", "opt-level=1"],
-        };
-        let built = Command::new(words[0]).args(&words[1..]).args(["-o", &program, source]).output().unwrap();
-        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        let program = self.at(&format!("long_names_{language}"));
+        build_long_names(language, &program);
         let trace = self.at(&format!("long_names_{language}{}.bin", arguments.concat()));
         succeed("trace", &[&["-o", &trace, &program], arguments].concat());
         trace

@@ -177,6 +177,14 @@ fn a_listing_shows_the_costs_beside_the_source_and_colours_only_for_a_terminal()
     let row = by_line.iter().find(|r| r["line"] == number_of("the odd arm")).unwrap();
     let words: Vec<String> = odd.split_whitespace().map(|w| w.replace(',', "")).collect();
     assert_eq!([&words[0], &words[2]], [&row["fetches"].to_string(), &row["lost_slots"].to_string()], "{odd}");
+    let parting = by_line.iter().find(|r| r["parted_slots"].as_u64() > Some(0)).unwrap();
+    let header = listing.lines().find(|l| l.contains("lost slots") && l.contains("eff.")).unwrap();
+    let end = header.find("parted").unwrap() + "parted".len();
+    let number = format!(" {}  ", parting["line"]);
+    let with_number = |l: &&str| l.contains(&number);
+    let line = listing.lines().find(with_number).unwrap();
+    let cell = line[..end].split_whitespace().last().unwrap().replace(',', "");
+    assert_eq!(cell, parting["parted_slots"].to_string(), "{listing}");
     assert!(odd.contains("branch") && !listing.contains('\u{1b}'));
     let output = run("replay", &["--annotate", "other.cpp", trace]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();

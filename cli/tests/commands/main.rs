@@ -31,4 +31,5 @@ mod support;
 mod unmarked;
 mod unwritable;
 mod verdict;
+mod widths;
 mod windows;

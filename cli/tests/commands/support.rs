@@ -25,6 +25,17 @@ pub(crate) fn build(source: &Path, to: &Path, flags: &[&str]) {
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
 }
 
+/// Builds the program with long names of functions in C++ (`cpp`) or Rust (`rs`).
+pub(crate) fn build_long_names(language: &str, to: &str) {
+    let source = root().join(format!("cli/tests/programs/long_names.{language}"));
+    let words: &[&str] = match language {
+        "cpp" => &["g++", "-std=c++17", "-O1", "-g", "-pthread"],
+        _ => &["rustc", "--edition", "2021", "-g", "-C", "opt-level=1"],
+    };
+    let built = Command::new(words[0]).args(&words[1..]).args(["-o", to]).arg(source).output().unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+}
+
 /// A folder for caches that cannot be made: tests neither use nor change what the user's recordings remember.
 pub(crate) const NO_CACHE: &str = "/proc/no-cache";
 
