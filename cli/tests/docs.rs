@@ -3,6 +3,7 @@
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use heuristics::REGISTRY;
 use replay::registry::{columns, measures};
@@ -112,4 +113,61 @@ fn the_page_of_metrics_is_made_from_the_columns() {
     }
     made.push('\n');
     check_page("docs/metrics.md", &made);
+}
+
+#[test]
+fn the_readme_lists_every_document() {
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let (_, documents) = readme.split_once("## Documents\n").expect("a section of documents");
+    let folder = std::fs::read_dir(root().join("docs")).unwrap().map(|file| file.unwrap().file_name());
+    let mut names: Vec<String> = folder.map(|name| name.into_string().unwrap()).collect();
+    names.retain(|name| Path::new(name).extension().is_some_and(|ending| ending == "md"));
+    assert!(names.len() > 10, "{names:?}");
+    for name in names {
+        let link = format!("| [docs/{name}](docs/{name}) | ");
+        let said = documents.lines().find_map(|line| line.strip_prefix(&link));
+        assert!(said.is_some_and(|said| said.len() > 10), "README.md has no line of docs/{name} under Documents");
+    }
+}
+
+/// The blocks of code of a text, each with its language.
+fn blocks(text: &str) -> Vec<(&str, &str)> {
+    let inside = text.split("```").skip(1).step_by(2);
+    inside.map(|block| block.split_once('\n').expect("a language and a line")).collect()
+}
+
+/// The text with single spaces, however its lines are broken and indented.
+fn on_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn the_first_trace_of_the_readme_runs_and_says_what_is_promised() {
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let (_, section) = readme.split_once("## A first trace\n").expect("the section");
+    let (section, _) = section.split_once("\n## ").expect("the end of the section");
+    let folder = tempfile::tempdir().unwrap();
+    let programs = Path::new(env!("CARGO_BIN_EXE_lockstep")).parent().unwrap().to_str().unwrap();
+    let path = format!("{programs}:{}", std::env::var("PATH").unwrap());
+    let (mut printed, mut promises) = (String::new(), 0);
+    for (language, block) in blocks(section) {
+        match language {
+            "c" => std::fs::write(folder.path().join("triangle.c"), block).unwrap(),
+            "sh" => {
+                let mut shell = Command::new("bash");
+                shell.args(["-e", "-c", block]).current_dir(&folder).env("PATH", &path);
+                let output = shell.env("XDG_CACHE_HOME", "/proc/no-cache").output().unwrap();
+                assert!(output.status.success(), "{block}{}", String::from_utf8_lossy(&output.stderr));
+                printed = on_one_line(&String::from_utf8(output.stdout).unwrap());
+            }
+            "text" => {
+                for line in block.lines() {
+                    assert!(printed.contains(&on_one_line(line)), "{line:?} is not in {printed}");
+                    promises += 1;
+                }
+            }
+            _ => panic!("the section has a block of {language:?}"),
+        }
+    }
+    assert!(promises >= 4, "the section says what is printed");
 }
