@@ -111,14 +111,14 @@ impl Output {
         self.path.clone()
     }
 
-    /// Writes the rest and gives the file its name.
+    /// Writes the rest and gives the file its name; on a terminal, says so.
     pub(crate) fn finish(mut self) -> replay::Result<()> {
         let finished = self.out.flush().and_then(|()| match &self.unfinished {
             Some(unfinished) => std::fs::rename(unfinished, &self.path),
             None => Ok(()),
         });
-        if finished.is_ok() {
-            self.unfinished = None;
+        if finished.is_ok() && self.unfinished.take().is_some() && std::io::stderr().is_terminal() {
+            say!("lockstep: wrote {}", self.path.display());
         }
         finished.map_err(|source| replay::Error::Write { path: self.path.clone(), source })
     }

@@ -2,6 +2,7 @@
 //! make warps.
 
 use std::fmt;
+use std::io::Read;
 use std::path::Path;
 use std::str::FromStr;
 
@@ -12,7 +13,7 @@ use crate::spin::SpinRule;
 
 use replay::view::{CodeFilter, Lanes, Locks, Region, View, ViewOptions, WhichLoops};
 use replay::{Contended, Grouping, ReplayOptions, Setting};
-use trace_format::Trace;
+use trace_format::{Action, Trace};
 
 /// The part of a trace that is replayed, and its warps.
 #[derive(clap::Args, Clone)]
@@ -187,11 +188,20 @@ impl Selection {
     }
 }
 
-/// The trace in this file; says on standard error what of it was lost.
+/// The trace in this file, or on standard input for the name `-`; says on standard error what of it was lost.
 pub(crate) fn open(path: &Path) -> replay::Result<Trace> {
-    let trace = Trace::open(path)?;
+    let trace = if path.as_os_str() == "-" { from_stdin()? } else { Trace::open(path)? };
     if let Some(lost) = trace.recovered() {
         say!("lockstep: {}: {lost}", path.display());
     }
     Ok(trace)
+}
+
+/// The trace on standard input. Chunks of a trace are found by their offsets, so all of it is held in memory.
+fn from_stdin() -> replay::Result<Trace> {
+    const NAME: &str = "standard input";
+    let mut bytes = Vec::new();
+    let read = std::io::stdin().lock().read_to_end(&mut bytes);
+    read.map_err(|source| trace_format::Error::Io { path: NAME.into(), action: Action::Read, source })?;
+    Ok(Trace::from_bytes(bytes, NAME)?)
 }

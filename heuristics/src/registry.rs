@@ -133,9 +133,10 @@ mod tests {
     #[test]
     fn errors_name_what_is_possible() {
         let message = |text| Spec::parse(text).unwrap_err().to_string();
-        assert!(
-            message("minps").starts_with("there is no heuristic \"minps\" (did you mean minpc?); there are: minpc, ")
-        );
+        let said = message("ipdon");
+        let (wrong, names) = said.split_once("; there are: ").expect("the names follow");
+        assert_eq!(wrong, "there is no heuristic \"ipdon\" (did you mean ipdom?)");
+        assert!(REGISTRY.iter().all(|entry| names.split(", ").any(|name| name == entry.name)), "{names}");
         assert!(message("long:m=1").starts_with("heuristic long has no parameter \"m\"; it has n"));
         assert!(message("barrier:palcement=nak").contains(" (did you mean placement?); it has "));
         assert_eq!(message("minpc:n=1"), "heuristic minpc has no parameter \"n\"; it has none");

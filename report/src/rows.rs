@@ -116,11 +116,15 @@ pub fn read_rows(path: &Path) -> Result<Vec<Row>> {
     read_rows_where(path, &[])
 }
 
-/// Reads those rows of a file that meet the conditions, in their order. A condition may name any column of the file.
+/// Reads those rows of a file, or of standard input for the name `-`, that meet the conditions, in their order. A
+/// condition may name any column of the file.
 ///
 /// # Errors
 /// As [`read_rows`]; or the file has no column that a condition names, or no row meets them.
 pub fn read_rows_where(path: &Path, conditions: &[Condition]) -> Result<Vec<Row>> {
+    if path.as_os_str() == "-" {
+        return parse_rows(io::stdin().lock(), Path::new("standard input"), conditions);
+    }
     let open_error = |source| Error::Io {
         path: path.to_owned(),
         action: Action::Open,

@@ -20,7 +20,7 @@ use crate::{exit, table};
 /// Fail when a trace's SIMT efficiency under a heuristic is below a least one, and list the lines below it
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The trace
+    /// The trace (- for standard input)
     trace: PathBuf,
 
     /// The reconvergence heuristic: a name, or name:parameter=value (see `lockstep heuristics`). Default: that of

@@ -14,7 +14,7 @@ use crate::selection;
 /// events of chunks of OpenMP loops, which are left out. A text trace is written as a binary one.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The trace
+    /// The trace (- for standard input)
     trace: PathBuf,
 
     /// The version: 3 or 4

@@ -23,7 +23,7 @@ use crate::syntax::SyntaxName;
 #[derive(clap::Args)]
 #[command(group = clap::ArgGroup::new("graph").multiple(true))]
 pub(crate) struct Args {
-    /// The trace
+    /// The trace (- for standard input)
     trace: PathBuf,
 
     /// Write every instruction of every thread as text: pc, stack pointer, flags, memory addresses

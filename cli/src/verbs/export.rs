@@ -14,7 +14,7 @@ use crate::selection::Selection;
 /// Write what a replay shows in the format of another tool: a flame graph, or a time line
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The trace
+    /// The trace (- for standard input)
     trace: PathBuf,
 
     /// The format

@@ -8,7 +8,7 @@ use report::{CHARTS, Columns, Condition, PlotOptions};
 /// Draw a chart from rows that `replay --csv` wrote
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The rows
+    /// The rows (- for standard input)
     #[arg(required = true)]
     rows: Vec<PathBuf>,
 

@@ -31,7 +31,7 @@ use crate::{exit, lanes, predict, regions, spin, table, verdict};
 #[derive(clap::Args)]
 #[command(group(clap::ArgGroup::new("rows").multiple(true)))]
 pub(crate) struct Args {
-    /// The trace: what `trace` wrote, or a text trace, gzipped or not
+    /// The trace: what `trace` wrote, or a text trace, gzipped or not (- for standard input)
     #[arg(default_value = "trace.bin")]
     trace: PathBuf,
 

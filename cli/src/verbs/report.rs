@@ -16,7 +16,7 @@ use crate::syntax::SyntaxName;
 /// Write a page that shows how well a program runs in lockstep, and where it does not; of two traces, what changed
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The trace
+    /// The trace (- for standard input)
     trace: PathBuf,
 
     /// A trace to compare it with: the first is before, this is after

@@ -28,7 +28,7 @@ const PASSES: usize = 12;
 /// Below stands what the passes fcs, meld and linearize would gain, as far as the trace can say it.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The trace
+    /// The trace (- for standard input)
     trace: PathBuf,
 
     #[command(flatten)]

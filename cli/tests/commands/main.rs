@@ -19,6 +19,7 @@ mod machine;
 mod measures;
 mod micro_programs;
 mod page;
+mod pipes;
 mod predicted_schedules;
 mod predicting;
 mod recording_costs;
