@@ -81,9 +81,11 @@ impl Width {
         let mut left: Vec<char> = line.chars().collect();
         let mut most_here = most;
         while left.len() > most_here {
-            // A word that is wider than a line is broken where the line ends.
+            // A word that is wider than a line is broken behind a comma or colons, else where the line ends.
             let is_blank = |at: &usize| left[*at] == ' ' && left[..*at].iter().any(|c| *c != ' ');
-            let at = (1..=most_here).rev().find(is_blank).unwrap_or(most_here);
+            let is_joint = |at: &usize| left[*at - 1] == ',' || left[..*at].ends_with(&[':', ':']);
+            let last = |is: &dyn Fn(&usize) -> bool| (1..=most_here).rev().find(is);
+            let at = last(&is_blank).or_else(|| last(&is_joint)).unwrap_or(most_here);
             let rest = left.split_off(at);
             whole += left.iter().collect::<String>().trim_end();
             whole.push('\n');
@@ -351,6 +353,9 @@ mod tests {
         assert_eq!(Width(40).wrapped(text), "note: one two three four five six seven\n  eight nine ten\n");
         let word = "x".repeat(100);
         assert!(Width(40).holds(&Width(40).wrapped(&word)));
+        let name = "alloc::collections::btree::map::BTreeMap<alloc::string::String,u64>";
+        let broken = "alloc::collections::btree::map::\n  BTreeMap<alloc::string::String,u64>";
+        assert_eq!(Width(40).wrapped(name), broken);
         assert_eq!(Width(40).wrapped(&word).replace(['\n', ' '], ""), word);
     }
 }
