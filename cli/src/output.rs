@@ -8,6 +8,7 @@ use std::io::{BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use replay::{Outcome, Setting};
 
 use crate::width;
 
@@ -52,6 +53,14 @@ pub(crate) fn print(text: &str, with_colours: WithColours) -> replay::Result<()>
     #[expect(clippy::disallowed_methods, reason = "this is the place that the others are sent to")]
     let printed = printed.and_then(|()| std::io::stdout().flush());
     printed.map_err(|source| replay::Error::Write { path: STDOUT.into(), source })
+}
+
+/// Writes rows of outcomes to this file.
+pub(crate) fn write_rows(path: &Path, setting: &Setting, outcomes: &[Outcome]) -> replay::Result<()> {
+    let mut out = Output::create(path)?;
+    let path = out.path();
+    replay::write_csv(setting, outcomes, &mut out, &path)?;
+    out.finish()
 }
 
 /// Refuses to write more than one of these to standard output: each is an option and whether it asks for that.

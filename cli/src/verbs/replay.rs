@@ -365,7 +365,8 @@ impl Request<'_> {
 
     fn show(&self, all: &[Replayed]) -> anyhow::Result<()> {
         if let Some(path) = self.output.csv {
-            write_csv(path, all)?;
+            let outcomes: Vec<Outcome> = all.iter().flat_map(|r| r.outcomes.iter().cloned()).collect();
+            output::write_rows(path, &all[0].setting, &outcomes)?;
         }
         match self.output.printed {
             Some(Form::Json) => {
@@ -491,12 +492,4 @@ impl Wanted<'_> {
         }
         Ok(text)
     }
-}
-
-fn write_csv(path: &Path, all: &[Replayed]) -> replay::Result<()> {
-    let outcomes: Vec<Outcome> = all.iter().flat_map(|r| r.outcomes.iter().cloned()).collect();
-    let mut out = Output::create(path)?;
-    let path = out.path();
-    replay::write_csv(&all[0].setting, &outcomes, &mut out, &path)?;
-    out.finish()
 }

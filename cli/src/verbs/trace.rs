@@ -21,7 +21,7 @@ use crate::width::Wide;
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The trace to write
-    #[arg(long, short = 'o', value_name = "FILE", default_value = "trace.bin")]
+    #[arg(long, short = 'o', value_name = "FILE", default_value = "trace.bin", value_parser = file)]
     output: PathBuf,
 
     /// How to record. Default: the first
@@ -99,6 +99,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
     }
     unreachable!("there is a first run, and a last one")
+}
+
+/// A path that is no `-`.
+fn file(typed: &str) -> Result<PathBuf, String> {
+    match typed {
+        "-" => Err("the program's own output goes to standard output: name a file for the trace".to_owned()),
+        path => Ok(PathBuf::from(path)),
+    }
 }
 
 /// `trace.bin` and 3 are `trace.3.bin`.

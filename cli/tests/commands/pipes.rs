@@ -68,3 +68,12 @@ fn a_file_that_was_written_is_named_on_a_terminal_only() {
     let shown = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success() && shown.contains(&format!("lockstep: wrote {out}")), "{shown}");
 }
+
+#[test]
+fn a_trace_is_not_mixed_with_the_programs_output() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = command("trace", &["-o", "-", "true"]).current_dir(folder.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("name a file for the trace"), "{output:?}");
+    assert!(std::fs::read_dir(folder.path()).unwrap().next().is_none());
+}
