@@ -1,10 +1,13 @@
 //! What every verb that replays a trace is told in the same way: the part of the trace that counts, and how its lanes
 //! make warps.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io::Read;
 use std::path::Path;
 use std::str::FromStr;
+
+use attribution::Source;
 
 use crate::lanes::{self, LaneKind};
 use crate::output::say;
@@ -13,7 +16,10 @@ use crate::spin::SpinRule;
 
 use replay::view::{CodeFilter, Lanes, Locks, Region, View, ViewOptions, WhichLoops};
 use replay::{Contended, Grouping, ReplayOptions, Setting};
-use trace_format::{Action, Trace};
+use trace_format::{Action, Trace, names};
+
+/// So many functions are named into which another was inlined.
+const INLINED_SHOWN: usize = 3;
 
 /// The part of a trace that is replayed, and its warps.
 #[derive(clap::Args, Clone)]
@@ -131,7 +137,8 @@ impl Selection {
                 options.region = Region::All;
                 View::new(trace, &options)?
             }
-            view => view?,
+            Err(why) => return Err(self.inlined(trace).unwrap_or(why)),
+            Ok(view) => view,
         };
         let of_chunks = lanes::of_chunks(trace, &view);
         if of_chunks.is_empty() || !matches!(options.lanes, Lanes::Iterations(WhichLoops::Worksharing { .. })) {
@@ -139,6 +146,31 @@ impl Selection {
         }
         let lanes = Lanes::Iterations(WhichLoops::Worksharing { of_chunks });
         View::new(trace, &ViewOptions { lanes, ..options })
+    }
+
+    /// Where the region was named after a function that has no code of its own, what to name instead.
+    fn inlined(&self, trace: &Trace) -> Option<replay::Error> {
+        let Region::Symbol(name) = &self.region else { return None };
+        if trace.symbols().iter().any(|symbol| names::is_called(&symbol.name, name)) {
+            return None;
+        }
+        let mut source = Source::new(trace);
+        let is_it = |function: &String| function == name || function.split('(').next() == Some(name);
+        let pcs = trace.blocks().iter().flat_map(|(_, block)| block.instructions.iter().map(|i| i.pc));
+        let holders = pcs.filter_map(|pc| {
+            let mut functions = source.line(pc)?.functions;
+            let own = functions.pop()?;
+            functions.iter().any(is_it).then_some(own)
+        });
+        let holders: BTreeSet<String> = holders.collect();
+        let all = holders.iter().take(INLINED_SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+        (!holders.is_empty()).then(|| {
+            replay::Error::Request(format!(
+                "`{name}` has no code of its own: the compiler inlined it into {all}. Name a function that it was \
+                 inlined into, or forbid that in the source (__attribute__((noinline)), #[inline(never)]) and trace \
+                 again"
+            ))
+        })
     }
 
     /// What was typed of the view, when locks count like this.

@@ -89,9 +89,18 @@ fn number_of(text: &str) -> u64 {
     SOURCE.lines().zip(1..).find(|(line, _)| line.contains(text)).unwrap().1
 }
 
+/// `pick` has no code of its own.
+fn assert_a_region_that_was_inlined_is_told(trace: &Path, compiler: &str) {
+    let told = run("replay", &["--region", "pick", trace.to_str().unwrap()]);
+    let said = String::from_utf8_lossy(&told.stderr);
+    assert_eq!(told.status.code(), Some(4), "{compiler}: {said}");
+    assert!(said.contains("inlined it into Table<int>::sum(int) const."), "{compiler}: {said}");
+}
+
 fn assert_lines_are_right(compiler: &str) {
     let built = Built::by(compiler, &["-g"]);
     let trace = built.trace();
+    assert_a_region_that_was_inlined_is_told(&trace, compiler);
     let lines = rows(&trace, "line");
     let odd =
         lines.iter().find(|r| r["line"] == number_of("the odd arm")).unwrap_or_else(|| panic!("{compiler}: {lines:?}"));
