@@ -376,8 +376,8 @@ fn warnings(
             .map_or_else(String::new, |items| format!(", or take {} as lanes (replay {})", items.what, items.typed));
         match (balance.schedule, balance.is_uneven()) {
             (Some(schedule), true) if schedule.is_sure() => all.push(format!(
-                "{uneven}. Another recording has other lanes: `trace --repeat 5` and `replay` of all five show the spread. \
-                 For a figure that holds, give each thread a fixed share{as_lanes}."
+                "{uneven}. Another recording has other lanes: `trace --repeat 5` and `replay` of all five show the \
+                 spread. For a figure that holds, give each thread a fixed share{as_lanes}."
             )),
             (Some(schedule), true) => all.push(format!(
                 "{uneven}. There are {}: then which lane ran what was decided while recording. `trace --repeat 5` and \

@@ -228,23 +228,12 @@ impl Change {
             "thread_instructions" | "lower_bound" => return "",
             _ => false,
         };
-        match self.after.partial_cmp(&self.before) {
-            Some(Ordering::Less) => {
-                if more_is_better {
-                    " worse"
-                } else {
-                    " better"
-                }
-            }
-            Some(Ordering::Greater) => {
-                if more_is_better {
-                    " better"
-                } else {
-                    " worse"
-                }
-            }
-            _ => "",
-        }
+        let is_better = match self.after.partial_cmp(&self.before) {
+            Some(Ordering::Less) => !more_is_better,
+            Some(Ordering::Greater) => more_is_better,
+            _ => return "",
+        };
+        if is_better { " better" } else { " worse" }
     }
 
     fn shown(&self, number: f64) -> String {

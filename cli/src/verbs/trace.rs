@@ -92,13 +92,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     args.wide.apply();
     let interrupt = Interrupt::on_signals();
     let Some(repeat) = args.repeat else { return record(args, &args.output, &interrupt) };
+    let mut status = ExitCode::SUCCESS;
     for run in 1..=repeat {
-        let status = record(args, &numbered(&args.output, run), &interrupt)?;
-        if status != ExitCode::SUCCESS || run == repeat || interrupt.is_asked() {
-            return Ok(status);
+        status = record(args, &numbered(&args.output, run), &interrupt)?;
+        if status != ExitCode::SUCCESS || interrupt.is_asked() {
+            break;
         }
     }
-    unreachable!("there is a first run, and a last one")
+    Ok(status)
 }
 
 /// A path that is no `-`.

@@ -1,4 +1,5 @@
-// What is wrong with how a page is laid out, as sentences: wider than its window, text over text, text cut off, names broken letter by letter, text too faint on its ground.
+// What is wrong with how a page is laid out, as sentences: wider than its window, text over text, text cut off, names
+// broken letter by letter, text too faint on its ground.
 (() => {
   const faults = [];
   const said = (text) => JSON.stringify(text.trim().replace(/\s+/g, " ").slice(0, 50));

@@ -122,7 +122,7 @@ pub(super) struct Cutter<'a, 'k> {
     chunk: u32,
     /// The iterations that it was given last, if it has not come to them: see [`Control::Chunk`].
     given: Option<(i64, u32)>,
-    /// The same of the chunk that it runs.
+    /// The same of the chunk that it runs; of calls, the thread's last event before this one.
     runs: Option<(i64, u32)>,
     open: Option<Open>,
     turning: Option<Turning>,
