@@ -43,6 +43,12 @@ impl SmallBuffers {
         SmallBuffers(seed.map(Chosen::by))
     }
 
+    /// Whether the thread of this slot may have two: of small ones half of the threads have one.
+    #[must_use]
+    pub fn may_be_two(&self, slot: u32) -> bool {
+        self.0.is_none() || slot.is_multiple_of(2)
+    }
+
     /// The bytes of the next one, which holds `kept` bytes of a record already that did not fit into the one before.
     pub fn next(&mut self, kept: u64) -> Option<u64> {
         // Twice as many: one that a record fills alone is not followed by another such.
@@ -73,6 +79,7 @@ mod tests {
     #[test]
     fn small_buffers_differ_and_have_room_for_what_was_kept() {
         assert_eq!(SmallBuffers::new(None).next(100), None);
+        assert!(SmallBuffers::new(None).may_be_two(1) && !SmallBuffers::new(Some(7)).may_be_two(1));
         let mut buffers = SmallBuffers::new(Some(7));
         let first: Vec<u64> = (0..1000).filter_map(|_| buffers.next(0)).collect();
         assert!(first.iter().all(|bytes| bytes % 4 == 0 && (4..=4 * MOST_WORDS).contains(bytes)));

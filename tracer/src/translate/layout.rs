@@ -67,12 +67,13 @@ pub const BUFFER_LEN: u64 = 256 << 10;
 /// The same where records have values, and are longer: with stops four times as often, radix sort of `workloads` takes
 /// a tenth longer.
 pub const VALUES_BUFFER_LEN: u64 = 1 << 20;
-/// Only so many threads at once use more than [`BUFFER_LEN`].
+/// Only so many threads at once use more than [`BUFFER_LEN`], or two buffers.
 pub const LONG_BUFFERS: u32 = 64;
-/// A slot is a page of saved values, the buffer, and a page that may not be touched.
+/// A slot is a page of saved values, and two buffers, each with a page behind it that may not be touched: a thread goes
+/// on in the one while the other is read.
 #[must_use]
 pub const fn slot_len(buffer_len: u64) -> u64 {
-    PAGE + buffer_len + PAGE
+    PAGE + 2 * (buffer_len + PAGE)
 }
 
 /// Values in the first page of a slot, as offsets.

@@ -3,6 +3,8 @@
 mod copy;
 mod slots;
 
+pub use slots::Written;
+
 use nix::errno::Errno;
 use nix::libc;
 
@@ -93,8 +95,8 @@ pub struct Space {
     pub room: u64,
     /// Where tests ask for less.
     pub small: SmallBuffers,
-    /// Where the records in the buffer of each slot start, from the slot's start on.
-    starts: Vec<u64>,
+    /// The buffer of each slot that is written to.
+    open: Vec<slots::Open>,
     /// Where a `syscall` instruction lies.
     pub syscall_at: u64,
     /// Where lookups look.
@@ -139,7 +141,7 @@ impl Space {
             buffer_len,
             room: buffer_len,
             small: SmallBuffers::new(None),
-            starts: Vec::new(),
+            open: Vec::new(),
             syscall_at: pc.0,
             tables: Tables::new(tables, Lookup { tables: base, bmi2 }),
             slots,

@@ -192,7 +192,6 @@ impl<'a> Session<'a> {
                 self.stop_recording("the trace could not be written".to_owned());
             }
             stops += 1;
-            self.together.count_stop();
             if stops.is_multiple_of(PROGRESS_STOPS)
                 && let Some(tell) = &self.options.progress
             {

@@ -17,7 +17,7 @@ use crate::translate::code::loop_code;
 use crate::translate::code::superblock::{Borrowed, MAX_HOT_INSTRUCTIONS, Trap};
 use crate::translate::code::values::{Value, register_value};
 use crate::translate::layout::{PAGE, record, slot};
-use crate::translate::memory::space::Landing;
+use crate::translate::memory::space::{Landing, Written};
 use crate::translate::remote::{self, Lost, Result};
 use crate::translate::translator::{Path, Translator};
 
@@ -306,32 +306,46 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Whether the fault that a thread is stopped for comes from its full buffer. If so, the buffer has been emptied,
-    /// and the thread can go on where it is.
+    /// Whether the fault that a thread is stopped for comes from its full buffer. If so, it can go on where it is.
     pub(super) fn guard_hit(&mut self, tid: Tid) -> Result<bool> {
+        self.change_full_buffer(tid, |_| ())
+    }
+
+    /// The same; `resume` lets the thread go on, which it does in its other buffer while the full one is read.
+    pub(super) fn change_full_buffer(&mut self, tid: Tid, resume: impl FnOnce(&mut Self)) -> Result<bool> {
         let address = ptrace::signal_info(tid)?.address();
         let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid) else {
             return Ok(false);
         };
         let mut registers = ptrace::registers(tid)?;
-        if !translator.space.is_guard(thread.slot, address) || !translator.space.is_ours(CachePc(registers.rip)) {
+        let space = &mut translator.space;
+        if !space.is_guard(thread.slot, address) || !space.is_ours(CachePc(registers.rip)) {
             return Ok(false);
         }
         let unfinished = RecordPlace(registers.r11);
         thread.hold(unfinished);
-        self.drain(tid);
+        let full = space.written(thread.slot, unfinished);
+        let has_second = space.has_second(thread.slot);
+        if !has_second {
+            self.read_records(tid, full);
+        }
         let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid) else {
             return Ok(false);
         };
-        thread.pointer = translator.space.move_unfinished(thread.slot, unfinished);
+        thread.pointer = translator.space.change_buffer(thread.slot, unfinished);
         registers.r11 = thread.pointer.0;
-        if let Err(gone) = ptrace::set_registers(tid, &registers) {
+        let done = ptrace::set_registers(tid, &registers);
+        if done.is_ok() {
+            thread.give_back();
+            resume(self);
+        }
+        if has_second {
+            self.read_records(tid, full);
+        }
+        if let Err(gone) = done {
             // It was killed meanwhile, before it could write the record for which there is room now.
             self.carry_forward(tid, registers);
             return Err(gone.into());
-        }
-        if let Some(thread) = self.threads.get_mut(&tid) {
-            thread.give_back();
         }
         Ok(true)
     }
@@ -355,13 +369,20 @@ impl Session<'_> {
 
     /// Writes the thread's records to the trace. Its pointer must be up to date.
     pub(super) fn drain(&mut self, tid: Tid) {
+        let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid) else { return };
+        let written = translator.space.written(thread.slot, thread.pointer);
+        thread.pointer = translator.space.restart(thread.slot);
+        self.read_records(tid, written);
+    }
+
+    /// Writes these records of a thread to the trace, which nobody writes to meanwhile.
+    fn read_records(&mut self, tid: Tid, written: Written) {
         let Some(thread) = self.threads.get_mut(&tid) else { return };
         let Some(AddressSpace { translator, expander, .. }) = self.processes.space_mut(thread.space) else { return };
-        let count = translator.space.recorded(thread.slot, thread.pointer);
-        self.found.translation.record_bytes += 4 * count as u64;
+        self.found.translation.record_bytes += 4 * written.words as u64;
         let (start, mut read) = (Instant::now(), 0);
-        while read < count {
-            translator.space.records(thread.slot, read..count.min(read + PIECE), &mut self.words);
+        while read < written.words {
+            translator.space.records(written, read..written.words.min(read + PIECE), &mut self.words);
             let mut expanded = self.words.len();
             if self.recording && thread.recording {
                 expander.left = self.recorder.instructions_left(self.options.limit);
@@ -374,8 +395,7 @@ impl Session<'_> {
         }
         self.found.translation.records += std::mem::take(&mut expander.counted);
         self.found.translation.times.records += start.elapsed();
-        translator.space.records_are_read(thread.slot, count);
-        thread.pointer = translator.space.restart(thread.slot);
+        translator.space.records_are_read(written);
         if let Some(limit) = self.options.limit.filter(|&limit| self.recording && self.recorder.has_reached(limit)) {
             self.stop_recording(format!("{limit} was reached"));
         }

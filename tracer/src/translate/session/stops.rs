@@ -21,7 +21,13 @@ impl Session<'_> {
     /// Handles one stop, and lets the thread go on.
     pub(super) fn stopped(&mut self, tid: Tid, stop: Stop) {
         self.works_in_its_memory(tid);
-        match self.handle(tid, stop) {
+        let full_buffers = self.causes().full_buffer;
+        let handled = self.handle(tid, stop);
+        // A thread that has filled a buffer goes on elsewhere while we read it.
+        if self.causes().full_buffer == full_buffers {
+            self.together.count_stop();
+        }
+        match handled {
             Ok(()) | Err(Lost::Gone) => {}
             Err(Lost::Stopped(stop)) => self.met.push_back((tid, stop)),
             Err(Lost::NoRoom) => {
@@ -78,9 +84,8 @@ impl Session<'_> {
             Stop::Event { .. } => self.resume(tid, 0),
             Stop::Signal(libc::SIGTRAP) if self.our_trap(tid)? => {}
             Stop::Signal(libc::SIGSEGV) if self.empty_entry(tid)? => self.causes().new_code += 1,
-            Stop::Signal(libc::SIGSEGV) if self.guard_hit(tid)? => {
+            Stop::Signal(libc::SIGSEGV) if self.change_full_buffer(tid, |session| session.resume(tid, 0))? => {
                 self.causes().full_buffer += 1;
-                self.resume(tid, 0);
             }
             Stop::Signal(libc::SIGSEGV) if self.number_faulted(tid)? => self.resume(tid, 0),
             Stop::Signal(libc::SIGSEGV) if self.return_faulted(tid)? => self.causes().signal += 1,

@@ -32,7 +32,7 @@ impl Space {
             buffer_len: self.buffer_len,
             room: self.room,
             small: self.small,
-            starts: Vec::new(),
+            open: Vec::new(),
             syscall_at: self.syscall_at,
             tables: self.tables.in_copy(tables),
             slots,

@@ -14,6 +14,25 @@ use crate::translate::remote::{self, Result};
 /// once, none does.
 const SLOTS_IN_SIGHT: u32 = 128;
 
+/// Which of the two buffers of a slot is written to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Open {
+    /// Where its records start, from the slot's start on.
+    start: u64,
+    /// Whether it is the second one.
+    is_second: bool,
+}
+
+/// Records that a thread has written.
+#[derive(Clone, Copy, Debug)]
+pub struct Written {
+    slot: u32,
+    /// Where they lie in the memory of the slots.
+    place: usize,
+    /// How many words they have.
+    pub words: usize,
+}
+
 impl Space {
     /// A slot for a new thread. None when all are taken.
     pub fn take_slot(&mut self, thread: Tid) -> Result<Option<u32>> {
@@ -26,18 +45,29 @@ impl Space {
         }
         let slot = self.next_slot;
         let protection = (libc::PROT_READ | libc::PROT_WRITE) as u64;
-        let arguments = [self.slot_address(slot), PAGE + self.buffer_len, protection, 0, 0, 0];
-        if remote::call(thread, self.syscall_at, libc::SYS_mprotect, arguments)? != 0 {
-            return Ok(None);
+        let start = self.slot_address(slot);
+        let first = (start, PAGE + self.buffer_len);
+        let second = (start + first.1 + PAGE, self.buffer_len);
+        for (start, length) in [first, second].into_iter().take(1 + usize::from(self.has_second(slot))) {
+            let arguments = [start, length, protection, 0, 0, 0];
+            if remote::call(thread, self.syscall_at, libc::SYS_mprotect, arguments)? != 0 {
+                return Ok(None);
+            }
         }
         self.next_slot += 1;
         self.reset(slot);
         Ok(Some(slot))
     }
 
+    /// Whether this slot has two buffers: not where there are so many threads that some always run while one waits.
+    #[must_use]
+    pub fn has_second(&self, slot: u32) -> bool {
+        slot < LONG_BUFFERS && self.small.may_be_two(slot)
+    }
+
     /// The thread of this slot is gone.
     pub fn give_slot_back(&mut self, slot: u32) {
-        self.slots.give_back(self.place(slot, PAGE), self.buffer_len as usize);
+        self.slots.give_back(self.place(slot, PAGE), (self.slot_len() - PAGE) as usize);
         self.free_slots.push(slot);
     }
 
@@ -57,12 +87,12 @@ impl Space {
     /// The same where a record of which so many bytes are written goes on in it.
     fn restart_with(&mut self, slot: u32, kept: u64) -> RecordPlace {
         let index = slot as usize;
-        if self.starts.len() <= index {
-            self.starts.resize(index + 1, PAGE);
+        if self.open.len() <= index {
+            self.open.resize(index + 1, Open::default());
         }
         let room = if slot < LONG_BUFFERS { self.room } else { self.room.min(BUFFER_LEN) };
         let room = self.small.next(kept).map_or(room, |small| small.min(room));
-        self.starts[index] = PAGE + self.buffer_len - room;
+        self.open[index].start = self.end_offset(slot) - room;
         self.buffer(slot)
     }
 
@@ -98,13 +128,19 @@ impl Space {
     /// Where the records in its buffer start.
     #[must_use]
     pub fn buffer(&self, slot: u32) -> RecordPlace {
-        RecordPlace(self.slot_address(slot) + self.starts[slot as usize])
+        RecordPlace(self.slot_address(slot) + self.open[slot as usize].start)
     }
 
     /// Where its buffer ends.
     #[must_use]
     pub fn buffer_end(&self, slot: u32) -> RecordPlace {
-        RecordPlace(self.slot_address(slot) + PAGE + self.buffer_len)
+        RecordPlace(self.slot_address(slot) + self.end_offset(slot))
+    }
+
+    /// The same from the slot's start on.
+    fn end_offset(&self, slot: u32) -> u64 {
+        let before = if self.open[slot as usize].is_second { self.buffer_len + PAGE } else { 0 };
+        before + PAGE + self.buffer_len
     }
 
     /// Whether the address lies in the page behind its buffer.
@@ -136,58 +172,60 @@ impl Space {
         self.slot_address(slot) + u64::from(slot::SCRATCH)
     }
 
-    /// How many words the records of a slot have, up to `pointer`.
+    /// The records in the buffer of a slot, up to `pointer`.
     #[must_use]
-    pub fn recorded(&self, slot: u32, pointer: RecordPlace) -> usize {
+    pub fn written(&self, slot: u32, pointer: RecordPlace) -> Written {
+        let start = self.open[slot as usize].start;
         // What is written when a full buffer is left lies in the page behind it, which only the program may not touch.
-        let length = pointer.behind(self.buffer(slot)).min(self.slot_len() - self.starts[slot as usize]);
-        (length / 4) as usize
+        let length = pointer.behind(self.buffer(slot)).min(self.end_offset(slot) + PAGE - start);
+        Written { slot, place: self.place(slot, start), words: (length / 4) as usize }
     }
 
     /// Some of these words.
-    pub fn records(&self, slot: u32, which: Range<usize>, words: &mut Vec<u32>) {
-        let start = self.place(slot, self.starts[slot as usize]);
-        self.slots.read_words(start + 4 * which.start, words, which.len());
+    pub fn records(&self, written: Written, which: Range<usize>, words: &mut Vec<u32>) {
+        self.slots.read_words(written.place + 4 * which.start, words, which.len());
     }
 
     /// All of them, up to `pointer`.
     pub fn all_records(&self, slot: u32, pointer: RecordPlace, words: &mut Vec<u32>) {
-        self.records(slot, 0..self.recorded(slot, pointer), words);
+        let written = self.written(slot, pointer);
+        self.records(written, 0..written.words, words);
     }
 
-    /// So many words were read, and will not be looked at again.
-    pub fn records_are_read(&self, slot: u32, words: usize) {
-        if self.next_slot > SLOTS_IN_SIGHT && 4 * words as u64 > PAGE {
-            self.slots.look_away(self.place(slot, PAGE), self.buffer_len as usize);
+    /// These words were read, and will not be looked at again.
+    pub fn records_are_read(&self, written: Written) {
+        if self.next_slot > SLOTS_IN_SIGHT && 4 * written.words as u64 > PAGE {
+            self.slots.look_away(self.place(written.slot, PAGE), (self.slot_len() - PAGE) as usize);
         }
     }
 
     /// Writes bytes of records at this address. The page behind the buffer takes them too.
     pub fn write_record(&self, slot: u32, at: RecordPlace, bytes: &[u8]) {
         let offset = at.0 - self.slot_address(slot);
-        assert!(offset + bytes.len() as u64 <= self.slot_len(), "a record lies in its slot");
+        assert!(offset + bytes.len() as u64 <= self.end_offset(slot) + PAGE, "a record lies in its buffer");
         self.slots.write(self.place(slot, offset), bytes);
     }
 
     /// The same where it is not sure that they belong there: says whether they do.
     pub fn try_write_record(&self, slot: u32, at: RecordPlace, bytes: &[u8]) -> bool {
-        let fits = at >= self.buffer(slot) && at.0 + bytes.len() as u64 <= self.slot_address(slot) + self.slot_len();
+        let fits = at >= self.buffer(slot) && at.0 + bytes.len() as u64 <= self.buffer_end(slot).0 + PAGE;
         if fits {
             self.write_record(slot, at, bytes);
         }
         fits
     }
 
-    /// Moves the part of a record that was written when the buffer became full, from `pointer` on, to the start of the
-    /// buffer, which it returns.
-    pub fn move_unfinished(&mut self, slot: u32, pointer: RecordPlace) -> RecordPlace {
+    /// The next records go to the other buffer, or to the start of the only one, and there this returns. The part of a
+    /// record from `pointer` on, which was written when the buffer became full, goes there too.
+    pub fn change_buffer(&mut self, slot: u32, pointer: RecordPlace) -> RecordPlace {
         let end = self.buffer_end(slot);
         let mut words = Vec::new();
         let kept = if pointer < end { end.behind(pointer) } else { 0 };
+        let from = self.place(slot, pointer.0 - self.slot_address(slot));
+        self.open[slot as usize].is_second ^= self.has_second(slot);
         let start = self.restart_with(slot, kept);
         if kept > 0 {
-            let place = self.place(slot, pointer.0 - self.slot_address(slot));
-            self.slots.read_words(place, &mut words, (kept / 4) as usize);
+            self.slots.read_words(from, &mut words, (kept / 4) as usize);
             let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
             self.write_record(slot, start, &bytes);
         }
