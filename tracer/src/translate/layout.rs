@@ -69,11 +69,19 @@ pub const BUFFER_LEN: u64 = 256 << 10;
 pub const VALUES_BUFFER_LEN: u64 = 1 << 20;
 /// Only so many threads at once use more than [`BUFFER_LEN`], or two buffers.
 pub const LONG_BUFFERS: u32 = 64;
-/// A slot is a page of saved values, and two buffers, each with a page behind it that may not be touched: a thread goes
-/// on in the one while the other is read.
+/// Where a slot lies, from the first one on. A slot is a page of saved values, and buffers, each with a page behind it
+/// that may not be touched. The first [`LONG_BUFFERS`] slots have two buffers of this length: a thread goes on in the
+/// one while the other is read. The others have one, of [`BUFFER_LEN`].
 #[must_use]
-pub const fn slot_len(buffer_len: u64) -> u64 {
-    PAGE + 2 * (buffer_len + PAGE)
+pub const fn slot_offset(slot: u64, buffer_len: u64) -> u64 {
+    let long = if slot < LONG_BUFFERS as u64 { slot } else { LONG_BUFFERS as u64 };
+    long * (PAGE + 2 * (buffer_len + PAGE)) + (slot - long) * (PAGE + BUFFER_LEN + PAGE)
+}
+
+/// The length of all slots.
+#[must_use]
+pub const fn slots_len(buffer_len: u64) -> u64 {
+    slot_offset(SLOTS, buffer_len)
 }
 
 /// Values in the first page of a slot, as offsets.

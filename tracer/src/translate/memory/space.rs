@@ -16,7 +16,7 @@ use crate::translate::code::handler_code::{self, ReturnCode};
 use crate::translate::code::plan::{Landings, Room};
 use crate::translate::code::superblock::Trap;
 use crate::translate::hooks::SmallBuffers;
-use crate::translate::layout::{CACHE_LEN, COLD_START, PAGE, SLOT_BASES, SLOTS, TABLE_BASES, TABLES_LEN, slot_len};
+use crate::translate::layout::{CACHE_LEN, COLD_START, PAGE, SLOT_BASES, TABLE_BASES, TABLES_LEN, slots_len};
 use crate::translate::memory::mapper::{Mapper, SetUpError, far, near};
 use crate::translate::memory::tables::{HASH, Tables};
 use crate::translate::remote::{self, Result};
@@ -89,7 +89,7 @@ pub enum Landing {
 pub struct Space {
     /// A process that it is mapped in.
     pub process: Tid,
-    /// How many bytes each buffer has.
+    /// How many bytes each buffer of the first slots has.
     buffer_len: u64,
     /// How many bytes of each buffer are used from its next start on: no more than it has.
     pub room: u64,
@@ -135,7 +135,7 @@ impl Space {
         let mapper = Mapper { process, syscall_at: pc.0, name };
         let bmi2 = std::arch::is_x86_feature_detected!("bmi2");
         let (tables, base) = mapper.map(&TABLE_BASES, TABLES_LEN, libc::PROT_READ)?;
-        let (slots, slot_base) = mapper.map(&SLOT_BASES, SLOTS * slot_len(buffer_len), libc::PROT_NONE)?;
+        let (slots, slot_base) = mapper.map(&SLOT_BASES, slots_len(buffer_len), libc::PROT_NONE)?;
         let mut space = Space {
             process,
             buffer_len,

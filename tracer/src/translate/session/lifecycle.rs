@@ -17,7 +17,7 @@ use crate::translate::addresses::{ProgramPc, RecordPlace};
 use crate::translate::code::superblock::MAX_HOT_INSTRUCTIONS;
 use crate::translate::expand::Stream;
 use crate::translate::hooks::SmallBuffers;
-use crate::translate::layout::{BUFFER_LEN, CACHE_LEN, SLOTS, TABLES_LEN, VALUES_BUFFER_LEN, slot_len};
+use crate::translate::layout::{BUFFER_LEN, CACHE_LEN, TABLES_LEN, VALUES_BUFFER_LEN, slots_len};
 use crate::translate::memory::mapper::SetUpError;
 use crate::translate::memory::space::Space;
 use crate::translate::program::program_code::ProgramCode;
@@ -44,7 +44,7 @@ impl Session<'_> {
         match self.begin_image(main, stream) {
             Ok(()) => {
                 if let Some(limit) = limit_of(main, ADDRESS_SPACE) {
-                    let taken = (SLOTS * slot_len(self.buffer_len()) + TABLES_LEN + CACHE_LEN) >> 20;
+                    let taken = (slots_len(self.buffer_len()) + TABLES_LEN + CACHE_LEN) >> 20;
                     self.found.warnings.push(format!(
                         "the program's address space is limited to {limit} (ulimit -v), of which its translation takes \
                          {taken} MiB or more: should it run out of memory, raise that limit, or use --engine step"

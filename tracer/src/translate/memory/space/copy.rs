@@ -5,7 +5,7 @@ use nix::libc;
 
 use super::{Cache, NAME_AT, Space};
 use crate::ptrace::Tid;
-use crate::translate::layout::{CACHE_LEN, COLD_START, SLOTS, TABLES_LEN, slot_len};
+use crate::translate::layout::{CACHE_LEN, COLD_START, TABLES_LEN, slots_len};
 use crate::translate::memory::mapper::{Mapper, SetUpError};
 
 impl Space {
@@ -26,7 +26,7 @@ impl Space {
             caches.push(Cache { memory, ..*cache });
         }
         // The name lies in a slot, so they come last.
-        let slots = mapper.replace(self.slot_base, SLOTS * slot_len(self.buffer_len), libc::PROT_NONE, |_| ())?;
+        let slots = mapper.replace(self.slot_base, slots_len(self.buffer_len), libc::PROT_NONE, |_| ())?;
         Ok(Space {
             process: child,
             buffer_len: self.buffer_len,

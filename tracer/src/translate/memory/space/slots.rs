@@ -7,7 +7,7 @@ use nix::libc;
 use super::Space;
 use crate::ptrace::{Registers, Tid};
 use crate::translate::addresses::RecordPlace;
-use crate::translate::layout::{BUFFER_LEN, LONG_BUFFERS, PAGE, SLOTS, slot, slot_len};
+use crate::translate::layout::{BUFFER_LEN, LONG_BUFFERS, PAGE, SLOTS, slot, slot_offset};
 use crate::translate::remote::{self, Result};
 
 /// So many buffers may stay mapped into this process once they have been read; where a program has more threads at
@@ -46,8 +46,9 @@ impl Space {
         let slot = self.next_slot;
         let protection = (libc::PROT_READ | libc::PROT_WRITE) as u64;
         let start = self.slot_address(slot);
-        let first = (start, PAGE + self.buffer_len);
-        let second = (start + first.1 + PAGE, self.buffer_len);
+        let buffer = self.buffer_len(slot);
+        let first = (start, PAGE + buffer);
+        let second = (start + first.1 + PAGE, buffer);
         for (start, length) in [first, second].into_iter().take(1 + usize::from(self.has_second(slot))) {
             let arguments = [start, length, protection, 0, 0, 0];
             if remote::call(thread, self.syscall_at, libc::SYS_mprotect, arguments)? != 0 {
@@ -67,7 +68,7 @@ impl Space {
 
     /// The thread of this slot is gone.
     pub fn give_slot_back(&mut self, slot: u32) {
-        self.slots.give_back(self.place(slot, PAGE), (self.slot_len() - PAGE) as usize);
+        self.slots.give_back(self.place(slot, PAGE), self.buffers_len(slot));
         self.free_slots.push(slot);
     }
 
@@ -90,7 +91,7 @@ impl Space {
         if self.open.len() <= index {
             self.open.resize(index + 1, Open::default());
         }
-        let room = if slot < LONG_BUFFERS { self.room } else { self.room.min(BUFFER_LEN) };
+        let room = self.room.min(self.buffer_len(slot));
         let room = self.small.next(kept).map_or(room, |small| small.min(room));
         self.open[index].start = self.end_offset(slot) - room;
         self.buffer(slot)
@@ -115,14 +116,24 @@ impl Space {
         }
     }
 
-    fn slot_len(&self) -> u64 {
-        slot_len(self.buffer_len)
+    fn offset(&self, slot: u32) -> u64 {
+        slot_offset(slot.into(), self.buffer_len)
+    }
+
+    /// The bytes of each of its buffers.
+    fn buffer_len(&self, slot: u32) -> u64 {
+        if slot < LONG_BUFFERS { self.buffer_len } else { BUFFER_LEN }
+    }
+
+    /// The bytes of all of its buffers, with the pages between them and behind.
+    fn buffers_len(&self, slot: u32) -> usize {
+        (self.offset(slot + 1) - self.offset(slot) - PAGE) as usize
     }
 
     /// Where a slot lies in the program.
     #[must_use]
     pub fn slot_address(&self, slot: u32) -> u64 {
-        self.slot_base + u64::from(slot) * self.slot_len()
+        self.slot_base + self.offset(slot)
     }
 
     /// Where the records in its buffer start.
@@ -139,8 +150,9 @@ impl Space {
 
     /// The same from the slot's start on.
     fn end_offset(&self, slot: u32) -> u64 {
-        let before = if self.open[slot as usize].is_second { self.buffer_len + PAGE } else { 0 };
-        before + PAGE + self.buffer_len
+        let buffer = self.buffer_len(slot);
+        let before = if self.open[slot as usize].is_second { buffer + PAGE } else { 0 };
+        before + PAGE + buffer
     }
 
     /// Whether the address lies in the page behind its buffer.
@@ -151,7 +163,7 @@ impl Space {
     }
 
     fn place(&self, slot: u32, offset: u64) -> usize {
-        (u64::from(slot) * self.slot_len() + offset) as usize
+        (self.offset(slot) + offset) as usize
     }
 
     /// A value of a slot.
@@ -195,7 +207,7 @@ impl Space {
     /// These words were read, and will not be looked at again.
     pub fn records_are_read(&self, written: Written) {
         if self.next_slot > SLOTS_IN_SIGHT && 4 * written.words as u64 > PAGE {
-            self.slots.look_away(self.place(written.slot, PAGE), (self.slot_len() - PAGE) as usize);
+            self.slots.look_away(self.place(written.slot, PAGE), self.buffers_len(written.slot));
         }
     }
 
