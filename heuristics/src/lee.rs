@@ -17,7 +17,7 @@
 
 use trace_format::Pc;
 
-use crate::round_robin::next_after;
+use crate::rotation::next_after;
 use crate::{Choice, Entry, Family, Heuristic, Lane, LaneSet, Lead, Order, Ran, WarpView, min_pc};
 
 pub(crate) const ENTRY: Entry = Entry {

@@ -1,31 +1,9 @@
 //! The ordered list of all heuristics, from which help, docs and tests are made.
 
-use parameters::{Named, Parameter, Settings};
+use parameters::{Named, Parameter};
 
 use crate::predication::{self, Predicated};
-use crate::{Family, Heuristic, Program};
-
-/// A line of the registry.
-pub struct Entry {
-    /// The name, as typed.
-    pub name: &'static str,
-    /// What kind of model it is.
-    pub family: Family,
-    /// Its rule in one sentence.
-    pub rule: &'static str,
-    /// Where it comes from.
-    pub source: &'static str,
-    /// Its source file, from the workspace's folder; the file's head explains the model.
-    pub file: &'static str,
-    /// Its parameters.
-    pub parameters: &'static [Parameter],
-    /// Whether it looks at [`Program::control_flow`].
-    pub needs_control_flow: bool,
-    /// Whether it runs blocks of warps whose lanes can share fetches; else each warp is on its own.
-    pub runs_blocks: bool,
-    /// Makes one for a warp, or a block, of so many lanes, with the values of its parameters.
-    pub build: fn(settings: &Settings, lanes: usize, program: &Program) -> Box<dyn Heuristic>,
-}
+use crate::{Entry, Heuristic, Program};
 
 /// All heuristics, in the order in which they are listed everywhere.
 pub static REGISTRY: &[Entry] = &[

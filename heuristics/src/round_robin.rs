@@ -8,7 +8,8 @@
 //!
 //! Worked example: `1 2` and `1 2` give 1 (lane 0), 1 (lane 1), 2 (lane 0), 2 (lane 1).
 
-use crate::{Choice, Entry, Extent, Family, Heuristic, Lane, LaneSet, Rotation, WarpView};
+use crate::rotation::next_after;
+use crate::{Choice, Entry, Extent, Family, Heuristic, Lane, Rotation, WarpView};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "round-robin",
@@ -24,12 +25,6 @@ pub(crate) const ENTRY: Entry = Entry {
 
 struct RoundRobin {
     last: Option<Lane>,
-}
-
-/// The next of `lanes` after `last`, going round.
-pub(crate) fn next_after(lanes: LaneSet, last: Option<Lane>) -> Option<Lane> {
-    let later = last.and_then(|l| (lanes - LaneSet::first(l.index() + 1)).lowest());
-    later.or_else(|| lanes.lowest())
 }
 
 impl Heuristic for RoundRobin {

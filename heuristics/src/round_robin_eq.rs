@@ -10,8 +10,7 @@
 //! Worked example: `1 2b 5 6` and `1 2b 3 5 6`: after 2, lane 0 runs 5, lane 1 runs 3, lane 0 runs 6, and lane 1 is
 //! left with 5 and 6.
 
-use crate::round_robin::next_after;
-use crate::{Choice, Entry, Extent, Family, Heuristic, Lane, LaneSet, Rotation, WarpView};
+use crate::{Choice, Entry, Extent, Family, Heuristic, Rotation, Round, WarpView};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "round-robin-eq",
@@ -24,29 +23,6 @@ pub(crate) const ENTRY: Entry = Entry {
     runs_blocks: false,
     build: |_, _, _| Box::new(Round::default()),
 };
-
-/// Whose turn it is.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct Round {
-    last: Option<Lane>,
-    ran: LaneSet,
-}
-
-impl Round {
-    /// The lanes that run next: the one whose turn it is, and its mates.
-    #[inline]
-    pub fn next(&mut self, ready: LaneSet, mates: impl FnOnce(Lane) -> LaneSet) -> LaneSet {
-        let mut candidates = ready - self.ran;
-        if candidates.is_empty() {
-            self.ran = LaneSet::EMPTY;
-            candidates = ready;
-        }
-        self.last = next_after(candidates, self.last);
-        let lanes = self.last.map_or(LaneSet::EMPTY, mates);
-        self.ran = self.ran | lanes;
-        lanes
-    }
-}
 
 impl Heuristic for Round {
     fn extent(&self) -> Extent {

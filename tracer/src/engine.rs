@@ -1,4 +1,4 @@
-//! What all engines share for their callers: options, outcome, and the list of engines.
+//! What all engines share for their callers: options and outcome.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -9,8 +9,6 @@ use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
 use crate::limit::Limit;
 use crate::remembered::Remember;
-use crate::step::Step;
-use crate::translate::Translate;
 use crate::usage::{RunTimes, TranslationUse};
 use crate::window::Window;
 
@@ -26,24 +24,13 @@ pub trait Engine: Sync {
     fn run(&self, options: &TraceOptions) -> Result<Outcome>;
 }
 
-/// Every engine; the first is the default.
-pub const ENGINES: &[&dyn Engine] = &[&Translate::PLAIN, &Step];
-
-/// The engine of that name.
-pub fn engine_named(name: &str) -> Result<&'static dyn Engine> {
-    ENGINES.iter().copied().find(|engine| engine.name() == name).ok_or_else(|| Error::UnknownEngine {
-        name: name.to_owned(),
-        known: ENGINES.iter().map(|engine| engine.name()).collect::<Vec<_>>().join(", "),
-    })
-}
-
-/// Called every now and then while a program is recorded, from the thread that called [`trace`].
+/// Called every now and then while a program is recorded, from the thread that called [`crate::trace`].
 pub type ProgressCallback = Arc<dyn Fn(Progress) + Send + Sync>;
 
 /// What to run and how to record it.
 #[derive(Clone)]
 pub struct TraceOptions {
-    /// The engine. Default: the first of [`ENGINES`].
+    /// The engine. Default: the first of [`crate::ENGINES`].
     pub engine: &'static dyn Engine,
     /// The program, found in `PATH` when it has no slash, and its arguments.
     pub command: Vec<OsString>,
@@ -85,27 +72,6 @@ impl Default for TranslationLimits {
     fn default() -> TranslationLimits {
         // What node needs to start takes 117 MiB of bookkeeping; with less, all of it is translated twice.
         TranslationLimits { code: 40 << 20, bookkeeping: 192 << 20 }
-    }
-}
-
-impl TraceOptions {
-    /// The defaults for this command and output.
-    #[must_use]
-    pub fn new(command: Vec<OsString>, output: impl Into<PathBuf>) -> TraceOptions {
-        TraceOptions {
-            engine: ENGINES[0],
-            command,
-            output: output.into(),
-            follow_forks: false,
-            limit: None,
-            window: Window::default(),
-            memory: false,
-            aslr: false,
-            interrupt: Interrupt::default(),
-            progress: None,
-            translation: TranslationLimits::default(),
-            remember: Remember::Nowhere,
-        }
     }
 }
 
@@ -168,24 +134,4 @@ pub struct Outcome {
     pub times: RunTimes,
     /// What the user should know of the recording, as sentences.
     pub warnings: Vec<String>,
-}
-
-/// Runs the program to its end and records it with the engine of the options.
-pub fn trace(options: &TraceOptions) -> Result<Outcome> {
-    options.engine.run(options)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn engines_are_found_by_name() {
-        for engine in ENGINES {
-            assert_eq!(engine_named(engine.name()).unwrap().name(), engine.name());
-            assert!(!engine.description().is_empty());
-        }
-        let error = engine_named("magic").err().unwrap().to_string();
-        assert!(error.contains("magic") && error.contains("step"), "{error}");
-    }
 }

@@ -16,6 +16,7 @@ mod debuggers;
 mod decode;
 mod elf;
 mod engine;
+mod engines;
 mod error;
 mod frames;
 mod interrupt;
@@ -39,9 +40,8 @@ mod translate;
 mod usage;
 mod window;
 
-pub use engine::{
-    ENGINES, Engine, Exit, Outcome, Progress, ProgressCallback, TraceOptions, TranslationLimits, engine_named, trace,
-};
+pub use engine::{Engine, Exit, Outcome, Progress, ProgressCallback, TraceOptions, TranslationLimits};
+pub use engines::{ENGINES, engine_named, trace};
 pub use error::{Error, Result};
 pub use interrupt::Interrupt;
 pub use limit::Limit;

@@ -5,7 +5,7 @@
 //! divergent (40%). Rows of several numbers of lanes stand under their heuristic, one line per number. Rows of several
 //! traces that were run alike stand one below another; the first is what the others are compared with.
 
-use super::Chart;
+use super::chart::Chart;
 use crate::rows::label_of;
 use crate::stacks::{Bar, Group, Line, Panel, StackChart};
 use crate::text::{count, short_function};

@@ -3,7 +3,7 @@
 //! A bar's length is the SIMT efficiency: thread instructions / (fetches x lanes of a warp). Of two lanes that need 10
 //! thread instructions in 8 fetches, 10 / (8 x 2) = 0.625 of the lane-slots do work.
 
-use super::Chart;
+use super::chart::Chart;
 use crate::bars::{Bar, BarChart, Panel, Scale};
 use crate::settings::{Setting, settings};
 use crate::{Counts, Picture, PlotOptions, Row};

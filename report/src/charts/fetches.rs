@@ -3,7 +3,7 @@
 //! A bar's length is the number of fetches (warp instructions, not thread instructions). Of two lanes that need 10
 //! thread instructions, no sharing takes 10 fetches; if they can share 2, the best is 8.
 
-use super::Chart;
+use super::chart::Chart;
 use crate::bars::{Bar, BarChart, Panel, Scale};
 use crate::settings::{Setting, settings};
 use crate::{Counts, Picture, PlotOptions, Row, text};

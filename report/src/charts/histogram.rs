@@ -3,7 +3,7 @@
 //! A column's height is the share of all fetches that had so many active lanes: of 8 fetches, 6 with one lane and 2
 //! with both, the columns are 75 % and 25 %.
 
-use super::Chart;
+use super::chart::Chart;
 use crate::frame::title_block;
 use crate::palette::{FAINT_INK, GRID, INK};
 use crate::settings::{Setting, settings};

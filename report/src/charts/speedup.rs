@@ -4,7 +4,7 @@
 //! per number of lanes, a group of bars per heuristic, a bar per trace. A trace that took 200 fetches before and takes
 //! 100 after has a speed-up of 2.00.
 
-use super::Chart;
+use super::chart::Chart;
 use crate::axis;
 use crate::frame::title_block;
 use crate::palette::{FAINT_INK, GRID, INK};

@@ -4,7 +4,7 @@
 //! black line is the bound that no schedule exceeds. Rows of one program traced with several numbers of threads make
 //! one panel.
 
-use super::Chart;
+use super::chart::Chart;
 use super::sweep::{Sweep, are_several, sweep};
 use crate::{Picture, PlotOptions, Row};
 

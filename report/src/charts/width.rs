@@ -3,7 +3,7 @@
 //! A point's height is the SIMT efficiency at a warp size; the black line is the bound that no schedule exceeds. Rows
 //! of one trace that were replayed with several `--warp-size` make one panel.
 
-use super::Chart;
+use super::chart::Chart;
 use super::sweep::{Sweep, are_several, sweep};
 use crate::{Picture, PlotOptions, Row};
 

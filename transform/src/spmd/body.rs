@@ -4,8 +4,8 @@ use divergence::{Binary, Builder, Cast, Decision, Fact, Gated, Kind, Memory, Op,
 use flowgraph::NodeId;
 use rustc_hash::FxHashMap;
 
-use super::Machine;
 use super::library::{Known, known};
+use super::options::{MARK, Machine};
 use crate::flow::Flow;
 use crate::llvm::{Comparison, Function, Instruction, Opcode, Shape, Value};
 
@@ -264,7 +264,7 @@ impl<'m> Maker<'m, '_> {
         let Some(callee) = call.callee() else { return Op::Divergent };
         let all = self.all(&arguments);
         if let Some(text) = callee.assembly() {
-            return match text.contains(super::MARK) && all.len() == 1 {
+            return match text.contains(MARK) && all.len() == 1 {
                 true => {
                     Op::Given(Fact::of_thread(0, divergence::Form::number(1), divergence::Form::ZERO).exact(true, true))
                 }

@@ -5,10 +5,13 @@ use flowgraph::{Builder, Components, NodeId};
 use rustc_hash::FxHashMap;
 
 use super::body::Body;
+use super::callers::all_callers_known;
+use super::facts::FunctionFacts;
 use super::meets::{beside, for_threads, met, numbered, one_for_all, passed};
 use super::memory::{MemoryFacts, Record, quiet_loads, records};
+use super::options::Machine;
 use super::sources::{Sources, runs_once};
-use super::{FunctionFacts, Machine};
+
 use crate::llvm::{Function, Module, Value};
 
 /// After so many rounds what still changes may be anything.
@@ -129,20 +132,6 @@ fn at_first(function: Function<'_>, machine: Machine, whole: bool, sources: &Sou
 /// Whether a parameter is the address of a copy that the call makes, on a processor's thread's own stack.
 fn is_copy(function: Function<'_>, parameter: usize) -> bool {
     function.parameter_has(parameter, "byval")
-}
-
-/// Whether all that calls a function, or starts threads on it, was found.
-pub(super) fn all_callers_known(function: Function<'_>, whole: bool, sources: &Sources<'_>) -> bool {
-    let (users, complete) = function.as_value().users_in_code();
-    let is_only_called = |user: &crate::llvm::Instruction<'_>| {
-        let starts = sources.starts.iter().any(|s| s.runs == function && s.call == *user);
-        let passed = user.arguments().contains(&function.as_value());
-        // A function that passes it on to a call that starts threads was looked into.
-        let started = sources.starts.iter().any(|s| s.runs == function && user.callee() == Some(s.within.as_value()));
-        let calls = user.callee() == Some(function.as_value()) && !passed;
-        starts || calls || started
-    };
-    (whole || function.is_internal()) && complete && !users.is_empty() && users.iter().all(is_only_called)
 }
 
 impl<'m> Solver<'m, '_> {

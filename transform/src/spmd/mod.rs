@@ -13,137 +13,25 @@
 //! 2012, for what is done inside of a function; calls are our own.
 
 mod body;
+mod callers;
 mod calls;
 mod claims;
+mod facts;
 mod library;
 mod meets;
 mod memory;
+mod options;
 mod rows;
 mod sources;
 
 pub use divergence::{Analysis, Boolean, Class, Decision, Fact, Mode, Rule, ValueId};
-use flowgraph::NodeId;
 use rustc_hash::FxHashMap;
 
-use self::body::Body;
 pub use self::claims::{Addresses, Claim, Direction, claims};
+pub use self::facts::FunctionFacts;
+pub use self::options::{Machine, Options};
 pub use self::rows::{Row, Subject, of_function, rows};
-use crate::flow::Flow;
-use crate::llvm::{Block, Function, Instruction, Module, Value};
-
-/// What `lockstep_tid()` of `include/lockstep.h` leaves in the code.
-const MARK: &str = "lockstep_tid";
-
-/// What runs the threads: where their numbers and their memory are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Machine {
-    /// A processor's threads.
-    Threads,
-    /// AMD's GPUs (amdgcn).
-    Amd,
-    /// NVIDIA's GPUs (nvptx).
-    Nvidia,
-    /// OpenCL's intermediate language.
-    OpenCl,
-}
-
-impl Machine {
-    /// What a module is compiled for.
-    #[must_use]
-    pub fn of(module: &Module) -> Machine {
-        let target = module.target();
-        match target.split('-').next().unwrap_or_default() {
-            "amdgcn" => Machine::Amd,
-            "nvptx" | "nvptx64" => Machine::Nvidia,
-            "spir" | "spir64" | "spirv" | "spirv32" | "spirv64" => Machine::OpenCl,
-            _ => Machine::Threads,
-        }
-    }
-}
-
-/// What the user says about a module.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// How loads are taken. Default: as threads run on the module's target, so [`Mode::Async`] on processors.
-    pub mode: Option<Mode>,
-    /// Arguments that are a thread's number: function and number of the argument, from 0. Default: none.
-    pub thread_numbers: Vec<(String, usize)>,
-    /// Whether code of other modules may call what this one does not hide, also where it has `main`. Who changes code
-    /// by what is found must say yes, unless the module is known to be the whole program. Default: no.
-    pub linked_with_others: bool,
-    /// A rule that is applied wrongly, for tests that have to notice. Default: none.
-    pub broken: Option<Rule>,
-}
-
-/// What is known about a function.
-pub struct FunctionFacts<'m> {
-    body: Body<'m>,
-    analysis: Analysis,
-    is_run_by_threads: bool,
-}
-
-impl<'m> FunctionFacts<'m> {
-    /// The function.
-    #[must_use]
-    pub fn function(&self) -> Function<'m> {
-        self.body.function
-    }
-
-    /// The analysis of its abstract form.
-    #[must_use]
-    pub fn analysis(&self) -> &Analysis {
-        &self.analysis
-    }
-
-    /// Its control flow; blocks have the numbers that the abstract form's have.
-    #[must_use]
-    pub fn flow(&self) -> &Flow<'m> {
-        &self.body.flow
-    }
-
-    /// Whether threads are known to run it: it is a start routine, a region or a kernel, has a thread's number, or is
-    /// called by such a function.
-    #[must_use]
-    pub fn is_run_by_threads(&self) -> bool {
-        self.is_run_by_threads
-    }
-
-    /// The value of the abstract form that stands for one of the IR; none where nothing uses it.
-    #[must_use]
-    pub fn id(&self, value: Value<'m>) -> Option<ValueId> {
-        self.body.values.get(&value).copied()
-    }
-
-    /// The instruction that makes a value of the abstract form.
-    #[must_use]
-    pub fn instruction(&self, id: ValueId) -> Option<Instruction<'m>> {
-        self.body.instructions.get(&id).copied()
-    }
-
-    /// What is known about a value where it is made.
-    #[must_use]
-    pub fn fact(&self, value: Value<'m>) -> Option<Fact> {
-        self.id(value).map(|id| self.analysis.fact(id))
-    }
-
-    /// Its class where it is made.
-    #[must_use]
-    pub fn class(&self, value: Value<'m>) -> Option<Class> {
-        self.fact(value).map(|fact| fact.class())
-    }
-
-    /// The class of what a block's branch decides by; none where there is one way on.
-    #[must_use]
-    pub fn branch(&self, block: Block<'m>) -> Option<Class> {
-        self.body.flow.find(block).and_then(|node: NodeId| self.analysis.branch(node))
-    }
-
-    /// The address that a load, a store or an atomic goes to, where it is used.
-    #[must_use]
-    pub fn address(&self, access: Instruction<'m>) -> Option<Fact> {
-        self.id(access.as_value()).and_then(|id| self.analysis.address(id))
-    }
-}
+use crate::llvm::{Function, Module};
 
 /// Whether a module has a place where threads get their numbers or start: a look at its calls, without the analysis.
 #[must_use]

@@ -4,7 +4,7 @@ use divergence::{Fact, Form};
 use flowgraph::{Loops, NodeId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Machine, Options};
+use super::options::{MARK, Machine, Options};
 use crate::flow::Flow;
 use crate::llvm::{Function, Instruction, Module, Opcode, Value};
 
@@ -82,7 +82,7 @@ pub(super) fn find<'m>(module: &'m Module, machine: Machine, options: &Options) 
         }
         for instruction in function.blocks().into_iter().flat_map(crate::llvm::Block::instructions) {
             let Some(callee) = instruction.callee() else { continue };
-            if callee.assembly().is_some_and(|text| text.contains(super::MARK)) {
+            if callee.assembly().is_some_and(|text| text.contains(MARK)) {
                 sources.asks.insert(function);
             }
             match callee.name().as_str() {
@@ -131,7 +131,7 @@ pub(super) fn runs_once(function: Function<'_>, whole: bool, sources: &Sources<'
         let within = call.block().map(|block| (block, block.function()));
         let Some((block, caller)) = within.filter(|_| call.callee() == Some(function.as_value())) else { return false };
         let flow = Flow::of(caller);
-        let known = super::calls::all_callers_known(function, whole, sources);
+        let known = super::callers::all_callers_known(function, whole, sources);
         if !known || Loops::of(flow.graph()).innermost(flow.node(block)).is_some() {
             return false;
         }

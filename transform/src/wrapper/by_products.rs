@@ -36,7 +36,7 @@ pub(super) fn redirected(mut job: Job, folder: &Path) -> (Job, Vec<ByProduct>) {
     if job.value_of("-opt-record-format").is_some_and(|format| format != "yaml")
         && let Some(file) = job.value_of("-opt-record-file")
     {
-        super::warn(&format!(
+        super::build::warn(&format!(
             "writing {}: remarks of code generation are left out, as files in this format cannot be joined; \
              -fsave-optimization-record=yaml has them",
             file.display()

@@ -154,7 +154,7 @@ pub(super) fn options(job: &Job) -> Option<CodeOptions> {
     };
     found.features = features.join(",");
     found.call_sites = full_debug && found.level > 0;
-    let ours = found.llvm.iter().all(|word| super::is_our_llvm_option(word));
+    let ours = found.llvm.iter().all(|word| super::build::is_our_llvm_option(word));
     (target? == TARGET && !verifier && ours && job.0.iter().all(|word| word.as_bytes() != b"-")).then_some(found)
 }
 

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use super::Build;
+use super::build::Build;
 use super::scratch::{Scratch, Streams};
 use crate::{Error, Result};
 
@@ -39,7 +39,7 @@ fn value_of(words: &[OsString], option: &str) -> Option<OsString> {
 
 /// The entries, to another place: the last option of a kind holds.
 fn ask(build: &Build, place: &[OsString], scratch: &Scratch) -> Result<()> {
-    let (options, files) = build.arguments.split_at(super::end_of_options(&build.arguments));
+    let (options, files) = build.arguments.split_at(super::build::end_of_options(&build.arguments));
     let words: Vec<_> = [OsString::from(ONLY)].iter().chain(options).chain(place).chain(files).cloned().collect();
     // What it says it has said when it was asked for its jobs.
     scratch.run(&build.compiler, &words, Streams::Question).map(drop)

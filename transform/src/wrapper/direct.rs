@@ -9,8 +9,8 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use super::build::{Build, Shape};
 use super::jobs::{self, Job, Product};
-use super::{Build, Shape};
 
 /// Has the driver write its jobs to a file.
 const PRINT: [&str; 2] = ["CC_PRINT_OPTIONS", "CC_PRINT_OPTIONS_FILE"];

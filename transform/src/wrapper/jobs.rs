@@ -172,7 +172,7 @@ impl Job {
             unrolls: !has("-fno-unroll-loops"),
             vectorises: has("-vectorize-loops"),
             merges_functions: has("-fmerge-functions"),
-            llvm: options.filter(|option| !super::is_our_llvm_option(option)).collect(),
+            llvm: options.filter(|option| !super::build::is_our_llvm_option(option)).collect(),
         }
     }
 

@@ -21,6 +21,7 @@
 //! optimiser, which then runs here, before the passes. A command line that has no jobs, such as `--version`, or that
 //! the driver refuses, is passed on to the compiler.
 
+mod build;
 mod by_products;
 mod code;
 mod database;
@@ -33,100 +34,12 @@ mod scratch;
 mod words;
 
 use std::ffi::OsString;
-use std::io::Write;
-use std::path::PathBuf;
 
+pub use self::build::{Build, Built, Layout, Shape};
+use self::build::{KEEP_LOOPS, KEEP_ORDER, KEEP_PLACES, KEEP_SHAPE, NO_UNSWITCHING, end_of_options, warn};
 pub use self::module::to_module;
 use self::scratch::Scratch;
-use crate::{Pipeline, Remark, Result};
-
-/// How code is laid out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Layout {
-    /// The pass `layout` comes last, and code generation does not move, merge or duplicate blocks.
-    #[default]
-    Ordered,
-    /// As the compiler likes.
-    Default,
-}
-
-/// For what the code gets its shape: which calls are inlined, which loops are unrolled, where there are branches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Shape {
-    /// As the compiler likes for the processor that runs it.
-    #[default]
-    Cpu,
-    /// The optimiser decides with the costs of a GPU, and code generation keeps the control flow that it leaves.
-    Gpu,
-}
-
-/// A call of the compiler.
-pub struct Build {
-    /// The compiler: `clang-19` or `clang++-19`, or its path.
-    pub compiler: OsString,
-    /// The passes.
-    pub passes: Pipeline,
-    /// How code is laid out. Default: [`Layout::Ordered`].
-    pub layout: Layout,
-    /// Its shape. Default: [`Shape::Cpu`].
-    pub shape: Shape,
-    /// A folder for the IR of which code is generated, a file per compile job. Lines of the code are then numbers of
-    /// instructions of that file ([`crate::llvm::Module::number_places`]). Default: none.
-    pub keep_ir: Option<PathBuf>,
-    /// The compiler's command line, without its name.
-    pub arguments: Vec<OsString>,
-}
-
-/// How a [`Build`] ended.
-#[derive(Debug, Default)]
-pub struct Built {
-    /// The exit status that the compiler's driver would have.
-    pub status: u8,
-    /// What the passes looked at.
-    pub remarks: Vec<Remark>,
-}
-
-/// Stops the optimiser from making two loops of one with a branch on a loop invariant inside, such as a thread's
-/// parity: each would have one of the calls that passes join.
-const NO_UNSWITCHING: &[&str] = &["-mllvm", "-unswitch-threshold=0"];
-
-/// Code generation passes that move, merge or duplicate blocks, off.
-const KEEP_ORDER: &[&str] = &[
-    "-mllvm",
-    "-disable-block-placement",
-    "-mllvm",
-    "-enable-tail-merge=0",
-    "-mllvm",
-    "-disable-tail-duplicate",
-    "-mllvm",
-    "-disable-early-taildup",
-];
-
-/// Code generation for a GPU's shape: no branch becomes two, no choice a branch, and no branch a choice.
-const KEEP_SHAPE: &[&str] = &[
-    "-mllvm",
-    "-jump-is-expensive=1",
-    "-mllvm",
-    "-disable-cgp-select2branch",
-    "-mllvm",
-    "-x86-cmov-converter=0",
-    "-mllvm",
-    "-disable-cgp-branch-opts",
-];
-
-/// The pass that counts loops anew, off: before it, loops with one header are taken apart, in an order that can leave
-/// an outer loop by a jump out of an inner one.
-const KEEP_LOOPS: &[&str] = &["-mllvm", "-disable-lsr"];
-
-/// Whether an option of LLVM's is one of those above.
-fn is_our_llvm_option(word: &str) -> bool {
-    [NO_UNSWITCHING, KEEP_ORDER, KEEP_SHAPE, KEEP_LOOPS].concat().contains(&word)
-}
-
-/// Values keep their names; what has no place does not get the place of what comes before it; and code generation does
-/// not move extensions towards loads: what comes of those loads has no place.
-const KEEP_PLACES: &[&str] =
-    &["-fno-discard-value-names", "-mllvm", "-use-unknown-locations=Enable", "-mllvm", "-disable-cgp-ext-ld-promotion"];
+use crate::Result;
 
 /// Runs the compiler with the passes. While it does, SIGHUP, SIGINT, SIGQUIT and SIGTERM are handled: the program that
 /// runs gets them too, what was written for a while is removed, and the process ends by them.
@@ -182,16 +95,6 @@ fn warn_of_link_time_code(build: &Build, answer: &jobs::Answer, scratch: &Scratc
         answer.refusal()
     ));
     Ok(())
-}
-
-/// Says what is not as the user may think, on standard error. That may be closed; then nobody wants to read it.
-fn warn(what: &str) {
-    let _ = writeln!(std::io::stderr(), "lockstep: warning: {what}");
-}
-
-/// Where a command line's options end and only files follow.
-fn end_of_options(words: &[OsString]) -> usize {
-    words.iter().position(|word| word == "--").unwrap_or(words.len())
 }
 
 /// The user's command line with our options before it, so that the user's win, and link-time optimisation off after it:

@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::SystemTime;
 
+use super::build::{Build, Built, Layout, Shape};
 use super::direct::Command;
 use super::jobs::{Answer, Job, Level, Product};
 use super::scratch::{Scratch, Streams};
-use super::{Build, Built, Layout, Shape, by_products, code, diagnostics};
+use super::{by_products, code, diagnostics};
 use crate::llvm::{CodeOptions, Module, WellFormed};
 use crate::{Error, Pipeline, Remark, Result};
 
@@ -104,7 +105,7 @@ fn optimised_here(build: &Build, job: &Job) -> Option<Level> {
     }
     let level = job.level();
     if level.is_none() {
-        super::warn(&format!(
+        super::build::warn(&format!(
             "{}: not given a GPU's shape, since nothing is optimised, or since the compiler's own optimiser is needed for \
              what it is asked (instrumentation, remarks); compile with -O1 or more and without those",
             job.source().unwrap_or_default().display()
@@ -112,7 +113,7 @@ fn optimised_here(build: &Build, job: &Job) -> Option<Level> {
         return None;
     }
     for option in job.not_heard() {
-        super::warn(&format!(
+        super::build::warn(&format!(
             "compiling {}: {} is not heard, since the optimiser runs in this process for a GPU's shape; leave it out, or \
              compile with --shape cpu",
             job.source().unwrap_or_default().display(),
