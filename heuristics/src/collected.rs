@@ -2,7 +2,7 @@
 //! lanes against what the paper promises, and against figure 6 run block by block.
 
 use crate::example::schedule_predicted;
-use crate::prediction::Prediction;
+use crate::warp::prediction::Prediction;
 use trace_format::Pc;
 
 /// The trips of the inner loop in each turn of the outer one, at least one.

@@ -2,37 +2,37 @@
 
 use parameters::{Named, Parameter};
 
-use crate::predication::{self, Predicated};
-use crate::{Entry, Heuristic, Program};
+use crate::mechanisms::predication::{self, Predicated};
+use crate::{Entry, Heuristic, Program, models};
 
 /// All heuristics, in the order in which they are listed everywhere.
 pub static REGISTRY: &[Entry] = &[
-    crate::min_pc::ENTRY,
-    crate::min_sp_pc::ENTRY,
-    crate::max_fun_min_pc::ENTRY,
-    crate::long::ENTRY,
-    crate::long_min_pc::ENTRY,
-    crate::long_min_sp_pc::ENTRY,
-    crate::long_irb::ENTRY,
-    crate::rd_min_sp_pc::ENTRY,
-    crate::lee::ENTRY,
-    crate::round_robin::ENTRY,
-    crate::round_robin_eq::ENTRY,
-    crate::ipdom::ENTRY,
-    crate::none::ENTRY,
-    crate::tf_stack::ENTRY,
-    crate::tf_branch::ENTRY,
-    crate::dual_path::ENTRY,
-    crate::multi_path::ENTRY,
-    crate::barrier::ENTRY,
-    crate::hanoi::ENTRY,
-    crate::wave::ENTRY,
-    crate::dws::ENTRY,
-    crate::dwf::ENTRY,
-    crate::tbc::ENTRY,
-    crate::lwm::ENTRY,
-    crate::oracle::ENTRY,
-    crate::distance::ENTRY,
+    models::min_pc::ENTRY,
+    models::min_sp_pc::ENTRY,
+    models::max_fun_min_pc::ENTRY,
+    models::long::ENTRY,
+    models::long_min_pc::ENTRY,
+    models::long_min_sp_pc::ENTRY,
+    models::long_irb::ENTRY,
+    models::rd_min_sp_pc::ENTRY,
+    models::lee::ENTRY,
+    models::round_robin::ENTRY,
+    models::round_robin_eq::ENTRY,
+    models::ipdom::ENTRY,
+    models::none::ENTRY,
+    models::tf_stack::ENTRY,
+    models::tf_branch::ENTRY,
+    models::dual_path::ENTRY,
+    models::multi_path::ENTRY,
+    models::barrier::ENTRY,
+    models::hanoi::ENTRY,
+    models::wave::ENTRY,
+    models::dws::ENTRY,
+    models::dwf::ENTRY,
+    models::tbc::ENTRY,
+    models::lwm::ENTRY,
+    models::oracle::ENTRY,
+    models::distance::ENTRY,
 ];
 
 /// A heuristic with its parameters, as a user asks for it: `long:n=4`.

@@ -1,0 +1,426 @@
+//! Warp splits and barrier registers: what `hanoi` and `barrier` have in common.
+//!
+//! A *split* is lanes that run together. Where they part, a *barrier register* is filled with their mask and with the
+//! place at which they wait for each other (BSSY), and each next pc becomes a split. A lane that comes to the place is
+//! blocked (BSYNC) until all lanes of the mask are, and then they are one split again. A lane that comes to the place
+//! of a register further out has left those inside, and is taken off their masks (BREAK); so is one that has finished
+//! (EXIT).
+//!
+//! Lanes that wait at a predicted point ([`crate::warp::prediction`]) are in no split, as blocked ones are.
+//!
+//! Each execution of a BSSY fills a register of its own. So who is blocked with whom depends on the way of each lane
+//! alone, never on which split runs first.
+
+use trace_format::Pc;
+
+use crate::mechanisms::speculation::Speculation;
+use crate::warp::reconvergence::{Branch, Points, Reconvergence, distinct_pcs};
+use crate::{ControlFlow, Lane, LaneSet, LaneState, Lead, Order, Placement, Tally, Together, WarpView};
+
+/// Lanes that run together: those that are ready stand at one pc.
+#[derive(Clone, Copy)]
+pub(crate) struct Split {
+    pub(crate) lanes: LaneSet,
+    last: Option<Branch>,
+    /// Whether its lanes may have moved since it was settled.
+    moved: bool,
+    /// Whether its lanes stand at a soft predicted point with so many that they need not wait.
+    pub(crate) passes: bool,
+}
+
+struct Register {
+    at: Reconvergence,
+    /// By lane: how much higher its call level was than that of `at` where it was filled. Empty: none's was; lanes that
+    /// came to a function through different ones run it together at different levels.
+    shifts: Vec<i32>,
+    /// The lanes that are waited for, those that are blocked included.
+    mask: LaneSet,
+    blocked: LaneSet,
+    /// Whether it was filled for the lanes that leave a loop.
+    for_exits: bool,
+    /// The region of a prediction behind which it stands.
+    behind: Option<usize>,
+}
+
+impl Register {
+    /// Where a lane waits.
+    fn at_of(&self, lane: Lane) -> Reconvergence {
+        let shift = self.shifts.get(lane.index()).copied().unwrap_or(0);
+        Reconvergence { level: self.at.level.saturating_add_signed(shift), ..self.at }
+    }
+}
+
+/// The splits and barrier registers of a warp.
+pub(crate) struct Convergence {
+    /// A stack: the top is last. Every lane is in one of them or blocked.
+    splits: Vec<Split>,
+    /// In the order in which they were filled: of two that hold a lane, the later one is inside. All lanes of a split
+    /// are in the same ones.
+    registers: Vec<Register>,
+    placement: Placement,
+    /// How many registers there are for the lanes of a split.
+    count: usize,
+    /// Where lanes are collected beside that.
+    speculation: Option<Speculation>,
+    /// How often one more was filled than there are.
+    pub(crate) spills: u64,
+    yields: u64,
+}
+
+impl Convergence {
+    /// All lanes in one split, and so many registers.
+    pub(crate) fn new(
+        lanes: usize,
+        count: usize,
+        placement: Placement,
+        speculation: Option<Speculation>,
+    ) -> Convergence {
+        let all = Split { lanes: LaneSet::first(lanes), last: None, moved: true, passes: false };
+        Convergence { splits: vec![all], registers: Vec::new(), placement, count, yields: 0, speculation, spills: 0 }
+    }
+
+    /// The splits, the top of the stack last.
+    pub(crate) fn splits(&self) -> &[Split] {
+        &self.splits
+    }
+
+    /// Whether all lanes are in one split, and nobody is waited for.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.splits.len() == 1
+            && self.registers.is_empty()
+            && self.speculation.as_ref().is_none_or(Speculation::is_idle)
+    }
+
+    /// These lanes, all of one split, have run; the branch is the last instruction of that.
+    pub(crate) fn ran(&mut self, branch: Branch) {
+        self.note(branch);
+        if let Some(speculation) = &mut self.speculation {
+            speculation.ran(branch.lanes, branch.place, branch.level);
+        }
+    }
+
+    fn note(&mut self, branch: Branch) {
+        if let Some(split) = self.splits.iter_mut().find(|s| !s.lanes.is_disjoint(&branch.lanes)) {
+            split.last = Some(branch);
+            (split.moved, split.passes) = (true, false);
+        }
+    }
+
+    /// All lanes have run these segments, none of which anybody waited in.
+    pub(crate) fn ran_together(&mut self, run: &Together) {
+        self.note(Branch::of_run(run));
+        if let Some(speculation) = &mut self.speculation {
+            speculation.ran_together(run);
+        }
+    }
+
+    /// Brings the splits to where each one's lanes stand at one pc, and blocks those that have come to where they wait.
+    pub(crate) fn settle(&mut self, warp: &WarpView) {
+        for register in &mut self.registers {
+            register.mask = register.mask & warp.live();
+            register.blocked = register.blocked & warp.live();
+        }
+        self.fill_before_cancels(warp);
+        if let Some(speculation) = &mut self.speculation {
+            speculation.keep(warp.live());
+            for split in self.splits.iter().filter(|split| split.moved) {
+                for lane in split.lanes & warp.live() {
+                    let state = warp.lane(lane);
+                    let place = warp.segment(state.segment).place;
+                    let flow = &warp.program().control_flow;
+                    for register in &mut self.registers {
+                        let Some(region) = register.behind else { continue };
+                        let at = register.at_of(lane);
+                        let is_there = register.mask.contains(lane) && at.level == state.level;
+                        if is_there && speculation.has_passed(region, place, &at, flow) {
+                            register.mask.remove(lane);
+                        }
+                    }
+                    let left = speculation.come(lane, state.level, place);
+                    if !left.is_empty() {
+                        let left = |r: &&mut Register| {
+                            speculation.has_left(&left, state, place, (&r.at_of(lane), r.behind), flow)
+                        };
+                        self.registers.iter_mut().filter(left).for_each(|register| register.mask.remove(lane));
+                    }
+                }
+                speculation.count();
+            }
+        }
+        self.open(warp);
+        let mut i = 0;
+        while i < self.splits.len() {
+            // Splits that come to be where one parts take its place, and those that registers let go are on top.
+            let stays = !self.splits[i].moved || self.settle_one(i, warp);
+            i += usize::from(stays);
+            self.open(warp);
+        }
+        for split in &self.splits {
+            // As long as nobody has left the loop, those that go on need not be kept apart: the next that do fill it
+            // again.
+            let inner = |r: &Register| !r.mask.is_disjoint(&split.lanes);
+            while let Some(index) = self.registers.iter().rposition(inner) {
+                let register = &self.registers[index];
+                if !register.for_exits || !register.mask.is_subset(&split.lanes) {
+                    break;
+                }
+                self.registers.remove(index);
+            }
+        }
+    }
+
+    /// Makes a split of its own of those lanes of a split that wait for a lock, where others of it are ready: they are
+    /// in the loop that tries it, which the others have left. The new one is below; where the other one is now.
+    pub(crate) fn part_from_spinning(&mut self, index: usize, warp: &WarpView) -> usize {
+        let lanes = self.splits[index].lanes;
+        let spinning = lanes & warp.waiting_for_lock();
+        if spinning.is_empty() || lanes.is_disjoint(&warp.ready()) {
+            return index;
+        }
+        self.splits[index].lanes = lanes - spinning;
+        self.splits.insert(index, Split { lanes: spinning, last: None, moved: true, passes: false });
+        index + 1
+    }
+
+    /// Lets blocked lanes go on without those that they wait for, which yield: of the register filled last that blocks
+    /// a ready one. Whether there was one.
+    pub(crate) fn clear_a_register(&mut self, warp: &WarpView) -> bool {
+        if let Some(lanes) = self.speculation.as_mut().and_then(|speculation| speculation.give_up(warp.ready())) {
+            self.push(lanes);
+            self.yields += 1;
+            return true;
+        }
+        let blocks_ready = |register: &Register| !register.blocked.is_disjoint(&warp.ready());
+        let Some(index) = self.registers.iter().rposition(blocks_ready) else { return false };
+        let register = &mut self.registers[index];
+        let lanes = std::mem::take(&mut register.blocked);
+        register.mask = register.mask - lanes;
+        self.push(lanes);
+        true
+    }
+
+    /// Until when lanes that are all of a split run on: see [`crate::Heuristic::runs_on`]. Whether another split goes
+    /// first then is for the model to say.
+    pub(crate) fn runs_on(&self, lanes: LaneSet, order: Order, lead: &mut Lead) -> bool {
+        if self.speculation.is_some() || !self.splits.iter().any(|split| split.lanes == lanes) {
+            return false;
+        }
+        lead.restart(order);
+        let own = self.registers.iter().filter(|register| !register.mask.is_disjoint(&lanes));
+        own.for_each(|register| register.at.ends(lead));
+        true
+    }
+
+    /// What lanes did for the sake of predictions; none where nothing is predicted.
+    pub(crate) fn tally(&self) -> Tally {
+        let Some(speculation) = &self.speculation else { return Tally::default() };
+        let (yields, operations) = (Some(self.yields), Some(speculation.operations));
+        Tally { yields, barrier_operations: operations, ..Tally::default() }
+    }
+
+    /// The lanes of a split that can run now.
+    pub(crate) fn ready_of(&self, index: usize, warp: &WarpView) -> LaneSet {
+        // Where lanes were freed from a wait, they may stand elsewhere than the others.
+        let ready = self.splits[index].lanes & warp.ready();
+        ready.lowest().map_or(LaneSet::EMPTY, |lane| ready & warp.mates(lane))
+    }
+
+    fn push(&mut self, lanes: LaneSet) {
+        self.splits.push(Split { lanes, last: None, moved: true, passes: false });
+    }
+
+    /// Blocks those lanes of a split that have come to where they wait, and parts the others; whether it stays as it
+    /// is.
+    fn settle_one(&mut self, index: usize, warp: &WarpView) -> bool {
+        let mut lanes = self.splits[index].lanes & warp.live();
+        if let Some(speculation) = &mut self.speculation
+            && speculation.is_enough(lanes, warp)
+        {
+            // Who need not wait stays on the barriers of branches, which are for all that part here.
+            let pcs = distinct_pcs(warp, lanes);
+            if pcs.len() > 1 {
+                self.splits[index].lanes = lanes;
+                self.part(index, pcs, warp);
+                return false;
+            }
+            lanes = lanes | speculation.pass_with_waiting(lanes, warp);
+            lanes = lanes | self.take_in_passing(index, warp);
+            self.splits[index].passes = true;
+        }
+        let (all, mut collects) = (lanes, false);
+        // The registers that lanes which wait at a predicted point are taken off.
+        let mut left: Vec<usize> = Vec::new();
+        for lane in lanes {
+            let state = warp.lane(lane);
+            if let Some(speculation) = &mut self.speculation
+                && speculation.waits(lane, state)
+            {
+                let control_flow = &warp.program().control_flow;
+                for (index, register) in self.registers.iter_mut().enumerate() {
+                    if register.mask.contains(lane)
+                        && speculation.gives_way(lane, &register.at_of(lane), register.behind, control_flow)
+                    {
+                        register.mask.remove(lane);
+                        if !left.contains(&index) {
+                            left.push(index);
+                        }
+                    }
+                }
+                lanes.remove(lane);
+                collects = true;
+                continue;
+            }
+            let come_to = |r: &Register| r.mask.contains(lane) && r.at_of(lane).is_reached(state);
+            if let Some(inner) = self.registers.iter().rposition(come_to) {
+                self.registers[inner + 1..].iter_mut().for_each(|left| left.mask.remove(lane));
+                self.registers[inner].blocked.insert(lane);
+                lanes.remove(lane);
+            }
+        }
+        if collects {
+            if let Some(speculation) = &mut self.speculation {
+                speculation.operations += left.len() as u64;
+                speculation.count();
+            }
+            self.fill_behind_regions(all, &warp.program().control_flow);
+        }
+        let split = &mut self.splits[index];
+        split.lanes = lanes;
+        // Lanes that wait stand elsewhere once they are freed.
+        split.moved = !lanes.is_subset(&warp.ready());
+        let pcs = distinct_pcs(warp, lanes);
+        if pcs.len() == 1 {
+            return true;
+        }
+        self.part(index, pcs, warp);
+        false
+    }
+
+    /// Takes the lanes out of other splits that pass where this one stands: who is at a soft point when it opens goes
+    /// on together.
+    fn take_in_passing(&mut self, index: usize, warp: &WarpView) -> LaneSet {
+        let stands = |split: &Split| (split.lanes & warp.live()).lowest().map(|lane| warp.lane(lane));
+        let Some(own) = stands(&self.splits[index]) else { return LaneSet::EMPTY };
+        let mut all = LaneSet::EMPTY;
+        for (i, split) in self.splits.iter_mut().enumerate() {
+            let is_there = |state: &LaneState| (state.pc, state.level) == (own.pc, own.level);
+            if i != index && split.passes && stands(split).is_some_and(is_there) {
+                all = all | std::mem::take(&mut split.lanes);
+                split.moved = true;
+            }
+        }
+        all
+    }
+
+    /// The split's lanes stand at several pcs, or it has none: a split each, the fall-through on top.
+    fn part(&mut self, index: usize, mut pcs: Vec<Pc>, warp: &WarpView) {
+        let Split { lanes, last, .. } = self.splits[index];
+        // Lanes may also disagree without a branch of their own: when a function's return joined lanes of several
+        // callers.
+        let branch = last.filter(|b| !pcs.is_empty() && !b.lanes.is_disjoint(&lanes));
+        if let Some(branch) = branch {
+            self.fill_behind_regions(lanes, &warp.program().control_flow);
+            let mut points = branch.points(warp, self.placement);
+            let forbidden = |at: &Reconvergence| {
+                let control_flow = &warp.program().control_flow;
+                self.speculation.as_ref().is_some_and(|s| s.forbids(branch.place, at.pc, control_flow))
+            };
+            points.around.retain(|at| !forbidden(at));
+            let first = if forbidden(&points.first) {
+                (!points.around.is_empty()).then(|| points.around.remove(0))
+            } else {
+                Some(points.first)
+            };
+            if let Some(first) = first {
+                let speculation = self.speculation.as_ref();
+                let shifts = speculation.map_or_else(Vec::new, |s| s.shifts(lanes, &branch));
+                self.fill(lanes, &shifts, &Points { first, ..points });
+            }
+        }
+        let falls_to = branch.and_then(|b| b.falls_to);
+        pcs.sort_by_key(|pc| (Some(*pc) != falls_to, *pc));
+        let parts = pcs.iter().rev().map(|pc| {
+            let lanes = lanes.iter().filter(|l| warp.lane(*l).pc == *pc).collect();
+            Split { lanes, last: None, moved: true, passes: false }
+        });
+        let parts: Vec<Split> = parts.collect();
+        self.splits.splice(index..=index, parts);
+    }
+
+    /// Fills registers for lanes that part, unless the innermost of theirs stands at the place already. Who leaves a
+    /// loop waits behind it, unless one further out stands there.
+    fn fill(&mut self, lanes: LaneSet, shifts: &[i32], points: &Points) {
+        let held = || self.registers.iter().filter(|r| lanes.is_subset(&r.mask) && r.shifts == shifts);
+        if held().next_back().is_some_and(|r| r.at == points.first) {
+            return;
+        }
+        let around = points.new_around(|point| held().any(|r| r.at == *point)).iter().rev();
+        let new: Vec<(Reconvergence, bool)> = around.map(|at| (*at, true)).chain([(points.first, false)]).collect();
+        self.spills += (held().count() + new.len()).saturating_sub(self.count).min(new.len()) as u64;
+        let filled = |(at, for_exits)| Register {
+            at,
+            shifts: shifts.to_vec(),
+            mask: lanes,
+            blocked: LaneSet::EMPTY,
+            for_exits,
+            behind: None,
+        };
+        self.registers.extend(new.into_iter().map(filled));
+    }
+
+    /// Fills registers behind the regions of predictions for lanes that have just parted there, before those among them
+    /// cancel that are outside now.
+    fn fill_before_cancels(&mut self, warp: &WarpView) {
+        if self.speculation.is_none() {
+            return;
+        }
+        for i in 0..self.splits.len() {
+            let lanes = self.splits[i].lanes & warp.live();
+            if self.splits[i].moved && distinct_pcs(warp, lanes).len() > 1 {
+                self.fill_behind_regions(lanes, &warp.program().control_flow);
+            }
+        }
+    }
+
+    /// Fills registers for lanes that part inside of the regions of predictions: they meet again behind those. They are
+    /// outside of the registers whose places lie in the regions.
+    fn fill_behind_regions(&mut self, lanes: LaneSet, control_flow: &ControlFlow) {
+        let Some(speculation) = &self.speculation else { return };
+        for behind in speculation.behind(lanes) {
+            let (at, mask) = (behind.at, behind.lanes);
+            // One of a branch gives way inside of the region.
+            let inside = speculation.is_in_region(behind.region, &at, control_flow);
+            let stands_there =
+                |r: &Register| r.at == at && mask.is_subset(&r.mask) && (!inside || r.behind == Some(behind.region));
+            if mask.len() > 1 && !self.registers.iter().any(stands_there) {
+                let is_inside =
+                    |r: &Register| !r.mask.is_disjoint(&mask) && speculation.is_before(&r.at, &behind, control_flow);
+                let place = self.registers.iter().position(is_inside).unwrap_or(self.registers.len());
+                self.registers.insert(
+                    place,
+                    Register {
+                        at,
+                        shifts: Vec::new(),
+                        mask,
+                        blocked: LaneSet::EMPTY,
+                        for_exits: true,
+                        behind: Some(behind.region),
+                    },
+                );
+            }
+        }
+    }
+
+    /// Opens the registers all of whose lanes are blocked: they are a split again, on top.
+    fn open(&mut self, warp: &WarpView) {
+        while let Some(index) = self.registers.iter().rposition(|r| r.blocked == r.mask) {
+            let lanes = self.registers.remove(index).mask & warp.live();
+            if !lanes.is_empty() {
+                self.push(lanes);
+            }
+        }
+        while let Some(lanes) = self.speculation.as_mut().and_then(Speculation::release) {
+            self.push(lanes);
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Predication: short arms of a branch are run without parting its lanes.
+//!
+//! Compilers for GPUs make no branch where its arms are short: both are issued for all lanes, and those that are not
+//! meant are switched off. With `predicate=N`, so here, on top of any model that has the parameter: the arms are those
+//! of [`crate::Arm`] with at most N instructions. One may end in a branch with arms of its own; what both have counts
+//! together. docs/fidelity.md compares values of N with what NVIDIA's assembler predicates.
+//!
+//! When lanes part at such a branch, the arms in which they stand run first, one after another, by address. The model
+//! is told of the branch only once they are done, and finds the lanes where the arms led them: those that came to one
+//! pc by several arms are together there.
+//!
+//! The lanes of the branch that an arm is not meant for are *predicated off* in it. They run nothing, but they are
+//! active as hardware's counters see it: `active_efficiency` has them, `simt_efficiency` does not.
+
+use std::collections::VecDeque;
+
+use parameters::{Parameter, Values};
+use trace_format::Kind;
+
+use crate::warp::reconvergence::distinct_pcs;
+use crate::{Choice, Extent, Heuristic, LaneSet, Lead, PlaceId, Ran, Tally, Together, WarpView};
+
+/// The parameter of models that can have it.
+pub(crate) const PARAMETER: Parameter = Parameter {
+    name: "predicate",
+    values: Values::Number(0, 64),
+    default: 0,
+    help: "the most instructions of an arm that is run without parting the lanes of its branch, as compilers for GPUs do",
+};
+
+/// A model under which short arms are predicated.
+pub(crate) struct Predicated {
+    inner: Box<dyn Heuristic>,
+    most: u32,
+    /// The branch whose arms run.
+    branch: Option<Parted>,
+    predicated_off: u64,
+}
+
+/// A branch whose lanes parted, of which the model is yet to be told.
+struct Parted {
+    ran: Ran,
+    /// Arms that may have lanes yet.
+    arms: VecDeque<Open>,
+}
+
+struct Open {
+    /// Their places, in a row.
+    places: Box<[PlaceId]>,
+    /// Instructions of them and of the arms that led there.
+    instructions: u32,
+}
+
+impl Predicated {
+    pub(crate) fn new(inner: Box<dyn Heuristic>, most: u32) -> Predicated {
+        Predicated { inner, most, branch: None, predicated_off: 0 }
+    }
+
+    /// The arms of the branch that just ran in which some of the lanes stand, behind arms of so many instructions.
+    fn arms(&self, warp: &WarpView, ran: &Ran, behind: u32) -> VecDeque<Open> {
+        if ran.last_kind != Kind::Branch {
+            return VecDeque::new();
+        }
+        let control_flow = &warp.program().control_flow;
+        let pcs = distinct_pcs(warp, ran.lanes);
+        let branch = warp.segment(ran.segment).place;
+        let fits = |arm: &&crate::Arm| {
+            behind + arm.instructions <= self.most && pcs.contains(&control_flow.start(arm.places[0]))
+        };
+        let open = |arm: &crate::Arm| Open { places: arm.places.clone(), instructions: behind + arm.instructions };
+        control_flow.arms(branch).iter().filter(fits).map(open).collect()
+    }
+
+    /// The lanes of the branch that can run the next piece of the first arm that has any; arms without are closed.
+    fn next(parted: &mut Parted, warp: &WarpView) -> Option<LaneSet> {
+        while let Some(arm) = parted.arms.front() {
+            let control_flow = &warp.program().control_flow;
+            let stands = |pc| arm.places.iter().position(|place| control_flow.start(*place) == pc);
+            let level = parted.ran.level;
+            let here = (parted.ran.lanes & warp.ready()).iter().filter(|lane| warp.lane(*lane).level == level);
+            let places = here.filter_map(|lane| Some((stands(warp.lane(lane).pc)?, lane)));
+            let places: Vec<_> = places.collect();
+            if let Some(first) = places.iter().map(|(place, _)| *place).min() {
+                return Some(places.iter().filter(|(place, _)| *place == first).map(|(_, lane)| *lane).collect());
+            }
+            parted.arms.pop_front();
+        }
+        None
+    }
+}
+
+impl Heuristic for Predicated {
+    fn extent(&self) -> Extent {
+        self.inner.extent()
+    }
+
+    fn horizon(&self) -> u32 {
+        self.inner.horizon()
+    }
+
+    fn choose(&mut self, warp: &WarpView) -> Choice {
+        if let Some(parted) = &mut self.branch {
+            if let Some(lanes) = Predicated::next(parted, warp) {
+                return Choice::Run(lanes);
+            }
+            let ran = parted.ran;
+            self.branch = None;
+            self.inner.executed(warp, &ran);
+        }
+        self.inner.choose(warp)
+    }
+
+    fn executed(&mut self, warp: &WarpView, ran: &Ran) {
+        if let Some(parted) = &self.branch {
+            let off = parted.ran.lanes.len() - ran.lanes.len();
+            self.predicated_off += off as u64 * u64::from(ran.instructions);
+            let behind = parted.arms.front().map_or(0, |arm| arm.instructions);
+            let more = self.arms(warp, ran, behind);
+            if let Some(parted) = &mut self.branch {
+                parted.arms.extend(more);
+                if Predicated::next(parted, warp).is_none() {
+                    let ran = parted.ran;
+                    self.branch = None;
+                    self.inner.executed(warp, &ran);
+                }
+            }
+            return;
+        }
+        let parts = ran.last_kind == Kind::Branch && distinct_pcs(warp, ran.lanes).len() > 1;
+        let arms = if parts { self.arms(warp, ran, 0) } else { VecDeque::new() };
+        if arms.is_empty() {
+            self.inner.executed(warp, ran);
+        } else {
+            self.branch = Some(Parted { ran: *ran, arms });
+        }
+    }
+
+    fn runs_on(&self, warp: &WarpView, lanes: LaneSet, lead: &mut Lead) -> bool {
+        self.branch.is_none() && self.inner.runs_on(warp, lanes, lead)
+    }
+
+    fn stays_together(&self, warp: &WarpView) -> bool {
+        self.branch.is_none() && self.inner.stays_together(warp)
+    }
+
+    fn ran_together(&mut self, run: &Together) {
+        self.inner.ran_together(run);
+    }
+
+    fn tally(&self) -> Tally {
+        Tally { predicated_off: Some(self.predicated_off), ..self.inner.tally() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::example::{schedule, tally};
+
+    #[test]
+    fn both_arms_run_before_the_model_is_told() {
+        // if (2) 4 5 else 6 7; 8.
+        let lanes = ["1 2b 4 5j 8", "1 2b 6 7 8"];
+        assert_eq!(schedule("ipdom:predicate=2", &lanes), "1:0-1 2:0-1 4:0 5:0 6:1 7:1 8:0-1");
+        assert_eq!(tally("ipdom:predicate=2", &lanes).predicated_off, Some(4));
+        assert_eq!(tally("ipdom:predicate=1", &lanes).predicated_off, Some(0));
+    }
+}
