@@ -43,50 +43,35 @@
 //! assert_eq!(post.ipdom(NodeId(3)), None);
 //! ```
 
-mod collecting;
-mod components;
-mod control_dependence;
-mod dominance_frontiers;
-mod dominators;
-mod frontiers;
+mod cycles;
+mod dominance;
 mod graph;
-mod if_joins;
-mod isomorphism;
-mod layout;
-mod loops;
-mod partial_joins;
-mod post_dominators;
-mod reduction;
-mod regions;
-mod structured;
-mod structured_regions;
-mod tree;
-mod turn_distances;
-mod unstructured;
+mod joins;
+mod structure;
 mod walk;
 
-pub use collecting::{
+pub use cycles::components::{ComponentId, Components};
+pub use cycles::layout::{loop_order, priorities};
+pub use cycles::loops::{LoopId, Loops};
+pub use cycles::turn_distances::{Stop, TurnDistances};
+pub use dominance::control_dependence::ControlDependence;
+pub use dominance::dominance_frontiers::DominanceFrontiers;
+pub use dominance::dominators::Dominators;
+pub use dominance::post_dominators::PostDominators;
+pub use graph::{Builder, Graph, NodeId};
+pub use joins::collecting::{
     BarrierAction, BarrierFault, Collecting, CollectingRegion, Copies, barrier_faults, copies_of_a_point, points_apart,
     reached,
 };
-pub use components::{ComponentId, Components};
-pub use control_dependence::ControlDependence;
-pub use dominance_frontiers::DominanceFrontiers;
-pub use dominators::Dominators;
-pub use frontiers::frontiers;
-pub use graph::{Builder, Graph, NodeId};
-pub use if_joins::IfJoins;
-pub use isomorphism::{Part, isomorphism};
-pub use layout::{loop_order, priorities};
-pub use loops::{LoopId, Loops};
-pub use partial_joins::PartialJoins;
-pub use post_dominators::PostDominators;
-pub use reduction::Reduction;
-pub use regions::{RegionId, Regions};
-pub use structured::{Join, StructuredJoins};
-pub use structured_regions::{StructuredRegion, structured_regions};
-pub use turn_distances::{Stop, TurnDistances};
-pub use unstructured::{
+pub use joins::frontiers::frontiers;
+pub use joins::if_joins::IfJoins;
+pub use joins::partial_joins::PartialJoins;
+pub use joins::structured::{Join, StructuredJoins};
+pub use structure::isomorphism::{Part, isomorphism};
+pub use structure::reduction::Reduction;
+pub use structure::regions::{RegionId, Regions};
+pub use structure::structured_regions::{StructuredRegion, structured_regions};
+pub use structure::unstructured::{
     UnstructuredEdge, UnstructuredRegion, common_dominator, common_post_dominator, unstructured_edges,
     unstructured_regions,
 };

@@ -6,7 +6,7 @@ use iced_x86::{
 };
 use trace_format::{Instruction, Kind, Pc, SpEffect};
 
-use crate::ptrace::Registers;
+use crate::kernel::ptrace::Registers;
 
 /// The most bytes an instruction has.
 pub const MAX_LENGTH: usize = 15;
@@ -332,7 +332,7 @@ mod tests {
 
     #[test]
     fn memory_addresses_come_from_the_registers_before() {
-        let mut registers = crate::ptrace::no_registers();
+        let mut registers = crate::kernel::ptrace::no_registers();
         (registers.rsp, registers.rax, registers.rcx, registers.fs_base) = (0x8000, 0x100, 3, 0x7000);
         let addresses = |bytes: &[u8]| decode(bytes).addresses(&registers).collect::<Vec<_>>();
         assert_eq!(addresses(&[0x50]), [0x7ff8], "push rax");

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::interrupt::Interrupt;
+use crate::kernel::interrupt::Interrupt;
 use crate::limit::Limit;
 use crate::remembered::Remember;
 use crate::usage::{RunTimes, TranslationUse};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::engine::{Engine, Outcome, TraceOptions, TranslationLimits};
 use crate::error::{Error, Result};
-use crate::interrupt::Interrupt;
+use crate::kernel::interrupt::Interrupt;
 use crate::remembered::Remember;
 use crate::step::Step;
 use crate::translate::Translate;

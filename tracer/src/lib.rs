@@ -9,33 +9,19 @@
 //! former ones (`remembered`) and writing (`recorder`). The kernel's interface, and with it all `unsafe`, is in the
 //! folder `ptrace`.
 
-mod blocks;
-mod calls;
-mod copies;
-mod debuggers;
 mod decode;
-mod elf;
 mod engine;
 mod engines;
 mod error;
-mod frames;
-mod interrupt;
+mod images;
+mod kernel;
 mod limit;
-mod linkage;
-mod loop_calls;
-mod modules;
-mod output;
 mod program;
-mod ptrace;
-mod recorder;
+mod record;
 mod remembered;
 mod run;
 mod step;
 mod switch;
-mod symbols;
-mod sync_functions;
-mod sync_stack;
-mod together;
 mod translate;
 mod usage;
 mod window;
@@ -43,7 +29,7 @@ mod window;
 pub use engine::{Engine, Exit, Outcome, Progress, ProgressCallback, TraceOptions, TranslationLimits};
 pub use engines::{ENGINES, engine_named, trace};
 pub use error::{Error, Result};
-pub use interrupt::Interrupt;
+pub use kernel::interrupt::Interrupt;
 pub use limit::Limit;
 pub use remembered::Remember;
 #[doc(hidden)]

@@ -11,9 +11,9 @@ use nix::errno::Errno;
 use nix::libc;
 use nix::unistd::{AccessFlags, access};
 
-use crate::elf::{Class, Image, Source, classify};
 use crate::error::{Error, Result};
-use crate::ptrace::{self, LaunchError, Tid};
+use crate::images::elf::{Class, Image, Source, classify};
+use crate::kernel::ptrace::{self, LaunchError, Tid};
 
 /// How many interpreters may stand behind one another, as for the kernel.
 const MAX_INTERPRETERS: u32 = 4;

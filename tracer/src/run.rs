@@ -5,11 +5,11 @@ use trace_format::Finish;
 
 use crate::engine::{Exit, Outcome, TraceOptions};
 use crate::error::{Error, Result};
-use crate::interrupt::Watch;
-use crate::modules::Images;
+use crate::images::modules::Images;
+use crate::kernel::interrupt::Watch;
+use crate::kernel::ptrace::{self, ProcessHandle, Stop, Tid};
 use crate::program::Program;
-use crate::ptrace::{self, ProcessHandle, Stop, Tid};
-use crate::recorder::Recorder;
+use crate::record::recorder::Recorder;
 use crate::switch::Switch;
 use crate::usage::{Stopwatch, TranslationUse};
 

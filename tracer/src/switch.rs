@@ -6,7 +6,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::ThreadId;
 
-use crate::modules::Images;
+use crate::images::modules::Images;
 use crate::window::{Gate, Window};
 
 /// A thread that has come to a gate: the instruction there is next.

@@ -8,10 +8,10 @@ use trace_format::{Event, Instruction, Kind, Pc, SpEffect};
 use super::Session;
 use super::thread::{Code, Thread};
 use crate::decode::{Class, Decoded, MAX_LENGTH};
-use crate::frames::STEP_FLAG;
-use crate::loop_calls;
-use crate::ptrace::{self, Address, Registers, Tid};
-use crate::sync_functions::{self, Role};
+use crate::images::loop_calls;
+use crate::images::sync_functions::{self, Role};
+use crate::kernel::frames::STEP_FLAG;
+use crate::kernel::ptrace::{self, Address, Registers, Tid};
 use crate::window::Gate;
 
 impl Session<'_> {
@@ -159,7 +159,7 @@ impl Session<'_> {
             decoded: self.decoder.decode(Pc(pc), &bytes[..length]),
             gate: process.gates.get(&pc).copied().or(marker),
             role: process.modules.role(pc).or_else(|| process.routines.get(&pc).copied()),
-            volatile: region.is_none_or(crate::modules::Region::is_volatile),
+            volatile: region.is_none_or(crate::images::modules::Region::is_volatile),
         });
         if region.is_some() {
             process.code.insert(pc, code.clone());

@@ -3,7 +3,7 @@
 use trace_format::ThreadId;
 
 use super::Session;
-use crate::ptrace::{self, Address, Tid};
+use crate::kernel::ptrace::{self, Address, Tid};
 use crate::switch::Arrival;
 use crate::window::Gate;
 

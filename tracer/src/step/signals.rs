@@ -8,10 +8,10 @@ use nix::libc;
 
 use super::Session;
 use super::thread::{Syscall, Thread};
-use crate::calls::set_argument;
-use crate::frames::{FRAME_MASK, FRAME_PC, FRAME_SP, FRAME_STACK};
-use crate::ptrace::{self, Address, Registers, SignalInfo, Tid};
-use crate::sync_stack::Interrupted;
+use crate::kernel::calls::set_argument;
+use crate::kernel::frames::{FRAME_MASK, FRAME_PC, FRAME_SP, FRAME_STACK};
+use crate::kernel::ptrace::{self, Address, Registers, SignalInfo, Tid};
+use crate::record::sync_stack::Interrupted;
 
 /// SIGTRAP in a signal mask.
 pub(super) const TRAP_BIT: u64 = 1 << (libc::SIGTRAP - 1);

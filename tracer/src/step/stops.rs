@@ -7,8 +7,8 @@ use super::thread::{Child, Process, Thread};
 use super::{Birth, Session};
 use crate::decode::Class;
 use crate::engine::Exit;
-use crate::frames::CODE_64;
-use crate::ptrace::{self, EVENT_STOP, Registers, Stop, Tid};
+use crate::kernel::frames::CODE_64;
+use crate::kernel::ptrace::{self, EVENT_STOP, Registers, Stop, Tid};
 
 /// `si_code` of the SIGTRAP after one instruction.
 const TRAP_TRACE: i32 = 2;

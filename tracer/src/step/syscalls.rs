@@ -5,9 +5,9 @@ use trace_format::{Event, ThreadExit};
 
 use super::Session;
 use super::thread::{Child, Syscall};
-use crate::calls::{arguments_of, is_futex_wait, set_argument};
-use crate::debuggers::{TRACED_BY_ITS_MAKER, asks_maker, note_refusal};
-use crate::ptrace::{self, Address, Registers, Tid};
+use crate::kernel::calls::{arguments_of, is_futex_wait, set_argument};
+use crate::kernel::debuggers::{TRACED_BY_ITS_MAKER, asks_maker, note_refusal};
+use crate::kernel::ptrace::{self, Address, Registers, Tid};
 
 /// Numbers that the `libc` crate does not have.
 const FUTEX_WAIT_CALL: i64 = 455;

@@ -6,13 +6,13 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 use trace_format::{Pc, ThreadId};
 
-use crate::blocks::PendingBlock;
 use crate::decode::Decoded;
-use crate::loop_calls;
-use crate::modules::{ModuleMap, regions};
-use crate::ptrace::{Registers, SignalInfo, Tid};
-use crate::sync_functions::Role;
-use crate::sync_stack::SyncStack;
+use crate::images::loop_calls;
+use crate::images::modules::{ModuleMap, regions};
+use crate::images::sync_functions::Role;
+use crate::kernel::ptrace::{Registers, SignalInfo, Tid};
+use crate::record::blocks::PendingBlock;
+use crate::record::sync_stack::SyncStack;
 use crate::window::Gate;
 
 /// An instruction of a process, decoded once.

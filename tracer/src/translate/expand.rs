@@ -16,11 +16,11 @@ use recipe::{Recipe, Taken, recipe};
 use straight::Straight;
 pub use stream::Stream;
 
-use crate::loop_calls::{self, LoopCall};
-use crate::modules::regions;
-use crate::ptrace::{self, Registers, Tid};
-use crate::recorder::Recorder;
-use crate::sync_functions::Role;
+use crate::images::loop_calls::{self, LoopCall};
+use crate::images::modules::regions;
+use crate::images::sync_functions::Role;
+use crate::kernel::ptrace::{self, Registers, Tid};
+use crate::record::recorder::Recorder;
 use crate::translate::layout::record;
 use crate::translate::translator::{Path, Translator};
 use crate::usage::Records;
@@ -180,7 +180,7 @@ impl Expander {
                 }
                 record::FUTEX => {
                     let waited = wide(rest, 24).cast_signed() != -11;
-                    if crate::calls::is_futex_wait(rest[1]) && waited {
+                    if crate::kernel::calls::is_futex_wait(rest[1]) && waited {
                         recorder.set_time(self.clock.time(wide(rest, 8)));
                         recorder.futex_wait(stream.id, wide(rest, 16));
                     }
@@ -432,7 +432,7 @@ impl Expander {
                 let object = object.value(&registers, 0);
                 let argument = argument.value(&registers, stream.team_size);
                 recorder.enter(stream.id, function, object, argument, &translator.code.modules);
-                if crate::sync_functions::routine_role(function, object).is_some() {
+                if crate::images::sync_functions::routine_role(function, object).is_some() {
                     stream.team_size = 0;
                 }
             }

@@ -3,7 +3,7 @@
 use nix::errno::Errno;
 use nix::libc;
 
-use crate::ptrace::{self, EVENT_STOP, Registers, Stop, Tid};
+use crate::kernel::ptrace::{self, EVENT_STOP, Registers, Stop, Tid};
 
 /// Signals that our own stops raise, which the kernel must never find blocked: it would take the program's handlers
 /// away.

@@ -15,7 +15,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::SpEffect;
 
 use crate::decode::InstructionDecoder;
-use crate::ptrace::{self, Address, Tid};
+use crate::kernel::ptrace::{self, Address, Tid};
 use crate::translate::addresses::{CachePc, ProgramPc};
 use crate::translate::code::builder::Builder;
 use crate::translate::code::expansions;
@@ -478,7 +478,7 @@ impl Translator {
     }
 
     /// A routine that was handed to a function gets a role: all that runs into it is translated anew.
-    pub fn add_routine(&mut self, pc: ProgramPc, role: crate::sync_functions::Role) {
+    pub fn add_routine(&mut self, pc: ProgramPc, role: crate::images::sync_functions::Role) {
         if !self.code.knows_routine(pc) && self.code.add_routine(pc, role) {
             self.give_up_all_with(pc);
         }

@@ -3,7 +3,7 @@
 
 use nix::libc;
 
-use crate::loop_calls::LoopCall;
+use crate::images::loop_calls::LoopCall;
 use crate::translate::addresses::{CachePc, ProgramPc};
 use crate::translate::code::assembler::{Assembler, JMP_SHORT, JRCXZ, register};
 use crate::translate::code::loop_code;
@@ -454,7 +454,7 @@ mod tests {
             Hook { number: 3, routine: Some(register::RCX), registers: [true; 4], chunk: None },
         );
         for name in ["GOMP_loop_runtime_start", "__kmpc_for_static_init_8"] {
-            let chunk = crate::loop_calls::by_name(name);
+            let chunk = crate::images::loop_calls::by_name(name);
             record_enter(&mut code, &LOOKUP, Hook { number: 4, routine: None, registers: [false; 4], chunk });
         }
         loop_code::record_chunk(&mut code, ProgramPc(0x7fff_0000_0000));

@@ -2,7 +2,7 @@
 
 use nix::libc;
 
-use crate::frames::{CODE_64, FRAME_CS, FRAME_FLAGS, FRAME_MASK, FRAME_PC, FRAME_STACK, STEP_FLAG};
+use crate::kernel::frames::{CODE_64, FRAME_CS, FRAME_FLAGS, FRAME_MASK, FRAME_PC, FRAME_STACK, STEP_FLAG};
 use crate::translate::addresses::CachePc;
 use crate::translate::code::assembler::{Assembler, register};
 use crate::translate::code::expansions::{Lookup, SYSCALL, take_r11};

@@ -1,7 +1,7 @@
 //! The code around calls by which threads get iterations of a loop: the numbers lie in memory when such a call returns,
 //! and are overwritten by the next one, so the program's own code reads them.
 
-use crate::loop_calls::{LoopCall, Place};
+use crate::images::loop_calls::{LoopCall, Place};
 use crate::translate::addresses::ProgramPc;
 use crate::translate::code::assembler::{Assembler, JMP_SHORT, JRCXZ, register};
 use crate::translate::layout::{record, slot};

@@ -17,7 +17,7 @@ use iced_x86::{CodeSize, Instruction, Mnemonic, OpAccess, OpKind, Register, Used
 use trace_format::{Address, Source, SpEffect, Term};
 
 use crate::decode;
-use crate::ptrace::Registers;
+use crate::kernel::ptrace::Registers;
 use crate::translate::code::assembler::register::RSP;
 
 /// The most terms of what a register is known as: an operand has two registers.
@@ -52,7 +52,7 @@ impl OtherOperand {
     /// The address, with these bases of fs and gs, for an execution with these stack pointers and values.
     #[must_use]
     pub fn address(&self, segments: [u64; 2], sp: u64, sps: &[u64], values: &[u64]) -> u64 {
-        let mut registers: Registers = crate::ptrace::no_registers();
+        let mut registers: Registers = crate::kernel::ptrace::no_registers();
         [registers.fs_base, registers.gs_base] = segments;
         for (number, sum) in &self.registers {
             set_register(&mut registers, *number, sum.evaluate(sp, sps, values));

@@ -1,6 +1,6 @@
 //! When records were written.
 
-use crate::ptrace;
+use crate::kernel::ptrace;
 
 /// The processor's clock, from the start of the recording on.
 #[derive(Clone, Copy, Debug)]

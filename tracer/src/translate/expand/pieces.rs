@@ -7,7 +7,7 @@
 use trace_format::{Block, Instruction, Kind, SpEffect};
 
 use super::{Expander, Stream, leave};
-use crate::recorder::Recorder;
+use crate::record::recorder::Recorder;
 use crate::translate::code::values::Operand;
 use crate::translate::translator::{Path, Translator};
 

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use trace_format::{BlockId, Execution, KnownBlock};
 
 use super::{Expander, Known, Stream};
-use crate::recorder::Recorder;
+use crate::record::recorder::Recorder;
 
 /// A path all of whose values are those of its block, and that has no recorded stack pointers.
 #[derive(Clone)]

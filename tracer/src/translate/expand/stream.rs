@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use trace_format::{Event, ThreadId};
 
-use crate::ptrace::Tid;
-use crate::sync_stack::{Interrupted, SyncStack};
+use crate::kernel::ptrace::Tid;
+use crate::record::sync_stack::{Interrupted, SyncStack};
 
 /// What has to be remembered of a thread from record to record.
 pub struct Stream {

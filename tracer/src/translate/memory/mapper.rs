@@ -4,7 +4,7 @@
 use nix::errno::Errno;
 use nix::libc;
 
-use crate::ptrace::{SharedMemory, Tid};
+use crate::kernel::ptrace::{SharedMemory, Tid};
 use crate::translate::layout::CACHE_LEN;
 use crate::translate::remote::{self, Lost};
 

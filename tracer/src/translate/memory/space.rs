@@ -8,7 +8,7 @@ pub use slots::Written;
 use nix::errno::Errno;
 use nix::libc;
 
-use crate::ptrace::{self, Address, Registers, SharedMemory, Tid};
+use crate::kernel::ptrace::{self, Address, Registers, SharedMemory, Tid};
 use crate::translate::addresses::{CachePc, ProgramPc};
 use crate::translate::code::assembler::Assembler;
 use crate::translate::code::expansions::{self, Lookup, SYSCALL_LEN};

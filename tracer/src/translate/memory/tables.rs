@@ -9,7 +9,7 @@
 use nix::libc;
 use rustc_hash::FxHashMap;
 
-use crate::ptrace::SharedMemory;
+use crate::kernel::ptrace::SharedMemory;
 use crate::translate::addresses::{CachePc, ProgramPc};
 use crate::translate::calls::{FILLING_CALLS, TAKEN_SYSCALLS, WRITING_CALLS};
 use crate::translate::code::expansions::Lookup;
@@ -269,7 +269,7 @@ mod tests {
     use std::os::fd::AsRawFd;
 
     use super::*;
-    use crate::ptrace::Tid;
+    use crate::kernel::ptrace::Tid;
     use crate::translate::layout::TABLES_LEN;
 
     const MISS: u64 = 0x77;

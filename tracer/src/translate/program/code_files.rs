@@ -13,8 +13,8 @@ use nix::libc;
 use nix::sys::stat::{major, minor};
 use rustc_hash::FxHashMap;
 
-use crate::modules::Region;
-use crate::ptrace::Tid;
+use crate::images::modules::Region;
+use crate::kernel::ptrace::Tid;
 
 /// Device and inode of a file, as in [`Region::file`].
 pub type FileKey = (String, u64);

@@ -2,7 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::modules::ModuleMap;
+use crate::images::modules::ModuleMap;
 use crate::switch::Switch;
 use crate::translate::addresses::ProgramPc;
 use crate::window::Gate;

@@ -6,9 +6,9 @@ use nix::libc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::decode::MAX_LENGTH;
-use crate::modules::{Changes, Images, ModuleMap, Region, regions};
-use crate::ptrace::{self, Address, Tid};
-use crate::sync_functions::{Argument, Role};
+use crate::images::modules::{Changes, Images, ModuleMap, Region, regions};
+use crate::images::sync_functions::{Argument, Role};
+use crate::kernel::ptrace::{self, Address, Tid};
 use crate::translate::addresses::ProgramPc;
 use crate::translate::code::assembler::register;
 use crate::translate::code::expansions::Hook;
@@ -245,7 +245,7 @@ impl ProgramCode {
         let role = *self.functions.get(&pc).or_else(|| self.routines.get(&pc))?;
         let routine = match role {
             Role::Sync { function, object: Argument::Register(n), .. }
-                if crate::sync_functions::routine_role(function, 1).is_some() =>
+                if crate::images::sync_functions::routine_role(function, 1).is_some() =>
             {
                 Some([register::RDI, register::RSI, register::RDX, register::RCX][usize::from(n.min(3))])
             }

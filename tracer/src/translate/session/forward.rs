@@ -5,7 +5,7 @@
 
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 
-use crate::ptrace::{self, Address, Registers};
+use crate::kernel::ptrace::{self, Address, Registers};
 use crate::translate::addresses::{CachePc, RecordPlace};
 use crate::translate::layout::slot;
 use crate::translate::memory::space::Space;

@@ -9,10 +9,10 @@ use nix::libc;
 use trace_format::{Event, ThreadId};
 
 use super::Session;
+use super::changes::renewal::Rested;
 use super::processes::running;
-use super::renewal::Rested;
 use super::thread::SpaceId;
-use crate::ptrace::{self, Address, Registers, Stop, Tid};
+use crate::kernel::ptrace::{self, Address, Registers, Stop, Tid};
 use crate::switch::Arrival;
 use crate::translate::addresses::ProgramPc;
 use crate::translate::program::gates::Gates;

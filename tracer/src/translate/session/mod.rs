@@ -10,22 +10,16 @@
 //! - `renewal`: all translations are thrown away when they take too much memory. `gates`: recording begins and ends.
 //!   `untraceable`: a process goes on by itself.
 
-mod actions;
-mod changed_code;
-mod code_writes;
-mod file_writes;
+mod changes;
 mod forks;
 mod forward;
 mod gates;
+mod handlers;
 mod lifecycle;
-mod memory_calls;
 mod processes;
 mod remembering;
-mod renewal;
-mod signals;
 mod state;
 mod stops;
-mod storms;
 mod syscalls;
 mod thread;
 mod untraceable;
@@ -39,13 +33,13 @@ use trace_format::{ThreadExit, ThreadId};
 
 use crate::engine::{Outcome, TraceOptions};
 use crate::error::{Error, Result};
-use crate::interrupt::{Others, Watch};
-use crate::modules::Images;
-use crate::ptrace::{Stop, Tid};
-use crate::recorder::Recorder;
+use crate::images::modules::Images;
+use crate::kernel::interrupt::{Others, Watch};
+use crate::kernel::ptrace::{Stop, Tid};
+use crate::kernel::together::Together;
+use crate::record::recorder::Recorder;
 use crate::run::{Findings, Launched, abandon};
 use crate::switch::Switch;
-use crate::together::Together;
 use crate::translate::Hooks;
 use crate::translate::expand::Clock;
 use crate::translate::hooks::Moments;

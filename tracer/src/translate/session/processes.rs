@@ -5,10 +5,10 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
-use super::actions::Action;
+use super::handlers::actions::Action;
 use super::thread::{SpaceId, Thread};
 use crate::engine::TranslationLimits;
-use crate::ptrace::Tid;
+use crate::kernel::ptrace::Tid;
 use crate::translate::expand::{Clock, Expander};
 use crate::translate::translator::Translator;
 

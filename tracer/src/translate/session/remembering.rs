@@ -9,7 +9,7 @@ use super::Session;
 use super::processes::AddressSpace;
 use super::thread::SpaceId;
 use crate::engine::TraceOptions;
-use crate::ptrace::Tid;
+use crate::kernel::ptrace::Tid;
 use crate::remembered::{Folder, Key, Remember, Remembered};
 
 /// What is remembered of the programs of this run.

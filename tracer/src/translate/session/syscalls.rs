@@ -3,10 +3,10 @@
 use nix::libc;
 
 use super::Session;
-use super::actions::Action;
+use super::handlers::actions::Action;
 use super::thread::Thread;
-use crate::debuggers::note_refusal;
-use crate::ptrace::{self, Address, Registers, Tid};
+use crate::kernel::debuggers::note_refusal;
+use crate::kernel::ptrace::{self, Address, Registers, Tid};
 use crate::translate::addresses::ProgramPc;
 use crate::translate::remote::{self, Lost, Result, VITAL};
 

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use trace_format::ThreadId;
 
-use crate::ptrace::{Registers, SignalInfo, Tid};
+use crate::kernel::ptrace::{Registers, SignalInfo, Tid};
 use crate::translate::addresses::{ProgramPc, RecordPlace};
 use crate::translate::expand::Stream;
 

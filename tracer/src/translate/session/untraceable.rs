@@ -21,9 +21,9 @@ use trace_format::ThreadExit;
 
 use super::Session;
 use super::processes::running;
-use crate::debuggers::{TRACED_BY_ITS_MAKER, asks_maker};
+use crate::kernel::debuggers::{TRACED_BY_ITS_MAKER, asks_maker};
+use crate::kernel::ptrace::{self, Address, ProcessHandle, Registers, Tid};
 use crate::program::changes_user;
-use crate::ptrace::{self, Address, ProcessHandle, Registers, Tid};
 use crate::translate::addresses::ProgramPc;
 use crate::translate::code::expansions::SYSCALL_LEN;
 use crate::translate::layout::PAGE;

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::{Made, Tools, Translator};
-use crate::ptrace::Tid;
+use crate::kernel::ptrace::Tid;
 use crate::translate::memory::mapper::SetUpError;
 
 impl Translator {

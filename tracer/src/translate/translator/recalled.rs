@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::Translator;
 use crate::engine::TranslationLimits;
-use crate::ptrace::Tid;
+use crate::kernel::ptrace::Tid;
 use crate::remembered::{COMPARED, Head, MAX_ROUTE, Place, Remembered};
 use crate::translate::addresses::ProgramPc;
 use crate::translate::code::plan::Source;

@@ -4,7 +4,7 @@
 use nix::libc;
 
 use super::{Cache, NAME_AT, Space};
-use crate::ptrace::Tid;
+use crate::kernel::ptrace::Tid;
 use crate::translate::layout::{CACHE_LEN, COLD_START, TABLES_LEN, slots_len};
 use crate::translate::memory::mapper::{Mapper, SetUpError};
 

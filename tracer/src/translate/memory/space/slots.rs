@@ -5,7 +5,7 @@ use std::ops::Range;
 use nix::libc;
 
 use super::Space;
-use crate::ptrace::{Registers, Tid};
+use crate::kernel::ptrace::{Registers, Tid};
 use crate::translate::addresses::RecordPlace;
 use crate::translate::layout::{BUFFER_LEN, LONG_BUFFERS, PAGE, SLOTS, slot, slot_offset};
 use crate::translate::remote::{self, Result};

@@ -1,0 +1,7 @@
+//! Which node comes before or behind which: dominators, post-dominators, and what follows from them.
+
+pub(crate) mod control_dependence;
+pub(crate) mod dominance_frontiers;
+pub(crate) mod dominators;
+pub(crate) mod post_dominators;
+pub(crate) mod tree;

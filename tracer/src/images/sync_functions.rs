@@ -1,0 +1,256 @@
+//! The functions whose calls are written to the trace, by name, and where their arguments are.
+//!
+//! Names are those of the POSIX and C11 thread functions and of the interfaces that compilers call for OpenMP: GOMP
+//! (gcc's libgomp) and KMP (clang's libomp).
+//!
+//! Functions are told by their address, so two that share their code cannot be told apart: glibc's `pthread_spin_init`
+//! is its `pthread_spin_unlock`, and shows up as an unlock of a lock that nobody holds.
+
+use std::sync::LazyLock;
+
+use rustc_hash::FxHashMap;
+use trace_format::SyncFunction::{self, *};
+
+use crate::images::loop_calls::{self, LoopCall};
+use crate::kernel::ptrace::Registers;
+
+/// Where an argument of a function is found when the function is entered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Argument {
+    /// The function has none.
+    None,
+    /// In the register of the argument with this number, from 0: rdi, rsi, rdx, rcx.
+    Register(u8),
+    /// There too, but only the lower half counts (an `int`).
+    Int(u8),
+    /// The number of threads that was set before by a call of its own.
+    TeamSize,
+    /// The address of the function itself.
+    Itself,
+}
+
+impl Argument {
+    /// Its value.
+    #[must_use]
+    pub fn value(self, registers: &Registers, team_size: u64) -> u64 {
+        let register = |n: u8| match n {
+            0 => registers.rdi,
+            1 => registers.rsi,
+            2 => registers.rdx,
+            _ => registers.rcx,
+        };
+        match self {
+            Argument::None => 0,
+            Argument::Register(n) => register(n),
+            Argument::Int(n) => register(n) & 0xffff_ffff,
+            Argument::TeamSize => team_size,
+            Argument::Itself => registers.rip,
+        }
+    }
+}
+
+/// What a function of the table is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Its calls are written to the trace.
+    Sync {
+        /// As this function.
+        function: SyncFunction,
+        /// Where the object is.
+        object: Argument,
+        /// Where the further argument is.
+        argument: Argument,
+    },
+    /// It sets the number of threads of the thread's next parallel region.
+    SetsTeamSize(Argument),
+    /// It gives the thread iterations of a loop.
+    GivesChunk(LoopCall),
+}
+
+impl Role {
+    /// Whether its arguments are in the register of the argument with this number.
+    #[must_use]
+    pub fn names(self, number: u8) -> bool {
+        let [first, second] = match self {
+            Role::Sync { object, argument, .. } => [object, argument],
+            Role::SetsTeamSize(size) => [size, Argument::None],
+            Role::GivesChunk(_) => [Argument::None; 2],
+        };
+        [first, second].into_iter().any(|a| matches!(a, Argument::Register(n) | Argument::Int(n) if n == number))
+    }
+}
+
+const fn role(function: SyncFunction, object: Argument, argument: Argument) -> Role {
+    Role::Sync { function, object, argument }
+}
+
+const fn on_first(function: SyncFunction) -> Role {
+    role(function, Argument::Register(0), Argument::None)
+}
+
+const fn alone(function: SyncFunction) -> Role {
+    role(function, Argument::None, Argument::None)
+}
+
+const GOMP_FORK: Role = role(ParallelFork, Argument::Register(0), Argument::Int(2));
+const KMP_FORK: Role = role(ParallelFork, Argument::Register(2), Argument::TeamSize);
+const CREATE: Role = role(ThreadCreate, Argument::Register(2), Argument::None);
+const CONDITION_WAIT: Role = role(ConditionWait, Argument::Register(0), Argument::Register(1));
+const KMP_CRITICAL: Role = role(CriticalEnter, Argument::Register(2), Argument::None);
+
+/// Every function, POSIX first, then C11, GOMP, KMP and the OpenMP locks.
+pub const TABLE: &[(&str, Role)] = &[
+    ("pthread_mutex_lock", on_first(MutexLock)),
+    ("pthread_mutex_timedlock", on_first(MutexLock)),
+    ("pthread_mutex_clocklock", on_first(MutexLock)),
+    ("pthread_mutex_trylock", on_first(MutexTryLock)),
+    ("pthread_mutex_unlock", on_first(MutexUnlock)),
+    ("pthread_spin_lock", on_first(SpinLock)),
+    ("pthread_spin_trylock", on_first(SpinTryLock)),
+    ("pthread_spin_unlock", on_first(SpinUnlock)),
+    ("pthread_rwlock_rdlock", on_first(ReadLock)),
+    ("pthread_rwlock_timedrdlock", on_first(ReadLock)),
+    ("pthread_rwlock_clockrdlock", on_first(ReadLock)),
+    ("pthread_rwlock_tryrdlock", on_first(ReadTryLock)),
+    ("pthread_rwlock_wrlock", on_first(WriteLock)),
+    ("pthread_rwlock_timedwrlock", on_first(WriteLock)),
+    ("pthread_rwlock_clockwrlock", on_first(WriteLock)),
+    ("pthread_rwlock_trywrlock", on_first(WriteTryLock)),
+    ("pthread_rwlock_unlock", on_first(ReadWriteUnlock)),
+    ("pthread_cond_wait", CONDITION_WAIT),
+    ("pthread_cond_timedwait", CONDITION_WAIT),
+    ("pthread_cond_clockwait", CONDITION_WAIT),
+    ("pthread_cond_signal", on_first(ConditionSignal)),
+    ("pthread_cond_broadcast", on_first(ConditionBroadcast)),
+    ("sem_wait", on_first(SemaphoreWait)),
+    ("sem_timedwait", on_first(SemaphoreWait)),
+    ("sem_clockwait", on_first(SemaphoreWait)),
+    ("sem_trywait", on_first(SemaphoreTryWait)),
+    ("sem_post", on_first(SemaphorePost)),
+    ("pthread_barrier_init", role(BarrierInit, Argument::Register(0), Argument::Int(2))),
+    ("pthread_barrier_wait", on_first(BarrierWait)),
+    ("pthread_create", CREATE),
+    ("pthread_join", on_first(ThreadJoin)),
+    ("pthread_tryjoin_np", on_first(ThreadJoin)),
+    ("pthread_timedjoin_np", on_first(ThreadJoin)),
+    ("pthread_clockjoin_np", on_first(ThreadJoin)),
+    ("pthread_exit", alone(ThreadExit)),
+    ("pthread_once", on_first(Once)),
+    ("pthread_yield", alone(Yield)),
+    ("sched_yield", alone(Yield)),
+    ("nanosleep", alone(Yield)),
+    ("clock_nanosleep", alone(Yield)),
+    ("usleep", alone(Yield)),
+    ("sleep", alone(Yield)),
+    ("thrd_create", role(ThreadCreate, Argument::Register(1), Argument::None)),
+    ("thrd_join", on_first(ThreadJoin)),
+    ("thrd_exit", alone(ThreadExit)),
+    ("thrd_yield", alone(Yield)),
+    ("thrd_sleep", alone(Yield)),
+    ("call_once", on_first(Once)),
+    ("mtx_lock", on_first(MutexLock)),
+    ("mtx_timedlock", on_first(MutexLock)),
+    ("mtx_trylock", on_first(MutexTryLock)),
+    ("mtx_unlock", on_first(MutexUnlock)),
+    ("cnd_wait", CONDITION_WAIT),
+    ("cnd_timedwait", CONDITION_WAIT),
+    ("cnd_signal", on_first(ConditionSignal)),
+    ("cnd_broadcast", on_first(ConditionBroadcast)),
+    ("GOMP_parallel", GOMP_FORK),
+    ("GOMP_parallel_reductions", GOMP_FORK),
+    ("GOMP_parallel_start", GOMP_FORK),
+    ("GOMP_parallel_sections", GOMP_FORK),
+    ("GOMP_parallel_sections_start", GOMP_FORK),
+    ("GOMP_parallel_loop_static", GOMP_FORK),
+    ("GOMP_parallel_loop_dynamic", GOMP_FORK),
+    ("GOMP_parallel_loop_guided", GOMP_FORK),
+    ("GOMP_parallel_loop_runtime", GOMP_FORK),
+    ("GOMP_parallel_loop_nonmonotonic_dynamic", GOMP_FORK),
+    ("GOMP_parallel_loop_nonmonotonic_guided", GOMP_FORK),
+    ("GOMP_parallel_loop_nonmonotonic_runtime", GOMP_FORK),
+    ("GOMP_parallel_loop_maybe_nonmonotonic_runtime", GOMP_FORK),
+    ("GOMP_barrier", alone(TeamBarrier)),
+    ("GOMP_barrier_cancel", alone(TeamBarrier)),
+    ("GOMP_loop_end", alone(TeamBarrier)),
+    ("GOMP_loop_end_cancel", alone(TeamBarrier)),
+    ("GOMP_sections_end", alone(TeamBarrier)),
+    ("GOMP_sections_end_cancel", alone(TeamBarrier)),
+    ("GOMP_critical_start", alone(CriticalEnter)),
+    ("GOMP_critical_end", alone(CriticalLeave)),
+    ("GOMP_critical_name_start", on_first(CriticalEnter)),
+    ("GOMP_critical_name_end", on_first(CriticalLeave)),
+    ("GOMP_atomic_start", alone(CriticalEnter)),
+    ("GOMP_atomic_end", alone(CriticalLeave)),
+    ("GOMP_single_start", alone(Single)),
+    ("GOMP_single_copy_start", alone(Single)),
+    ("GOMP_ordered_start", alone(OrderedEnter)),
+    ("GOMP_ordered_end", alone(OrderedLeave)),
+    ("__kmpc_fork_call", KMP_FORK),
+    ("__kmpc_fork_call_if", KMP_FORK),
+    ("__kmpc_fork_teams", KMP_FORK),
+    ("__kmpc_push_num_threads", Role::SetsTeamSize(Argument::Int(2))),
+    ("__kmpc_barrier", alone(TeamBarrier)),
+    ("__kmpc_cancel_barrier", alone(TeamBarrier)),
+    ("__kmpc_critical", KMP_CRITICAL),
+    ("__kmpc_critical_with_hint", KMP_CRITICAL),
+    ("__kmpc_end_critical", role(CriticalLeave, Argument::Register(2), Argument::None)),
+    ("__kmpc_single", alone(Single)),
+    ("__kmpc_ordered", alone(OrderedEnter)),
+    ("__kmpc_end_ordered", alone(OrderedLeave)),
+    ("omp_set_lock", on_first(CriticalEnter)),
+    ("omp_set_nest_lock", on_first(CriticalEnter)),
+    ("omp_unset_lock", on_first(CriticalLeave)),
+    ("omp_unset_nest_lock", on_first(CriticalLeave)),
+];
+
+/// The role of the function with this name, if it has one. glibc's static archive knows some of them by names with
+/// underscores in front only, which are taken too.
+#[must_use]
+pub fn by_name(name: &str) -> Option<Role> {
+    static BY_NAME: LazyLock<FxHashMap<&str, Role>> = LazyLock::new(|| TABLE.iter().copied().collect());
+    let known =
+        BY_NAME.get(name).or_else(|| BY_NAME.get(name.trim_start_matches('_')).filter(|_| name.starts_with("__")));
+    known.copied().or_else(|| loop_calls::by_name(name).map(Role::GivesChunk))
+}
+
+/// The role that a routine gets when it is handed to a function that will run it, and which that is.
+#[must_use]
+pub fn routine_role(function: SyncFunction, routine: u64) -> Option<Role> {
+    let body = |function| Some(role(function, Argument::Itself, Argument::None)).filter(|_| routine != 0);
+    match function {
+        ThreadCreate => body(ThreadBody),
+        ParallelFork => body(ParallelBody),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique() {
+        let mut names: Vec<_> = TABLE.iter().map(|(name, _)| name).collect();
+        names.sort_unstable();
+        let all = names.len();
+        names.dedup();
+        assert_eq!(names.len(), all);
+    }
+
+    #[test]
+    fn every_function_but_the_bodies_has_a_name() {
+        for function in SyncFunction::ALL {
+            let named = TABLE.iter().any(|(_, r)| matches!(r, Role::Sync { function: f, .. } if *f == function));
+            assert_eq!(named, !matches!(function, ThreadBody | ParallelBody), "{function:?}");
+        }
+    }
+
+    #[test]
+    fn names_with_underscores_in_front_are_known() {
+        assert_eq!(by_name("__pthread_mutex_lock"), by_name("pthread_mutex_lock"));
+        assert_eq!(by_name("___pthread_mutex_lock"), by_name("pthread_mutex_lock"));
+        assert!(by_name("__kmpc_barrier").is_some());
+        assert!(by_name("_pthread_mutex_lock").is_none(), "one underscore is a name of the program's own");
+        assert!(by_name("pthread_mutex_init").is_none());
+    }
+}

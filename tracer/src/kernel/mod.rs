@@ -1,0 +1,8 @@
+//! What the kernel has to do with a recording: ptrace, system calls, signals, processors.
+
+pub(crate) mod calls;
+pub(crate) mod debuggers;
+pub(crate) mod frames;
+pub(crate) mod interrupt;
+pub(crate) mod ptrace;
+pub(crate) mod together;
