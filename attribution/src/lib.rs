@@ -5,25 +5,22 @@
 //! [`Subject`]. Rows are shown by three renderers: [`table`]s for people (and the [`listing`] of a source file),
 //! [`json`], and the [`page`] of `lockstep report`.
 
-pub mod disassembly;
-mod fit;
-pub mod json;
-pub mod listing;
 pub mod locks;
 pub mod lost;
-mod marks;
 pub mod memory;
 pub mod page;
-mod prediction;
-mod separate;
-mod source;
+mod program;
+mod shown;
 mod subject;
-pub mod table;
-pub mod unlike;
-pub mod verdict;
 
-pub use fit::Width;
-pub use marks::{Mark, MarkKind};
-pub use prediction::typed_prediction;
-pub use source::{Line, Source};
+pub use program::disassembly;
+pub use program::marks::{Mark, MarkKind};
+pub use program::prediction::typed_prediction;
+pub use program::source::{Line, Source};
+pub use shown::fit::Width;
+pub use shown::json;
+pub use shown::listing;
+pub use shown::table;
+pub use shown::unlike;
+pub use shown::verdict;
 pub use subject::Subject;

@@ -5,34 +5,25 @@
 //! [`CHARTS`]), which lays everything out in points and returns a [`Picture`], then a file [`Format`]. The same rows
 //! always give the same bytes.
 
-mod axis;
-mod bars;
 mod charts;
 mod condition;
+mod drawing;
 mod error;
-mod format;
-mod frame;
-mod lines;
 pub mod page;
-mod palette;
-mod pdf;
-mod picture;
 mod rows;
 mod save;
 mod settings;
-mod stacks;
-mod text;
 
 use std::path::Path;
 
 pub use charts::{CHARTS, Chart};
 pub use condition::Condition;
+pub use drawing::format::{FORMATS, Format};
+pub use drawing::palette::{Colour, OTHER, cause_colour, colour_of, family_colour};
+pub use drawing::picture::{Anchor, Mark, Picture, Text};
+pub use drawing::text::grouped;
 pub use error::{Action, Error, Result};
-pub use format::{FORMATS, Format};
-pub use palette::{Colour, OTHER, cause_colour, colour_of, family_colour};
-pub use picture::{Anchor, Mark, Picture, Text};
 pub use rows::{Counts, Outcome, Row, parse_rows, read_rows, read_rows_where};
-pub use text::grouped;
 
 /// What a chart is drawn for.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -123,7 +114,7 @@ pub fn draw(rows: &[Row], kind: Option<&str>, options: &PlotOptions) -> Result<P
 /// The extension is none of [`FORMATS`]', there is no chart of that name, there are no rows, or the file cannot be
 /// written.
 pub fn plot(rows: &[Row], kind: Option<&str>, options: &PlotOptions, out: &Path) -> Result<()> {
-    let format = format::of_path(out)?;
+    let format = drawing::format::of_path(out)?;
     let picture = draw(rows, kind, options)?;
     save::save(out, &(format.render)(&picture))
 }

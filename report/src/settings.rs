@@ -1,7 +1,7 @@
 //! What rows were measured under: which rows belong together, and what tells them from the others.
 
 use crate::Row;
-use crate::text::short_function;
+use crate::drawing::text::short_function;
 
 /// What a row says of its setting, in the order in which differences are told: what a reader asks first stands first.
 const FIELDS: [Field; 10] = [

@@ -7,14 +7,14 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use crate::bytes::Cursor;
-use crate::chunk::{ChunkDecoder, ChunkEncoder};
-use crate::contents;
-use crate::event_codec::{self, Before};
+use crate::codec::bytes::Cursor;
+use crate::codec::event_codec::{self, Before};
+use crate::codec::numbering::{self, Numbering};
+use crate::codec::stream_codec::Counts;
+use crate::file::chunk::{ChunkDecoder, ChunkEncoder};
+use crate::file::contents;
 use crate::layout::{ChunkHeader, ChunkKind, ESCAPE, MAX_INDEX_ENTRIES, MAX_RAW, STREAM_HEAD_LEN, Version};
 use crate::layout::{encode_footer, encode_header};
-use crate::numbering::{self, Numbering};
-use crate::stream_codec::Counts;
 use crate::{Action, Error, Result, ThreadId, Trace};
 
 /// Where the words of a stream chunk's payload are that change: the count of items, and the bytes of events.

@@ -9,7 +9,7 @@
 //! ```
 //! All integers are little-endian. `docs/trace-format.md` says it in full.
 
-use crate::block::Block;
+use crate::vocabulary::block::Block;
 
 /// The first bytes of a trace: a byte that is not ASCII (no text file starts so), the name, and a line feed
 /// (changed by whatever rewrites line ends).

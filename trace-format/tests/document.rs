@@ -121,7 +121,7 @@ fn every_code_is_listed_with_its_name() {
 #[test]
 fn the_fields_of_every_event_are_listed_in_their_order() {
     // The declarations themselves: a field has a name and a type, a comment neither.
-    let source = include_str!("../src/event.rs");
+    let source = include_str!("../src/vocabulary/event.rs");
     let events = source.split("pub enum Event {").nth(1).and_then(|rest| rest.split("\n}").next()).unwrap();
     for row in table("| code | event | fields |") {
         let declared = events.lines().skip_while(|line| {

@@ -10,7 +10,7 @@ use report::page::{Function, Instruction, Line, LineCosts, Pcs};
 use trace_format::{Pc, Trace};
 
 use crate::Source;
-use crate::disassembly::Fetched;
+use crate::program::disassembly::Fetched;
 
 /// Where functions were entered.
 fn entries(program: &heuristics::Program) -> Vec<Pc> {

@@ -4,7 +4,7 @@ use std::fs;
 
 use report::page::{Line, Piece, SourceFile};
 
-use crate::source::is_of_library;
+use crate::program::source::is_of_library;
 
 /// Lines shown before and after one that ran.
 const AROUND: u32 = 3;

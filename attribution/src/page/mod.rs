@@ -22,9 +22,11 @@ use serde_json::Value;
 use trace_format::Trace;
 
 pub use self::code::Code;
-use crate::unlike::{Facts, unlike};
-use crate::verdict::Verdict;
-use crate::{disassembly, json, locks};
+use crate::locks;
+use crate::program::disassembly;
+use crate::shown::json;
+use crate::shown::unlike::{Facts, unlike};
+use crate::shown::verdict::Verdict;
 
 /// A page about these programs, which this tool made.
 #[must_use]

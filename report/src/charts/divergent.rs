@@ -6,9 +6,9 @@
 //! traces that were run alike stand one below another; the first is what the others are compared with.
 
 use super::chart::Chart;
+use crate::drawing::stacks::{Bar, Group, Line, Panel, StackChart};
+use crate::drawing::text::{count, short_function};
 use crate::rows::label_of;
-use crate::stacks::{Bar, Group, Line, Panel, StackChart};
-use crate::text::{count, short_function};
 use crate::{Colour, Outcome, Picture, PlotOptions, Row, colour_of};
 
 pub(super) struct Divergent;

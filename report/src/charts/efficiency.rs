@@ -4,7 +4,7 @@
 //! thread instructions in 8 fetches, 10 / (8 x 2) = 0.625 of the lane-slots do work.
 
 use super::chart::Chart;
-use crate::bars::{Bar, BarChart, Panel, Scale};
+use crate::drawing::bars::{Bar, BarChart, Panel, Scale};
 use crate::settings::{Setting, settings};
 use crate::{Counts, Picture, PlotOptions, Row};
 

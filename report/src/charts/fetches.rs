@@ -4,9 +4,10 @@
 //! thread instructions, no sharing takes 10 fetches; if they can share 2, the best is 8.
 
 use super::chart::Chart;
-use crate::bars::{Bar, BarChart, Panel, Scale};
+use crate::drawing::bars::{Bar, BarChart, Panel, Scale};
+use crate::drawing::text;
 use crate::settings::{Setting, settings};
-use crate::{Counts, Picture, PlotOptions, Row, text};
+use crate::{Counts, Picture, PlotOptions, Row};
 
 pub(super) struct Fetches;
 

@@ -4,11 +4,12 @@
 //! with both, the columns are 75 % and 25 %.
 
 use super::chart::Chart;
-use crate::frame::title_block;
-use crate::palette::{FAINT_INK, GRID, INK};
+use crate::drawing::axis;
+use crate::drawing::frame::title_block;
+use crate::drawing::palette::{FAINT_INK, GRID, INK};
+use crate::drawing::text::{self, LINE};
 use crate::settings::{Setting, settings};
-use crate::text::{self, LINE};
-use crate::{Anchor, Columns, Outcome, Picture, PlotOptions, Row, Text, axis, colour_of};
+use crate::{Anchor, Columns, Outcome, Picture, PlotOptions, Row, Text, colour_of};
 
 pub(super) struct Histogram;
 

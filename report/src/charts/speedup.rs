@@ -5,12 +5,12 @@
 //! 100 after has a speed-up of 2.00.
 
 use super::chart::Chart;
-use crate::axis;
-use crate::frame::title_block;
-use crate::palette::{FAINT_INK, GRID, INK};
+use crate::drawing::axis;
+use crate::drawing::frame::title_block;
+use crate::drawing::palette::{FAINT_INK, GRID, INK};
+use crate::drawing::text::{self, LINE};
 use crate::rows::label_of;
 use crate::settings::settings;
-use crate::text::{self, LINE};
 use crate::{Anchor, Colour, Outcome, Picture, PlotOptions, Row, Text, colour_of};
 
 pub(super) struct Speedup;

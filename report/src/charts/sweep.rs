@@ -3,11 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use crate::lines::{LineChart, Panel, Series};
-use crate::palette::INK;
+use crate::drawing::lines::{LineChart, Panel, Series};
+use crate::drawing::palette::INK;
+use crate::drawing::text;
 use crate::rows::label_of;
 use crate::settings::settings;
-use crate::{Counts, Outcome, Row, colour_of, text};
+use crate::{Counts, Outcome, Row, colour_of};
 
 /// What is swept.
 pub(super) struct Sweep {

@@ -13,8 +13,8 @@ use addr2line::Loader;
 use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 use trace_format::{Module, ModuleRole, Pc, STUB_NAME, Trace};
 
-use crate::marks::{self, Mark};
-use crate::separate::debug_file;
+use crate::program::marks::{self, Mark};
+use crate::program::separate::debug_file;
 
 /// A source line, and the function that it is a line of.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

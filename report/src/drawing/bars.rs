@@ -1,8 +1,8 @@
 //! Horizontal bars in panels, with two reference lines each: the layout of every bar chart.
 
-use crate::frame::Frame;
-use crate::palette::{FAINT_INK, GRID, INK, PAPER, is_dark};
-use crate::text::{self, LINE};
+use crate::drawing::frame::Frame;
+use crate::drawing::palette::{FAINT_INK, GRID, INK, PAPER, is_dark};
+use crate::drawing::text::{self, LINE};
 use crate::{Anchor, Colour, Counts, Outcome, Picture, PlotOptions, Row, Text, colour_of};
 
 /// A chart of bars.

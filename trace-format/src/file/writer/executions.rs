@@ -4,9 +4,9 @@ use std::cell::Cell;
 use std::io::Write;
 
 use super::{MAX_BUFFERED, TraceWriter, started};
-use crate::rows::Plans;
-use crate::shape::Shapes;
-use crate::stream_codec::StreamBuffer;
+use crate::codec::rows::Plans;
+use crate::codec::shape::Shapes;
+use crate::codec::stream_codec::StreamBuffer;
 use crate::{BlockId, Result, ThreadId};
 
 /// An execution of a whole block without recorded stack pointers, for [`TraceWriter::executions`].

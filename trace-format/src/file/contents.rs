@@ -1,9 +1,9 @@
 //! Finds the chunks of a file: by its index, or, where that is missing or bad, by going through them.
 
-use crate::bytes::Cursor;
-use crate::chunk::ChunkDecoder;
+use crate::codec::bytes::Cursor;
+use crate::file::chunk::ChunkDecoder;
+use crate::file::source::Source;
 use crate::layout::{ChunkHeader, ChunkKind, FOOTER_LEN, HEADER_LEN, MAGIC, MAX_INDEX_ENTRIES, Version, decode_footer};
-use crate::source::Source;
 use crate::{Error, Result};
 
 /// A chunk and where it starts in the file.

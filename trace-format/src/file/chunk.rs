@@ -5,9 +5,9 @@ use std::io;
 use zstd::bulk::{Compressor, Decompressor};
 use zstd::zstd_safe::CParameter;
 
+use crate::codec::stream_codec::Counts;
+use crate::file::source::Source;
 use crate::layout::{CHUNK_HEADER_LEN, ChunkHeader, ChunkKind, FLAG_COMPRESSED, MAX_RATIO, NO_THREAD};
-use crate::source::Source;
-use crate::stream_codec::Counts;
 use crate::{Action, Error, Result, ThreadId};
 
 /// The level of zstd for all chunks but those of [`VALUES_COMPRESSION_LEVEL`].

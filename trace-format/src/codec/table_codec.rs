@@ -5,7 +5,7 @@
 //! addresses it has, its constant change of the stack pointer, if that is constant, and the sums that give its
 //! addresses, if they are given so.
 
-use crate::bytes::{Cursor, put_bytes, put_delta, put_varint, zigzag};
+use crate::codec::bytes::{Cursor, put_bytes, put_delta, put_varint, zigzag};
 use crate::layout::{RECORDED_SP, SUMS};
 use crate::{Address, Block, Instruction, Kind, Mapping, Module, ModuleRole, Pc, Source, SpEffect, Symbol, Term};
 

@@ -7,9 +7,9 @@ use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
 
-use crate::disassembly::Fetched;
 use crate::lost::{Row, main_causes};
-use crate::table::{grouped, percent};
+use crate::program::disassembly::Fetched;
+use crate::shown::table::{grouped, percent};
 use crate::{Subject, Width};
 
 /// The numbers of lines that ran, and the lines that are shown around them.

@@ -6,7 +6,7 @@
 
 use std::fmt::Write;
 
-use crate::table::{Align, aligned};
+use crate::shown::table::{Align, aligned};
 
 /// The narrowest that a text is made.
 const LEAST: usize = 24;

@@ -2,7 +2,7 @@
 
 use super::{Kind, MAX_COLUMNS, Special, low};
 use crate::BlockId;
-use crate::bytes::{Cursor, put_varint};
+use crate::codec::bytes::{Cursor, put_varint};
 
 /// A track with fewer rows in a chunk tells nothing.
 const LEAST_ROWS: u32 = 256;

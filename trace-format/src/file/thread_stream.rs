@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::chunk::ChunkDecoder;
-use crate::reader::Inner;
-use crate::stream_codec::{Counts, Entry, StreamChunk};
+use crate::codec::stream_codec::{Counts, Entry, StreamChunk};
+use crate::file::chunk::ChunkDecoder;
+use crate::file::reader::Inner;
 use crate::{BlockId, Error, Event, Result, ThreadId};
 
 /// One item of a thread's stream.

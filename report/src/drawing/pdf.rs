@@ -12,8 +12,8 @@ use pdf_writer::{Content, Filter, Finish, Name, Pdf, Rect, Ref, Str};
 use subsetter::GlyphRemapper;
 use ttf_parser::{Face, GlyphId};
 
-use crate::format::{BOLD, REGULAR};
-use crate::palette::PAPER;
+use crate::drawing::format::{BOLD, REGULAR};
+use crate::drawing::palette::PAPER;
 use crate::{Anchor, Colour, Mark, Picture, Text};
 
 /// Half of the height of a small letter, in text sizes: [`Text::y`] is so far above the line that letters stand on.

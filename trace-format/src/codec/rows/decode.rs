@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::{Kind, MAX_COLUMNS, MAX_ROW_VALUES, Special, Tracks, context_of, context_surprised, low, plan};
 use crate::BlockId;
-use crate::bytes::{Cursor, unzigzag};
+use crate::codec::bytes::{Cursor, unzigzag};
 
 /// The rows of a chunk that is being read.
 #[derive(Debug, Default)]

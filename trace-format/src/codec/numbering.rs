@@ -9,7 +9,7 @@
 //! zstd finds more in bytes, and in less time, the numbering included: the items of fluidanimate (53 blocks a chunk)
 //! take 46% less in the file and 35% less processor time, those of swaptions (111) 49% and 39%.
 
-use crate::bytes::Cursor;
+use crate::codec::bytes::Cursor;
 use crate::layout::Version;
 
 /// The bit of the count of items that says that they are bytes.

@@ -5,9 +5,9 @@ use super::plan::{ColumnUse, Plans};
 use super::room::{Bits, Bytes};
 use super::{CONTEXTS, MAX_COLUMNS, MAX_ROW_VALUES, Pages, Track, Tracks, context_of, context_surprised};
 use crate::BlockId;
-use crate::bytes::{MAX_VARINT, write_varint, zigzag};
+use crate::codec::bytes::{MAX_VARINT, write_varint, zigzag};
+use crate::codec::shape::Shape;
 use crate::layout::TARGET_RAW;
-use crate::shape::Shape;
 
 /// A list of this many bytes is for the next chunk.
 const MOST_BYTES: usize = TARGET_RAW / 2;

@@ -2,9 +2,9 @@
 //! layout of charts that show a part of a whole. Bars of one label stand one below another, so that what was before
 //! stands over what came after.
 
-use crate::frame::Frame;
-use crate::palette::{FAINT_INK, GRID, INK};
-use crate::text::{self, LINE};
+use crate::drawing::frame::Frame;
+use crate::drawing::palette::{FAINT_INK, GRID, INK};
+use crate::drawing::text::{self, LINE};
 use crate::{Anchor, Colour, Picture, PlotOptions, Text};
 
 /// A chart of stacked bars.

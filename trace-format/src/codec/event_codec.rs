@@ -5,7 +5,7 @@
 //! object of a function that is entered is, from version 4 on, the zigzag difference to the object before it in the
 //! chunk: what is locked is mostly unlocked next.
 
-use crate::bytes::{Cursor, put_delta, put_varint, zigzag};
+use crate::codec::bytes::{Cursor, put_delta, put_varint, zigzag};
 use crate::layout::{MAX_THREADS, Version};
 use crate::{BlockId, Chunk, Event, ModuleId, Pc, Seq, SyncFunction, ThreadExit, ThreadId};
 

@@ -1,9 +1,9 @@
 //! The frame of charts with horizontal bars: where labels, bars and figures stand from left to right, the title above,
 //! headings, and the axis below.
 
-use crate::axis::{self, Tick};
-use crate::palette::{FAINT_INK, INK};
-use crate::text::{self, LINE};
+use crate::drawing::axis::{self, Tick};
+use crate::drawing::palette::{FAINT_INK, INK};
+use crate::drawing::text::{self, LINE};
 use crate::{Anchor, Picture, PlotOptions, Text};
 
 /// Where things stand from left to right, the same in all panels of a chart.

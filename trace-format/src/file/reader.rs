@@ -7,14 +7,13 @@ use std::sync::Arc;
 
 use flate2::bufread::MultiGzDecoder;
 
-use crate::chunk::ChunkDecoder;
-use crate::contents::{self, Place};
+use crate::codec::shape::Shapes;
+use crate::codec::table_codec;
+use crate::file::chunk::ChunkDecoder;
+use crate::file::contents::{self, Place};
+use crate::file::source::Source;
 use crate::layout::{ChunkKind, HEADER_LEN, MAGIC, Version};
-use crate::shape::Shapes;
-use crate::source::Source;
-use crate::{
-    Action, BlockTable, Error, Finish, Meta, Module, Pc, Result, Symbol, ThreadId, ThreadStream, read_text, table_codec,
-};
+use crate::{Action, BlockTable, Error, Finish, Meta, Module, Pc, Result, Symbol, ThreadId, ThreadStream, read_text};
 
 /// A trace. It can be shared between threads, and copies of it are cheap.
 ///

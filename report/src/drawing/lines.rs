@@ -1,10 +1,11 @@
 //! Lines in panels, one per heuristic, over a row of settings: the layout of every chart of a sweep. Each line has its
 //! name at its end, so that no reader has to tell colours apart.
 
-use crate::frame::title_block;
-use crate::palette::{FAINT_INK, GRID, INK};
-use crate::text::{self, LINE};
-use crate::{Anchor, Colour, Picture, PlotOptions, Text, axis};
+use crate::drawing::axis;
+use crate::drawing::frame::title_block;
+use crate::drawing::palette::{FAINT_INK, GRID, INK};
+use crate::drawing::text::{self, LINE};
+use crate::{Anchor, Colour, Picture, PlotOptions, Text};
 
 /// A chart of lines.
 pub(crate) struct LineChart {

@@ -6,13 +6,14 @@ use std::sync::Once;
 use plotters::prelude::{BitMapBackend, SVGBackend};
 use plotters::style::{FontStyle, register_font};
 
-use crate::picture::Lettering;
-use crate::text::FONTS;
-use crate::{Error, Picture, Result, pdf};
+use crate::drawing::pdf;
+use crate::drawing::picture::Lettering;
+use crate::drawing::text::FONTS;
+use crate::{Error, Picture, Result};
 
 /// The font in the program, plain and bold.
-pub(crate) const REGULAR: &[u8] = include_bytes!("../fonts/LiberationSans-Regular.ttf");
-pub(crate) const BOLD: &[u8] = include_bytes!("../fonts/LiberationSans-Bold.ttf");
+pub(crate) const REGULAR: &[u8] = include_bytes!("../../fonts/LiberationSans-Regular.ttf");
+pub(crate) const BOLD: &[u8] = include_bytes!("../../fonts/LiberationSans-Bold.ttf");
 
 /// A format of picture files.
 #[derive(Debug)]

@@ -8,8 +8,8 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{FontFamily, FontStyle, FontTransform, IntoFont, RGBColor, ShapeStyle, TextStyle};
 
 use crate::Colour;
-use crate::palette::PAPER;
-use crate::text::{self, FONTS};
+use crate::drawing::palette::PAPER;
+use crate::drawing::text::{self, FONTS};
 
 /// Which end of a text stands at its x.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

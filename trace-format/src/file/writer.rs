@@ -7,15 +7,15 @@ use std::path::PathBuf;
 
 pub use executions::{Execution, KnownBlock};
 
-use crate::chunk::ChunkEncoder;
-use crate::failure::{Failure, note};
+use crate::codec::numbering::Numbering;
+use crate::codec::rows::Plans;
+use crate::codec::shape::{Shape, Shapes};
+use crate::codec::stream_codec::StreamBuffer;
+use crate::codec::table_codec::TableBuffer;
+use crate::file::chunk::ChunkEncoder;
+use crate::file::failure::{Failure, note};
 use crate::layout::{ChunkHeader, ChunkKind, MAX_INDEX_ENTRIES, MAX_RAW, MAX_THREADS, TARGET_RAW, Version};
 use crate::layout::{encode_footer, encode_header};
-use crate::numbering::Numbering;
-use crate::rows::Plans;
-use crate::shape::{Shape, Shapes};
-use crate::stream_codec::StreamBuffer;
-use crate::table_codec::TableBuffer;
 use crate::{
     Action, Block, BlockId, BlockTable, Error, Event, Finish, Meta, Module, ModuleId, Result, SpEffect, Symbol,
     ThreadId,

@@ -11,12 +11,12 @@
 //! rows            where there are some: the values of whole executions of blocks with sums, see rows
 //! ```
 
-use crate::bytes::{Cursor, put_delta};
-use crate::event_codec::{self, Before};
+use crate::codec::bytes::{Cursor, put_delta};
+use crate::codec::event_codec::{self, Before};
+use crate::codec::numbering::{self, Numbering};
+use crate::codec::rows::{Plans, RowDecoder, RowEncoder, Wide};
+use crate::codec::shape::{Shape, Shapes};
 use crate::layout::{ESCAPE, MAX_ITEMS, STREAM_HEAD_LEN, TARGET_RAW, Version};
-use crate::numbering::{self, Numbering};
-use crate::rows::{Plans, RowDecoder, RowEncoder, Wide};
-use crate::shape::{Shape, Shapes};
 use crate::{Block, BlockId, Event, SpEffect};
 
 /// A thread's items that are not in a chunk yet.

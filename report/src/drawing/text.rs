@@ -3,7 +3,7 @@
 //! A chart is drawn before it is known which font shows it. Widths are those of DejaVu Sans, the widest of the usual
 //! sans-serif fonts (Arial and Helvetica are about a tenth narrower), so that what fits here fits everywhere.
 
-use crate::axis;
+use crate::drawing::axis;
 
 /// The fonts asked for, best first.
 pub(crate) const FONTS: &str = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif";

@@ -1,0 +1,7 @@
+//! What the program's files say of an address: functions, lines, instructions, marks.
+
+pub mod disassembly;
+pub(crate) mod marks;
+pub(crate) mod prediction;
+pub(crate) mod separate;
+pub(crate) mod source;

@@ -1,0 +1,12 @@
+//! Pictures and what they are made of, up to the layouts that several kinds of charts share.
+
+pub(crate) mod axis;
+pub(crate) mod bars;
+pub(crate) mod format;
+pub(crate) mod frame;
+pub(crate) mod lines;
+pub(crate) mod palette;
+pub(crate) mod pdf;
+pub(crate) mod picture;
+pub(crate) mod stacks;
+pub(crate) mod text;

@@ -1,0 +1,9 @@
+//! What a trace speaks of: threads, blocks, addresses, events, modules.
+
+pub(crate) mod address;
+pub(crate) mod block;
+pub(crate) mod event;
+pub(crate) mod ids;
+pub(crate) mod marker;
+pub(crate) mod module;
+pub mod names;
