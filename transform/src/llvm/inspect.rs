@@ -117,7 +117,7 @@ impl<'m> Instruction<'m> {
     #[must_use]
     pub fn memory_effects(self) -> Option<u64> {
         let callee = self.callee()?;
-        let kind = super::attributes::kind_named("memory");
+        let kind = super::ir::attributes::kind_named("memory");
         // SAFETY: it is a call, whose attributes at this index are asked for; an attribute that is there has a number.
         unsafe {
             let here = LLVMGetCallSiteEnumAttribute(self.raw(), LLVMAttributeFunctionIndex, kind);

@@ -29,37 +29,28 @@
 #![allow(unsafe_code)]
 
 mod assemble;
-mod attributes;
-mod block;
 mod build;
-mod call;
 mod code;
-mod comparison;
 mod copy;
-mod debug;
-mod function;
 mod inspect;
-mod instruction;
-mod memory;
-mod module;
+mod ir;
 mod optimise;
 #[cfg(test)]
 mod tests;
-mod value;
 mod well_formed;
 
 pub use assemble::{Binary, Builder, Comparison};
-pub use block::Block;
 pub use build::Slot;
 pub use code::{CodeOptions, TARGET};
 pub use copy::Copies;
-pub use function::Function;
 pub use inspect::AddressParts;
-pub use instruction::{Instruction, Use};
+pub use ir::block::Block;
+pub use ir::function::Function;
+pub use ir::instruction::{Instruction, Use};
+pub use ir::module::Module;
+pub use ir::value::{Shape, Type, Value};
 pub use llvm_sys::LLVMOpcode as Opcode;
-pub use module::Module;
 pub use optimise::Tuning;
-pub use value::{Shape, Type, Value};
 pub use well_formed::WellFormed;
 
 /// The text that LLVM returned as pointer and length.

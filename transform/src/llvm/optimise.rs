@@ -16,7 +16,7 @@ use llvm_sys::transforms::pass_builder::{
 };
 
 use super::Module;
-use super::module::taken_message;
+use super::ir::module::taken_message;
 use crate::{Error, Result};
 
 /// The target whose costs stand for those of a GPU.

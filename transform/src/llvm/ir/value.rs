@@ -7,7 +7,7 @@ use llvm_sys::prelude::*;
 use llvm_sys::{LLVMOpcode, LLVMTypeKind};
 use rustc_hash::FxHashMap;
 
-use super::{Instruction, Module, Use};
+use crate::llvm::{Instruction, Module, Use};
 
 /// What an instruction can use or make: an instruction, a parameter, a constant, a function, a block as an operand.
 #[derive(Clone, Copy)]
@@ -17,23 +17,23 @@ pub struct Value<'m> {
 }
 
 impl<'m> Value<'m> {
-    pub(super) fn of_raw(raw: LLVMValueRef, module: &'m Module) -> Value<'m> {
+    pub(in crate::llvm) fn of_raw(raw: LLVMValueRef, module: &'m Module) -> Value<'m> {
         assert!(!raw.is_null(), "LLVM returned no value where it always has one");
         Value { raw, module }
     }
 
-    pub(super) fn raw(self) -> LLVMValueRef {
+    pub(in crate::llvm) fn raw(self) -> LLVMValueRef {
         self.raw
     }
 
-    pub(super) fn module(self) -> &'m Module {
+    pub(in crate::llvm) fn module(self) -> &'m Module {
         self.module
     }
 
     /// Refuses what nothing in this module may use: parts of another module, and instructions and blocks that were
     /// erased.
     #[track_caller]
-    pub(super) fn assert_usable_in(self, module: &Module) {
+    pub(in crate::llvm) fn assert_usable_in(self, module: &Module) {
         module.assert_is(self.module);
         if let Some(instruction) = self.as_instruction() {
             instruction.assert_in_block();
@@ -60,7 +60,7 @@ impl<'m> Value<'m> {
     pub fn name(self) -> String {
         let mut length = 0;
         // SAFETY: the text belongs to the value, which is alive.
-        unsafe { super::owned_text(LLVMGetValueName2(self.raw, &raw mut length), length) }
+        unsafe { crate::llvm::owned_text(LLVMGetValueName2(self.raw, &raw mut length), length) }
     }
 
     /// Whether it is an intrinsic function of LLVM's.
@@ -79,10 +79,10 @@ impl<'m> Value<'m> {
 
     /// The function, if it is one with a body.
     #[must_use]
-    pub fn as_defined_function(self) -> Option<super::Function<'m>> {
+    pub fn as_defined_function(self) -> Option<crate::llvm::Function<'m>> {
         // SAFETY: the second question is put to functions only.
         let defined = unsafe { self.is_function() && !LLVMGetFirstBasicBlock(self.raw).is_null() };
-        defined.then(|| super::Function::of_raw(self.raw, self.module))
+        defined.then(|| crate::llvm::Function::of_raw(self.raw, self.module))
     }
 
     /// Whether it is inline assembly.
@@ -236,15 +236,15 @@ pub struct Type<'m> {
 }
 
 impl<'m> Type<'m> {
-    pub(super) fn of_raw(raw: LLVMTypeRef, module: &'m Module) -> Type<'m> {
+    pub(in crate::llvm) fn of_raw(raw: LLVMTypeRef, module: &'m Module) -> Type<'m> {
         Type { raw, module }
     }
 
-    pub(super) fn raw(self) -> LLVMTypeRef {
+    pub(in crate::llvm) fn raw(self) -> LLVMTypeRef {
         self.raw
     }
 
-    pub(super) fn module(self) -> &'m Module {
+    pub(in crate::llvm) fn module(self) -> &'m Module {
         self.module
     }
 
@@ -355,7 +355,7 @@ impl<'m> Type<'m> {
     }
 
     /// Whether its values are tokens, which tie instructions together.
-    pub(super) fn is_token(self) -> bool {
+    pub(in crate::llvm) fn is_token(self) -> bool {
         matches!(self.kind(), LLVMTypeKind::LLVMTokenTypeKind)
     }
 
@@ -387,7 +387,7 @@ impl std::fmt::Display for Type<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // SAFETY: types live as long as the context; LLVM returns a text of its own making, which `taken_message`
         // frees.
-        f.write_str(&unsafe { super::module::taken_message(LLVMPrintTypeToString(self.raw)) })
+        f.write_str(&unsafe { crate::llvm::ir::module::taken_message(LLVMPrintTypeToString(self.raw)) })
     }
 }
 

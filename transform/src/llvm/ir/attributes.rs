@@ -10,7 +10,7 @@ use llvm_sys::prelude::*;
 use llvm_sys::{LLVMAttributeFunctionIndex, LLVMAttributeIndex};
 use rustc_hash::FxHashMap;
 
-use super::{Instruction, Opcode};
+use crate::llvm::{Instruction, Opcode};
 
 /// Intrinsics, by how their names begin, whose argument names a variable, a type or a slot of the stack. The verifier
 /// or code generation wants the constant itself there, though no attribute says so.
@@ -45,14 +45,14 @@ const DECISIVE: &[&str] = &[
 ];
 
 /// Whether the function has this function attribute.
-pub(super) fn function_has(function: LLVMValueRef, name: &str) -> bool {
+pub(in crate::llvm) fn function_has(function: LLVMValueRef, name: &str) -> bool {
     let kind = kind_named(name);
     // SAFETY: the callers pass a live function; an unknown name is kind 0, which is asked for never.
     kind != 0 && unsafe { !LLVMGetEnumAttributeAtIndex(function, LLVMAttributeFunctionIndex, kind).is_null() }
 }
 
 /// Whether a parameter of the function has this attribute.
-pub(super) fn parameter_has(function: LLVMValueRef, parameter: usize, name: &str) -> bool {
+pub(in crate::llvm) fn parameter_has(function: LLVMValueRef, parameter: usize, name: &str) -> bool {
     let kind = kind_named(name);
     let place = u32::try_from(parameter + 1).unwrap_or(0);
     // SAFETY: the callers pass a live function; LLVM has no attribute at places beyond the last parameter.
@@ -61,7 +61,7 @@ pub(super) fn parameter_has(function: LLVMValueRef, parameter: usize, name: &str
 
 /// LLVM's number for an attribute; 0 for a name it does not know. LLVM compares the name with all that there are, so
 /// the answer is remembered.
-pub(super) fn kind_named(name: &str) -> u32 {
+pub(in crate::llvm) fn kind_named(name: &str) -> u32 {
     thread_local! {
         static KNOWN: RefCell<FxHashMap<String, u32>> = RefCell::default();
     }

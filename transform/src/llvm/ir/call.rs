@@ -3,7 +3,7 @@
 use llvm_sys::LLVMTailCallKind;
 use llvm_sys::core::*;
 
-use super::{Instruction, Opcode, Type, Value};
+use crate::llvm::{Instruction, Opcode, Type, Value};
 
 impl<'m> Instruction<'m> {
     /// What a call calls; `None` for all that is no plain call.

@@ -7,7 +7,7 @@ use llvm_sys::core::*;
 use llvm_sys::debuginfo::LLVMGetSubprogram;
 use llvm_sys::prelude::*;
 
-use super::{Block, Module, Type, Value};
+use crate::llvm::{Block, Module, Type, Value};
 
 /// A function.
 #[derive(Clone, Copy)]
@@ -17,12 +17,12 @@ pub struct Function<'m> {
 }
 
 impl<'m> Function<'m> {
-    pub(super) fn of_raw(raw: LLVMValueRef, module: &'m Module) -> Function<'m> {
+    pub(in crate::llvm) fn of_raw(raw: LLVMValueRef, module: &'m Module) -> Function<'m> {
         assert!(!raw.is_null(), "LLVM returned no function where it always has one");
         Function { raw, module }
     }
 
-    pub(super) fn raw(self) -> LLVMValueRef {
+    pub(in crate::llvm) fn raw(self) -> LLVMValueRef {
         self.raw
     }
 
@@ -88,7 +88,7 @@ impl<'m> Function<'m> {
     /// Gives it an attribute without a value, or takes it away; whether that was a change. A name that LLVM does not
     /// know changes nothing.
     pub(crate) fn set_attribute(self, name: &str, wanted: bool) -> bool {
-        let kind = super::attributes::kind_named(name);
+        let kind = crate::llvm::ir::attributes::kind_named(name);
         if kind == 0 || self.has_attribute(name) == wanted {
             return false;
         }
@@ -107,13 +107,13 @@ impl<'m> Function<'m> {
     /// Whether it has a function attribute of this name, such as `optnone`.
     #[must_use]
     pub fn has_attribute(self, name: &str) -> bool {
-        super::attributes::function_has(self.raw, name)
+        crate::llvm::ir::attributes::function_has(self.raw, name)
     }
 
     /// Whether a parameter, counted from 0, has an attribute of this name, such as `byval`.
     #[must_use]
     pub fn parameter_has(self, parameter: usize, name: &str) -> bool {
-        super::attributes::parameter_has(self.raw, parameter, name)
+        crate::llvm::ir::attributes::parameter_has(self.raw, parameter, name)
     }
 
     /// Whether the function has lines for a debugger.

@@ -10,8 +10,8 @@ use llvm_sys::ir_reader::LLVMParseIRInContext;
 use llvm_sys::linker::LLVMLinkModules2;
 use llvm_sys::target::{LLVMABIAlignmentOfType, LLVMABISizeOfType, LLVMGetModuleDataLayout, LLVMStoreSizeOfType};
 
-use super::module::taken_message;
-use super::{Builder, Module, Shape, Type, Value};
+use crate::llvm::ir::module::taken_message;
+use crate::llvm::{Builder, Module, Shape, Type, Value};
 use crate::{Error, Result};
 
 const UNNAMED: *const c_char = c"".as_ptr();
@@ -28,7 +28,7 @@ impl<'m> Builder<'m> {
 
     /// A store that later passes keep as it is.
     #[track_caller]
-    pub fn volatile_store(self, value: Value<'m>, address: Value<'m>) -> super::Instruction<'m> {
+    pub fn volatile_store(self, value: Value<'m>, address: Value<'m>) -> crate::llvm::Instruction<'m> {
         let store = self.store(value, address);
         // SAFETY: it is a store, just made.
         unsafe { LLVMSetVolatile(store.raw(), 1) };

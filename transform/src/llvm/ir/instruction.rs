@@ -8,7 +8,7 @@ use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 use llvm_sys::{LLVMAtomicOrdering, LLVMOpcode};
 
-use super::{Block, Module, Opcode, Type, Value};
+use crate::llvm::{Block, Module, Opcode, Type, Value};
 
 /// One use of a value: this operand of this instruction.
 #[derive(Clone, Copy)]
@@ -35,16 +35,16 @@ pub struct Instruction<'m> {
 }
 
 impl<'m> Instruction<'m> {
-    pub(super) fn of_raw(raw: LLVMValueRef, module: &'m Module) -> Instruction<'m> {
+    pub(in crate::llvm) fn of_raw(raw: LLVMValueRef, module: &'m Module) -> Instruction<'m> {
         assert!(!raw.is_null(), "LLVM returned no instruction where it always has one");
         Instruction { raw, module }
     }
 
-    pub(super) fn raw(self) -> LLVMValueRef {
+    pub(in crate::llvm) fn raw(self) -> LLVMValueRef {
         self.raw
     }
 
-    pub(super) fn module(self) -> &'m Module {
+    pub(in crate::llvm) fn module(self) -> &'m Module {
         self.module
     }
 
@@ -107,7 +107,7 @@ impl<'m> Instruction<'m> {
 
     /// Refuses an instruction that was erased.
     #[track_caller]
-    pub(super) fn assert_in_block(self) -> Block<'m> {
+    pub(in crate::llvm) fn assert_in_block(self) -> Block<'m> {
         self.block().unwrap_or_else(|| panic!("{self} was erased, and is used again"))
     }
 
@@ -197,7 +197,7 @@ impl<'m> Instruction<'m> {
     /// # Panics
     /// As [`Instruction::set_successor`].
     #[track_caller]
-    pub(super) fn lead_elsewhere(self, link: LLVMUseRef, block: Block<'m>) {
+    pub(in crate::llvm) fn lead_elsewhere(self, link: LLVMUseRef, block: Block<'m>) {
         self.assert_in_block().assert_can_lead_to(block);
         self.assert_edges_can_move();
         // SAFETY: the terminator is alive; a number is used only of an operand that it has.
@@ -382,7 +382,7 @@ impl<'m> Instruction<'m> {
 
     /// As [`Instruction::erase`]; the caller sees to it that all that uses it goes too.
     #[track_caller]
-    pub(super) fn discard(self) {
+    pub(in crate::llvm) fn discard(self) {
         self.unlink();
         for (i, _) in self.successors().iter().enumerate() {
             // SAFETY: it is a terminator with that many successors, in no block, and never runs again.
@@ -467,7 +467,7 @@ impl<'m> Instruction<'m> {
 impl fmt::Display for Instruction<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // SAFETY: it is a value, and alive; LLVM returns a text of its own making, which `taken_message` frees.
-        let text = unsafe { super::module::taken_message(LLVMPrintValueToString(self.raw)) };
+        let text = unsafe { crate::llvm::ir::module::taken_message(LLVMPrintValueToString(self.raw)) };
         f.write_str(text.trim())
     }
 }

@@ -5,15 +5,15 @@ use std::ptr;
 use llvm_sys::debuginfo::*;
 use llvm_sys::prelude::*;
 
-use super::{Instruction, Module};
 use crate::Place;
+use crate::llvm::{Instruction, Module};
 
 impl Module {
     /// All instructions of all functions with a body, in order. Numbers of instructions are places in this list.
     #[must_use]
     pub fn instructions(&self) -> Vec<Instruction<'_>> {
-        let blocks = self.functions().into_iter().flat_map(super::Function::blocks);
-        blocks.flat_map(super::Block::instructions).collect()
+        let blocks = self.functions().into_iter().flat_map(crate::llvm::Function::blocks);
+        blocks.flat_map(crate::llvm::Block::instructions).collect()
     }
 
     /// Gives each instruction a place of its own, in place of those of the source: its number, from 1, as the line of
@@ -34,7 +34,7 @@ impl Module {
             );
             let (mut function, mut scope) = (None, ptr::null_mut());
             for (number, instruction) in self.instructions().into_iter().enumerate() {
-                let own = instruction.block().map(super::Block::function);
+                let own = instruction.block().map(crate::llvm::Block::function);
                 if own != function {
                     function = own;
                     let subprogram = own.map_or(ptr::null_mut(), |f| LLVMGetSubprogram(f.raw()));
@@ -130,7 +130,7 @@ unsafe fn place_of(location: LLVMMetadataRef) -> Option<Place> {
         let mut length = 0;
         let name = LLVMDIFileGetFilename(file, &raw mut length);
         Some(Place {
-            file: super::owned_text(name, length as usize),
+            file: crate::llvm::owned_text(name, length as usize),
             line: LLVMDILocationGetLine(location),
             column: LLVMDILocationGetColumn(location),
             inlined_at: place_of(LLVMDILocationGetInlinedAt(location)).map(Box::new),

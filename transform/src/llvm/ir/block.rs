@@ -6,7 +6,7 @@ use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 use rustc_hash::FxHashSet;
 
-use super::{Function, Instruction, Module, Opcode, Value};
+use crate::llvm::{Function, Instruction, Module, Opcode, Value};
 
 unsafe extern "C" {
     /// Drops the debug records of an empty block.
@@ -21,21 +21,21 @@ pub struct Block<'m> {
 }
 
 impl<'m> Block<'m> {
-    pub(super) fn of_raw(raw: LLVMBasicBlockRef, module: &'m Module) -> Block<'m> {
+    pub(in crate::llvm) fn of_raw(raw: LLVMBasicBlockRef, module: &'m Module) -> Block<'m> {
         assert!(!raw.is_null(), "LLVM returned no block where it always has one");
         Block { raw, module }
     }
 
-    pub(super) fn raw(self) -> LLVMBasicBlockRef {
+    pub(in crate::llvm) fn raw(self) -> LLVMBasicBlockRef {
         self.raw
     }
 
-    pub(super) fn module(self) -> &'m Module {
+    pub(in crate::llvm) fn module(self) -> &'m Module {
         self.module
     }
 
     /// The block as an operand of branches.
-    pub(super) fn as_value(self) -> Value<'m> {
+    pub(in crate::llvm) fn as_value(self) -> Value<'m> {
         // SAFETY: the block is alive.
         Value::of_raw(unsafe { LLVMBasicBlockAsValue(self.raw) }, self.module)
     }
@@ -54,7 +54,7 @@ impl<'m> Block<'m> {
 
     /// Refuses a block that was erased: nothing is put there any more, and nothing leads there.
     #[track_caller]
-    pub(super) fn assert_in_function(self) {
+    pub(in crate::llvm) fn assert_in_function(self) {
         // SAFETY: the block is alive, if perhaps in no function.
         let inside = unsafe { !LLVMGetBasicBlockParent(self.raw).is_null() };
         assert!(inside, "a block that was erased is used");
@@ -63,7 +63,7 @@ impl<'m> Block<'m> {
     /// Refuses a block to which a terminator of this block cannot lead: one of another function or module, one that was
     /// erased.
     #[track_caller]
-    pub(super) fn assert_can_lead_to(self, other: Block<'m>) {
+    pub(in crate::llvm) fn assert_can_lead_to(self, other: Block<'m>) {
         self.module.assert_is(other.module);
         assert!(self.function() == other.function(), "a block leads to one of another function");
     }

@@ -11,7 +11,7 @@ use llvm_sys::core::*;
 use llvm_sys::ir_reader::LLVMParseIRInContext;
 use llvm_sys::prelude::*;
 
-use super::{Block, Function};
+use crate::llvm::{Block, Function};
 use crate::{Error, Result};
 
 /// An LLVM module, alone in a context of its own.
@@ -94,7 +94,7 @@ impl Module {
     pub fn source_name(&self) -> String {
         let mut length = 0;
         // SAFETY: the module is alive; the text belongs to it.
-        unsafe { super::owned_text(LLVMGetSourceFileName(self.raw, &raw mut length), length) }
+        unsafe { crate::llvm::owned_text(LLVMGetSourceFileName(self.raw, &raw mut length), length) }
     }
 
     /// Checks that the module is well formed.
@@ -154,7 +154,7 @@ impl Module {
 
     /// Refuses what belongs to another module: LLVM would make one of both, and they have two contexts.
     #[track_caller]
-    pub(super) fn assert_is(&self, other: &Module) {
+    pub(in crate::llvm) fn assert_is(&self, other: &Module) {
         assert!(ptr::eq(self, other), "parts of two modules are mixed");
     }
 
@@ -165,26 +165,26 @@ impl Module {
         self.flow_changes.get()
     }
 
-    pub(super) fn note_flow_change(&self) {
+    pub(in crate::llvm) fn note_flow_change(&self) {
         self.flow_changes.set(self.flow_changes.get() + 1);
     }
 
-    pub(super) fn raw(&self) -> LLVMModuleRef {
+    pub(in crate::llvm) fn raw(&self) -> LLVMModuleRef {
         self.raw
     }
 
-    pub(super) fn context(&self) -> LLVMContextRef {
+    pub(in crate::llvm) fn context(&self) -> LLVMContextRef {
         self.context
     }
 
     /// The block that is in no function.
-    pub(super) fn nowhere(&self) -> Block<'_> {
+    pub(in crate::llvm) fn nowhere(&self) -> Block<'_> {
         Block::of_raw(self.nowhere, self)
     }
 
     /// The one builder, placed and without a debug location of its own: what is built or inserted keeps the location it
     /// has.
-    pub(super) fn builder_at(&self, block: LLVMBasicBlockRef, before: LLVMValueRef) -> LLVMBuilderRef {
+    pub(in crate::llvm) fn builder_at(&self, block: LLVMBasicBlockRef, before: LLVMValueRef) -> LLVMBuilderRef {
         // SAFETY: the builder is ours; the callers pass a live block, and an instruction of it or null for its end.
         unsafe {
             LLVMPositionBuilder(self.builder, block, before);
@@ -194,7 +194,7 @@ impl Module {
     }
 
     /// The one builder, placed for a phi: before the debug records of the instruction too, which a phi must not have.
-    pub(super) fn phi_builder_at(&self, block: LLVMBasicBlockRef, before: LLVMValueRef) -> LLVMBuilderRef {
+    pub(in crate::llvm) fn phi_builder_at(&self, block: LLVMBasicBlockRef, before: LLVMValueRef) -> LLVMBuilderRef {
         // SAFETY: as above.
         unsafe {
             LLVMPositionBuilderBeforeDbgRecords(self.builder, block, before);
@@ -204,12 +204,12 @@ impl Module {
     }
 
     /// Takes over an empty block that is in no function and to which nothing leads.
-    pub(super) fn bury_block(&self, block: LLVMBasicBlockRef) {
+    pub(in crate::llvm) fn bury_block(&self, block: LLVMBasicBlockRef) {
         self.erased_blocks.borrow_mut().push(block);
     }
 
     /// Takes over an instruction that is in no block and that nothing uses any more.
-    pub(super) fn bury(&self, instruction: LLVMValueRef) {
+    pub(in crate::llvm) fn bury(&self, instruction: LLVMValueRef) {
         self.erased.borrow_mut().push(instruction);
     }
 }
@@ -257,7 +257,7 @@ fn printable(text: &str) -> String {
 ///
 /// # Safety
 /// `message` is null or a text that LLVM handed over.
-pub(super) unsafe fn taken_message(message: *mut c_char) -> String {
+pub(in crate::llvm) unsafe fn taken_message(message: *mut c_char) -> String {
     if message.is_null() {
         return String::new();
     }

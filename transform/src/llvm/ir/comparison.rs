@@ -3,7 +3,7 @@
 use llvm_sys::core::*;
 use llvm_sys::{LLVMIntPredicate, LLVMOpcode, LLVMRealPredicate};
 
-use super::Instruction;
+use crate::llvm::Instruction;
 
 impl<'m> Instruction<'m> {
     /// Whether both compare values of one type, and this one's predicate is the other's with its operands exchanged:

@@ -1,0 +1,12 @@
+//! What a module is made of: functions, blocks, instructions, values, and what these say of themselves.
+
+pub(super) mod attributes;
+pub(super) mod block;
+pub(super) mod call;
+pub(super) mod comparison;
+pub(super) mod debug;
+pub(super) mod function;
+pub(super) mod instruction;
+pub(super) mod memory;
+pub(super) mod module;
+pub(super) mod value;
