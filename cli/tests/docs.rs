@@ -130,6 +130,29 @@ fn the_readme_lists_every_document() {
     }
 }
 
+/// Whether a source file defines a function of that name.
+fn defines(source: &str, function: &str) -> bool {
+    let word = |rest: &str| rest.starts_with(function) && rest[function.len()..].starts_with(['(', '<']);
+    ["fn ", "function "].iter().any(|keyword| source.split(keyword).skip(1).any(word))
+}
+
+#[test]
+fn each_step_of_a_lock_through_the_code_is_where_the_architecture_says() {
+    assert!(defines("pub fn go<T>(", "go") && !defines("fn going()", "go"));
+    let text = std::fs::read_to_string(root().join("docs/ARCHITECTURE.md")).unwrap();
+    let (_, behind) = text.split_once("## A lock, from the program to the table\n").expect("the worked example");
+    let (example, _) = behind.split_once("\n## ").expect("a section behind it");
+    let steps: Vec<Vec<&str>> =
+        example.lines().filter(|line| line.contains("` | `")).map(|line| line.split('`').collect()).collect();
+    assert!(steps.len() > 12, "{} steps", steps.len());
+    for step in steps {
+        // A step may name other things before its file and its function, which come last.
+        let [.., file, _, function, _] = step[..] else { panic!("{step:?} names a file and a function") };
+        let source = std::fs::read_to_string(root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
+        assert!(defines(&source, function), "{file} has no function {function}");
+    }
+}
+
 /// The blocks of code of a text, each with its language.
 fn blocks(text: &str) -> Vec<(&str, &str)> {
     let inside = text.split("```").skip(1).step_by(2);

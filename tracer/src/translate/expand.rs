@@ -11,7 +11,7 @@ use std::ops::Range;
 use trace_format::{Block, BlockId, Event, SpEffect};
 
 pub use clock::Clock;
-use pieces::Door;
+use pieces::ExitPoint;
 use recipe::{Recipe, Taken, recipe};
 use straight::Straight;
 pub use stream::Stream;
@@ -35,7 +35,7 @@ struct Known {
     /// Which of them are what in the trace: the number of a [`Recipe`]; none where all are values of the trace.
     recipe: Option<u32>,
     /// The places in its midst that returns and indirect jumps lead to, if there are any.
-    doors: Option<u32>,
+    exits: Option<u32>,
     /// Whether its last instruction transfers control.
     transfers: bool,
     /// What is added to the stack pointer after the last recorded one, or altogether.
@@ -50,7 +50,7 @@ struct Plain {
     block: u32,
     instructions: u16,
     added: i16,
-    /// The most that is added to the stack pointer at a door.
+    /// The most that is added to the stack pointer at an exit.
     peak: u16,
 }
 
@@ -71,7 +71,7 @@ struct Tables {
     places: Vec<u32>,
     plain: Vec<Plain>,
     recipes: Vec<Recipe>,
-    doors: Vec<Vec<Door>>,
+    exits: Vec<Vec<ExitPoint>>,
     straight: Vec<Straight>,
 }
 
@@ -312,15 +312,15 @@ impl Expander {
         self.numbers.clear();
         self.numbers.extend(pairs.map(|pair| u64::from(pair[0]) | u64::from(pair[1]) << 32));
         self.left -= u64::from(known.instructions);
-        if let Some(doors) = known.doors.filter(|_| is_whole && !stream.sync.is_empty())
+        if let Some(exits) = known.exits.filter(|_| is_whole && !stream.sync.is_empty())
             && let Some(path) = translator.path(path)
         {
             self.sps.clear();
             if let Some(recipe) = known.recipe {
                 self.follow(recipe, stream);
             }
-            if self.may_leave_inside(doors, stream) {
-                self.in_pieces(path, doors, stream, translator, recorder);
+            if self.may_leave_inside(exits, stream) {
+                self.in_pieces(path, exits, stream, translator, recorder);
                 stream.sp = self.sps.last().copied().unwrap_or(stream.sp).wrapping_add_signed(known.added);
                 stream.transferred = known.transfers;
                 return Some(length);
@@ -362,8 +362,8 @@ impl Expander {
         }
         self.tables.places[number as usize] = self.tables.known.len() as u32;
         self.tables.known.push(known);
-        let Known { block, instructions, values, recipe, added, doors, .. } = known;
-        let peak = doors.map_or(0, |doors| pieces::peak(&self.tables.doors[doors as usize]));
+        let Known { block, instructions, values, recipe, added, exits, .. } = known;
+        let peak = exits.map_or(0, |exits| pieces::peak(&self.tables.exits[exits as usize]));
         if let (0, None, Ok(added), Ok(peak)) = (values, recipe, i16::try_from(added), u16::try_from(peak)) {
             if self.tables.plain.len() <= number as usize {
                 self.tables.plain.resize(number as usize + 1, NOT_PLAIN);
@@ -389,7 +389,7 @@ impl Expander {
         let (added, transfers) = (added.sum(), instructions.last()?.kind.transfers_control());
         let values = translator.values_of(path);
         let (recipe, addresses) = recipe(superblock, &instructions);
-        let doors = pieces::doors(&instructions);
+        let exits = pieces::exits(&instructions);
         let block = Block { instructions, code: superblock.code()[..bytes].to_vec(), addresses };
         let block = recorder.intern(block, &translator.code.modules)?;
         let all_are_values = recipe.sps.is_empty()
@@ -399,11 +399,11 @@ impl Expander {
             self.tables.recipes.push(recipe);
             self.tables.recipes.len() as u32 - 1
         });
-        let doors = (!doors.is_empty()).then(|| {
-            self.tables.doors.push(doors);
-            self.tables.doors.len() as u32 - 1
+        let exits = (!exits.is_empty()).then(|| {
+            self.tables.exits.push(exits);
+            self.tables.exits.len() as u32 - 1
         });
-        Some(Known { block, instructions: path.executed, values, recipe, doors, transfers, added })
+        Some(Known { block, instructions: path.executed, values, recipe, exits, transfers, added })
     }
 
     fn enter(&mut self, words: &[u32], stream: &mut Stream, translator: &Translator, recorder: &mut Recorder) {

@@ -13,7 +13,7 @@ use crate::translate::translator::{Path, Translator};
 
 /// A place in a path that a return or an indirect jump leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Door {
+pub struct ExitPoint {
     /// How many instructions come before it.
     executed: u16,
     /// How many of the path's recorded stack pointers do.
@@ -22,46 +22,46 @@ pub struct Door {
     added: i64,
 }
 
-impl Door {
+impl ExitPoint {
     fn sp(&self, start: u64, sps: &[u64]) -> u64 {
         let last = self.sps.checked_sub(1).and_then(|last| sps.get(usize::from(last)));
         last.copied().unwrap_or(start).wrapping_add_signed(self.added)
     }
 }
 
-/// The doors in the midst of a path.
-pub fn doors(instructions: &[Instruction]) -> Vec<Door> {
-    let (mut sps, mut added, mut doors) = (0, 0, Vec::new());
+/// The exits in the midst of a path.
+pub fn exits(instructions: &[Instruction]) -> Vec<ExitPoint> {
+    let (mut sps, mut added, mut exits) = (0, 0, Vec::new());
     for (instruction, executed) in instructions.iter().zip(1..) {
         match instruction.sp {
             SpEffect::Add(bytes) => added += i64::from(bytes),
             SpEffect::Recorded => (sps, added) = (sps + 1, 0),
         }
-        let is_door = matches!(instruction.kind, Kind::IndirectJump | Kind::Return);
-        if is_door && usize::from(executed) < instructions.len() {
-            doors.push(Door { executed, sps, added });
+        let is_exit = matches!(instruction.kind, Kind::IndirectJump | Kind::Return);
+        if is_exit && usize::from(executed) < instructions.len() {
+            exits.push(ExitPoint { executed, sps, added });
         }
     }
-    doors
+    exits
 }
 
-/// The most that is added to the stack pointer at a door of a path without recorded stack pointers.
-pub fn peak(doors: &[Door]) -> i64 {
-    doors.iter().map(|door| door.added).max().unwrap_or(0).max(0)
+/// The most that is added to the stack pointer at an exit of a path without recorded stack pointers.
+pub fn peak(exits: &[ExitPoint]) -> i64 {
+    exits.iter().map(|exit| exit.added).max().unwrap_or(0).max(0)
 }
 
 impl Expander {
-    /// Whether functions may be left at a door of the path whose stack pointers and numbers have been read.
-    pub(super) fn may_leave_inside(&self, doors: u32, stream: &Stream) -> bool {
+    /// Whether functions may be left at an exit of the path whose stack pointers and numbers have been read.
+    pub(super) fn may_leave_inside(&self, exits: u32, stream: &Stream) -> bool {
         let safe = stream.sync.safe_up_to();
-        self.tables.doors[doors as usize].iter().any(|door| door.sp(stream.sp, &self.sps) > safe)
+        self.tables.exits[exits as usize].iter().any(|exit| exit.sp(stream.sp, &self.sps) > safe)
     }
 
-    /// Writes a path from door to door. Its stack pointers and numbers have been read.
+    /// Writes a path from exit to exit. Its stack pointers and numbers have been read.
     pub(super) fn in_pieces(
         &mut self,
         path: Path,
-        doors: u32,
+        exits: u32,
         stream: &mut Stream,
         translator: &Translator,
         recorder: &mut Recorder,
@@ -76,9 +76,9 @@ impl Expander {
         });
         let addresses: Vec<u64> = addresses.collect();
         let (mut code, mut addresses, mut sps) = (superblock.code(), &addresses[..], &self.sps[..]);
-        let ends = self.tables.doors[doors as usize].iter().map(|door| (usize::from(door.executed), Some(*door)));
+        let ends = self.tables.exits[exits as usize].iter().map(|exit| (usize::from(exit.executed), Some(*exit)));
         let mut from = 0;
-        for (to, door) in ends.chain([(instructions.len(), None)]) {
+        for (to, exit) in ends.chain([(instructions.len(), None)]) {
             let piece = &instructions[from..to];
             from = to;
             let bytes = code.split_off(..piece.iter().map(|i| usize::from(i.len)).sum()).unwrap_or_default();
@@ -89,8 +89,8 @@ impl Expander {
             if let Some(block) = recorder.intern(block, &translator.code.modules) {
                 recorder.run(stream.id, block, own_sps, own);
             }
-            if let Some(door) = door {
-                let sp = door.sp(start, &self.sps);
+            if let Some(exit) = exit {
+                let sp = exit.sp(start, &self.sps);
                 if sp > stream.sync.safe_up_to() {
                     recorder.set_time(self.clock.now());
                     leave(stream, sp, 0, recorder);
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn doors_are_behind_returns_and_indirect_jumps_but_for_the_last() {
+    fn exits_are_behind_returns_and_indirect_jumps_but_for_the_last() {
         let at = |pc, kind, sp| Instruction { pc: Pc(pc), len: 1, kind, sp, memory: 0 };
         let list = [
             at(1, Kind::Return, SpEffect::Add(8)),
@@ -116,10 +116,10 @@ mod tests {
             at(4, Kind::IndirectJump, SpEffect::Add(0)),
             at(5, Kind::Return, SpEffect::Add(8)),
         ];
-        let doors = doors(&list);
-        let [first, second] = [Door { executed: 1, sps: 0, added: 8 }, Door { executed: 4, sps: 1, added: 0 }];
-        assert_eq!(doors, [first, second]);
+        let exits = exits(&list);
+        let [first, second] = [ExitPoint { executed: 1, sps: 0, added: 8 }, ExitPoint { executed: 4, sps: 1, added: 0 }];
+        assert_eq!(exits, [first, second]);
         assert_eq!((first.sp(0x100, &[0x900]), second.sp(0x100, &[0x900])), (0x108, 0x900));
-        assert_eq!(peak(&doors[..1]), 8);
+        assert_eq!(peak(&exits[..1]), 8);
     }
 }

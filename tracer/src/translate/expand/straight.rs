@@ -16,7 +16,7 @@ pub(super) struct Straight {
     values: u16,
     added: i32,
     /// Whether there are places in its midst that returns lead to: then it matters in which functions the thread is.
-    doors: bool,
+    exits: bool,
     known: Cell<KnownBlock>,
 }
 
@@ -43,7 +43,7 @@ impl Expander {
             let of = path;
             let path = straight.get(path as usize).filter(|path| path.block != NOT_STRAIGHT)?;
             plain = if path.values == 0 { plain + 1 } else { 0 };
-            if sp > safe || path.doors && watched || u64::from(path.instructions) > left || plain > PLAIN_IN_A_ROW {
+            if sp > safe || path.exits && watched || u64::from(path.instructions) > left || plain > PLAIN_IN_A_ROW {
                 return None;
             }
             let (values, behind) = behind.split_at_checked(2 * usize::from(path.values))?;
@@ -63,7 +63,7 @@ impl Expander {
 
     /// Notes whether the path with this number is such a one.
     pub(super) fn learn_straight(&mut self, number: u32, known: Known) {
-        let Known { block, instructions, values, recipe, added, doors, .. } = known;
+        let Known { block, instructions, values, recipe, added, exits, .. } = known;
         if let (None, Ok(added)) = (recipe, i32::try_from(added)) {
             if self.tables.straight.len() <= number as usize {
                 let unknown = Straight {
@@ -71,7 +71,7 @@ impl Expander {
                     instructions: 0,
                     values: 0,
                     added: 0,
-                    doors: false,
+                    exits: false,
                     known: Cell::default(),
                 };
                 self.tables.straight.resize(number as usize + 1, unknown);
@@ -81,7 +81,7 @@ impl Expander {
                 instructions,
                 values,
                 added,
-                doors: doors.is_some(),
+                exits: exits.is_some(),
                 known: Cell::default(),
             };
         }
