@@ -117,7 +117,8 @@ mod tests {
             at(5, Kind::Return, SpEffect::Add(8)),
         ];
         let exits = exits(&list);
-        let [first, second] = [ExitPoint { executed: 1, sps: 0, added: 8 }, ExitPoint { executed: 4, sps: 1, added: 0 }];
+        let [first, second] =
+            [ExitPoint { executed: 1, sps: 0, added: 8 }, ExitPoint { executed: 4, sps: 1, added: 0 }];
         assert_eq!(exits, [first, second]);
         assert_eq!((first.sp(0x100, &[0x900]), second.sp(0x100, &[0x900])), (0x108, 0x900));
         assert_eq!(peak(&exits[..1]), 8);
