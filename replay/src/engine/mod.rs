@@ -27,7 +27,7 @@ use rounds::Rounds;
 pub use sync::SyncEvent;
 use sync::{Arrival, Sync};
 
-use crate::metrics::{Metric, Standing, Step};
+use crate::metrics::{Metric, Run, Standing, Step};
 use crate::survey::Survey;
 use crate::warps::Unit;
 use crate::{Error, MeetingId, Result};
@@ -62,6 +62,8 @@ pub struct Replay<'a> {
     seen_groups: Vec<Group>,
     /// How long the lanes chosen last would be chosen again.
     lead: Lead,
+    /// Room for the segments of a run.
+    run: Vec<heuristics::SegmentId>,
 }
 
 /// What came of a replay.
@@ -168,6 +170,7 @@ impl<'a> Replay<'a> {
             counts: Counts::new(lanes.len().min(unit.seats.width())),
             seen_groups: Vec::new(),
             lead: Lead::default(),
+            run: Vec::new(),
         };
         replay.arrive(LaneSet::first(lanes.len()))?;
         Ok(replay)
@@ -290,16 +293,7 @@ impl<'a> Replay<'a> {
         let active = lanes.len();
         self.counts.fetched(active, active < self.live_homes, instructions.len() as u64);
         if !metrics.is_empty() {
-            let at_lock = self.sync.waiting_for_lock();
-            let standing = Standing {
-                cursors: &self.cursors,
-                offsets: &self.offsets,
-                states: &self.states,
-                program: self.program,
-                seats: self.seats,
-            };
-            let at_barrier = self.sync.waiting() - at_lock;
-            let step = Step { instructions, lanes, live: self.live, at_lock, at_barrier, standing };
+            let step = self.told_step(lanes, instructions);
             for metric in metrics.iter_mut() {
                 metric.step(&step)?;
             }
@@ -329,6 +323,34 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
+    /// What metrics see of instructions that these lanes run.
+    fn told_step<'s>(&'s self, lanes: LaneSet, instructions: &'s [trace_format::Instruction]) -> Step<'s> {
+        let at_lock = self.sync.waiting_for_lock();
+        let standing = Standing {
+            cursors: &self.cursors,
+            offsets: &self.offsets,
+            states: &self.states,
+            program: self.program,
+            briefs: self.briefs,
+            seats: self.seats,
+        };
+        let at_barrier = self.sync.waiting() - at_lock;
+        Step { instructions, lanes, live: self.live, at_lock, at_barrier, standing }
+    }
+
+    /// Tells metrics that these lanes run so many segments of so many instructions.
+    fn tell_run(
+        &self,
+        lanes: LaneSet,
+        segments: &[heuristics::SegmentId],
+        fetches: u64,
+        metrics: &mut [Box<dyn Metric + '_>],
+    ) -> Result<()> {
+        let first = self.told_step(lanes, &self.program.segments[segments[0]].instructions);
+        let run = Run { first, segments, fetches };
+        metrics.iter_mut().try_for_each(|metric| metric.ran(&run))
+    }
+
     /// Whether all live lanes are ready at one pc, at the beginning of a segment.
     fn all_together(&self) -> bool {
         let one_group = self.groups.len() == 1 && self.groups[0].lanes == self.live;
@@ -347,9 +369,7 @@ impl<'a> Replay<'a> {
         let ids = &inner[..=last];
         let total = cursor::RunTotal::of(ids, self.briefs);
         self.counts.fetched(lanes.len(), false, total.instructions);
-        for metric in metrics.iter_mut() {
-            metric.ran_together(lanes, ids)?;
-        }
+        self.tell_run(lanes, ids, total.instructions, metrics)?;
         let first_starts_block = lanes.iter().filter(|l| self.states[l.index()].starts_block).collect();
         for lane in lanes {
             let l = lane.index();

@@ -11,13 +11,14 @@
 //! lose one each to the branch (lane 2), the 3 lose two each (lanes 0 and 1): 2 + 6 = 8. Together 15 = 7 x 4 - 13.
 
 use flowgraph::{Loops, NodeId};
-use heuristics::{Lane, LaneSet, Program, Seats, SegmentId};
+use heuristics::{Lane, LaneSet, Program, Seats};
 use rustc_hash::FxHashMap;
 use trace_format::{Kind, Pc};
 
 use super::call_paths::{CallPaths, Frames, PathId};
+use super::counter::{Counter, Stretch, Stretches};
 use super::partings::{Parting, Partings, Site, Why};
-use super::{Ended, Finding, Measure, Measured, Metric, Step};
+use super::{Ended, Finding, Measure, Measured, Metric, Run, Step};
 use crate::registry::{Entry, of};
 use crate::{Column, Result};
 
@@ -223,10 +224,6 @@ impl Seat {
     }
 }
 
-/// Instructions of one segment that were fetched in one step: the segment, the first of them, and the one after the
-/// last.
-type Stretch = (SegmentId, u32, u32);
-
 /// What the seats without an active lane do: equal ones counted, in the order of the seats.
 type Idle = Vec<(Seat, u64)>;
 
@@ -245,9 +242,9 @@ struct Known {
 
 /// Charges the lost lane-slots of one warp's replay.
 ///
-/// Steps are counted by what was fetched and by the class of what idle seats do, which stays the same while the active
-/// lanes keep together and no other lane begins to wait or ends: so a step is one look into one table. The counts are
-/// charged to seats where there are many of them, and in the end.
+/// Steps are counted by what was fetched, at which call path, and by the class of what idle seats do, which stays the
+/// same while the active lanes keep together and no other lane begins to wait or ends: so a step is one look into one
+/// table. The counts are charged to seats where there are many of them, and in the end.
 pub struct LostSlots {
     empty_seats: u64,
     partings: Partings,
@@ -258,7 +255,11 @@ pub struct LostSlots {
     ids: FxHashMap<(Idle, u64), ClassId>,
     /// By their numbers, with the active lanes.
     classes: Vec<(Idle, u64)>,
-    steps: FxHashMap<(Stretch, PathId, ClassId), u64>,
+    /// Numbers of call paths and classes that came together, and what they are.
+    circumstances: FxHashMap<(PathId, ClassId), u32>,
+    by_circumstances: Vec<(PathId, ClassId)>,
+    stretches: Stretches,
+    steps: Counter,
     /// Seats, by what was fetched without them.
     lost: FxHashMap<(Stretch, PathId, Seat), u64>,
     issued: FxHashMap<(Stretch, PathId), Issued>,
@@ -279,7 +280,10 @@ impl LostSlots {
             known: vec![None; lanes],
             ids: FxHashMap::default(),
             classes: Vec::new(),
-            steps: FxHashMap::default(),
+            circumstances: FxHashMap::default(),
+            by_circumstances: Vec::new(),
+            stretches: Stretches::default(),
+            steps: Counter::default(),
             lost: FxHashMap::default(),
             issued: FxHashMap::default(),
         }
@@ -295,9 +299,12 @@ impl LostSlots {
         lowest
     }
 
-    /// What the idle seats do during this step.
-    fn class(&mut self, step: &Step) -> ClassId {
-        let (formation, parted) = self.partings.step(step);
+    /// What the idle seats do during this step, and those of its run.
+    fn class(&mut self, step: &Step, run: Option<&Run>) -> ClassId {
+        let (formation, parted) = match run {
+            Some(run) => self.partings.ran(run),
+            None => self.partings.step(step),
+        };
         let lowest = step.lanes.lowest().expect("a step has an active lane").index();
         let holds = |known: &&Known| {
             let alike = known.live == step.live && known.at_lock == step.at_lock;
@@ -317,9 +324,64 @@ impl LostSlots {
         class
     }
 
+    fn circumstances(&mut self, path: PathId, class: ClassId) -> u32 {
+        let next = self.by_circumstances.len() as u32;
+        *self.circumstances.entry((path, class)).or_insert_with(|| {
+            self.by_circumstances.push((path, class));
+            next
+        })
+    }
+
+    /// Counts the segments of a run, whose first is at this path; the frames of the lanes move on.
+    fn count_run(&mut self, run: &Run, path: PathId, class: ClassId) {
+        let lowest = run.lanes().lowest().expect("a run has an active lane");
+        let begun = run.first.state(lowest).level;
+        let mut circumstances = self.circumstances(path, class);
+        // As they would be if no lane left its outermost function.
+        let (mut change, mut dip, mut rise) = (0, 0, 0);
+        let (mut level, mut changed) = (begun, false);
+        for (segment, brief) in run.briefs() {
+            if changed {
+                (dip, rise) = (dip.min(change), rise.max(change));
+                let path = self.frames[lowest.index()].at(level, brief.start, &mut self.paths);
+                circumstances = self.circumstances(path, class);
+            }
+            self.steps.add(circumstances, segment.0, 1);
+            changed = brief.level != 0;
+            change += i64::from(brief.level);
+            level = level.saturating_add_signed(i32::from(brief.level)).max(1);
+        }
+        if (dip, rise) == (0, 0) {
+            return;
+        }
+        let leader = std::mem::take(&mut self.frames[lowest.index()]);
+        for lane in run.lanes().iter().filter(|lane| *lane != lowest) {
+            let mut level = run.first.state(lane).level;
+            let own = &mut self.frames[lane.index()];
+            if own.follow(level, &leader, begun, (dip, rise)) {
+                continue;
+            }
+            for (_, brief) in run.briefs() {
+                own.at(level, brief.start, &mut self.paths);
+                level = level.saturating_add_signed(i32::from(brief.level)).max(1);
+            }
+        }
+        self.frames[lowest.index()] = leader;
+    }
+
+    /// Charges what was counted, where there is much of it.
+    fn keep_small(&mut self, program: &Program) {
+        let most = self.steps.len().max(self.classes.len()).max(self.by_circumstances.len());
+        if most >= LostSlots::KEPT {
+            self.charge(program);
+        }
+    }
+
     /// Charges what was counted.
-    fn charge(&mut self) {
-        for ((stretch, path, class), times) in self.steps.drain() {
+    fn charge(&mut self, program: &Program) {
+        for (circumstances, number, times) in self.steps.drain() {
+            let (path, class) = self.by_circumstances[circumstances as usize];
+            let stretch = self.stretches.of(number, program);
             let (idle, active) = &self.classes[class as usize];
             self.issued.entry((stretch, path)).or_default().add(times, active * times);
             for (seat, count) in idle {
@@ -328,6 +390,8 @@ impl LostSlots {
         }
         self.ids.clear();
         self.classes.clear();
+        self.circumstances.clear();
+        self.by_circumstances.clear();
         self.known.fill(None);
     }
 }
@@ -366,18 +430,27 @@ fn idle(step: &Step, parted: &[Parting], empty: u64) -> Idle {
 impl Metric for LostSlots {
     fn step(&mut self, step: &Step) -> Result<()> {
         let path = self.path(step);
-        let (segment, first) = step.place();
-        let stretch = (segment, first, first + step.instructions.len() as u32);
-        let class = self.class(step);
-        *self.steps.entry((stretch, path, class)).or_default() += 1;
-        if self.steps.len() >= LostSlots::KEPT || self.classes.len() >= LostSlots::KEPT {
-            self.charge();
-        }
+        let class = self.class(step, None);
+        let (circumstances, number) = (self.circumstances(path, class), self.stretches.number(step));
+        self.steps.add(circumstances, number, 1);
+        self.keep_small(step.standing.program);
+        Ok(())
+    }
+
+    fn takes_runs(&self) -> bool {
+        true
+    }
+
+    fn ran(&mut self, run: &Run) -> Result<()> {
+        let path = self.path(&run.first);
+        let class = self.class(&run.first, Some(run));
+        self.count_run(run, path, class);
+        self.keep_small(run.first.standing.program);
         Ok(())
     }
 
     fn finish(mut self: Box<Self>, ended: &Ended) -> Result<Finding> {
-        self.charge();
+        self.charge(ended.warp.program());
         let program = ended.warp.program();
         let trips = TripBranches::of(program);
         let pc = |(segment, at): Site| program.segments[segment].instructions[at as usize].pc;

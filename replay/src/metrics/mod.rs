@@ -6,6 +6,7 @@ mod call_paths;
 pub(crate) mod causes;
 pub(crate) mod checker;
 pub(crate) mod contention;
+mod counter;
 pub(crate) mod divergence;
 pub(crate) mod edges;
 pub(crate) mod fetch_units;
@@ -45,7 +46,7 @@ pub use stalls::{StallMeter, Stalls};
 pub use traffic::{ACCESS_HEADER, Accesses, Space, Strides, TRANSACTION_SIZES, Traffic, TrafficMeter};
 
 use crate::Result;
-use crate::engine::{Cursor, SyncEvent};
+use crate::engine::{Brief, Cursor, SyncEvent};
 
 /// Instructions that were just fetched, one after another, for the same lanes.
 pub struct Step<'a> {
@@ -72,7 +73,39 @@ pub(crate) struct Standing<'a> {
     /// By lane: its state.
     pub states: &'a [LaneState],
     pub program: &'a Program,
+    pub briefs: &'a [Brief],
     pub seats: &'a Seats,
+}
+
+/// Segments that were just run whole, one after another, by the same lanes, without a control between them. The other
+/// lanes stood still meanwhile.
+pub struct Run<'a> {
+    /// The step of its first segment.
+    pub first: Step<'a>,
+    /// All its segments.
+    pub segments: &'a [SegmentId],
+    /// Their instructions.
+    pub fetches: u64,
+}
+
+impl<'a> Run<'a> {
+    /// The lanes that ran.
+    #[must_use]
+    pub fn lanes(&self) -> LaneSet {
+        self.first.lanes
+    }
+
+    /// The instructions of its segments, one segment after another.
+    pub fn instructions(&self) -> impl Iterator<Item = &'a [Instruction]> + use<'_, 'a> {
+        let segments = &self.first.standing.program.segments;
+        self.segments.iter().map(move |id| &segments[*id].instructions[..])
+    }
+
+    /// Its segments, in short.
+    pub(crate) fn briefs(&self) -> impl DoubleEndedIterator<Item = (SegmentId, &'a Brief)> + use<'_, 'a> {
+        let briefs = self.first.standing.briefs;
+        self.segments.iter().map(move |id| (*id, &briefs[id.0 as usize]))
+    }
 }
 
 impl<'a> Step<'a> {
@@ -158,17 +191,17 @@ pub trait Metric {
     /// When a result cannot be written, or the step breaks a rule.
     fn step(&mut self, step: &Step) -> Result<()>;
 
-    /// Whether it can be told of whole runs of segments that all live lanes ran together, instead of each step of them.
-    /// The engine looks for such runs only where every metric can. Default: no.
+    /// Whether it can be told of whole runs of segments instead of each step of them. The engine looks for runs only
+    /// where every metric can, which makes a replay several times as fast. Default: no.
     fn takes_runs(&self) -> bool {
         false
     }
 
-    /// Called for such a run, of a metric that takes them.
+    /// Called for such a run, of a metric that takes them, in place of a step for each of its segments.
     ///
     /// # Errors
     /// As [`Metric::step`].
-    fn ran_together(&mut self, _lanes: LaneSet, _run: &[SegmentId]) -> Result<()> {
+    fn ran(&mut self, _run: &Run) -> Result<()> {
         Ok(())
     }
 

@@ -8,7 +8,7 @@
 use heuristics::{Lane, LaneSet, SegmentId};
 use trace_format::Pc;
 
-use super::Step;
+use super::{Run, Step};
 
 /// An instruction: a segment and the index of the instruction there.
 pub(super) type Site = (SegmentId, u32);
@@ -106,6 +106,17 @@ impl Partings {
             formation.last = Some((segment, offset + step.instructions.len() as u32 - 1));
         }
         formation.time = self.time;
+        (formation.number, &formation.parted)
+    }
+
+    /// As [`Partings::step`], for each step of a run.
+    pub fn ran(&mut self, run: &Run) -> (u64, &[Parting]) {
+        self.step(&run.first);
+        let lowest = run.lanes().lowest().expect("a run has an active lane");
+        let formation = self.formations[lowest.index()].as_mut().expect("it holds, or has begun");
+        if let Some((segment, brief)) = run.briefs().rfind(|(_, brief)| !brief.in_stub) {
+            formation.last = Some((segment, brief.instructions - 1));
+        }
         (formation.number, &formation.parted)
     }
 
