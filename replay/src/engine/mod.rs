@@ -16,8 +16,8 @@ mod turns;
 use std::collections::HashMap;
 
 use heuristics::{
-    Extent, Group, Heuristic, Lane, LaneSet, LaneState, Lead, PlaceId, Program, Ran, Seats, SegmentTable, Spec, Tally,
-    Together, WarpView,
+    Extent, Group, Heuristic, Lane, LaneSet, LaneState, Lead, PlaceId, Program, Ran, Seats, Segment, SegmentTable,
+    Spec, Tally, Together, WarpView,
 };
 
 pub use counts::Counts;
@@ -104,11 +104,7 @@ impl Brief {
                     trace_format::SpEffect::Add(change) => (change, false),
                     trace_format::SpEffect::Recorded => (0, true),
                 };
-                let level = match segment.last().kind {
-                    kind if kind.is_call() => 1,
-                    trace_format::Kind::Return => -1,
-                    _ => 0,
-                };
+                let level = level_change(segment);
                 let (instructions, addresses) = (segment.len() as u32, segment.addresses);
                 let transfers = segment.last().kind.transfers_control();
                 Brief {
@@ -125,6 +121,15 @@ impl Brief {
                 }
             })
             .collect()
+    }
+}
+
+/// How a segment changes the call level of a lane.
+pub(crate) fn level_change(segment: &Segment) -> i8 {
+    match segment.last().kind {
+        kind if kind.is_call() => 1,
+        trace_format::Kind::Return => -1,
+        _ => 0,
     }
 }
 

@@ -74,7 +74,7 @@ pub(crate) struct Frames(Vec<PathId>);
 
 impl Frames {
     /// Deeper frames than this are taken for the last of these, so that a damaged trace cannot ask for endless memory.
-    const MOST: usize = 1 << 16;
+    pub(crate) const MOST: usize = 1 << 16;
 
     /// The lane runs an instruction at `pc`, at this call level (1 and up): its path.
     #[inline]
@@ -89,19 +89,19 @@ impl Frames {
         self.0[level - 1]
     }
 
-    /// The lane, which stands at this level, runs what another ran from level `begun` on, with its levels lower by
-    /// `dip` at least and higher by `rise` at most: its frames end as those of the other do. False, and nothing is
-    /// done, where that has to be found out one by one.
-    pub(crate) fn follow(&mut self, level: u32, other: &Frames, begun: u32, (dip, rise): (i64, i64)) -> bool {
-        let kept = |level: u32| usize::try_from(i64::from(level) + dip).ok().filter(|kept| *kept > 0);
-        let (Some(own), Some(its)) = (kept(level), kept(begun)) else { return false };
-        let highest = i64::from(level.max(begun)) + rise;
-        if highest > Frames::MOST as i64 || self.0.len() < own || self.0[own - 1] != other.0[its - 1] {
-            return false;
-        }
-        self.0.truncate(own);
-        self.0.extend_from_slice(&other.0[its..]);
-        true
+    /// The paths of its frames above this level.
+    pub(crate) fn above(&self, level: u32) -> &[PathId] {
+        self.0.get(level as usize..).unwrap_or_default()
+    }
+
+    /// The lane, of which [`Frames::at`] just told the path, has gone into these above it.
+    pub(crate) fn push(&mut self, paths: &[PathId]) {
+        self.0.extend_from_slice(paths);
+    }
+
+    /// A lane of one frame, of this path.
+    pub(crate) fn of(path: PathId) -> Frames {
+        Frames(vec![path])
     }
 }
 
@@ -116,40 +116,6 @@ mod tests {
         let seen = [(1, a), (2, b), (3, b), (4, c), (3, Pc(0x25)), (1, Pc(0x15)), (2, c)];
         let seen = seen.map(|(level, pc)| frames.at(level, pc, &mut paths)).map(|p| paths.entries(p));
         assert_eq!(seen, [vec![a], vec![a, b], vec![a, b], vec![a, b, c], vec![a, b], vec![a], vec![a, c]]);
-    }
-
-    #[test]
-    fn a_lane_that_runs_what_another_did_has_its_frames() {
-        let mut paths = CallPaths::default();
-        let [a, b, c, d] = [1, 2, 3, 4].map(Pc);
-        let mut lanes = [0, 1, 2].map(|_| Frames::default());
-        // Lane 0 stands in a, lane 1 in a of b, lane 2 in a of a.
-        let stand = [vec![a, b, a], vec![a, a], vec![b, a]];
-        for (lane, entries) in lanes.iter_mut().zip(&stand) {
-            entries.iter().zip(1..).for_each(|(pc, level)| _ = lane.at(level, *pc, &mut paths));
-        }
-        // Out of a function, into c, and from there into d.
-        let run = [(-1, Pc(9)), (0, c), (1, d)];
-        let by_hand: Vec<Vec<PathId>> = lanes
-            .iter()
-            .zip(&stand)
-            .map(|(lane, stand)| {
-                let mut lane = lane.clone();
-                let level = |change: i32| stand.len() as i32 + change;
-                run.iter().for_each(|(change, pc)| _ = lane.at(level(*change) as u32, *pc, &mut paths));
-                lane.0
-            })
-            .collect();
-        let levels = lanes.each_ref().map(|lane| lane.0.len() as u32);
-        let [one, two, three] = &mut lanes;
-        run.iter().for_each(|(change, pc)| _ = one.at((3 + change) as u32, *pc, &mut paths));
-        assert_eq!(one.0, by_hand[0]);
-        // Lane 1 is in another function when the first has left a.
-        assert!(!two.follow(levels[1], one, 3, (-1, 1)), "its caller is another");
-        assert!(!three.follow(levels[2], one, 3, (-2, 1)), "it leaves its outermost function");
-        three.0[0] = one.0[1];
-        assert!(three.follow(levels[2], one, 3, (-1, 1)));
-        assert_eq!(three.0, by_hand[0][1..]);
     }
 
     #[test]

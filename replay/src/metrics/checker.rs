@@ -268,7 +268,8 @@ mod tests {
         let taken: Vec<usize> = warps.iter().map(|w| w.len()).collect();
         let (program, seats) = (Program::default(), Seats::new(2, &taken));
         let nobody = LaneSet::EMPTY;
-        let standing = Standing { cursors: &[], offsets: &[], states: &[], program: &program, briefs: &[], seats: &seats };
+        let standing =
+            Standing { cursors: &[], offsets: &[], states: &[], program: &program, briefs: &[], seats: &seats };
         let instructions = [instruction];
         let live = LaneSet::first(2);
         let step = Step { instructions: &instructions, lanes, live, at_lock: nobody, at_barrier: nobody, standing };

@@ -54,25 +54,27 @@ struct Recent {
 
 /// Counts by circumstances and by the number of what was fetched.
 pub(super) struct Counter {
-    recent: Box<[Recent]>,
+    /// A power of two.
+    recent: Vec<Recent>,
     rest: FxHashMap<u64, u64>,
 }
 
 impl Default for Counter {
     fn default() -> Counter {
-        Counter { recent: vec![Recent::default(); Counter::RECENT].into(), rest: FxHashMap::default() }
+        Counter { recent: vec![Recent::default(); Counter::FEWEST], rest: FxHashMap::default() }
     }
 }
 
 impl Counter {
-    /// A power of two; 64 KiB.
-    const RECENT: usize = 1 << 12;
+    /// As many recent counts are kept at first, and at most: 2 and 128 KiB.
+    const FEWEST: usize = 1 << 7;
+    const MOST: usize = 1 << 13;
 
     /// Counts `times` more.
     #[inline]
     pub(super) fn add(&mut self, circumstances: u32, number: u32, times: u64) {
         let key = u64::from(circumstances) << 32 | u64::from(number);
-        let at = key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - Counter::RECENT.trailing_zeros());
+        let at = key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - self.recent.len().trailing_zeros());
         let recent = &mut self.recent[at as usize];
         if recent.key == key {
             recent.count += times;
@@ -81,6 +83,19 @@ impl Counter {
         let left = std::mem::replace(recent, Recent { key, count: times });
         if left.count > 0 {
             *self.rest.entry(left.key).or_default() += left.count;
+            if self.rest.len() > self.recent.len() && self.recent.len() < Counter::MOST {
+                self.grow();
+            }
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let grown = vec![Recent::default(); self.recent.len() * 2];
+        for left in std::mem::replace(&mut self.recent, grown) {
+            if left.count > 0 {
+                *self.rest.entry(left.key).or_default() += left.count;
+            }
         }
     }
 
@@ -108,11 +123,11 @@ mod tests {
         let (mut counter, mut by_hand) = (Counter::default(), BTreeMap::new());
         for step in 0..100_000_u64 {
             // More pairs than the small table holds, the number 0 in the circumstances 0 among them.
-            let (circumstances, number) = ((step % 7) as u32, (step * step % 3001) as u32);
+            let (circumstances, number) = ((step % 7) as u32, (step * step % 9001) as u32);
             counter.add(circumstances, number, step % 3);
             *by_hand.entry((circumstances, number)).or_insert(0) += step % 3;
         }
-        assert!(counter.len() > Counter::RECENT);
+        assert!(counter.recent.len() == Counter::MOST && counter.len() > Counter::MOST);
         let mut all = BTreeMap::new();
         counter.drain().for_each(|(circumstances, number, n)| *all.entry((circumstances, number)).or_insert(0) += n);
         by_hand.retain(|_, count| *count > 0);

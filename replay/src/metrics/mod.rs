@@ -15,6 +15,7 @@ mod measure;
 pub(crate) mod memory;
 mod partings;
 pub(crate) mod passes;
+mod pieces;
 pub(crate) mod schedule;
 pub(crate) mod spaces;
 pub(crate) mod spill_memory;
