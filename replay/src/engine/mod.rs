@@ -194,7 +194,7 @@ impl<'a> Replay<'a> {
         let by_instruction = heuristic.extent() == Extent::Instruction;
         let horizon = heuristic.horizon();
         let take_turns = self.sync.turns().is_some();
-        let each_step = !metrics.iter().all(|m| m.takes_runs()) || self.seats.warps().len() > 1;
+        let each_step = metrics.iter().any(|metric| metric.asks_each_step());
         let alone = metrics.is_empty() && !take_turns && self.seats.warps().len() == 1;
         let mut rounds = alone.then(Rounds::default);
         while !self.live.is_empty() {
@@ -338,6 +338,7 @@ impl<'a> Replay<'a> {
             program: self.program,
             briefs: self.briefs,
             seats: self.seats,
+            addresses: 0,
         };
         let at_barrier = self.sync.waiting() - at_lock;
         Step { instructions, lanes, live: self.live, at_lock, at_barrier, standing }

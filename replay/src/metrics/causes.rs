@@ -539,10 +539,6 @@ impl Metric for LostSlots {
         Ok(())
     }
 
-    fn takes_runs(&self) -> bool {
-        true
-    }
-
     fn ran(&mut self, run: &Run) -> Result<()> {
         self.find_idle(&run.first, Some(run));
         let highest = run.lanes().iter().map(|lane| run.first.state(lane).level as usize).max().unwrap_or(0);

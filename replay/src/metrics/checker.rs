@@ -234,10 +234,6 @@ impl Metric for Checker<'_> {
         Ok(())
     }
 
-    fn takes_runs(&self) -> bool {
-        true
-    }
-
     fn ran(&mut self, run: &Run) -> Result<()> {
         self.judge_lanes(run.lanes(), run.first.live)?;
         self.judge_run(run.lanes(), run.segments)
@@ -268,8 +264,15 @@ mod tests {
         let taken: Vec<usize> = warps.iter().map(|w| w.len()).collect();
         let (program, seats) = (Program::default(), Seats::new(2, &taken));
         let nobody = LaneSet::EMPTY;
-        let standing =
-            Standing { cursors: &[], offsets: &[], states: &[], program: &program, briefs: &[], seats: &seats };
+        let standing = Standing {
+            cursors: &[],
+            offsets: &[],
+            states: &[],
+            program: &program,
+            briefs: &[],
+            seats: &seats,
+            addresses: 0,
+        };
         let instructions = [instruction];
         let live = LaneSet::first(2);
         let step = Step { instructions: &instructions, lanes, live, at_lock: nobody, at_barrier: nobody, standing };

@@ -325,10 +325,6 @@ impl Metric for DivergenceMeter {
         Ok(())
     }
 
-    fn takes_runs(&self) -> bool {
-        true
-    }
-
     fn ran(&mut self, run: &Run) -> Result<()> {
         self.count_pcs(&run.first, run.briefs().map(|(_, brief)| (brief.start, u64::from(brief.instructions))));
         self.fetched(&run.first, run.fetches);

@@ -83,8 +83,8 @@ pub(super) struct Partings {
     /// The memory of formations that have dissolved.
     room: Vec<Vec<PartingId>>,
     time: u64,
-    /// Room for lanes of a step.
-    active: Vec<usize>,
+    /// Room for the times at which a step's lanes had a fetch in common with each lane last.
+    latest: Vec<u64>,
     /// Room for lanes of a formation.
     stands: Vec<Stand>,
 }
@@ -112,7 +112,7 @@ impl Partings {
             times: vec![0; lanes * lanes],
             partings: vec![NEVER; lanes * lanes],
             time: 0,
-            active: Vec::with_capacity(lanes),
+            latest: Vec::with_capacity(lanes),
             stands: Vec::with_capacity(lanes),
         }
     }
@@ -159,23 +159,24 @@ impl Partings {
                 self.dissolve(old, step);
             }
         }
-        self.active.clear();
         for lane in step.lanes {
             self.formation_of[lane.index()] = Some(lowest);
-            self.active.push(lane.index());
         }
         let count = self.formation_of.len();
         let mut parted = self.room.pop().unwrap_or_default();
         parted.clear();
         parted.resize(count, NEVER);
-        let mut active = self.active.iter().peekable();
-        for (outside, parting) in parted.iter_mut().enumerate() {
-            if active.next_if_eq(&&outside).is_some() {
-                continue;
+        self.latest.clear();
+        self.latest.resize(count, 0);
+        for lane in step.lanes {
+            // What two lanes had in common last is noted for each of them: its row is read in order.
+            let row = lane.index() * count..(lane.index() + 1) * count;
+            let noted = self.times[row.clone()].iter().zip(&self.partings[row]);
+            for ((latest, parting), (time, noted)) in self.latest.iter_mut().zip(&mut parted).zip(noted) {
+                let later = *time >= *latest;
+                *parting = if later { *noted } else { *parting };
+                *latest = if later { *time } else { *latest };
             }
-            let times = &self.times[outside * count..][..count];
-            let latest = self.active.iter().copied().max_by_key(|lane| times[*lane]);
-            *parting = latest.map_or(NEVER, |lane| self.partings[outside * count + lane]);
         }
         self.formations[lowest.index()] =
             Some(Formation { number: self.time, lanes: step.lanes, last: None, time: 0, parted });

@@ -101,10 +101,6 @@ impl Metric for ScheduleHash {
         Ok(())
     }
 
-    fn takes_runs(&self) -> bool {
-        true
-    }
-
     fn ran(&mut self, run: &Run) -> Result<()> {
         run.instructions().for_each(|instructions| self.fetched(instructions, run.lanes()));
         Ok(())
@@ -149,10 +145,6 @@ impl Metric for ScheduleWriter<'_> {
     fn step(&mut self, step: &Step) -> Result<()> {
         let mask = self.mask(step.lanes);
         self.fetched(step.instructions, &mask)
-    }
-
-    fn takes_runs(&self) -> bool {
-        true
     }
 
     fn ran(&mut self, run: &Run) -> Result<()> {
