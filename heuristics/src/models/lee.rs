@@ -111,6 +111,10 @@ impl Heuristic for Lee {
         if !lanes.is_subset(&frame.lanes) || warp.ready().iter().any(|lane| in_stub(&lane)) {
             return false;
         }
+        // A level that changed while a lane waited opens or leaves a frame after the next segment.
+        if lanes.iter().any(|lane| warp.lane(lane).level != self.levels[lane.index()]) {
+            return false;
+        }
         lead.restart(Order::Pc);
         // Calls and returns change the frames, and a way back those that are current.
         lead.stay_at_level(warp.lane(lowest).level);

@@ -67,7 +67,8 @@ impl Replay<'_> {
         (by_instruction, each_step): (bool, bool),
         metrics: &mut [Box<dyn Metric + '_>],
     ) -> Result<Option<LaneSet>> {
-        if !each_step
+        let takes_runs = !each_step && self.seats.warps().len() == 1;
+        if takes_runs
             && asked.ready == self.live
             && self.all_together()
             && model.stays_together(&self.view(asked.ready))
@@ -82,7 +83,7 @@ impl Replay<'_> {
             Choice::Deadlock(lanes) => return Ok(Some(lanes)),
         };
         let group = self.check(spec, lanes, asked.ready)?;
-        let runs_on = !TURNS && !by_instruction && metrics.is_empty() && self.seats.warps().len() == 1 && {
+        let runs_on = !TURNS && !by_instruction && takes_runs && {
             let mut lead = std::mem::take(&mut self.lead);
             let runs_on = model.runs_on(&self.view(asked.ready), lanes, &mut lead);
             self.lead = lead;
@@ -90,7 +91,7 @@ impl Replay<'_> {
         };
         // Filled in place: moved out of results, it would be read before it is all written.
         let mut ran = Ran::of(lanes);
-        if !(runs_on && self.run_on(model, group, &mut ran)?) {
+        if !(runs_on && self.run_on(model, group, &mut ran, metrics)?) {
             self.step(group, &mut ran, by_instruction, metrics)?;
         }
         // A turn that has ended asks nothing more.

@@ -153,6 +153,13 @@ impl<'a> Cursor<'a> {
         self.addresses += brief.addresses as usize;
     }
 
+    /// How the lane's state changes by a segment of a run before which so many stack pointers were recorded in the run.
+    pub(crate) fn goes_through(&self, brief: &Brief, recorded: usize, state: &mut LaneState) {
+        state.sp = if brief.recorded { self.batch.sps[self.sps + recorded] } else { state.sp + i64::from(brief.sp) };
+        state.level = state.level.saturating_add_signed(i32::from(brief.level)).max(1);
+        state.starts_block = brief.transfers;
+    }
+
     /// The lane has run the segments of a run.
     pub(crate) fn pass_run(&mut self, total: &RunTotal, state: &mut LaneState) {
         self.at += total.segments;

@@ -16,8 +16,8 @@ mod turns;
 use std::collections::HashMap;
 
 use heuristics::{
-    Extent, Group, Heuristic, Lane, LaneSet, LaneState, Lead, PlaceId, Program, Ran, Seats, SegmentTable, Spec, Tally,
-    Together, WarpView,
+    Extent, Group, Heuristic, Lane, LaneSet, LaneState, Lead, PlaceId, Program, Ran, Seats, Segment, SegmentTable,
+    Spec, Tally, Together, WarpView,
 };
 
 pub use counts::Counts;
@@ -27,7 +27,7 @@ use rounds::Rounds;
 pub use sync::SyncEvent;
 use sync::{Arrival, Sync};
 
-use crate::metrics::{Metric, Standing, Step};
+use crate::metrics::{Metric, Run, Standing, Step};
 use crate::survey::Survey;
 use crate::warps::Unit;
 use crate::{Error, MeetingId, Result};
@@ -62,6 +62,8 @@ pub struct Replay<'a> {
     seen_groups: Vec<Group>,
     /// How long the lanes chosen last would be chosen again.
     lead: Lead,
+    /// Room for the segments of a run.
+    run: Vec<heuristics::SegmentId>,
 }
 
 /// What came of a replay.
@@ -102,11 +104,7 @@ impl Brief {
                     trace_format::SpEffect::Add(change) => (change, false),
                     trace_format::SpEffect::Recorded => (0, true),
                 };
-                let level = match segment.last().kind {
-                    kind if kind.is_call() => 1,
-                    trace_format::Kind::Return => -1,
-                    _ => 0,
-                };
+                let level = level_change(segment);
                 let (instructions, addresses) = (segment.len() as u32, segment.addresses);
                 let transfers = segment.last().kind.transfers_control();
                 Brief {
@@ -123,6 +121,15 @@ impl Brief {
                 }
             })
             .collect()
+    }
+}
+
+/// How a segment changes the call level of a lane.
+pub(crate) fn level_change(segment: &Segment) -> i8 {
+    match segment.last().kind {
+        kind if kind.is_call() => 1,
+        trace_format::Kind::Return => -1,
+        _ => 0,
     }
 }
 
@@ -168,6 +175,7 @@ impl<'a> Replay<'a> {
             counts: Counts::new(lanes.len().min(unit.seats.width())),
             seen_groups: Vec::new(),
             lead: Lead::default(),
+            run: Vec::new(),
         };
         replay.arrive(LaneSet::first(lanes.len()))?;
         Ok(replay)
@@ -186,7 +194,7 @@ impl<'a> Replay<'a> {
         let by_instruction = heuristic.extent() == Extent::Instruction;
         let horizon = heuristic.horizon();
         let take_turns = self.sync.turns().is_some();
-        let each_step = !metrics.iter().all(|m| m.takes_runs()) || self.seats.warps().len() > 1;
+        let each_step = metrics.iter().any(|metric| metric.asks_each_step());
         let alone = metrics.is_empty() && !take_turns && self.seats.warps().len() == 1;
         let mut rounds = alone.then(Rounds::default);
         while !self.live.is_empty() {
@@ -290,16 +298,7 @@ impl<'a> Replay<'a> {
         let active = lanes.len();
         self.counts.fetched(active, active < self.live_homes, instructions.len() as u64);
         if !metrics.is_empty() {
-            let at_lock = self.sync.waiting_for_lock();
-            let standing = Standing {
-                cursors: &self.cursors,
-                offsets: &self.offsets,
-                states: &self.states,
-                program: self.program,
-                seats: self.seats,
-            };
-            let at_barrier = self.sync.waiting() - at_lock;
-            let step = Step { instructions, lanes, live: self.live, at_lock, at_barrier, standing };
+            let step = self.told_step(lanes, instructions);
             for metric in metrics.iter_mut() {
                 metric.step(&step)?;
             }
@@ -329,6 +328,35 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
+    /// What metrics see of instructions that these lanes run.
+    fn told_step<'s>(&'s self, lanes: LaneSet, instructions: &'s [trace_format::Instruction]) -> Step<'s> {
+        let at_lock = self.sync.waiting_for_lock();
+        let standing = Standing {
+            cursors: &self.cursors,
+            offsets: &self.offsets,
+            states: &self.states,
+            program: self.program,
+            briefs: self.briefs,
+            seats: self.seats,
+            addresses: 0,
+        };
+        let at_barrier = self.sync.waiting() - at_lock;
+        Step { instructions, lanes, live: self.live, at_lock, at_barrier, standing }
+    }
+
+    /// Tells metrics that these lanes run so many segments of so many instructions.
+    fn tell_run(
+        &self,
+        lanes: LaneSet,
+        segments: &[heuristics::SegmentId],
+        fetches: u64,
+        metrics: &mut [Box<dyn Metric + '_>],
+    ) -> Result<()> {
+        let first = self.told_step(lanes, &self.program.segments[segments[0]].instructions);
+        let run = Run { first, segments, fetches };
+        metrics.iter_mut().try_for_each(|metric| metric.ran(&run))
+    }
+
     /// Whether all live lanes are ready at one pc, at the beginning of a segment.
     fn all_together(&self) -> bool {
         let one_group = self.groups.len() == 1 && self.groups[0].lanes == self.live;
@@ -347,9 +375,7 @@ impl<'a> Replay<'a> {
         let ids = &inner[..=last];
         let total = cursor::RunTotal::of(ids, self.briefs);
         self.counts.fetched(lanes.len(), false, total.instructions);
-        for metric in metrics.iter_mut() {
-            metric.ran_together(lanes, ids)?;
-        }
+        self.tell_run(lanes, ids, total.instructions, metrics)?;
         let first_starts_block = lanes.iter().filter(|l| self.states[l.index()].starts_block).collect();
         for lane in lanes {
             let l = lane.index();

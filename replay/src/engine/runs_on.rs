@@ -5,6 +5,7 @@ use heuristics::{Heuristic, Next, Ran, Together};
 
 use super::{Replay, cursor};
 use crate::Result;
+use crate::metrics::Metric;
 
 /// How many segments are compared at once, at first and at most: most runs are short.
 const FIRST_LOOK: usize = 16;
@@ -13,7 +14,13 @@ const MOST_LOOK: usize = 1024;
 impl Replay<'_> {
     /// Runs the lanes, all of this group, as far as their lead goes, and all of them run the same in their batches.
     /// None, and nothing is done, where that is no more than one segment.
-    pub(super) fn run_on(&mut self, model: &mut dyn Heuristic, group: usize, ran: &mut Ran) -> Result<bool> {
+    pub(super) fn run_on(
+        &mut self,
+        model: &mut dyn Heuristic,
+        group: usize,
+        ran: &mut Ran,
+        metrics: &mut [Box<dyn Metric + '_>],
+    ) -> Result<bool> {
         let lanes = ran.lanes;
         let states = || lanes.iter().map(|lane| &self.states[lane.index()]);
         let Some(first) = lanes.lowest().map(heuristics::Lane::index) else { return Ok(false) };
@@ -63,11 +70,17 @@ impl Replay<'_> {
         let active = lanes.len();
         self.counts.fetched(active, active < self.live_homes, total.instructions);
         let starts_block = self.briefs[id.0 as usize].transfers;
+        if self.lead.tells_run() || !metrics.is_empty() {
+            self.run.clear();
+            self.run.extend(self.cursors[first].codes_ahead(total.segments).iter().filter_map(|c| c.as_segment()));
+        }
+        if !metrics.is_empty() {
+            self.tell_run(lanes, &self.run, total.instructions, metrics)?;
+        }
         if self.lead.tells_run() {
-            let run = self.cursors[first].next_segments(total.segments);
             model.ran_on(&Together {
                 lanes,
-                run: &run,
+                run: &self.run,
                 last_level: level,
                 first_starts_block: lanes.iter().filter(|l| self.states[l.index()].starts_block).collect(),
                 segments: &self.program.segments,

@@ -3,11 +3,11 @@
 //! Worked number: an instruction fetched three times, for 4, 4 and 1 of 4 lanes: 1 0 0 2. Summed over instructions it
 //! is the histogram of the whole replay.
 
-use heuristics::SegmentId;
 use rustc_hash::FxHashMap;
 use trace_format::Pc;
 
-use super::{Ended, Finding, Measure, Measured, Metric, Step};
+use super::counter::{Counter, Stretches};
+use super::{Ended, Finding, Measure, Measured, Metric, Run, Step};
 use crate::Result;
 use crate::registry::Entry;
 
@@ -60,32 +60,38 @@ fn sorted(map: FxHashMap<Pc, Vec<u64>>) -> Vec<(Pc, Vec<u64>)> {
 /// Counts the active lanes of one warp's replay.
 pub struct ActiveCounter {
     lanes: usize,
-    /// By segment, first instruction, the one after the last, and active lanes.
-    fetches: FxHashMap<(SegmentId, u32, u32, u16), u64>,
+    stretches: Stretches,
+    /// By active lanes.
+    fetches: Counter,
 }
 
 impl ActiveCounter {
     /// For a warp of so many lanes.
     #[must_use]
     pub fn new(lanes: usize) -> ActiveCounter {
-        ActiveCounter { lanes, fetches: FxHashMap::default() }
+        ActiveCounter { lanes, stretches: Stretches::default(), fetches: Counter::default() }
     }
 }
 
 impl Metric for ActiveCounter {
     fn step(&mut self, step: &Step) -> Result<()> {
-        let (segment, first) = step.place();
-        let key = (segment, first, first + step.instructions.len() as u32, step.lanes.len() as u16);
-        *self.fetches.entry(key).or_default() += 1;
+        let stretch = self.stretches.number(step);
+        self.fetches.add(step.lanes.len() as u32, stretch, 1);
         Ok(())
     }
 
-    fn finish(self: Box<Self>, ended: &Ended) -> Result<Finding> {
-        let mut all: FxHashMap<Pc, Vec<u64>> = FxHashMap::default();
-        for ((segment, first, end, active), fetches) in self.fetches {
-            for at in first..end {
-                let pc = ended.warp.program().segments[segment].instructions[at as usize].pc;
-                all.entry(pc).or_insert_with(|| vec![0; self.lanes])[usize::from(active) - 1] += fetches;
+    fn ran(&mut self, run: &Run) -> Result<()> {
+        let active = run.lanes().len() as u32;
+        run.segments.iter().for_each(|segment| self.fetches.add(active, segment.0, 1));
+        Ok(())
+    }
+
+    fn finish(mut self: Box<Self>, ended: &Ended) -> Result<Finding> {
+        let (mut all, program) = (FxHashMap::<Pc, Vec<u64>>::default(), ended.warp.program());
+        for (active, stretch, fetches) in self.fetches.drain() {
+            let (segment, first, end) = self.stretches.of(stretch, program);
+            for instruction in &program.segments[segment].instructions[first as usize..end as usize] {
+                all.entry(instruction.pc).or_insert_with(|| vec![0; self.lanes])[active as usize - 1] += fetches;
             }
         }
         Ok(Finding::new(ActiveLanes { all: sorted(all) }))

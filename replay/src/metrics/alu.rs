@@ -10,7 +10,7 @@
 
 use trace_format::Instruction;
 
-use super::{Ended, Finding, Measure, Measured, Metric, Step};
+use super::{Ended, Finding, Measure, Measured, Metric, Run, Step};
 use crate::registry::{Cell, Entry, Switch, Table, of};
 use crate::{Column, Result};
 
@@ -91,6 +91,11 @@ impl Measured for Alu {
 impl Metric for Alu {
     fn step(&mut self, step: &Step) -> Result<()> {
         self.count(step.instructions, step.lanes.len());
+        Ok(())
+    }
+
+    fn ran(&mut self, run: &Run) -> Result<()> {
+        run.instructions().for_each(|instructions| self.count(instructions, run.lanes().len()));
         Ok(())
     }
 

@@ -74,7 +74,7 @@ pub(crate) struct Frames(Vec<PathId>);
 
 impl Frames {
     /// Deeper frames than this are taken for the last of these, so that a damaged trace cannot ask for endless memory.
-    const MOST: usize = 1 << 16;
+    pub(crate) const MOST: usize = 1 << 16;
 
     /// The lane runs an instruction at `pc`, at this call level (1 and up): its path.
     #[inline]
@@ -87,6 +87,21 @@ impl Frames {
             self.0.push(paths.enter(self.0.last().copied(), pc));
         }
         self.0[level - 1]
+    }
+
+    /// The paths of its frames above this level.
+    pub(crate) fn above(&self, level: u32) -> &[PathId] {
+        self.0.get(level as usize..).unwrap_or_default()
+    }
+
+    /// The lane, of which [`Frames::at`] just told the path, has gone into these above it.
+    pub(crate) fn push(&mut self, paths: &[PathId]) {
+        self.0.extend_from_slice(paths);
+    }
+
+    /// A lane of one frame, of this path.
+    pub(crate) fn of(path: PathId) -> Frames {
+        Frames(vec![path])
     }
 }
 

@@ -12,7 +12,7 @@
 use heuristics::{Lane, LaneSet, SegmentId, SegmentTable};
 use trace_format::{Instruction, Pc};
 
-use super::{Ended, Finding, Measure, Metric, Step};
+use super::{Ended, Finding, Measure, Metric, Run, Step};
 use crate::engine::{Counts, End};
 use crate::registry::{self, Switch};
 use crate::survey::Survey;
@@ -180,41 +180,29 @@ fn broken(rule: String) -> Error {
     Error::Bug(format!("the checker refuses the replay: {rule}"))
 }
 
-impl Metric for Checker<'_> {
-    fn step(&mut self, step: &Step) -> Result<()> {
-        if step.lanes.is_empty() {
+impl Checker<'_> {
+    /// Lanes can be active together: some are, all are live, and no two have one home.
+    fn judge_lanes(&mut self, lanes: LaneSet, live: LaneSet) -> Result<()> {
+        if lanes.is_empty() {
             return Err(broken("a fetch has no active lane".to_owned()));
         }
         self.judge_generations()?;
-        if !step.lanes.is_subset(&step.live) {
-            return Err(broken(format!("of the active lanes {{{}}} only {{{}}} are live", step.lanes, step.live)));
+        if !lanes.is_subset(&live) {
+            return Err(broken(format!("of the active lanes {{{lanes}}} only {{{live}}} are live")));
         }
         let mut homes = LaneSet::EMPTY;
-        for lane in step.lanes {
+        for lane in lanes {
             // A home is a number as small as a lane's.
             homes.insert(Lane(self.homes[lane.index()] as u8));
         }
-        if homes.len() < step.lanes.len() {
-            return Err(broken(format!("of the active lanes {{{}}} two have one home", step.lanes)));
+        if homes.len() < lanes.len() {
+            return Err(broken(format!("of the active lanes {{{lanes}}} two have one home")));
         }
-        for lane in step.lanes {
-            if !self.lanes[lane.index()].passes_in_place(step.instructions)? {
-                for instruction in step.instructions {
-                    self.expect(lane, instruction.pc)?;
-                }
-            }
-        }
-        self.fetches += step.instructions.len() as u64;
-        self.thread_instructions += (step.instructions.len() * step.lanes.len()) as u64;
         Ok(())
     }
 
-    fn takes_runs(&self) -> bool {
-        true
-    }
-
-    fn ran_together(&mut self, lanes: LaneSet, run: &[SegmentId]) -> Result<()> {
-        self.judge_generations()?;
+    /// These segments are the next ones of each of the lanes.
+    fn judge_run(&mut self, lanes: LaneSet, run: &[SegmentId]) -> Result<()> {
         self.run.clear();
         self.run.extend(run.iter().map(|id| Code::segment(*id)));
         for lane in lanes {
@@ -228,6 +216,27 @@ impl Metric for Checker<'_> {
         self.fetches += instructions as u64;
         self.thread_instructions += (instructions * lanes.len()) as u64;
         Ok(())
+    }
+}
+
+impl Metric for Checker<'_> {
+    fn step(&mut self, step: &Step) -> Result<()> {
+        self.judge_lanes(step.lanes, step.live)?;
+        for lane in step.lanes {
+            if !self.lanes[lane.index()].passes_in_place(step.instructions)? {
+                for instruction in step.instructions {
+                    self.expect(lane, instruction.pc)?;
+                }
+            }
+        }
+        self.fetches += step.instructions.len() as u64;
+        self.thread_instructions += (step.instructions.len() * step.lanes.len()) as u64;
+        Ok(())
+    }
+
+    fn ran(&mut self, run: &Run) -> Result<()> {
+        self.judge_lanes(run.lanes(), run.first.live)?;
+        self.judge_run(run.lanes(), run.segments)
     }
 
     fn finish(mut self: Box<Self>, ended: &Ended) -> Result<Finding> {
@@ -255,7 +264,15 @@ mod tests {
         let taken: Vec<usize> = warps.iter().map(|w| w.len()).collect();
         let (program, seats) = (Program::default(), Seats::new(2, &taken));
         let nobody = LaneSet::EMPTY;
-        let standing = Standing { cursors: &[], offsets: &[], states: &[], program: &program, seats: &seats };
+        let standing = Standing {
+            cursors: &[],
+            offsets: &[],
+            states: &[],
+            program: &program,
+            briefs: &[],
+            seats: &seats,
+            addresses: 0,
+        };
         let instructions = [instruction];
         let live = LaneSet::first(2);
         let step = Step { instructions: &instructions, lanes, live, at_lock: nobody, at_barrier: nobody, standing };
@@ -285,7 +302,7 @@ mod tests {
         let survey = Survey::new(&source, false).unwrap();
         let judge = |run: &[SegmentId], lanes| {
             let mut checker = Checker::new(&survey, source.segments(), &[&[0, 1]]);
-            checker.ran_together(lanes, run).err().map_or_else(String::new, |e| e.to_string())
+            checker.judge_run(lanes, run).err().map_or_else(String::new, |e| e.to_string())
         };
         let both = LaneSet::first(2);
         assert_eq!(judge(&[segment(1)], both), "");

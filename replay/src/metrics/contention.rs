@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use heuristics::{LaneSet, MAX_LANES};
 use trace_format::Pc;
 
-use super::{Ended, Finding, Measure, Measured, Metric, Step};
+use super::{Ended, Finding, Measure, Measured, Metric, Run, Step};
 use crate::registry::Entry;
 use crate::{LockId, Result, SyncEvent};
 
@@ -128,24 +128,36 @@ impl ContentionMeter {
     }
 }
 
-impl Metric for ContentionMeter {
-    fn step(&mut self, step: &Step) -> Result<()> {
-        let fetches = step.instructions.len() as u64;
+impl ContentionMeter {
+    /// These lanes ran so many instructions: the last one, and the last call among them.
+    fn fetched(&mut self, lanes: LaneSet, fetches: u64, last: Option<Pc>, call: Option<Pc>) {
         for lock in &self.busy {
             let now = self.locks.get_mut(lock).expect("a busy lock is known");
-            if !now.holders.is_disjoint(&step.lanes) {
+            if !now.holders.is_disjoint(&lanes) {
                 now.used.fetches_held += fetches;
                 now.used.fetches_serialised += if now.waiting.is_empty() { 0 } else { fetches };
             }
             now.used.waiting_slots += fetches * now.waiting.len() as u64;
         }
+        for lane in lanes {
+            let site = &mut self.sites[lane.index()];
+            (site.last, site.call) = (last, call.or(site.call));
+        }
+    }
+}
+
+impl Metric for ContentionMeter {
+    fn step(&mut self, step: &Step) -> Result<()> {
         let last = step.instructions.last();
         let call = last.filter(|i| i.kind.is_call());
-        for lane in step.lanes {
-            let site = &mut self.sites[lane.index()];
-            site.last = last.map(|i| i.pc);
-            site.call = call.map(|i| i.pc).or(site.call);
-        }
+        self.fetched(step.lanes, step.instructions.len() as u64, last.map(|i| i.pc), call.map(|i| i.pc));
+        Ok(())
+    }
+
+    fn ran(&mut self, run: &Run) -> Result<()> {
+        let last = run.briefs().next_back().map(|(_, brief)| brief.last);
+        let call = run.briefs().rfind(|(_, brief)| brief.level > 0).map(|(_, brief)| brief.last);
+        self.fetched(run.lanes(), run.fetches, last, call);
         Ok(())
     }
 

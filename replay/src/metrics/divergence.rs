@@ -21,7 +21,7 @@
 use heuristics::{LaneSet, MAX_LANES};
 use trace_format::Pc;
 
-use super::{Ended, Finding, Measure, Measured, Metric, Step};
+use super::{Ended, Finding, Measure, Measured, Metric, Run, Step};
 use crate::registry::{Cell, Entry, Switch, Table, of};
 use crate::{Column, Result, Value};
 
@@ -268,26 +268,26 @@ impl DivergenceMeter {
         }
     }
 
-    fn count_pcs(&mut self, step: &Step) {
-        let lowest = step.lanes.lowest().expect("a step has an active lane");
-        let here = step.state(lowest).pc;
-        let others_here = (step.live - step.lanes).iter().any(|l| step.state(l).pc == here);
+    /// Counts the pcs at which lanes stand while these run segments that begin there.
+    fn count_pcs(&mut self, step: &Step, segments: impl Iterator<Item = (Pc, u64)>) {
         self.pcs.clear();
-        self.pcs.extend(step.live.iter().map(|l| step.state(l).pc));
+        self.pcs.extend((step.live - step.lanes).iter().map(|l| step.state(l).pc));
         self.pcs.sort_unstable();
         self.pcs.dedup();
-        // Where others stay behind at this pc, the active lanes are at one more after their first instruction.
-        let (first, rest) = (self.pcs.len() as u64, self.pcs.len() as u64 + u64::from(others_here));
-        let fetches = step.instructions.len() as u64;
-        self.found.pcs += first + (fetches - 1) * rest;
-        self.found.most_pcs = self.found.most_pcs.max(if fetches > 1 { rest } else { first });
+        let bit = |pc: Pc| 1_u64 << (pc.0 % 64);
+        let bits = self.pcs.iter().fold(0, |bits, pc| bits | bit(*pc));
+        let others = self.pcs.len() as u64;
+        for (pc, fetches) in segments {
+            // Where others stand at this pc, the active lanes are at one more after their first instruction.
+            let others_here = bits & bit(pc) != 0 && self.pcs.binary_search(&pc).is_ok();
+            self.found.pcs += fetches * (others + 1) - u64::from(others_here);
+            let most = if fetches > 1 || !others_here { others + 1 } else { others };
+            self.found.most_pcs = self.found.most_pcs.max(most);
+        }
     }
-}
 
-impl Metric for DivergenceMeter {
-    fn step(&mut self, step: &Step) -> Result<()> {
-        self.count_pcs(step);
-        let fetches = step.instructions.len() as u64;
+    /// The lanes of the step run so many instructions, with nobody else in between.
+    fn fetched(&mut self, step: &Step, fetches: u64) {
         if step.lanes.len() == 1 && step.live.len() > 1 {
             self.found.lone_fetches += fetches;
         }
@@ -313,6 +313,21 @@ impl Metric for DivergenceMeter {
             self.left[lane.index()] = self.found.fetches;
             self.ran[lane.index()] += fetches;
         }
+    }
+}
+
+impl Metric for DivergenceMeter {
+    fn step(&mut self, step: &Step) -> Result<()> {
+        let fetches = step.instructions.len() as u64;
+        let lowest = step.lanes.lowest().expect("a step has an active lane");
+        self.count_pcs(step, std::iter::once((step.state(lowest).pc, fetches)));
+        self.fetched(step, fetches);
+        Ok(())
+    }
+
+    fn ran(&mut self, run: &Run) -> Result<()> {
+        self.count_pcs(&run.first, run.briefs().map(|(_, brief)| (brief.start, u64::from(brief.instructions))));
+        self.fetched(&run.first, run.fetches);
         Ok(())
     }
 

@@ -8,12 +8,13 @@
 //! Worked number: W = 2. Both lanes run `a`, then lane 0 runs `b` (3 instructions) and lane 1 `c` (1): a-b has 1
 //! crossing and 3 lost slots, a-c 1 and 1.
 
-use heuristics::{Lane, PlaceId};
+use heuristics::{Lane, PlaceId, SegmentId};
 use rustc_hash::FxHashMap;
 use trace_format::Kind;
 
-use super::{Ended, Finding, Measure, Measured, Metric, Step};
+use super::{Ended, Finding, Measure, Measured, Metric, Run, Step};
 use crate::Result;
+use crate::engine::Brief;
 use crate::registry::Entry;
 
 /// The measure.
@@ -112,29 +113,66 @@ impl Trail {
 pub struct EdgeCounter {
     warp_size: u64,
     trails: Vec<Trail>,
-    all: FxHashMap<Edge, Crossed>,
+    known: Known,
     /// The edges of one step, and the lanes that went over each.
     crossed: Vec<(Edge, u64)>,
+    /// Room for the levels of lanes.
+    levels: Vec<(Lane, u32)>,
+}
+
+/// Edges by number.
+#[derive(Default)]
+struct Known {
+    all: Vec<(Edge, Crossed)>,
+    numbers: FxHashMap<Edge, usize>,
+    /// By place: the edge over which lanes came there last.
+    latest: Vec<usize>,
+}
+
+impl Known {
+    #[inline]
+    fn crossed(&mut self, edge: Edge) -> &mut Crossed {
+        let place = edge.1.0 as usize;
+        let latest = self.latest.get(place).copied().filter(|at| self.all.get(*at).is_some_and(|(e, _)| *e == edge));
+        let at = latest.unwrap_or_else(|| self.find(edge));
+        &mut self.all[at].1
+    }
+
+    fn find(&mut self, edge: Edge) -> usize {
+        let next = self.all.len();
+        let at = *self.numbers.entry(edge).or_insert_with(|| {
+            self.all.push((edge, Crossed::default()));
+            next
+        });
+        let place = edge.1.0 as usize;
+        if self.latest.len() <= place {
+            self.latest.resize(place + 1, 0);
+        }
+        self.latest[place] = at;
+        at
+    }
 }
 
 impl EdgeCounter {
     /// For a warp of so many lanes and seats.
     #[must_use]
     pub fn new(lanes: usize, warp_size: usize) -> EdgeCounter {
-        let trails = vec![Trail::default(); lanes];
-        EdgeCounter { warp_size: warp_size as u64, trails, all: FxHashMap::default(), crossed: Vec::new() }
+        EdgeCounter {
+            warp_size: warp_size as u64,
+            trails: vec![Trail::default(); lanes],
+            known: Known::default(),
+            crossed: Vec::new(),
+            levels: Vec::new(),
+        }
     }
-}
 
-impl Metric for EdgeCounter {
-    fn step(&mut self, step: &Step) -> Result<()> {
-        let (place, begins) = (step.place_id(), step.place().1 == 0);
-        let returns = step.instructions.last().is_some_and(|i| i.kind == Kind::Return);
+    /// Lanes at these levels run instructions of this place, from its first one where it `begins`.
+    fn goes(&mut self, lanes: &[(Lane, u32)], place: PlaceId, (begins, returns): (bool, bool), fetches: u64) {
         self.crossed.clear();
-        for lane in step.lanes {
+        for (lane, level) in lanes {
             let trail = &mut self.trails[lane.index()];
             if begins {
-                let edge = trail.goes_to(place, step.state(lane).level);
+                let edge = trail.goes_to(place, *level);
                 match self.crossed.iter_mut().find(|(e, _)| *e == edge) {
                     Some((_, lanes)) => *lanes += 1,
                     None => self.crossed.push((edge, 1)),
@@ -143,39 +181,84 @@ impl Metric for EdgeCounter {
             trail.returned = returns;
         }
         for (edge, crossings) in &self.crossed {
-            self.all.entry(*edge).or_default().add(Crossed { times: 1, crossings: *crossings, lost: 0 });
+            self.known.crossed(*edge).add(Crossed { times: 1, crossings: *crossings, lost: 0 });
         }
-        let lowest = step.lanes.lowest().map_or(0, Lane::index);
-        let lost = (self.warp_size - step.lanes.len() as u64) * step.instructions.len() as u64;
-        if let Some(edge) = self.trails[lowest].came_by {
-            self.all.entry(edge).or_default().lost += lost;
+        let lost = (self.warp_size - lanes.len() as u64) * fetches;
+        let lowest = lanes.first().and_then(|(lane, _)| self.trails[lane.index()].came_by);
+        if let Some(edge) = lowest {
+            self.known.crossed(edge).lost += lost;
         }
+    }
+
+    /// The lanes, which all began a segment just now, go on through these and stay in the function of that one or above
+    /// it: they leave the same trail.
+    fn go_alike(&mut self, lanes: &[(Lane, u32)], begun: &Brief, rest: &[SegmentId], briefs: &[Brief]) {
+        let Some(((first, start), others)) = lanes.split_first() else { return };
+        let (trails, mut level) = (&mut self.trails, *start);
+        let active = lanes.len() as u64;
+        let mut before = begun;
+        for id in rest {
+            level = level.saturating_add_signed(i32::from(before.level)).max(1);
+            before = &briefs[id.0 as usize];
+            let trail = &mut trails[first.index()];
+            let edge = trail.goes_to(before.place, level);
+            trail.returned = before.level < 0;
+            let lost = (self.warp_size - active) * u64::from(before.instructions);
+            self.known.crossed(edge).add(Crossed { times: 1, crossings: active, lost });
+        }
+        let leader = std::mem::take(&mut trails[first.index()]);
+        for (lane, level) in others {
+            let own = &mut trails[lane.index()];
+            own.frames.truncate(*level as usize - 1);
+            own.frames.extend_from_slice(&leader.frames[*start as usize - 1..]);
+            (own.returned, own.came_by) = (leader.returned, leader.came_by);
+        }
+        trails[first.index()] = leader;
+    }
+}
+
+impl Metric for EdgeCounter {
+    fn step(&mut self, step: &Step) -> Result<()> {
+        let (place, begins) = (step.place_id(), step.place().1 == 0);
+        let returns = step.instructions.last().is_some_and(|i| i.kind == Kind::Return);
+        let mut levels = std::mem::take(&mut self.levels);
+        levels.clear();
+        levels.extend(step.lanes.iter().map(|lane| (lane, step.state(lane).level)));
+        self.goes(&levels, place, (begins, returns), step.instructions.len() as u64);
+        self.levels = levels;
+        Ok(())
+    }
+
+    fn ran(&mut self, run: &Run) -> Result<()> {
+        let briefs = run.first.standing.briefs;
+        let mut levels = std::mem::take(&mut self.levels);
+        levels.clear();
+        levels.extend(run.lanes().iter().map(|lane| (lane, run.first.state(lane).level)));
+        let mut rest = run.segments;
+        while let Some((id, behind)) = rest.split_first() {
+            let begun = &briefs[id.0 as usize];
+            self.goes(&levels, begun.place, (true, begun.level < 0), u64::from(begun.instructions));
+            // Up to where the function is left in which this began: where it returns to differs from lane to lane.
+            let (mut change, mut alike) = (i32::from(begun.level), 0);
+            while change >= 0 && alike < behind.len() {
+                change += i32::from(briefs[behind[alike].0 as usize].level);
+                alike += 1;
+            }
+            let highest = levels.iter().map(|(_, level)| *level as usize).max().unwrap_or(0);
+            if highest + run.segments.len() >= Trail::MOST {
+                (change, alike) = (i32::from(begun.level), 0);
+            }
+            self.go_alike(&levels, begun, &behind[..alike], briefs);
+            levels.iter_mut().for_each(|(_, level)| *level = level.saturating_add_signed(change).max(1));
+            rest = &behind[alike..];
+        }
+        self.levels = levels;
         Ok(())
     }
 
     fn finish(self: Box<Self>, _ended: &Ended) -> Result<Finding> {
-        Ok(Finding::new(Edges { all: sorted(self.all) }))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_call_leads_to_where_it_returned_to() {
-        let mut trail = Trail::default();
-        let [a, b, callee] = [PlaceId(1), PlaceId(2), PlaceId(7)];
-        let went: Vec<Edge> =
-            [(a, 1), (callee, 2), (b, 1), (callee, 2)].map(|(p, level)| trail.goes_to(p, level)).to_vec();
-        assert_eq!(went, [(None, a), (None, callee), (Some(a), b), (None, callee)]);
-    }
-
-    #[test]
-    fn the_region_s_function_is_entered_anew_after_its_return() {
-        let mut trail = Trail::default();
-        trail.goes_to(PlaceId(1), 1);
-        trail.returned = true;
-        assert_eq!(trail.goes_to(PlaceId(1), 1), (None, PlaceId(1)));
+        let mut all = self.known.all;
+        all.sort_unstable_by_key(|(edge, _)| *edge);
+        Ok(Finding::new(Edges { all }))
     }
 }

@@ -12,11 +12,11 @@
 //! fetches and 6 cycles on one unit. On two units the two arms run beside each other: 1 + 3 + 1 = 5 cycles, and a
 //! parallelism of 16 / 5.
 
-use heuristics::{Lane, MAX_LANES};
+use heuristics::{Lane, LaneSet, MAX_LANES};
 use rustc_hash::FxHashMap;
-use trace_format::Pc;
+use trace_format::{Instruction, Pc};
 
-use super::{Ended, Finding, Measure, Measured, Metric, Step};
+use super::{Ended, Finding, Measure, Measured, Metric, Run, Step};
 use crate::registry::{Cell, Entry, Switch, Table, of};
 use crate::{Column, LockId, Result, SyncEvent};
 
@@ -184,15 +184,26 @@ impl FetchUnits {
     }
 }
 
-impl Metric for FetchUnits {
-    fn step(&mut self, step: &Step) -> Result<()> {
-        let mut earliest = step.lanes.iter().map(|l| self.ready[l.index()]).max().unwrap_or(0);
-        for instruction in step.instructions {
+impl FetchUnits {
+    fn fetched<'i>(&mut self, lanes: LaneSet, instructions: impl Iterator<Item = &'i Instruction>) {
+        let mut earliest = lanes.iter().map(|l| self.ready[l.index()]).max().unwrap_or(0);
+        for instruction in instructions {
             earliest = self.place(instruction.pc, earliest) + 1;
         }
-        for lane in step.lanes {
+        for lane in lanes {
             self.ready[lane.index()] = earliest;
         }
+    }
+}
+
+impl Metric for FetchUnits {
+    fn step(&mut self, step: &Step) -> Result<()> {
+        self.fetched(step.lanes, step.instructions.iter());
+        Ok(())
+    }
+
+    fn ran(&mut self, run: &Run) -> Result<()> {
+        self.fetched(run.lanes(), run.instructions().flatten());
         Ok(())
     }
 

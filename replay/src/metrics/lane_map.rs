@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use heuristics::{LaneSet, SegmentId};
 
-use super::{Ended, Finding, Measure, Measured, Metric, Step};
+use super::{Ended, Finding, Measure, Measured, Metric, Run, Step};
 use crate::Result;
 use crate::registry::Entry;
 
@@ -153,6 +153,8 @@ type Tally = Vec<(u32, u64)>;
 const LONG_TALLY: usize = 4096;
 /// How many of the last entries of a tally are searched: code that runs again mostly ran just before.
 const RECENT: usize = 8;
+/// How many entries are kept of lanes that run together before they are shared out.
+const MOST_TOGETHER: usize = 64;
 
 /// A level under way.
 struct Filling {
@@ -167,6 +169,8 @@ pub struct LaneMapper {
     plan: Arc<LaneMapPlan>,
     fetches: u64,
     levels: Vec<Filling>,
+    /// What these lanes ran of the finest level's bin since others did; not in their tallies yet.
+    together: (LaneSet, Tally),
     window: u64,
     parts: u64,
     current: Window,
@@ -203,6 +207,7 @@ impl LaneMapper {
             plan: Arc::clone(plan),
             fetches,
             levels,
+            together: (LaneSet::EMPTY, Tally::new()),
             window,
             parts,
             current,
@@ -231,12 +236,14 @@ impl LaneMapper {
 
     /// Fetches of a place for these lanes go into bins.
     fn fill_bins(&mut self, lanes: LaneSet, place: u32, mut count: u64) {
+        if lanes != self.together.0 || self.together.1.len() >= MOST_TOGETHER {
+            self.share_out();
+            self.together.0 = lanes;
+        }
         while count > 0 {
             let finest = &mut self.levels[0];
             let taken = count.min(finest.bin - finest.filled);
-            for lane in lanes {
-                add(&mut finest.tallies[lane.index()], place, taken);
-            }
+            add(&mut self.together.1, place, taken);
             finest.filled += taken;
             count -= taken;
             if finest.filled == finest.bin {
@@ -245,8 +252,19 @@ impl LaneMapper {
         }
     }
 
+    /// What lanes ran together goes into the tally of each.
+    fn share_out(&mut self) {
+        let (lanes, tally) = &mut self.together;
+        for lane in *lanes {
+            let own = &mut self.levels[0].tallies[lane.index()];
+            tally.iter().for_each(|(place, count)| add(own, *place, *count));
+        }
+        tally.clear();
+    }
+
     /// The level's bin is full, or is its last: it becomes cells, and a part of the next level's bin.
     fn close_bin(&mut self, level: usize) {
+        self.share_out();
         let (upper, lower) = self.levels.split_at_mut(level + 1);
         let (this, mut next) = (&mut upper[level], lower.first_mut());
         for (lane, tally) in this.tallies.iter_mut().enumerate() {
@@ -364,6 +382,16 @@ impl Metric for LaneMapper {
         self.fill_bins(step.lanes, step.place_id().0, u64::from(count));
         let lost = (step.live.len() - step.lanes.len()) as u64;
         self.fill_windows(Stretch { segment, first, count, lanes: step.lanes }, lost);
+        Ok(())
+    }
+
+    fn ran(&mut self, run: &Run) -> Result<()> {
+        let lanes = run.lanes();
+        let lost = (run.first.live.len() - lanes.len()) as u64;
+        for (segment, brief) in run.briefs() {
+            self.fill_bins(lanes, brief.place.0, u64::from(brief.instructions));
+            self.fill_windows(Stretch { segment, first: 0, count: brief.instructions, lanes }, lost);
+        }
         Ok(())
     }
 

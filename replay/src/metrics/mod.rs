@@ -6,6 +6,7 @@ mod call_paths;
 pub(crate) mod causes;
 pub(crate) mod checker;
 pub(crate) mod contention;
+mod counter;
 pub(crate) mod divergence;
 pub(crate) mod edges;
 pub(crate) mod fetch_units;
@@ -14,6 +15,7 @@ mod measure;
 pub(crate) mod memory;
 mod partings;
 pub(crate) mod passes;
+mod pieces;
 pub(crate) mod schedule;
 pub(crate) mod spaces;
 pub(crate) mod spill_memory;
@@ -45,9 +47,10 @@ pub use stalls::{StallMeter, Stalls};
 pub use traffic::{ACCESS_HEADER, Accesses, Space, Strides, TRANSACTION_SIZES, Traffic, TrafficMeter};
 
 use crate::Result;
-use crate::engine::{Cursor, SyncEvent};
+use crate::engine::{Brief, Cursor, SyncEvent};
 
 /// Instructions that were just fetched, one after another, for the same lanes.
+#[derive(Clone, Copy)]
 pub struct Step<'a> {
     /// The instructions: one fetch each.
     pub instructions: &'a [Instruction],
@@ -72,7 +75,67 @@ pub(crate) struct Standing<'a> {
     /// By lane: its state.
     pub states: &'a [LaneState],
     pub program: &'a Program,
+    pub briefs: &'a [Brief],
     pub seats: &'a Seats,
+    /// How many addresses of the active lanes have passed since their cursors stood where they do.
+    pub addresses: usize,
+}
+
+/// Segments that were just run whole, one after another, by the same lanes, without a control between them. The other
+/// lanes stood still meanwhile.
+pub struct Run<'a> {
+    /// The step of its first segment.
+    pub first: Step<'a>,
+    /// All its segments.
+    pub segments: &'a [SegmentId],
+    /// Their instructions.
+    pub fetches: u64,
+}
+
+impl<'a> Run<'a> {
+    /// The lanes that ran.
+    #[must_use]
+    pub fn lanes(&self) -> LaneSet {
+        self.first.lanes
+    }
+
+    /// Its steps, one segment after another.
+    ///
+    /// # Errors
+    /// What `see` says.
+    pub fn steps(&self, see: &mut dyn FnMut(&Step) -> Result<()>) -> Result<()> {
+        let Step { lanes, standing, .. } = self.first;
+        let mut states = standing.states.to_vec();
+        let (mut addresses, mut recorded) = (standing.addresses, 0);
+        for (id, brief) in self.briefs() {
+            for lane in lanes {
+                let state = &mut states[lane.index()];
+                (state.segment, state.pc) = (id, brief.start);
+            }
+            let standing = Standing { states: &states, addresses, ..standing };
+            let instructions = &standing.program.segments[id].instructions;
+            see(&Step { instructions, standing, ..self.first })?;
+            for lane in lanes {
+                let cursor = &self.first.standing.cursors[lane.index()];
+                cursor.goes_through(brief, recorded, &mut states[lane.index()]);
+            }
+            addresses += brief.addresses as usize;
+            recorded += usize::from(brief.recorded);
+        }
+        Ok(())
+    }
+
+    /// The instructions of its segments, one segment after another.
+    pub fn instructions(&self) -> impl Iterator<Item = &'a [Instruction]> + use<'_, 'a> {
+        let segments = &self.first.standing.program.segments;
+        self.segments.iter().map(move |id| &segments[*id].instructions[..])
+    }
+
+    /// Its segments, in short.
+    pub(crate) fn briefs(&self) -> impl DoubleEndedIterator<Item = (SegmentId, &'a Brief)> + use<'_, 'a> {
+        let briefs = self.first.standing.briefs;
+        self.segments.iter().map(move |id| (*id, &briefs[id.0 as usize]))
+    }
 }
 
 impl<'a> Step<'a> {
@@ -130,8 +193,8 @@ impl<'a> Step<'a> {
     pub fn addresses(&self, lane: Lane) -> &'a [u64] {
         let l = lane.index();
         let segment = &self.standing.program.segments[self.standing.states[l].segment];
-        let before =
-            segment.instructions[..self.standing.offsets[l] as usize].iter().map(|i| usize::from(i.memory)).sum();
+        let skipped = &segment.instructions[..self.standing.offsets[l] as usize];
+        let before = self.standing.addresses + skipped.iter().map(|i| usize::from(i.memory)).sum::<usize>();
         let count: usize = self.instructions.iter().map(|i| usize::from(i.memory)).sum();
         &self.standing.cursors[l].addresses()[before..before + count]
     }
@@ -158,18 +221,20 @@ pub trait Metric {
     /// When a result cannot be written, or the step breaks a rule.
     fn step(&mut self, step: &Step) -> Result<()>;
 
-    /// Whether it can be told of whole runs of segments that all live lanes ran together, instead of each step of them.
-    /// The engine looks for such runs only where every metric can. Default: no.
-    fn takes_runs(&self) -> bool {
-        false
-    }
-
-    /// Called for such a run, of a metric that takes them.
+    /// Called for a run of segments, in place of a step for each of them. What is the same for all of a run need not be
+    /// found out anew for each step of it. Default: a step for each segment.
     ///
     /// # Errors
     /// As [`Metric::step`].
-    fn ran_together(&mut self, _lanes: LaneSet, _run: &[SegmentId]) -> Result<()> {
-        Ok(())
+    fn ran(&mut self, run: &Run) -> Result<()> {
+        run.steps(&mut |step| self.step(step))
+    }
+
+    /// Whether the model is to be asked before each segment while this is measured, also where it says that it would
+    /// choose the same lanes again. It comes to the same, which tests show so; it costs several times as much. Default:
+    /// no.
+    fn asks_each_step(&self) -> bool {
+        false
     }
 
     /// Called when the replay is over, also where it ended in a deadlock: what was found.

@@ -6,9 +6,10 @@
 //! square of its lanes.
 
 use heuristics::{Lane, LaneSet, SegmentId};
+use rustc_hash::FxHashMap;
 use trace_format::Pc;
 
-use super::Step;
+use super::{Run, Step};
 
 /// An instruction: a segment and the index of the instruction there.
 pub(super) type Site = (SegmentId, u32);
@@ -34,7 +35,27 @@ pub(super) struct Parting {
     pub why: Why,
 }
 
-const NEVER: Parting = Parting { site: None, why: Why::Schedule };
+/// A parting of [`Partings::get`], by its number.
+pub(super) type PartingId = u32;
+
+/// Lanes that never shared a fetch.
+const NEVER: PartingId = 0;
+
+/// All partings, each once.
+struct Known {
+    by_number: Vec<Parting>,
+    numbers: FxHashMap<Parting, PartingId>,
+}
+
+impl Known {
+    fn number(&mut self, parting: Parting) -> PartingId {
+        let next = self.by_number.len() as PartingId;
+        *self.numbers.entry(parting).or_insert_with(|| {
+            self.by_number.push(parting);
+            next
+        })
+    }
+}
 
 /// Lanes that have run together since the formation began.
 #[derive(Clone)]
@@ -45,7 +66,7 @@ struct Formation {
     last: Option<Site>,
     time: u64,
     /// By lane outside it: how it parted from those inside.
-    parted: Vec<Parting>,
+    parted: Vec<PartingId>,
 }
 
 /// The partings of one warp's lanes.
@@ -57,10 +78,13 @@ pub(super) struct Partings {
     /// When two lanes had a fetch in common last (in steps; 0: never), by lane and lane, row by row.
     times: Vec<u64>,
     /// How they parted then.
-    partings: Vec<Parting>,
+    partings: Vec<PartingId>,
+    known: Known,
+    /// The memory of formations that have dissolved.
+    room: Vec<Vec<PartingId>>,
     time: u64,
-    /// Room for lanes of a step.
-    active: Vec<usize>,
+    /// Room for the times at which a step's lanes had a fetch in common with each lane last.
+    latest: Vec<u64>,
     /// Room for lanes of a formation.
     stands: Vec<Stand>,
 }
@@ -78,13 +102,17 @@ struct Stand {
 
 impl Partings {
     pub fn new(lanes: usize) -> Partings {
+        let mut known = Known { by_number: Vec::new(), numbers: FxHashMap::default() };
+        known.number(Parting { site: None, why: Why::Schedule });
         Partings {
+            known,
+            room: Vec::new(),
             formations: vec![None; lanes],
             formation_of: vec![None; lanes],
             times: vec![0; lanes * lanes],
             partings: vec![NEVER; lanes * lanes],
             time: 0,
-            active: Vec::with_capacity(lanes),
+            latest: Vec::with_capacity(lanes),
             stands: Vec::with_capacity(lanes),
         }
     }
@@ -92,7 +120,7 @@ impl Partings {
     /// The step's lanes run it. Returns the number of their formation, and by lane how those that don't run parted from
     /// them, which stays the same while the formation holds; the one that counts is the latest fetch in common with any
     /// of them. What is returned for the step's own lanes means nothing.
-    pub fn step(&mut self, step: &Step) -> (u64, &[Parting]) {
+    pub fn step(&mut self, step: &Step) -> (u64, &[PartingId]) {
         let lowest = step.lanes.lowest().expect("a step has an active lane");
         let keeps = self.formations[lowest.index()].as_ref().is_some_and(|f| f.lanes == step.lanes);
         if !keeps {
@@ -109,27 +137,46 @@ impl Partings {
         (formation.number, &formation.parted)
     }
 
+    /// The parting of this number.
+    pub fn get(&self, number: PartingId) -> Parting {
+        self.known.by_number[number as usize]
+    }
+
+    /// As [`Partings::step`], for each step of a run.
+    pub fn ran(&mut self, run: &Run) -> (u64, &[PartingId]) {
+        self.step(&run.first);
+        let lowest = run.lanes().lowest().expect("a run has an active lane");
+        let formation = self.formations[lowest.index()].as_mut().expect("it holds, or has begun");
+        if let Some((segment, brief)) = run.briefs().rfind(|(_, brief)| !brief.in_stub) {
+            formation.last = Some((segment, brief.instructions - 1));
+        }
+        (formation.number, &formation.parted)
+    }
+
     fn begin(&mut self, step: &Step, lowest: Lane) {
         for lane in step.lanes {
             if let Some(old) = self.formation_of[lane.index()] {
                 self.dissolve(old, step);
             }
         }
-        self.active.clear();
         for lane in step.lanes {
             self.formation_of[lane.index()] = Some(lowest);
-            self.active.push(lane.index());
         }
         let count = self.formation_of.len();
-        let mut parted = vec![NEVER; count];
-        let mut active = self.active.iter().peekable();
-        for (outside, parting) in parted.iter_mut().enumerate() {
-            if active.next_if_eq(&&outside).is_some() {
-                continue;
+        let mut parted = self.room.pop().unwrap_or_default();
+        parted.clear();
+        parted.resize(count, NEVER);
+        self.latest.clear();
+        self.latest.resize(count, 0);
+        for lane in step.lanes {
+            // What two lanes had in common last is noted for each of them: its row is read in order.
+            let row = lane.index() * count..(lane.index() + 1) * count;
+            let noted = self.times[row.clone()].iter().zip(&self.partings[row]);
+            for ((latest, parting), (time, noted)) in self.latest.iter_mut().zip(&mut parted).zip(noted) {
+                let later = *time >= *latest;
+                *parting = if later { *noted } else { *parting };
+                *latest = if later { *time } else { *latest };
             }
-            let times = &self.times[outside * count..][..count];
-            let latest = self.active.iter().copied().max_by_key(|lane| times[*lane]);
-            *parting = latest.map_or(NEVER, |lane| self.partings[outside * count + lane]);
         }
         self.formations[lowest.index()] =
             Some(Formation { number: self.time, lanes: step.lanes, last: None, time: 0, parted });
@@ -151,13 +198,18 @@ impl Partings {
                 goes_on: step.lanes.contains(lane),
             });
         }
+        let site = formation.last;
+        let mut numbers = [None; Why::Schedule as usize + 1];
         for one in &self.stands {
             let row = one.lane * count;
             for other in self.stands.iter().filter(|other| !(one.goes_on && other.goes_on)) {
+                let why = why(one, other);
+                let number = numbers[why as usize].get_or_insert_with(|| self.known.number(Parting { site, why }));
                 self.times[row + other.lane] = formation.time;
-                self.partings[row + other.lane] = Parting { site: formation.last, why: why(one, other) };
+                self.partings[row + other.lane] = *number;
             }
         }
+        self.room.push(formation.parted);
     }
 }
 

@@ -6,7 +6,10 @@
 
 use std::io::Write;
 
-use super::{Ended, Finding, Measure, Measured, Metric, Step};
+use heuristics::LaneSet;
+use trace_format::Instruction;
+
+use super::{Ended, Finding, Measure, Measured, Metric, Run, Step};
 use crate::registry::{Entry, Switch, of};
 use crate::{Column, Error, Result};
 
@@ -75,6 +78,15 @@ impl ScheduleHash {
         ScheduleHash { lanes, hash: OFFSET_BASIS }
     }
 
+    fn fetched(&mut self, instructions: &[Instruction], lanes: LaneSet) {
+        for instruction in instructions {
+            self.add(instruction.pc.0);
+            for word in lanes.words(self.lanes) {
+                self.add(*word);
+            }
+        }
+    }
+
     #[inline]
     fn add(&mut self, word: u64) {
         for byte in word.to_le_bytes() {
@@ -85,12 +97,12 @@ impl ScheduleHash {
 
 impl Metric for ScheduleHash {
     fn step(&mut self, step: &Step) -> Result<()> {
-        for instruction in step.instructions {
-            self.add(instruction.pc.0);
-            for word in step.lanes.words(self.lanes) {
-                self.add(*word);
-            }
-        }
+        self.fetched(step.instructions, step.lanes);
+        Ok(())
+    }
+
+    fn ran(&mut self, run: &Run) -> Result<()> {
+        run.instructions().for_each(|instructions| self.fetched(instructions, run.lanes()));
         Ok(())
     }
 
@@ -111,19 +123,33 @@ impl<'a> ScheduleWriter<'a> {
     pub fn new(out: &'a mut dyn Write, path: &'a std::path::Path, lanes: usize) -> ScheduleWriter<'a> {
         ScheduleWriter { out, path, lanes }
     }
-}
 
-impl Metric for ScheduleWriter<'_> {
-    fn step(&mut self, step: &Step) -> Result<()> {
-        let words = step.lanes.words(self.lanes);
+    fn mask(&self, lanes: LaneSet) -> String {
+        let words = lanes.words(self.lanes);
         let leading = words.iter().rposition(|w| *w != 0).unwrap_or(0);
         let mut mask = format!("{:b}", words[leading]);
         words[..leading].iter().rev().for_each(|w| mask.push_str(&format!("{w:064b}")));
-        for instruction in step.instructions {
+        mask
+    }
+
+    fn fetched(&mut self, instructions: &[Instruction], mask: &str) -> Result<()> {
+        for instruction in instructions {
             writeln!(self.out, "{:x} {mask}", instruction.pc.0)
                 .map_err(|source| Error::Write { path: self.path.to_owned(), source })?;
         }
         Ok(())
+    }
+}
+
+impl Metric for ScheduleWriter<'_> {
+    fn step(&mut self, step: &Step) -> Result<()> {
+        let mask = self.mask(step.lanes);
+        self.fetched(step.instructions, &mask)
+    }
+
+    fn ran(&mut self, run: &Run) -> Result<()> {
+        let mask = self.mask(run.lanes());
+        run.instructions().try_for_each(|instructions| self.fetched(instructions, &mask))
     }
 
     fn finish(self: Box<Self>, _ended: &Ended) -> Result<Finding> {

@@ -13,7 +13,10 @@ use heuristics::{REGISTRY, Spec};
 use programs::{does, has_locks, lanes_of, statements, without_locks};
 use proptest::prelude::*;
 use replay::in_memory::InMemory;
-use replay::metrics::{Cause, Causes, Checker, MemoryClasses, ScheduleHashes, Traffic};
+use replay::metrics::{
+    ActiveLanes, Alu, Cause, Causes, Checker, Contention, Cycles, Divergence, Edges, Ended, Finding, LaneMapPlan,
+    LaneMaps, Measure, MemoryClasses, Metric, Passes, ScheduleHashes, SpillMemory, Stalls, Step, Traffic,
+};
 use replay::{Outcome, ReplayOptions, replay};
 
 /// Models that say in their heads where they deadlock: on locks.
@@ -28,6 +31,27 @@ pub(crate) fn of_one_theory(placement: &str) -> Vec<Spec> {
     let models = ["ipdom", "dual-path", "multi-path", "barrier", "hanoi"];
     let specs = models.map(|model| format!("{model}:placement={placement}"));
     Spec::parse_list(&specs.join(",")).unwrap()
+}
+
+/// Has the engine ask the model before each segment, and finds nothing.
+struct EachStep;
+
+impl Metric for EachStep {
+    fn step(&mut self, _step: &Step) -> replay::Result<()> {
+        Ok(())
+    }
+
+    fn asks_each_step(&self) -> bool {
+        true
+    }
+
+    fn finish(self: Box<Self>, _ended: &Ended) -> replay::Result<Finding> {
+        Ok(Finding::nothing())
+    }
+}
+
+pub(crate) fn each_step() -> Measure {
+    Measure::new("each-step", |_| Some(Box::new(EachStep)))
 }
 
 fn everything(source: &InMemory, options: &ReplayOptions) -> Vec<Outcome> {
@@ -113,15 +137,23 @@ proptest! {
     }
 
     #[test]
-    fn runs_of_segments_give_the_counts_that_steps_give(program in statements(3), lanes in 1u64..9) {
+    fn runs_of_segments_give_what_steps_give(program in statements(3), lanes in 1u64..9, size in 1usize..9) {
         let source = lanes_of(&program, lanes);
-        let by_runs = everything(&source, &ReplayOptions::default());
-        let by_steps = everything(&source, &ReplayOptions { measures: vec![ScheduleHashes::measure()], ..ReplayOptions::default() });
-        for (a, b) in by_runs.iter().zip(&by_steps) {
-            prop_assert_eq!(&a.counts, &b.counts, "{}", a.heuristic);
-            prop_assert_eq!(&a.end, &b.end);
-            if a.is_complete() {
-                prop_assert_eq!(&a.tally, &b.tally, "{}", a.heuristic);
+        let measures = vec![
+            ScheduleHashes::measure(), Checker::measure(), Causes::measure(), Divergence::measure(), Edges::measure(),
+            ActiveLanes::measure(), Contention::measure(), Alu::measure(), Cycles::measure(2), Stalls::measure(7),
+            MemoryClasses::measure(), Traffic::measure(), Passes::measure(2), SpillMemory::measure(512),
+            LaneMaps::measure(LaneMapPlan { classes: Vec::new(), fetches: vec![Some(50); 9] }),
+        ];
+        let plain = ReplayOptions { warp_size: Some(size), ..ReplayOptions::default() };
+        let by_runs = ReplayOptions { measures: measures.clone(), ..plain.clone() };
+        let by_steps = ReplayOptions { measures: [measures, vec![each_step()]].concat(), ..plain.clone() };
+        let (by_runs, by_steps) = (everything(&source, &by_runs), everything(&source, &by_steps));
+        for ((runs, steps), plain) in by_runs.iter().zip(&by_steps).zip(everything(&source, &plain)) {
+            prop_assert_eq!(format!("{runs:?}"), format!("{steps:?}"));
+            prop_assert_eq!((&plain.counts, &plain.end), (&runs.counts, &runs.end), "{}", plain.heuristic);
+            if plain.is_complete() {
+                prop_assert_eq!(&plain.tally, &runs.tally, "{}", plain.heuristic);
             }
         }
     }

@@ -145,7 +145,11 @@ impl Run {
             }
             // Only where every lane comes: a barrier in a branch would never open.
             Statement::Meet if self.inside_branch == 0 => {
+                // Every other one in a function that is not replayed: who waits there goes on in the caller.
+                let called = self.meetings % 2 == 1;
+                let pc = if called { self.emit(true, pc, Kind::Call, 0, 0) } else { pc };
                 self.does.push(Does::Comes(Control::Meet(MeetingId(self.meetings))));
+                self.does.extend(called.then_some(Does::Comes(Control::Level(1))));
                 self.meetings += 1;
                 pc
             }

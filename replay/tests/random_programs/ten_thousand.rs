@@ -17,7 +17,7 @@ use replay::metrics::Checker;
 use replay::{Outcome, ReplayOptions, replay};
 
 use crate::programs::{Statement, has_locks, lanes_of, without_locks};
-use crate::{DEADLOCK, PLACEMENTS, of_one_theory};
+use crate::{DEADLOCK, PLACEMENTS, each_step, of_one_theory};
 
 const PROGRAMS: u64 = 10_000;
 
@@ -87,7 +87,7 @@ fn replay_one(seed: u64, specs: &[Spec]) -> Result<(), Fault> {
     let program = numbers.program(0);
     let lanes = 1 + numbers.below(6);
     let options = ReplayOptions {
-        measures: vec![Checker::measure()],
+        measures: vec![Checker::measure(), each_step()],
         warp_size: Some(1 + numbers.below(lanes + 1) as usize),
         warps_per_block: Some(1 + numbers.below(3) as usize),
         ..ReplayOptions::default()
