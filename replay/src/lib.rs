@@ -23,7 +23,7 @@ pub mod view;
 mod warps;
 
 pub use bounds::Optimum;
-pub use columns::{Column, Setting, write_csv};
+pub use columns::{Column, Setting, write_csv, write_csv_of};
 pub use engine::{Deadlock, LockWait, SyncEvent};
 pub use error::{Error, Result};
 pub use grouping::{Grouping, SortKey};
