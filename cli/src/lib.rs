@@ -2,6 +2,7 @@
 //! of their own.
 
 mod by;
+mod dependences;
 #[cfg(feature = "transform")]
 mod elsewhere;
 mod exit;

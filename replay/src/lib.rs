@@ -5,6 +5,7 @@
 
 mod bounds;
 mod columns;
+pub mod dependences;
 pub mod engine;
 mod error;
 mod grouping;

@@ -23,7 +23,7 @@ use crate::syntax::SyntaxName;
 use crate::verbs::{dump, spread};
 use crate::verdict::About;
 use crate::width::Wide;
-use crate::{exit, lanes, predict, regions, spin, sweep, table, verdict};
+use crate::{dependences, exit, lanes, predict, regions, spin, sweep, table, verdict};
 
 /// Re-run the threads of a trace in lockstep under one or more reconvergence heuristics
 #[derive(clap::Args)]
@@ -71,6 +71,11 @@ pub(crate) struct Args {
     /// what --loop can name
     #[arg(long, group = "rows", conflicts_with_all = ["by", "memory_by", "csv", "schedule", "at_loop", "lanes"])]
     loops: bool,
+
+    /// Show what lanes that are parts of threads need of each other, in place of a replay: whether turns of a loop
+    /// (--loop), calls or tasks would run in any order, or after which changes. The trace must have addresses
+    #[arg(long, group = "rows", conflicts_with_all = ["by", "memory_by", "csv", "schedule", "loops", "annotate"])]
+    dependences: bool,
 
     /// Show this source file with what each of its lines costs, per heuristic
     #[arg(long, value_name = "FILE", conflicts_with_all = ["by", "json"])]
@@ -291,6 +296,21 @@ fn run_here(args: &Args) -> anyhow::Result<ExitCode> {
         let shown = (args.json, args.top);
         request.selection.one_way("with --loops")?;
         return lanes::list(request.selection, &trace, &request.subject.models[0], shown, &mut source);
+    }
+    if args.dependences {
+        let view = request.selection.view(&trace)?;
+        let taken = view.summary().to_string();
+        let found = dependences::of(request.selection, &view, &mut source)?;
+        source.notes().iter().for_each(|note| say!("lockstep: {note}"));
+        if args.json {
+            let setting = request.selection.setting(request.trace, &trace, &view);
+            let json = dependences::to_json(&found, &setting, &taken);
+            print(&format!("{json:#}\n"), WithColours::No)?;
+        } else {
+            say!("{taken}");
+            show(&dependences::table(&found, args.top), WithColours::No)?;
+        }
+        return Ok(ExitCode::SUCCESS);
     }
     if request.selection.is_sweep() {
         args.alone("several widths or groupings")?;
