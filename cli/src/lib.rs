@@ -26,6 +26,7 @@ mod syntax;
 mod table;
 mod verbs;
 mod verdict;
+mod verdict_page;
 #[cfg(feature = "transform")]
 mod verified;
 mod width;

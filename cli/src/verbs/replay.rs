@@ -23,7 +23,7 @@ use crate::syntax::SyntaxName;
 use crate::verbs::{dump, spread};
 use crate::verdict::About;
 use crate::width::Wide;
-use crate::{dependences, exit, lanes, predict, regions, spin, sweep, table, verdict};
+use crate::{dependences, exit, lanes, predict, regions, spin, sweep, table, verdict, verdict_page};
 
 /// Re-run the threads of a trace in lockstep under one or more reconvergence heuristics
 #[derive(clap::Args)]
@@ -76,6 +76,11 @@ pub(crate) struct Args {
     /// (--loop), calls or tasks would run in any order, or after which changes. The trace must have addresses
     #[arg(long, group = "rows", conflicts_with_all = ["by", "memory_by", "csv", "schedule", "loops", "annotate"])]
     dependences: bool,
+
+    /// Tell on one page how these lanes would run: as a GPU's and as SIMD, what limits them, and what to try first; with
+    /// what they need of each other, where the trace has addresses and lanes are parts of threads
+    #[arg(long, conflicts_with_all = ["rows", "heuristic", "machine", "csv", "schedule", "annotate", "warp_size", "predict"])]
+    verdict: bool,
 
     /// Show this source file with what each of its lines costs, per heuristic
     #[arg(long, value_name = "FILE", conflicts_with_all = ["by", "json"])]
@@ -309,6 +314,18 @@ fn run_here(args: &Args) -> anyhow::Result<ExitCode> {
         } else {
             say!("{taken}");
             show(&dependences::table(&found, args.top), WithColours::No)?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    if args.verdict {
+        let view = request.selection.view(&trace)?;
+        let page = verdict_page::of(request.selection, &trace, &view, &mut source)?;
+        source.notes().iter().for_each(|note| say!("lockstep: {note}"));
+        if args.json {
+            print(&format!("{:#}\n", page.json()), WithColours::No)?;
+        } else {
+            say!("{}", view.summary());
+            show(&page.text(), WithColours::No)?;
         }
         return Ok(ExitCode::SUCCESS);
     }

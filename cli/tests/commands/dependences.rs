@@ -48,7 +48,7 @@ fn kinds(found: &Value) -> Vec<String> {
 }
 
 /// Loops, whether they would run, what the only dependence is, and what the verdict names.
-const KNOWN: [(&str, &str, &[&str], &str); 17] = [
+const KNOWN: [(&str, &str, &[&str], &str); 19] = [
     ("INDEPENDENT", "would run", &[], "no lane needs what another makes"),
     ("SUM", "after a change", &["reduction (sum)"], "a reduction of the sum"),
     ("SUM_IN_MEMORY", "after a change", &["reduction (sum)"], "a reduction of the sum"),
@@ -65,6 +65,8 @@ const KNOWN: [(&str, &str, &[&str], &str); 17] = [
     ("RECURRENCE", "carries a dependence", &["carried"], "1 before it"),
     ("CHAIN", "carries a dependence", &["carried"], "1 before it"),
     ("STRIDE", "would run", &[], "no lane needs"),
+    ("DERIVED", "would run", &[], "no lane needs"),
+    ("LAST", "carries a dependence", &["carried"], "1 before it"),
     ("PREVIOUS", "carries a dependence", &["carried"], "1 before it"),
 ];
 

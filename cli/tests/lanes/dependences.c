@@ -117,6 +117,23 @@ __attribute__((noipa)) static void run(void) {
         at += step;
     }
 }
+#elif defined(DERIVED)
+/* What is computed from the loop's counter is no accumulator. */
+__attribute__((noipa)) static void run(void) {
+    LOOP {
+        int row = (i + a[i]) / 7, column = i - 7 * row;
+        out[i] = work(row + column + i);
+    }
+}
+#elif defined(LAST)
+/* The sum that one iteration makes is used by the next, and is no accumulator. */
+__attribute__((noipa)) static void run(void) {
+    int last = 0;
+    LOOP {
+        out[i] = work(last);
+        last = i + a[i];
+    }
+}
 #elif defined(PREVIOUS)
 __attribute__((noipa)) static void run(void) {
     int previous = 0;

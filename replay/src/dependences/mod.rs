@@ -26,6 +26,7 @@
 #[cfg(test)]
 mod brute_force;
 mod code;
+mod found;
 mod shadow;
 mod value;
 mod walk;
@@ -36,7 +37,7 @@ use rustc_hash::FxHashMap;
 use trace_format::Pc;
 
 use self::code::Ran;
-use self::walk::{Flow, OwnStack, Walker};
+use self::walk::{OwnStack, Walker};
 use crate::view::View;
 use crate::{Batch, Control, Entry, Error, Result};
 
@@ -150,7 +151,7 @@ impl Dependences {
             }
             walker.end_lane();
         }
-        Ok(found(walker))
+        Ok(found::of(&walker))
     }
 
     /// The first of those that hinder lanes from running together.
@@ -158,92 +159,4 @@ impl Dependences {
     pub fn hindrance(&self) -> Option<&Dependence> {
         self.all.iter().find(|one| matches!(one.kind, Kind::Carried | Kind::Partial(_)))
     }
-}
-
-/// What the walk amounts to.
-fn found(walker: Walker) -> Dependences {
-    let mut all = Vec::new();
-    let pc = |site: u32| walker.sites[site as usize].pc;
-    let of_flow = |kind: Kind, (from, to): (u32, u32), flow: &Flow| Dependence {
-        kind,
-        from: pc(from),
-        to: pc(to),
-        count: flow.count,
-        lanes: Some((flow.lanes.0 as usize, flow.lanes.1 as usize)),
-        distance: Some(flow.distance),
-        address: flow.address,
-    };
-    all.extend(walker.flows.carried.iter().map(|(pair, flow)| of_flow(Kind::Carried, *pair, flow)));
-    all.extend(walker.flows.guarded.iter().map(|(pair, flow)| of_flow(Kind::Guarded, *pair, flow)));
-    let mut accumulators: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
-    for site in (0..walker.sites.len() as u32).filter(|site| walker.sites[*site as usize].operator.is_some()) {
-        accumulators.entry(walker.accumulator_of(site)).or_default().push(site);
-    }
-    // Makers of values that were used by others, and accumulators: what they overwrite is no private place.
-    let mut makers: Vec<u32> = walker.flows.carried.keys().chain(walker.flows.guarded.keys()).map(|p| p.0).collect();
-    for updates in accumulators.into_values() {
-        makers.extend(&updates);
-        all.extend(accumulator(&walker, &updates));
-    }
-    for (number, site) in walker.sites.iter().enumerate() {
-        let overwrites = site.overwrote.0 > 0 && !site.is_atomic && !makers.contains(&(number as u32));
-        all.extend(overwrites.then(|| Dependence {
-            kind: Kind::Private,
-            from: site.pc,
-            to: site.pc,
-            count: site.overwrote.0,
-            lanes: None,
-            distance: None,
-            address: Some(site.overwrote.1),
-        }));
-    }
-    let is_private = |address: Option<u64>| all.iter().any(|one| one.kind == Kind::Private && one.address == address);
-    let old: Vec<Dependence> = walker
-        .flows
-        .overwritten
-        .iter()
-        .filter(|((_, writer), flow)| !makers.contains(writer) && !is_private(flow.address))
-        .map(|(pair, flow)| of_flow(Kind::Overwritten, *pair, flow))
-        .collect();
-    all.extend(old);
-    all.sort_by_key(|one| (one.kind, std::cmp::Reverse(one.count), one.from, one.to));
-    Dependences { all, is_partial: walker.shadow.is_full }
-}
-
-/// What the updates of one accumulator amount to; nothing where no lane takes on what another has made.
-fn accumulator(walker: &Walker, updates: &[u32]) -> Option<Dependence> {
-    let sites = || updates.iter().map(|site| &walker.sites[*site as usize]);
-    let taken_on: u64 = sites().map(|site| site.taken_on).sum();
-    let first = sites().max_by_key(|site| site.taken_on)?;
-    if taken_on == 0 {
-        return None;
-    }
-    // A store that always goes to one place leaves there what the last lane made.
-    let is_use = |user: &u32| {
-        let user = &walker.sites[*user as usize];
-        !(user.stores_to_one() && user.operator.is_none())
-    };
-    let user = sites().flat_map(|site| &site.uses).filter(|(user, _)| is_use(user)).max_by_key(|(_, count)| **count);
-    let operator = sites().find_map(|site| site.operator.filter(|operator| *operator != Operator::Add));
-    let operator = operator.unwrap_or(Operator::Add);
-    let is_several = sites().any(walk::Site::has_homes);
-    let has_taken = sites().any(|site| site.is_taking());
-    let is_regular = !has_taken && !is_several && sites().all(|site| !site.is_irregular);
-    let kind = match user {
-        _ if sites().all(|site| site.is_atomic) => Kind::Atomic,
-        _ if is_regular => Kind::Induction,
-        Some(_) => Kind::Partial(operator),
-        None if is_several => Kind::Scattered(operator),
-        None => Kind::Reduction(operator),
-    };
-    let to = user.filter(|_| matches!(kind, Kind::Partial(_)));
-    Some(Dependence {
-        kind,
-        from: first.pc,
-        to: to.map_or(first.pc, |(user, _)| walker.sites[*user as usize].pc),
-        count: taken_on,
-        lanes: None,
-        distance: None,
-        address: sites().find_map(walk::Site::a_home),
-    })
 }

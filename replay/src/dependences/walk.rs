@@ -18,14 +18,10 @@ pub(super) struct Site {
     pub operator: Option<Operator>,
     /// Whether it took a value that is not the same for all lanes.
     has_taken: bool,
-    /// How often another lane took its value on by an update.
-    pub taken_on: u64,
-    /// Updates whose accumulators are the same as its own: a smaller number of the set (a union-find's parent).
-    pub same_as: u32,
     /// Whether lanes run it differently often, or for different addresses, so that its value does not follow from the
     /// lane's number.
     pub is_irregular: bool,
-    /// Who uses what it made as a step or as a partial result, and how often.
+    /// Who uses what it made as a step or as a partial result, other than by an update, and how often.
     pub uses: BTreeMap<u32, u64>,
     /// As a store: where it put what, as long as that is one address.
     stored_at: Stored,
@@ -95,12 +91,17 @@ pub(super) struct Flow {
 /// Two instructions, by site.
 pub(super) type Pair = (u32, u32);
 
-/// Between lanes: what was used outside of updates, the same with a lock held, and what was read before another lane
-/// overwrote it.
+/// Between lanes, by who made a value and who used it.
 #[derive(Default)]
 pub(super) struct Flows {
     pub carried: BTreeMap<Pair, Flow>,
+    /// Of what updates made, used by something else.
+    pub of_updates: BTreeMap<Pair, Flow>,
+    /// From update to update.
+    pub updates: BTreeMap<Pair, Flow>,
+    /// With a lock held, or between atomic instructions.
     pub guarded: BTreeMap<Pair, Flow>,
+    /// By who read a value and who overwrote it.
     pub overwritten: BTreeMap<Pair, Flow>,
 }
 
@@ -127,6 +128,8 @@ pub(super) struct Walker {
     pub sites: Vec<Site>,
     by_pc: FxHashMap<Pc, u32>,
     pub flows: Flows,
+    /// Updates of what updates made, by this lane or another.
+    pub chains: FxHashMap<Pair, u64>,
     pub shadow: Shadow,
     /// By thread.
     registers: FxHashMap<u32, [Held; REGISTERS]>,
@@ -153,6 +156,7 @@ impl Walker {
             sites: Vec::new(),
             by_pc: FxHashMap::default(),
             flows: Flows::default(),
+            chains: FxHashMap::default(),
             shadow: Shadow::default(),
             registers: FxHashMap::default(),
             held: [Held::default(); REGISTERS],
@@ -171,7 +175,7 @@ impl Walker {
         let next = self.sites.len() as u32;
         let site = *self.by_pc.entry(pc).or_insert(next);
         if site == next {
-            self.sites.push(Site { pc, same_as: next, ..Site::default() });
+            self.sites.push(Site { pc, ..Site::default() });
         }
         site
     }
@@ -225,24 +229,6 @@ impl Walker {
         Value { lane: self.lane, site, made, saved: 0 }
     }
 
-    /// Sites of updates of one accumulator.
-    fn root(&self, mut site: u32) -> u32 {
-        while self.sites[site as usize].same_as != site {
-            site = self.sites[site as usize].same_as;
-        }
-        site
-    }
-
-    /// The site that stands for all updates of the same accumulators.
-    pub fn accumulator_of(&self, site: u32) -> u32 {
-        self.root(site)
-    }
-
-    fn unite(&mut self, a: u32, b: u32) {
-        let (a, b) = (self.root(a), self.root(b));
-        self.sites[a.max(b) as usize].same_as = a.min(b);
-    }
-
     /// An instruction uses a value for something that is no update.
     fn used(&mut self, value: Value, site: u32, at: At) {
         if self.is_before(value) {
@@ -253,9 +239,10 @@ impl Walker {
             Made::Somehow if is_foreign => self.flow(value, site, at),
             Made::Somehow => {}
             Made::Steps | Made::Taken(_) => {
-                let maker = &mut self.sites[value.site as usize];
-                *maker.uses.entry(site).or_default() += 1;
-                maker.taken_on += u64::from(is_foreign);
+                *self.sites[value.site as usize].uses.entry(site).or_default() += 1;
+                if is_foreign {
+                    note(&mut self.flows.of_updates, (value.site, site), (value.lane, self.lane), at);
+                }
             }
         }
     }
@@ -470,8 +457,11 @@ impl Walker {
             self.used(value, acc_held.copied_by.unwrap_or(site), acc_at);
         } else {
             if !is_before {
-                self.unite(value.site, site);
-                self.sites[value.site as usize].taken_on += u64::from(is_foreign);
+                let pair = (value.site, site);
+                *self.chains.entry(pair).or_default() += 1;
+                if is_foreign {
+                    note(&mut self.flows.updates, pair, (value.lane, self.lane), acc_at);
+                }
             }
             let known = &mut self.sites[site as usize];
             known.operator = Some(if let Made::Taken(operator) = made { operator } else { Operator::Add });
