@@ -173,6 +173,9 @@ fn worst_line(outcome: &Outcome, source: &mut Source) -> Option<(String, f64, f6
 /// take 8.
 const MANY: f64 = 8.5;
 
+/// So much efficiency a remedy gains at least that is worth trying first.
+const WORTH_TRYING: f64 = 0.03;
+
 /// A SIMD unit below this share of its masks is mostly idle.
 const IDLE: f64 = 0.5;
 
@@ -188,29 +191,36 @@ impl Page {
         }
     }
 
-    /// What to try first.
+    /// What to try first, and then.
     fn first(&self) -> String {
-        if let (Some(Runs::No), text) = self.runs() {
-            return format!("undo the dependence, without which no figure below holds: this loop {text}");
+        let mut steps: Vec<String> = Vec::new();
+        match self.runs() {
+            (Some(Runs::No), text) => {
+                return format!("undo the dependence, without which no figure above holds: it {text}");
+            }
+            _ if self.lanes < 2 => {
+                return "take a loop with more iterations: one lane runs beside no other".to_owned();
+            }
+            (Some(Runs::After), text) => steps.push(format!("make it run: it {text}")),
+            _ => {}
         }
-        if self.lanes < 2 {
-            return "take a loop with more iterations: one lane runs beside no other".to_owned();
-        }
-        let places = self.verdict.as_ref().map_or(&[][..], |verdict| &verdict.places[..]);
-        if let Some((place, remedy)) = places.iter().find_map(|place| Some((place, place.remedy.as_ref()?))) {
-            return format!("at {}: {}", place.subject.short(), remedy.text);
+        if let Some(verdict) = &self.verdict {
+            let pays = |remedy: &f64| remedy - verdict.figure.efficiency >= WORTH_TRYING;
+            let remedies = verdict.places.iter().filter_map(|place| Some((place, place.remedy.as_ref()?)));
+            let first = remedies.into_iter().find(|(_, remedy)| pays(&remedy.efficiency));
+            steps.extend(first.map(|(place, remedy)| format!("at {}: {}", place.subject.short(), remedy.text)));
         }
         if let Some((line, share, each)) = self.worst_line.as_ref().filter(|(_, _, each)| *each > MANY) {
-            return format!(
+            steps.push(format!(
                 "lay data out so that neighbouring lanes access neighbouring addresses at {line}: it takes {each:.1} \
                  transactions an access, {} of all",
                 percent(*share)
-            );
+            ));
         }
-        match self.runs() {
-            (Some(Runs::After), text) => format!("make it run: it {text}"),
-            _ => "run it: nothing that the trace shows stands against it".to_owned(),
+        if steps.is_empty() {
+            return "run it: nothing that the trace shows stands against it".to_owned();
         }
+        steps.join("; then ")
     }
 
     /// What limits it, in a sentence.

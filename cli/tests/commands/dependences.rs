@@ -21,7 +21,7 @@ fn line_of(define: &str) -> usize {
 fn traced(folder: &Path, define: &str, options: &[&str], record: &[&str]) -> String {
     let (program, trace) = (folder.join("program"), folder.join("trace.bin").to_str().unwrap().to_owned());
     let built = Command::new("gcc")
-        .args(["-g", "-fno-tree-vectorize", &format!("-D{define}"), &source(), "-o"])
+        .args(["-g", "-pthread", "-fno-tree-vectorize", &format!("-D{define}"), &source(), "-o"])
         .arg(&program)
         .args(options)
         .output()
@@ -104,6 +104,34 @@ fn the_line_of_a_dependence_is_told() {
 }
 
 #[test]
+fn loops_of_several_threads_have_their_own_registers() {
+    let folder = tempfile::tempdir().unwrap();
+    // Two threads with a loop each: what one turn leaves in registers is the next one's.
+    for (define, runs) in [("RECURRENCE", "carries a dependence"), ("COUNT", "after a change"), ("STRIDE", "would run")]
+    {
+        let trace = traced(folder.path(), define, &["-O2", "-DTHREADED"], &["--memory"]);
+        let at = format!("dependences.c:{}", line_of(define));
+        // The threads write the same places: only what goes on from turn to turn is looked at here.
+        let rows = found(&trace, &["--loop", &at])["rows"].clone();
+        let kinds: Vec<&str> = rows.as_array().unwrap().iter().map(|row| row["kind"].as_str().unwrap()).collect();
+        assert_eq!(kinds.contains(&"carried"), runs == "carries a dependence", "{define}: {kinds:?}");
+        assert!(!kinds.iter().any(|kind| kind.starts_with("partial")), "{define}: {kinds:?}");
+        assert_eq!(kinds.contains(&"reduction (sum)"), define == "COUNT", "{define}: {kinds:?}");
+    }
+    // OpenMP's loops, dealt out in chunks or in one part for each thread.
+    for how in ["-DDEALT", "-DPARTS"] {
+        for optimised in ["-O0", "-O2"] {
+            let trace = traced(folder.path(), "INDEPENDENT", &[optimised, how, "-fopenmp"], &["--memory"]);
+            let found = found(&trace, &["--lanes", "iterations"]);
+            assert_eq!(found["runs"], "would run", "{how} {optimised}: {}", found["rows"]);
+            let trace = traced(folder.path(), "SHIFT", &[optimised, how, "-fopenmp"], &["--memory"]);
+            let found = self::found(&trace, &["--lanes", "iterations"]);
+            assert_eq!(kinds(&found), ["overwritten"], "{how} {optimised}: {}", found["rows"]);
+        }
+    }
+}
+
+#[test]
 fn lanes_of_other_kinds_are_looked_at_and_what_cannot_be_is_said() {
     let folder = tempfile::tempdir().unwrap();
     let calls = traced(folder.path(), "SUM", &["-O2"], &["--memory"]);
@@ -120,4 +148,64 @@ fn lanes_of_other_kinds_are_looked_at_and_what_cannot_be_is_said() {
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(!output.status.success() && said.contains(why), "{arguments:?}: {said}");
     }
+}
+
+fn page(trace: &str, arguments: &[&str]) -> Value {
+    let words = [&["--verdict", "--json"], arguments, &[trace]].concat();
+    serde_json::from_str(&succeed("replay", &words)).unwrap()
+}
+
+#[test]
+fn a_verdict_has_the_figures_that_replays_alone_have() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = traced(folder.path(), "HISTOGRAM", &["-O2"], &["--memory"]);
+    let at = format!("dependences.c:{}", line_of("HISTOGRAM"));
+    let whole = page(&trace, &["--loop", &at]);
+    assert_eq!(whole["runs"], "after a change");
+    for (row, machine) in whole["gpu"].as_array().unwrap().iter().zip(["nvidia", "amd"]) {
+        let alone = ["--loop", &at, "-W", if machine == "nvidia" { "32" } else { "64" }];
+        let words = [&["--machine", machine, "--memory", "--json"], &alone[..], &[&trace]].concat();
+        let alone: Value = serde_json::from_str(&succeed("replay", &words)).unwrap();
+        assert_eq!(row["efficiency"], alone["machine"]["efficiency"], "{machine}");
+        assert_eq!([&row["least"], &row["most"]], [&alone["machine"]["least"], &alone["machine"]["most"]]);
+        let transactions = ["heap_transactions_32", "interleaved_transactions_32"];
+        let sum: u64 = transactions.iter().map(|name| alone["results"][0][name].as_u64().unwrap()).sum();
+        assert_eq!(row["transactions_32"], sum, "{machine}");
+    }
+    for row in whole["simd"].as_array().unwrap() {
+        let lanes = row["lanes"].to_string();
+        let words = ["-H", "ipdom", "--loop", &at, "-W", &lanes, "--json", &trace];
+        let alone: Value = serde_json::from_str(&succeed("replay", &words)).unwrap();
+        assert_eq!(row["masks_set_skipping"], alone["results"][0]["simt_efficiency"]);
+        let [skipped, linearized] = ["masks_set_skipping", "masks_set_linearized"].map(|n| row[n].as_f64().unwrap());
+        assert!(linearized <= skipped && linearized > 0.0, "{row}");
+        // Of a turn's accesses one is a[i], the other one the histogram's; whatever else is the lane's own stack.
+        let [contiguous, gathered] = ["contiguous", "gathered"].map(|name| row[name].as_f64().unwrap());
+        assert!((contiguous - 0.5).abs() < 0.02 && (gathered - 0.5).abs() < 0.02, "{row}");
+    }
+    assert!(
+        whole["first"].as_str().unwrap().starts_with("make it run: it would run after making histogram"),
+        "{whole}"
+    );
+    let shown = succeed("replay", &["--verdict", "--loop", &at, &trace]);
+    for word in
+        ["as a GPU", "nvidia", "amd", "as SIMD", "16 lanes", "what limits it: ", "what to try first: make it run"]
+    {
+        assert!(shown.contains(word), "{word}: {shown}");
+    }
+}
+
+#[test]
+fn a_verdict_begins_with_what_hinders_and_says_what_is_not_known() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = format!("dependences.c:{}", line_of("RECURRENCE"));
+    let trace = traced(folder.path(), "RECURRENCE", &["-O2"], &["--memory"]);
+    let carried = page(&trace, &["--loop", &at]);
+    assert!(carried["first"].as_str().unwrap().starts_with("undo the dependence"), "{carried}");
+    let plain = traced(folder.path(), "RECURRENCE", &["-O2"], &[]);
+    let shown = succeed("replay", &["--verdict", "--loop", &at, &plain]);
+    assert!(shown.contains("dependences: not known, as the trace has no addresses"), "{shown}");
+    let threads = page(&plain, &["--region", "all"]);
+    assert_eq!(threads["dependences"], "threads ran at once already");
+    assert!(threads["first"].as_str().unwrap().starts_with("take a loop with more iterations"), "{threads}");
 }

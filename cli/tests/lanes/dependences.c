@@ -1,6 +1,6 @@
 /* Loops whose iterations need of each other what their names say. Each runs N turns at the line marked `loop`. */
+#include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { N = 300, BINS = 16 };
 static int a[N + 2], b[N + 2], out[N + 2], histogram[BINS];
@@ -10,7 +10,14 @@ static int *volatile where = &shared; /* The compiler does not know what it poin
 
 __attribute__((noipa)) static int work(int n) { return n * n + 3; }
 
-#define LOOP for (int i = 1; i <= N; i++) /* loop */
+#if defined(DEALT)
+#define SHARED _Pragma("omp parallel for schedule(dynamic, 5)")
+#elif defined(PARTS)
+#define SHARED _Pragma("omp parallel for schedule(static)")
+#else
+#define SHARED
+#endif
+#define LOOP SHARED for (int i = 1; i <= N; i++) /* loop */
 
 #if defined(INDEPENDENT)
 __attribute__((noipa)) static void run(void) {
@@ -144,13 +151,24 @@ __attribute__((noipa)) static void run(void) {
 }
 #endif
 
+__attribute__((unused)) static void *run_in_thread(void *unused) {
+    run();
+    return unused;
+}
+
 int main(void) {
     for (int i = 0; i < N + 2; i++) {
         a[i] = i * 7 % 31;
         b[i] = i;
         x[i] = i;
     }
+#if defined(THREADED)
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++) pthread_create(&threads[i], 0, run_in_thread, 0);
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], 0);
+#else
     run();
+#endif
     long sum = shared + (long)sum_of_all;
     for (int i = 0; i < N; i++) sum += out[i] + a[i] + (long)x[i];
     for (int i = 0; i < BINS; i++) sum += histogram[i];

@@ -95,8 +95,8 @@ pub struct Dependences {
 }
 
 impl Dependences {
-    /// Of the lanes of a view, which are parts of threads. `lanes_follow`: lanes of a launch that are all of one thread
-    /// ran one right behind the other, as turns of a loop do.
+    /// Of the lanes of a view, which are parts of threads. `lanes_follow`: a thread runs the lanes of a launch one
+    /// right behind the other, as turns of a loop that is not dealt out in chunks.
     ///
     /// # Errors
     /// When the trace has no addresses, or cannot be read.
@@ -113,14 +113,13 @@ impl Dependences {
         let mut known: FxHashMap<SegmentId, (Vec<Ran>, Vec<u32>)> = FxHashMap::default();
         let mut walker = Walker::new();
         let origins = view.lanes();
+        let is_dealt = view.summary().cut.as_ref().is_none_or(|cut| cut.dealt);
         let mut batch = Batch::default();
         let mut generation = None;
         for (lane, origin) in origins.iter().enumerate() {
             if generation != Some(origin.generation) {
                 generation = Some(origin.generation);
-                let launch = origins[lane..].iter().take_while(|other| other.generation == origin.generation);
-                let is_of_one = lanes_follow && launch.map(|other| other.thread).all(|thread| thread == origin.thread);
-                walker.begin_launch(lane, is_of_one);
+                walker.begin_launch(lane, lanes_follow && !is_dealt);
             }
             walker.begin_lane(lane, origin.thread.0);
             let mut stream = view.stream(lane);

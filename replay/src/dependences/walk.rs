@@ -123,6 +123,14 @@ impl OwnStack {
     }
 }
 
+impl OwnStack {
+    /// The address, or, of one in the stack, how far it lies from where the lane begins: equal for equal variables of
+    /// all threads.
+    fn place(self, address: u64) -> u64 {
+        if self.holds(address) { address.wrapping_sub(self.zero) } else { address }
+    }
+}
+
 /// A lane that is walked through.
 pub(super) struct Walker {
     pub sites: Vec<Site>,
@@ -192,6 +200,7 @@ impl Walker {
 
     pub fn begin_lane(&mut self, lane: usize, thread: u32) {
         self.registers.insert(self.thread, self.held);
+        let goes_on = self.thread == thread;
         self.thread = thread;
         self.lane = lane as u32 + 1;
         self.held = match self.registers.get(&thread) {
@@ -203,7 +212,9 @@ impl Walker {
         (self.locks, self.stack) = (0, OwnStack::default());
         for step in &self.steps {
             let site = &mut self.sites[*step as usize];
-            site.is_irregular |= site.is_doubtful;
+            // The last lane of a thread may leave the loop before its steps are done.
+            site.is_irregular |= goes_on && site.is_doubtful;
+            site.is_doubtful = false;
         }
     }
 
@@ -211,7 +222,6 @@ impl Walker {
         for step in &self.steps {
             let site = &mut self.sites[*step as usize];
             let ran = std::mem::take(&mut site.this_lane);
-            // The last lane of a launch may leave the loop before its steps are done.
             site.is_doubtful |= site.per_lane.is_some_and(|usual| usual != ran);
             site.per_lane.get_or_insert(ran);
         }
@@ -296,7 +306,7 @@ impl Walker {
             byte.value = value;
         });
         let known = &mut self.sites[site as usize];
-        known.stored_at = known.stored_at.also(address);
+        known.stored_at = known.stored_at.also(self.stack.place(address));
         // What is written back to an accumulator is none of the lane's own.
         if overwrites && !is_stack && value.made == Made::Somehow {
             known.overwrote = (known.overwrote.0 + 1, address);
@@ -467,7 +477,7 @@ impl Walker {
             known.operator = Some(if let Made::Taken(operator) = made { operator } else { Operator::Add });
             known.has_taken |= made != Made::Steps;
             if acc_held.home != 0 {
-                known.home = known.home.also(acc_held.home);
+                known.home = known.home.also(self.stack.place(acc_held.home));
             }
             if made == Made::Steps {
                 known.this_lane += 1;

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::keys::{self, SortKey};
 use crate::Result;
-use crate::survey::{Survey, profile};
+use crate::survey::{PROFILE, Survey, profile};
 
 /// Each warp looks for its lanes among so many at most. For each warp all lanes that are left are compared with one:
 /// beyond that number the time would grow with its square, and profiles of 10^6 lanes would take 2 GB.
@@ -28,12 +28,17 @@ pub(super) fn warps(survey: &Survey, mut lanes: Vec<usize>, size: usize) -> Resu
 
 fn of_window(survey: &Survey, lanes: Vec<usize>, size: usize) -> Result<Vec<Vec<usize>>> {
     // Lanes by their index among these.
-    let profiles: Vec<Vec<u64>> = lanes.par_iter().map(|lane| profile(survey, *lane)).collect::<Result<_>>()?;
+    let mut profiles = vec![0; lanes.len() * PROFILE];
+    profiles.par_chunks_mut(PROFILE).zip(&lanes).try_for_each(|(own, lane)| -> Result<()> {
+        own.copy_from_slice(&profile(survey, *lane)?);
+        Ok(())
+    })?;
+    let of = |lane: usize| &profiles[lane * PROFILE..(lane + 1) * PROFILE];
     let mut left: Vec<usize> = (0..lanes.len()).collect();
     let mut warps = Vec::new();
     while let Some(first) = left.first().copied() {
         let distance = |lane: &usize| {
-            let (a, b) = (&profiles[first], &profiles[*lane]);
+            let (a, b) = (of(first), of(*lane));
             a.iter().zip(b).map(|(a, b)| u128::from(a.abs_diff(*b))).sum::<u128>()
         };
         // The first lane is nearest to itself; a lower lane goes first among equals.
