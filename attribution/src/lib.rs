@@ -5,6 +5,7 @@
 //! [`Subject`]. Rows are shown by three renderers: [`table`]s for people (and the [`listing`] of a source file),
 //! [`json`], and the [`page`] of `lockstep report`.
 
+pub mod dependences;
 pub mod locks;
 pub mod lost;
 pub mod memory;

@@ -94,7 +94,7 @@ pub(crate) fn list(
         }
         view => view?,
     };
-    let warp_size = selection.warp_size.unwrap_or(WARP);
+    let warp_size = selection.warp_size().unwrap_or(WARP);
     let replay = ReplayOptions { warp_size: Some(warp_size), ..selection.options_with(rule) };
     let rows = loop_rows(trace, &view, &options, (model, &replay), source)?;
     let kept = view.summary().kept;

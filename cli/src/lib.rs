@@ -2,6 +2,7 @@
 //! of their own.
 
 mod by;
+mod dependences;
 #[cfg(feature = "transform")]
 mod elsewhere;
 mod exit;
@@ -16,13 +17,16 @@ mod place;
 mod predict;
 mod proved;
 mod regions;
+mod rows;
 mod selection;
 mod spin;
 mod stats;
+mod sweep;
 mod syntax;
 mod table;
 mod verbs;
 mod verdict;
+mod verdict_page;
 #[cfg(feature = "transform")]
 mod verified;
 mod width;

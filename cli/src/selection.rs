@@ -13,9 +13,10 @@ use crate::lanes::{self, LaneKind};
 use crate::output::say;
 use crate::place::Place;
 use crate::spin::SpinRule;
+use crate::sweep::{Groups, Widths};
 
 use replay::view::{CodeFilter, Lanes, Locks, Region, View, ViewOptions, WhichLoops};
-use replay::{Contended, Grouping, ReplayOptions, Setting};
+use replay::{Contended, ReplayOptions, Setting};
 use trace_format::{Action, Trace, names};
 
 /// So many functions are named into which another was inlined.
@@ -53,24 +54,21 @@ pub(crate) struct Selection {
     #[arg(long, value_name = "WHICH", default_value = "auto")]
     pub(crate) spin: SpinRule,
 
-    /// Lanes in a warp. Default: all in one warp, of at most 256; 32 where lanes are not threads
-    #[arg(long, short = 'W', value_name = "LANES", value_parser = lanes_of_a_warp)]
-    pub(crate) warp_size: Option<usize>,
+    /// Lanes in a warp; for replay also several, to compare them: a list (4,8,32), or a range that doubles (4..64).
+    /// Default: all in one warp, of at most 256; 32 where lanes are not threads
+    #[arg(long, short = 'W', value_name = "LANES")]
+    pub(crate) warp_size: Option<Widths>,
 
     /// Warps in a block, for the models that let lanes of several warps share fetches (dwf, tbc, lwm). Default: as many
     /// as have 256 lanes together
     #[arg(long, value_name = "WARPS")]
     pub(crate) warps_per_block: Option<usize>,
 
-    /// Which lanes share a warp: consecutive, round-robin, similarity
+    /// Which lanes share a warp: consecutive, round-robin, strided:step=N (neighbours in a warp lie N lanes apart),
+    /// sorted:key=KEY (instructions, trips or path), similarity, random:seed=N, or oracle (what no other of these
+    /// beats); for replay several with commas, or all, to compare them
     #[arg(long, value_name = "HOW", default_value = "consecutive")]
-    pub(crate) group: Grouping,
-}
-
-/// The lanes that a warp can have.
-fn lanes_of_a_warp(text: &str) -> Result<usize, String> {
-    let lanes = text.parse().ok().filter(|lanes| (1..=256).contains(lanes));
-    lanes.ok_or_else(|| "a warp has 1 to 256 lanes".to_owned())
+    pub(crate) group: Groups,
 }
 
 /// How locks count, in each of the ways asked for; at least one.
@@ -115,6 +113,7 @@ impl fmt::Display for LockRules {
 impl Selection {
     /// The lanes of the trace, for verbs that look at one view.
     pub(crate) fn view(&self, trace: &Trace) -> replay::Result<View> {
+        self.one_way("here, where only `replay` compares them")?;
         match self.locks.rules() {
             [only] => self.view_with(trace, *only),
             several => Err(replay::Error::Request(format!(
@@ -122,6 +121,26 @@ impl Selection {
                 several.len()
             ))),
         }
+    }
+
+    /// Refuses several widths or groupings where one is wanted.
+    pub(crate) fn one_way(&self, place: &str) -> replay::Result<()> {
+        match self.is_sweep() {
+            true => Err(replay::Error::Request(format!(
+                "there can be one width and one grouping only {place}: name one with -W, and one with --group"
+            ))),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether several widths or groupings were named.
+    pub(crate) fn is_sweep(&self) -> bool {
+        self.warp_size.as_ref().is_some_and(|widths| widths.all().len() > 1) || self.group.all().len() > 1
+    }
+
+    /// The lanes of a warp, where they were named.
+    pub(crate) fn warp_size(&self) -> Option<usize> {
+        self.warp_size.as_ref().map(|widths| widths.all()[0])
     }
 
     /// The lanes of the trace when locks count like this.
@@ -212,9 +231,9 @@ impl Selection {
                 _ if shown_anyway => Contended::Wait,
                 _ => Contended::WaitOrTakeTurns,
             },
-            warp_size: self.warp_size.or(self.are_parts_of_threads().then_some(lanes::WARP)),
+            warp_size: self.warp_size().or(self.are_parts_of_threads().then_some(lanes::WARP)),
             warps_per_block: self.warps_per_block,
-            grouping: self.group,
+            grouping: self.group.all()[0],
             ..ReplayOptions::default()
         }
     }

@@ -199,7 +199,7 @@ impl About<'_> {
         if view.lanes().len() < least.max(2) {
             return Ok(None);
         }
-        let warp_size = self.selection.warp_size.unwrap_or(lanes::WARP.min(view.lanes().len()));
+        let warp_size = self.selection.warp_size().unwrap_or(lanes::WARP.min(view.lanes().len()));
         let options =
             ReplayOptions { warp_size: Some(warp_size), measures: measures(&[], &view, rule), ..self.plain() };
         let prepared = Prepared::new(&view, true)?;

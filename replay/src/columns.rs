@@ -209,10 +209,22 @@ impl Column {
 /// # Errors
 /// When `out` cannot be written; `path` is its name in the error.
 pub fn write_csv(setting: &Setting, outcomes: &[Outcome], out: impl Write, path: &Path) -> Result<()> {
+    write_csv_of(outcomes.iter().map(|outcome| (setting, outcome)), out, path)
+}
+
+/// The same of outcomes that have settings of their own.
+///
+/// # Errors
+/// As [`write_csv`].
+pub fn write_csv_of<'a>(
+    outcomes: impl IntoIterator<Item = (&'a Setting, &'a Outcome)>,
+    out: impl Write,
+    path: &Path,
+) -> Result<()> {
     let failed = |source: std::io::Error| Error::Write { path: path.to_owned(), source };
     let mut writer = csv::Writer::from_writer(out);
     writer.write_record(columns().map(|c| c.name)).map_err(|e| failed(e.into()))?;
-    for outcome in outcomes {
+    for (setting, outcome) in outcomes {
         let row = columns().map(|c| c.value(setting, outcome).to_string());
         writer.write_record(row).map_err(|e| failed(e.into()))?;
     }

@@ -5,11 +5,14 @@
 
 mod bounds;
 mod columns;
+pub mod dependences;
 pub mod engine;
 mod error;
+mod grouping;
 pub mod in_memory;
 mod kept;
 mod lanes_source;
+mod linearized;
 pub mod metrics;
 mod outcome;
 pub mod registry;
@@ -22,14 +25,15 @@ pub mod view;
 mod warps;
 
 pub use bounds::Optimum;
-pub use columns::{Column, Setting, write_csv};
+pub use columns::{Column, Setting, write_csv, write_csv_of};
 pub use engine::{Deadlock, LockWait, SyncEvent};
 pub use error::{Error, Result};
+pub use grouping::{Grouping, SortKey};
 pub use kept::{KEEP_BYTES, Kept, PACKED_BYTES};
 pub use lanes_source::LaneSource;
+pub use linearized::linearized_fetches;
 pub use outcome::Outcome;
 pub use replay::{Contended, Prepared, ReplayOptions, ScheduleFile, replay};
 pub use stream::{Batch, Code, Control, Entry, LaneOrigin, LaneStream, LockId, MeetingId, Rows};
 pub use survey::Survey;
 pub use value::Value;
-pub use warps::Grouping;

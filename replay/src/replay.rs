@@ -10,10 +10,13 @@ use rayon::prelude::*;
 
 use crate::bounds::{Optimum, least_fetches, optimum};
 use crate::engine::{Brief, Counts, End, Replay, Replayed};
+use crate::grouping::{
+    EXACT_LANES, Grouping, generations, improved, least_of_any, partitions, subsets, warp_size, warps,
+};
 use crate::metrics::{Ended, Finding, Findings, Measure, Metric, ScheduleWriter, Warp, checker};
 use crate::outcome::rank;
 use crate::survey::Survey;
-use crate::warps::{Grouping, Unit, blocks, generations, single_warps, warp_size, warps};
+use crate::warps::{Unit, blocks, single_warps};
 use crate::{Error, LaneSource, Outcome, Result};
 
 /// What lanes do that come to a lock which another lane has.
@@ -157,12 +160,96 @@ impl<'a> Prepared<'a> {
         }
         let generations = generations(survey);
         let size = warp_size(&generations, options.warp_size)?;
-        let warps = warps(survey, &generations, size, options.grouping)?;
+        let mut outcomes = Vec::new();
+        if options.grouping.is_oracle() {
+            for spec in specs {
+                let one = std::slice::from_ref(spec);
+                let warps = self.best_warps(program, (spec, options), (&generations, size))?;
+                let schedule =
+                    schedule.as_mut().map(|schedule| ScheduleFile { out: &mut *schedule.out, path: schedule.path });
+                outcomes.extend(self.replay_warps(program, (one, options), (&warps, size, true), schedule, done)?);
+            }
+        } else {
+            let warps = warps(survey, &generations, size, options.grouping)?;
+            outcomes = self.replay_warps(program, (specs, options), (&warps, size, true), schedule, done)?;
+        }
+        rank(&mut outcomes);
+        Ok(outcomes)
+    }
+
+    /// No grouping of the lanes into warps of this size needs fewer fetches, under any model that runs each warp on its
+    /// own.
+    ///
+    /// # Errors
+    /// When the trace cannot be read, or warps cannot have that size.
+    pub fn least_of_any_grouping(&self, warp_size: Option<usize>) -> Result<u64> {
+        let generations = generations(&self.survey);
+        let size = crate::grouping::warp_size(&generations, warp_size)?;
+        generations.iter().map(|lanes| least_of_any(&self.survey, lanes, size)).sum()
+    }
+
+    /// The warps that [`Grouping::Oracle`] stands for under this model.
+    fn best_warps(
+        &self,
+        program: &Program,
+        (spec, options): (&Spec, &ReplayOptions),
+        (generations, size): (&[Vec<usize>], usize),
+    ) -> Result<Vec<Vec<usize>>> {
+        let survey = &self.survey;
+        let plain = ReplayOptions { measures: Vec::new(), ..options.clone() };
+        // By warp, or block of warps; the most where one deadlocks.
+        let cost = |warps: &[Vec<usize>]| -> Result<Vec<u64>> {
+            let one = std::slice::from_ref(spec);
+            let outcome = self.replay_warps(program, (one, &plain), (warps, size, false), None, &|_, _| {})?;
+            let outcome = outcome.into_iter().next();
+            Ok(outcome.filter(Outcome::is_complete).map(|outcome| outcome.warp_fetches).unwrap_or_default())
+        };
+        if !spec.entry().runs_blocks && generations.iter().all(|lanes| lanes.len() <= EXACT_LANES) {
+            let mut best = Vec::new();
+            for lanes in generations {
+                let all = subsets(lanes, size);
+                let costs = cost(&all)?;
+                best.extend(if costs.len() == all.len() { partitions(lanes, size, &costs) } else { Vec::new() });
+            }
+            if best.iter().map(Vec::len).sum::<usize>() == survey.lanes.len() {
+                return Ok(best);
+            }
+        }
+        let total = |warps: &[Vec<usize>]| -> Result<u64> {
+            let fetches = cost(warps)?;
+            Ok(if fetches.is_empty() { u64::MAX } else { fetches.iter().sum() })
+        };
+        let mut best: Option<(u64, Vec<Vec<usize>>)> = None;
+        for grouping in Grouping::ALL.into_iter().filter(|grouping| !grouping.is_oracle()) {
+            let candidate = warps(survey, generations, size, grouping)?;
+            let fetches = total(&candidate)?;
+            if best.as_ref().is_none_or(|(least, _)| fetches < *least) {
+                best = Some((fetches, candidate));
+            }
+        }
+        let (least, start) = best.unwrap_or_default();
+        let generation = |warp: &Vec<usize>| warp.first().map(|lane| survey.source().generation(*lane));
+        let of_one = start.chunk_by(|a, b| generation(a) == generation(b));
+        let exchanged = of_one.map(|warps| improved(survey, warps)).collect::<Result<Vec<_>>>()?.concat();
+        Ok(if total(&exchanged)? < least { exchanged } else { start })
+    }
+
+    /// The outcomes of these warps, without ranks; bounds only where they are wanted.
+    fn replay_warps(
+        &self,
+        program: &Program,
+        (specs, options): (&[Spec], &ReplayOptions),
+        (warps, size, with_bounds): (&[Vec<usize>], usize, bool),
+        mut schedule: Option<ScheduleFile>,
+        done: &(dyn Fn(usize, usize) + Sync),
+    ) -> Result<Vec<Outcome>> {
+        let survey = &self.survey;
+        let units = |all: Vec<Unit>| if with_bounds { Units::new(survey, all) } else { Ok(Units::plain(all)) };
         let kinds = [
-            Units::new(survey, single_warps(&warps, size))?,
+            units(single_warps(warps, size))?,
             match specs.iter().any(|spec| spec.entry().runs_blocks) {
-                true => Units::new(survey, blocks(survey, &warps, size, options.warps_per_block)?)?,
-                false => Units::new(survey, Vec::new())?,
+                true => units(blocks(survey, warps, size, options.warps_per_block)?)?,
+                false => Units::plain(Vec::new()),
             },
         ];
         let warps = (warps.len(), size, &kinds);
@@ -178,7 +265,6 @@ impl<'a> Prepared<'a> {
                 outcomes[index] = Outcome { deadlock, ..turn };
             }
         }
-        rank(&mut outcomes);
         Ok(outcomes)
     }
 
@@ -273,6 +359,11 @@ impl Units {
         let optima: Vec<Optimum> = all.par_iter().map(|u| optimum(survey, u)).collect::<Result<_>>()?;
         let optimum = optima.into_iter().fold(Optimum::Fetches(0), Optimum::plus);
         Ok(Units { all, lower_bound: bounds.iter().sum(), optimum })
+    }
+
+    /// Without what needs another look at the lanes.
+    fn plain(all: Vec<Unit>) -> Units {
+        Units { all, lower_bound: 0, optimum: Optimum::Fetches(0) }
     }
 
     fn most_warps(&self) -> usize {

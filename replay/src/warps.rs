@@ -1,73 +1,9 @@
-//! Which lanes share a warp, and which warps a block.
-
-use std::fmt;
-use std::str::FromStr;
+//! Warps and blocks of warps, as they are replayed.
 
 use heuristics::{LaneSet, MAX_LANES, Seats};
-use rayon::prelude::*;
-use rustc_hash::FxHashMap;
 
-use crate::survey::{Survey, profile};
+use crate::survey::Survey;
 use crate::{Error, Result};
-
-/// How lanes are put into warps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Grouping {
-    /// In thread order: the first W lanes, the next W lanes, …
-    #[default]
-    Consecutive,
-    /// Dealt out: with n warps, lane i goes to warp i mod n.
-    RoundRobin,
-    /// By similarity of control flow: each warp takes the first lane left and the lanes whose instruction counts, by
-    /// place in the code, differ least from its own.
-    Similarity,
-}
-
-impl Grouping {
-    /// All of them, in the order of the help.
-    pub const ALL: [Grouping; 3] = [Grouping::Consecutive, Grouping::RoundRobin, Grouping::Similarity];
-
-    /// Its name, as typed.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Grouping::Consecutive => "consecutive",
-            Grouping::RoundRobin => "round-robin",
-            Grouping::Similarity => "similarity",
-        }
-    }
-}
-
-impl fmt::Display for Grouping {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Grouping {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Grouping> {
-        let names = || Grouping::ALL.map(Grouping::name).join(", ");
-        let found = Grouping::ALL.into_iter().find(|g| g.name() == text);
-        found.ok_or_else(|| Error::Request(format!("there is no grouping {text:?}; there are: {}", names())))
-    }
-}
-
-/// The warp size that was asked for, or else one warp of all lanes of the largest generation, as far as a warp can hold
-/// them.
-///
-/// # Errors
-/// When a warp cannot have that size.
-pub(crate) fn warp_size(generations: &[Vec<usize>], asked: Option<usize>) -> Result<usize> {
-    match asked {
-        Some(size) if !(1..=MAX_LANES).contains(&size) => {
-            Err(Error::Request(format!("a warp of {size} lanes is not possible: it may have 1 to {MAX_LANES}")))
-        }
-        Some(size) => Ok(size),
-        None => Ok(generations.iter().map(Vec::len).max().unwrap_or(1).clamp(1, MAX_LANES)),
-    }
-}
 
 /// What is replayed at once: a warp, or a block of warps.
 pub(crate) struct Unit {
@@ -122,52 +58,4 @@ pub(crate) fn blocks(survey: &Survey, warps: &[Vec<usize>], size: usize, asked: 
             Ok(of_one.flat_map(|w| w.chunks(asked.unwrap_or(most))).map(|w| Unit::of(w, size)).collect())
         }
     }
-}
-
-/// The lanes by generation.
-pub(crate) fn generations(survey: &Survey) -> Vec<Vec<usize>> {
-    let source = survey.source();
-    let mut lanes: Vec<usize> = (0..survey.lanes.len()).collect();
-    lanes.sort_by_key(|lane| source.generation(*lane));
-    lanes.chunk_by(|a, b| source.generation(*a) == source.generation(*b)).map(<[usize]>::to_vec).collect()
-}
-
-/// The lanes of each warp; those of a generation follow one another.
-pub(crate) fn warps(
-    survey: &Survey,
-    generations: &[Vec<usize>],
-    size: usize,
-    grouping: Grouping,
-) -> Result<Vec<Vec<usize>>> {
-    let of_one = |lanes: &Vec<usize>| -> Result<Vec<Vec<usize>>> {
-        let count = lanes.len().div_ceil(size);
-        Ok(match grouping {
-            Grouping::Consecutive => lanes.chunks(size).map(<[usize]>::to_vec).collect(),
-            Grouping::RoundRobin => {
-                (0..count).map(|w| lanes.iter().skip(w).step_by(count).copied().collect()).collect()
-            }
-            Grouping::Similarity => by_similarity(survey, lanes.clone(), size)?,
-        })
-    };
-    Ok(generations.iter().map(of_one).collect::<Result<Vec<_>>>()?.concat())
-}
-
-fn by_similarity(survey: &Survey, mut left: Vec<usize>, size: usize) -> Result<Vec<Vec<usize>>> {
-    let profiles: Vec<Vec<u64>> = left.par_iter().map(|lane| profile(survey, *lane)).collect::<Result<_>>()?;
-    let profiles: FxHashMap<usize, Vec<u64>> = left.iter().copied().zip(profiles).collect();
-    let mut warps = Vec::new();
-    while let Some(first) = left.first().copied() {
-        let distance = |lane: &usize| {
-            let (a, b) = (&profiles[&first], &profiles[lane]);
-            a.iter().zip(b).map(|(a, b)| u128::from(a.abs_diff(*b))).sum::<u128>()
-        };
-        // The first lane is nearest to itself; a lower lane goes first among equals.
-        left.sort_by_cached_key(|lane| (distance(lane), *lane));
-        let rest = left.split_off(size.min(left.len()));
-        let mut warp = std::mem::replace(&mut left, rest);
-        warp.sort_unstable();
-        warps.push(warp);
-        left.sort_unstable();
-    }
-    Ok(warps)
 }

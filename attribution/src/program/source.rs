@@ -309,7 +309,11 @@ fn demangled(name: &str) -> String {
     if let Some(target) = name.strip_suffix(STUB_NAME) {
         return demangled(target) + STUB_NAME;
     }
-    addr2line::demangle_auto(name.into(), None).into_owned()
+    // Without a prefix a name of C would be taken for a type: `a` for a signed char.
+    match name.trim_start_matches('_').starts_with(['Z', 'R']) && name.starts_with('_') {
+        true => addr2line::demangle_auto(name.into(), None).into_owned(),
+        false => name.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -320,7 +324,7 @@ mod tests {
     fn names_of_cpp_and_rust_are_demangled_and_those_of_c_are_not() {
         assert_eq!(demangled("_ZN4tree6insertEi"), "tree::insert(int)");
         assert_eq!(demangled("_RNvC6_123foo3bar"), "123foo::bar");
-        assert_eq!(demangled("transpose_rows"), "transpose_rows");
+        assert_eq!(["transpose_rows", "a", "f"].map(demangled), ["transpose_rows", "a", "f"]);
         assert_eq!(demangled("_ZN4tree6insertEi@plt"), "tree::insert(int)@plt");
         assert_eq!(demangled("compute_static._omp_fn.0"), "compute_static._omp_fn.0");
     }

@@ -3,13 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use attribution::listing::{self, Instructions};
-use attribution::table::{self as rows_table, Extent};
 use attribution::verdict::Verdict;
-use attribution::{Source, disassembly, json, locks, lost, memory};
-use decoding::Syntax;
+use attribution::{Source, json, locks, lost};
 use heuristics::Spec;
-use replay::metrics::{Causes, Contention, Measure, Spaces, Traffic};
+use replay::metrics::{Causes, Contention, Measure, Spaces};
 use replay::view::{Locks, Share, View};
 use replay::{Outcome, Prepared, ReplayOptions, ScheduleFile, Setting};
 use trace_format::Trace;
@@ -20,12 +17,13 @@ use crate::measures::{self, Measures};
 use crate::models::{self, Models};
 use crate::output::{self, Output, WithColours, is_stdout, print, progress, say, show};
 use crate::predict::Predicted;
+use crate::rows::{Rows, Wanted};
 use crate::selection::{self, Selection};
 use crate::syntax::SyntaxName;
 use crate::verbs::{dump, spread};
 use crate::verdict::About;
-use crate::width::{self, Wide};
-use crate::{exit, lanes, predict, regions, spin, table, verdict};
+use crate::width::Wide;
+use crate::{dependences, exit, lanes, predict, regions, spin, sweep, table, verdict, verdict_page};
 
 /// Re-run the threads of a trace in lockstep under one or more reconvergence heuristics
 #[derive(clap::Args)]
@@ -73,6 +71,16 @@ pub(crate) struct Args {
     /// what --loop can name
     #[arg(long, group = "rows", conflicts_with_all = ["by", "memory_by", "csv", "schedule", "at_loop", "lanes"])]
     loops: bool,
+
+    /// Show what lanes that are parts of threads need of each other, in place of a replay: whether turns of a loop
+    /// (--loop), calls or tasks would run in any order, or after which changes. The trace must have addresses
+    #[arg(long, group = "rows", conflicts_with_all = ["by", "memory_by", "csv", "schedule", "loops", "annotate"])]
+    dependences: bool,
+
+    /// Tell on one page how these lanes would run: as a GPU's and as SIMD, what limits them, and what to try first; with
+    /// what they need of each other, where the trace has addresses and lanes are parts of threads
+    #[arg(long, conflicts_with_all = ["rows", "heuristic", "machine", "csv", "schedule", "annotate", "warp_size", "predict"])]
+    verdict: bool,
 
     /// Show this source file with what each of its lines costs, per heuristic
     #[arg(long, value_name = "FILE", conflicts_with_all = ["by", "json"])]
@@ -140,19 +148,6 @@ struct Request<'a> {
     schedule: Option<&'a Path>,
 }
 
-/// The rows that are wanted of each outcome, and how many are shown.
-struct Wanted<'a> {
-    lost: Option<lost::By>,
-    locks: bool,
-    memory: Option<memory::By>,
-    regions: bool,
-    /// The source file that is shown with the rows by line, instead of these.
-    annotate: Option<&'a Path>,
-    /// How the instructions of its lines are written, where they are to be shown.
-    syntax: Option<Syntax>,
-    top: Option<usize>,
-}
-
 /// Where results go.
 struct Shown<'a> {
     /// To standard output: as JSON or tables; none where something else goes there.
@@ -168,6 +163,26 @@ enum Form {
 }
 
 impl Args {
+    /// Refuses what is of a replay with tables of its own beside something that shows others.
+    ///
+    /// # Errors
+    /// When such an option was given.
+    fn alone(&self, beside: &str) -> replay::Result<()> {
+        let asked = [
+            ("--by", self.by.is_some()),
+            ("--memory-by", self.memory_by.is_some()),
+            ("--annotate", self.annotate.is_some()),
+            ("--schedule", self.schedule.is_some()),
+            ("--predict", !self.predict.is_empty()),
+        ];
+        match asked.iter().find(|(_, is)| *is) {
+            Some((option, _)) => {
+                Err(replay::Error::Request(format!("{option} is of one replay: leave it out with {beside}")))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// What it means for this trace.
     ///
     /// # Errors
@@ -236,6 +251,14 @@ impl Args {
     }
 }
 
+/// What a replay found.
+struct Found {
+    outcomes: Vec<Outcome>,
+    range: Option<Range>,
+    verdict: Option<Verdict>,
+    beside: String,
+}
+
 /// What came of one way in which locks count.
 struct Replayed {
     rule: Locks,
@@ -249,18 +272,10 @@ struct Replayed {
     range: Option<Range>,
     /// What is to be said of it.
     verdict: Option<Verdict>,
+    /// What another grouping than the usual one gains and costs.
+    beside: String,
     /// By outcome.
     rows: Vec<Rows>,
-}
-
-/// The rows that were asked for of one outcome; none of one that deadlocks.
-#[derive(Default)]
-struct Rows {
-    lost: Option<Vec<lost::Row>>,
-    locks: Option<Vec<locks::Row>>,
-    memory: Option<Vec<memory::Row>>,
-    /// By file and line, where they are wanted.
-    instructions: Instructions,
 }
 
 fn run_here(args: &Args) -> anyhow::Result<ExitCode> {
@@ -269,6 +284,7 @@ fn run_here(args: &Args) -> anyhow::Result<ExitCode> {
     if !args.others.is_empty() {
         let traces: Vec<&PathBuf> = std::iter::once(&args.trace).chain(&args.others).collect();
         let subject = Subject::of(args.machine, models::all_of(&args.heuristic));
+        args.selection.one_way("for several traces")?;
         spread::run(&traces, &args.selection, &subject, args.json)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -283,7 +299,42 @@ fn run_here(args: &Args) -> anyhow::Result<ExitCode> {
     }
     if args.loops {
         let shown = (args.json, args.top);
+        request.selection.one_way("with --loops")?;
         return lanes::list(request.selection, &trace, &request.subject.models[0], shown, &mut source);
+    }
+    if args.dependences {
+        let view = request.selection.view(&trace)?;
+        let taken = view.summary().to_string();
+        let found = dependences::of(request.selection, &view, &mut source)?;
+        source.notes().iter().for_each(|note| say!("lockstep: {note}"));
+        if args.json {
+            let setting = request.selection.setting(request.trace, &trace, &view);
+            let json = dependences::to_json(&found, &setting, &taken);
+            print(&format!("{json:#}\n"), WithColours::No)?;
+        } else {
+            say!("{taken}");
+            show(&dependences::table(&found, args.top), WithColours::No)?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    if args.verdict {
+        let view = request.selection.view(&trace)?;
+        let page = verdict_page::of(request.selection, &trace, &view, &mut source)?;
+        source.notes().iter().for_each(|note| say!("lockstep: {note}"));
+        if args.json {
+            print(&format!("{:#}\n", page.json()), WithColours::No)?;
+        } else {
+            say!("{}", view.summary());
+            show(&page.text(), WithColours::No)?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    if request.selection.is_sweep() {
+        args.alone("several widths or groupings")?;
+        let Request { trace: path, selection, ref subject, ref measures, .. } = request;
+        let sweep = sweep::Request { path, selection, subject, measures, as_json: args.json, csv: request.output.csv };
+        sweep.run(&trace)?;
+        return Ok(ExitCode::SUCCESS);
     }
     let mut all = Vec::new();
     for rule in request.selection.locks.rules() {
@@ -293,13 +344,13 @@ fn run_here(args: &Args) -> anyhow::Result<ExitCode> {
             say!("{taken}");
             spin::advice(&trace, view.summary()).into_iter().for_each(|advice| say!("{advice}"));
         }
-        let (mut outcomes, range, verdict) = request.replay((&trace, &view), *rule, &mut source)?;
+        let Found { mut outcomes, range, verdict, beside } = request.replay((&trace, &view), *rule, &mut source)?;
         locks::locate(&mut outcomes, &view, &mut source);
         outcomes.iter_mut().for_each(|o| o.locks = Some(rule.to_string()));
         let rows = outcomes.iter().map(|o| request.rows.of(o, (&trace, &view), &mut source)).collect();
         let shares = view.summary().shares.clone();
         let setting = request.selection.setting(request.trace, &trace, &view);
-        all.push(Replayed { rule: *rule, taken, shares, setting, outcomes, range, verdict, rows });
+        all.push(Replayed { rule: *rule, taken, shares, setting, outcomes, range, verdict, beside, rows });
     }
     source.notes().iter().for_each(|note| say!("lockstep: {note}"));
     request.show(&all)?;
@@ -309,12 +360,7 @@ fn run_here(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 impl Request<'_> {
-    fn replay(
-        &self,
-        (trace, view): (&Trace, &View),
-        rule: Locks,
-        source: &mut Source,
-    ) -> anyhow::Result<(Vec<Outcome>, Option<Range>, Option<Verdict>)> {
+    fn replay(&self, (trace, view): (&Trace, &View), rule: Locks, source: &mut Source) -> anyhow::Result<Found> {
         let judges = self.subject.is_machine() && self.output.printed.is_some();
         let measures = if judges { verdict::measures(&self.measures, view, rule) } else { self.measures.clone() };
         let options = ReplayOptions { measures, ..self.selection.options_with(rule) };
@@ -359,8 +405,12 @@ impl Request<'_> {
             _ => None,
         };
         verdict::forget(&mut outcomes, &self.measures);
+        let beside = match self.output.printed {
+            Some(Form::Tables) => sweep::beside_consecutive(&prepared, (trace, view), models, &options)?,
+            _ => String::new(),
+        };
         bar.finish_and_clear();
-        Ok((outcomes, range, verdict))
+        Ok(Found { outcomes, range, verdict, beside })
     }
 
     fn show(&self, all: &[Replayed]) -> anyhow::Result<()> {
@@ -431,64 +481,13 @@ impl Request<'_> {
                 text += &format!("\n{}", range.line());
             }
             text += &table::measured(outcomes);
+            text += &replayed.beside;
             if wanted.regions {
                 text += &format!("\n{}", regions::table(&replayed.shares, wanted.top));
             }
             for (outcome, rows) in outcomes.iter().zip(&replayed.rows) {
                 text += &wanted.tables(outcome, rows)?;
             }
-        }
-        Ok(text)
-    }
-}
-
-impl Wanted<'_> {
-    /// The rows of one outcome.
-    fn of(&self, outcome: &Outcome, (trace, view): (&Trace, &View), source: &mut Source) -> Rows {
-        if !outcome.is_complete() {
-            return Rows::default();
-        }
-        let lost = self.lost.zip(outcome.found::<Causes>());
-        let memory = self.memory.zip(outcome.found::<Traffic>());
-        let locks = outcome.found::<Contention>().filter(|c| self.locks && !c.locks.is_empty());
-        let mut instructions = Instructions::new();
-        if let Some((syntax, causes)) = self.syntax.zip(outcome.found::<Causes>()) {
-            for fetched in disassembly::fetched(trace, causes, syntax) {
-                if let Some(line) = source.line(fetched.pc) {
-                    instructions.entry((line.file, line.line)).or_default().push(fetched);
-                }
-            }
-        }
-        Rows {
-            instructions,
-            lost: lost.map(|(by, causes)| lost::rows(by, causes, source)),
-            locks: locks.map(|contention| locks::rows(contention, view, source)),
-            memory: memory.map(|(by, traffic)| memory::rows(by, traffic, source)),
-        }
-    }
-
-    /// Their tables.
-    fn tables(&self, outcome: &Outcome, rows: &Rows) -> replay::Result<String> {
-        let (name, size) = (&outcome.heuristic, outcome.warp_size);
-        let extent = Extent { top: self.top, width: width::of_results() };
-        let mut text = String::new();
-        match (self.lost, &rows.lost, self.annotate) {
-            (Some(_), Some(lost), Some(file)) => {
-                let listing = listing::listing(file, lost, &rows.instructions, (size, extent.width))?;
-                text += &format!("\n{name}:\n{listing}");
-            }
-            (Some(by), Some(rows), None) => {
-                let lost = outcome.lost_slots();
-                let table = rows_table::lost(by, rows, lost, size, extent);
-                text += &format!("\n{name}: {}\n{table}", rows_table::lost_legend(by, lost));
-            }
-            _ => {}
-        }
-        if let Some(rows) = &rows.locks {
-            text += &format!("\n{name}: {}\n{}", rows_table::LOCKS_LEGEND, rows_table::locks(rows, extent));
-        }
-        if let (Some(by), Some(rows)) = (self.memory, &rows.memory) {
-            text += &format!("\n{name}: memory accesses\n{}", rows_table::memory(by, rows, extent));
         }
         Ok(text)
     }

@@ -128,7 +128,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 impl Args {
     /// The thresholds to try: those that were typed, or shares of a warp.
     fn thresholds(&self, view: &View) -> Vec<usize> {
-        let lanes = self.selection.warp_size.unwrap_or(heuristics::MAX_LANES).min(replay::LaneSource::lanes(view));
+        let lanes = self.selection.warp_size().unwrap_or(heuristics::MAX_LANES).min(replay::LaneSource::lanes(view));
         let mut all: Vec<usize> = match &self.threshold {
             Some(typed) => typed.iter().map(|lanes| usize::from(*lanes)).collect(),
             None => predict::thresholds(lanes),

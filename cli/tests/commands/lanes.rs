@@ -354,3 +354,78 @@ fn what_is_no_loop_is_said_with_the_way_out() {
         assert!(refused.status.code() == Some(4) && said.contains(says), "{arguments:?}: {said}");
     }
 }
+
+/// The rows of a sweep.
+fn swept(trace: &str, arguments: &[&str]) -> Vec<Value> {
+    let arguments = [arguments, &["-H", "ipdom", "--json", trace]].concat();
+    let json: Value = serde_json::from_str(&succeed("replay", &arguments)).unwrap();
+    json.as_array().unwrap().clone()
+}
+
+#[test]
+fn a_sweep_has_a_row_for_each_width_and_grouping_and_each_is_that_of_a_replay_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = traced(folder.path(), "sequential", &["gcc"], "-DSEQUENTIAL", &["--memory"]);
+    let text = std::fs::read_to_string(source()).unwrap();
+    let line = 1 + text.lines().position(|line| line.contains("while (i < PIXELS)")).unwrap();
+    let at = format!("pixels.c:{line}");
+    let groups = ["consecutive", "sorted:key=trips", "random:seed=3"];
+    let rows = swept(&trace, &["--loop", &at, "-W", "4..16", "--group", &groups.join(",")]);
+    assert_eq!(rows.len(), 9);
+    for (row, (width, group)) in rows.iter().zip([4, 8, 16].iter().flat_map(|w| groups.map(|group| (w, group)))) {
+        assert_eq!((row["warp_size"].as_u64(), row["group"].as_str()), (Some(*width), Some(group)));
+        let alone = ["--loop", &at, "-W", &width.to_string(), "--group", group, "-H", "ipdom", "--memory", "--json"];
+        let alone: Value = serde_json::from_str(&succeed("replay", &[&alone[..], &[&trace]].concat())).unwrap();
+        let result = &alone["results"][0];
+        assert_eq!(row["fetches"], result["fetches"]);
+        let transactions = ["heap_transactions_32", "interleaved_transactions_32"].map(|n| result[n].as_u64().unwrap());
+        assert_eq!(row["transactions_32"].as_u64(), Some(transactions.iter().sum()), "{width} {group}");
+    }
+    // Lanes next to each other write next to each other: sorting gains efficiency, and costs transactions.
+    assert!(rows[7]["gain"].as_f64() > Some(10.0), "{}", rows[7]);
+    assert!(rows[7]["transactions_32"].as_u64() > rows[6]["transactions_32"].as_u64());
+    // The same under one worker, and as CSV.
+    let words = ["--loop", &at, "-W", "16,4", "--group", "all", "-H", "minpc"];
+    let csv = |workers| succeed("replay", &[&words[..], &["--csv", "-", "--workers", workers, &trace]].concat());
+    let one = csv("1");
+    assert_eq!(one, csv("3"));
+    assert_eq!(one.lines().count(), 1 + 2 * 9);
+    // What one grouping gains and costs stands below its table, and what the oracle cannot beat.
+    let shown = succeed("replay", &["--loop", &at, "--group", "oracle", "-H", "ipdom", &trace]);
+    assert!(shown.contains("no grouping into warps of 32 needs fewer than"), "{shown}");
+    assert!(shown.contains("cost: times as many as under the first grouping"), "{shown}");
+}
+
+#[test]
+fn each_kind_of_lane_can_be_grouped_and_what_cannot_be_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let kinds: [(&str, &[&str], u64); 4] = [
+        ("-DSCHEDULE=dynamic,4", &["--lanes", "iterations"], PIXELS),
+        ("-DTASKS", &["--lanes", "tasks"], PIXELS),
+        ("-DPOOL", &["--lanes", "calls", "--region", "item"], PIXELS),
+        ("-DTHREADS", &["-W", "32"], PIXELS),
+    ];
+    for (define, arguments, lanes) in kinds {
+        let trace = gcc(folder.path(), "kind", define);
+        let groups = ["--group", "consecutive,strided,sorted:key=path,similarity,oracle"];
+        let rows = swept(&trace, &[arguments, &groups].concat());
+        let fetches: Vec<u64> = rows.iter().map(|row| row["fetches"].as_u64().unwrap()).collect();
+        assert_eq!((rows.len(), rows[0]["warps"].as_u64()), (5, Some(lanes / 32)), "{define}");
+        assert!(fetches[4] <= *fetches.iter().min().unwrap(), "{define}: {fetches:?}");
+        assert!(fetches[2] < fetches[0], "{define}: {fetches:?}");
+        assert!(rows[4]["least_of_any_grouping"].as_u64().unwrap() <= fetches[4]);
+        assert!(rows[0]["transactions_32"].is_null());
+    }
+    let trace = folder.path().join("kind.bin").to_str().unwrap().to_owned();
+    let refused: [(&str, &[&str], &str); 4] = [
+        ("replay", &["-W", "4..64", "--by", "line", &trace], "--by is of one replay"),
+        ("replay", &["-W", "4,8", "--loops", &trace], "one width and one grouping only with --loops"),
+        ("lockstep", &["diff", "--group", "all", &trace, &trace], "one width and one grouping only here"),
+        ("replay", &["--group", "sorted:key=size", &trace], "there is no grouping"),
+    ];
+    for (program, arguments, why) in refused {
+        let output = run(program, arguments);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && said.contains(why), "{arguments:?}: {said}");
+    }
+}

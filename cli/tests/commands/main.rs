@@ -7,6 +7,7 @@ mod comparing;
 mod converting;
 mod debug_files;
 mod decoding;
+mod dependences;
 mod errors;
 mod exporting;
 mod generations;

@@ -52,6 +52,8 @@ pub struct CutInto {
     pub last_tests: u64,
     /// Times that a lane came to a barrier: lanes that are not threads don't wait there.
     pub barriers: u64,
+    /// Whether threads were dealt the iterations of a loop in several chunks.
+    pub dealt: bool,
     /// How lanes are numbered, for people.
     pub order: &'static str,
     /// The loops whose turns the lanes are.

@@ -33,7 +33,9 @@ pub fn demangled(symbol: &str) -> Cow<'_, str> {
     if let Ok(name) = rustc_demangle::try_demangle(symbol) {
         return format!("{name:#}").into();
     }
-    let name = cpp_demangle::Symbol::new(symbol).ok().and_then(|name| name.demangle().ok());
+    // Without a prefix it would be taken for a type: `a` for a signed char.
+    let symbol_of_cpp = is_mangled(symbol).then(|| cpp_demangle::Symbol::new(symbol).ok()).flatten();
+    let name = symbol_of_cpp.and_then(|name| name.demangle().ok());
     name.map_or(Cow::Borrowed(symbol), Cow::Owned)
 }
 
@@ -98,6 +100,11 @@ mod tests {
         // The last parts of these names are not in the mangled ones.
         let lambda = "_ZZ4mainENKUlvE_clEv";
         assert!(is_called(lambda, &demangled(lambda)) && is_called("_ZN3addclEii", "add::operator()"));
+    }
+
+    #[test]
+    fn names_of_c_stay_as_they_are() {
+        assert_eq!(["a", "x", "main"].map(demangled), ["a", "x", "main"]);
     }
 
     #[test]

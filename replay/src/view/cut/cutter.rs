@@ -64,6 +64,8 @@ pub(super) struct Counts {
     pub entries: u64,
     /// Times that a lane came to a barrier, which is left out.
     pub barriers: u64,
+    /// Whether threads came to a loop several times in one launch.
+    pub dealt: bool,
 }
 
 impl Counts {
@@ -73,6 +75,7 @@ impl Counts {
         self.last_tests += other.last_tests;
         self.entries += other.entries;
         self.barriers += other.barriers;
+        self.dealt |= other.dealt;
     }
 }
 

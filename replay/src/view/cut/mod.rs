@@ -226,7 +226,8 @@ fn cut<'a>(
         cutter.finish()
     };
     let cut: Vec<_> = (0..view.lanes.len()).into_par_iter().map(of_thread).collect::<Result<_>>()?;
-    let mut counts = Counts::default();
+    let dealt = cut.iter().flat_map(|pieces| &pieces.launches).any(|(_, chunk, _)| *chunk > 0);
+    let mut counts = Counts { dealt, ..Counts::default() };
     let mut all: Vec<Numbered> = Vec::new();
     let mut stores = Vec::with_capacity(cut.len());
     let mut accesses = Vec::with_capacity(cut.len());
@@ -276,7 +277,7 @@ fn cut<'a>(
 }
 
 fn described((cut, lanes, counts, order): (Cut, Vec<LaneOrigin>, Counts, Order), what: String) -> Made {
-    let Counts { kept, outside, last_tests, barriers, .. } = counts;
+    let Counts { kept, outside, last_tests, barriers, dealt, .. } = counts;
     let launches = lanes.last().map_or(0, |lane| lane.generation as usize + 1);
     let order = match order {
         Order::Threads => "numbered thread by thread, in the order in which each ran them",
@@ -291,5 +292,5 @@ fn described((cut, lanes, counts, order): (Cut, Vec<LaneOrigin>, Counts, Order),
              not known (a static schedule has the loop's own numbers, and trace --memory often tells them)"
         }
     };
-    (cut, lanes, CutInto { what, launches, kept, outside, last_tests, barriers, order, loops: Vec::new() })
+    (cut, lanes, CutInto { what, launches, kept, outside, last_tests, barriers, dealt, order, loops: Vec::new() })
 }

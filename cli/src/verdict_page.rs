@@ -1,0 +1,333 @@
+//! `replay --verdict`: one page in words on how lanes would run as a GPU's and as SIMD.
+
+use attribution::dependences::{self, Runs};
+use attribution::table::{Align, grouped, percent};
+use attribution::verdict::Verdict;
+use attribution::{Source, memory};
+use heuristics::Spec;
+use replay::metrics::{Accesses, Causes, Measure, Traffic};
+use replay::view::View;
+use replay::{Outcome, Prepared, ReplayOptions, linearized_fetches};
+use serde_json::{Value, json};
+use trace_format::Trace;
+
+use crate::machine::{FEW, Machine, Subject};
+use crate::selection::Selection;
+use crate::verdict::{About, measures};
+use crate::{dependences as needs, sweep, width};
+
+/// The lanes of the vectors of a SIMD unit: of 128, 256 and 512 bits, with elements of 32 bits.
+const VECTORS: [usize; 3] = [4, 8, 16];
+
+/// A compiler's masks come together where branches do.
+const SIMD_MODEL: &str = "ipdom";
+
+/// How the lanes' own stacks aside, memory operands lie, as shares of all.
+#[derive(Clone, Copy)]
+struct Lie {
+    /// All lanes have one address.
+    one: f64,
+    /// Next to each other, up or down, by at most [`ELEMENT`] bytes.
+    contiguous: f64,
+    /// The rest: gathers and scatters.
+    gathered: f64,
+}
+
+/// The largest element of a vector, in bytes.
+const ELEMENT: i128 = 8;
+
+/// What a machine makes of the lanes.
+struct Gpu {
+    name: &'static str,
+    warp_size: usize,
+    efficiency: f64,
+    least: f64,
+    most: f64,
+    /// Transactions of 32 bytes, and accesses, where the trace has addresses.
+    traffic: Option<(u64, u64)>,
+}
+
+/// What vectors of so many lanes make of them.
+struct Simd {
+    lanes: usize,
+    /// Of the lanes' places in all masks, those that are set: with branches that are skipped where a mask is empty, and
+    /// linearized.
+    skipped: f64,
+    linearized: f64,
+    lie: Option<Lie>,
+}
+
+/// The page.
+pub(crate) struct Page {
+    what: String,
+    lanes: usize,
+    /// What lanes need of each other; the reason where that is not known.
+    needs: Result<(Vec<dependences::Row>, bool), String>,
+    gpus: Vec<Gpu>,
+    simd: Vec<Simd>,
+    verdict: Option<Verdict>,
+    /// The line whose accesses take most transactions, its share of them, and how many each takes.
+    worst_line: Option<(String, f64, f64)>,
+}
+
+/// Makes the page of a view's lanes.
+///
+/// # Errors
+/// When the trace cannot be read.
+pub(crate) fn of(selection: &Selection, trace: &Trace, view: &View, source: &mut Source) -> replay::Result<Page> {
+    let needs = match (view.summary().cut.is_some(), view.has_memory()) {
+        (false, _) => Err("threads ran at once already".to_owned()),
+        (true, false) => Err("not known, as the trace has no addresses (trace --memory records them)".to_owned()),
+        (true, true) => Ok(needs::of(selection, view, source)?),
+    };
+    let mut prepared = Prepared::new(view, true)?;
+    let rule = selection.locks.rules()[0];
+    let mut page = Page {
+        what: crate::lanes::region(view.summary()),
+        lanes: view.lanes().len(),
+        needs,
+        gpus: Vec::new(),
+        simd: Vec::new(),
+        verdict: None,
+        worst_line: None,
+    };
+    let traffic = || view.has_memory().then(Traffic::measure);
+    for machine in [Machine::Nvidia, Machine::Amd] {
+        // The machine that was not typed has its range only where that is quick.
+        let typed = (machine != Machine::Nvidia || view.summary().kept <= FEW).then_some(machine);
+        let subject = Subject::of(typed, Vec::new());
+        let of_machine: Vec<Measure> = traffic().into_iter().collect();
+        let asked = if machine == Machine::Nvidia { measures(&of_machine, view, rule) } else { of_machine };
+        let options = ReplayOptions { measures: asked, warp_size: None, ..selection.options_with(rule) };
+        let options = subject.options(options, view);
+        let outcomes = prepared.replay(&subject.models, &options, None, &|_, _| {})?;
+        let range = subject.range((&prepared, view, source), outcomes.first(), &options)?;
+        let (Some(range), Some(outcome)) = (range, outcomes.first().filter(|o| o.is_complete())) else { continue };
+        let figure = range.figure();
+        page.gpus.push(Gpu {
+            name: figure.machine.unwrap_or_default(),
+            warp_size: outcome.warp_size,
+            efficiency: figure.efficiency,
+            least: figure.least,
+            most: figure.most,
+            traffic: outcome.found::<Traffic>().map(|t| (sweep::transactions(&t.total), t.total.accesses())),
+        });
+        if machine == Machine::Nvidia {
+            page.worst_line = worst_line(outcome, source);
+            let model = &subject.models[0];
+            let about = About { trace, view, selection, model, options: &options };
+            page.verdict = Some(about.judge(&mut prepared, (outcome, figure), source)?);
+        }
+    }
+    let model = [Spec::parse(SIMD_MODEL).expect("a model's name")];
+    for lanes in VECTORS {
+        let measures = std::iter::once(Causes::measure()).chain(traffic()).collect();
+        let options = ReplayOptions { measures, warp_size: Some(lanes), ..selection.options_with(rule) };
+        let outcomes = prepared.replay(&model, &options, None, &|_, _| {})?;
+        let Some(outcome) = outcomes.first().filter(|o| o.is_complete() && o.counts.fetches() > 0) else { continue };
+        let causes = outcome.found::<Causes>();
+        let linearized = causes.and_then(|causes| linearized_fetches(prepared.program(), causes));
+        let used = |fetches: u64| outcome.counts.thread_instructions() as f64 / (fetches.max(1) as f64 * lanes as f64);
+        page.simd.push(Simd {
+            lanes,
+            skipped: used(outcome.counts.fetches()),
+            linearized: used(linearized.unwrap_or(outcome.counts.fetches())),
+            lie: outcome.found::<Traffic>().map(lie),
+        });
+    }
+    Ok(page)
+}
+
+/// Accesses to the lanes' own stacks aside: those would be registers.
+fn lie(traffic: &Traffic) -> Lie {
+    let (mut one, mut contiguous, mut all) = (0, 0, 0);
+    for accesses in traffic.by_instruction.values().filter(|accesses| !is_own(accesses)) {
+        one += accesses.classes.uniform;
+        let near = accesses.strides.counts.iter().filter(|(stride, _)| stride.abs() <= ELEMENT);
+        contiguous += near.map(|(_, count)| count).sum::<u64>();
+        all += accesses.accesses();
+    }
+    let share = |n: u64| n as f64 / all.max(1) as f64;
+    Lie { one: share(one), contiguous: share(contiguous), gathered: share(all - one - contiguous) }
+}
+
+fn is_own(accesses: &Accesses) -> bool {
+    accesses.heap.accesses == 0
+}
+
+/// The line whose accesses that are not to lanes' own stacks take most transactions.
+fn worst_line(outcome: &Outcome, source: &mut Source) -> Option<(String, f64, f64)> {
+    let traffic = outcome.found::<Traffic>()?;
+    let rows = memory::rows(memory::By::Line, traffic, source);
+    let of_heap = |row: &memory::Row| row.accesses.heap.transactions[0];
+    let all: u64 = rows.iter().map(of_heap).sum();
+    let worst = rows.iter().max_by_key(|row| of_heap(row))?;
+    let accesses = worst.accesses.heap.accesses;
+    (accesses > 0).then(|| {
+        let each = of_heap(worst) as f64 / accesses as f64;
+        (worst.subject.short(), of_heap(worst) as f64 / all.max(1) as f64, each)
+    })
+}
+
+/// An access of a warp that takes more transactions than this has its lanes far apart: 32 lanes of 8 bytes in a row
+/// take 8.
+const MANY: f64 = 8.5;
+
+/// So much efficiency a remedy gains at least that is worth trying first.
+const WORTH_TRYING: f64 = 0.03;
+
+/// A SIMD unit below this share of its masks is mostly idle.
+const IDLE: f64 = 0.5;
+
+impl Page {
+    /// Whether lanes would run in any order, in words.
+    fn runs(&self) -> (Option<Runs>, String) {
+        match &self.needs {
+            Ok((rows, _)) => {
+                let (runs, text) = dependences::verdict(rows);
+                (Some(runs), text)
+            }
+            Err(why) => (None, why.clone()),
+        }
+    }
+
+    /// What to try first, and then.
+    fn first(&self) -> String {
+        let mut steps: Vec<String> = Vec::new();
+        match self.runs() {
+            (Some(Runs::No), text) => {
+                return format!("undo the dependence, without which no figure above holds: it {text}");
+            }
+            _ if self.lanes < 2 => {
+                return "take a loop with more iterations: one lane runs beside no other".to_owned();
+            }
+            (Some(Runs::After), text) => steps.push(format!("make it run: it {text}")),
+            _ => {}
+        }
+        if let Some(verdict) = &self.verdict {
+            let pays = |remedy: &f64| remedy - verdict.figure.efficiency >= WORTH_TRYING;
+            let remedies = verdict.places.iter().filter_map(|place| Some((place, place.remedy.as_ref()?)));
+            let first = remedies.into_iter().find(|(_, remedy)| pays(&remedy.efficiency));
+            steps.extend(first.map(|(place, remedy)| format!("at {}: {}", place.subject.short(), remedy.text)));
+        }
+        if let Some((line, share, each)) = self.worst_line.as_ref().filter(|(_, _, each)| *each > MANY) {
+            steps.push(format!(
+                "lay data out so that neighbouring lanes access neighbouring addresses at {line}: it takes {each:.1} \
+                 transactions an access, {} of all",
+                percent(*share)
+            ));
+        }
+        if steps.is_empty() {
+            return "run it: nothing that the trace shows stands against it".to_owned();
+        }
+        steps.join("; then ")
+    }
+
+    /// What limits it, in a sentence.
+    fn limit(&self) -> String {
+        let places = self.verdict.as_ref().map_or(&[][..], |verdict| &verdict.places[..]);
+        let place = places.first().map(|place| {
+            let share = percent(place.share);
+            format!("{share} of the lost lane-slots are lost at {} ({})", place.subject.short(), place.causes())
+        });
+        let line = self.worst_line.as_ref().map(|(line, share, each)| {
+            format!("{} of the transactions are those of {line}, {each:.1} an access", percent(*share))
+        });
+        let all: Vec<String> = place.into_iter().chain(line).collect();
+        if all.is_empty() { "nothing: no lane-slots are lost".to_owned() } else { all.join("; ") }
+    }
+
+    /// For people.
+    pub(crate) fn text(&self) -> String {
+        let left = |column| if column == 0 { Align::Left } else { Align::Right };
+        let of = width::of_results();
+        let mut text = format!("{} lanes: {}\n\n", grouped(self.lanes as u64), self.what);
+        text += &format!("dependences: {}\n\n", self.runs().1);
+        let mut rows = vec![
+            ["as a GPU", "lanes a warp", "SIMT efficiency", "its models say", "32B transactions an access"]
+                .map(str::to_owned),
+        ];
+        rows.extend(self.gpus.iter().map(|gpu| {
+            let each = gpu.traffic.filter(|(_, accesses)| *accesses > 0);
+            [
+                gpu.name.to_owned(),
+                gpu.warp_size.to_string(),
+                percent(gpu.efficiency),
+                format!("{} to {}", percent(gpu.least), percent(gpu.most)),
+                each.map_or_else(|| "not known".to_owned(), |(n, of)| format!("{:.2}", n as f64 / of as f64)),
+            ]
+        }));
+        text += &of.table(&rows, left);
+        let mut rows = vec![
+            [
+                "as SIMD",
+                "masks set (skipping)",
+                "(linearized)",
+                "speed-up at most",
+                "contiguous",
+                "one address",
+                "gathers, scatters",
+            ]
+            .map(str::to_owned),
+        ];
+        rows.extend(self.simd.iter().map(|simd| {
+            let lie = |share: fn(&Lie) -> f64| simd.lie.as_ref().map_or("not known".to_owned(), |l| percent(share(l)));
+            [
+                format!("{} lanes", simd.lanes),
+                percent(simd.skipped),
+                percent(simd.linearized),
+                format!("{:.1}", simd.lanes as f64 * simd.skipped.max(simd.linearized)),
+                lie(|l| l.contiguous),
+                lie(|l| l.one),
+                lie(|l| l.gathered),
+            ]
+        }));
+        text += &format!("\n{}", of.table(&rows, left));
+        text += "masks set: of the lanes' places in the masks of all vector instructions, those of lanes that run; \
+                 skipping: code under an empty mask is jumped over; linearized: it runs, loops and calls aside\n\n";
+        text += &format!("what limits it: {}\n", self.limit());
+        text += &format!("what to try first: {}\n", self.first());
+        if let Some(simd) = self.simd.last().filter(|simd| simd.skipped < IDLE) {
+            text += &format!("as SIMD of {} lanes most of the masks' places are idle\n", simd.lanes);
+        }
+        text
+    }
+
+    /// For programs.
+    pub(crate) fn json(&self) -> Value {
+        let (runs, text) = self.runs();
+        let gpu = |gpu: &Gpu| {
+            json!({
+                "machine": gpu.name,
+                "warp_size": gpu.warp_size,
+                "efficiency": gpu.efficiency,
+                "least": gpu.least,
+                "most": gpu.most,
+                "transactions_32": gpu.traffic.map(|(transactions, _)| transactions),
+                "accesses": gpu.traffic.map(|(_, accesses)| accesses),
+            })
+        };
+        let simd = |simd: &Simd| {
+            json!({
+                "lanes": simd.lanes,
+                "masks_set_skipping": simd.skipped,
+                "masks_set_linearized": simd.linearized,
+                "contiguous": simd.lie.map(|lie| lie.contiguous),
+                "one_address": simd.lie.map(|lie| lie.one),
+                "gathered": simd.lie.map(|lie| lie.gathered),
+            })
+        };
+        json!({
+            "what": self.what,
+            "lanes": self.lanes,
+            "runs": runs.map(Runs::name),
+            "dependences": text,
+            "rows": self.needs.as_ref().ok().map(|(rows, _)| dependences::json(rows)["rows"].clone()),
+            "gpu": self.gpus.iter().map(gpu).collect::<Vec<_>>(),
+            "simd": self.simd.iter().map(simd).collect::<Vec<_>>(),
+            "limit": self.limit(),
+            "first": self.first(),
+            "verdict": self.verdict.as_ref().map(Verdict::json),
+        })
+    }
+}

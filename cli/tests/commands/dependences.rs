@@ -1,0 +1,211 @@
+//! `replay --dependences`: what the iterations of small loops need of each other, of which it is known beforehand.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::support::{root, run, succeed};
+
+fn source() -> String {
+    root().join("cli/tests/lanes/dependences.c").to_str().unwrap().to_owned()
+}
+
+/// The line of this loop.
+fn line_of(define: &str) -> usize {
+    let text = std::fs::read_to_string(source()).unwrap();
+    let mut lines = text.lines().enumerate().skip_while(|(_, line)| !line.contains(&format!("defined({define})")));
+    1 + lines.find(|(_, line)| line.trim_start().starts_with("LOOP")).unwrap().0
+}
+
+fn traced(folder: &Path, define: &str, options: &[&str], record: &[&str]) -> String {
+    let (program, trace) = (folder.join("program"), folder.join("trace.bin").to_str().unwrap().to_owned());
+    let built = Command::new("gcc")
+        .args(["-g", "-pthread", "-fno-tree-vectorize", &format!("-D{define}"), &source(), "-o"])
+        .arg(&program)
+        .args(options)
+        .output()
+        .unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let words = [&["-o", &trace][..], record, &[program.to_str().unwrap()]].concat();
+    succeed("trace", &words);
+    trace
+}
+
+fn found(trace: &str, arguments: &[&str]) -> Value {
+    let words = [&["--dependences", "--json"], arguments, &[trace]].concat();
+    let json: Value = serde_json::from_str(&succeed("replay", &words)).unwrap();
+    json["dependences"].clone()
+}
+
+/// The kinds of rows, inductions aside.
+fn kinds(found: &Value) -> Vec<String> {
+    let rows = found["rows"].as_array().unwrap();
+    let mut kinds: Vec<String> = rows.iter().map(|row| row["kind"].as_str().unwrap().to_owned()).collect();
+    kinds.retain(|kind| kind != "induction");
+    kinds.dedup();
+    kinds
+}
+
+/// Loops, whether they would run, what the only dependence is, and what the verdict names.
+const KNOWN: [(&str, &str, &[&str], &str); 19] = [
+    ("INDEPENDENT", "would run", &[], "no lane needs what another makes"),
+    ("SUM", "after a change", &["reduction (sum)"], "a reduction of the sum"),
+    ("SUM_IN_MEMORY", "after a change", &["reduction (sum)"], "a reduction of the sum"),
+    ("MAXIMUM", "after a change", &["reduction (selection)"], "a reduction of the selection"),
+    ("COUNT", "after a change", &["reduction (sum)"], "a reduction of the sum"),
+    ("TEMPORARY", "after a change", &["private"], "privatising shared"),
+    ("PREFIX_SUM", "carries a dependence", &["partial results (sum)"], "a scan"),
+    ("COMPACTION", "carries a dependence", &["partial results (sum)"], "a scan"),
+    ("STENCIL_IN_PLACE", "carries a dependence", &["carried", "overwritten"], "1 before it"),
+    ("SHIFT", "after a change", &["overwritten"], "keeping the old values of a"),
+    ("DISTANCE", "carries a dependence", &["carried"], "7 before it"),
+    ("HISTOGRAM", "after a change", &["scattered reduction (sum)"], "making histogram"),
+    ("ATOMIC_HISTOGRAM", "would run", &["atomic"], "atomic instructions"),
+    ("RECURRENCE", "carries a dependence", &["carried"], "1 before it"),
+    ("CHAIN", "carries a dependence", &["carried"], "1 before it"),
+    ("STRIDE", "would run", &[], "no lane needs"),
+    ("DERIVED", "would run", &[], "no lane needs"),
+    ("LAST", "carries a dependence", &["carried"], "1 before it"),
+    ("PREVIOUS", "carries a dependence", &["carried"], "1 before it"),
+];
+
+#[test]
+fn loops_whose_dependences_are_known_have_these_and_no_others() {
+    let folder = tempfile::tempdir().unwrap();
+    for optimised in ["-O0", "-O2"] {
+        for (define, runs, expected, word) in KNOWN {
+            let trace = traced(folder.path(), define, &[optimised], &["--memory"]);
+            let at = format!("dependences.c:{}", line_of(define));
+            let found = found(&trace, &["--loop", &at]);
+            let verdict = found["verdict"].as_str().unwrap();
+            assert_eq!(found["runs"], runs, "{define} {optimised}: {verdict}");
+            assert!(verdict.contains(word), "{define} {optimised}: {verdict}");
+            // In registers, what a stencil carries is not what it overwrites.
+            let kinds = kinds(&found);
+            let is_known = kinds == expected || runs == "carries a dependence" && kinds[0] == expected[0];
+            assert!(is_known, "{define} {optimised}: {kinds:?}");
+        }
+    }
+}
+
+#[test]
+fn the_line_of_a_dependence_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let line = line_of("DISTANCE");
+    let trace = traced(folder.path(), "DISTANCE", &["-O2"], &["--memory"]);
+    let at = format!("dependences.c:{line}");
+    let shown = succeed("replay", &["--dependences", "--loop", &at, &trace]);
+    assert!(shown.starts_with(&format!("carries a dependence at dependences.c:{}", line + 1)), "{shown}");
+    assert!(shown.contains("7 before it at least") && shown.contains("(a)"), "{shown}");
+    // 300 turns, of which the 7 after the eighth use what was there before the loop.
+    let rows = found(&trace, &["--loop", &at])["rows"].clone();
+    assert_eq!((&rows[0]["count"], &rows[0]["distance"]), (&286.into(), &7.into()));
+}
+
+#[test]
+fn loops_of_several_threads_have_their_own_registers() {
+    let folder = tempfile::tempdir().unwrap();
+    // Two threads with a loop each: what one turn leaves in registers is the next one's.
+    for (define, runs) in [("RECURRENCE", "carries a dependence"), ("COUNT", "after a change"), ("STRIDE", "would run")]
+    {
+        let trace = traced(folder.path(), define, &["-O2", "-DTHREADED"], &["--memory"]);
+        let at = format!("dependences.c:{}", line_of(define));
+        // The threads write the same places: only what goes on from turn to turn is looked at here.
+        let rows = found(&trace, &["--loop", &at])["rows"].clone();
+        let kinds: Vec<&str> = rows.as_array().unwrap().iter().map(|row| row["kind"].as_str().unwrap()).collect();
+        assert_eq!(kinds.contains(&"carried"), runs == "carries a dependence", "{define}: {kinds:?}");
+        assert!(!kinds.iter().any(|kind| kind.starts_with("partial")), "{define}: {kinds:?}");
+        assert_eq!(kinds.contains(&"reduction (sum)"), define == "COUNT", "{define}: {kinds:?}");
+    }
+    // OpenMP's loops, dealt out in chunks or in one part for each thread.
+    for how in ["-DDEALT", "-DPARTS"] {
+        for optimised in ["-O0", "-O2"] {
+            let trace = traced(folder.path(), "INDEPENDENT", &[optimised, how, "-fopenmp"], &["--memory"]);
+            let found = found(&trace, &["--lanes", "iterations"]);
+            assert_eq!(found["runs"], "would run", "{how} {optimised}: {}", found["rows"]);
+            let trace = traced(folder.path(), "SHIFT", &[optimised, how, "-fopenmp"], &["--memory"]);
+            let found = self::found(&trace, &["--lanes", "iterations"]);
+            assert_eq!(kinds(&found), ["overwritten"], "{how} {optimised}: {}", found["rows"]);
+        }
+    }
+}
+
+#[test]
+fn lanes_of_other_kinds_are_looked_at_and_what_cannot_be_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let calls = traced(folder.path(), "SUM", &["-O2"], &["--memory"]);
+    assert_eq!(found(&calls, &["--lanes", "calls", "--region", "work"])["runs"], "would run");
+    let plain = traced(folder.path(), "SUM", &["-O2"], &[]);
+    let at = format!("dependences.c:{}", line_of("SUM"));
+    let refused: [(&[&str], &str); 3] = [
+        (&["--dependences", "--loop", &at, &plain], "trace --memory"),
+        (&["--dependences", "--region", "all", &plain], "threads run at once already"),
+        (&["--dependences", "--by", "line", &plain], "cannot be used with"),
+    ];
+    for (arguments, why) in refused {
+        let output = run("replay", arguments);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && said.contains(why), "{arguments:?}: {said}");
+    }
+}
+
+fn page(trace: &str, arguments: &[&str]) -> Value {
+    let words = [&["--verdict", "--json"], arguments, &[trace]].concat();
+    serde_json::from_str(&succeed("replay", &words)).unwrap()
+}
+
+#[test]
+fn a_verdict_has_the_figures_that_replays_alone_have() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = traced(folder.path(), "HISTOGRAM", &["-O2"], &["--memory"]);
+    let at = format!("dependences.c:{}", line_of("HISTOGRAM"));
+    let whole = page(&trace, &["--loop", &at]);
+    assert_eq!(whole["runs"], "after a change");
+    for (row, machine) in whole["gpu"].as_array().unwrap().iter().zip(["nvidia", "amd"]) {
+        let alone = ["--loop", &at, "-W", if machine == "nvidia" { "32" } else { "64" }];
+        let words = [&["--machine", machine, "--memory", "--json"], &alone[..], &[&trace]].concat();
+        let alone: Value = serde_json::from_str(&succeed("replay", &words)).unwrap();
+        assert_eq!(row["efficiency"], alone["machine"]["efficiency"], "{machine}");
+        assert_eq!([&row["least"], &row["most"]], [&alone["machine"]["least"], &alone["machine"]["most"]]);
+        let transactions = ["heap_transactions_32", "interleaved_transactions_32"];
+        let sum: u64 = transactions.iter().map(|name| alone["results"][0][name].as_u64().unwrap()).sum();
+        assert_eq!(row["transactions_32"], sum, "{machine}");
+    }
+    for row in whole["simd"].as_array().unwrap() {
+        let lanes = row["lanes"].to_string();
+        let words = ["-H", "ipdom", "--loop", &at, "-W", &lanes, "--json", &trace];
+        let alone: Value = serde_json::from_str(&succeed("replay", &words)).unwrap();
+        assert_eq!(row["masks_set_skipping"], alone["results"][0]["simt_efficiency"]);
+        let [skipped, linearized] = ["masks_set_skipping", "masks_set_linearized"].map(|n| row[n].as_f64().unwrap());
+        assert!(linearized <= skipped && linearized > 0.0, "{row}");
+        // Of a turn's accesses one is a[i], the other one the histogram's; whatever else is the lane's own stack.
+        let [contiguous, gathered] = ["contiguous", "gathered"].map(|name| row[name].as_f64().unwrap());
+        assert!((contiguous - 0.5).abs() < 0.02 && (gathered - 0.5).abs() < 0.02, "{row}");
+    }
+    assert!(
+        whole["first"].as_str().unwrap().starts_with("make it run: it would run after making histogram"),
+        "{whole}"
+    );
+    let shown = succeed("replay", &["--verdict", "--loop", &at, &trace]);
+    for word in
+        ["as a GPU", "nvidia", "amd", "as SIMD", "16 lanes", "what limits it: ", "what to try first: make it run"]
+    {
+        assert!(shown.contains(word), "{word}: {shown}");
+    }
+}
+
+#[test]
+fn a_verdict_begins_with_what_hinders_and_says_what_is_not_known() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = format!("dependences.c:{}", line_of("RECURRENCE"));
+    let trace = traced(folder.path(), "RECURRENCE", &["-O2"], &["--memory"]);
+    let carried = page(&trace, &["--loop", &at]);
+    assert!(carried["first"].as_str().unwrap().starts_with("undo the dependence"), "{carried}");
+    let plain = traced(folder.path(), "RECURRENCE", &["-O2"], &[]);
+    let shown = succeed("replay", &["--verdict", "--loop", &at, &plain]);
+    assert!(shown.contains("dependences: not known, as the trace has no addresses"), "{shown}");
+    let threads = page(&plain, &["--region", "all"]);
+    assert_eq!(threads["dependences"], "threads ran at once already");
+    assert!(threads["first"].as_str().unwrap().starts_with("take a loop with more iterations"), "{threads}");
+}

@@ -1,0 +1,511 @@
+//! Walks through lanes in the order of their numbers, and notes what one makes and another uses.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+use trace_format::Pc;
+
+use super::code::{Access, Does, Operand, Operator, REGISTERS, Ran};
+use super::shadow::{Reader, Shadow};
+use super::value::{Held, Made, Value};
+
+/// What is known of an instruction.
+#[derive(Default)]
+pub(super) struct Site {
+    pub pc: Pc,
+    pub is_atomic: bool,
+    /// The operator, where it takes values into an accumulator that was there before the lanes.
+    pub operator: Option<Operator>,
+    /// Whether it took a value that is not the same for all lanes.
+    has_taken: bool,
+    /// Whether lanes run it differently often, or for different addresses, so that its value does not follow from the
+    /// lane's number.
+    pub is_irregular: bool,
+    /// Who uses what it made as a step or as a partial result, other than by an update, and how often.
+    pub uses: BTreeMap<u32, u64>,
+    /// As a store: where it put what, as long as that is one address.
+    stored_at: Stored,
+    /// Of an accumulator in memory: where it lies, as long as that is one address.
+    home: Stored,
+    /// How often it wrote what another lane had written, and one such address; the lanes' own stacks aside.
+    pub overwrote: (u64, u64),
+    /// In this launch: how often a lane ran it, and this one, as a step.
+    per_lane: Option<u32>,
+    this_lane: u32,
+    is_doubtful: bool,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Stored {
+    #[default]
+    Nowhere,
+    At(u64),
+    /// This is one of them.
+    InSeveral(u64),
+}
+
+impl Stored {
+    fn also(self, address: u64) -> Stored {
+        match self {
+            Stored::Nowhere => Stored::At(address),
+            Stored::At(known) if known != address => Stored::InSeveral(known),
+            Stored::At(_) | Stored::InSeveral(_) => self,
+        }
+    }
+}
+
+impl Site {
+    /// Whether it stores to one address only, or does not store.
+    pub fn stores_to_one(&self) -> bool {
+        matches!(self.stored_at, Stored::At(_))
+    }
+
+    /// An address of its accumulator, where that lies in memory.
+    pub fn a_home(&self) -> Option<u64> {
+        if let Stored::At(address) | Stored::InSeveral(address) = self.home { Some(address) } else { None }
+    }
+
+    /// Whether it takes what is not the same for all lanes.
+    pub fn is_taking(&self) -> bool {
+        self.has_taken
+    }
+
+    /// Whether its accumulator lies at several addresses.
+    pub fn has_homes(&self) -> bool {
+        matches!(self.home, Stored::InSeveral(_))
+    }
+}
+
+/// What one lane made and another used, or overwrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Flow {
+    pub count: u64,
+    /// The smallest distance of the two lanes' numbers.
+    pub distance: u32,
+    /// The lanes of the first one.
+    pub lanes: (u32, u32),
+    /// The address, of what went through memory.
+    pub address: Option<u64>,
+}
+
+/// Two instructions, by site.
+pub(super) type Pair = (u32, u32);
+
+/// Between lanes, by who made a value and who used it.
+#[derive(Default)]
+pub(super) struct Flows {
+    pub carried: BTreeMap<Pair, Flow>,
+    /// Of what updates made, used by something else.
+    pub of_updates: BTreeMap<Pair, Flow>,
+    /// From update to update.
+    pub updates: BTreeMap<Pair, Flow>,
+    /// With a lock held, or between atomic instructions.
+    pub guarded: BTreeMap<Pair, Flow>,
+    /// By who read a value and who overwrote it.
+    pub overwritten: BTreeMap<Pair, Flow>,
+}
+
+/// Where a lane's own stack lies.
+#[derive(Clone, Copy, Default)]
+pub(super) struct OwnStack {
+    pub zero: u64,
+    pub above: u32,
+}
+
+/// So far below where its stack pointer counts as 0 an address is taken for one of the lane's own stack.
+const STACK: u64 = 1 << 20;
+
+impl OwnStack {
+    fn holds(self, address: u64) -> bool {
+        self.zero != 0
+            && address < self.zero.saturating_add(u64::from(self.above))
+            && address >= self.zero.saturating_sub(STACK)
+    }
+}
+
+impl OwnStack {
+    /// The address, or, of one in the stack, how far it lies from where the lane begins: equal for equal variables of
+    /// all threads.
+    fn place(self, address: u64) -> u64 {
+        if self.holds(address) { address.wrapping_sub(self.zero) } else { address }
+    }
+}
+
+/// A lane that is walked through.
+pub(super) struct Walker {
+    pub sites: Vec<Site>,
+    by_pc: FxHashMap<Pc, u32>,
+    pub flows: Flows,
+    /// Updates of what updates made, by this lane or another.
+    pub chains: FxHashMap<Pair, u64>,
+    pub shadow: Shadow,
+    /// By thread.
+    registers: FxHashMap<u32, [Held; REGISTERS]>,
+    held: [Held; REGISTERS],
+    thread: u32,
+    /// Of this launch, and this lane: their numbers and 1.
+    first: u32,
+    lane: u32,
+    /// Whether lanes of a thread follow each other, so that one finds in registers and on the stack what the one before
+    /// has left there.
+    follow: bool,
+    pub stack: OwnStack,
+    pub locks: u32,
+    /// Steps of this launch.
+    steps: Vec<u32>,
+}
+
+/// Where a value was found.
+type At = Option<u64>;
+
+impl Walker {
+    pub fn new() -> Walker {
+        Walker {
+            sites: Vec::new(),
+            by_pc: FxHashMap::default(),
+            flows: Flows::default(),
+            chains: FxHashMap::default(),
+            shadow: Shadow::default(),
+            registers: FxHashMap::default(),
+            held: [Held::default(); REGISTERS],
+            thread: 0,
+            first: 1,
+            lane: 0,
+            follow: true,
+            stack: OwnStack::default(),
+            locks: 0,
+            steps: Vec::new(),
+        }
+    }
+
+    /// The number of an instruction.
+    pub fn site(&mut self, pc: Pc) -> u32 {
+        let next = self.sites.len() as u32;
+        let site = *self.by_pc.entry(pc).or_insert(next);
+        if site == next {
+            self.sites.push(Site { pc, ..Site::default() });
+        }
+        site
+    }
+
+    /// A launch begins with the lane of this number. `follow`: its lanes are of one thread, one right behind the other.
+    pub fn begin_launch(&mut self, lane: usize, follow: bool) {
+        self.first = lane as u32 + 1;
+        self.follow = follow;
+        for step in std::mem::take(&mut self.steps) {
+            let site = &mut self.sites[step as usize];
+            (site.per_lane, site.this_lane, site.is_doubtful) = (None, 0, false);
+        }
+    }
+
+    pub fn begin_lane(&mut self, lane: usize, thread: u32) {
+        self.registers.insert(self.thread, self.held);
+        let goes_on = self.thread == thread;
+        self.thread = thread;
+        self.lane = lane as u32 + 1;
+        self.held = match self.registers.get(&thread) {
+            Some(held) if self.follow => *held,
+            _ => [Held::default(); REGISTERS],
+        };
+        // What was loaded before is known no more: others may have written there since.
+        self.held.iter_mut().for_each(|held| *held = Held::of(held.value));
+        (self.locks, self.stack) = (0, OwnStack::default());
+        for step in &self.steps {
+            let site = &mut self.sites[*step as usize];
+            // The last lane of a thread may leave the loop before its steps are done.
+            site.is_irregular |= goes_on && site.is_doubtful;
+            site.is_doubtful = false;
+        }
+    }
+
+    pub fn end_lane(&mut self) {
+        for step in &self.steps {
+            let site = &mut self.sites[*step as usize];
+            let ran = std::mem::take(&mut site.this_lane);
+            site.is_doubtful |= site.per_lane.is_some_and(|usual| usual != ran);
+            site.per_lane.get_or_insert(ran);
+        }
+    }
+
+    fn is_foreign(&self, value: Value) -> bool {
+        value.lane >= self.first && value.lane != self.lane
+    }
+
+    fn is_before(&self, value: Value) -> bool {
+        value.lane < self.first
+    }
+
+    fn made(&self, site: u32, made: Made) -> Value {
+        Value { lane: self.lane, site, made, saved: 0 }
+    }
+
+    /// An instruction uses a value for something that is no update.
+    fn used(&mut self, value: Value, site: u32, at: At) {
+        if self.is_before(value) {
+            return;
+        }
+        let is_foreign = self.is_foreign(value);
+        match value.made {
+            Made::Somehow if is_foreign => self.flow(value, site, at),
+            Made::Somehow => {}
+            Made::Steps | Made::Taken(_) => {
+                *self.sites[value.site as usize].uses.entry(site).or_default() += 1;
+                if is_foreign {
+                    note(&mut self.flows.of_updates, (value.site, site), (value.lane, self.lane), at);
+                }
+            }
+        }
+    }
+
+    /// The same of a value in a register: what another lane made counts where it was copied first.
+    fn used_register(&mut self, held: Held, site: u32, at: At) {
+        self.used(held.value, held.copied_by.unwrap_or(site), at);
+    }
+
+    fn flow(&mut self, value: Value, site: u32, at: At) {
+        let both_atomic = self.sites[value.site as usize].is_atomic && self.sites[site as usize].is_atomic;
+        let flows = if self.locks > 0 || both_atomic { &mut self.flows.guarded } else { &mut self.flows.carried };
+        note(flows, (value.site, site), (value.lane, self.lane), at);
+    }
+
+    /// What memory holds here; whoever reads what is not its own is remembered.
+    fn load(&mut self, address: u64, access: Access, site: u32) -> Value {
+        let (first, lane) = (self.first, self.lane);
+        let ignores_stack = !self.follow && self.stack.holds(address);
+        let mut found: Option<Value> = None;
+        // What is read from a function's frame was put there by the same function.
+        let is_remembered = !access.in_frame && !access.is_stack;
+        self.shadow.each(address, access.size, |byte| {
+            let value = byte.value;
+            // The first one: it comes before whichever lane writes next.
+            if is_remembered && value.lane != lane && byte.reader.lane < first {
+                byte.reader = Reader { lane, site };
+            }
+            let is_foreign = value.lane >= first && value.lane != lane;
+            // What another lane made counts more than what is the lane's own.
+            if found.is_none_or(|known| is_foreign && !(known.lane >= first && known.lane != lane)) {
+                found = Some(value);
+            }
+        });
+        let value = found.unwrap_or_default();
+        if ignores_stack && self.is_foreign(value) { Value::default() } else { value }
+    }
+
+    fn store(&mut self, address: u64, access: Access, value: Value, site: u32) {
+        let (first, lane) = (self.first, self.lane);
+        let is_stack = self.stack.holds(address);
+        let ignores = is_stack && !self.follow;
+        let (mut overwrites, mut reader) = (false, None);
+        self.shadow.each(address, access.size, |byte| {
+            overwrites |= byte.value.lane >= first && byte.value.lane != lane;
+            let read = byte.reader;
+            if read.lane >= first && read.lane != lane {
+                reader = Some(read);
+            }
+            byte.reader = Reader::default();
+            byte.value = value;
+        });
+        let known = &mut self.sites[site as usize];
+        known.stored_at = known.stored_at.also(self.stack.place(address));
+        // What is written back to an accumulator is none of the lane's own.
+        if overwrites && !is_stack && value.made == Made::Somehow {
+            known.overwrote = (known.overwrote.0 + 1, address);
+        }
+        if let Some(reader) = reader
+            && !ignores
+        {
+            note(&mut self.flows.overwritten, (reader.site, site), (reader.lane, lane), Some(address));
+        }
+    }
+
+    /// The instruction runs, with the addresses of its accesses.
+    pub fn ran(&mut self, ran: &Ran, site: u32, addresses: &[u64]) {
+        self.sites[site as usize].is_atomic = ran.is_atomic;
+        let mut left = ran.uses;
+        while left != 0 {
+            let register = left.trailing_zeros() as usize;
+            left &= left - 1;
+            self.used_register(self.held[register], site, None);
+        }
+        match ran.does {
+            Does::Copy { from, to } => self.copy(ran, site, (from, to), addresses),
+            Does::Update { .. } => self.update(ran, site, addresses),
+            Does::Other => {
+                for (access, address) in ran.accesses.iter().zip(addresses).filter(|(access, _)| access.reads) {
+                    let value = self.load(*address, *access, site);
+                    if !access.is_selected {
+                        self.used(value, site, Some(*address));
+                    }
+                }
+                let made = self.made(site, Made::Somehow);
+                for (access, address) in ran.accesses.iter().zip(addresses).filter(|(access, _)| access.writes) {
+                    self.store(*address, *access, made, site);
+                }
+                self.write_registers(ran, Held::of(made));
+            }
+        }
+    }
+
+    fn write_registers(&mut self, ran: &Ran, held: Held) {
+        let mut left = ran.writes;
+        while left != 0 {
+            self.held[left.trailing_zeros() as usize] = held;
+            left &= left - 1;
+        }
+    }
+
+    fn copy(&mut self, ran: &Ran, site: u32, (from, to): (Operand, Operand), addresses: &[u64]) {
+        let own = self.made(site, Made::Somehow);
+        match (from, to) {
+            (Operand::Memory(index), Operand::Register(to)) => {
+                let (access, address) = (ran.accesses[usize::from(index)], addresses[usize::from(index)]);
+                let value = self.load(address, access, site);
+                let in_frame = access.in_frame;
+                let is_foreign = self.is_foreign(value);
+                let loaded = Held { value: own, home: address, in_frame, ..Held::default() };
+                self.held[usize::from(to)] = match () {
+                    () if value.saved == to + 1 => Held::of(Value { saved: 0, ..value }),
+                    () if self.is_before(value) => Held { under: Some(value), ..loaded },
+                    () if is_foreign && value.made == Made::Somehow && !in_frame && !access.is_stack => {
+                        self.used(value, site, Some(address));
+                        loaded
+                    }
+                    () => {
+                        let copied_by = is_foreign.then_some(site);
+                        Held { value: Value { saved: 0, ..value }, copied_by, ..loaded }
+                    }
+                };
+            }
+            (Operand::Register(from), Operand::Register(to)) => {
+                let mut held = self.held[usize::from(from)];
+                if self.is_foreign(held.value) {
+                    held.copied_by.get_or_insert(site);
+                }
+                let is_before = self.is_before(held.value);
+                self.held[usize::from(to)] = if is_before && from != to { Held::of(own) } else { held };
+            }
+            (Operand::Register(from), Operand::Memory(index)) => {
+                let (access, address) = (ran.accesses[usize::from(index)], addresses[usize::from(index)]);
+                let held = self.held[usize::from(from)];
+                let value = held.value;
+                let is_own = !self.is_before(value) && !self.is_foreign(value);
+                let stored = match () {
+                    () if (access.in_frame || access.is_stack) && !is_own => Value { saved: from + 1, ..value },
+                    // Written back, or put away.
+                    () if held.home == address || access.in_frame || access.is_stack => value,
+                    () => {
+                        self.used_register(held, site, None);
+                        match value.made {
+                            Made::Taken(_) => Value { lane: self.lane, ..value },
+                            _ => own,
+                        }
+                    }
+                };
+                self.store(address, access, stored, site);
+            }
+            _ => self.write_registers(ran, Held::of(own)),
+        }
+    }
+
+    /// The value of an operand, and where it lies.
+    fn operand(&mut self, ran: &Ran, operand: Operand, site: u32, addresses: &[u64]) -> (Held, At) {
+        match operand {
+            Operand::Register(register) => (self.held[usize::from(register)], None),
+            Operand::Memory(index) => {
+                let (access, address) = (ran.accesses[usize::from(index)], addresses[usize::from(index)]);
+                let value = self.load(address, access, site);
+                (Held { value, home: address, in_frame: access.in_frame, ..Held::default() }, Some(address))
+            }
+            Operand::Constant | Operand::Several => (Held::default(), None),
+        }
+    }
+
+    /// Whether a value could be the accumulator of an update by this operator.
+    fn is_taken(&self, value: Value, operator: Operator) -> bool {
+        match value.made {
+            Made::Taken(by) => by == operator && !self.is_before(value),
+            Made::Steps => operator == Operator::Add && !self.is_before(value),
+            Made::Somehow => self.is_foreign(value),
+        }
+    }
+
+    fn update(&mut self, ran: &Ran, site: u32, addresses: &[u64]) {
+        let Does::Update { operator, acc, by, to, commutes } = ran.does else { return };
+        let (mut acc_held, mut acc_at) = self.operand(ran, acc, site, addresses);
+        let (mut by_held, mut by_at) = self.operand(ran, by, site, addresses);
+        let mut by = by;
+        // An accumulator that was put away in the frame, and that no lane has taken on yet.
+        let is_first = |held: &Held| held.in_frame && self.is_before(held.accumulator());
+        if commutes
+            && !self.is_taken(acc_held.accumulator(), operator)
+            && (self.is_taken(by_held.accumulator(), operator) || is_first(&by_held) && !is_first(&acc_held))
+        {
+            (acc_held, acc_at, by_held, by_at) = (by_held, by_at, acc_held, acc_at);
+            by = acc;
+        }
+        let value = acc_held.accumulator();
+        let is_same_for_all = match by {
+            Operand::Constant => true,
+            Operand::Register(_) => self.is_before(by_held.value) || is_first(&by_held),
+            Operand::Memory(_) => is_first(&by_held),
+            Operand::Several => false,
+        };
+        if !is_same_for_all {
+            self.used_register(by_held, site, by_at);
+        }
+        let (is_before, is_foreign) = (self.is_before(value), self.is_foreign(value));
+        let is_step = is_same_for_all && operator == Operator::Add;
+        let made = match value.made {
+            _ if is_before && is_step => Made::Steps,
+            _ if is_before => Made::Taken(operator),
+            Made::Steps if is_step => Made::Steps,
+            Made::Steps if operator == Operator::Add => Made::Taken(operator),
+            Made::Taken(known) if known == operator => Made::Taken(operator),
+            _ => Made::Somehow,
+        };
+        if made == Made::Somehow {
+            self.used(value, acc_held.copied_by.unwrap_or(site), acc_at);
+        } else {
+            if !is_before {
+                let pair = (value.site, site);
+                *self.chains.entry(pair).or_default() += 1;
+                if is_foreign {
+                    note(&mut self.flows.updates, pair, (value.lane, self.lane), acc_at);
+                }
+            }
+            let known = &mut self.sites[site as usize];
+            known.operator = Some(if let Made::Taken(operator) = made { operator } else { Operator::Add });
+            known.has_taken |= made != Made::Steps;
+            if acc_held.home != 0 {
+                known.home = known.home.also(self.stack.place(acc_held.home));
+            }
+            if made == Made::Steps {
+                known.this_lane += 1;
+                if known.this_lane == 1 && !self.steps.contains(&site) {
+                    // Lanes before this one did not run it.
+                    known.is_doubtful |= self.lane > self.first;
+                    self.steps.push(site);
+                }
+            }
+        }
+        let result = self.made(site, made);
+        match to {
+            Operand::Memory(index) => {
+                let (access, address) = (ran.accesses[usize::from(index)], addresses[usize::from(index)]);
+                self.store(address, access, result, site);
+            }
+            _ => {
+                let of_home = Held { value: result, under: None, copied_by: None, ..acc_held };
+                self.write_registers(ran, if made == Made::Somehow { Held::of(result) } else { of_home });
+            }
+        }
+    }
+}
+
+fn note(flows: &mut BTreeMap<Pair, Flow>, pair: Pair, lanes: (u32, u32), address: Option<u64>) {
+    let distance = lanes.0.abs_diff(lanes.1);
+    let lanes = (lanes.0 - 1, lanes.1 - 1);
+    let flow = flows.entry(pair).or_insert(Flow { count: 0, distance, lanes, address });
+    flow.count += 1;
+    flow.distance = flow.distance.min(distance);
+}
