@@ -34,6 +34,7 @@ mod switch;
 mod symbols;
 mod sync_functions;
 mod sync_stack;
+mod task_calls;
 mod together;
 mod translate;
 mod usage;
