@@ -29,8 +29,8 @@ impl Trace {
     }
 
     /// Writes the trace in this version of the format. `name` is the path used in error messages. Returns how many
-    /// events were left out as well, since this version has none such ([`crate::Event::Chunk`], and functions of tasks and
-    /// teams).
+    /// events were left out as well, since this version has none such ([`crate::Event::Chunk`], and functions of tasks
+    /// and teams).
     ///
     /// # Errors
     /// When it cannot be written, or a chunk that is read for it is damaged.

@@ -90,19 +90,25 @@ pub enum SyncFunction {
     /// task's address (clang). It calls the program's own code, and may stand inside a function that otherwise runs
     /// none of it: tasks are run by threads that wait.
     TaskBody = 34,
-    /// `GOMP_target_ext` where no device takes the region, `GOMP_teams_reg`, `__kmpc_fork_teams`; object: the body,
-    /// argument: the number of teams asked for (0: the default).
+    /// `GOMP_teams_reg`, `__kmpc_fork_teams`; object: the body, argument: the number of teams asked for (0: the
+    /// default).
     TeamsFork = 35,
-    /// The body of a teams construct or of a target region, on each thread that begins a team, or that runs teams one
-    /// after another; object: the body. It calls the program's own code.
+    /// The body of a teams construct, once for each team, on its first thread; object: the body. It calls the program's
+    /// own code.
     TeamsBody = 36,
-    /// `GOMP_teams4`: the thread goes on with its next team, unless the result is 0; argument: whether it is the first.
+    /// `GOMP_teams4`: the thread goes on with the next team of a target region, unless the result's lowest byte is 0;
+    /// argument: whether it is the first.
     TeamsNext = 37,
+    /// `GOMP_target_ext`, where no device takes the region; object: the body.
+    TargetFork = 38,
+    /// The body of a target region that this machine runs; object: the body. Its teams begin with
+    /// [`SyncFunction::TeamsNext`]. It calls the program's own code.
+    TargetBody = 39,
 }
 
 impl SyncFunction {
     /// Every function, in the order of its code in the file.
-    pub const ALL: [SyncFunction; 38] = {
+    pub const ALL: [SyncFunction; 40] = {
         use SyncFunction::*;
         [
             MutexLock,
@@ -143,6 +149,8 @@ impl SyncFunction {
             TeamsFork,
             TeamsBody,
             TeamsNext,
+            TargetFork,
+            TargetBody,
         ]
     };
 
@@ -156,7 +164,8 @@ impl SyncFunction {
     #[must_use]
     pub fn calls_back(self) -> bool {
         use SyncFunction::*;
-        matches!(self, ThreadBody | ParallelFork | ParallelBody | Once | TaskCreate | TaskBody | TeamsFork | TeamsBody)
+        matches!(self, ThreadBody | ParallelFork | ParallelBody | Once)
+            || matches!(self, TaskCreate | TaskBody | TeamsFork | TeamsBody | TargetFork | TargetBody)
     }
 
     /// Whether versions of the format before 4 have no such function.

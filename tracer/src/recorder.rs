@@ -197,9 +197,11 @@ impl Recorder {
         argument: u64,
         modules: &ModuleMap,
     ) {
-        use SyncFunction::{ParallelBody, TaskBody, TaskCreate, TeamsBody, TeamsFork, ThreadBody};
-        let is_body = matches!(function, ThreadBody | ParallelBody | TaskBody | TeamsBody);
-        if is_body || matches!(function, TaskCreate | TeamsFork) {
+        use SyncFunction::{
+            ParallelBody, TargetBody, TargetFork, TaskBody, TaskCreate, TeamsBody, TeamsFork, ThreadBody,
+        };
+        let is_body = matches!(function, ThreadBody | ParallelBody | TaskBody | TeamsBody | TargetBody);
+        if is_body || matches!(function, TaskCreate | TeamsFork | TargetFork) {
             let routine = modules.pc(object);
             object = routine.0;
             if is_body && self.paused && !self.failed() {

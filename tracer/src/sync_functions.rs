@@ -151,7 +151,7 @@ const KMP_FORK: Role = role(ParallelFork, Argument::Register(2), Argument::TeamS
 const GOMP_TASK: Role = creates_task(0, TaskCall::GompCreates { is_loop: false });
 const GOMP_TASKLOOP: Role = creates_task(0, TaskCall::GompCreates { is_loop: true });
 const KMP_TASK: Role = creates_task(5, TaskCall::KmpCreates);
-const GOMP_TARGET: Role = role(TeamsFork, Argument::Register(1), Argument::None);
+const GOMP_TARGET: Role = role(TargetFork, Argument::Register(1), Argument::None);
 const CREATE: Role = role(ThreadCreate, Argument::Register(2), Argument::None);
 const CONDITION_WAIT: Role = role(ConditionWait, Argument::Register(0), Argument::Register(1));
 const KMP_CRITICAL: Role = role(CriticalEnter, Argument::Register(2), Argument::None);
@@ -289,6 +289,7 @@ const fn body(function: SyncFunction) -> Option<SyncFunction> {
         ParallelFork => Some(ParallelBody),
         TaskCreate => Some(TaskBody),
         TeamsFork => Some(TeamsBody),
+        TargetFork => Some(TargetBody),
         _ => None,
     }
 }
@@ -316,7 +317,11 @@ mod tests {
     fn every_function_but_the_bodies_has_a_name() {
         for function in SyncFunction::ALL {
             let named = TABLE.iter().any(|(_, r)| matches!(r, Role::Sync { function: f, .. } if *f == function));
-            assert_eq!(named, !matches!(function, ThreadBody | ParallelBody | TaskBody | TeamsBody), "{function:?}");
+            assert_eq!(
+                named,
+                !matches!(function, ThreadBody | ParallelBody | TaskBody | TeamsBody | TargetBody),
+                "{function:?}"
+            );
         }
     }
 

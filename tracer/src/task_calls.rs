@@ -134,7 +134,7 @@ fn data_size(bytes: u64) -> u8 {
     bytes.min(8 * u64::from(MOST_WORDS)) as u8
 }
 
-/// A checksum of 32 bits of the first so many bytes. The bounds of a piece are none of what all pieces have.
+/// A checksum of 32 bits of the first so many bytes, never 0. The bounds of a piece are none of what all pieces have.
 fn checksum(words: &[u64], size: u8, is_loop: bool) -> u64 {
     let own = |(number, word): (usize, &u64)| match usize::from(size).saturating_sub(8 * number) {
         0 => 0,
@@ -143,7 +143,7 @@ fn checksum(words: &[u64], size: u8, is_loop: bool) -> u64 {
     };
     let skipped = if is_loop { GOMP_BOUNDS } else { 0 };
     let words = words.iter().enumerate().take(usize::from(size).div_ceil(8)).skip(skipped).map(own);
-    words.fold(1u64, |sum, word| ((sum ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15)).rotate_left(29)) >> 32
+    words.fold(1u64, |sum, word| ((sum ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15)).rotate_left(29)) >> 32 | 1
 }
 
 #[cfg(test)]

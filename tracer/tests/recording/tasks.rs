@@ -1,7 +1,7 @@
 //! Tasks and teams of OpenMP: the trace says which body each task runs, which creation an execution belongs to, which
 //! iterations a piece of a taskloop has, and where teams begin.
 
-use trace_format::SyncFunction::{self, TaskBody, TaskCreate, TeamsBody, TeamsFork, TeamsNext};
+use trace_format::SyncFunction::{self, TargetBody, TargetFork, TaskBody, TaskCreate, TeamsBody, TeamsFork, TeamsNext};
 use trace_format::{Event, Pc, Trace};
 
 use crate::loops::{TRANSLATED, assert_covered, chunks, has_libomp, recorded_in_all_ways};
@@ -136,12 +136,14 @@ fn teams_of_libgomp_are_told() {
             let name = &trace.symbol_of(Pc(body)).unwrap().name;
             (name.split_once('.').unwrap().0.to_owned(), argument)
         };
-        let [forks, bodies] =
-            [TeamsFork, TeamsBody].map(|function| sorted(entries(trace, function).into_iter().map(named).collect()));
-        let expected = |all: &[(&str, u64)]| all.iter().map(|(name, n)| ((*name).to_owned(), *n)).collect::<Vec<_>>();
-        assert_eq!(forks, expected(&[("alone", 0), ("host", 2), ("offload", 0)]), "{about}");
-        assert_eq!(bodies, expected(&[("alone", 0), ("host", 0), ("host", 0), ("offload", 0)]), "{about}");
-        assert_eq!(leaves(trace, TeamsBody), 4, "{about}");
+        let expected = [("host", 2)].map(|(name, teams)| (name.to_owned(), teams));
+        let of = |function| sorted(entries(trace, function).into_iter().map(named).collect::<Vec<_>>());
+        assert_eq!(of(TeamsFork), expected, "{about}: as many teams as were asked for");
+        assert_eq!(of(TeamsBody), [("host".to_owned(), 0), ("host".to_owned(), 0)], "{about}");
+        for function in [TargetFork, TargetBody] {
+            assert_eq!(of(function), [("alone".to_owned(), 0), ("offload".to_owned(), 0)], "{about}");
+        }
+        assert_eq!((leaves(trace, TeamsBody), leaves(trace, TargetBody)), (2, 2), "{about}");
     });
 }
 
