@@ -193,6 +193,15 @@ pub struct Chunk {
     pub stride: i64,
 }
 
+impl Chunk {
+    /// What orders it among those of its loop: the first iteration's number, negated where the loop counts down.
+    #[must_use]
+    pub fn first(&self) -> i64 {
+        let down = self.step < 0 || self.step == 0 && self.upper < self.lower;
+        if down { self.lower.wrapping_neg() } else { self.lower }
+    }
+}
+
 /// How a thread ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ThreadExit {

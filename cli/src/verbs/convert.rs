@@ -11,7 +11,8 @@ use crate::selection;
 /// Write a trace in another version of the format, for a lockstep that reads no other
 ///
 /// What the trace says stays the same: the instructions of each thread, events, memory addresses. Version 3 has no
-/// events of chunks of OpenMP loops, of tasks and of teams, which are left out. A text trace is written as a binary one.
+/// events of chunks of OpenMP loops, of tasks and of teams, which are left out. A text trace is written as a binary
+/// one.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The trace (- for standard input)

@@ -106,9 +106,9 @@ fn a_pixel_a_turn_is_a_pixel_a_thread() {
 }
 
 /// By lane, in order of number: how many instructions it runs.
-fn lengths(trace: &str) -> Vec<usize> {
+fn lengths(trace: &str, lanes: Lanes) -> Vec<usize> {
     let options = ViewOptions {
-        lanes: Lanes::Iterations(WhichLoops::Worksharing { of_chunks: Vec::new() }),
+        lanes,
         // Of libomp more is kept otherwise than a walk through the body's code gets over.
         code: CodeFilter::Main,
         ..ViewOptions::default()
@@ -126,10 +126,42 @@ fn lengths(trace: &str) -> Vec<usize> {
     (0..view.lanes().len()).map(length).collect()
 }
 
-#[test]
-fn iteration_i_has_number_i_whichever_thread_ran_it() {
+fn iterations() -> Lanes {
+    Lanes::Iterations(WhichLoops::Worksharing { of_chunks: Vec::new() })
+}
+
+/// Hands over a trace of `turns.c` by each compiler whose OpenMP is there, with each of these definitions.
+fn turns(defines: &[&str], see: impl Fn(&str, &str, &str)) {
     let folder = tempfile::tempdir().unwrap();
     let source = root().join("cli/tests/lanes/turns.c").to_str().unwrap().to_owned();
+    let arguments = ["-fopenmp=libomp", "-xc", "/dev/null", "-shared", "-o", "/dev/null"];
+    let found = Command::new("clang-19").args(arguments).output();
+    let has_clang = found.is_ok_and(|output| output.status.success());
+    let compilers = [("gcc", "-fopenmp"), ("clang-19", "-fopenmp=libomp")];
+    for (compiler, openmp) in compilers.into_iter().filter(|(compiler, _)| *compiler == "gcc" || has_clang) {
+        for define in defines {
+            let name = format!("{compiler}-{define}");
+            let trace = traced_of(&source, folder.path(), &name, &[compiler, openmp], &format!("-D{define}"), &[]);
+            see(compiler, define, &trace);
+        }
+    }
+}
+
+/// What `replay` says of the lanes.
+fn said(trace: &str, lanes: &str) -> String {
+    let said = run("replay", &["--lanes", lanes, "--code", "main", trace]);
+    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+    String::from_utf8_lossy(&said.stderr).into_owned()
+}
+
+/// Lane i makes 4 * i turns of the inner loop.
+fn assert_rising(lengths: &[usize], about: &str) {
+    assert_eq!(lengths.len(), 200, "{about}");
+    assert!(lengths.windows(2).all(|pair| pair[0] < pair[1]), "{about}: {lengths:?}");
+}
+
+#[test]
+fn iteration_i_has_number_i_whichever_thread_ran_it() {
     let defines = [
         "SCHEDULE=dynamic,3",
         "SCHEDULE=guided",
@@ -140,28 +172,54 @@ fn iteration_i_has_number_i_whichever_thread_ran_it() {
         "DOWN=dynamic,2",
         "UNSIGNED=guided",
     ];
-    let arguments = ["-fopenmp=libomp", "-xc", "/dev/null", "-shared", "-o", "/dev/null"];
-    let found = Command::new("clang-19").args(arguments).output();
-    let has_clang = found.is_ok_and(|output| output.status.success());
-    let compilers = [("gcc", "-fopenmp"), ("clang-19", "-fopenmp=libomp")];
-    for (compiler, openmp) in compilers.into_iter().filter(|(compiler, _)| *compiler == "gcc" || has_clang) {
-        for define in defines {
-            let name = format!("{compiler}-{define}");
-            let define = format!("-D{define}");
-            let trace = traced_of(&source, folder.path(), &name, &[compiler, openmp], &define, &[]);
-            let about = format!("{compiler} {define}");
-            let lengths = lengths(&trace);
-            assert_eq!(lengths.len(), 200, "{about}");
-            assert!(lengths.windows(2).all(|pair| pair[0] < pair[1]), "{about}: {lengths:?}");
-            let said = run("replay", &["--lanes", "iterations", "--code", "main", &trace]);
-            let said = String::from_utf8_lossy(&said.stderr).into_owned();
-            // gcc works static parts out without a call.
-            let is_given = !(compiler == "gcc" && define.ends_with("=static"));
-            let how =
-                if is_given { "by the chunks that the trace says" } else { "in the order in which each ran them" };
-            assert!(said.contains(how), "{about}: {said}");
-        }
-    }
+    turns(&defines, |compiler, define, trace| {
+        let about = format!("{compiler} {define}");
+        assert_rising(&lengths(trace, iterations()), &about);
+        let said = said(trace, "iterations");
+        // gcc works static parts out without a call.
+        let is_given = !(compiler == "gcc" && define.ends_with("=static"));
+        let how = if is_given { "by the chunks that the trace says" } else { "in the order in which each ran them" };
+        assert!(said.contains(how), "{about}: {said}");
+    });
+}
+
+/// All teams of a construct are one launch, as on a GPU, however the machine runs them in its place.
+#[test]
+fn iteration_i_of_teams_is_thread_i_of_a_gpu() {
+    let defines =
+        ["TEAMS=1", "TEAMS=2", "TEAMS=3", "TEAMS_BY_CHUNKS=2", "TEAMS_ALONE=1", "TEAMS_ALONE=3", "TEAMS_OF_HOST=2"];
+    turns(&defines, |compiler, define, trace| {
+        let about = format!("{compiler} {define}");
+        assert_rising(&lengths(trace, iterations()), &about);
+        let said = said(trace, "iterations");
+        assert!(!said.contains("launches"), "{about}: {said}");
+        let how = match (compiler, define.ends_with("=1")) {
+            ("gcc", false) => "team by team",
+            ("gcc", true) => "thread by thread",
+            _ => "by the chunks that the trace says",
+        };
+        assert!(said.contains(how), "{about}: {said}");
+    });
+}
+
+#[test]
+fn tasks_have_the_numbers_in_which_they_were_made() {
+    turns(&["TASKS", "AT_BARRIER"], |compiler, define, trace| {
+        let about = format!("{compiler} {define}");
+        assert_rising(&lengths(trace, Lanes::Tasks), &about);
+        let said = said(trace, "tasks");
+        assert!(said.contains("numbered in the order in which they were made;"), "{about}: {said}");
+        assert!(said.contains("tasks of one kind"), "{about}: {said}");
+    });
+    turns(&["TASKLOOP=7"], |compiler, define, trace| {
+        let about = format!("{compiler} {define}");
+        let lengths = lengths(trace, Lanes::Tasks);
+        // Each piece has at least so many of the 200 iterations, and a later piece longer ones, if not one less.
+        assert!((15..=28).contains(&lengths.len()), "{about}: {lengths:?}");
+        assert!(lengths.windows(2).all(|pair| pair[0] < pair[1] + pair[1] / 7), "{about}: {lengths:?}");
+        assert!(lengths.windows(5).all(|five| five[0] < five[4]), "{about}: {lengths:?}");
+        assert!(said(trace, "tasks").contains("in the order in which they were made"), "{about}");
+    });
 }
 
 /// As they are in version 3 of the format, which does not say who was given which iterations.
