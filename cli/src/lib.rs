@@ -4,6 +4,7 @@
 mod by;
 #[cfg(feature = "transform")]
 mod elsewhere;
+mod events;
 mod exit;
 mod items;
 mod lanes;

@@ -8,6 +8,7 @@ mod converting;
 mod debug_files;
 mod decoding;
 mod errors;
+mod events;
 mod exporting;
 mod generations;
 mod lanes;

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use rustc_hash::FxHashMap;
+
 use super::{Made, Tools, Translator};
 use crate::ptrace::Tid;
 use crate::translate::memory::mapper::SetUpError;
@@ -29,6 +31,7 @@ impl Translator {
             recalled: self.recalled.clone(),
             routes: self.routes.clone(),
             made: Made::default(),
+            changed: FxHashMap::default(),
             tools: Tools::default(),
         })
     }
