@@ -50,8 +50,8 @@ fn stops_and_records_are_counted_by_what_they_are() {
     assert_eq!((stepped["engine"].as_str(), number(&stepped["translated"]["superblocks"])), (Some("step"), 0));
 }
 
-/// Code of one superblock that is run, and then written as it is (five times), written anew (three times), protected and
-/// not (twice), unmapped (twice), each time followed by another run.
+/// Code of one superblock that is run, and then written as it is (five times), written anew (three times), protected
+/// and not (twice), unmapped (twice), each time followed by another run.
 const CHANGES: &str = r#"
 #include <string.h>
 #include <sys/mman.h>

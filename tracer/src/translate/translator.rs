@@ -6,6 +6,7 @@ mod gates;
 mod recalled;
 mod samples;
 mod tables;
+mod thrown_away;
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -31,6 +32,7 @@ use crate::translate::remote::Result;
 use crate::usage::{ThrownAway, Why};
 use recalled::Recalled;
 use tables::{Heads, Jumps, Pages, Paths, Places};
+use thrown_away::Changed;
 
 /// How many successors are translated ahead of time: fewer stops, little code that never runs.
 const AHEAD: usize = 12;
@@ -71,14 +73,9 @@ pub struct Translator {
     recalled: Option<Recalled>,
     /// What was done since this was last looked at.
     pub made: Made,
-    /// The first bytes of superblocks that were thrown away since their code changed, or could have.
-    changed: FxHashMap<ProgramPc, Vec<u8>>,
+    changed: Changed,
     tools: Tools,
 }
-
-/// So many bytes of a superblock's code are compared with those that it had before, of so many superblocks at once.
-const LOOKED_AT: usize = 64;
-const MOST_CHANGED: usize = 1 << 16;
 
 /// What was translated and given up, and how long that took.
 #[derive(Clone, Copy, Debug, Default)]
@@ -150,7 +147,7 @@ impl Translator {
             returned: Vec::new(),
             recalled: None,
             made: Made::default(),
-            changed: FxHashMap::default(),
+            changed: Changed::default(),
             tools: Tools::default(),
         }
     }
@@ -362,11 +359,7 @@ impl Translator {
         }
         self.space.publish(&room, &built.hot, &built.cold);
         self.made.superblocks += 1;
-        if let Some(before) = self.changed.remove(&pc) {
-            let same = before.iter().zip(&built.superblock.code).all(|(before, now)| before == now);
-            self.made.again += 1;
-            self.made.again_the_same += u64::from(same);
-        }
+        self.changed.translated(pc, &built.superblock.code, &mut self.made);
         self.made.instructions += built.superblock.instructions.len() as u64;
         let number = self.kept.superblocks.len() as u32;
         self.kept.paths.add(built.paths.iter().map(|&executed| Path { superblock: number, executed }));
@@ -442,12 +435,7 @@ impl Translator {
             let superblock = &mut self.kept.superblocks[number as usize];
             superblock.dead = true;
             self.made.thrown_away.add(why);
-            let has_changed =
-                matches!(why, Why::Written | Why::WrittenByCall | Why::Unmapped | Why::Protection | Why::Shared);
-            if has_changed && self.changed.len() < MOST_CHANGED {
-                let code = superblock.code();
-                self.changed.insert(pc, code[..code.len().min(LOOKED_AT)].to_vec());
-            }
+            self.changed.thrown_away(pc, superblock.code(), why);
             let (body, checked) = (superblock.body, superblock.checked);
             // Whoever comes to it, by a jump or by a lookup, stops; the next translation takes the jumps over.
             self.space.trap_at(body);

@@ -2,8 +2,7 @@
 
 use std::collections::VecDeque;
 
-use rustc_hash::FxHashMap;
-
+use super::thrown_away::Changed;
 use super::{Made, Tools, Translator};
 use crate::ptrace::Tid;
 use crate::translate::memory::mapper::SetUpError;
@@ -31,7 +30,7 @@ impl Translator {
             recalled: self.recalled.clone(),
             routes: self.routes.clone(),
             made: Made::default(),
-            changed: FxHashMap::default(),
+            changed: Changed::default(),
             tools: Tools::default(),
         })
     }
