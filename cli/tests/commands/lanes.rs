@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use replay::Batch;
-use replay::view::{CodeFilter, Lanes, View, ViewOptions, WhichLoops};
+use replay::view::{CodeFilter, Lanes, Region, View, ViewOptions, WhichLoops};
 use serde_json::Value;
 
 use crate::support::{build, root, run, succeed};
@@ -107,8 +107,14 @@ fn a_pixel_a_turn_is_a_pixel_a_thread() {
 
 /// By lane, in order of number: how many instructions it runs.
 fn lengths(trace: &str, lanes: Lanes) -> Vec<usize> {
+    lengths_of(trace, lanes, Region::Auto)
+}
+
+/// The same of a part of the run.
+fn lengths_of(trace: &str, lanes: Lanes, region: Region) -> Vec<usize> {
     let options = ViewOptions {
         lanes,
+        region,
         // Of libomp more is kept otherwise than a walk through the body's code gets over.
         code: CodeFilter::Main,
         ..ViewOptions::default()
@@ -154,10 +160,90 @@ fn said(trace: &str, lanes: &str) -> String {
     String::from_utf8_lossy(&said.stderr).into_owned()
 }
 
-/// Lane i makes 4 * i turns of the inner loop.
+/// Lane i makes 4 * i turns of the inner loop, as many instructions each.
 fn assert_rising(lengths: &[usize], about: &str) {
     assert_eq!(lengths.len(), 200, "{about}");
     assert!(lengths.windows(2).all(|pair| pair[0] < pair[1]), "{about}: {lengths:?}");
+    assert_linear(&(0..200).collect::<Vec<_>>(), lengths, about);
+}
+
+/// Instructions that a lane has beside the turns of its inner loop: the call of the function, the store, the outer
+/// loop's edge, which is longer at the ends of chunks and of rows.
+const MOST_BESIDE: usize = 60;
+
+/// Lanes with these numbers make 4 times as many turns of the inner loop each, and run little beside.
+fn assert_linear(numbers: &[usize], lengths: &[usize], about: &str) {
+    assert_eq!(lengths.len(), numbers.len(), "{about}");
+    let (first, last) = (numbers[0], numbers[numbers.len() - 1]);
+    let step = (lengths[lengths.len() - 1] - lengths[0]) as f64 / (last - first) as f64;
+    // 4 turns of at least three instructions: count, compare, go back.
+    let per_number = step.round();
+    assert!((12.0..80.0).contains(&per_number), "{about}: {step}: {lengths:?}");
+    for (number, length) in numbers.iter().zip(lengths) {
+        let beside = *length as f64 - per_number * *number as f64;
+        assert!((1.0..=MOST_BESIDE as f64).contains(&beside), "{about}: lane {number} has {length}: {lengths:?}");
+    }
+}
+
+/// What runs the work items of `turns.c`, and with which compiler: also where C++ starts and ends them.
+fn work_items(define: &str, see: impl Fn(&str)) {
+    let folder = tempfile::tempdir().unwrap();
+    let source = root().join("cli/tests/lanes/turns.c").to_str().unwrap().to_owned();
+    let is_cpp = matches!(define, "ASYNC" | "THROWS");
+    let compiler: &[&str] = if is_cpp { &["g++", "-x", "c++"] } else { &["gcc"] };
+    see(&traced_of(&source, folder.path(), "items", compiler, &format!("-D{define}"), &[]));
+}
+
+/// The lengths of the turns of the loop that has most of the run, in order of number.
+fn turns_of_greatest(trace: &str) -> Vec<usize> {
+    let rows = succeed("replay", &["--loops", "--json", "-H", "ipdom", "--region", "all", trace]);
+    let rows: Value = serde_json::from_str(&rows).unwrap();
+    let header = rows[0]["header"].as_str().unwrap().trim_start_matches("0x").to_owned();
+    let header = trace_format::Pc(u64::from_str_radix(&header, 16).unwrap());
+    lengths(trace, Lanes::Iterations(WhichLoops::At(vec![header])))
+}
+
+#[test]
+fn each_work_item_is_a_lane_with_its_own_instructions() {
+    for define in ["POOL", "ASYNC", "RECURSES", "THROWS", "SEQUENTIAL"] {
+        work_items(define, |trace| {
+            let mut lengths = lengths_of(trace, Lanes::Calls, "turns".parse().unwrap());
+            // Which thread took which item is the program's affair.
+            lengths.sort_unstable();
+            assert_rising(&lengths, define);
+        });
+    }
+}
+
+#[test]
+fn a_turn_that_ends_early_is_a_short_lane() {
+    let all: Vec<usize> = (0..200).collect();
+    work_items("SEQUENTIAL", |trace| assert_linear(&all, &turns_of_greatest(trace), "sequential"));
+    work_items("BREAKS", |trace| assert_linear(&all[..50], &turns_of_greatest(trace), "break"));
+    work_items("SKIPS", |trace| {
+        let lengths = turns_of_greatest(trace);
+        assert_eq!(lengths.len(), 200);
+        let of = |is_skipped: bool| all.iter().copied().filter(move |i| (i % 3 == 0) == is_skipped);
+        assert!(of(true).all(|i| lengths[i] < MOST_BESIDE), "{lengths:?}");
+        let whole: Vec<usize> = of(false).collect();
+        assert_linear(&whole, &whole.iter().map(|i| lengths[*i]).collect::<Vec<_>>(), "continue");
+    });
+    work_items("THROWS", |trace| {
+        let lengths = turns_of_greatest(trace);
+        assert_eq!(lengths.len(), 200);
+        // Every fifth lane has the way of its exception, too: in the library, far more than the turns are.
+        let whole: Vec<usize> = all.iter().copied().filter(|i| i % 5 != 0).collect();
+        assert_linear(&whole, &whole.iter().map(|i| lengths[*i]).collect::<Vec<_>>(), "throw");
+    });
+}
+
+#[test]
+fn turns_of_nested_regions_are_lanes_whichever_team_runs_them() {
+    turns(&["NESTED=static", "NESTED=dynamic"], |compiler, define, trace| {
+        let mut lengths = lengths(trace, iterations());
+        lengths.sort_unstable();
+        assert_rising(&lengths, &format!("{compiler} {define}"));
+    });
 }
 
 #[test]
