@@ -5,6 +5,7 @@ mod by;
 mod dependences;
 #[cfg(feature = "transform")]
 mod elsewhere;
+mod events;
 mod exit;
 mod items;
 mod lanes;

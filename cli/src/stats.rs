@@ -1,7 +1,7 @@
 //! What a recording cost, as JSON: for who asks why it is slow, and for scripts.
 
 use serde_json::{Value, json};
-use tracer::{Counted, Outcome, Records, RunTimes, StopCauses, Times};
+use tracer::{Counted, Outcome, Records, RunTimes, StopCauses, ThrownAway, Times};
 
 /// The statistics of a recording by this engine (`lockstep trace --stats`), as indented JSON with a line break at its
 /// end. Times are in seconds, sizes in bytes.
@@ -22,6 +22,18 @@ pub(crate) fn json(engine: &'static str, outcome: &Outcome) -> String {
         thread,
         asked,
     } = used.causes;
+    let ThrownAway {
+        written,
+        written_by_call,
+        unmapped,
+        protection,
+        shared,
+        route,
+        function: function_learned,
+        gate: gate_moved,
+        late,
+        renewal,
+    } = used.thrown_away;
     let Records { paths, entries, returns, waits, handlers } = used.records;
     let stats = json!({
         "engine": engine,
@@ -54,7 +66,22 @@ pub(crate) fn json(engine: &'static str, outcome: &Outcome) -> String {
             "superblocks": used.superblocks,
             "instructions": used.instructions,
             "recalled": used.recalled,
-            "given_up": used.given_up,
+            "thrown_away": {
+                "all": written + written_by_call + unmapped + protection + shared + route + function_learned + gate_moved
+                    + late + renewal,
+                "written": written,
+                "written_by_call": written_by_call,
+                "unmapped": unmapped,
+                "protection": protection,
+                "shared": shared,
+                "route": route,
+                "function": function_learned,
+                "gate": gate_moved,
+                "late": late,
+                "renewal": renewal,
+            },
+            "again": used.again,
+            "again_the_same": used.again_the_same,
             "renewals": used.renewals,
             "most_code_bytes": used.most_code,
             "most_bookkeeping_bytes": used.most_bookkeeping,

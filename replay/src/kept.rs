@@ -117,6 +117,7 @@ fn control_to_bytes(control: Control) -> [u8; CONTROL_BYTES] {
         Control::Release(lock) => (7, 0, lock.0),
         Control::Begin { after } => (8, after.0, 0),
         Control::Chunk { first, stride } => (9, first as u64, stride),
+        Control::Team { league, order } => (10, league.0.into(), order),
     };
     let mut bytes = [which; CONTROL_BYTES];
     bytes[1..9].copy_from_slice(&large.to_le_bytes());
@@ -138,6 +139,7 @@ fn control_of_bytes(bytes: &[u8; CONTROL_BYTES]) -> Option<Control> {
         7 => Control::Release(LockId(small)),
         8 => Control::Begin { after: Seq(large) },
         9 => Control::Chunk { first: large as i64, stride: small },
+        10 => Control::Team { league: MeetingId(large as u32), order: small },
         _ => return None,
     })
 }
@@ -353,6 +355,7 @@ mod tests {
             Control::AcquireShared(LockId(3)),
             Control::Release(LockId(u32::MAX)),
             Control::Begin { after: Seq(1 << 40) },
+            Control::Team { league: MeetingId(u32::MAX), order: 7 },
             Control::Chunk { first: -7, stride: 1 << 31 },
         ];
         Batch { codes, controls, sps, addresses }

@@ -44,8 +44,15 @@ pub enum Control {
     Release(LockId),
     /// An extent of the region begins with the next segment. Only in streams of threads that are to be cut into lanes.
     Begin {
-        /// The thread's last event before it.
+        /// What orders it among others: the thread's last event before it; of a task, its number in order of creation.
         after: Seq,
+    },
+    /// The thread works for a team of a teams construct or a target region from here on. Only in such streams, too.
+    Team {
+        /// Which construct: the same for all of its teams.
+        league: MeetingId,
+        /// What orders this team's part among those of the construct.
+        order: u32,
     },
     /// The thread was given iterations of a loop. Only in such streams, too.
     Chunk {

@@ -55,19 +55,25 @@ fn a_trace_of_version_4_comes_back_from_version_3_byte_by_byte() {
 }
 
 #[test]
-fn chunks_are_left_out_in_version_3_and_nothing_else_is() {
+fn what_version_3_has_none_of_is_left_out_and_nothing_else_is() {
     let mut writer = writer();
     let thread = ThreadId(0);
     writer.event(thread, start()).unwrap();
     let instructions = vec![instruction(1, SpEffect::Add(0), 0)];
     let block = writer.add_block(Block { instructions, code: Vec::new(), addresses: Vec::new() }).unwrap();
     let chunk = |lower| Event::Chunk(Chunk { site: Pc(7), lower, upper: i64::MIN, step: -3, stride: i64::MAX });
-    let others = [Event::SetSp(8), Event::Gap, Event::SetSp(16)];
-    for (lower, other) in others.into_iter().enumerate() {
+    let enter = |function, seq| Event::Enter { function, object: 0x40_1000 * seq, argument: 5, seq: Seq(seq) };
+    let leave = |function, seq| Event::Leave { function, result: 7, seq: Seq(seq) };
+    use SyncFunction::{MutexLock, TaskBody, TaskCreate, TeamsNext};
+    let others = [enter(MutexLock, 2), Event::Gap, leave(MutexLock, 5)];
+    let tasks = [enter(TaskBody, 1), leave(TaskBody, 3), enter(TaskCreate, 9)];
+    for (lower, (other, task)) in others.into_iter().zip(tasks).enumerate() {
+        writer.event(thread, task).unwrap();
         writer.event(thread, chunk(lower as i64)).unwrap();
         writer.block(thread, block, &[], &[]).unwrap();
         writer.event(thread, other).unwrap();
     }
+    writer.event(thread, leave(TeamsNext, 20)).unwrap();
     let newest = Trace::from_bytes(writer.finish(&Finish::default()).unwrap(), "newest").unwrap();
     let events = |trace: &Trace| {
         let (mut stream, mut events, mut blocks) = (trace.stream(thread), Vec::new(), 0);
@@ -82,11 +88,11 @@ fn chunks_are_left_out_in_version_3_and_nothing_else_is() {
     };
     let all = events(&newest);
     assert_eq!(all.iter().filter(|event| matches!(event, Event::Chunk(_))).count(), 3);
-    assert_eq!(all[1], chunk(0));
+    assert_eq!(all[1..3], [tasks[0], chunk(0)]);
     let (older, left_out) = newest.write_as(Version::V3, Vec::new(), "older").unwrap();
-    assert_eq!(left_out, 3);
+    assert_eq!(left_out, 7);
     let older = Trace::from_bytes(older, "older").unwrap();
-    let rest: Vec<Event> = all.into_iter().filter(|event| !matches!(event, Event::Chunk(_))).collect();
+    let rest: Vec<Event> = all.into_iter().filter(|event| *event == start() || others.contains(event)).collect();
     assert_eq!(events(&older), rest);
     let (again, left_out) = older.write_as(Version::V4, Vec::new(), "again").unwrap();
     assert_eq!((events(&Trace::from_bytes(again, "again").unwrap()), left_out), (rest, 0));

@@ -34,7 +34,7 @@ pub use limit::Limit;
 pub use remembered::Remember;
 #[doc(hidden)]
 pub use translate::{Hooks, Translate};
-pub use usage::{Counted, Records, RunTimes, StopCauses, Times, TranslationUse};
+pub use usage::{Counted, Records, RunTimes, StopCauses, ThrownAway, Times, TranslationUse};
 pub use window::Window;
 
 /// What a trace says of the instruction that these bytes begin with, at that address; none for what is no instruction.

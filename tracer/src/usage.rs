@@ -29,10 +29,85 @@ pub struct TranslationUse {
     pub instructions: u64,
     /// How many superblocks of them former runs had, and were translated before this one came to them.
     pub recalled: u64,
-    /// How many superblocks were given up by themselves, to be translated in another way, or since their code changed.
-    pub given_up: u64,
+    /// How many superblocks were thrown away, and why.
+    pub thrown_away: ThrownAway,
+    /// How many of those thrown away since their code changed, or could have, were translated again, and how many of
+    /// these had the code that they had before, as far as that was looked at (the first 64 bytes).
+    pub again: u64,
+    /// See there.
+    pub again_the_same: u64,
     /// What the tracer did in which time.
     pub times: Times,
+}
+
+/// Why a superblock is thrown away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Why {
+    Written,
+    WrittenByCall,
+    Unmapped,
+    Protection,
+    Shared,
+    Route,
+    Function,
+    Gate,
+    Late,
+}
+
+/// Superblocks that were thrown away, by cause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThrownAway {
+    /// The program wrote to the page of its code.
+    pub written: u64,
+    /// A system call did, or wrote to the file.
+    pub written_by_call: u64,
+    /// Its memory was unmapped, given back, or mapped anew.
+    pub unmapped: u64,
+    /// What the program may do with its memory was changed (`mprotect`).
+    pub protection: u64,
+    /// Its memory is shown in one more place, where it can be written.
+    pub shared: u64,
+    /// It runs often, and was translated anew along the way that is mostly taken.
+    pub route: u64,
+    /// It calls a synchronisation function, or is called by one, which was not known before.
+    pub function: u64,
+    /// Recording may begin or end in it.
+    pub gate: u64,
+    /// Its code could not be run, and was mapped later.
+    pub late: u64,
+    /// All were thrown away, since they took as much memory as they may.
+    pub renewal: u64,
+}
+
+impl ThrownAway {
+    pub(crate) fn add(&mut self, why: Why) {
+        *match why {
+            Why::Written => &mut self.written,
+            Why::WrittenByCall => &mut self.written_by_call,
+            Why::Unmapped => &mut self.unmapped,
+            Why::Protection => &mut self.protection,
+            Why::Shared => &mut self.shared,
+            Why::Route => &mut self.route,
+            Why::Function => &mut self.function,
+            Why::Gate => &mut self.gate,
+            Why::Late => &mut self.late,
+        } += 1;
+    }
+}
+
+impl AddAssign for ThrownAway {
+    fn add_assign(&mut self, other: ThrownAway) {
+        self.written += other.written;
+        self.written_by_call += other.written_by_call;
+        self.unmapped += other.unmapped;
+        self.protection += other.protection;
+        self.shared += other.shared;
+        self.route += other.route;
+        self.function += other.function;
+        self.gate += other.gate;
+        self.late += other.late;
+        self.renewal += other.renewal;
+    }
 }
 
 /// How often threads stopped, by cause.

@@ -11,7 +11,8 @@ use crate::selection;
 /// Write a trace in another version of the format, for a lockstep that reads no other
 ///
 /// What the trace says stays the same: the instructions of each thread, events, memory addresses. Version 3 has no
-/// events of chunks of OpenMP loops, which are left out. A text trace is written as a binary one.
+/// events of chunks of OpenMP loops, of tasks and of teams, which are left out. A text trace is written as a binary
+/// one.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The trace (- for standard input)
@@ -39,8 +40,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     out.finish()?;
     if left_out > 0 {
         say!(
-            "lockstep: {left_out} events were left out that say which iterations of a loop a thread was given: version \
-             {} has none",
+            "lockstep: {left_out} events were left out that say which iterations of a loop, which task or which team a \
+             thread was given: version {} has none",
             args.to as u32
         );
     }

@@ -13,6 +13,7 @@ use replay::Prepared;
 use replay::view::{Region, View, ViewOptions};
 use trace_format::{Kind, Pc, Trace};
 
+use crate::events::{self, Wanted};
 use crate::exit;
 use crate::output::{Output, say};
 use crate::predict::{self, Predicted};
@@ -38,17 +39,29 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SYNTAX", value_enum, default_value_t, requires = "code")]
     syntax: SyntaxName,
 
+    /// Write every event of every thread, one a line: the thread, how many instructions it has run before, the event,
+    /// its fields. With NAMES, those of these events (Chunk) or functions (TaskBody) only
+    #[arg(
+        long, value_name = "NAMES", num_args = 0..=1, require_equals = true, value_delimiter = ',',
+        conflicts_with_all = ["text", "code"]
+    )]
+    events: Option<Vec<String>>,
+
+    /// With --events, a JSON object a line
+    #[arg(long, requires = "events")]
+    json: bool,
+
     /// Decode every block with a second decoder, and say where it, the first one and the trace differ
-    #[arg(long, conflicts_with_all = ["text", "code"])]
+    #[arg(long, conflicts_with_all = ["text", "code", "events"])]
     verify: bool,
 
     /// Write where the lanes of each branch wait for each other under a placement: binary, structured, nak
-    #[arg(long, value_name = "PLACEMENT", value_parser = placement, group = "graph", conflicts_with_all = ["text", "code", "verify"])]
+    #[arg(long, value_name = "PLACEMENT", value_parser = placement, group = "graph", conflicts_with_all = ["text", "code", "events", "verify"])]
     joins: Option<Placement>,
 
     /// Write the operations on barriers that a compiler for GPUs would insert for this prediction, as replay --predict
     /// takes it, and check them; with --joins, beside the barriers of branches under that placement (default: binary)
-    #[arg(long, value_name = "PLACE", group = "graph", conflicts_with_all = ["text", "code", "verify"])]
+    #[arg(long, value_name = "PLACE", group = "graph", conflicts_with_all = ["text", "code", "events", "verify"])]
     barriers: Vec<Predicted>,
 
     /// With --joins or --barriers, the part of the run whose control flow it is: as for replay
@@ -61,10 +74,13 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let wanted = Wanted::new(args.events.as_deref().unwrap_or_default()).map_err(replay::Error::Request)?;
     let trace = selection::open(&args.trace)?;
     let mut out = Output::create(&args.output)?;
     let path = out.path();
-    if args.text {
+    if args.events.is_some() {
+        events::write(&trace, &wanted, args.json, &mut out).map_err(|error| named(error, &path))?;
+    } else if args.text {
         trace_format::write_text(&trace, &mut out, &path)?;
     } else if args.code {
         code(&trace, args.syntax.into(), &mut out).map_err(|source| replay::Error::Write { path, source })?;
@@ -90,6 +106,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     out.finish()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// An error of writing says what was written.
+fn named(error: anyhow::Error, path: &Path) -> anyhow::Error {
+    match error.downcast::<std::io::Error>() {
+        Ok(source) => replay::Error::Write { path: path.to_owned(), source }.into(),
+        Err(other) => other,
+    }
 }
 
 fn placement(text: &str) -> Result<Placement, String> {

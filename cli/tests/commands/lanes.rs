@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use replay::Batch;
-use replay::view::{CodeFilter, Lanes, View, ViewOptions, WhichLoops};
+use replay::view::{CodeFilter, Lanes, Region, View, ViewOptions, WhichLoops};
 use serde_json::Value;
 
 use crate::support::{build, root, run, succeed};
@@ -106,9 +106,15 @@ fn a_pixel_a_turn_is_a_pixel_a_thread() {
 }
 
 /// By lane, in order of number: how many instructions it runs.
-fn lengths(trace: &str) -> Vec<usize> {
+fn lengths(trace: &str, lanes: Lanes) -> Vec<usize> {
+    lengths_of(trace, lanes, Region::Auto)
+}
+
+/// The same of a part of the run.
+fn lengths_of(trace: &str, lanes: Lanes, region: Region) -> Vec<usize> {
     let options = ViewOptions {
-        lanes: Lanes::Iterations(WhichLoops::Worksharing { of_chunks: Vec::new() }),
+        lanes,
+        region,
         // Of libomp more is kept otherwise than a walk through the body's code gets over.
         code: CodeFilter::Main,
         ..ViewOptions::default()
@@ -126,10 +132,122 @@ fn lengths(trace: &str) -> Vec<usize> {
     (0..view.lanes().len()).map(length).collect()
 }
 
-#[test]
-fn iteration_i_has_number_i_whichever_thread_ran_it() {
+fn iterations() -> Lanes {
+    Lanes::Iterations(WhichLoops::Worksharing { of_chunks: Vec::new() })
+}
+
+/// Hands over a trace of `turns.c` by each compiler whose OpenMP is there, with each of these definitions.
+fn turns(defines: &[&str], see: impl Fn(&str, &str, &str)) {
     let folder = tempfile::tempdir().unwrap();
     let source = root().join("cli/tests/lanes/turns.c").to_str().unwrap().to_owned();
+    let arguments = ["-fopenmp=libomp", "-xc", "/dev/null", "-shared", "-o", "/dev/null"];
+    let found = Command::new("clang-19").args(arguments).output();
+    let has_clang = found.is_ok_and(|output| output.status.success());
+    let compilers = [("gcc", "-fopenmp"), ("clang-19", "-fopenmp=libomp")];
+    for (compiler, openmp) in compilers.into_iter().filter(|(compiler, _)| *compiler == "gcc" || has_clang) {
+        for define in defines {
+            let name = format!("{compiler}-{define}");
+            let trace = traced_of(&source, folder.path(), &name, &[compiler, openmp], &format!("-D{define}"), &[]);
+            see(compiler, define, &trace);
+        }
+    }
+}
+
+/// What `replay` says of the lanes.
+fn said(trace: &str, lanes: &str) -> String {
+    let said = run("replay", &["--lanes", lanes, "--code", "main", trace]);
+    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+    String::from_utf8_lossy(&said.stderr).into_owned()
+}
+
+/// Lane i makes 4 * i turns of the inner loop, as many instructions each.
+fn assert_rising(lengths: &[usize], about: &str) {
+    assert_eq!(lengths.len(), 200, "{about}");
+    assert!(lengths.windows(2).all(|pair| pair[0] < pair[1]), "{about}: {lengths:?}");
+    assert_linear(&(0..200).collect::<Vec<_>>(), lengths, about);
+}
+
+/// Instructions that a lane has beside the turns of its inner loop: the call of the function, the store, the outer
+/// loop's edge, which is longer at the ends of chunks and of rows.
+const MOST_BESIDE: usize = 60;
+
+/// Lanes with these numbers make 4 times as many turns of the inner loop each, and run little beside.
+fn assert_linear(numbers: &[usize], lengths: &[usize], about: &str) {
+    assert_eq!(lengths.len(), numbers.len(), "{about}");
+    let (first, last) = (numbers[0], numbers[numbers.len() - 1]);
+    let step = (lengths[lengths.len() - 1] - lengths[0]) as f64 / (last - first) as f64;
+    // 4 turns of at least three instructions: count, compare, go back.
+    let per_number = step.round();
+    assert!((12.0..80.0).contains(&per_number), "{about}: {step}: {lengths:?}");
+    for (number, length) in numbers.iter().zip(lengths) {
+        let beside = *length as f64 - per_number * *number as f64;
+        assert!((1.0..=MOST_BESIDE as f64).contains(&beside), "{about}: lane {number} has {length}: {lengths:?}");
+    }
+}
+
+/// What runs the work items of `turns.c`, and with which compiler: also where C++ starts and ends them.
+fn work_items(define: &str, see: impl Fn(&str)) {
+    let folder = tempfile::tempdir().unwrap();
+    let source = root().join("cli/tests/lanes/turns.c").to_str().unwrap().to_owned();
+    let is_cpp = matches!(define, "ASYNC" | "THROWS");
+    let compiler: &[&str] = if is_cpp { &["g++", "-x", "c++"] } else { &["gcc"] };
+    see(&traced_of(&source, folder.path(), "items", compiler, &format!("-D{define}"), &[]));
+}
+
+/// The lengths of the turns of the loop that has most of the run, in order of number.
+fn turns_of_greatest(trace: &str) -> Vec<usize> {
+    let rows = succeed("replay", &["--loops", "--json", "-H", "ipdom", "--region", "all", trace]);
+    let rows: Value = serde_json::from_str(&rows).unwrap();
+    let header = rows[0]["header"].as_str().unwrap().trim_start_matches("0x").to_owned();
+    let header = trace_format::Pc(u64::from_str_radix(&header, 16).unwrap());
+    lengths(trace, Lanes::Iterations(WhichLoops::At(vec![header])))
+}
+
+#[test]
+fn each_work_item_is_a_lane_with_its_own_instructions() {
+    for define in ["POOL", "ASYNC", "RECURSES", "THROWS", "SEQUENTIAL"] {
+        work_items(define, |trace| {
+            let mut lengths = lengths_of(trace, Lanes::Calls, "turns".parse().unwrap());
+            // Which thread took which item is the program's affair.
+            lengths.sort_unstable();
+            assert_rising(&lengths, define);
+        });
+    }
+}
+
+#[test]
+fn a_turn_that_ends_early_is_a_short_lane() {
+    let all: Vec<usize> = (0..200).collect();
+    work_items("SEQUENTIAL", |trace| assert_linear(&all, &turns_of_greatest(trace), "sequential"));
+    work_items("BREAKS", |trace| assert_linear(&all[..50], &turns_of_greatest(trace), "break"));
+    work_items("SKIPS", |trace| {
+        let lengths = turns_of_greatest(trace);
+        assert_eq!(lengths.len(), 200);
+        let of = |is_skipped: bool| all.iter().copied().filter(move |i| (i % 3 == 0) == is_skipped);
+        assert!(of(true).all(|i| lengths[i] < MOST_BESIDE), "{lengths:?}");
+        let whole: Vec<usize> = of(false).collect();
+        assert_linear(&whole, &whole.iter().map(|i| lengths[*i]).collect::<Vec<_>>(), "continue");
+    });
+    work_items("THROWS", |trace| {
+        let lengths = turns_of_greatest(trace);
+        assert_eq!(lengths.len(), 200);
+        // Every fifth lane has the way of its exception, too: in the library, far more than the turns are.
+        let whole: Vec<usize> = all.iter().copied().filter(|i| i % 5 != 0).collect();
+        assert_linear(&whole, &whole.iter().map(|i| lengths[*i]).collect::<Vec<_>>(), "throw");
+    });
+}
+
+#[test]
+fn turns_of_nested_regions_are_lanes_whichever_team_runs_them() {
+    turns(&["NESTED=static", "NESTED=dynamic"], |compiler, define, trace| {
+        let mut lengths = lengths(trace, iterations());
+        lengths.sort_unstable();
+        assert_rising(&lengths, &format!("{compiler} {define}"));
+    });
+}
+
+#[test]
+fn iteration_i_has_number_i_whichever_thread_ran_it() {
     let defines = [
         "SCHEDULE=dynamic,3",
         "SCHEDULE=guided",
@@ -140,28 +258,54 @@ fn iteration_i_has_number_i_whichever_thread_ran_it() {
         "DOWN=dynamic,2",
         "UNSIGNED=guided",
     ];
-    let arguments = ["-fopenmp=libomp", "-xc", "/dev/null", "-shared", "-o", "/dev/null"];
-    let found = Command::new("clang-19").args(arguments).output();
-    let has_clang = found.is_ok_and(|output| output.status.success());
-    let compilers = [("gcc", "-fopenmp"), ("clang-19", "-fopenmp=libomp")];
-    for (compiler, openmp) in compilers.into_iter().filter(|(compiler, _)| *compiler == "gcc" || has_clang) {
-        for define in defines {
-            let name = format!("{compiler}-{define}");
-            let define = format!("-D{define}");
-            let trace = traced_of(&source, folder.path(), &name, &[compiler, openmp], &define, &[]);
-            let about = format!("{compiler} {define}");
-            let lengths = lengths(&trace);
-            assert_eq!(lengths.len(), 200, "{about}");
-            assert!(lengths.windows(2).all(|pair| pair[0] < pair[1]), "{about}: {lengths:?}");
-            let said = run("replay", &["--lanes", "iterations", "--code", "main", &trace]);
-            let said = String::from_utf8_lossy(&said.stderr).into_owned();
-            // gcc works static parts out without a call.
-            let is_given = !(compiler == "gcc" && define.ends_with("=static"));
-            let how =
-                if is_given { "by the chunks that the trace says" } else { "in the order in which each ran them" };
-            assert!(said.contains(how), "{about}: {said}");
-        }
-    }
+    turns(&defines, |compiler, define, trace| {
+        let about = format!("{compiler} {define}");
+        assert_rising(&lengths(trace, iterations()), &about);
+        let said = said(trace, "iterations");
+        // gcc works static parts out without a call.
+        let is_given = !(compiler == "gcc" && define.ends_with("=static"));
+        let how = if is_given { "by the chunks that the trace says" } else { "in the order in which each ran them" };
+        assert!(said.contains(how), "{about}: {said}");
+    });
+}
+
+/// All teams of a construct are one launch, as on a GPU, however the machine runs them in its place.
+#[test]
+fn iteration_i_of_teams_is_thread_i_of_a_gpu() {
+    let defines =
+        ["TEAMS=1", "TEAMS=2", "TEAMS=3", "TEAMS_BY_CHUNKS=2", "TEAMS_ALONE=1", "TEAMS_ALONE=3", "TEAMS_OF_HOST=2"];
+    turns(&defines, |compiler, define, trace| {
+        let about = format!("{compiler} {define}");
+        assert_rising(&lengths(trace, iterations()), &about);
+        let said = said(trace, "iterations");
+        assert!(!said.contains("launches"), "{about}: {said}");
+        let how = match (compiler, define.ends_with("=1")) {
+            ("gcc", false) => "team by team",
+            ("gcc", true) => "thread by thread",
+            _ => "by the chunks that the trace says",
+        };
+        assert!(said.contains(how), "{about}: {said}");
+    });
+}
+
+#[test]
+fn tasks_have_the_numbers_in_which_they_were_made() {
+    turns(&["TASKS", "AT_BARRIER"], |compiler, define, trace| {
+        let about = format!("{compiler} {define}");
+        assert_rising(&lengths(trace, Lanes::Tasks), &about);
+        let said = said(trace, "tasks");
+        assert!(said.contains("numbered in the order in which they were made;"), "{about}: {said}");
+        assert!(said.contains("tasks of one kind"), "{about}: {said}");
+    });
+    turns(&["TASKLOOP=7"], |compiler, define, trace| {
+        let about = format!("{compiler} {define}");
+        let lengths = lengths(trace, Lanes::Tasks);
+        // Each piece has at least so many of the 200 iterations, and a later piece longer ones, if not one less.
+        assert!((15..=28).contains(&lengths.len()), "{about}: {lengths:?}");
+        assert!(lengths.windows(2).all(|pair| pair[0] < pair[1] + pair[1] / 7), "{about}: {lengths:?}");
+        assert!(lengths.windows(5).all(|five| five[0] < five[4]), "{about}: {lengths:?}");
+        assert!(said(trace, "tasks").contains("in the order in which they were made"), "{about}");
+    });
 }
 
 /// As they are in version 3 of the format, which does not say who was given which iterations.

@@ -9,6 +9,7 @@ mod debug_files;
 mod decoding;
 mod dependences;
 mod errors;
+mod events;
 mod exporting;
 mod generations;
 mod lanes;

@@ -50,6 +50,59 @@ fn stops_and_records_are_counted_by_what_they_are() {
     assert_eq!((stepped["engine"].as_str(), number(&stepped["translated"]["superblocks"])), (Some("step"), 0));
 }
 
+/// Code of one superblock that is run, and then written as it is (five times), written anew (three times), protected
+/// and not (twice), unmapped (twice), each time followed by another run.
+const CHANGES: &str = r#"
+#include <string.h>
+#include <sys/mman.h>
+static unsigned char *code;
+static void put(int n) {
+    unsigned char bytes[] = {0xb8, 0, 0, 0, 0, 0xc3}; /* mov eax, n; ret */
+    memcpy(bytes + 1, &n, sizeof n);
+    memcpy(code, bytes, sizeof bytes);
+}
+static int run(void) { return ((int (*)(void))code)(); }
+static void map(void) {
+    code = mmap(code, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+                MAP_PRIVATE | MAP_ANONYMOUS | (code ? MAP_FIXED : 0), -1, 0);
+}
+int main(void) {
+    map();
+    put(1);
+    int sum = run();
+    for (int i = 0; i < 5; i++) put(1), sum += run();
+    for (int i = 0; i < 3; i++) put(2 + i), sum += run();
+    for (int i = 0; i < 2; i++) {
+        mprotect(code, 4096, PROT_READ | PROT_WRITE);
+        mprotect(code, 4096, PROT_READ | PROT_WRITE | PROT_EXEC);
+        sum += run();
+    }
+    for (int i = 0; i < 2; i++) munmap(code, 4096), map(), put(9 + i), sum += run();
+    return sum != 1 + 5 + 9 + 8 + 19;
+}"#;
+
+#[test]
+fn what_is_thrown_away_is_counted_by_cause() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, program) = (folder.path().join("changes.c"), folder.path().join("changes"));
+    std::fs::write(&source, CHANGES).unwrap();
+    build(&source, &program, &["-O1"]);
+    let found = stats(folder.path(), &["--no-cache"], &[program.to_str().unwrap()]);
+    let (translated, thrown_away) = (&found["translated"], found["translated"]["thrown_away"].as_object().unwrap());
+    let all = thrown_away.iter().filter(|(name, _)| *name != "all").map(|(_, count)| number(count)).sum::<u64>();
+    assert_eq!(all, number(&thrown_away["all"]), "{found}");
+    assert!(all <= number(&translated["superblocks"]), "{found}");
+    for (cause, count) in [("written", 8), ("protection", 2), ("written_by_call", 0), ("shared", 0), ("renewal", 0)] {
+        assert_eq!(number(&thrown_away[cause]), count, "{cause}: {found}");
+    }
+    // The loader maps over what it has run, too.
+    assert!(number(&thrown_away["unmapped"]) >= 2, "{found}");
+    assert!(number(&thrown_away["function"]) > 0, "{found}");
+    // Of the twelve, those that were written as they were, or protected, have the same code.
+    let [again, same] = ["again", "again_the_same"].map(|name| number(&translated[name]));
+    assert!(again >= 12 && again - same == 5, "{found}");
+}
+
 #[test]
 fn buffers_that_get_full_are_counted() {
     let folder = tempfile::tempdir().unwrap();

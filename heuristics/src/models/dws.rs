@@ -77,8 +77,9 @@ mod tests {
 
     #[test]
     fn parts_wait_for_each_other_where_the_block_after_them_is_long() {
-        // The block at 4 has one instruction, so longest=0 is exceeded.
-        assert_eq!(schedule("dws:longest=0", &LANES), "1:0-1 2:0 3:0 4:0-1 5:0-1");
+        // The block at 4 has one instruction. Parts that take turns keep their distance behind it, unless they wait.
+        assert_eq!(schedule("dws:longest=0,order=turns", &LANES), "1:0-1 2:0 3:0 4:0-1 5:0-1");
+        assert_eq!(schedule("dws:longest=1,order=turns", &LANES), "1:0-1 2:0 4:1 3:0 5:1 4:0 5:0");
     }
 
     #[test]

@@ -182,7 +182,7 @@ impl Sync {
                 !waits
             }
             Control::Sp(_) | Control::Level(_) | Control::Stack { .. } => true,
-            Control::Begin { .. } | Control::Chunk { .. } => true,
+            Control::Begin { .. } | Control::Chunk { .. } | Control::Team { .. } => true,
         }
     }
 

@@ -7,6 +7,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{Seq, SyncFunction};
 
+use super::leagues::{Leagues, is_of_construct};
 use super::survey::{Body, ThreadSurvey};
 use crate::MeetingId;
 
@@ -38,19 +39,22 @@ pub(super) struct Meetings {
     pub waits: Vec<Vec<MeetingId>>,
     /// Per thread: one for each outermost parallel body, in order; none where its fork is not known.
     pub launches: Vec<Vec<Option<MeetingId>>>,
+    /// Which launches are teams of one construct.
+    pub leagues: Leagues,
 }
 
 impl Meetings {
     pub fn new(threads: &[ThreadSurvey]) -> Meetings {
         let mut numbers = 0..;
         let mut next = || MeetingId(numbers.next().expect("fewer than 2^32 meetings"));
-        let launches = number_launches(threads, &mut next);
+        let (launches, forks) = number_launches(threads, &mut next);
+        let leagues = Leagues::new(threads, &launches, &forks, &mut next);
         let waits = number_waits(threads, &launches, &mut next);
         let outermost = |(thread, launches): (&ThreadSurvey, &Vec<Option<MeetingId>>)| {
             let bodies = thread.bodies.iter().zip(launches);
             bodies.filter(|(b, _)| is_parallel(b) && b.outermost).map(|(_, launch)| *launch).collect()
         };
-        Meetings { waits, launches: threads.iter().zip(&launches).map(outermost).collect() }
+        Meetings { waits, launches: threads.iter().zip(&launches).map(outermost).collect(), leagues }
     }
 }
 
@@ -58,34 +62,45 @@ fn is_parallel(body: &Body) -> bool {
     body.function == SyncFunction::ParallelBody
 }
 
-/// Per thread and body, the launch it belongs to: the innermost fork of the same body that was open when it began.
-fn number_launches(threads: &[ThreadSurvey], next: &mut impl FnMut() -> MeetingId) -> Vec<Vec<Option<MeetingId>>> {
+/// Per thread and body, the launch it belongs to: the innermost fork of the same body that was open when it began. Per
+/// thread and fork, the launch that it makes.
+fn number_launches(
+    threads: &[ThreadSurvey],
+    next: &mut impl FnMut() -> MeetingId,
+) -> (Vec<Vec<Option<MeetingId>>>, Vec<Vec<MeetingId>>) {
     enum What {
-        Fork(Option<Seq>),
+        Fork(usize, usize, Option<Seq>),
         Body(usize, usize),
     }
     let mut happenings = Vec::new();
     for (t, thread) in threads.iter().enumerate() {
-        happenings.extend(thread.forks.iter().map(|f| (f.enter, f.object, What::Fork(f.leave))));
-        let bodies = thread.bodies.iter().enumerate().filter(|(_, b)| is_parallel(b));
+        let forks = thread.forks.iter().enumerate();
+        happenings.extend(forks.map(|(i, f)| (f.enter, f.object, What::Fork(t, i, f.leave))));
+        let bodies = thread.bodies.iter().enumerate().filter(|(_, b)| is_parallel(b) || is_of_construct(b));
         happenings.extend(bodies.map(|(i, b)| (b.enter, b.object, What::Body(t, i))));
     }
     happenings.sort_by_key(|h| h.0);
     let mut launches: Vec<Vec<Option<MeetingId>>> = threads.iter().map(|t| vec![None; t.bodies.len()]).collect();
     let mut joined: Vec<FxHashSet<MeetingId>> = vec![FxHashSet::default(); threads.len()];
+    let mut forks: Vec<Vec<MeetingId>> = threads.iter().map(|t| vec![MeetingId(0); t.forks.len()]).collect();
     let mut open: Vec<(u64, Option<Seq>, MeetingId)> = Vec::new();
     for (seq, object, what) in happenings {
         open.retain(|(_, leave, _)| leave.is_none_or(|l| l > seq));
         match what {
-            What::Fork(leave) => open.push((object, leave, next())),
+            What::Fork(t, i, leave) => {
+                forks[t][i] = next();
+                open.push((object, leave, forks[t][i]));
+            }
             What::Body(t, i) => {
-                // A thread takes part in a launch once: what it runs of the same body after that is a call of its own.
+                // A thread takes part in a launch once: what it runs of the same body after that is a call of its own,
+                // or another team.
                 let launch = open.iter().rev().find(|f| f.0 == object).map(|f| f.2);
-                launches[t][i] = launch.filter(|l| joined[t].insert(*l));
+                let is_construct = is_of_construct(&threads[t].bodies[i]);
+                launches[t][i] = launch.filter(|l| is_construct || joined[t].insert(*l));
             }
         }
     }
-    launches
+    (launches, forks)
 }
 
 /// Who meets whom at a barrier.
@@ -142,8 +157,12 @@ fn number_waits(
             }
         }
     }
+    // A task that a thread runs at a barrier may come to others.
     let left = |(thread, met): (&ThreadSurvey, Vec<MeetingId>)| {
-        thread.waits.iter().zip(met).filter(|(w, _)| w.leave.is_some()).map(|(_, id)| id).collect()
+        let mut left: Vec<(Seq, MeetingId)> =
+            thread.waits.iter().zip(met).filter_map(|(wait, id)| Some((wait.leave?, id))).collect();
+        left.sort_by_key(|(leave, _)| *leave);
+        left.into_iter().map(|(_, id)| id).collect()
     };
     threads.iter().zip(met).map(left).collect()
 }
@@ -200,11 +219,21 @@ mod tests {
 
     fn body(enter: u64) -> Body {
         let function = SyncFunction::ParallelBody;
-        Body { function, object: 9, enter: Seq(enter), outermost: true, instructions: 0, callable: 0, calls: None }
+        Body {
+            function,
+            object: 9,
+            enter: Seq(enter),
+            outermost: true,
+            instructions: 0,
+            callable: 0,
+            calls: None,
+            forks: false,
+            has_teams: false,
+        }
     }
 
     fn fork(enter: u64, leave: u64) -> Fork {
-        Fork { object: 9, enter: Seq(enter), leave: Some(Seq(leave)) }
+        Fork { object: 9, enter: Seq(enter), leave: Some(Seq(leave)), team: None, makes_construct: false }
     }
 
     #[test]

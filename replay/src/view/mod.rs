@@ -14,6 +14,7 @@ mod cut;
 mod frames;
 mod generations;
 mod lane_state;
+mod leagues;
 mod locks;
 mod meetings;
 mod options;
@@ -24,6 +25,7 @@ mod stream;
 mod summary;
 mod survey;
 mod sync_stack;
+mod task_order;
 mod tasks;
 mod waiting;
 
@@ -44,6 +46,7 @@ use self::plan::Plan;
 use self::region::Choice;
 use self::stream::{Counted, ThreadReader};
 use self::survey::ThreadSurvey;
+use self::task_order::TaskOrder;
 use self::waiting::{Code, Found, Turn, Turns, Waiting, Writes};
 use crate::kept::Keeper;
 use crate::{Error, Kept, LaneOrigin, LaneStream, LockId, Result};
@@ -106,6 +109,7 @@ impl View {
             lock_rule: if verbatim { Locks::Ignore } else { options.locks },
             locks: lock_table(&threads),
             meetings: Meetings::new(&threads),
+            tasks: if options.lanes == Lanes::Tasks { TaskOrder::new(&threads) } else { TaskOrder::default() },
             waiting: Waiting::default(),
             writes: Writes::new(trace, segments),
             verbatim,
@@ -148,7 +152,7 @@ impl View {
         let made = match lanes {
             Lanes::Threads => return Ok(()),
             Lanes::Calls => cut::into_calls(self, "each time that a thread came to the region")?,
-            Lanes::Tasks => cut::into_calls(self, "each task")?,
+            Lanes::Tasks => cut::into_tasks(self)?,
             Lanes::Iterations(loops) => cut::into_turns(self, loops, &bodies(threads))?,
         };
         let (cut, lanes, what) = made;
@@ -243,7 +247,7 @@ impl View {
 /// The region. Where each turn of a loop is a lane, a program without threads is all region.
 fn choose(options: &ViewOptions, trace: &Trace, threads: &[ThreadSurvey], verbatim: bool) -> Result<Choice> {
     if (&options.lanes, &options.region) == (&Lanes::Tasks, &Region::Auto) {
-        return region::tasks_of_openmp(trace, &bodies(threads));
+        return region::tasks_of_openmp(trace, threads, &bodies(threads));
     }
     let chosen = region::choose(&options.region, trace, threads, verbatim);
     match (&options.lanes, &options.region) {
@@ -254,11 +258,12 @@ fn choose(options: &ViewOptions, trace: &Trace, threads: &[ThreadSurvey], verbat
     }
 }
 
-/// Where the bodies of parallel regions begin.
+/// Where the bodies of parallel regions begin, and those of teams that run their part alone.
 fn bodies(threads: &[ThreadSurvey]) -> Vec<Pc> {
     let bodies = threads.iter().flat_map(|thread| &thread.bodies);
     let parallel = bodies.filter(|body| body.function == trace_format::SyncFunction::ParallelBody);
-    let mut all: Vec<Pc> = parallel.map(|body| Pc(body.object)).collect();
+    let alone = region::alone(threads).into_iter().map(Pc);
+    let mut all: Vec<Pc> = parallel.map(|body| Pc(body.object)).chain(alone).collect();
     all.sort_unstable();
     all.dedup();
     all

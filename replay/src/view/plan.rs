@@ -7,6 +7,7 @@ use super::blocks::BlockFacts;
 use super::locks::LockTable;
 use super::meetings::Meetings;
 use super::region::RegionRule;
+use super::task_order::TaskOrder;
 use super::waiting::{Waiting, Writes};
 
 /// How the streams of threads become streams of lanes.
@@ -17,6 +18,8 @@ pub(super) struct Plan {
     pub lock_rule: Locks,
     pub locks: LockTable,
     pub meetings: Meetings,
+    /// The numbers of OpenMP tasks, where each is a lane.
+    pub tasks: TaskOrder,
     /// The turns of loops that are left out.
     pub waiting: Waiting,
     /// Which segments write elsewhere than to the stack.

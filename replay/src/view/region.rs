@@ -8,6 +8,7 @@ use trace_format::{Marker, Pc, Symbol, SyncFunction, Trace, names};
 use super::Region;
 use super::callable::is_given_work;
 use super::code_filter::{Class, Classifier};
+use super::leagues::is_of_construct;
 use super::summary::Share;
 use super::survey::ThreadSurvey;
 use crate::{Error, Result};
@@ -18,6 +19,8 @@ pub(super) struct RegionRule {
     whole: bool,
     /// It begins when this function is entered (with this object, where one is given).
     on_enter: Option<(SyncFunction, Option<u64>)>,
+    /// Or when one of these bodies of teams is, which run their part alone.
+    teams: Vec<u64>,
     /// It begins at these instructions, and lasts until the function that they begin has returned.
     pub entries: Vec<Pc>,
     /// Where these are given, it lasts until as many of them were come to as of the entries.
@@ -32,7 +35,9 @@ impl RegionRule {
 
     /// Whether it begins when this function is entered.
     pub fn begins_with(&self, function: SyncFunction, object: u64) -> bool {
+        let is_construct = matches!(function, SyncFunction::TeamsBody | SyncFunction::TargetBody);
         self.on_enter.is_some_and(|(f, o)| f == function && o.is_none_or(|o| o == object))
+            || is_construct && self.teams.contains(&object)
     }
 }
 
@@ -131,9 +136,16 @@ fn function(name: &str, trace: &Trace) -> Result<Choice> {
     )))
 }
 
-/// The bodies of OpenMP tasks: functions that compilers make for OpenMP, by their names, and that no team was started
-/// for.
-pub(super) fn tasks_of_openmp(trace: &Trace, bodies: &[Pc]) -> Result<Choice> {
+/// The bodies of OpenMP tasks. A trace that does not say which these are (version 3, a runtime that is not known) has
+/// functions that compilers make for OpenMP, by their names, and that no team was started for.
+pub(super) fn tasks_of_openmp(trace: &Trace, threads: &[ThreadSurvey], bodies: &[Pc]) -> Result<Choice> {
+    let mut kinds: Vec<u64> = threads.iter().flat_map(|thread| &thread.task_runs).map(|run| run.object).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    if !kinds.is_empty() {
+        let rule = RegionRule { on_enter: Some((SyncFunction::TaskBody, None)), ..RegionRule::default() };
+        return Ok(Choice { rule, words: words_of_tasks(kinds.len()), ..Choice::default() });
+    }
     let is_task = |symbol: &&Symbol| {
         let is_outlined = symbol.name.contains("._omp_fn.") || symbol.name.starts_with(".omp_task_entry.");
         is_outlined && !bodies.contains(&symbol.pc)
@@ -144,11 +156,15 @@ pub(super) fn tasks_of_openmp(trace: &Trace, bodies: &[Pc]) -> Result<Choice> {
                     function that runs one, as --lanes calls --region FUNCTION";
         return Err(Error::Request(text.to_owned()));
     }
-    let words = match entries.len() {
+    let words = words_of_tasks(entries.len());
+    Ok(Choice { rule: RegionRule { entries, ..RegionRule::default() }, words, ..Choice::default() })
+}
+
+fn words_of_tasks(kinds: usize) -> String {
+    match kinds {
         1 => "OpenMP tasks of one kind".to_owned(),
         kinds => format!("OpenMP tasks of {kinds} kinds"),
-    };
-    Ok(Choice { rule: RegionRule { entries, ..RegionRule::default() }, words, ..Choice::default() })
+    }
 }
 
 /// A start routine that threads run.
@@ -172,8 +188,8 @@ fn automatic(trace: &Trace, threads: &[ThreadSurvey]) -> Result<Choice> {
         return Ok(choice);
     }
     let main = routines.iter().max_by_key(|r| (r.threads, r.instructions, std::cmp::Reverse(r.object))).copied();
-    let in_teams = outermost(threads, SyncFunction::ParallelBody).map(|(_, b)| b.instructions).sum::<u64>();
-    let has_teams = outermost(threads, SyncFunction::ParallelBody).next().is_some();
+    let in_teams = team_bodies(threads).map(|(_, b)| b.instructions).sum::<u64>();
+    let has_teams = team_bodies(threads).next().is_some();
     match main {
         Some(main) if !has_teams || in_teams <= main.instructions => {
             let mut choice = start_routine(main, trace, threads, &routines);
@@ -220,7 +236,7 @@ fn tasks_of_pool(trace: &Trace, threads: &[ThreadSurvey], routines: &[Routine]) 
     let tasks = tasks(threads);
     let in_tasks: u64 = tasks.iter().map(|task| task.instructions).sum();
     let in_others = routines.iter().filter(|r| !r.is_pool).map(|r| r.instructions).max().unwrap_or(0);
-    let in_teams: u64 = outermost(threads, SyncFunction::ParallelBody).map(|(_, b)| b.instructions).sum();
+    let in_teams: u64 = team_bodies(threads).map(|(_, b)| b.instructions).sum();
     let greatest = tasks.iter().max_by_key(|task| (task.instructions, std::cmp::Reverse(task.object)))?;
     if in_tasks <= in_others.max(in_teams) {
         return None;
@@ -256,6 +272,26 @@ fn outermost(threads: &[ThreadSurvey], function: SyncFunction) -> impl Iterator<
     bodies.filter(move |(_, b)| b.function == function && b.outermost)
 }
 
+/// The bodies of teams, and of league's teams, that run their part alone.
+fn team_bodies(threads: &[ThreadSurvey]) -> impl Iterator<Item = (usize, &super::survey::Body)> {
+    let alone = alone(threads);
+    let bodies = threads.iter().enumerate().flat_map(|(t, s)| s.bodies.iter().map(move |b| (t, b)));
+    bodies.filter(move |(_, b)| {
+        b.outermost && (b.function == SyncFunction::ParallelBody || is_of_construct(b) && alone.contains(&b.object))
+    })
+}
+
+/// The bodies of teams that fork no threads, but run their part alone.
+pub(super) fn alone(threads: &[ThreadSurvey]) -> Vec<u64> {
+    let all = || threads.iter().flat_map(|thread| &thread.bodies).filter(|body| is_of_construct(body));
+    let forking: FxHashSet<u64> = all().filter(|body| body.forks).map(|body| body.object).collect();
+    let mut alone: Vec<u64> = all().filter(|body| body.has_teams).map(|body| body.object).collect();
+    alone.retain(|body| !forking.contains(body));
+    alone.sort_unstable();
+    alone.dedup();
+    alone
+}
+
 /// The program's own start routines, by address; those of a thread runtime (libgomp's workers) are none.
 fn start_routines(trace: &Trace, threads: &[ThreadSurvey]) -> Vec<Routine> {
     let classifier = Classifier::new(trace, super::CodeFilter::All);
@@ -282,6 +318,7 @@ fn start_routines(trace: &Trace, threads: &[ThreadSurvey]) -> Vec<Routine> {
 fn start_routine(main: Routine, trace: &Trace, threads: &[ThreadSurvey], routines: &[Routine]) -> Choice {
     let rule = RegionRule {
         whole: false,
+        teams: Vec::new(),
         on_enter: main.starts.then_some((SyncFunction::ThreadBody, Some(main.object))),
         entries: vec![Pc(main.object)],
         exits: None,
@@ -302,8 +339,10 @@ fn start_routine(main: Routine, trace: &Trace, threads: &[ThreadSurvey], routine
 }
 
 fn parallel_bodies(trace: &Trace, threads: &[ThreadSurvey], routines: &[Routine]) -> Choice {
-    let rule = RegionRule { on_enter: Some((SyncFunction::ParallelBody, None)), ..RegionRule::default() };
-    let forks: usize = threads.iter().map(|t| t.forks.len()).sum();
+    let on_enter = Some((SyncFunction::ParallelBody, None));
+    let rule = RegionRule { on_enter, teams: alone(threads), ..RegionRule::default() };
+    let of_rule = |fork: &&super::survey::Fork| !fork.makes_construct || rule.teams.contains(&fork.object);
+    let forks = threads.iter().flat_map(|t| &t.forks).filter(of_rule).count();
     let words = match forks {
         1 => "OpenMP parallel regions (1 fork)".into(),
         forks => format!("OpenMP parallel regions ({forks} forks)"),
@@ -318,7 +357,7 @@ fn shares(trace: &Trace, threads: &[ThreadSurvey], routines: &[Routine], chosen:
     let mut shares: Vec<Share> =
         routines.iter().map(|routine| share("start routine", routine, trace, chosen)).collect();
     let mut bodies: FxHashMap<u64, (FxHashSet<usize>, u64)> = FxHashMap::default();
-    for (thread, body) in outermost(threads, SyncFunction::ParallelBody) {
+    for (thread, body) in team_bodies(threads) {
         let (of, instructions) = bodies.entry(body.object).or_default();
         of.insert(thread);
         *instructions += body.instructions;

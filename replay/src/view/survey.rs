@@ -3,12 +3,13 @@
 
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
-use trace_format::{Block, Event, Item, Pc, Seq, SyncFunction, ThreadExit, ThreadId, Trace};
+use trace_format::{Block, Chunk, Event, Item, Pc, Seq, SyncFunction, ThreadExit, ThreadId, Trace};
 
 use super::callable::Look;
 use super::locks::{self, Action, LockKind};
 use super::meetings::{BarrierInit, BarrierWait};
 use super::sync_stack::SyncStack;
+use super::task_order::{Creation, TaskRun};
 use super::tasks::{Task, TaskFunctions};
 use super::waiting::{Code, Follower, Turns};
 use crate::Result;
@@ -16,7 +17,7 @@ use crate::Result;
 /// An execution of a thread's start routine or of a parallel region's body.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Body {
-    /// [`SyncFunction::ThreadBody`] or [`SyncFunction::ParallelBody`].
+    /// [`SyncFunction::ThreadBody`], [`SyncFunction::ParallelBody`], or the body of teams or of a target region.
     pub function: SyncFunction,
     /// The routine.
     pub object: u64,
@@ -29,6 +30,21 @@ pub(super) struct Body {
     pub outermost: bool,
     /// The instructions in it.
     pub instructions: u64,
+    /// Whether threads were forked by it itself.
+    pub forks: bool,
+    /// Whether it ran a team, or several.
+    pub has_teams: bool,
+}
+
+/// Which team of a teams construct or a target region a thread works for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct TeamAt {
+    /// The construct's body, as an index of the thread's bodies.
+    pub body: usize,
+    /// Which construct inside of it.
+    pub league: u32,
+    /// Which team of that.
+    pub team: u32,
 }
 
 /// A thread forks a team.
@@ -39,6 +55,10 @@ pub(super) struct Fork {
     pub enter: Seq,
     /// None when it was never left.
     pub leave: Option<Seq>,
+    /// The team that the thread is, if it is one of a construct.
+    pub team: Option<TeamAt>,
+    /// Whether it makes a construct.
+    pub makes_construct: bool,
 }
 
 /// How a thread started.
@@ -79,6 +99,11 @@ pub(super) struct ThreadSurvey {
     pub turns: Turns,
     /// The tasks of a pool of threads that it ran.
     pub tasks: Vec<Task>,
+    /// The OpenMP tasks that it made, and those that it ran.
+    pub creations: Vec<Creation>,
+    pub task_runs: Vec<TaskRun>,
+    /// The teams that it went on with, with the bodies of constructs at which it began.
+    pub teams: Vec<TeamAt>,
     /// Whether it waited on a condition variable or a semaphore in what it was started for.
     pub waits_for_others: bool,
     /// Whether it took a mutex in what it was started for.
@@ -150,8 +175,8 @@ fn survey_thread(
                 tasks.block(&trace.blocks()[block], executed);
                 surveyor.found.cuts.insert(trace.blocks()[block].instructions[executed as usize].pc);
             }
-            // It says nothing of waiting, and stands where a runtime has returned.
-            Item::Event(Event::Chunk(_)) => {}
+            // It says nothing of waiting, and stands where a runtime has returned, or a piece of a taskloop begins.
+            Item::Event(Event::Chunk(chunk)) => surveyor.chunk(&chunk),
             Item::Event(event) => {
                 if let Some(follower) = &mut follower
                     && !surveyor.stack.in_leaf()
@@ -201,8 +226,11 @@ struct Surveyor {
     bodies: Vec<(usize, u64)>,
     /// The forks that are open.
     forks: Vec<usize>,
-    /// The barrier wait that is open: there is one at most, since nothing counts inside it.
-    wait: Option<usize>,
+    /// The barrier waits that are open: nothing counts inside one, but for tasks and what they wait at.
+    waits: Vec<usize>,
+    /// The OpenMP tasks that are being made, and of the constructs whose bodies are open: which team the thread is.
+    creations: Vec<usize>,
+    teams: Vec<TeamAt>,
     /// When the join was entered that is open.
     join: Seq,
     /// When the start of a thread that it is in was entered.
@@ -239,7 +267,9 @@ impl Surveyor {
                 self.stack.clear();
                 self.close_bodies(0);
                 self.forks.clear();
-                self.wait = None;
+                self.waits.clear();
+                self.creations.clear();
+                self.teams.clear();
             }
             _ => {}
         }
@@ -251,8 +281,16 @@ impl Surveyor {
             return;
         }
         match function {
-            SyncFunction::ThreadBody | SyncFunction::ParallelBody => {
-                self.bodies.push((self.found.bodies.len(), self.instructions));
+            SyncFunction::ThreadBody
+            | SyncFunction::ParallelBody
+            | SyncFunction::TeamsBody
+            | SyncFunction::TargetBody => {
+                let body = self.found.bodies.len();
+                self.bodies.push((body, self.instructions));
+                if matches!(function, SyncFunction::TeamsBody | SyncFunction::TargetBody) {
+                    self.teams.push(TeamAt { body, league: 0, team: 0 });
+                    self.found.teams.extend(self.teams.last());
+                }
                 self.found.bodies.push(Body {
                     function,
                     object,
@@ -261,11 +299,26 @@ impl Surveyor {
                     enter: seq,
                     outermost: !is_nested,
                     instructions: 0,
+                    forks: false,
+                    has_teams: function == SyncFunction::TeamsBody,
                 });
             }
-            SyncFunction::ParallelFork => {
+            SyncFunction::ParallelFork | SyncFunction::TeamsFork | SyncFunction::TargetFork => {
+                let makes_construct = function != SyncFunction::ParallelFork;
+                let inside = self.bodies.last().map(|(body, _)| *body);
+                let team = self.teams.last().copied().filter(|at| !makes_construct && inside == Some(at.body));
+                if let Some(at) = team {
+                    self.found.bodies[at.body].forks = true;
+                }
                 self.forks.push(self.found.forks.len());
-                self.found.forks.push(Fork { object, enter: seq, leave: None });
+                self.found.forks.push(Fork { object, enter: seq, leave: None, team, makes_construct });
+            }
+            SyncFunction::TaskCreate => {
+                self.creations.push(self.found.creations.len());
+                self.found.creations.push(Creation { object, key: argument, enter: seq });
+            }
+            SyncFunction::TaskBody => {
+                self.found.task_runs.push(TaskRun { object, key: argument, enter: seq, piece: None });
             }
             SyncFunction::ConditionWait | SyncFunction::SemaphoreWait => {
                 self.found.waits_for_others |= !self.bodies.is_empty();
@@ -275,7 +328,7 @@ impl Surveyor {
             SyncFunction::ThreadCreate => self.create = seq,
             SyncFunction::BarrierInit => self.found.inits.push(BarrierInit { object, count: argument, seq }),
             SyncFunction::BarrierWait | SyncFunction::TeamBarrier => {
-                self.wait = Some(self.found.waits.len());
+                self.waits.push(self.found.waits.len());
                 let is_team = function == SyncFunction::TeamBarrier;
                 let body = self.innermost_parallel_body().filter(|_| is_team);
                 self.found.waits.push(BarrierWait { object, enter: seq, leave: None, body });
@@ -293,13 +346,24 @@ impl Surveyor {
             return;
         }
         match function {
-            SyncFunction::ThreadBody | SyncFunction::ParallelBody => {
+            SyncFunction::ThreadBody
+            | SyncFunction::ParallelBody
+            | SyncFunction::TeamsBody
+            | SyncFunction::TargetBody => {
                 let open = |(i, _): &(usize, u64)| self.found.bodies[*i].function == function;
                 if let Some(at) = self.bodies.iter().rposition(open) {
                     self.close_bodies(at);
                 }
             }
-            SyncFunction::ParallelFork => {
+            // clang's names the task by its address, which the call gives.
+            SyncFunction::TaskCreate => {
+                let made = self.creations.pop().and_then(|made| self.found.creations.get_mut(made));
+                if let Some(made) = made.filter(|made| made.key == 0) {
+                    made.key = result;
+                }
+            }
+            SyncFunction::TeamsNext if result & 0xff != 0 => self.next_team(left.argument != 0),
+            SyncFunction::ParallelFork | SyncFunction::TeamsFork | SyncFunction::TargetFork => {
                 if let Some(fork) = self.forks.pop() {
                     self.found.forks[fork].leave = Some(seq);
                 }
@@ -310,11 +374,26 @@ impl Surveyor {
                 self.found.joins.push(Join { handle: left.object, enter: self.join, leave: seq });
             }
             function if is_barrier(function) => {
-                if let Some(wait) = self.wait.take() {
+                if let Some(wait) = self.waits.pop() {
                     self.found.waits[wait].leave = Some(seq);
                 }
             }
             _ => {}
+        }
+    }
+
+    /// The thread goes on with another team, of another construct if it is the first.
+    fn next_team(&mut self, is_first: bool) {
+        let Some(at) = self.teams.last_mut() else { return };
+        (at.league, at.team) = if is_first { (at.league + 1, 0) } else { (at.league, at.team + 1) };
+        self.found.bodies[at.body].has_teams = true;
+        self.found.teams.push(*at);
+    }
+
+    /// The thread was given iterations: of a taskloop, if it has just begun to run a piece of one.
+    fn chunk(&mut self, chunk: &Chunk) {
+        if let Some(run) = self.found.task_runs.last_mut().filter(|run| chunk.site.0 == run.object) {
+            run.piece.get_or_insert(chunk.first());
         }
     }
 
@@ -327,6 +406,7 @@ impl Surveyor {
     fn close_bodies(&mut self, from: usize) {
         for (body, before) in self.bodies.drain(from..) {
             self.found.bodies[body].instructions = self.instructions - before;
+            self.teams.pop_if(|at| at.body == body);
         }
     }
 }

@@ -10,6 +10,13 @@ pub(super) struct Open {
     pub argument: u64,
     /// Whether the program itself called it: not another synchronisation function from its inside.
     pub counts: bool,
+    /// How many leaves there were before.
+    leaves: usize,
+}
+
+/// Whether none of the program's own code runs in it, but for tasks.
+fn is_leaf(function: SyncFunction) -> bool {
+    !function.calls_back() || function == SyncFunction::TaskCreate
 }
 
 /// The functions a thread is in, outermost first.
@@ -20,10 +27,14 @@ pub(super) struct SyncStack {
 }
 
 impl SyncStack {
-    /// The thread enters a function.
+    /// The thread enters a function. A task's body is the program's own code, wherever a thread that waits runs it.
     pub fn enter(&mut self, function: SyncFunction, object: u64, argument: u64) -> Open {
-        let open = Open { function, object, argument, counts: self.leaves == 0 };
-        self.leaves += usize::from(!function.calls_back());
+        let leaves = self.leaves;
+        if function == SyncFunction::TaskBody {
+            self.leaves = 0;
+        }
+        let open = Open { function, object, argument, counts: self.leaves == 0, leaves };
+        self.leaves += usize::from(is_leaf(function));
         self.open.push(open);
         open
     }
@@ -33,9 +44,8 @@ impl SyncStack {
     pub fn leave(&mut self, function: SyncFunction) -> Option<Open> {
         let at = self.open.iter().rposition(|o| o.function == function)?;
         let left = self.open[at];
-        for inner in self.open.drain(at..) {
-            self.leaves -= usize::from(!inner.function.calls_back());
-        }
+        self.leaves = left.leaves;
+        self.open.truncate(at);
         Some(left)
     }
 
@@ -75,6 +85,18 @@ mod tests {
         assert!(!stack.leave(MutexLock).unwrap().counts);
         assert!(stack.in_leaf());
         assert!(stack.leave(CriticalEnter).unwrap().counts);
+        assert!(!stack.in_leaf());
+    }
+
+    #[test]
+    fn a_task_counts_in_whatever_function_it_is_run() {
+        let mut stack = SyncStack::default();
+        stack.enter(TeamBarrier, 0, 0);
+        assert!(stack.enter(TaskBody, 1, 0).counts && !stack.in_leaf());
+        assert!(stack.enter(TaskCreate, 2, 0).counts && stack.in_leaf());
+        assert!(!stack.enter(MutexLock, 3, 0).counts);
+        assert!(stack.leave(TaskBody).unwrap().counts && stack.in_leaf());
+        stack.leave(TeamBarrier);
         assert!(!stack.in_leaf());
     }
 

@@ -35,7 +35,12 @@ const CHUNK: u8 = 15;
 /// Whether an event can be written in this version.
 #[must_use]
 pub fn is_of(version: Version, event: &Event) -> bool {
-    version >= Version::V4 || !matches!(event, Event::Chunk(_))
+    version >= Version::V4
+        || match event {
+            Event::Chunk(_) => false,
+            Event::Enter { function, .. } | Event::Leave { function, .. } => !function.is_of_version_4(),
+            _ => true,
+        }
 }
 
 /// The code of every way a thread can end, by the name of its variant of [`ThreadExit`].
@@ -163,9 +168,10 @@ pub fn put_event(out: &mut Vec<u8>, event: &Event, before: &mut Before) {
     }
 }
 
-fn function(cursor: &mut Cursor) -> Result<SyncFunction, String> {
+fn function(cursor: &mut Cursor, is_newest: bool) -> Result<SyncFunction, String> {
     let code = cursor.byte()?;
-    SyncFunction::from_code(code).ok_or_else(|| format!("function code {code} is unknown to this version"))
+    let known = SyncFunction::from_code(code).filter(|function| is_newest || !function.is_of_version_4());
+    known.ok_or_else(|| format!("function code {code} is unknown to this version"))
 }
 
 fn module(cursor: &mut Cursor, modules: usize) -> Result<ModuleId, String> {
@@ -203,7 +209,7 @@ pub fn event(cursor: &mut Cursor, before: &mut Before, modules: usize) -> Result
         2 => Event::SetSp(cursor.varint()?),
         3 => Event::Partial { block: BlockId(cursor.varint32()?), executed: cursor.varint32()? },
         4 => {
-            let function = function(cursor)?;
+            let function = function(cursor, last_object.is_some())?;
             let object = match last_object {
                 Some(last) => cursor.delta(*last)?,
                 None => cursor.varint()?,
@@ -212,7 +218,7 @@ pub fn event(cursor: &mut Cursor, before: &mut Before, modules: usize) -> Result
             Event::Enter { function, object, argument: cursor.varint()?, seq: seq(cursor)? }
         }
         5 => {
-            let (function, result) = (function(cursor)?, cursor.varint()?);
+            let (function, result) = (function(cursor, last_object.is_some())?, cursor.varint()?);
             Event::Leave { function, result, seq: seq(cursor)? }
         }
         6 => Event::WarpBarrier,
@@ -278,6 +284,15 @@ mod tests {
             assert_eq!(encoded, bytes[..encoded.len()]);
         }
         assert!(event(&mut Cursor::new(&[CHUNK, 0, 0, 0, 0, 0]), &mut Before::chunk(Version::V3, 0), 1).is_err());
+        let of_version_4 = SyncFunction::ALL.into_iter().filter(|function| function.is_of_version_4());
+        for function in of_version_4 {
+            for code in [4, 5] {
+                let bytes = [code, function as u8, 0, 0, 0];
+                let read = |version| event(&mut Cursor::new(&bytes), &mut Before::chunk(version, 0), 1);
+                let read = read(Version::V4).map(|found| (is_of(Version::V3, &found), read(Version::V3).is_err()));
+                assert_eq!(read, Ok((false, true)), "{function:?}");
+            }
+        }
         let next = EVENT_CODES.len() as u8;
         assert!(
             event(&mut Cursor::new(&[next, 0, 0, 0, 0, 0]), &mut newest(), 1).is_err(),

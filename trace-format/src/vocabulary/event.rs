@@ -82,11 +82,33 @@ pub enum SyncFunction {
     Yield = 31,
     /// `pthread_exit`, `thrd_exit`: never left.
     ThreadExit = 32,
+    /// `GOMP_task`, `GOMP_taskloop`, `__kmpc_omp_task_alloc`: makes a task, or the tasks of a loop; object: the body,
+    /// argument: of gcc's, a checksum of the data that the task is given (the first 48 bytes, without a loop's bounds).
+    /// Of clang's the argument is 0, and the result is the task's address. gcc's may run the task.
+    TaskCreate = 33,
+    /// A task's body, on the thread that runs it; object: the body, argument: the checksum of its data (gcc), or the
+    /// task's address (clang). It calls the program's own code, and may stand inside a function that otherwise runs
+    /// none of it: tasks are run by threads that wait.
+    TaskBody = 34,
+    /// `GOMP_teams_reg`, `__kmpc_fork_teams`; object: the body, argument: the number of teams asked for (0: the
+    /// default).
+    TeamsFork = 35,
+    /// The body of a teams construct, once for each team, on its first thread; object: the body. It calls the program's
+    /// own code.
+    TeamsBody = 36,
+    /// `GOMP_teams4`: the thread goes on with the next team of a target region, unless the result's lowest byte is 0;
+    /// argument: whether it is the first.
+    TeamsNext = 37,
+    /// `GOMP_target_ext`, where no device takes the region; object: the body.
+    TargetFork = 38,
+    /// The body of a target region that this machine runs; object: the body. Its teams begin with
+    /// [`SyncFunction::TeamsNext`]. It calls the program's own code.
+    TargetBody = 39,
 }
 
 impl SyncFunction {
     /// Every function, in the order of its code in the file.
-    pub const ALL: [SyncFunction; 33] = {
+    pub const ALL: [SyncFunction; 40] = {
         use SyncFunction::*;
         [
             MutexLock,
@@ -122,6 +144,13 @@ impl SyncFunction {
             Once,
             Yield,
             ThreadExit,
+            TaskCreate,
+            TaskBody,
+            TeamsFork,
+            TeamsBody,
+            TeamsNext,
+            TargetFork,
+            TargetBody,
         ]
     };
 
@@ -136,6 +165,13 @@ impl SyncFunction {
     pub fn calls_back(self) -> bool {
         use SyncFunction::*;
         matches!(self, ThreadBody | ParallelFork | ParallelBody | Once)
+            || matches!(self, TaskCreate | TaskBody | TeamsFork | TeamsBody | TargetFork | TargetBody)
+    }
+
+    /// Whether versions of the format before 4 have no such function.
+    #[must_use]
+    pub fn is_of_version_4(self) -> bool {
+        self >= SyncFunction::TaskCreate
     }
 }
 
@@ -143,18 +179,27 @@ impl SyncFunction {
 /// (clang counts from 0). Unsigned numbers of 64 bits are the signed ones of the same bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Chunk {
-    /// Which loop: the address behind the call that gave them.
+    /// Which loop: the address behind the call that gave them; of a piece of a taskloop, its body's first instruction.
     pub site: Pc,
     /// That of the first.
     pub lower: i64,
     /// That behind the last, by a step (where `stride` is not 0: as the runtime gives it, which may lie behind the
     /// loop's end).
     pub upper: i64,
-    /// From one to the next; 0 where it is unknown: a team was made with its loop, and its maker knew.
+    /// From one to the next; 0 where it is unknown: a team was made with its loop, or a taskloop, and its maker knew.
     pub step: i64,
     /// From the first to the first of the thread's next chunk, which it goes to without a call, up to the loop's end;
     /// 0 where there is none.
     pub stride: i64,
+}
+
+impl Chunk {
+    /// What orders it among those of its loop: the first iteration's number, negated where the loop counts down.
+    #[must_use]
+    pub fn first(&self) -> i64 {
+        let down = self.step < 0 || self.step == 0 && self.upper < self.lower;
+        if down { self.lower.wrapping_neg() } else { self.lower }
+    }
 }
 
 /// How a thread ended.
@@ -262,6 +307,6 @@ pub enum Event {
     Gap,
     /// The thread has got iterations of a worksharing loop: the next instruction is behind the call of OpenMP's runtime
     /// that gave them (`GOMP_loop_*_start`, `GOMP_loop_*_next`, `__kmpc_for_static_init_*`, `__kmpc_dispatch_next_*`).
-    /// From version 4 on.
+    /// Or it runs a piece of a taskloop, whose [`SyncFunction::TaskBody`] it has just entered. From version 4 on.
     Chunk(Chunk),
 }

@@ -28,9 +28,9 @@ fn each_fault_inside_a_chunk_is_told() {
         ),
         ("event code 16 is unknown to this version", stream(0, 0, 1, 0), columns(&[ESC], (0, &[]), (0, &[]), &[16])),
         (
-            "function code 33 is unknown to this version",
+            "function code 40 is unknown to this version",
             stream(0, 0, 1, 0),
-            columns(&[ESC], (0, &[]), (0, &[]), &[4, 33]),
+            columns(&[ESC], (0, &[]), (0, &[]), &[4, 40]),
         ),
         ("an event names module 0, but there are 0", stream(0, 0, 1, 0), columns(&[ESC], (0, &[]), (0, &[]), &[10, 0])),
         (

@@ -7,3 +7,4 @@ pub(crate) mod loop_calls;
 pub(crate) mod modules;
 pub(crate) mod symbols;
 pub(crate) mod sync_functions;
+pub(crate) mod task_calls;

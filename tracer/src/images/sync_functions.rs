@@ -12,6 +12,7 @@ use rustc_hash::FxHashMap;
 use trace_format::SyncFunction::{self, *};
 
 use crate::images::loop_calls::{self, LoopCall};
+use crate::images::task_calls::{TaskCall, Words};
 use crate::kernel::ptrace::Registers;
 
 /// Where an argument of a function is found when the function is entered.
@@ -19,7 +20,7 @@ use crate::kernel::ptrace::Registers;
 pub enum Argument {
     /// The function has none.
     None,
-    /// In the register of the argument with this number, from 0: rdi, rsi, rdx, rcx.
+    /// In the register of the argument with this number, from 0: rdi, rsi, rdx, rcx, r8, r9.
     Register(u8),
     /// There too, but only the lower half counts (an `int`).
     Int(u8),
@@ -27,17 +28,21 @@ pub enum Argument {
     TeamSize,
     /// The address of the function itself.
     Itself,
+    /// What tells tasks apart.
+    Task(TaskCall),
 }
 
 impl Argument {
-    /// Its value.
+    /// Its value; `words` is what was read of memory ([`Role::words`]).
     #[must_use]
-    pub fn value(self, registers: &Registers, team_size: u64) -> u64 {
+    pub fn value(self, registers: &Registers, team_size: u64, words: &[u64]) -> u64 {
         let register = |n: u8| match n {
             0 => registers.rdi,
             1 => registers.rsi,
             2 => registers.rdx,
-            _ => registers.rcx,
+            3 => registers.rcx,
+            4 => registers.r8,
+            _ => registers.r9,
         };
         match self {
             Argument::None => 0,
@@ -45,6 +50,7 @@ impl Argument {
             Argument::Int(n) => register(n) & 0xffff_ffff,
             Argument::TeamSize => team_size,
             Argument::Itself => registers.rip,
+            Argument::Task(call) => call.key(registers, words),
         }
     }
 }
@@ -65,6 +71,8 @@ pub enum Role {
     SetsTeamSize(Argument),
     /// It gives the thread iterations of a loop.
     GivesChunk(LoopCall),
+    /// It makes pieces of a taskloop of a task, whose body it shows ([`TaskCall::KmpTaskloop`]).
+    MakesPieces,
 }
 
 impl Role {
@@ -74,9 +82,51 @@ impl Role {
         let [first, second] = match self {
             Role::Sync { object, argument, .. } => [object, argument],
             Role::SetsTeamSize(size) => [size, Argument::None],
-            Role::GivesChunk(_) => [Argument::None; 2],
+            Role::GivesChunk(_) | Role::MakesPieces => [Argument::None; 2],
         };
-        [first, second].into_iter().any(|a| matches!(a, Argument::Register(n) | Argument::Int(n) if n == number))
+        [first, second].into_iter().any(|a| match a {
+            Argument::Register(n) | Argument::Int(n) => n == number,
+            Argument::Task(call) => call.names(number),
+            Argument::None | Argument::TeamSize | Argument::Itself => false,
+        })
+    }
+
+    /// What it has to do with tasks.
+    #[must_use]
+    pub fn task(self) -> Option<TaskCall> {
+        match self {
+            Role::Sync { argument: Argument::Task(call), .. } => Some(call),
+            Role::MakesPieces => Some(TaskCall::KmpTaskloop),
+            Role::Sync { .. } | Role::SetsTeamSize(_) | Role::GivesChunk(_) => None,
+        }
+    }
+
+    /// What is read of memory where it is entered.
+    #[must_use]
+    pub fn words(self) -> Option<Words> {
+        self.task().and_then(TaskCall::words)
+    }
+
+    /// The register of the argument with this number has a routine that the function will run, or have run.
+    #[must_use]
+    pub fn routine(self) -> Option<u8> {
+        match self {
+            Role::Sync { function, object: Argument::Register(number), .. } if body(function).is_some() => Some(number),
+            _ => None,
+        }
+    }
+
+    /// The role of the routine that it is handed, and which that is.
+    #[must_use]
+    pub fn of_routine(self, registers: &Registers) -> Option<(u64, Role)> {
+        let Role::Sync { function, object, argument } = self else { return None };
+        self.routine()?;
+        let routine = object.value(registers, 0, &[]);
+        let argument = match argument {
+            Argument::Task(call) => Argument::Task(call.body(registers)?),
+            _ => Argument::None,
+        };
+        Some((routine, role(body(function)?, Argument::Itself, argument))).filter(|_| routine != 0)
     }
 }
 
@@ -92,8 +142,16 @@ const fn alone(function: SyncFunction) -> Role {
     role(function, Argument::None, Argument::None)
 }
 
+const fn creates_task(body: u8, call: TaskCall) -> Role {
+    role(TaskCreate, Argument::Register(body), Argument::Task(call))
+}
+
 const GOMP_FORK: Role = role(ParallelFork, Argument::Register(0), Argument::Int(2));
 const KMP_FORK: Role = role(ParallelFork, Argument::Register(2), Argument::TeamSize);
+const GOMP_TASK: Role = creates_task(0, TaskCall::GompCreates { is_loop: false });
+const GOMP_TASKLOOP: Role = creates_task(0, TaskCall::GompCreates { is_loop: true });
+const KMP_TASK: Role = creates_task(5, TaskCall::KmpCreates);
+const GOMP_TARGET: Role = role(TargetFork, Argument::Register(1), Argument::None);
 const CREATE: Role = role(ThreadCreate, Argument::Register(2), Argument::None);
 const CONDITION_WAIT: Role = role(ConditionWait, Argument::Register(0), Argument::Register(1));
 const KMP_CRITICAL: Role = role(CriticalEnter, Argument::Register(2), Argument::None);
@@ -187,7 +245,18 @@ pub const TABLE: &[(&str, Role)] = &[
     ("GOMP_ordered_end", alone(OrderedLeave)),
     ("__kmpc_fork_call", KMP_FORK),
     ("__kmpc_fork_call_if", KMP_FORK),
-    ("__kmpc_fork_teams", KMP_FORK),
+    ("__kmpc_fork_teams", role(TeamsFork, Argument::Register(2), Argument::None)),
+    ("GOMP_teams_reg", role(TeamsFork, Argument::Register(0), Argument::Int(2))),
+    ("GOMP_target", GOMP_TARGET),
+    ("GOMP_target_ext", GOMP_TARGET),
+    ("GOMP_teams4", role(TeamsNext, Argument::None, Argument::Int(3))),
+    ("GOMP_task", GOMP_TASK),
+    ("GOMP_taskloop", GOMP_TASKLOOP),
+    ("GOMP_taskloop_ull", GOMP_TASKLOOP),
+    ("__kmpc_omp_task_alloc", KMP_TASK),
+    ("__kmpc_omp_target_task_alloc", KMP_TASK),
+    ("__kmpc_taskloop", Role::MakesPieces),
+    ("__kmpc_taskloop_5", Role::MakesPieces),
     ("__kmpc_push_num_threads", Role::SetsTeamSize(Argument::Int(2))),
     ("__kmpc_barrier", alone(TeamBarrier)),
     ("__kmpc_cancel_barrier", alone(TeamBarrier)),
@@ -213,15 +282,22 @@ pub fn by_name(name: &str) -> Option<Role> {
     known.copied().or_else(|| loop_calls::by_name(name).map(Role::GivesChunk))
 }
 
-/// The role that a routine gets when it is handed to a function that will run it, and which that is.
-#[must_use]
-pub fn routine_role(function: SyncFunction, routine: u64) -> Option<Role> {
-    let body = |function| Some(role(function, Argument::Itself, Argument::None)).filter(|_| routine != 0);
+/// What a routine is that is handed to this function.
+const fn body(function: SyncFunction) -> Option<SyncFunction> {
     match function {
-        ThreadCreate => body(ThreadBody),
-        ParallelFork => body(ParallelBody),
+        ThreadCreate => Some(ThreadBody),
+        ParallelFork => Some(ParallelBody),
+        TaskCreate => Some(TaskBody),
+        TeamsFork => Some(TeamsBody),
+        TargetFork => Some(TargetBody),
         _ => None,
     }
+}
+
+/// Whether the number of threads that was asked for before is of no later region.
+#[must_use]
+pub fn takes_team_size(function: SyncFunction) -> bool {
+    matches!(function, ThreadCreate | ParallelFork)
 }
 
 #[cfg(test)]
@@ -241,7 +317,11 @@ mod tests {
     fn every_function_but_the_bodies_has_a_name() {
         for function in SyncFunction::ALL {
             let named = TABLE.iter().any(|(_, r)| matches!(r, Role::Sync { function: f, .. } if *f == function));
-            assert_eq!(named, !matches!(function, ThreadBody | ParallelBody), "{function:?}");
+            assert_eq!(
+                named,
+                !matches!(function, ThreadBody | ParallelBody | TaskBody | TeamsBody | TargetBody),
+                "{function:?}"
+            );
         }
     }
 

@@ -197,10 +197,14 @@ impl Recorder {
         argument: u64,
         modules: &ModuleMap,
     ) {
-        if matches!(function, SyncFunction::ThreadBody | SyncFunction::ParallelBody) {
+        use SyncFunction::{
+            ParallelBody, TargetBody, TargetFork, TaskBody, TaskCreate, TeamsBody, TeamsFork, ThreadBody,
+        };
+        let is_body = matches!(function, ThreadBody | ParallelBody | TaskBody | TeamsBody | TargetBody);
+        if is_body || matches!(function, TaskCreate | TeamsFork | TargetFork) {
             let routine = modules.pc(object);
             object = routine.0;
-            if self.paused && !self.failed() {
+            if is_body && self.paused && !self.failed() {
                 // What the thread was started for has a name, though it was not recorded from its first instruction on.
                 let added = self.name_function(routine, modules);
                 self.check(added);

@@ -10,6 +10,7 @@ use super::thread::{Code, Thread};
 use crate::decode::{Class, Decoded, MAX_LENGTH};
 use crate::images::loop_calls;
 use crate::images::sync_functions::{self, Role};
+use crate::images::task_calls::{TaskCall, Words};
 use crate::kernel::frames::STEP_FLAG;
 use crate::kernel::ptrace::{self, Address, Registers, Tid};
 use crate::window::Gate;
@@ -100,8 +101,12 @@ impl Session<'_> {
     fn entered(&mut self, tid: Tid, role: Role) {
         let thread = self.threads.get_mut(&tid).expect("callers have seen the thread in the map");
         let registers = &thread.registers;
+        let words = role.words().map_or_else(Vec::new, |words| read_words(tid, words, registers));
         match role {
-            Role::SetsTeamSize(size) => thread.team_size = size.value(registers, 0),
+            Role::SetsTeamSize(size) => thread.team_size = size.value(registers, 0, &[]),
+            Role::MakesPieces => {
+                self.processes.entry(thread.process).or_default().taskloops.extend(words);
+            }
             Role::GivesChunk(call) => {
                 let word = |address| ptrace::read_u64(tid, Address(address)).unwrap_or(0);
                 thread.loop_call = Some(loop_calls::Open::at(call, registers, word));
@@ -110,13 +115,20 @@ impl Session<'_> {
                 if !thread.sync.enter(function, registers.rsp) {
                     return;
                 }
-                let object = object.value(registers, 0);
-                let argument = argument.value(registers, thread.team_size);
-                let modules = &self.processes[&thread.process].modules;
-                self.recorder.enter(thread.id, function, object, argument, modules);
-                if let Some(role) = sync_functions::routine_role(function, object) {
+                let object = object.value(registers, 0, &words);
+                let argument = argument.value(registers, thread.team_size, &words);
+                let process = self.processes.entry(thread.process).or_default();
+                self.recorder.enter(thread.id, function, object, argument, &process.modules);
+                let is_taskloop = process.taskloops.contains(&object);
+                let piece = |call: TaskCall| call.piece(process.modules.pc(object), &words, is_taskloop);
+                if let Some(piece) = role.task().and_then(piece) {
+                    self.recorder.event(thread.id, Event::Chunk(piece));
+                }
+                if sync_functions::takes_team_size(function) {
                     thread.team_size = 0;
-                    self.processes.entry(thread.process).or_default().add_routine(object, role);
+                }
+                if let Some((routine, role)) = role.of_routine(registers) {
+                    process.add_routine(routine, role);
                 }
             }
         }
@@ -185,6 +197,20 @@ impl Session<'_> {
         process.gates = process.modules.gates().into_iter().collect();
         self.recorder.modules(thread.id, &mut process.modules, &changes);
     }
+}
+
+/// What is to be read of memory where a function is entered; 0 where nothing is mapped.
+fn read_words(tid: Tid, words: Words, registers: &Registers) -> Vec<u64> {
+    let address = words.address(registers);
+    let word = |number: u8| {
+        let mut bytes = [0; 8];
+        if address != 0 {
+            let at = Address(address).plus(u64::from(words.offset) + 8 * u64::from(number));
+            ptrace::read(tid, at, &mut bytes);
+        }
+        u64::from_le_bytes(bytes)
+    };
+    (0..words.count).map(word).collect()
 }
 
 /// Whether the memory still holds the instruction as decoded.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{Pc, ThreadId};
 
 use crate::decode::Decoded;
@@ -39,6 +39,8 @@ pub struct Process {
     pub gates: FxHashMap<u64, Gate>,
     /// Routines that were handed to a function that runs them.
     pub routines: FxHashMap<u64, Role>,
+    /// Bodies of taskloops, where their calls do not tell.
+    pub taskloops: FxHashSet<u64>,
     /// Whether the program ignores SIGTRAP (the kernel no longer does, see `signals`).
     pub trap_ignored: bool,
     /// The thread that is about to replace the process by another program.

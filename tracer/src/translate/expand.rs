@@ -19,6 +19,7 @@ pub use stream::Stream;
 use crate::images::loop_calls::{self, LoopCall};
 use crate::images::modules::regions;
 use crate::images::sync_functions::Role;
+use crate::images::task_calls::TaskCall;
 use crate::kernel::ptrace::{self, Registers, Tid};
 use crate::record::recorder::Recorder;
 use crate::translate::layout::record;
@@ -410,11 +411,12 @@ impl Expander {
         let mut registers: Registers = ptrace::no_registers();
         let (pc, role) = translator.code.roles[words[1] as usize];
         registers.rip = pc.0;
-        let named = [&mut registers.rdi, &mut registers.rsi, &mut registers.rdx, &mut registers.rcx];
-        let recorded = (0..4).zip(named).filter(|(number, _)| role.names(*number));
-        for ((_, register), at) in recorded.zip((record::ENTER_HEAD..).step_by(8)) {
-            *register = wide(words, at);
+        let ptrace::Registers { rdi, rsi, rdx, rcx, r8, r9, .. } = &mut registers;
+        let mut recorded = (record::ENTER_HEAD..).step_by(8).map(|at| wide(words, at));
+        for (_, register) in (0..).zip([rdi, rsi, rdx, rcx, r8, r9]).filter(|(number, _)| role.names(*number)) {
+            *register = recorded.next().unwrap_or(0);
         }
+        let read: Vec<u64> = recorded.take(role.words().map_or(0, |words| words.count.into())).collect();
         let sp = stream.sp;
         if !stream.transferred {
             return;
@@ -422,17 +424,22 @@ impl Expander {
         recorder.set_time(self.clock.time(wide(words, 8)));
         leave(stream, sp, 0, recorder);
         match role {
-            Role::SetsTeamSize(size) => stream.team_size = size.value(&registers, 0),
-            // Recorded when it returns.
-            Role::GivesChunk(_) => {}
+            Role::SetsTeamSize(size) => stream.team_size = size.value(&registers, 0, &[]),
+            // Recorded when it returns; seen when it was first called.
+            Role::GivesChunk(_) | Role::MakesPieces => {}
             Role::Sync { function, object, argument } => {
                 if !stream.sync.enter(function, sp) {
                     return;
                 }
-                let object = object.value(&registers, 0);
-                let argument = argument.value(&registers, stream.team_size);
-                recorder.enter(stream.id, function, object, argument, &translator.code.modules);
-                if crate::images::sync_functions::routine_role(function, object).is_some() {
+                let object = object.value(&registers, 0, &read);
+                let argument = argument.value(&registers, stream.team_size, &read);
+                let code = &translator.code;
+                recorder.enter(stream.id, function, object, argument, &code.modules);
+                let piece = |call: TaskCall| call.piece(code.modules.pc(pc.0), &read, code.taskloops.contains(&pc.0));
+                if let Some(piece) = role.task().and_then(piece) {
+                    recorder.event(stream.id, Event::Chunk(piece));
+                }
+                if crate::images::sync_functions::takes_team_size(function) {
                     stream.team_size = 0;
                 }
             }

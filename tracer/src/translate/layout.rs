@@ -148,11 +148,11 @@ pub const COLD_START: u64 = 18 << 20;
 
 /// The records of a thread's buffer: words that are no path numbers, and lengths in bytes.
 pub mod record {
-    /// A function is entered whose role names no register; with one, two, … up to four, the word is so much more: see
-    /// [`enter_len`].
+    /// A function is entered whose role names no register and no word of memory; with one, two, … up to eight, the word
+    /// is so much more: see [`enter_len`].
     pub const ENTER: u32 = 0xffff_fff0;
     /// The last of these words.
-    pub const ENTER_MOST: u32 = ENTER + 4;
+    pub const ENTER_MOST: u32 = ENTER + 8;
     /// A function has returned, or may have: see [`LEAVE_LEN`].
     pub const LEAVE: u32 = 0xffff_fffd;
     /// A futex system call is done: see [`FUTEX_LEN`].
@@ -181,8 +181,8 @@ pub mod record {
     /// Escape, unused, stack pointer (8).
     pub const RETURN_LEN: u32 = 16;
 
-    /// The length of the record of a function that is entered, with so many of rdi, rsi, rdx and rcx, in this order, of
-    /// 8 bytes each: those that its role names.
+    /// The length of the record of a function that is entered, with so many of rdi, rsi, rdx, rcx, r8 and r9, in this
+    /// order, and words of memory behind them, of 8 bytes each: those that its role names.
     #[must_use]
     pub const fn enter_len(registers: u32) -> u32 {
         ENTER_HEAD + 8 * registers

@@ -6,6 +6,7 @@ mod gates;
 mod recalled;
 mod samples;
 mod tables;
+mod thrown_away;
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -28,8 +29,10 @@ use crate::translate::hooks::Hooks;
 use crate::translate::memory::space::Space;
 use crate::translate::program::program_code::ProgramCode;
 use crate::translate::remote::Result;
+use crate::usage::{ThrownAway, Why};
 use recalled::Recalled;
 use tables::{Heads, Jumps, Pages, Paths, Places};
+use thrown_away::Changed;
 
 /// How many successors are translated ahead of time: fewer stops, little code that never runs.
 const AHEAD: usize = 12;
@@ -70,6 +73,7 @@ pub struct Translator {
     recalled: Option<Recalled>,
     /// What was done since this was last looked at.
     pub made: Made,
+    changed: Changed,
     tools: Tools,
 }
 
@@ -82,8 +86,12 @@ pub struct Made {
     pub instructions: u64,
     /// Superblocks of former runs.
     pub recalled: u64,
-    /// Superblocks that were given up by themselves.
-    pub given_up: u64,
+    /// Superblocks that were thrown away.
+    pub thrown_away: ThrownAway,
+    /// Superblocks that were translated again, whose code had changed or could have; those whose code had not.
+    pub again: u64,
+    /// See there.
+    pub again_the_same: u64,
     /// The time that translating took.
     pub time: Duration,
 }
@@ -139,6 +147,7 @@ impl Translator {
             returned: Vec::new(),
             recalled: None,
             made: Made::default(),
+            changed: Changed::default(),
             tools: Tools::default(),
         }
     }
@@ -157,6 +166,7 @@ impl Translator {
 
     /// Forgets all that was translated. No thread may be in the code.
     pub fn forget_all(&mut self) {
+        self.made.thrown_away.renewal += self.kept.heads.len() as u64;
         self.space.clear();
         self.code.forget_all();
         self.kept = Kept::nothing(&self.space);
@@ -270,7 +280,7 @@ impl Translator {
         let available = self.code.fetch(pc, &mut bytes);
         let can = available > 0 && !crate::translate::code::outside::must_run_outside(pc.0, &bytes[..available]);
         if can {
-            self.give_up(pc);
+            self.give_up(pc, Why::Late);
         }
         can
     }
@@ -349,6 +359,7 @@ impl Translator {
         }
         self.space.publish(&room, &built.hot, &built.cold);
         self.made.superblocks += 1;
+        self.changed.translated(pc, &built.superblock.code, &mut self.made);
         self.made.instructions += built.superblock.instructions.len() as u64;
         let number = self.kept.superblocks.len() as u32;
         self.kept.paths.add(built.paths.iter().map(|&executed| Path { superblock: number, executed }));
@@ -419,11 +430,12 @@ impl Translator {
     }
 
     /// Gives up what was translated from `pc` on.
-    pub fn give_up(&mut self, pc: ProgramPc) {
+    pub fn give_up(&mut self, pc: ProgramPc, why: Why) {
         if let Some(number) = self.kept.heads.remove(pc) {
             let superblock = &mut self.kept.superblocks[number as usize];
             superblock.dead = true;
-            self.made.given_up += 1;
+            self.made.thrown_away.add(why);
+            self.changed.thrown_away(pc, superblock.code(), why);
             let (body, checked) = (superblock.body, superblock.checked);
             // Whoever comes to it, by a jump or by a lookup, stops; the next translation takes the jumps over.
             self.space.trap_at(body);
@@ -439,12 +451,12 @@ impl Translator {
     }
 
     /// Gives up all superblocks that run the instruction at `pc`.
-    pub fn give_up_all_with(&mut self, pc: ProgramPc) {
+    pub fn give_up_all_with(&mut self, pc: ProgramPc, why: Why) {
         for number in self.kept.pages.of(pc.page()).to_vec() {
             let superblock = self.superblock(number);
             if !superblock.dead && superblock.instructions().any(|i| ProgramPc::from(i.pc) == pc) {
                 let head = superblock.head;
-                self.give_up(head);
+                self.give_up(head, why);
             }
         }
     }
@@ -463,13 +475,13 @@ impl Translator {
         }
         if !new.is_empty() {
             for head in self.kept.heads.which(|head| new.contains(&lookup.index(head))) {
-                self.give_up(head);
+                self.give_up(head, Why::Function);
             }
         }
         for number in new.iter().flat_map(|&index| self.kept.heads.take_expecting(index)).collect::<Vec<u32>>() {
             let head = self.superblock(number).head;
             if self.kept.heads.get(head) == Some(number) {
-                self.give_up(head);
+                self.give_up(head, Why::Function);
             }
         }
         for &pc in pcs {
@@ -480,7 +492,7 @@ impl Translator {
     /// A routine that was handed to a function gets a role: all that runs into it is translated anew.
     pub fn add_routine(&mut self, pc: ProgramPc, role: crate::images::sync_functions::Role) {
         if !self.code.knows_routine(pc) && self.code.add_routine(pc, role) {
-            self.give_up_all_with(pc);
+            self.give_up_all_with(pc, Why::Function);
         }
         self.space.tables.mark_routine(pc);
     }

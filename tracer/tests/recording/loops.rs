@@ -8,14 +8,14 @@ use trace_format::{Chunk, Event, Trace};
 use crate::support::{all_events, compile_with, record};
 
 /// The chunks of the loop in a function whose name begins with this.
-fn chunks(trace: &Trace, function: &str) -> Vec<Chunk> {
+pub(crate) fn chunks(trace: &Trace, function: &str) -> Vec<Chunk> {
     let is_of = |chunk: &Chunk| trace.symbol_of(chunk.site).is_some_and(|symbol| symbol.name.starts_with(function));
     let of = |event| if let Event::Chunk(chunk) = event { Some(chunk) } else { None };
     all_events(trace).into_iter().filter_map(of).filter(is_of).collect()
 }
 
 /// Asserts that they are the iterations from `first` on, up to before `end`, by `step`.
-fn assert_covered(mut chunks: Vec<Chunk>, [first, end, step]: [i64; 3], about: &str) {
+pub(crate) fn assert_covered(mut chunks: Vec<Chunk>, [first, end, step]: [i64; 3], about: &str) {
     assert!(!chunks.is_empty(), "{about}: no chunks");
     assert!(chunks.iter().all(|chunk| chunk.step == step || chunk.step == 0), "{about}: {chunks:?}");
     let mut all = Vec::new();
@@ -36,10 +36,10 @@ fn assert_covered(mut chunks: Vec<Chunk>, [first, end, step]: [i64; 3], about: &
     assert!((behind - end) * step.signum() >= 0 && (behind - end).abs() < step.abs(), "{about}: {all:?}");
 }
 
-const TRANSLATED: [&str; 3] = ["translate", "translate memory small=3", "translate cache=65536 throw=7"];
+pub(crate) const TRANSLATED: [&str; 3] = ["translate", "translate memory small=3", "translate cache=65536 throw=7"];
 
 /// Records the program in each way, and hands each trace over.
-fn recorded_in_all_ways(program: &Path, ways: &[&str], see: impl Fn(&Trace, &str)) {
+pub(crate) fn recorded_in_all_ways(program: &Path, ways: &[&str], see: impl Fn(&Trace, &str)) {
     let native = Command::new(program).output().unwrap();
     for options in ways {
         let recorded = record(&format!("engine={options}"), program, &[]);
@@ -63,7 +63,7 @@ fn all_iterations_that_libgomp_deals_out_are_in_chunks_once_each() {
     });
 }
 
-fn has_libomp() -> bool {
+pub(crate) fn has_libomp() -> bool {
     let arguments = ["-fopenmp=libomp", "-xc", "/dev/null", "-shared", "-o", "/dev/null"];
     let found = Command::new("clang-19").args(arguments).output().is_ok_and(|output| output.status.success());
     if !found {

@@ -16,6 +16,7 @@ mod stream;
 mod stress;
 mod support;
 mod sync;
+mod tasks;
 mod translate_equal;
 mod translate_renewed;
 mod translate_threads;

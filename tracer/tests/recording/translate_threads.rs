@@ -4,8 +4,8 @@
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
-use crate::support::{compile, entries, leaves, record};
-use trace_format::{SyncFunction, Trace};
+use crate::support::{compile, entries, events, leaves, record};
+use trace_format::{Event, SyncFunction, Trace};
 
 fn recorded(source: &str, flags: &[&str]) -> Trace {
     let program = compile(source, flags);
@@ -53,13 +53,33 @@ fn the_first_thread_may_end_before_the_others() {
 #[test]
 fn slots_of_threads_that_ended_are_used_again() {
     recorded("short_threads.c", &[]);
+    // The program sees how much of the memory for slots can be written: as many slots as there were threads at once,
+    // and one more where a thread began before its forerunner was known to be gone.
+    let program = compile("short_threads.c", &[]);
+    let writable = |stdout: &[u8]| String::from_utf8_lossy(stdout).lines().nth(1).unwrap().parse::<u64>().unwrap();
+    let recorded = record("engine=translate", &program, &["slots"]);
+    let slots = writable(&recorded.output.stdout).div_ceil(256 << 10);
+    assert!((1..=4).contains(&slots), "{slots} slots for 3000 threads, of which two ran at once");
+    let native = Command::new(&program).arg("slots").output().unwrap();
+    assert_eq!(writable(&native.stdout), 0, "nothing else lies there");
 }
 
 #[test]
 fn each_openmp_body_is_entered_by_each_thread_of_its_team() {
     let trace = recorded("openmp.c", &["-fopenmp"]);
-    assert!(!entries(&trace, SyncFunction::ParallelFork).is_empty());
-    assert!(!entries(&trace, SyncFunction::ParallelBody).is_empty());
+    let entered = |thread: u32, wanted: SyncFunction| {
+        let objects = events(&trace, thread).into_iter().filter_map(move |event| match event {
+            Event::Enter { function, object, .. } if function == wanted => Some(object),
+            _ => None,
+        });
+        objects.collect::<Vec<u64>>()
+    };
+    let forked = entered(0, SyncFunction::ParallelFork);
+    assert!(forked.len() == 2 && forked[0] != forked[1], "{forked:x?}");
+    assert_eq!(trace.threads().len(), 3);
+    for thread in 0..3 {
+        assert_eq!(entered(thread, SyncFunction::ParallelBody), forked, "thread {thread}");
+    }
 }
 
 #[test]

@@ -35,12 +35,25 @@ pub(super) struct Launch {
 /// What a thread was cut into.
 pub(super) struct Pieces {
     pub store: Store,
-    /// By lane: with which others it was launched, in which chunk its thread ran it, and what orders that chunk where
-    /// the trace says which iterations it has; of calls, the thread's last event before the lane.
-    pub launches: Vec<(Launch, u32, Option<i64>)>,
+    /// By lane.
+    pub launches: Vec<Begun>,
     /// Addresses that turns accessed, the first few of each.
     pub accesses: Vec<Access>,
     pub counts: Counts,
+}
+
+/// How a lane began.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Begun {
+    /// With which others it was launched.
+    pub launch: Launch,
+    /// What orders its part among those of all teams of a construct.
+    pub team: u32,
+    /// In which chunk its thread ran it.
+    pub chunk: u32,
+    /// What orders that chunk where the trace says which iterations it has; of calls, the thread's last event before
+    /// the lane; of a task, its number.
+    pub first: Option<i64>,
 }
 
 /// An access of a lane in its loop's own frame.
@@ -107,7 +120,7 @@ pub(super) struct Cutter<'a, 'k> {
     most_accesses: usize,
     briefs: &'a [Brief],
     writer: Writer<'k>,
-    launches: Vec<(Launch, u32, Option<i64>)>,
+    launches: Vec<Begun>,
     accesses: Vec<Access>,
     counts: Counts,
     sp: i64,
@@ -127,6 +140,8 @@ pub(super) struct Cutter<'a, 'k> {
     given: Option<(i64, u32)>,
     /// The same of the chunk that it runs; of calls, the thread's last event before this one.
     runs: Option<(i64, u32)>,
+    /// What orders its part among those of all teams of a construct.
+    order: u32,
     open: Option<Open>,
     turning: Option<Turning>,
 }
@@ -157,6 +172,7 @@ impl<'a, 'k> Cutter<'a, 'k> {
             chunk: 0,
             given: None,
             runs: None,
+            order: 0,
             open: None,
             turning: None,
         }
@@ -195,6 +211,13 @@ impl<'a, 'k> Cutter<'a, 'k> {
             Control::Stack { zero, above } => self.stack = Some((zero, above)),
             Control::Begin { after } => self.extent(after)?,
             Control::Chunk { first, stride } => self.given = Some((first, stride)),
+            Control::Team { league, order } => {
+                self.leave_loop();
+                (self.launch.team, self.launch.behind) = (Some(league), None);
+                self.times.fill(0);
+                (self.dispatch, self.given, self.runs) = (None, None, None);
+                self.order = order;
+            }
             Control::Meet(meeting) => {
                 self.met = Some(meeting);
                 self.launch.behind = Some(meeting);
@@ -229,7 +252,7 @@ impl<'a, 'k> Cutter<'a, 'k> {
         (self.launch.team, self.launch.behind) = (self.met.take(), None);
         self.times.fill(0);
         self.dispatch = None;
-        (self.given, self.runs) = (None, None);
+        (self.given, self.runs, self.order) = (None, None, 0);
         if matches!(self.rule, Rule::Extents) {
             self.runs = Some((after.0 as i64, 0));
             self.begin_lane(Launch { generation: self.launch.generation, ..Launch::default() })?;
@@ -356,7 +379,8 @@ impl<'a, 'k> Cutter<'a, 'k> {
 
     fn begin_lane(&mut self, launch: Launch) -> Result<()> {
         self.writer.begin()?;
-        self.launches.push((launch, self.chunk, self.runs.map(|(first, _)| first)));
+        let first = self.runs.map(|(first, _)| first);
+        self.launches.push(Begun { launch, team: self.order, chunk: self.chunk, first });
         self.open = Some(Open { zero: None, expected: (0, 1), held: Vec::new(), kept: 0, accesses: 0 });
         Ok(())
     }

@@ -17,7 +17,7 @@ use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 use trace_format::{Pc, Seq, Trace};
 
-use self::cutter::{Counts, Cutter, Launch, Rule};
+use self::cutter::{Begun, Counts, Cutter, Launch, Rule};
 use self::loops::LoopsOf;
 use self::store::{Lane, Store};
 use super::{CutInto, View, WhichLoops};
@@ -42,6 +42,13 @@ enum Order {
     Given,
     /// As calls began, by the events that threads had seen before; those behind one event as [`Order::Threads`].
     Begun,
+    /// As tasks were made.
+    Created {
+        /// Whether the trace says so of all of them.
+        all: bool,
+    },
+    /// Team by team, those of each as [`Order::Threads`].
+    Teams,
     /// As [`Order::Threads`], though a runtime has handed chunks out as they were asked for.
     Unknown,
 }
@@ -74,6 +81,15 @@ impl Cut {
 pub(super) fn into_calls(view: &View, what: &str) -> Result<Made> {
     let made = cut(view, || Rule::Extents, Order::Begun)?;
     Ok(described(made, what.to_owned()))
+}
+
+/// Each OpenMP task is a lane.
+pub(super) fn into_tasks(view: &View) -> Result<Made> {
+    let tasks = &view.plan.tasks;
+    let are_told = tasks.numbers.iter().any(|of_thread| !of_thread.is_empty());
+    let order = if are_told { Order::Created { all: tasks.all_known } } else { Order::Begun };
+    let made = cut(view, || Rule::Extents, order)?;
+    Ok(described(made, "each task".to_owned()))
 }
 
 /// Each turn of these loops is a lane. `bodies` are the functions that threads of a team run.
@@ -171,6 +187,7 @@ fn team_call(trace: &Trace, segments: &SegmentTable, segment: SegmentId) -> Opti
         () if begins(&[
             "GOMP_loop_",
             "GOMP_barrier",
+            "GOMP_teams4",
             "__kmpc_barrier",
             "__kmpc_for_static",
             "__kmpc_dispatch_init",
@@ -233,18 +250,19 @@ fn cut<'a>(
     let mut accesses = Vec::with_capacity(cut.len());
     // Launches of which the trace does not say which iterations each lane's chunk has.
     let lanes = || cut.iter().flat_map(|pieces| &pieces.launches);
-    let untold: FxHashSet<Launch> = lanes().filter(|lane| lane.2.is_none()).map(|lane| lane.0).collect();
-    let told = lanes().any(|(launch, ..)| !untold.contains(launch));
+    let untold: FxHashSet<Launch> = lanes().filter(|lane| lane.first.is_none()).map(|lane| lane.launch).collect();
+    let told = lanes().any(|lane| !untold.contains(&lane.launch));
+    let in_teams = lanes().any(|lane| lane.team > 0);
     for (thread, pieces) in cut.into_iter().enumerate() {
         counts.add(&pieces.counts);
         let launches = pieces.launches.iter().enumerate();
-        let key = |(number, (launch, chunk, first)): (usize, &(Launch, u32, Option<i64>))| {
-            let chunk = match first {
-                Some(first) if !untold.contains(launch) => *first,
-                _ if order == Order::Chunks => i64::from(*chunk),
-                _ => 0,
+        let key = |(number, lane): (usize, &Begun)| {
+            let chunk = match lane.first {
+                Some(first) if !untold.contains(&lane.launch) => first,
+                _ if order == Order::Chunks => i64::from(lane.team) << 32 | i64::from(lane.chunk),
+                _ => i64::from(lane.team) << 32,
             };
-            (*launch, chunk, thread as u32, number as u32)
+            (lane.launch, chunk, thread as u32, number as u32)
         };
         all.extend(launches.map(key));
         stores.push(pieces.store);
@@ -258,8 +276,9 @@ fn cut<'a>(
         Order::Begun if all.is_sorted_by_key(|(launch, _, thread, number)| (*launch, *thread, *number)) => {
             Order::Threads
         }
-        Order::Begun => Order::Begun,
+        Order::Begun | Order::Created { .. } => order,
         _ if untold.is_empty() => Order::Given,
+        Order::Threads if in_teams => Order::Teams,
         Order::Unknown if !told && numbering::by_addresses(&mut all, &accesses) => Order::Addresses,
         order => order,
     };
@@ -286,6 +305,11 @@ fn described((cut, lanes, counts, order): (Cut, Vec<LaneOrigin>, Counts, Order),
         }
         Order::Chunks => "numbered as schedule(static, n) deals chunks to threads",
         Order::Given => "numbered as the loop counts, by the chunks that the trace says each thread was given",
+        Order::Created { all: true } => "numbered in the order in which they were made",
+        Order::Created { all: false } => {
+            "numbered in the order in which they were made, where the trace says when; else in that in which they began"
+        }
+        Order::Teams => "numbered team by team, those of a team thread by thread, in the order in which each ran them",
         Order::Addresses => "numbered by the addresses that they access",
         Order::Unknown => {
             "numbered thread by thread, in the order in which each ran them, as the chunks that the runtime handed out are \

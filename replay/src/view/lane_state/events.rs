@@ -153,10 +153,8 @@ impl LaneState<'_> {
                 self.counts.own_waits += u64::from(self.extent.is_some() && !self.stack.in_leaf());
             }
             Event::Chunk(chunk) => {
-                let down = chunk.step < 0 || chunk.step == 0 && chunk.upper < chunk.lower;
-                let first = if down { chunk.lower.wrapping_neg() } else { chunk.lower };
                 let stride = u32::try_from(chunk.stride.unsigned_abs()).unwrap_or(0);
-                push_control(batch, Control::Chunk { first, stride });
+                push_control(batch, Control::Chunk { first: chunk.first(), stride });
             }
             Event::Partial { .. } | Event::ModuleLoaded(_) | Event::ModuleUnloaded(_) | Event::Fork { .. } => {}
         }
@@ -180,7 +178,13 @@ impl LaneState<'_> {
         } else {
             None
         };
+        let team = match function {
+            SyncFunction::TeamsBody | SyncFunction::TargetBody => self.teams.next().copied(),
+            _ => launch.and_then(|launch| self.plan.meetings.leagues.of_launch.get(&launch).copied()),
+        };
+        let task = if function == SyncFunction::TaskBody { self.tasks.next().copied() } else { None };
         if self.extent.is_none() && self.plan.region.begins_with(function, object) {
+            (self.team, self.task) = (team, task);
             self.count_extent(batch);
             // The lanes of a launch start together, and only then take the locks that they came with.
             if let Some(launch) = launch {
@@ -217,6 +221,12 @@ impl LaneState<'_> {
                 && let Some(meeting) = self.waits.next()
             {
                 self.meet(Control::Meet(*meeting), batch);
+            }
+            if function == SyncFunction::TeamsNext && result & 0xff != 0 {
+                self.team = self.teams.next().copied();
+                if self.extent.is_some() && !self.fresh {
+                    self.tell_team(batch);
+                }
             }
             self.yielded |= function == SyncFunction::Yield;
             self.has_joined |= function == SyncFunction::ThreadJoin;

@@ -24,6 +24,7 @@ use super::blocks::{Facts, Flags};
 use super::code_filter::Class;
 use super::frames::Frames;
 use super::generations::Part;
+use super::leagues::InLeague;
 use super::locks::Held;
 use super::plan::Plan;
 use super::spin::Spin;
@@ -129,6 +130,12 @@ pub(super) struct LaneState<'a> {
     plan: &'a Plan,
     launches: std::slice::Iter<'a, Option<MeetingId>>,
     waits: std::slice::Iter<'a, MeetingId>,
+    teams: std::slice::Iter<'a, InLeague>,
+    tasks: std::slice::Iter<'a, Seq>,
+    /// The team of a construct that the extent is of, until the stream says so.
+    team: Option<InLeague>,
+    /// The number of the task that the extent is.
+    task: Option<Seq>,
 
     sp: u64,
     /// Whether frames have to be looked at before the next instruction: the stack pointer has jumped.
@@ -198,6 +205,10 @@ impl<'a> LaneState<'a> {
             plan,
             launches: plan.meetings.launches[thread].iter(),
             waits: plan.meetings.waits[thread].iter(),
+            teams: plan.meetings.leagues.starts[thread].iter(),
+            tasks: plan.tasks.numbers.get(thread).map_or(&[][..], |numbers| numbers).iter(),
+            team: None,
+            task: None,
             sp: 0,
             unsettled: false,
             frames: Frames::default(),
@@ -521,6 +532,13 @@ impl<'a> LaneState<'a> {
         self.plan.lock_rule == Locks::Drop && !self.held.locks().is_empty()
     }
 
+    /// Streams that are to be cut tell which team the thread works for.
+    fn tell_team(&mut self, batch: &mut Batch) {
+        if let Some((league, order)) = self.team.take_if(|_| self.plan.tells_extents) {
+            push_control(batch, Control::Team { league, order });
+        }
+    }
+
     /// The first instruction of an extent is kept: it is at level 1 and its stack pointer counts as 0.
     fn begin_stream(&mut self, first: SegmentId, batch: &mut Batch) {
         self.fresh = false;
@@ -529,7 +547,8 @@ impl<'a> LaneState<'a> {
         self.frames.restart();
         let expected = self.expected_sp.wrapping_sub(self.base);
         if self.plan.tells_extents {
-            push_control(batch, Control::Begin { after: self.now });
+            push_control(batch, Control::Begin { after: self.task.unwrap_or(self.now) });
+            self.tell_team(batch);
         }
         if !self.plan.verbatim {
             self.base = self.sp;

@@ -12,6 +12,8 @@ pub mod register {
     pub const RSI: u8 = 6;
     pub const RDI: u8 = 7;
     pub const R11: u8 = 11;
+    /// Those of the first six arguments.
+    pub const ARGUMENTS: [u8; 6] = [RDI, RSI, RDX, RCX, 8, 9];
 }
 
 /// Code under construction, which will lie at `base`.

@@ -4,6 +4,7 @@
 use nix::libc;
 
 use crate::images::loop_calls::LoopCall;
+use crate::images::task_calls::Words;
 use crate::translate::addresses::{CachePc, ProgramPc};
 use crate::translate::code::assembler::{Assembler, JMP_SHORT, JRCXZ, register};
 use crate::translate::code::loop_code;
@@ -23,8 +24,10 @@ pub struct Hook {
     pub number: u32,
     /// The register with the routine that it will run, if it runs one.
     pub routine: Option<u8>,
-    /// Which of rdi, rsi, rdx and rcx its record has.
-    pub registers: [bool; 4],
+    /// Which of rdi, rsi, rdx, rcx, r8 and r9 its record has.
+    pub registers: [bool; 6],
+    /// The words of memory that its record has behind these.
+    pub words: Option<Words>,
     /// It gives a thread iterations of a loop, which is recorded when it returns.
     pub chunk: Option<LoopCall>,
 }
@@ -267,11 +270,15 @@ pub fn record_enter(code: &mut Assembler, lookup: &Lookup, hook: Hook) -> CacheP
     note_due(code, lookup);
     code.load_slot(register::RCX, slot::RCX);
     code.store_slot(slot::RDX, register::RDX);
-    let all = [register::RDI, register::RSI, register::RDX, register::RCX];
     let mut registers = 0;
-    for (register, _) in all.into_iter().zip(hook.registers).filter(|(_, recorded)| *recorded) {
+    for (register, _) in register::ARGUMENTS.into_iter().zip(hook.registers).filter(|(_, recorded)| *recorded) {
         code.store_record(record::enter_len(registers) as u8, register);
         registers += 1;
+    }
+    if let Some(words) = hook.words {
+        loop_code::record_words(code, words, record::enter_len(registers) as u8);
+        registers += u32::from(words.count);
+        code.load_slot(register::RCX, slot::RCX);
     }
     code.record_time(8);
     code.store_record_word(4, hook.number);
@@ -451,11 +458,22 @@ mod tests {
         record_enter(
             &mut code,
             &LOOKUP,
-            Hook { number: 3, routine: Some(register::RCX), registers: [true; 4], chunk: None },
+            Hook { number: 3, routine: Some(register::RCX), registers: [true; 6], words: None, chunk: None },
         );
+        for name in ["GOMP_task", "__kmpc_taskloop"] {
+            let words =
+                crate::images::sync_functions::by_name(name).and_then(crate::images::sync_functions::Role::words);
+            assert!(words.is_some());
+            let hook = Hook { number: 5, routine: None, registers: [false; 6], words, chunk: None };
+            record_enter(&mut code, &LOOKUP, hook);
+        }
         for name in ["GOMP_loop_runtime_start", "__kmpc_for_static_init_8"] {
             let chunk = crate::images::loop_calls::by_name(name);
-            record_enter(&mut code, &LOOKUP, Hook { number: 4, routine: None, registers: [false; 4], chunk });
+            record_enter(
+                &mut code,
+                &LOOKUP,
+                Hook { number: 4, routine: None, registers: [false; 6], words: None, chunk },
+            );
         }
         loop_code::record_chunk(&mut code, ProgramPc(0x7fff_0000_0000));
         landing(&mut code, &LOOKUP, None);

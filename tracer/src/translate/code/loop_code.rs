@@ -1,7 +1,9 @@
 //! The code around calls by which threads get iterations of a loop: the numbers lie in memory when such a call returns,
-//! and are overwritten by the next one, so the program's own code reads them.
+//! and are overwritten by the next one, so the program's own code reads them. So is what tells tasks apart read where
+//! they are made and where they run.
 
 use crate::images::loop_calls::{LoopCall, Place};
+use crate::images::task_calls::Words;
 use crate::translate::addresses::ProgramPc;
 use crate::translate::code::assembler::{Assembler, JMP_SHORT, JRCXZ, register};
 use crate::translate::layout::{record, slot};
@@ -19,8 +21,7 @@ pub fn note_chunk(code: &mut Assembler, call: LoopCall) {
         match place {
             Place::Register(3) => code.load_slot(register::RCX, slot::RCX),
             Place::Register(number) => {
-                let numbers = [register::RDI, register::RSI, register::RDX, register::RCX, 8, 9];
-                code.copy(register::RCX, numbers[usize::from(number)]);
+                code.copy(register::RCX, register::ARGUMENTS[usize::from(number)]);
             }
             Place::Stack(offset) => code.raw(&[0x48, 0x8b, 0x4c, 0x24, offset]), // mov rcx, [rsp + offset]
         }
@@ -33,6 +34,18 @@ pub fn note_chunk(code: &mut Assembler, call: LoopCall) {
     code.raw(&[0x48, 0xf7, 0xd1]); // not rcx
     code.raw(&[0x48, 0x8d, 0x49, 7u8.wrapping_neg()]); // lea rcx, [rcx - 7]
     code.store_slot(slot::CHUNK_DUE, register::RCX);
+}
+
+/// Puts words of memory into the record, from this offset on. rcx is free; the register with the address is another.
+pub fn record_words(code: &mut Assembler, words: Words, offset: u8) {
+    for number in 0..words.count {
+        code.copy(register::RCX, register::ARGUMENTS[usize::from(words.register)]);
+        let none = code.short_forward(JRCXZ);
+        code.raw(&[0x48, 0x8d, 0x49, words.offset + 8 * number]); // lea rcx, [rcx + offset]
+        code.raw(&READ);
+        code.land(none);
+        code.store_record(offset + 8 * number, register::RCX);
+    }
 }
 
 /// Where such a call may return to, `site`: the record of what it gave, where the slot says that it is left with this

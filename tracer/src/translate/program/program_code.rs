@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::decode::MAX_LENGTH;
 use crate::images::modules::{Changes, Images, ModuleMap, Region, regions};
-use crate::images::sync_functions::{Argument, Role};
+use crate::images::sync_functions::Role;
 use crate::kernel::ptrace::{self, Address, Tid};
 use crate::translate::addresses::ProgramPc;
 use crate::translate::code::assembler::register;
@@ -54,6 +54,8 @@ pub struct ProgramCode {
     pub lookup: Lookup,
     /// Routines that were handed to a function that runs them.
     routines: FxHashMap<ProgramPc, Role>,
+    /// Bodies of taskloops, where their calls do not tell.
+    pub taskloops: FxHashSet<u64>,
     hooks: FxHashMap<ProgramPc, Hook>,
     /// Where the window may begin or end.
     pub gates: Gates,
@@ -90,6 +92,7 @@ impl ProgramCode {
             returns: FxHashSet::default(),
             lookup,
             routines: FxHashMap::default(),
+            taskloops: FxHashSet::default(),
             hooks: FxHashMap::default(),
             gates: Gates::default(),
             functions: FxHashMap::default(),
@@ -243,17 +246,10 @@ impl ProgramCode {
             return Some(hook);
         }
         let role = *self.functions.get(&pc).or_else(|| self.routines.get(&pc))?;
-        let routine = match role {
-            Role::Sync { function, object: Argument::Register(n), .. }
-                if crate::images::sync_functions::routine_role(function, 1).is_some() =>
-            {
-                Some([register::RDI, register::RSI, register::RDX, register::RCX][usize::from(n.min(3))])
-            }
-            _ => None,
-        };
-        let registers = [0, 1, 2, 3].map(|number| role.names(number));
+        let routine = role.routine().map(|number| register::ARGUMENTS[usize::from(number)]);
+        let registers = [0, 1, 2, 3, 4, 5].map(|number| role.names(number));
         let chunk = if let Role::GivesChunk(call) = role { Some(call) } else { None };
-        let hook = Hook { number: self.roles.len() as u32, routine, registers, chunk };
+        let hook = Hook { number: self.roles.len() as u32, routine, registers, words: role.words(), chunk };
         self.roles.push((pc, role));
         self.hooks.insert(pc, hook);
         Some(hook)

@@ -18,6 +18,7 @@ use crate::translate::layout::{PAGE, slot};
 use crate::translate::memory::mapper::SetUpError;
 use crate::translate::memory::space::Landing;
 use crate::translate::remote::{self, Lost, Result};
+use crate::usage::Why;
 
 /// What a call that was interrupted before it did anything returns, as long as the program does not see it: it is made
 /// again.
@@ -276,7 +277,7 @@ impl Session<'_> {
         // Should the memory not be its own, others can write now what was protected.
         if let Some(space) = self.processes.space_mut(space) {
             for page in space.translator.code.protected.keys().copied().collect::<Vec<_>>() {
-                space.translator.memory_changed(page, PAGE);
+                space.translator.memory_changed(page, PAGE, Why::Shared);
             }
         }
         Ok(())

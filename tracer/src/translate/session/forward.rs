@@ -67,6 +67,12 @@ fn copy(instruction: &Instruction, registers: &mut Registers, slot: u32, space: 
             let at = Address(registers.rsp).plus(instruction.memory_displacement64());
             ptrace::read_u64(space.process, at)
         }
+        // What the program has named: nothing may be there.
+        OpKind::Memory if instruction.memory_base() == Register::RCX => {
+            let mut bytes = [0; 8];
+            ptrace::read(space.process, Address(registers.rcx), &mut bytes);
+            Some(u64::from_le_bytes(bytes))
+        }
         OpKind::Memory => in_slot(instruction, registers).map(|place| space.value(slot, place)),
         _ => Some(instruction.immediate(1)),
     };

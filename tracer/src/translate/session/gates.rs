@@ -17,6 +17,7 @@ use crate::switch::Arrival;
 use crate::translate::addresses::ProgramPc;
 use crate::translate::program::gates::Gates;
 use crate::translate::remote::{Lost, Result};
+use crate::usage::Why;
 use crate::window::Gate;
 
 impl Session<'_> {
@@ -30,7 +31,7 @@ impl Session<'_> {
         if !self.recording {
             // Nothing will be recorded any more: no gate stops the program again.
             translator.code.gates = Gates::default();
-            translator.give_up(pc);
+            translator.give_up(pc, Why::Gate);
             self.run_at(tid, registers)?;
             self.resume(tid, 0);
             return Ok(());

@@ -350,8 +350,8 @@ impl Session<'_> {
         Ok(true)
     }
 
-    /// Whether a thread is stopped for a fault in reading a number of iterations that a call has given it. If so, it
-    /// can go on behind that.
+    /// Whether a thread is stopped for a fault in reading what a call has given it, or is given: numbers of iterations,
+    /// the data of a task. If so, it can go on behind that.
     pub(super) fn number_faulted(&mut self, tid: Tid) -> Result<bool> {
         let registers = ptrace::registers(tid)?;
         let at = CachePc(registers.rip);
@@ -361,7 +361,7 @@ impl Session<'_> {
             return Ok(false);
         }
         let mut bytes = [0; 8];
-        ptrace::read(tid, Address(registers.rcx), &mut bytes[..4]);
+        ptrace::read(tid, Address(registers.rcx), &mut bytes);
         let (rip, rcx) = (at.plus(loop_code::READ.len() as u64).0, u64::from_le_bytes(bytes));
         ptrace::set_registers(tid, &Registers { rip, rcx, orig_rax: u64::MAX, ..registers })?;
         Ok(true)

@@ -5,7 +5,7 @@ use nix::libc;
 use super::Session;
 use super::processes::running;
 use crate::engine::Exit;
-use crate::images::sync_functions::{Role, routine_role};
+use crate::images::sync_functions::Role;
 use crate::kernel::ptrace::{self, EVENT_STOP, Stop, Tid};
 use crate::translate::addresses::{CachePc, ProgramPc, RecordPlace};
 use crate::translate::code::expansions::SYSCALL_LEN;
@@ -195,11 +195,16 @@ impl Session<'_> {
         if let Some(return_address) = ptrace::read_u64(tid, ptrace::Address(registers.rsp)) {
             translator.add_returns(&[ProgramPc(return_address)]);
         }
-        if let Some(Role::Sync { function, object, .. }) = role {
-            let routine = object.value(registers, 0);
-            match routine_role(function, routine) {
-                Some(role) => translator.add_routine(ProgramPc(routine), role),
-                None => translator.space.tables.mark_routine(ProgramPc(routine)),
+        if let Some(Role::MakesPieces) = role
+            && let Some(words) = role.and_then(Role::words)
+        {
+            let at = ptrace::Address(words.address(registers)).plus(words.offset.into());
+            translator.code.taskloops.extend(ptrace::read_u64(tid, at));
+        }
+        if let Some(role @ Role::Sync { object, .. }) = role {
+            match role.of_routine(registers) {
+                Some((routine, role)) => translator.add_routine(ProgramPc(routine), role),
+                None => translator.space.tables.mark_routine(ProgramPc(object.value(registers, 0, &[]))),
             }
         }
     }

@@ -4,26 +4,27 @@ use super::Translator;
 use crate::translate::addresses::CachePc;
 use crate::translate::layout::PAGE;
 use crate::translate::program::code_files::FileKey;
+use crate::usage::Why;
 
 impl Translator {
     /// Code in this memory is about to change: gives up what was translated from it, and from other pages that show the
     /// same. Threads may still be in it: see [`Translator::is_in_changed`].
-    pub fn memory_changes(&mut self, start: u64, length: u64) {
+    pub fn memory_changes(&mut self, start: u64, length: u64, why: Why) {
         let (start, end) = pages_of(start, length);
         let elsewhere = self.code.shown_by(start, end);
         self.code.forget_bytes(start, end);
-        self.give_pages_up(start, end, elsewhere);
+        self.give_pages_up(start, end, elsewhere, why);
     }
 
     /// The same for memory that may have changed already, in which other things may be mapped now.
-    pub fn memory_changed(&mut self, start: u64, length: u64) {
+    pub fn memory_changed(&mut self, start: u64, length: u64, why: Why) {
         let (start, end) = pages_of(start, length);
         self.code.map_changed_in(start, end);
         let elsewhere = self.code.forget(start, end);
-        self.give_pages_up(start, end, elsewhere);
+        self.give_pages_up(start, end, elsewhere, why);
     }
 
-    fn give_pages_up(&mut self, start: u64, end: u64, elsewhere: Vec<u64>) {
+    fn give_pages_up(&mut self, start: u64, end: u64, elsewhere: Vec<u64>, why: Why) {
         let mut translated: Vec<u64> = if (end - start) / PAGE < self.kept.pages.len() as u64 {
             (start..end).step_by(PAGE as usize).filter(|&page| self.kept.pages.contains(page)).collect()
         } else {
@@ -31,7 +32,7 @@ impl Translator {
         };
         translated.extend(elsewhere.into_iter().filter(|page| !(start..end).contains(page)));
         for page in translated {
-            self.give_page_up(page);
+            self.give_page_up(page, why);
         }
     }
 
@@ -68,17 +69,17 @@ impl Translator {
     pub fn shared_memory_changed(&mut self) {
         self.code.map_changed();
         for page in self.code.shared_pages() {
-            self.give_page_up(page);
+            self.give_page_up(page, Why::Shared);
         }
     }
 
     /// Gives up what was translated from a page.
-    fn give_page_up(&mut self, page: u64) {
+    fn give_page_up(&mut self, page: u64, why: Why) {
         self.code.forget_page(page);
         for number in self.kept.pages.change(page) {
             let head = self.superblock(number).head;
             if self.kept.heads.get(head) == Some(number) {
-                self.give_up(head);
+                self.give_up(head, why);
             }
         }
     }

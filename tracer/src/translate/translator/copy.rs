@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::thrown_away::Changed;
 use super::{Made, Tools, Translator};
 use crate::kernel::ptrace::Tid;
 use crate::translate::memory::mapper::SetUpError;
@@ -29,6 +30,7 @@ impl Translator {
             recalled: self.recalled.clone(),
             routes: self.routes.clone(),
             made: Made::default(),
+            changed: Changed::default(),
             tools: Tools::default(),
         })
     }

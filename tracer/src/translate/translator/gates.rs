@@ -5,6 +5,7 @@ use crate::switch::Switch;
 use crate::translate::addresses::ProgramPc;
 use crate::translate::code::plan::Source;
 use crate::translate::code::superblock::Trap;
+use crate::usage::Why;
 
 impl Translator {
     /// Whether the superblock starts with the trap of a gate.
@@ -21,14 +22,14 @@ impl Translator {
     pub fn heed(&mut self, switch: &Switch) {
         self.code.gates.follow(switch);
         for pc in self.code.gates.in_functions() {
-            self.give_up(pc);
+            self.give_up(pc, Why::Gate);
         }
     }
 
     /// A call may return to this address, which is a gate from now on: all that runs into it is translated anew.
     pub fn add_gate(&mut self, pc: ProgramPc) {
         if self.code.gates.add_return(pc) {
-            self.give_up_all_with(pc);
+            self.give_up_all_with(pc, Why::Gate);
         }
     }
 }

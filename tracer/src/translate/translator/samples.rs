@@ -6,6 +6,7 @@ use super::Translator;
 use crate::translate::addresses::ProgramPc;
 use crate::translate::code::route::{Ran, WORDS_OF_RECORD, look_along};
 use crate::translate::layout::record;
+use crate::usage::Why;
 
 impl Translator {
     /// Looks at some of the records, for code that runs often in short records: it is translated anew, along the way
@@ -42,7 +43,7 @@ impl Translator {
             && let Some(sight) = look_along(words, |word| self.run_by(word))
             && self.routes.add(head, sight)
         {
-            self.give_up(head);
+            self.give_up(head, Why::Route);
         }
     }
 

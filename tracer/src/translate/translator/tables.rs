@@ -71,6 +71,11 @@ impl Heads {
         self.by_head.remove(&head)
     }
 
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.by_head.len()
+    }
+
     /// All of which this holds.
     pub fn which(&self, holds: impl Fn(ProgramPc) -> bool) -> Vec<ProgramPc> {
         self.by_head.keys().copied().filter(|&head| holds(head)).collect()

@@ -17,6 +17,7 @@ use crate::translate::layout::{PAGE, slot};
 use crate::translate::remote::{self, Lost, Result};
 use crate::translate::session::Session;
 use crate::translate::session::processes::running;
+use crate::usage::Why;
 
 /// `si_code` of a SIGSEGV for memory that is mapped, but not for this use.
 const NOT_ALLOWED: i32 = 2;
@@ -48,17 +49,17 @@ impl Session<'_> {
             return Ok(lifted);
         }
         let registers = self.settle(tid)?;
-        self.lift(tid, &[page])?;
+        self.lift(tid, &[page], Why::Written)?;
         // The write itself is done outside of the cache: a superblock that writes to its own page would never get on.
         self.run_natively(tid, &registers)?;
         Ok(true)
     }
 
     /// Gives up what was translated from the memory that these protected pages show, and lets the program write to it.
-    fn lift(&mut self, tid: Tid, pages: &[u64]) -> Result<()> {
+    fn lift(&mut self, tid: Tid, pages: &[u64], why: Why) -> Result<()> {
         let translator = self.translator_mut(tid)?;
         for &page in pages {
-            translator.memory_changes(page, PAGE);
+            translator.memory_changes(page, PAGE, why);
         }
         self.leave_changed(tid)?;
         for &page in pages {
@@ -66,7 +67,7 @@ impl Session<'_> {
             let Some(protected) = translator.code.protected.get(&page) else { continue };
             let arguments = [page, PAGE, protected.allowed, 0, 0, 0];
             remote::call(tid, translator.space.syscall_at, libc::SYS_mprotect, arguments)?;
-            translator.memory_changed(page, PAGE);
+            translator.memory_changed(page, PAGE, why);
         }
         Ok(())
     }
@@ -74,7 +75,7 @@ impl Session<'_> {
     /// Lifts the protection of all of this memory: what is mapped elsewhere shall be mapped as the program knows it.
     pub(in crate::translate::session) fn lift_within(&mut self, tid: Tid, start: u64, length: u64) -> Result<()> {
         let pages = self.translator(tid)?.code.protected_in(&[(start, length)]);
-        self.lift(tid, &pages)
+        self.lift(tid, &pages, Why::Unmapped)
     }
 
     /// A system call that changes memory is about to be made at a landing.
@@ -120,7 +121,7 @@ impl Session<'_> {
         }
         let arguments = arguments_of(registers);
         let pages = translator.code.protected_in(&buffers(tid, number.cast_signed(), &arguments));
-        self.lift(tid, &pages)?;
+        self.lift(tid, &pages, Why::WrittenByCall)?;
         Ok(!pages.is_empty())
     }
 }

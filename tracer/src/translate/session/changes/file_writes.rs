@@ -6,6 +6,7 @@ use crate::kernel::ptrace::{Registers, Tid};
 use crate::translate::program::code_files::key_of;
 use crate::translate::remote::Result;
 use crate::translate::session::Session;
+use crate::usage::Why;
 
 impl Session<'_> {
     /// A thread stands at a landing before a call that writes to a file. Where code of the file has been translated the
@@ -24,7 +25,7 @@ impl Session<'_> {
             return Ok(());
         }
         for page in pages {
-            translator.memory_changes(page, 1);
+            translator.memory_changes(page, 1, Why::WrittenByCall);
         }
         self.leave_changed(tid)?;
         self.make_at_landing(tid, registers)?;

@@ -13,6 +13,7 @@ use crate::translate::layout::{PAGE, slot};
 use crate::translate::remote::{Lost, Result};
 use crate::translate::session::Session;
 use crate::translate::session::processes::running;
+use crate::usage::Why;
 
 /// Advice that takes away what memory holds. The `libc` crate does not have all of it.
 const MADV_DONTNEED_LOCKED: i32 = 24;
@@ -69,6 +70,14 @@ impl Change {
     }
 }
 
+/// Why code is thrown away that lies in memory which this call changes.
+fn why(number: i64) -> Why {
+    match number {
+        libc::SYS_mprotect | libc::SYS_pkey_mprotect => Why::Protection,
+        _ => Why::Unmapped,
+    }
+}
+
 impl Session<'_> {
     /// Makes a call that may change memory, or what is known of it, in the program's place. Returns what the kernel
     /// returned.
@@ -90,7 +99,7 @@ impl Session<'_> {
         }
         let translator = self.translator_mut(tid)?;
         for &(start, length) in &change.pieces {
-            translator.memory_changes(start, length);
+            translator.memory_changes(start, length, why(number));
         }
         self.leave_changed(tid)?;
         let result = self.call(tid, number, arguments)?;
@@ -106,16 +115,18 @@ impl Session<'_> {
         let code = third & libc::PROT_EXEC as u64 != 0;
         self.before_new_view(tid, number, arguments);
         match number {
-            libc::SYS_mmap => self.memory_changed(tid, result, second, code && arguments[4].cast_signed() as i32 >= 0),
-            libc::SYS_mprotect | libc::SYS_pkey_mprotect => self.memory_changed(tid, first, second, code),
-            libc::SYS_mremap => {
-                self.memory_changed(tid, first, second, false);
-                self.memory_changed(tid, result, third, false);
+            libc::SYS_mmap => {
+                self.memory_changed(tid, result, second, why(number), code && arguments[4].cast_signed() as i32 >= 0);
             }
-            libc::SYS_shmat => self.memory_changed(tid, result, 1, false),
+            libc::SYS_mprotect | libc::SYS_pkey_mprotect => self.memory_changed(tid, first, second, why(number), code),
+            libc::SYS_mremap => {
+                self.memory_changed(tid, first, second, why(number), false);
+                self.memory_changed(tid, result, third, why(number), false);
+            }
+            libc::SYS_shmat => self.memory_changed(tid, result, 1, why(number), false),
             _ => {
                 for &(start, length) in &change.pieces {
-                    self.memory_changed(tid, start, length, false);
+                    self.memory_changed(tid, start, length, why(number), false);
                 }
             }
         }
@@ -147,13 +158,13 @@ impl Session<'_> {
     }
 
     /// This memory may hold other code than before, or code now.
-    fn memory_changed(&mut self, tid: Tid, start: u64, length: u64, code: bool) {
+    fn memory_changed(&mut self, tid: Tid, start: u64, length: u64, why: Why, code: bool) {
         let Ok(translator) = self.translator_mut(tid) else { return };
         if start < PAGE {
             translator.space.tables.fill_all();
         }
         let had_code = translator.code.modules.has_code_in(start, length);
-        translator.memory_changed(start, length);
+        translator.memory_changed(start, length, why);
         if code || had_code {
             self.refresh_modules(tid);
         }

@@ -73,7 +73,9 @@ impl Session<'_> {
         used.superblocks += made.superblocks;
         used.instructions += made.instructions;
         used.recalled += made.recalled;
-        used.given_up += made.given_up;
+        used.thrown_away += made.thrown_away;
+        used.again += made.again;
+        used.again_the_same += made.again_the_same;
         used.times.translating += made.time;
         space.stops_since += 1;
         let (stops, no_room) = (space.stops_since, space.translator.space.tables.is_full());

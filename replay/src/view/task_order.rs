@@ -1,0 +1,170 @@
+//! OpenMP tasks in the order in which they were made.
+//!
+//! Which creation an execution belongs to is told by the task's body and by what both name: with clang's runtime the
+//! task's address, with gcc's a checksum of its data. Where several have equal names, the one that was made first is
+//! taken to run first. Pieces of a taskloop are ordered by their iterations.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+use trace_format::Seq;
+
+use super::survey::ThreadSurvey;
+
+/// A task, or the tasks of a taskloop, is made.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Creation {
+    /// The body.
+    pub object: u64,
+    /// What its executions name.
+    pub key: u64,
+    pub enter: Seq,
+}
+
+/// A task runs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TaskRun {
+    /// The body.
+    pub object: u64,
+    /// What its creation names.
+    pub key: u64,
+    pub enter: Seq,
+    /// What orders it among the pieces of its taskloop, if it is one.
+    pub piece: Option<i64>,
+}
+
+/// The tasks' numbers.
+#[derive(Clone, Debug, Default)]
+pub(super) struct TaskOrder {
+    /// Per thread: the number of each task that it runs, in that order.
+    pub numbers: Vec<Vec<Seq>>,
+    /// Whether the creation of each is known.
+    pub all_known: bool,
+}
+
+impl TaskOrder {
+    pub fn new(threads: &[ThreadSurvey]) -> TaskOrder {
+        let mut creations: Vec<Creation> = threads.iter().flat_map(|t| t.creations.iter().copied()).collect();
+        creations.sort_unstable_by_key(|creation| creation.enter);
+        let runs = threads.iter().enumerate();
+        let runs = runs.flat_map(|(t, thread)| thread.task_runs.iter().enumerate().map(move |(i, run)| (run, t, i)));
+        let mut runs: Vec<(&TaskRun, usize, usize)> = runs.collect();
+        runs.sort_unstable_by_key(|(run, ..)| run.enter);
+        let mut known = Known::default();
+        let (mut made, mut all_known) = (creations.into_iter().peekable(), true);
+        let mut ordered: Vec<(Seq, i64, Seq, usize, usize)> = Vec::with_capacity(runs.len());
+        for (run, t, i) in runs {
+            while let Some(creation) = made.next_if(|creation| creation.enter < run.enter) {
+                known.add(creation);
+            }
+            let creation = if run.piece.is_some() { known.of_piece(run) } else { known.take(run) };
+            all_known &= creation.is_some();
+            ordered.push((creation.unwrap_or(run.enter), run.piece.unwrap_or(0), run.enter, t, i));
+        }
+        ordered.sort_unstable();
+        let mut numbers: Vec<Vec<Seq>> = threads.iter().map(|t| vec![Seq(0); t.task_runs.len()]).collect();
+        (0..).zip(ordered).for_each(|(number, (.., t, i))| numbers[t][i] = Seq(number));
+        TaskOrder { numbers, all_known }
+    }
+}
+
+/// The creations so far, by number.
+#[derive(Default)]
+struct Known {
+    all: Vec<(Seq, bool)>,
+    /// By body and key, and by body alone: those that may not have run, the first one first.
+    by_key: FxHashMap<(u64, u64), VecDeque<usize>>,
+    by_object: FxHashMap<u64, VecDeque<usize>>,
+    /// The last ones.
+    last_by_key: FxHashMap<(u64, u64), usize>,
+    last_by_object: FxHashMap<u64, usize>,
+}
+
+impl Known {
+    fn add(&mut self, creation: Creation) {
+        let (number, key) = (self.all.len(), (creation.object, creation.key));
+        self.all.push((creation.enter, false));
+        self.by_key.entry(key).or_default().push_back(number);
+        self.by_object.entry(creation.object).or_default().push_back(number);
+        self.last_by_key.insert(key, number);
+        self.last_by_object.insert(creation.object, number);
+    }
+
+    /// The creation of a piece of a taskloop, which has more.
+    fn of_piece(&self, run: &TaskRun) -> Option<Seq> {
+        let by_key = self.last_by_key.get(&(run.object, run.key));
+        by_key.or_else(|| self.last_by_object.get(&run.object)).map(|number| self.all[*number].0)
+    }
+
+    /// The creation of a task, which has no other. Data that is copied by a function of the program is another than
+    /// that which was copied: then any of the body's will do.
+    fn take(&mut self, run: &TaskRun) -> Option<Seq> {
+        let all = &mut self.all;
+        let mut first = |left: &mut VecDeque<usize>| {
+            while let Some(number) = left.pop_front() {
+                let (enter, has_run) = &mut all[number];
+                if !std::mem::replace(has_run, true) {
+                    return Some(*enter);
+                }
+            }
+            None
+        };
+        let by_key = self.by_key.get_mut(&(run.object, run.key)).and_then(&mut first);
+        by_key.or_else(|| self.by_object.get_mut(&run.object).and_then(first))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn thread(creations: &[(u64, u64)], runs: &[(u64, u64, Option<i64>)]) -> ThreadSurvey {
+        let creation = |(key, enter): &(u64, u64)| Creation { object: 9, key: *key, enter: Seq(*enter) };
+        let run = |(key, enter, piece): &(u64, u64, Option<i64>)| TaskRun {
+            object: 9,
+            key: *key,
+            enter: Seq(*enter),
+            piece: *piece,
+        };
+        ThreadSurvey {
+            creations: creations.iter().map(creation).collect(),
+            task_runs: runs.iter().map(run).collect(),
+            ..ThreadSurvey::default()
+        }
+    }
+
+    fn numbers(threads: &[ThreadSurvey]) -> (Vec<Vec<u64>>, bool) {
+        let order = TaskOrder::new(threads);
+        (order.numbers.iter().map(|of| of.iter().map(|seq| seq.0).collect()).collect(), order.all_known)
+    }
+
+    #[test]
+    fn tasks_are_numbered_as_they_were_made_whoever_runs_them() {
+        let made = [(0xa, 1), (0xb, 2), (0xc, 3), (0xa, 10)];
+        let threads =
+            [thread(&made, &[(0xc, 4, None)]), thread(&[], &[(0xb, 5, None), (0xa, 6, None), (0xa, 11, None)])];
+        assert_eq!(numbers(&threads), (vec![vec![2], vec![1, 0, 3]], true));
+    }
+
+    #[test]
+    fn of_equal_tasks_the_first_made_is_the_first_that_runs() {
+        let threads = [thread(&[(1, 1), (1, 2), (5, 3)], &[(1, 4, None)]), thread(&[], &[(1, 5, None), (7, 6, None)])];
+        assert_eq!(numbers(&threads), (vec![vec![0], vec![1, 2]], true), "the last one's data was changed");
+    }
+
+    #[test]
+    fn pieces_follow_their_loop_by_iteration() {
+        let loops = [(1, 1), (1, 20)];
+        let threads = [
+            thread(&loops, &[(1, 2, Some(30)), (1, 21, Some(0))]),
+            thread(&[], &[(1, 3, Some(0)), (1, 4, Some(60)), (1, 22, Some(30))]),
+        ];
+        assert_eq!(numbers(&threads), (vec![vec![1, 3], vec![0, 2, 4]], true));
+    }
+
+    #[test]
+    fn a_task_whose_creation_is_unknown_stands_where_it_began() {
+        let threads = [thread(&[(1, 5), (2, 6)], &[(3, 2, None), (2, 7, None), (1, 8, None)])];
+        assert_eq!(numbers(&threads), (vec![vec![0, 2, 1]], false));
+    }
+}
