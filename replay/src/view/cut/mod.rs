@@ -243,7 +243,7 @@ fn cut<'a>(
         cutter.finish()
     };
     let cut: Vec<_> = (0..view.lanes.len()).into_par_iter().map(of_thread).collect::<Result<_>>()?;
-    let dealt = cut.iter().flat_map(|pieces| &pieces.launches).any(|(_, chunk, _)| *chunk > 0);
+    let dealt = cut.iter().flat_map(|pieces| &pieces.launches).any(|lane| lane.chunk > 0);
     let mut counts = Counts { dealt, ..Counts::default() };
     let mut all: Vec<Numbered> = Vec::new();
     let mut stores = Vec::with_capacity(cut.len());
