@@ -32,14 +32,11 @@ impl ValueEnum for By {
                     lost::By::Cause => {
                         "What they are lost to: branch, loop trip count, call target, lock, barrier, finished, empty seat, schedule"
                     }
-                    lost::By::Path => "The call path of what was fetched without them",
+                    lost::By::Path => "The call path of the instructions fetched without them",
                 },
             ),
-            By::Lock => ("lock", "The lock: what it cost, instead of lost lane-slots"),
-            By::Region => (
-                "region",
-                "The start routine or parallel region: which there are and what each holds, instead of lost lane-slots",
-            ),
+            By::Lock => ("lock", "The lock, and what it cost (no lost lane-slots)"),
+            By::Region => ("region", "The start routine or parallel region, and what each holds (no lost lane-slots)"),
         };
         Some(PossibleValue::new(name).help(help))
     }

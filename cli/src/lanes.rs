@@ -20,11 +20,12 @@ use crate::width;
 pub(crate) enum LaneKind {
     /// Each thread is a lane
     Threads,
-    /// Each time that a thread comes to the region: each outermost call of --region FUNCTION, each task of a pool
+    /// Each call of the region is a lane: each outermost call of --region FUNCTION, each task of a pool
     Calls,
-    /// Each OpenMP task
+    /// Each OpenMP task is a lane
     Tasks,
-    /// Each turn of the loop at --loop; without it, of the outermost loops of OpenMP parallel regions
+    /// Each iteration of the loop at --loop is a lane; without --loop, of the outermost loops of OpenMP parallel
+    /// regions
     Iterations,
 }
 

@@ -34,23 +34,23 @@ pub(crate) struct Selection {
     #[arg(long, value_name = "WHAT", value_enum)]
     pub(crate) lanes: Option<LaneKind>,
 
-    /// The loop whose turns are lanes: a line (solve.c:120) or an address; a program without threads has them too, with
-    /// all of its run as the region (`replay --loops` lists what loops there are)
+    /// The loop whose iterations are lanes: a line (solve.c:120) or an address. A program without threads has loops
+    /// too; its whole run is then the region. `replay --loops` lists the loops
     #[arg(long = "loop", value_name = "PLACE")]
     pub(crate) at_loop: Option<Place>,
 
-    /// The code to replay: all (but the inside of the thread runtime), or main (the main executable only)
+    /// The code to replay: all (except the inside of the thread runtime), or main (the main executable only)
     #[arg(long, value_name = "CODE", default_value = "all")]
     pub(crate) code: CodeFilter,
 
-    /// How locks count: serialize (one lane of a warp at a time; a model that deadlocks so is shown with simt), simt
-    /// (lanes that come to a lock together take turns, as in a GPU program's loop), drop (critical sections leave the
-    /// streams), ignore; for replay several with commas, or all, to compare them
+    /// How locks count: serialize (one lane of a warp at a time; a model that deadlocks is shown with simt), simt
+    /// (lanes that reach a lock together take turns, as in a GPU program's loop), drop (critical sections are left
+    /// out), ignore; for replay several with commas, or all, to compare them
     #[arg(long, value_name = "LOCKS", default_value = "serialize")]
     pub(crate) locks: LockRules,
 
-    /// Which loops that spin count as waiting, and leave the streams: auto (those that are sure to wait), keep (only
-    /// those with a `pause` or a yield), or a line or address (auto, and the loop there)
+    /// Which spin loops count as waiting and are left out: auto (those that are sure to wait), keep (only those with a
+    /// `pause` or a yield), or a line or address (auto, and the loop there)
     #[arg(long, value_name = "WHICH", default_value = "auto")]
     pub(crate) spin: SpinRule,
 

@@ -42,8 +42,8 @@ pub(crate) struct Args {
     #[arg(long, short = 'H', value_name = "LIST", value_parser = Models::parse)]
     heuristic: Vec<Models>,
 
-    /// The efficiency that this machine would have: by the model that is nearest to it, with its lanes in a warp;
-    /// beside it what others of the same machine say (see docs/fidelity.md). Default: nvidia, without the others where
+    /// Show the efficiency on this machine: by the model nearest to it, with its warp size, and by other models of the
+    /// same machine (see docs/fidelity.md). Default: nvidia, without the others where
     /// more than 20 million thread instructions are replayed
     #[arg(long, value_name = "MACHINE", value_enum, conflicts_with = "heuristic")]
     machine: Option<Machine>,
@@ -58,7 +58,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     selection: Selection,
 
-    /// Show what the lost lane-slots are lost to and where, or what each lock costs: the first rows by this, per
+    /// Show where lane-slots are lost and why, or what each lock costs: the rows that lose most, grouped by this, per
     /// heuristic
     #[arg(long, value_name = "WHAT", group = "rows")]
     by: Option<By>,
@@ -67,8 +67,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "WHAT", group = "rows")]
     memory_by: Option<MemoryBy>,
 
-    /// List the loops that ran, and how their turns would run as lanes (the first ten of them), in place of a replay:
-    /// what --loop can name
+    /// List the loops that ran, which --loop can name, and how the iterations of the first ten would run as lanes.
+    /// Nothing else is replayed
     #[arg(long, group = "rows", conflicts_with_all = ["by", "memory_by", "csv", "schedule", "at_loop", "lanes"])]
     loops: bool,
 
@@ -77,8 +77,8 @@ pub(crate) struct Args {
     #[arg(long, group = "rows", conflicts_with_all = ["by", "memory_by", "csv", "schedule", "loops", "annotate"])]
     dependences: bool,
 
-    /// Tell on one page how these lanes would run: as a GPU's and as SIMD, what limits them, and what to try first; with
-    /// what they need of each other, where the trace has addresses and lanes are parts of threads
+    /// Tell on one page how these lanes would run: as a GPU's and as SIMD, what limits them, and what to try first;
+    /// with what they need of each other, where the trace has addresses and lanes are parts of threads
     #[arg(long, conflicts_with_all = ["rows", "heuristic", "machine", "csv", "schedule", "annotate", "warp_size", "predict"])]
     verdict: bool,
 

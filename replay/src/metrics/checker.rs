@@ -24,7 +24,7 @@ pub(crate) static ENTRY: registry::Entry = registry::Entry {
     file: "replay/src/metrics/checker.rs",
     switch: Some(&Switch {
         name: "check",
-        help: "Judge every step by a checker that is independent of the engine, and the trace's code by a second decoder",
+        help: "Check every step with a checker that is independent of the engine, and the trace's code with a second decoder",
         number: None,
     }),
     needs_addresses: false,

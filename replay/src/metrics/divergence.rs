@@ -31,7 +31,7 @@ pub(crate) static ENTRY: Entry = Entry {
     file: "replay/src/metrics/divergence.rs",
     switch: Some(&Switch {
         name: "divergence",
-        help: "Measure divergence: how long lanes are apart, at how many pcs they stand, how unevenly they work meanwhile",
+        help: "Measure divergence: how long lanes are apart, at how many pcs they stand, and how uneven their work is",
         number: None,
     }),
     needs_addresses: false,

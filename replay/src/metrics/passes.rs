@@ -24,7 +24,7 @@ pub(crate) static ENTRY: Entry = Entry {
     file: "replay/src/metrics/passes.rs",
     switch: Some(&Switch {
         name: "pass-lanes",
-        help: "Count the passes in which hardware with N lanes issues the fetches, those without an active lane left out",
+        help: "Count the passes that hardware with N lanes needs to issue the fetches; passes without an active lane are skipped",
         number: Some((1, MAX_LANES as u32)),
     }),
     needs_addresses: false,

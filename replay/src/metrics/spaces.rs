@@ -35,7 +35,7 @@ pub(crate) static ENTRY: Entry = Entry {
     file: "replay/src/metrics/spaces.rs",
     switch: Some(&Switch {
         name: "spaces",
-        help: "Count memory accesses by whether they go to a buffer (--buffer), elsewhere, or to both; the trace must have addresses",
+        help: "Count memory accesses to a buffer (--buffer), elsewhere, and to both; the trace must have addresses",
         number: None,
     }),
     needs_addresses: true,

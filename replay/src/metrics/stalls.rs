@@ -33,7 +33,7 @@ pub(crate) static ENTRY: Entry = Entry {
     file: "replay/src/metrics/stalls.rs",
     switch: Some(&Switch {
         name: "load-latency",
-        help: "Count the cycles for which a core that stalls on use waits for loads, which take N cycles",
+        help: "Count the cycles that a core waits for loads of N cycles each, when it stalls at the first use",
         number: Some((1, 1 << 20)),
     }),
     needs_addresses: false,
