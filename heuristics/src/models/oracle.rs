@@ -1,4 +1,4 @@
-//! `oracle`: a greedy look into the future, lanes go to the nearest place that two of them will reach.
+//! `oracle`: a greedy look into the future, lanes head for the nearest place that two of them will reach.
 //!
 //! No paper. The simulator of Milanez et al. (Parallel Computing 40, 2014) has a greedy oracle with parameters of these
 //! names; its rule is not published, and this one is ours.
@@ -6,10 +6,11 @@
 //! Rule: the model knows, for every ready lane, the pieces of blocks that begin less than `horizon` instructions ahead.
 //! The *distance* of a lane to such a piece is the number of instructions that it runs before it first gets there. A
 //! *meeting* is a place with the two lanes nearest to it that don't stand at one pc now. Its *cost* is the sum of their
-//! distances less `beta` times the instructions that they run alike from there on, as far as they are known. The
-//! cheapest meeting is taken; among equals the one of smaller distances, then of the smaller pc. Of its two lanes the
-//! one that is further away runs (the lower one, if none is), with all ready lanes at its pc. Where no two lanes will
-//! meet, `minsp-pc` decides.
+//! distances less `beta` times the instructions that they run alike from there on, as far as they are known.
+//!
+//! The cheapest meeting is taken; among equals the one of smaller distances, then of the smaller pc. Of its two lanes
+//! the one that is further away runs (the lower one, if none is), with all ready lanes at its pc. Where no two lanes
+//! will meet, `minsp-pc` decides.
 //!
 //! It reconverges wherever two lanes reach one place within the horizon: the lane that is there already never runs on.
 //! It fails where the nearest meeting spoils a better one, since it never looks at all lanes at once, and where a
