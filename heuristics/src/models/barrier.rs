@@ -3,25 +3,27 @@
 //! Damani et al., *Speculative reconvergence for improved SIMT efficiency* (CGO 2020), section 2: what NVIDIA's Volta
 //! and later do.
 //!
-//! Rule: lanes that part at a branch join its barrier (BSSY), which stands at the branch's immediate post-dominator in
-//! its function, or at its end. A lane that comes there waits (BSYNC) until all that joined have come, and they go on
-//! together; one that leaves the function another way, or finishes, is taken off (BREAK). Of the lanes that don't wait,
-//! the one with the smallest pc runs, with those that it has not parted from.
+//! Rule: lanes that part at a branch join its barrier (BSSY). The barrier stands at the branch's immediate
+//! post-dominator in its function, or at the function's end. A lane that reaches the barrier waits (BSYNC) until all
+//! that joined have come; then they go on together. A lane that leaves the function another way, or finishes, is taken
+//! off (BREAK). Of the lanes that don't wait, the one with the smallest pc runs, with those that it has not parted
+//! from.
 //!
-//! Hardware reunites lanes at convergence barriers only: NVIDIA's whitepaper on Volta draws a statement behind an if
-//! and else that runs twice. With `meet=anywhere` all lanes that don't wait run together wherever they stand at one pc,
-//! and a barrier belongs to a place and a call level: lanes that join it later are waited for too.
+//! Hardware reunites lanes at convergence barriers only: in NVIDIA's whitepaper on Volta a statement behind an if and
+//! else runs twice. With `meet=anywhere` all lanes that don't wait run together wherever they stand at one pc. A
+//! barrier then belongs to a place and a call level: lanes that join it later are waited for too.
 //!
-//! It reconverges where `ipdom` does, with as many fetches where no lane waits for a lock; with `meet=anywhere` there
-//! at the latest. It fails where `ipdom` does, and with `meet=anywhere` where the order of the code leads lanes past
-//! each other between branch and barrier. Where a lane that holds a lock waits at a convergence barrier for one that
-//! wants it, it *yields*, as hardware does that promises forward progress (NVIDIA since Volta): when all lanes that can
-//! run wait at convergence barriers, those at the innermost one are taken off it and go on. So it never deadlocks. With
-//! `yield=no` it does so only where lanes are missing that wait at a barrier of the program, and deadlocks where some
-//! wait for a lock.
+//! It reconverges where `ipdom` does, with as many fetches where no lane waits for a lock. With `meet=anywhere` it
+//! reconverges there at the latest. It fails where `ipdom` does. With `meet=anywhere` it also fails where the order of
+//! the code leads lanes past each other between branch and barrier.
+//!
+//! It never deadlocks: it *yields*, as hardware does that promises forward progress (NVIDIA since Volta). A lane that
+//! holds a lock may wait at a convergence barrier for a lane that wants the lock. When all lanes that can run wait at
+//! convergence barriers, those at the innermost barrier are taken off it and go on. With `yield=no` they do so only
+//! where the missing lanes wait at a barrier of the program; where some wait for a lock it deadlocks.
 //!
 //! With `placement=structured` the barriers stand where compilers for GPUs put them: one at the end of a loop's turn,
-//! which a lane that leaves the loop is taken off, and one behind the loop. With `placement=nak` they stand where
+//! and one behind the loop. A lane that leaves the loop is taken off the first. With `placement=nak` they stand where
 //! Mesa's compiler for NVIDIA puts them: also behind the arms of an `if` in which other lanes continue or return.
 //!
 //! *Limitation*: as that of `ipdom`.

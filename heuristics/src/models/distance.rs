@@ -3,20 +3,19 @@
 //! No paper. The simulator of Milanez et al. (Parallel Computing 40, 2014) has a heuristic of this name; its rule is
 //! not published, and this one is ours.
 //!
-//! Rule: of the lanes with the highest call level the one runs whose shortest way to where its function is left,
-//! counted in instructions over the control-flow graph, is the longest; among equals the smallest pc. All ready lanes
-//! at its pc run with it.
+//! Rule: the distance of a lane is its shortest path to the end of its function, counted in instructions over the
+//! control-flow graph. Of the lanes with the highest call level, the one with the greatest distance runs; among equals
+//! the smallest pc. All ready lanes at its pc run with it.
 //!
-//! It reconverges at the immediate post-dominator at the latest: every way from before it to the function's end leads
-//! through it, so a lane that stands there is nearer to the end than any that still has to come. It needs one number
-//! per block and no table of lanes. It fails where lanes of one loop are in different rounds: those that have left
-//! wait, but those in the body pass each other; and like all rules of levels it runs a function called from both arms
-//! twice.
+//! It reconverges at the immediate post-dominator at the latest: every path from before it to the function's end leads
+//! through it. So a lane that stands there is nearer to the end than any that still has to come. It needs one number
+//! per block and no table of lanes. It fails where lanes of one loop are in different turns: those that have left wait,
+//! but those in the body pass each other. Like all rules of levels, it runs a function called from both arms twice.
 //!
-//! With `placement=structured` or `nak` the way is counted to the end of the turn of the innermost loop that the lanes
-//! have in common, a loop inside of that as one block, as long as its head. A turn ends at the loop's head, by whatever
-//! edge: who has come there waits for those that are still in the loop, so that the lanes of each turn meet, and who
-//! has left the loop waits behind it.
+//! With `placement=structured` or `nak` the distance is counted to the end of the turn of the innermost loop that the
+//! lanes have in common. A loop inside of that counts as one block, as long as its head. A turn ends at the loop's
+//! head, by whatever edge. Lanes that reach the head wait for those that are still in the loop, so the lanes of each
+//! turn meet. Lanes that left the loop wait behind it.
 //!
 //! *Limitation*: as that of `ipdom`.
 //!

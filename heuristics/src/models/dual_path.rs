@@ -2,14 +2,14 @@
 //!
 //! Rhu and Erez, *The dual-path execution model for efficient GPU control flow* (HPCA 2013).
 //!
-//! Rule: as `ipdom`, but the two paths of the branch taken last share the top of the stack and may take turns: of those
-//! that can run, the one with the smaller pc does. A branch within one path hides the other until its own paths have
-//! joined; a branch with more than two targets is a chain of pairs.
+//! Rule: as `ipdom`, but the two paths of the branch taken last share the top of the stack and may take turns: of the
+//! paths that can run, the one with the smaller pc does. A branch within one path hides the other until its own paths
+//! have joined. A branch with more than two targets is a chain of pairs.
 //!
-//! It reconverges where `ipdom` does, and needs as many fetches: what it gains is that two paths hide each other's
-//! latency (`path_parallelism` counts the paths that could have been scheduled, per fetch). It fails where `ipdom`
-//! does, and deadlocks where lanes of both paths on top, or of the only one left, spin on a lock. Where both wait at a
-//! barrier, the paths below run, and where none of them can, the lanes in the innermost join go on without the missing.
+//! It reconverges where `ipdom` does, and needs as many fetches. Its gain is that two paths hide each other's latency
+//! (`path_parallelism` counts the paths that could have been scheduled, per fetch). It fails where `ipdom` does. It
+//! deadlocks where lanes of both paths on top, or of the only one left, spin on a lock. Where both wait at a barrier,
+//! the paths below run. Where none of those can run, the lanes in the innermost join go on without the missing ones.
 //!
 //! *Limitation*: as that of `ipdom`.
 //!

@@ -3,16 +3,21 @@
 //! Fung, Sham, Yuan and Aamodt, *Dynamic warp formation and scheduling for efficient GPU control flow* (MICRO 2007),
 //! sections 4 and 5.
 //!
-//! Rule: every lane of a block has a pc. The lanes at one pc form warps in the order in which they came there (lower
-//! lanes first), each of the first lanes left of each home. One instruction is fetched for the first warp of a pc, then
-//! a pc is chosen anew by `policy`: *majority*, the one that most lanes stand at, and it goes on until no lane is left
-//! there; *minority*, the one that fewest lanes stand at; *time*, that of the lane that came first; *pc*, the smallest.
-//! Among equals the smallest pc, for *time* the lowest lane.
+//! Rule: every lane of a block has a pc. The lanes at one pc form warps in the order in which they reached it (lower
+//! lanes first). Each warp takes, from each home, the first lane that is left. One instruction is fetched for the first
+//! warp of a pc; then `policy` chooses a pc again:
 //!
-//! It reconverges where the policy brings lanes to one pc at one time, and no earlier warp binds them: with *pc* as
-//! `minpc` does, with the others by chance. It fails where lanes of one home come together, and where the policy lets
+//! - *majority*: the pc at which most lanes stand; it stays chosen until no lane is left there;
+//! - *minority*: the pc at which fewest lanes stand;
+//! - *time*: the pc of the lane that came first;
+//! - *pc*: the smallest.
+//!
+//! Among equals the smallest pc is chosen, for *time* the lowest lane.
+//!
+//! It reconverges where the policy brings lanes to one pc at one time, whatever warp they were in before: with *pc* as
+//! `minpc` does, with the others by chance. It fails where lanes of one home reach one pc, and where the policy lets
 //! some run ahead: under *majority* a few stragglers starve and run the rest alone. Lanes never wait for each other, so
-//! it deadlocks nowhere.
+//! it never deadlocks.
 //!
 //! Worked example: two warps of two lanes, `1b 2b 5`, `1b 4 5`, `1b 4 5` and `1b 2b 5` under *pc*: 1 (lanes 0 and 1), 1
 //! (2 and 3), 2 (0 and 3, whose homes are 0 and 1), 4 (1 and 2), 5 (0 and 3), 5 (1 and 2). 6 fetches, each warp alone

@@ -4,16 +4,16 @@
 //! 2010).
 //!
 //! Rule: a branch at which lanes part *subdivides* the warp where the block at its immediate post-dominator has at most
-//! `longest` instructions: what would run twice if the parts came to it one after another is then short. The parts
-//! don't wait for each other, and reunite when they stand at one pc. Any other branch makes a join at the
-//! post-dominator, as in `multi-path`, and its parts wait there; only parts that wait for the same join reunite. The
-//! part with the smallest pc runs, or with `order=turns` each in turn, an instruction each. Lanes that wait for a lock
-//! are a part of their own.
+//! `longest` instructions. This block would run twice if the parts reached it one after another, so it should be short.
+//! The parts don't wait for each other, and reunite when they stand at one pc. Any other branch makes a join at the
+//! post-dominator, as in `multi-path`. Its parts wait there, and only parts that wait for the same join reunite. The
+//! part with the smallest pc runs; with `order=turns` the parts take turns, an instruction each. Lanes that wait for a
+//! lock are a part of their own.
 //!
-//! It reconverges where it subdivides as `minpc` does, and by chance with `order=turns`: parts that take turns keep
-//! their distance unless one of them waits (in the paper they reunite while memory accesses stall one, which a trace
-//! has no time for). It fails where a part runs ahead for long. It deadlocks where a lane that holds a lock waits in a
-//! join for one that wants it.
+//! It reconverges as `minpc` does where it subdivides, and by chance with `order=turns`: parts that take turns keep
+//! their distance unless one of them waits. (In the paper they reunite while a memory access stalls one part. A trace
+//! has no such stalls.) It fails where a part runs ahead for long. It deadlocks where a lane that holds a lock waits in
+//! a join for one that wants it.
 //!
 //! With `placement=structured` joins stand where compilers for GPUs let lanes wait, and `longest` counts the block
 //! there.

@@ -4,8 +4,8 @@
 //! that does what NVIDIA's Turing does with its control-flow instructions. Forward progress: Diamos et al., *Execution
 //! of divergent threads using a convergence barrier* (US patent 10,067,768, 2018).
 //!
-//! Rule: a stack of warp splits, each lanes that run together; the top runs. These instructions stand where `placement`
-//! has a branch's lanes wait:
+//! Rule: the model keeps a stack of warp splits; a split is lanes that run together. The top one runs. `placement` says
+//! where a branch's lanes wait. These instructions act on the stack and on the barrier registers:
 //!
 //! | instruction | what it does |
 //! |---|---|
@@ -18,14 +18,14 @@
 //! | WARPSYNC | a barrier of the program: lanes wait there for others in whatever split |
 //! | YIELD | a split that waits for a lock or a barrier of the program lets the next one below run |
 //!
-//! It reconverges where `ipdom` with the same `placement` does, and needs as many fetches without locks: who is in a
-//! mask with whom depends on where lanes went, never on which split runs first. It fails where `ipdom` does. It never
-//! deadlocks: when all lanes that can run are blocked, those that wait elsewhere have yielded and count as there, so
-//! the lanes blocked at the innermost register go on.
+//! It reconverges where `ipdom` with the same `placement` does, and needs as many fetches without locks. Which lanes
+//! share a mask depends on where they went, never on which split runs first. It fails where `ipdom` does. It never
+//! deadlocks: when all lanes that can run are blocked, the lanes that wait elsewhere have yielded and count as arrived.
+//! So the lanes blocked at the innermost register go on.
 //!
 //! *Limitation*: as that of `ipdom`. The paper's second stack, of reconvergences, is a list of registers here. A BSSY
-//! whose lanes do not part is left out, and so is one for the lanes that leave a loop while nobody has. Which side of a
-//! branch goes on first is NVIDIA's secret; no count depends on it where no lane waits for a lock.
+//! whose lanes do not part is left out. So is one for the lanes that leave a loop while nobody has left it. NVIDIA does
+//! not say which side of a branch goes on first; no count depends on it where no lane waits for a lock.
 //!
 //! Worked example: `1b 2 3b 7 8`, `1b 2 3b 8` and `1b 5 8`: at 1 a register gets all three lanes, until 8. The lower
 //! side goes on: 2 and 3 (lanes 0 and 1). At 3 no other register is filled, since those lanes wait at 8 already. 7

@@ -3,25 +3,25 @@
 //! Fung, Sham, Yuan and Aamodt, *Dynamic warp formation and scheduling for efficient GPU control flow* (MICRO 2007),
 //! section 2; GPGPU-Sim.
 //!
-//! Rule: a stack of entries, each with lanes and the pc at which they reconverge (rpc); the top entry runs. When its
-//! lanes disagree on the next pc, the entry waits at R, the branch's immediate post-dominator in its function (the
-//! function's return, if there is none), and each next pc becomes an entry above it with rpc R, the fall-through first,
-//! then ascending; the last runs first. An entry whose rpc is R already is replaced, not kept. Lanes that come to their
-//! rpc in the frame of the branch wait below.
+//! Rule: the model keeps a stack of entries, each with lanes and the pc at which they reconverge (rpc). The top entry
+//! runs. When its lanes disagree on the next pc, the entry waits at R, the branch's immediate post-dominator in its
+//! function (the function's return, if there is none). Each next pc becomes an entry above it with rpc R, the
+//! fall-through first, then ascending; the last runs first. An entry whose rpc is R already is replaced, not kept.
+//! Lanes that reach their rpc in the frame of the branch wait below.
 //!
 //! It reconverges at the first place that every path from the branch must pass. It fails where paths meet earlier
-//! (short-circuit conditions, breaks, calls of one function from both arms), and it deadlocks where lanes of the top
-//! entry wait for a lock: they spin, and the lane that has the lock waits for them to leave the loop with it (ElTantawy
-//! and Aamodt, *MIMD synchronization on SIMT architectures*, MICRO 2016). Where the top entry waits at a barrier, the
-//! next entry below runs, and its lanes part and reconverge there.
+//! (short-circuit conditions, breaks, calls of one function from both arms). It deadlocks where lanes of the top entry
+//! wait for a lock: they spin, and the lane that has the lock waits for them to leave the loop with it (ElTantawy and
+//! Aamodt, *MIMD synchronization on SIMT architectures*, MICRO 2016). Where the top entry waits at a barrier, the next
+//! entry below runs, and its lanes part and reconverge there.
 //!
-//! With `placement=structured` lanes wait where compilers for GPUs let them: those that go on in a loop at the end of
-//! each turn, those that leave it behind the loop; with `placement=nak` also behind the arms of an `if` in which others
-//! continue or return.
+//! With `placement=structured` lanes wait where compilers for GPUs let them. Those that stay in a loop wait at the end
+//! of each turn, those that leave it wait behind the loop. With `placement=nak` lanes also wait behind the arms of an
+//! `if` in which others continue or return.
 //!
-//! *Limitation*: post-dominators come from the code that the replayed lanes ran: the sides of branches that none of
-//! them took count where lanes ran the code there, but code that none ran does not, nor do targets of indirect jumps
-//! that none took.
+//! *Limitation*: post-dominators come from the code that the replayed lanes ran. The side of a branch that none of them
+//! took counts where lanes ran the code there. Code that none ran does not count, nor do targets of indirect jumps that
+//! none took.
 //!
 //! Worked example: `1 2b 4 6b 8` and `1 2b 6b 8`: lane 1 skips 4. The post-dominator of 2 is 6, so lane 1 waits there:
 //! 1, 2 (both), 4 (lane 0), 6, 8 (both).

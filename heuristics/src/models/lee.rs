@@ -3,13 +3,15 @@
 //! As the simulator of Milanez et al. (Parallel Computing 40, 2014) runs it under this name.
 //!
 //! Rule: a frame per call holds the lanes that are in it, some of them *current*. The current lane with the smallest pc
-//! runs, with its pc-mates of the frame, which all become current. After an instruction that transferred control, lanes
-//! that went to a lower pc stop being current in the top frame; when no current lane is ready, all of the frame are
-//! current again. A call opens a frame of the lanes that make it, a return takes them out, and an empty frame goes.
+//! runs, with the lanes of the frame at its pc, which all become current. After an instruction that transferred
+//! control, lanes that went to a lower pc stop being current in the top frame. When no current lane is ready, all of
+//! the frame are current again. A call opens a frame of the lanes that make it, a return takes them out, and an empty
+//! frame is removed.
 //!
-//! A stub of the linkage table is no function, but a part of the call that leads there: lanes in one run on at once.
+//! A stub of the linkage table is not a function. It is a part of the call that leads there: lanes in a stub run on at
+//! once.
 //!
-//! It reconverges loops at their exit: lanes that go round again wait until the others have come as far as they can. It
+//! It reconverges loops at their exit: lanes that go round again wait until the others have gone as far as they can. It
 //! fails where loops should reconverge in their body, and it serialises calls made from different places.
 //!
 //! Worked example: `1 2b 1 2b 3 4b 9` and `1 2b 3 4b 9` (lane 0 goes round once more): after 2, lane 0 has gone back

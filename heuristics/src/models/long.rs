@@ -3,10 +3,10 @@
 //! Long et al., *Minimal multi-threading: finding and removing redundant instructions in multi-threaded processors*
 //! (MICRO 2010), as the simulator of Milanez et al. runs it.
 //!
-//! Rule: each lane remembers its last `n` block entries. At a block's start a lane is chosen whose pc most other lanes
-//! remember; lanes of equal priority are queued and take turns in lane order, each with those of its pc-mates that have
-//! the same or a higher number; when the queue is empty, priorities are counted anew. Inside a block the lane chosen
-//! goes on, with its pc-mates.
+//! Rule: each lane remembers its last `n` block entries. At a block's start the model chooses a lane whose pc most
+//! other lanes remember. Lanes of equal priority are queued and take turns in lane order; each runs with the lanes at
+//! its pc that have the same or a higher number. When the queue is empty, priorities are counted again. Inside a block
+//! the chosen lane goes on, with the lanes at its pc.
 //!
 //! It reconverges wherever a lane ahead has passed the place at which a lane behind stands, whatever the layout. It
 //! fails when the lane ahead has forgotten the place (a long arm, a loop), and it needs time to notice.

@@ -2,9 +2,9 @@
 //!
 //! Long et al. (MICRO 2010), as the simulator of Milanez et al. runs it with an instruction reuse buffer.
 //!
-//! Rule: as `long`, but lanes remember instructions, not blocks, and each instruction is chosen anew.
+//! Rule: as `long`, but lanes remember instructions, not blocks, and the model chooses again at each instruction.
 //!
-//! It reconverges inside blocks too; it fails earlier than `long`, since `n` instructions are a shorter past than `n`
+//! It reconverges inside blocks too. It fails earlier than `long`, since `n` instructions are a shorter past than `n`
 //! blocks.
 //!
 //! Worked example: `1 2b 3 5` and `1 2b 4 5`: lanes part at 2; lane 0 runs 3, lane 1 runs 4, and both stand at 5.

@@ -4,7 +4,7 @@
 //! Computing 40, 2014).
 //!
 //! Rule: at a block's start, among the lanes whose pc most other lanes remember, the one with the smallest pc runs,
-//! with all ready lanes at its pc; inside a block the lane chosen goes on.
+//! with all ready lanes at its pc; inside a block the chosen lane goes on.
 //!
 //! It reconverges where `minpc` does while memories say nothing, and where `long` does when they say something.
 //! It fails when a memory misleads: in a loop, the lane that went round again stands where the others were.

@@ -4,7 +4,7 @@
 //! Computing 40, 2014).
 //!
 //! Rule: at a block's start, among the lanes whose pc most other lanes remember, the one with the smallest stack
-//! pointer, then pc, runs, with all ready lanes at its pc; inside a block the lane chosen goes on.
+//! pointer, then pc, runs, with all ready lanes at its pc; inside a block the chosen lane goes on.
 //!
 //! It reconverges as `minsp-pc` while memories say nothing, and as `long` when they say something. It fails when a
 //! memory misleads, as in `long-minpc`.

@@ -1,4 +1,4 @@
-//! `lwm`: large warps, one SIMT stack for the lanes of several warps, packed anew at each fetch.
+//! `lwm`: large warps, one SIMT stack for the lanes of several warps, packed again at each fetch.
 //!
 //! Narasiman, Shebanow, Lee, Miftakhutdinov, Mutlu and Patt, *Improving GPU performance via large warps and two-level
 //! warp scheduling* (MICRO 2011).
@@ -6,12 +6,12 @@
 //! Rule: a block of K warps of W lanes is one large warp with one stack, which works as that of `ipdom`. At each
 //! instruction its active lanes are packed into sub-warps, at most one lane of each home in a sub-warp; each sub-warp
 //! is a fetch. So an instruction of the large warp takes as many fetches as the largest number of active lanes that
-//! have one home. The sub-warps run one after another, a piece of a block each, which changes the order of fetches and
+//! have one home. The sub-warps run one after another, a piece of a block each; this changes the order of fetches and
 //! not their number.
 //!
 //! It reconverges where `ipdom` does, for all warps at once, and needs no more fetches than `tbc`, which packs at
-//! branches only. It fails where active lanes have the same homes, and where `ipdom` does; it deadlocks as that does,
-//! across warps too.
+//! branches only. It fails where active lanes have the same homes, and where `ipdom` does. It deadlocks as `ipdom`
+//! does, across warps too.
 //!
 //! *Limitation*: as that of `ipdom`. The two-level scheduling of the paper is about time, which is not modelled.
 //!

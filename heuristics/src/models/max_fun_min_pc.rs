@@ -7,7 +7,8 @@
 //! stack pointer, then the smallest pc; 3 the smallest stack pointer, then the smallest pc. All ready lanes at its pc
 //! run with it.
 //!
-//! A stub of the linkage table is no function, but a part of the call that leads there: lanes in one run on at once.
+//! A stub of the linkage table is not a function. It is a part of the call that leads there: lanes in a stub run on at
+//! once.
 //!
 //! It reconverges as `minsp-pc` does, with frames counted instead of measured: frames of different size don't mislead
 //! it. It fails where `minsp-pc` does, and where a lane leaves frames without returning.

@@ -3,15 +3,15 @@
 //! ElTantawy, Ma, O'Connor and Aamodt, *A scalable multi-path microarchitecture for efficient GPU control flow* (HPCA
 //! 2014).
 //!
-//! Rule: a table holds warp splits (lanes, pc, where they reconverge), another the joins (lanes that have arrived,
-//! lanes that are missing). When a split's lanes part, each next pc becomes a split that reconverges at the branch's
-//! immediate post-dominator in its function; a split that comes there waits in the join until nobody is missing. Of all
-//! splits that can run, the one with the smallest pc does. With `merge=yes`, splits at one pc that wait for the same
-//! join become one.
+//! Rule: one table holds the warp splits (lanes, pc, where they reconverge), another the joins (lanes that have
+//! arrived, lanes that are missing). When a split's lanes part, each next pc becomes a split that reconverges at the
+//! branch's immediate post-dominator in its function. A split that reaches it waits in the join until nobody is
+//! missing. Of all splits that can run, the one with the smallest pc does. With `merge=yes`, splits at one pc that wait
+//! for the same join become one.
 //!
-//! It reconverges where `ipdom` does, and needs as many fetches, whatever the order: what it gains is that paths hide
-//! each other's latency (`path_parallelism` counts those that could have been scheduled, per fetch). Merging finds the
-//! meeting places of unstructured control flow where the order is lucky. It fails where `ipdom` does, and deadlocks
+//! It reconverges where `ipdom` does, and needs as many fetches, whatever the order. Its gain is that paths hide each
+//! other's latency (`path_parallelism` counts the paths that could have been scheduled, per fetch). With luck in the
+//! order, merging finds the meeting places of unstructured control flow. It fails where `ipdom` does. It deadlocks
 //! where lanes of one split want one lock: those that don't get it spin, and the lane that got it waits for them to
 //! leave the loop with it. Where all splits wait at a barrier, the lanes in the innermost join go on without them.
 //!

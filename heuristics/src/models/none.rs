@@ -2,10 +2,10 @@
 //!
 //! No paper: the far end of the scale, a machine that shares nothing.
 //!
-//! Rule: the ready lane with the lowest number runs, alone; the next one runs when it waits or has come to its end.
+//! Rule: the ready lane with the lowest number runs, alone; the next one runs when it waits or has ended.
 //!
-//! It never reconverges: its fetches are the thread instructions, which no schedule exceeds (`upper_bound`). It fails
-//! nowhere: a lane that waits for a lock or barrier makes room for those it waits for. `round-robin` has the same
+//! It never reconverges: its fetches are the thread instructions, which no schedule exceeds (`upper_bound`). It never
+//! deadlocks: a lane that waits for a lock or barrier makes room for those it waits for. `round-robin` has the same
 //! fetches in another order.
 //!
 //! Worked example: `1 2b 3 5` and `1 2b 4 5` give the fetches 1, 2, 3, 5 (lane 0), then 1, 2, 4, 5 (lane 1).

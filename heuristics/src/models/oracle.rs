@@ -1,22 +1,24 @@
-//! `oracle`: a greedy look into the future, lanes make for the nearest place that two of them will come to.
+//! `oracle`: a greedy look into the future, lanes head for the nearest place that two of them will reach.
 //!
 //! No paper. The simulator of Milanez et al. (Parallel Computing 40, 2014) has a greedy oracle with parameters of these
 //! names; its rule is not published, and this one is ours.
 //!
-//! Rule: of every ready lane the pieces of blocks are known that begin less than `horizon` instructions ahead; its
-//! distance to one is the number of instructions that it runs before it comes there first. A *meeting* is a place with
-//! the two lanes nearest to it that don't stand at one pc now; its cost is the sum of their distances less `beta` times
-//! the instructions that they run alike from there on, as far as they are known. Of the cheapest meeting (among equals
-//! that of the smaller distances, then of the smaller pc) the lane that is further away runs (the lower one, if none
-//! is), with all ready lanes at its pc. Where no two lanes will meet, `minsp-pc` decides.
+//! Rule: the model knows, for every ready lane, the pieces of blocks that begin less than `horizon` instructions ahead.
+//! The *distance* of a lane to such a piece is the number of instructions that it runs before it first gets there. A
+//! *meeting* is a place with the two lanes nearest to it that don't stand at one pc now. Its *cost* is the sum of their
+//! distances less `beta` times the instructions that they run alike from there on, as far as they are known.
 //!
-//! It reconverges wherever two lanes come to one place within the horizon: the one that is there already is never run
-//! on. It fails where the nearest meeting spoils a better one, since it never looks at all lanes at once, and where a
-//! detour is longer than the horizon. It is no bound: for two lanes `optimum` is the best that can be done, for more of
-//! them `lower_bound` is below the best.
+//! The cheapest meeting is taken; among equals the one of smaller distances, then of the smaller pc. Of its two lanes
+//! the one that is further away runs (the lower one, if none is), with all ready lanes at its pc. Where no two lanes
+//! will meet, `minsp-pc` decides.
 //!
-//! Worked example: `1b 9b 3 4 5` and `1b 3 4 5`, the arm at 9 after the join at 3: lane 1 stands at 3, lane 0 will come
-//! there after one instruction, so lane 0 runs 9, and 3, 4 and 5 are shared. `minpc` would run lane 1 ahead.
+//! It reconverges wherever two lanes reach one place within the horizon: the lane that is there already never runs on.
+//! It fails where the nearest meeting spoils a better one, since it never looks at all lanes at once, and where a
+//! detour is longer than the horizon. It is not a bound. For two lanes `optimum` is the best possible; for more lanes
+//! `lower_bound` is below the best.
+//!
+//! Worked example: `1b 9b 3 4 5` and `1b 3 4 5`, the arm at 9 after the join at 3: lane 1 stands at 3, and lane 0 will
+//! reach 3 after one instruction, so lane 0 runs 9, and 3, 4 and 5 are shared. `minpc` would run lane 1 ahead.
 
 mod meetings;
 

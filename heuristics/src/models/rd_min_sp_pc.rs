@@ -3,16 +3,16 @@
 //! Milanez et al., *Thread scheduling and memory coalescing for dynamic vectorization of SPMD workloads* (Parallel
 //! Computing 40, 2014) and its simulator.
 //!
-//! Rule: each pc has a counter of redundancy, raised when the pc runs for lanes none of which ran it the time before
-//! (the same work, done again), and, with `decrement=yes`, lowered (not below 0) when it runs for just the same lanes.
-//! Lanes whose counter is at most the smallest plus `hysteresis` compete by smallest stack pointer, then pc; all do
-//! when the smallest counter has reached `threshold`.
+//! Rule: each pc has a counter of redundancy. It is raised when the pc runs for lanes none of which ran it the time
+//! before (the same work, done again). With `decrement=yes` it is lowered (not below 0) when the pc runs for exactly
+//! the same lanes. Lanes whose counter is at most the smallest plus `hysteresis` compete by smallest stack pointer,
+//! then pc; all do when the smallest counter has reached `threshold`.
 //!
 //! It reconverges as `minsp-pc` does, and defers code that was seen to run twice, so that lanes can gather before it.
 //! It fails when what it learnt no longer holds.
 //!
-//! Worked example (`hysteresis=0,threshold=8`): two lanes come to 7 twice, lane 1 each time by way of 9. The first time
-//! 7 runs for lane 0, then for lane 1, and its counter becomes 1; the second time lane 0 is held back at 7 until lane 1
+//! Worked example (`hysteresis=0,threshold=8`): two lanes reach 7 twice, lane 1 each time by way of 9. The first time 7
+//! runs for lane 0, then for lane 1, and its counter becomes 1; the second time lane 0 is held back at 7 until lane 1
 //! comes.
 
 use rustc_hash::FxHashMap;

@@ -3,14 +3,14 @@
 //! Fung and Aamodt, *Thread block compaction for efficient SIMT control flow* (HPCA 2011).
 //!
 //! Rule: the warps of a block share one stack, which works as that of `ipdom`: its entries hold lanes of all of them.
-//! Where a branch parts an entry's lanes, each side is compacted into as few warps as its lanes' homes allow, and an
-//! entry keeps its warps until it is popped: at the post-dominator the warps of before the branch go on, in the end the
-//! ones that the threads were put into at first. The warps of an entry run one after another, a piece of a block each.
+//! Where a branch parts an entry's lanes, each side is compacted into as few warps as its lanes' homes allow. An entry
+//! keeps its warps until it is popped. At the post-dominator the warps from before the branch go on, in the end those
+//! that the threads were put into at first. The warps of an entry run one after another, a piece of a block each.
 //!
 //! It reconverges where `ipdom` does, for all warps at once, and needs no more fetches where lanes end together: lanes
-//! of different warps that went the same way fill each other's gaps. It fails where lanes of one home go the same way,
-//! where a warp's lanes end or wait and its gaps stay open until the next branch, and where `ipdom` does; it deadlocks
-//! as that does, across warps too.
+//! of different warps that took the same side fill each other's gaps. It fails where `ipdom` does, where lanes of one
+//! home take the same side, and where a warp's lanes end or wait, so that its gaps stay open until the next branch. It
+//! deadlocks as `ipdom` does, across warps too.
 //!
 //! *Limitation*: as that of `ipdom`.
 //!

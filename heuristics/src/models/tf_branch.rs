@@ -2,22 +2,22 @@
 //!
 //! Diamos, Ashbaugh, Maiyuran, Kerr, Wu and Yalamanchili, *SIMD re-convergence at thread frontiers* (MICRO 2011).
 //!
-//! Rule: every lane has a pc, and the lanes at the warp's pc are active. When a block ends, the warp goes to the block
-//! of the thread frontier that comes first in topological order; the lanes in the frame opened last go before their
-//! callers. Lanes at the same pc run together, in whatever frame.
+//! Rule: every lane has a pc, and the lanes at the warp's pc are active. When a block ends, the warp goes to the first
+//! block of the thread frontier, in topological order; the lanes in the frame opened last go before their callers.
+//! Lanes at the same pc run together, in whatever frame.
 //!
-//! It reconverges as `tf-stack` does, and also where lanes stand at one pc in different frames of a recursion. The
-//! hardware does not know in which blocks of the frontier lanes really stand, and goes through all that come before the
-//! next one where a lane does; a block so fetched for no lane at all is counted in `empty_fetches` with all its
-//! instructions, and not among the fetches. It fails, and deadlocks, where `tf-stack` does.
+//! It reconverges as `tf-stack` does, and also where lanes stand at one pc in different frames of a recursion. It
+//! fails, and deadlocks, where `tf-stack` does. The hardware does not know in which blocks of the frontier lanes really
+//! stand, so it goes through all blocks up to the next one with a lane. A block that is fetched in this way for no lane
+//! at all counts in `empty_fetches` with all its instructions, and not among the fetches.
 //!
 //! *Limitation*: the order comes from the code that the replayed lanes ran, as in `ipdom`. When a function has
-//! returned, what is left of its frontier is gone through before its caller.
+//! returned, the warp goes through what is left of its frontier before its caller.
 //!
 //! Worked example: a function that calls itself once for lane 0, `1c 20b 22c 20b 23r 23r 2` and `1c 20b 24 23r 2`: 1,
-//! 20 (both), 22, 20, 23 (lane 0), 24 (lane 1), 23 (both), 2 (both). Empty fetches: `1b 2b 4b 1b 2b 4b 9` and `1b 3 4b
-//! 1b 2b 4b 9` go twice round a loop with two arms, 2 and 3. In the second round both take 2, and 3, where lanes might
-//! stand, is fetched for nobody before 4: 1 empty fetch.
+//! 20 (both), 22, 20, 23 (lane 0), 24 (lane 1), 23 (both), 2 (both). Empty fetches: `1b 2b 4b 1b 2b 4b 9` and
+//! `1b 3 4b 1b 2b 4b 9` go twice round a loop with two arms, 2 and 3. In the second turn both take 2. Lanes might stand
+//! at 3, so it is fetched for nobody before 4: 1 empty fetch.
 
 use rustc_hash::FxHashMap;
 

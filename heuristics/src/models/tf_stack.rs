@@ -2,14 +2,14 @@
 //!
 //! Diamos, Ashbaugh, Maiyuran, Kerr, Wu and Yalamanchili, *SIMD re-convergence at thread frontiers* (MICRO 2011).
 //!
-//! Rule: a table per frame says which lanes stand where. Of the frame opened last, the entry whose block comes first in
-//! the topological order of its function's graph runs (loops in a row, back edges left aside); where it branches to
-//! becomes entries, and lanes that come to one pc in one frame become one entry.
+//! Rule: a table per frame says which lanes stand where. In the frame opened last, the entry runs whose block comes
+//! first in the topological order of its function's graph (loops in a row, back edges ignored). The targets of its
+//! branch become entries, and lanes that reach one pc in one frame become one entry.
 //!
-//! It reconverges at the earliest block at which lanes can meet, long before the post-dominator where control flow is
-//! unstructured (short-circuit conditions, breaks), and wherever the code is laid out. It fails to share a function
-//! called from both arms, and it deadlocks where lanes spin on a lock that a lane further on holds: the spin loop comes
-//! first. Lanes that wait at a barrier are passed over.
+//! It reconverges at the earliest block at which lanes can meet, wherever the code is laid out. Where control flow is
+//! unstructured (short-circuit conditions, breaks), that is long before the post-dominator. It fails to share a
+//! function called from both arms. It deadlocks where lanes spin on a lock that a lane further on holds: the spin loop
+//! comes first. Lanes that wait at a barrier are passed over.
 //!
 //! *Limitation*: the order comes from the code that the replayed lanes ran, as in `ipdom`.
 //!

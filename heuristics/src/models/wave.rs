@@ -4,20 +4,22 @@
 //! `GCNWaveTransform.cpp`, which runs late in code generation.
 //!
 //! Rule: the blocks of a function are in reverse postorder, with the blocks of each loop in a row. At a branch where
-//! lanes part the successor that comes first is the *primary* one, where the wave goes on; the other lanes are put into
-//! the *rejoin mask* of the other successor, the *secondary* one, and join the wave when it comes there. When a block
-//! ends, the wave goes to the next block in the order at which lanes stand. Where none is left in the loop, it goes
-//! back to the loop's head, if lanes wait there for another turn; else it leaves the loop. A function that is called is
-//! run to its end first.
+//! lanes part, the successor that comes first in this order is the *primary* one; the wave goes on there. The other
+//! lanes are put into the *rejoin mask* of the other successor, the *secondary* one, and join the wave when it gets
+//! there. When a block ends, the wave goes to the next block in the order at which lanes stand. Where none is left in
+//! the loop, it goes back to the loop's head, if lanes wait there for another turn; otherwise it leaves the loop. A
+//! function that is called runs to its end first.
 //!
 //! It reconverges at the earliest block at which lanes can meet, as `tf-stack` does, and also at the end of each turn
-//! of a loop: whoever goes back to the head early waits for the others, where `tf-stack` would run it ahead. No lane is
-//! lost: in this order every edge leads forward, or from a block of a loop to its head, also where control can enter
-//! the loop elsewhere. The wave goes to the first block ahead at which lanes stand, so all that wait are ahead of it,
-//! or at the heads of loops that it is in; it leaves a loop only when nobody stands in it, and each step runs an
-//! instruction of some lane. It fails to share a function called from both arms, and it deadlocks as `tf-stack` does:
-//! the wave never leaves a loop in which a lane spins on a lock that one further on holds. Lanes that wait at a barrier
-//! of the program are passed over.
+//! of a loop: a lane that goes back to the head early waits for the others, where `tf-stack` would run it ahead. It
+//! fails to share a function called from both arms, and it deadlocks as `tf-stack` does: the wave never leaves a loop
+//! in which a lane spins on a lock that a lane further on holds. Lanes that wait at a barrier of the program are passed
+//! over.
+//!
+//! No lane is lost. In this order every edge leads forward, or from a block of a loop to its head, also where control
+//! can enter the loop elsewhere. The wave goes to the first block ahead at which lanes stand. So all that wait are
+//! ahead of it, or at the heads of loops that it is in. It leaves a loop only when nobody stands in it, and each step
+//! runs an instruction of some lane.
 //!
 //! *Limitation*: the order comes from the code that the replayed lanes ran, as in `ipdom`. The blocks that LLVM inserts
 //! so that each branch has a secondary successor, and the instructions that change the mask, are not counted.
