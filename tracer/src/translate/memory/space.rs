@@ -371,9 +371,14 @@ impl Space {
 
     /// Puts a trap at an address of ours.
     pub fn trap_at(&self, address: CachePc) {
+        self.byte_at(address, 0xcc);
+    }
+
+    /// Puts a byte there.
+    pub fn byte_at(&self, address: CachePc, byte: u8) {
         if let Some(cache) = self.cache_with(address) {
             let c = &self.caches[cache];
-            c.memory.patch_byte(address.behind(c.base) as usize, 0xcc);
+            c.memory.patch_byte(address.behind(c.base) as usize, byte);
         }
     }
 
