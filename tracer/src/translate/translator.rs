@@ -97,6 +97,8 @@ pub struct Made {
     pub again_the_same: u64,
     /// Superblocks that came back as they were.
     pub revived: u64,
+    /// How often there was no room for code near that of the program.
+    pub without_room: u64,
     /// The time that translating took.
     pub time: Duration,
 }
@@ -340,6 +342,7 @@ impl Translator {
 
     fn translate(&mut self, thread: Tid, pc: ProgramPc, looked_up: bool) -> Result<u32> {
         let room = self.space.room(thread, pc)?;
+        self.made.without_room += std::mem::take(&mut self.space.without_room);
         self.kept.places.keep_up(&self.space.traps);
         let checked = looked_up || self.kept.heads.is_looked_up(pc);
         let route = self.routes.from(pc);

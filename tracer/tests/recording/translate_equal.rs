@@ -113,6 +113,14 @@ fn pages_of_code_that_are_written_and_run_in_turn() {
 }
 
 #[test]
+fn code_near_which_nothing_has_room() {
+    let program = compile("crowded.c", &["-static"]);
+    assert_equal(&program, &[]);
+    let recorded = record("engine=translate", &program, &[]);
+    assert_eq!(recorded.number("without_room"), 1, "each place is tried once, not for each of 500 functions");
+}
+
+#[test]
 fn code_that_system_calls_write() {
     assert_equal(&compile("code_by_calls.c", &["-static"]), &[]);
 }
