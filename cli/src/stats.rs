@@ -82,6 +82,8 @@ pub(crate) fn json(engine: &'static str, outcome: &Outcome) -> String {
             },
             "again": used.again,
             "again_the_same": used.again_the_same,
+            "revived": used.revived,
+            "without_room_nearby": used.without_room,
             "renewals": used.renewals,
             "most_code_bytes": used.most_code,
             "most_bookkeeping_bytes": used.most_bookkeeping,

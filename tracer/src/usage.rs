@@ -36,6 +36,11 @@ pub struct TranslationUse {
     pub again: u64,
     /// See there.
     pub again_the_same: u64,
+    /// How many others of these came back as they were, without being translated, since their code had not changed.
+    pub revived: u64,
+    /// For how many MiB of the program's code there was no room for translations near it: all places were tried that
+    /// could have been free, with a system call each.
+    pub without_room: u64,
     /// What the tracer did in which time.
     pub times: Times,
 }

@@ -38,7 +38,7 @@ pub(super) struct TaskRun {
 pub(super) struct TaskOrder {
     /// Per thread: the number of each task that it runs, in that order.
     pub numbers: Vec<Vec<Seq>>,
-    /// Whether the creation of each is known.
+    /// Whether the creation of each is known by its name.
     pub all_known: bool,
 }
 
@@ -58,7 +58,10 @@ impl TaskOrder {
                 known.add(creation);
             }
             let creation = if run.piece.is_some() { known.of_piece(run) } else { known.take(run) };
-            all_known &= creation.is_some();
+            let creation = creation.or_else(|| {
+                all_known = false;
+                known.take_any(run)
+            });
             ordered.push((creation.unwrap_or(run.enter), run.piece.unwrap_or(0), run.enter, t, i));
         }
         ordered.sort_unstable();
@@ -96,22 +99,27 @@ impl Known {
         by_key.or_else(|| self.last_by_object.get(&run.object)).map(|number| self.all[*number].0)
     }
 
-    /// The creation of a task, which has no other. Data that is copied by a function of the program is another than
-    /// that which was copied: then any of the body's will do.
+    /// The creation of a task, which has no other.
     fn take(&mut self, run: &TaskRun) -> Option<Seq> {
-        let all = &mut self.all;
-        let mut first = |left: &mut VecDeque<usize>| {
-            while let Some(number) = left.pop_front() {
-                let (enter, has_run) = &mut all[number];
-                if !std::mem::replace(has_run, true) {
-                    return Some(*enter);
-                }
-            }
-            None
-        };
-        let by_key = self.by_key.get_mut(&(run.object, run.key)).and_then(&mut first);
-        by_key.or_else(|| self.by_object.get_mut(&run.object).and_then(first))
+        first(self.by_key.get_mut(&(run.object, run.key))?, &mut self.all)
     }
+
+    /// The same where the names differ: data that is copied by a function of the program is another than that which was
+    /// copied. Then the first of the body's is taken.
+    fn take_any(&mut self, run: &TaskRun) -> Option<Seq> {
+        first(self.by_object.get_mut(&run.object)?, &mut self.all)
+    }
+}
+
+/// The first of these creations that has not run.
+fn first(left: &mut VecDeque<usize>, all: &mut [(Seq, bool)]) -> Option<Seq> {
+    while let Some(number) = left.pop_front() {
+        let (enter, has_run) = &mut all[number];
+        if !std::mem::replace(has_run, true) {
+            return Some(*enter);
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -149,7 +157,7 @@ mod tests {
     #[test]
     fn of_equal_tasks_the_first_made_is_the_first_that_runs() {
         let threads = [thread(&[(1, 1), (1, 2), (5, 3)], &[(1, 4, None)]), thread(&[], &[(1, 5, None), (7, 6, None)])];
-        assert_eq!(numbers(&threads), (vec![vec![0], vec![1, 2]], true), "the last one's data was changed");
+        assert_eq!(numbers(&threads), (vec![vec![0], vec![1, 2]], false), "the last one's data was changed");
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod changes;
 mod copy;
 mod gates;
 mod recalled;
+mod revived;
 mod samples;
 mod tables;
 mod thrown_away;
@@ -31,6 +32,7 @@ use crate::translate::program::program_code::ProgramCode;
 use crate::translate::remote::Result;
 use crate::usage::{ThrownAway, Why};
 use recalled::Recalled;
+use revived::Revivable;
 use tables::{Heads, Jumps, Pages, Paths, Places};
 use thrown_away::Changed;
 
@@ -74,6 +76,7 @@ pub struct Translator {
     /// What was done since this was last looked at.
     pub made: Made,
     changed: Changed,
+    revivable: Revivable,
     tools: Tools,
 }
 
@@ -92,6 +95,10 @@ pub struct Made {
     pub again: u64,
     /// See there.
     pub again_the_same: u64,
+    /// Superblocks that came back as they were.
+    pub revived: u64,
+    /// How often there was no room for code near that of the program.
+    pub without_room: u64,
     /// The time that translating took.
     pub time: Duration,
 }
@@ -148,6 +155,7 @@ impl Translator {
             recalled: None,
             made: Made::default(),
             changed: Changed::default(),
+            revivable: Revivable::default(),
             tools: Tools::default(),
         }
     }
@@ -166,6 +174,7 @@ impl Translator {
 
     /// Forgets all that was translated. No thread may be in the code.
     pub fn forget_all(&mut self) {
+        self.revivable.clear();
         self.made.thrown_away.renewal += self.kept.heads.len() as u64;
         self.space.clear();
         self.code.forget_all();
@@ -295,6 +304,7 @@ impl Translator {
             None => {
                 let start = Instant::now();
                 self.translate_recalled(thread, pc)?;
+                self.revive(pc);
                 let number = match self.kept.heads.get(pc) {
                     Some(number) => number,
                     None => self.translate(thread, pc, looked_up)?,
@@ -332,6 +342,7 @@ impl Translator {
 
     fn translate(&mut self, thread: Tid, pc: ProgramPc, looked_up: bool) -> Result<u32> {
         let room = self.space.room(thread, pc)?;
+        self.made.without_room += std::mem::take(&mut self.space.without_room);
         self.kept.places.keep_up(&self.space.traps);
         let checked = looked_up || self.kept.heads.is_looked_up(pc);
         let route = self.routes.from(pc);
@@ -429,38 +440,6 @@ impl Translator {
         checked.landing
     }
 
-    /// Gives up what was translated from `pc` on.
-    pub fn give_up(&mut self, pc: ProgramPc, why: Why) {
-        if let Some(number) = self.kept.heads.remove(pc) {
-            let superblock = &mut self.kept.superblocks[number as usize];
-            superblock.dead = true;
-            self.made.thrown_away.add(why);
-            self.changed.thrown_away(pc, superblock.code(), why);
-            let (body, checked) = (superblock.body, superblock.checked);
-            // Whoever comes to it, by a jump or by a lookup, stops; the next translation takes the jumps over.
-            self.space.trap_at(body);
-            self.kept.places.add_traps([(body, Trap::Missing(pc))].into_iter());
-            if let Some(Checked { entry: Some(_), landing }) = checked {
-                self.space.tables.make_unknown(pc);
-                if landing != body {
-                    self.space.trap_at(landing);
-                    self.kept.places.add_traps([(landing, Trap::Missing(pc))].into_iter());
-                }
-            }
-        }
-    }
-
-    /// Gives up all superblocks that run the instruction at `pc`.
-    pub fn give_up_all_with(&mut self, pc: ProgramPc, why: Why) {
-        for number in self.kept.pages.of(pc.page()).to_vec() {
-            let superblock = self.superblock(number);
-            if !superblock.dead && superblock.instructions().any(|i| ProgramPc::from(i.pc) == pc) {
-                let head = superblock.head;
-                self.give_up(head, why);
-            }
-        }
-    }
-
     /// Synchronisation functions return to these addresses. What shares an entry of the table with one is recorded as
     /// such too: whoever reads the records tells by the stack pointer.
     pub fn add_returns(&mut self, pcs: &[ProgramPc]) {
@@ -474,6 +453,7 @@ impl Translator {
             }
         }
         if !new.is_empty() {
+            self.revivable.clear();
             for head in self.kept.heads.which(|head| new.contains(&lookup.index(head))) {
                 self.give_up(head, Why::Function);
             }
@@ -492,6 +472,7 @@ impl Translator {
     /// A routine that was handed to a function gets a role: all that runs into it is translated anew.
     pub fn add_routine(&mut self, pc: ProgramPc, role: crate::images::sync_functions::Role) {
         if !self.code.knows_routine(pc) && self.code.add_routine(pc, role) {
+            self.revivable.clear();
             self.give_up_all_with(pc, Why::Function);
         }
         self.space.tables.mark_routine(pc);

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use crate::support::steps::{Step, steps};
-use crate::support::{Recorded, compile, place, record_command};
+use crate::support::{Recorded, compile, place, record, record_command};
 
 /// Options for `translate`: a cache as large as it is by default, a small one that is thrown away at random moments
 /// too, and routes that are followed from the start.
@@ -100,6 +100,24 @@ fn a_program_with_exceptions() {
 #[test]
 fn a_program_that_generates_code() {
     assert_equal(&compile("generated.c", &["-static"]), &[]);
+}
+
+#[test]
+fn pages_of_code_that_are_written_and_run_in_turn() {
+    let program = compile("page_of_code.c", &["-static"]);
+    assert_equal(&program, &[]);
+    // Most of a page stays as it was, and is not translated again.
+    let recorded = record("engine=translate", &program, &[]);
+    let number = |name: &str| recorded.number(name);
+    assert!(number("revived") > 500 && number("again") < 300, "{}", recorded.outcome);
+}
+
+#[test]
+fn code_near_which_nothing_has_room() {
+    let program = compile("crowded.c", &["-static"]);
+    assert_equal(&program, &[]);
+    let recorded = record("engine=translate", &program, &[]);
+    assert_eq!(recorded.number("without_room"), 1, "each place is tried once, not for each of 500 functions");
 }
 
 #[test]

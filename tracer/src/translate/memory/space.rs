@@ -7,6 +7,7 @@ pub use slots::Written;
 
 use nix::errno::Errno;
 use nix::libc;
+use rustc_hash::FxHashSet;
 
 use crate::kernel::ptrace::{self, Address, Registers, SharedMemory, Tid};
 use crate::translate::addresses::{CachePc, ProgramPc};
@@ -31,6 +32,8 @@ const PREPARED: u64 = 64 << 10;
 
 /// Where in the slots the name of memory files is written, when one is made.
 const NAME_AT: u64 = 2048;
+/// Code whose addresses differ in so many lower bits only has its caches in the same places.
+const CROWDED_BITS: u32 = 20;
 
 /// A code cache.
 struct Cache {
@@ -106,6 +109,10 @@ pub struct Space {
     free_slots: Vec<u32>,
     next_slot: u32,
     caches: Vec<Cache>,
+    /// Addresses near which there was no room for another.
+    crowded: FxHashSet<u64>,
+    /// How often that was found, since this was last looked at.
+    pub without_room: u64,
     /// Traps that stay as long as there is the memory.
     pub traps: Vec<(CachePc, Trap)>,
     /// Where threads stand that are at rest.
@@ -149,6 +156,8 @@ impl Space {
             free_slots: Vec::new(),
             next_slot: 0,
             caches: Vec::new(),
+            crowded: FxHashSet::default(),
+            without_room: 0,
             traps: Vec::new(),
             rest: CachePc(0),
             signal_entry: CachePc(0),
@@ -277,6 +286,7 @@ impl Space {
             c.ready = [c.first / PAGE * PAGE, COLD_START];
         }
         self.tables.clear();
+        self.crowded.clear();
     }
 
     fn cache_with(&self, address: CachePc) -> Option<usize> {
@@ -300,8 +310,14 @@ impl Space {
             let mapper = Mapper { process: self.process, syscall_at: self.syscall_at, name };
             self.slots.write(NAME_AT as usize, b"lockstep\0");
             let mapper = Mapper { process: thread, ..mapper };
-            for places in [near(pc.0), far()] {
-                let mapped = mapper.map_of(self.process, &places, CACHE_LEN, libc::PROT_READ | libc::PROT_EXEC);
+            // Where nothing was free for one superblock, nothing is for the next.
+            let around = pc.0 >> CROWDED_BITS;
+            let nearby = if self.crowded.contains(&around) { Vec::new() } else { near(pc.0) };
+            for places in [nearby, far()] {
+                let mapped = match places.is_empty() {
+                    true => Err(SetUpError::Refused("no room for code near its program's", Errno::ENOMEM)),
+                    false => mapper.map_of(self.process, &places, CACHE_LEN, libc::PROT_READ | libc::PROT_EXEC),
+                };
                 found = match mapped {
                     Ok((memory, base)) => {
                         self.add_cache(memory, CachePc(base));
@@ -309,7 +325,11 @@ impl Space {
                     }
                     Err(SetUpError::Lost(lost)) => return Err(lost),
                     // Code that is far from what it uses is slower, but right.
-                    Err(SetUpError::Refused(..)) => self.caches.iter().position(fits),
+                    Err(SetUpError::Refused(..)) => {
+                        self.crowded.insert(around);
+                        self.without_room += u64::from(!places.is_empty());
+                        self.caches.iter().position(fits)
+                    }
                 };
                 if found.is_some() {
                     break;
@@ -373,9 +393,14 @@ impl Space {
 
     /// Puts a trap at an address of ours.
     pub fn trap_at(&self, address: CachePc) {
+        self.byte_at(address, 0xcc);
+    }
+
+    /// Puts a byte there.
+    pub fn byte_at(&self, address: CachePc, byte: u8) {
         if let Some(cache) = self.cache_with(address) {
             let c = &self.caches[cache];
-            c.memory.patch_byte(address.behind(c.base) as usize, 0xcc);
+            c.memory.patch_byte(address.behind(c.base) as usize, byte);
         }
     }
 

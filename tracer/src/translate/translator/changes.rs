@@ -25,6 +25,9 @@ impl Translator {
     }
 
     fn give_pages_up(&mut self, start: u64, end: u64, elsewhere: Vec<u64>, why: Why) {
+        if why == Why::Unmapped {
+            self.revivable.forget(start, end);
+        }
         let mut translated: Vec<u64> = if (end - start) / PAGE < self.kept.pages.len() as u64 {
             (start..end).step_by(PAGE as usize).filter(|&page| self.kept.pages.contains(page)).collect()
         } else {

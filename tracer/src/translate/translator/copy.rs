@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::revived::Revivable;
 use super::thrown_away::Changed;
 use super::{Made, Tools, Translator};
 use crate::kernel::ptrace::Tid;
@@ -31,6 +32,7 @@ impl Translator {
             routes: self.routes.clone(),
             made: Made::default(),
             changed: Changed::default(),
+            revivable: Revivable::default(),
             tools: Tools::default(),
         })
     }

@@ -21,6 +21,7 @@ impl Translator {
     /// Gates are heeded from now on as the switch says: what starts at one is translated anew.
     pub fn heed(&mut self, switch: &Switch) {
         self.code.gates.follow(switch);
+        self.revivable.clear();
         for pc in self.code.gates.in_functions() {
             self.give_up(pc, Why::Gate);
         }
@@ -29,6 +30,7 @@ impl Translator {
     /// A call may return to this address, which is a gate from now on: all that runs into it is translated anew.
     pub fn add_gate(&mut self, pc: ProgramPc) {
         if self.code.gates.add_return(pc) {
+            self.revivable.clear();
             self.give_up_all_with(pc, Why::Gate);
         }
     }

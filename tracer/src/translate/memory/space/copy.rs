@@ -40,6 +40,8 @@ impl Space {
             free_slots: Vec::new(),
             next_slot: 0,
             caches,
+            crowded: self.crowded.clone(),
+            without_room: 0,
             traps: self.traps.clone(),
             rest: self.rest,
             signal_entry: self.signal_entry,

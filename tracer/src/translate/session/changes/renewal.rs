@@ -76,6 +76,8 @@ impl Session<'_> {
         used.thrown_away += made.thrown_away;
         used.again += made.again;
         used.again_the_same += made.again_the_same;
+        used.revived += made.revived;
+        used.without_room += made.without_room;
         used.times.translating += made.time;
         space.stops_since += 1;
         let (stops, no_room) = (space.stops_since, space.translator.space.tables.is_full());
