@@ -231,7 +231,8 @@ mod tests {
             let mut addresses: Vec<(Lane, u64)> = Vec::new();
             for lane in [0, 1, 4, 9].into_iter().skip(case % 2) {
                 seed = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(17) ^ 11;
-                addresses.push((Lane(lane), 0x8000 + u64::from(lane) * (case as u64 % 5) + seed % (1 + case as u64 % 3)));
+                addresses
+                    .push((Lane(lane), 0x8000 + u64::from(lane) * (case as u64 % 5) + seed % (1 + case as u64 % 3)));
             }
             let far: Vec<(Lane, u64)> = addresses.iter().map(|(lane, address)| (*lane, address | 1 << 60)).collect();
             assert_eq!(Class::of(&addresses), Class::of(&far), "{addresses:?}");
