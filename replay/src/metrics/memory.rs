@@ -111,12 +111,31 @@ impl Class {
         if addresses.iter().all(|a| a.1 == first.1) {
             return Class::Uniform;
         }
+        if let Some(class) = Class::of_near(addresses) {
+            return class;
+        }
         let distance = |lane: Lane| i128::from(lane.0) - i128::from(first.0.0);
         let offset = |address: u64| i128::from(address) - i128::from(first.1);
         let second = addresses[1];
         let stride = offset(second.1) / distance(second.0);
         let follows = addresses.iter().all(|(lane, address)| offset(*address) == distance(*lane) * stride);
         if follows && stride != 0 { Class::Affine(stride) } else { Class::Scattered }
+    }
+}
+
+impl Class {
+    /// The same, of addresses that are not all equal and so small that 64 bits hold what comes of them; none of others.
+    fn of_near(addresses: &[(Lane, u64)]) -> Option<Class> {
+        const LARGE: u64 = u64::MAX << 54;
+        if addresses.iter().fold(0, |bits, (_, address)| bits | address) & LARGE != 0 {
+            return None;
+        }
+        let (first, second) = (addresses[0], addresses[1]);
+        let distance = |lane: Lane| i64::from(lane.0) - i64::from(first.0.0);
+        let offset = |address: u64| address.cast_signed() - first.1.cast_signed();
+        let stride = offset(second.1) / distance(second.0);
+        let follows = addresses.iter().all(|(lane, address)| offset(*address) == distance(*lane) * stride);
+        Some(if follows && stride != 0 { Class::Affine(stride.into()) } else { Class::Scattered })
     }
 }
 
@@ -166,7 +185,9 @@ impl Metric for MemoryClasses {
         // In a block of warps the lanes of a fetch count by where they sit in the warp that they make up.
         let home = |lane: Lane| Lane(step.seats().home(lane) as u8);
         let mut lanes: Vec<(Lane, &[u64])> = step.lanes.iter().map(|l| (home(l), step.addresses(l))).collect();
-        lanes.sort_unstable_by_key(|(home, _)| *home);
+        if !lanes.is_sorted_by_key(|(home, _)| *home) {
+            lanes.sort_unstable_by_key(|(home, _)| *home);
+        }
         let mut addresses = Vec::with_capacity(lanes.len());
         for operand in 0..operands {
             addresses.clear();
@@ -201,6 +222,21 @@ mod tests {
     fn a_negative_stride_is_affine_and_counted_apart() {
         let classes = class(&[(0, 0x108), (1, 0x100)]);
         assert_eq!((classes.affine, classes.affine_downwards), (1, 1));
+    }
+
+    #[test]
+    fn large_addresses_are_classed_as_small_ones() {
+        let mut seed = 1_u64;
+        for case in 0..1000 {
+            let mut addresses: Vec<(Lane, u64)> = Vec::new();
+            for lane in [0, 1, 4, 9].into_iter().skip(case % 2) {
+                seed = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(17) ^ 11;
+                addresses
+                    .push((Lane(lane), 0x8000 + u64::from(lane) * (case as u64 % 5) + seed % (1 + case as u64 % 3)));
+            }
+            let far: Vec<(Lane, u64)> = addresses.iter().map(|(lane, address)| (*lane, address | 1 << 60)).collect();
+            assert_eq!(Class::of(&addresses), Class::of(&far), "{addresses:?}");
+        }
     }
 
     #[test]

@@ -309,12 +309,18 @@ fn add(sum: &mut [u64; 3], more: [u64; 3]) {
 
 /// How many transactions of each size these addresses take; they are sorted on the way.
 pub(super) fn transactions(addresses: &mut [i128]) -> [u64; 3] {
-    addresses.sort_unstable();
-    let pieces = |size: u64| {
-        let piece = |address: &i128| address.div_euclid(i128::from(size));
-        1 + addresses.windows(2).filter(|two| piece(&two[0]) != piece(&two[1])).count() as u64
-    };
-    TRANSACTION_SIZES.map(pieces)
+    const { assert!(TRANSACTION_SIZES[0].is_power_of_two() && TRANSACTION_SIZES[1].is_power_of_two()) };
+    const { assert!(TRANSACTION_SIZES[2].is_power_of_two()) };
+    if !addresses.is_sorted() {
+        addresses.sort_unstable();
+    }
+    let mut pieces = [1; 3];
+    for two in addresses.windows(2) {
+        // Of two addresses in one piece only bits below its size differ.
+        let differ = (two[0] ^ two[1]).cast_unsigned();
+        pieces.iter_mut().zip(TRANSACTION_SIZES).for_each(|(n, size)| *n += u64::from(differ >= u128::from(size)));
+    }
+    pieces
 }
 
 /// Where the byte at distance `d` from a stack's zero lies when the stacks of `width` lanes are interleaved.
@@ -340,7 +346,9 @@ impl Metric for TrafficMeter {
         let (seats, (segment, first)) = (step.seats(), step.place());
         // By home: in a block of warps the lanes of a fetch sit elsewhere than their numbers say.
         let mut lanes: Vec<_> = step.lanes.iter().map(|l| (seats.home(l), step.addresses(l), step.stack(l))).collect();
-        lanes.sort_unstable_by_key(|(home, ..)| *home);
+        if !lanes.is_sorted_by_key(|(home, ..)| *home) {
+            lanes.sort_unstable_by_key(|(home, ..)| *home);
+        }
         let mut operand = 0;
         for (at, instruction) in (first..).zip(step.instructions) {
             for _ in 0..instruction.memory {

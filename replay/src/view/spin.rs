@@ -7,6 +7,7 @@
 
 use heuristics::SegmentId;
 
+use super::lane_state::Told;
 use super::locks::HeldLock;
 use crate::Batch;
 
@@ -27,10 +28,8 @@ pub(super) struct Mark {
     addresses: usize,
     /// How many instructions were kept before.
     pub kept: u64,
-    /// What the replay takes the stack pointer for there.
-    pub expected_sp: u64,
-    /// What the replay takes the call level for there.
-    pub expected_level: u32,
+    /// What the replay has been told there.
+    pub told: Told,
 }
 
 /// The marks of the last few basic blocks, oldest first.
@@ -76,15 +75,7 @@ impl Spin {
     }
 
     /// Watches for a return to this segment.
-    pub fn mark(
-        &mut self,
-        segment: SegmentId,
-        sp: u64,
-        held: &[HeldLock],
-        kept: u64,
-        expected: (u64, u32),
-        batch: &Batch,
-    ) {
+    pub fn mark(&mut self, segment: SegmentId, sp: u64, held: &[HeldLock], kept: u64, told: Told, batch: &Batch) {
         self.marks.push(Mark {
             segment,
             sp,
@@ -95,8 +86,63 @@ impl Spin {
             sps: batch.sps.len(),
             addresses: batch.addresses.len(),
             kept,
-            expected_sp: expected.0,
-            expected_level: expected.1,
+            told,
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Code;
+
+    const TOLD: Told = Told { sp: 40, level: 2 };
+
+    fn keep(batch: &mut Batch, segment: u32) {
+        batch.codes.push(Code::segment(SegmentId(segment)));
+        batch.addresses.push(u64::from(segment));
+    }
+
+    #[test]
+    fn a_pass_that_comes_back_to_where_it_began_is_cut_off() {
+        let (mut spin, mut batch) = (Spin::default(), Batch::default());
+        keep(&mut batch, 1);
+        assert!(!spin.is_watching());
+        spin.mark(SegmentId(2), 40, &[], 7, TOLD, &batch);
+        let before = batch.clone();
+        [2, 3].iter().for_each(|segment| keep(&mut batch, *segment));
+        assert!(spin.come_to(SegmentId(2), 32, &[], &mut batch).is_none(), "deeper in the stack");
+        assert!(spin.come_to(SegmentId(3), 40, &[], &mut batch).is_none(), "elsewhere");
+        let mark = spin.come_to(SegmentId(2), 40, &[], &mut batch).unwrap();
+        assert!(batch == before && (mark.kept, mark.told) == (7, TOLD));
+        assert!(!spin.is_watching());
+    }
+
+    #[test]
+    fn an_inner_pass_is_cut_off_alone_and_an_outer_one_with_it() {
+        let (mut spin, mut batch) = (Spin::default(), Batch::default());
+        for segment in [1, 2] {
+            spin.mark(SegmentId(segment), 40, &[], 0, TOLD, &batch);
+            keep(&mut batch, segment);
+        }
+        assert!(spin.come_to(SegmentId(2), 40, &[], &mut batch).is_some());
+        assert!(spin.is_watching() && batch.codes.len() == 1);
+        spin.mark(SegmentId(2), 40, &[], 0, TOLD, &batch);
+        keep(&mut batch, 2);
+        assert!(spin.come_to(SegmentId(1), 40, &[], &mut batch).is_some());
+        assert!(!spin.is_watching() && batch.codes.is_empty());
+    }
+
+    #[test]
+    fn a_long_way_or_work_in_between_is_no_waiting() {
+        let (mut spin, mut batch) = (Spin::default(), Batch::default());
+        spin.mark(SegmentId(1), 40, &[], 0, TOLD, &batch);
+        (0..WINDOW).for_each(|_| spin.block_kept());
+        assert!(spin.is_watching());
+        spin.block_kept();
+        assert!(!spin.is_watching() && spin.come_to(SegmentId(1), 40, &[], &mut batch).is_none());
+        spin.mark(SegmentId(1), 40, &[], 0, TOLD, &batch);
+        spin.forget();
+        assert!(!spin.is_watching());
     }
 }

@@ -136,28 +136,6 @@ proptest! {
         }
     }
 
-    #[test]
-    fn runs_of_segments_give_what_steps_give(program in statements(3), lanes in 1u64..9, size in 1usize..9) {
-        let source = lanes_of(&program, lanes);
-        let measures = vec![
-            ScheduleHashes::measure(), Checker::measure(), Causes::measure(), Divergence::measure(), Edges::measure(),
-            ActiveLanes::measure(), Contention::measure(), Alu::measure(), Cycles::measure(2), Stalls::measure(7),
-            MemoryClasses::measure(), Traffic::measure(), Passes::measure(2), SpillMemory::measure(512),
-            LaneMaps::measure(LaneMapPlan { classes: Vec::new(), fetches: vec![Some(50); 9] }),
-        ];
-        let plain = ReplayOptions { warp_size: Some(size), ..ReplayOptions::default() };
-        let by_runs = ReplayOptions { measures: measures.clone(), ..plain.clone() };
-        let by_steps = ReplayOptions { measures: [measures, vec![each_step()]].concat(), ..plain.clone() };
-        let (by_runs, by_steps) = (everything(&source, &by_runs), everything(&source, &by_steps));
-        for ((runs, steps), plain) in by_runs.iter().zip(&by_steps).zip(everything(&source, &plain)) {
-            prop_assert_eq!(format!("{runs:?}"), format!("{steps:?}"));
-            prop_assert_eq!((&plain.counts, &plain.end), (&runs.counts, &runs.end), "{}", plain.heuristic);
-            if plain.is_complete() {
-                prop_assert_eq!(&plain.tally, &runs.tally, "{}", plain.heuristic);
-            }
-        }
-    }
-
     /// However the streams come in pieces, and however far beyond a piece a model looks.
     #[test]
     fn pieces_of_streams_change_nothing(program in statements(3), lanes in 1u64..9, codes in 1usize..9) {
@@ -179,5 +157,31 @@ proptest! {
             pool.install(|| everything(&source, &options)).iter().map(|o| format!("{o:?}")).collect::<Vec<_>>()
         };
         prop_assert_eq!(with(1), with(3));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+
+    #[test]
+    fn runs_of_segments_give_what_steps_give(program in statements(3), lanes in 1u64..9, size in 1usize..9) {
+        let source = lanes_of(&program, lanes);
+        let measures = vec![
+            ScheduleHashes::measure(), Checker::measure(), Causes::measure(), Divergence::measure(), Edges::measure(),
+            ActiveLanes::measure(), Contention::measure(), Alu::measure(), Cycles::measure(2), Stalls::measure(7),
+            MemoryClasses::measure(), Traffic::measure(), Passes::measure(2), SpillMemory::measure(512),
+            LaneMaps::measure(LaneMapPlan { classes: Vec::new(), fetches: vec![Some(50); 9] }),
+        ];
+        let plain = ReplayOptions { warp_size: Some(size), ..ReplayOptions::default() };
+        let by_runs = ReplayOptions { measures: measures.clone(), ..plain.clone() };
+        let by_steps = ReplayOptions { measures: [measures, vec![each_step()]].concat(), ..plain.clone() };
+        let (by_runs, by_steps) = (everything(&source, &by_runs), everything(&source, &by_steps));
+        for ((runs, steps), plain) in by_runs.iter().zip(&by_steps).zip(everything(&source, &plain)) {
+            prop_assert_eq!(format!("{runs:?}"), format!("{steps:?}"));
+            prop_assert_eq!((&plain.counts, &plain.end), (&runs.counts, &runs.end), "{}", plain.heuristic);
+            if plain.is_complete() {
+                prop_assert_eq!(&plain.tally, &runs.tally, "{}", plain.heuristic);
+            }
+        }
     }
 }

@@ -20,8 +20,8 @@ impl LaneState<'_> {
         }
         if number == self.own.start && number > 0 {
             batch.clear();
-            self.expected_sp = self.base;
-            self.expected_level = 1;
+            self.told.sp = self.base;
+            self.told.level = 1;
         } else if number == self.own.end {
             self.over = Some(batch.lengths());
         }
@@ -93,7 +93,7 @@ impl LaneState<'_> {
                 self.sp = sp;
                 self.stack_top = sp;
                 self.base = sp;
-                self.expected_sp = sp;
+                self.told.sp = sp;
                 self.begin_whole(batch);
             }
             Event::ThreadEnd { seq, .. } => {

@@ -2,15 +2,18 @@
 //! than 500 lines since the short way and the long way through a block keep one state in step.
 //!
 //! Two states run side by side. The *true* one follows the whole stream: stack pointer, open frames, functions, locks.
-//! The *expected* one is what the replay makes of the stream it gets. Where they differ before a kept
-//! segment, a control sets the replay right.
+//! What the replay makes of the stream it gets is the other (`told.rs`). Where they differ before a kept segment, a
+//! control sets the replay right.
 //!
 //! Most blocks are kept whole, change the stack pointer by constants and call nothing half-way: they take a short way.
 //! Others that are kept whole take one that looks at their calls, returns and recorded stack pointers alone
 //! (`outlined.rs`).
 
+mod counts;
 mod events;
+mod linkage;
 mod outlined;
+mod told;
 mod turns;
 
 use std::ops::Range;
@@ -18,6 +21,10 @@ use std::ops::Range;
 use heuristics::SegmentId;
 use trace_format::{BlockId, Kind, Seq, SpEffect};
 
+pub(super) use self::counts::{Counts, Reason};
+use self::linkage::Linkage;
+pub(super) use self::told::Told;
+use self::told::push_control;
 use self::turns::Turns;
 use super::Locks;
 use super::blocks::{Facts, Flags};
@@ -31,72 +38,6 @@ use super::spin::Spin;
 use super::sync_stack::SyncStack;
 use crate::stream::BatchLengths;
 use crate::{Batch, Code, Control, MeetingId};
-
-/// Why an instruction is not replayed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reason {
-    OutsideRegion,
-    OutsideMain,
-    SyncRuntime,
-    Critical,
-}
-
-/// Instructions by what became of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Counts {
-    pub kept: u64,
-    pub outside_region: u64,
-    pub outside_main: u64,
-    pub sync_runtime: u64,
-    pub critical: u64,
-    pub spin: u64,
-    /// Not instructions: how often the thread waited in the kernel outside of all known functions.
-    pub own_waits: u64,
-}
-
-impl Counts {
-    /// What came to them since they were these.
-    fn since(&self, before: &Counts) -> Counts {
-        Counts {
-            kept: self.kept - before.kept,
-            outside_region: self.outside_region - before.outside_region,
-            outside_main: self.outside_main - before.outside_main,
-            sync_runtime: self.sync_runtime - before.sync_runtime,
-            critical: self.critical - before.critical,
-            spin: self.spin - before.spin,
-            own_waits: self.own_waits - before.own_waits,
-        }
-    }
-
-    fn add(&mut self, more: &Counts) {
-        self.kept += more.kept;
-        self.outside_region += more.outside_region;
-        self.outside_main += more.outside_main;
-        self.sync_runtime += more.sync_runtime;
-        self.critical += more.critical;
-        self.spin += more.spin;
-        self.own_waits += more.own_waits;
-    }
-
-    fn multiply(&mut self, by: u64) {
-        self.kept *= by;
-        self.outside_region *= by;
-        self.outside_main *= by;
-        self.sync_runtime *= by;
-        self.critical *= by;
-        self.spin *= by;
-        self.own_waits *= by;
-    }
-
-    fn drop(&mut self, reason: Reason, instructions: u64) {
-        *match reason {
-            Reason::OutsideRegion => &mut self.outside_region,
-            Reason::OutsideMain => &mut self.outside_main,
-            Reason::SyncRuntime => &mut self.sync_runtime,
-            Reason::Critical => &mut self.critical,
-        } += instructions;
-    }
-}
 
 /// How the part of the region that a thread is in ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,14 +83,7 @@ pub(super) struct LaneState<'a> {
     unsettled: bool,
     frames: Frames,
     pending: Pending,
-    /// Whether the last thing that happened sent the thread to a function, or it is in a stub of the linkage table to
-    /// which it was sent.
-    sent: bool,
-    /// The stack pointer at the first instruction of the stub in which the thread is, if `sent`, and if it was called:
-    /// where its frame began.
-    stub: Option<u64>,
-    /// The same while the loader binds the stub's slot: it jumps on to the function with that stack pointer.
-    binding: Option<u64>,
+    linkage: Linkage,
     stack: SyncStack,
     held: Held,
     extent: Option<Extent>,
@@ -170,8 +104,7 @@ pub(super) struct LaneState<'a> {
     /// Whether the thread has just yielded.
     yielded: bool,
 
-    expected_sp: u64,
-    expected_level: u32,
+    told: Told,
 
     /// Whether all of this holds: in an extent of which something was kept, in no leaf function, in no dropped critical
     /// section, in no handler, no loop watched.
@@ -213,9 +146,7 @@ impl<'a> LaneState<'a> {
             unsettled: false,
             frames: Frames::default(),
             pending: Pending::Nothing,
-            sent: false,
-            stub: None,
-            binding: None,
+            linkage: Linkage::default(),
             stack: SyncStack::default(),
             held: Held::default(),
             extent: None,
@@ -228,8 +159,7 @@ impl<'a> LaneState<'a> {
             folded_away: 0,
             closed: Vec::new(),
             yielded: false,
-            expected_sp: 0,
-            expected_level: 1,
+            told: Told::default(),
             quiet: false,
             ceiling: u64::MAX,
             counts: Counts::default(),
@@ -293,12 +223,12 @@ impl<'a> LaneState<'a> {
     pub fn block(&mut self, block: BlockId, sps: &[u64], memory: &[u64], batch: &mut Batch) {
         let facts = self.plan.blocks.of(block);
         const LONG_WAY: u16 = Flags::WAITS | Flags::PAUSE | Flags::FILTERED | Flags::MARKER | Flags::STUB;
-        if self.quiet && !facts.flags.has(LONG_WAY) && self.binding.is_none_or(|sp| sp <= self.sp) {
+        if self.quiet && !facts.flags.has(LONG_WAY) && !self.linkage.binds_above(self.sp) {
             if self.pending != Pending::Nothing {
                 self.resolve(true, batch);
             }
             self.come_from_loader();
-            if !facts.flags.has(Flags::STUB_FIRST) || self.sent {
+            if !facts.flags.has(Flags::STUB_FIRST) || self.linkage.is_sent() {
                 if !facts.flags.has(Flags::RECORDED | Flags::INNER)
                     && self.sp.wrapping_add_signed(i64::from(facts.rise)) <= self.ceiling
                 {
@@ -324,7 +254,7 @@ impl<'a> LaneState<'a> {
     /// Puts a block that is kept whole into the batch, folded.
     #[inline]
     fn push_whole(&mut self, facts: Facts, memory: &[u64], batch: &mut Batch) {
-        self.sent = false;
+        self.linkage.run();
         batch.codes.push(facts.whole);
         self.folded_away += usize::from(facts.segments) - 1;
         if !memory.is_empty() {
@@ -341,11 +271,11 @@ impl<'a> LaneState<'a> {
             self.open(facts);
         }
         self.sp = self.sp.wrapping_add_signed(i64::from(facts.net));
-        self.expected_sp = self.sp;
+        self.told.sp = self.sp;
         if facts.flags.has(Flags::CALL) {
             self.called(batch.codes.len() - 1, self.sp.wrapping_sub(i64::from(facts.last) as u64));
         } else if facts.flags.has(Flags::RETURN) {
-            self.returned();
+            self.told.return_();
         }
         if self.sp > self.ceiling {
             self.settle(batch);
@@ -355,7 +285,7 @@ impl<'a> LaneState<'a> {
     /// Opens the frames of functions that are called in a block, and run on behind it.
     fn open(&mut self, facts: Facts) {
         let opened = self.plan.blocks.opened(facts);
-        self.expected_level += opened.len() as u32;
+        self.told.level += opened.len() as u32;
         if !self.plan.verbatim {
             opened.iter().for_each(|frame| self.frames.push(self.sp.wrapping_add_signed(*frame)));
             self.raise_ceiling();
@@ -364,15 +294,10 @@ impl<'a> LaneState<'a> {
 
     #[inline]
     fn called(&mut self, code: usize, sp_before: u64) {
-        self.expected_level += 1;
+        self.told.call();
         if !self.plan.verbatim {
             self.pending = Pending::Call { code, sp: sp_before };
         }
-    }
-
-    #[inline]
-    fn returned(&mut self) {
-        self.expected_level = self.expected_level.saturating_sub(1).max(1);
     }
 
     fn block_in_parts(&mut self, facts: Facts, executed: Option<u32>, sps: &[u64], memory: &[u64], batch: &mut Batch) {
@@ -434,7 +359,7 @@ impl<'a> LaneState<'a> {
 
     /// A block of which nothing is kept, whatever it is: outside of the region, or inside of a leaf function.
     fn pass_by(&mut self, facts: Facts, sps: &[u64], batch: &mut Batch) {
-        let goes_on = self.pending == Pending::Nothing && !self.sent && !self.unsettled;
+        let goes_on = self.pending == Pending::Nothing && !self.linkage.is_sent() && !self.unsettled;
         self.resolve(false, batch);
         let in_region = self.extent.is_some();
         let reason = if in_region { Reason::SyncRuntime } else { Reason::OutsideRegion };
@@ -478,11 +403,11 @@ impl<'a> LaneState<'a> {
                 self.counts.kept += segment.len() as u64;
                 let before = self.sp;
                 self.sp = after;
-                self.expected_sp = after;
+                self.told.sp = after;
                 if kind.is_call() {
                     self.called(batch.codes.len() - 1, before);
                 } else if kind == Kind::Return {
-                    self.returned();
+                    self.told.return_();
                 }
             }
             Some(reason) => {
@@ -524,8 +449,8 @@ impl<'a> LaneState<'a> {
         if plan.table.in_stub(id) == id {
             return false;
         }
-        let is_in_stub = self.sent || plan.blocks.is_named_stub(id);
-        is_in_stub && plan.table.binds(id) || self.binding.is_some_and(|sp| self.sp < sp)
+        let is_in_stub = self.linkage.is_sent() || plan.blocks.is_named_stub(id);
+        is_in_stub && plan.table.binds(id) || self.linkage.binds_above(self.sp)
     }
 
     fn drops_critical(&self) -> bool {
@@ -543,9 +468,10 @@ impl<'a> LaneState<'a> {
     fn begin_stream(&mut self, first: SegmentId, batch: &mut Batch) {
         self.fresh = false;
         self.begins_with.get_or_insert(first);
-        (self.pending, self.sent, self.binding) = (Pending::Nothing, false, None);
+        self.pending = Pending::Nothing;
+        self.linkage.begin();
         self.frames.restart();
-        let expected = self.expected_sp.wrapping_sub(self.base);
+        let expected = self.told.sp.wrapping_sub(self.base);
         if self.plan.tells_extents {
             push_control(batch, Control::Begin { after: self.task.unwrap_or(self.now) });
             self.tell_team(batch);
@@ -559,7 +485,7 @@ impl<'a> LaneState<'a> {
                 push_control(batch, Control::Stack { zero: self.base, above });
             }
         }
-        self.expected_sp = self.base.wrapping_add(expected);
+        self.told.sp = self.base.wrapping_add(expected);
         self.raise_ceiling();
     }
 
@@ -568,7 +494,7 @@ impl<'a> LaneState<'a> {
         match std::mem::replace(&mut self.pending, Pending::Nothing) {
             Pending::Nothing => {}
             Pending::Call { .. } | Pending::Entry if kept => {
-                (self.sent, self.stub) = (true, Some(self.sp));
+                self.linkage.send(self.sp);
                 self.frames.push(self.sp);
                 self.raise_ceiling();
             }
@@ -584,64 +510,41 @@ impl<'a> LaneState<'a> {
                     (_, Some(row)) => Code::row(rows.elided(row)),
                     _ => unreachable!("a call is no control"),
                 };
-                self.expected_sp = sp;
-                self.expected_level -= 1;
+                self.told.elide_call(sp);
             }
             Pending::Entry => {}
         }
     }
 
-    /// The segment that is kept now, marked where it is in a stub of the linkage table: code of that form to which the
-    /// thread was sent by a call, or which the symbols call so.
+    /// The segment that is kept now, marked where it is in a stub of the linkage table.
     fn perhaps_in_stub(&mut self, id: SegmentId) -> SegmentId {
-        let was_sent = std::mem::replace(&mut self.sent, false);
         let in_stub = self.plan.table.in_stub(id);
-        if in_stub == id || !(was_sent || self.plan.blocks.is_named_stub(id)) {
-            return id;
-        }
-        if !was_sent {
-            self.stub = None;
-        }
-        self.sent = true;
-        in_stub
+        let has_form = in_stub != id;
+        if self.linkage.run_stub(has_form, has_form && self.plan.blocks.is_named_stub(id)) { in_stub } else { id }
     }
 
     /// What comes now is not kept. A stub that leads there was a part of the call, so that the function opens no level,
     /// nor does what it calls back.
     fn leave_stub(&mut self, reason: Reason) {
-        if std::mem::replace(&mut self.sent, false)
-            && let Some(sp) = self.stub
-        {
-            self.frames.close(sp);
-            self.binding = Some(sp);
-        }
-        if reason != Reason::SyncRuntime {
-            self.binding = None;
+        if let Some(frame) = self.linkage.leave(reason == Reason::SyncRuntime) {
+            self.frames.close(frame);
         }
     }
 
     /// What comes now is kept: it may be the function that the loader has bound a stub to.
+    #[inline]
     fn come_from_loader(&mut self) {
-        if let Some(sp) = self.binding.filter(|sp| *sp <= self.sp) {
-            self.binding = None;
-            if sp == self.sp {
-                self.frames.push(sp);
-                self.raise_ceiling();
-            }
+        if let Some(frame) = self.linkage.come_from_loader(self.sp) {
+            self.frames.push(frame);
+            self.raise_ceiling();
         }
     }
 
     /// Before a kept segment: tells the replay what it cannot know.
     #[inline]
     fn correct(&mut self, batch: &mut Batch) {
-        if self.expected_sp != self.sp {
-            push_control(batch, Control::Sp(self.sp.wrapping_sub(self.base) as i64));
-            self.expected_sp = self.sp;
-        }
-        if !self.plan.verbatim && self.expected_level != self.frames.level() {
-            self.expected_level = self.frames.level();
-            push_control(batch, Control::Level(self.expected_level));
-        }
+        let level = (!self.plan.verbatim).then(|| self.frames.level());
+        self.told.correct(self.sp, self.base, level, batch);
     }
 
     /// Before an instruction: closes what a jump of the stack pointer has left.
@@ -704,11 +607,9 @@ impl<'a> LaneState<'a> {
             self.turns.forget();
             self.counts.spin += self.counts.kept - mark.kept;
             self.counts.kept = mark.kept;
-            self.expected_sp = mark.expected_sp;
-            self.expected_level = mark.expected_level;
+            self.told = mark.told;
         }
-        let expected = (self.expected_sp, self.expected_level);
-        self.spin.mark(first, self.sp, self.held.locks(), self.counts.kept, expected, batch);
+        self.spin.mark(first, self.sp, self.held.locks(), self.counts.kept, self.told, batch);
     }
 
     /// The thread's stream has ended.
@@ -716,9 +617,4 @@ impl<'a> LaneState<'a> {
         self.end_repeat(None, batch);
         self.end_extent(batch);
     }
-}
-
-fn push_control(batch: &mut Batch, control: Control) {
-    batch.codes.push(Code::control(batch.controls.len()));
-    batch.controls.push(control);
 }

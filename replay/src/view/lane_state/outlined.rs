@@ -59,15 +59,15 @@ impl LaneState<'_> {
         self.push_whole(facts, memory, batch);
         batch.sps.extend(sps.iter().map(|sp| sp.wrapping_sub(self.base) as i64));
         self.sp = sps.last().copied().unwrap_or(self.sp).wrapping_add_signed(i64::from(facts.net));
-        self.expected_sp = self.sp;
-        self.expected_level = self.frames.level();
+        self.told.sp = self.sp;
+        self.told.level = self.frames.level();
         self.raise_ceiling();
         match ends {
             Ends::Otherwise => {}
             Ends::WithCall => {
                 self.called(batch.codes.len() - 1, from.wrapping_add_signed(i64::from(last.sp)));
             }
-            Ends::WithReturn => self.returned(),
+            Ends::WithReturn => self.told.return_(),
         }
         if self.sp > self.ceiling {
             self.settle(batch);

@@ -13,7 +13,7 @@ use trace_format::{BlockId, Pc, SpEffect};
 use super::super::blocks::Facts;
 use super::super::locks::HeldLock;
 use super::super::waiting::leads_to;
-use super::{Counts, LaneState};
+use super::{Counts, LaneState, Told};
 use crate::stream::BatchLengths;
 use crate::{Batch, Code};
 
@@ -29,8 +29,7 @@ struct Mark {
     from: usize,
     lengths: BatchLengths,
     counts: Counts,
-    expected_sp: u64,
-    expected_level: u32,
+    told: Told,
 }
 
 /// A turn that is made over and over.
@@ -163,8 +162,7 @@ impl LaneState<'_> {
             from: way.len(),
             lengths: batch.lengths(),
             counts: self.counts,
-            expected_sp: self.expected_sp,
-            expected_level: self.expected_level,
+            told: self.told,
         };
         self.turns.marks.push(mark);
     }
@@ -200,8 +198,7 @@ impl LaneState<'_> {
         counts.spin += std::mem::take(&mut counts.kept);
         self.counts = mark.counts;
         self.counts.add(&counts);
-        self.expected_sp = mark.expected_sp;
-        self.expected_level = mark.expected_level;
+        self.told = mark.told;
         self.turns.marks[at].counts = self.counts;
         self.spin.forget();
         (segments, counts)

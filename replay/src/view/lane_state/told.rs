@@ -1,0 +1,90 @@
+//! What the replay makes of the stream that it gets: the stack pointer and call level that it expects, and the controls
+//! that set it right before a kept segment.
+
+use crate::{Batch, Code, Control};
+
+/// What the replay has been told of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::view) struct Told {
+    /// The stack pointer that the replay expects.
+    pub sp: u64,
+    /// The call level that it expects, 1 and up.
+    pub level: u32,
+}
+
+impl Default for Told {
+    fn default() -> Told {
+        Told { sp: 0, level: 1 }
+    }
+}
+
+impl Told {
+    /// A call is kept.
+    #[inline]
+    pub fn call(&mut self) {
+        self.level += 1;
+    }
+
+    /// The call kept last, before which the stack pointer was this, is none for the replay after all.
+    pub fn elide_call(&mut self, sp: u64) {
+        (self.sp, self.level) = (sp, self.level - 1);
+    }
+
+    /// A return is kept.
+    #[inline]
+    pub fn return_(&mut self) {
+        self.level = self.level.saturating_sub(1).max(1);
+    }
+
+    /// Before a kept segment, with this stack pointer, relative to what counts as 0, and at this level where levels are
+    /// told: tells the replay what it cannot know.
+    #[inline]
+    pub fn correct(&mut self, sp: u64, base: u64, level: Option<u32>, batch: &mut Batch) {
+        if self.sp != sp {
+            push_control(batch, Control::Sp(sp.wrapping_sub(base) as i64));
+            self.sp = sp;
+        }
+        if let Some(level) = level.filter(|level| *level != self.level) {
+            self.level = level;
+            push_control(batch, Control::Level(level));
+        }
+    }
+}
+
+pub(super) fn push_control(batch: &mut Batch, control: Control) {
+    batch.codes.push(Code::control(batch.controls.len()));
+    batch.controls.push(control);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn correct(told: &mut Told, sp: u64, level: Option<u32>) -> Vec<Control> {
+        let mut batch = Batch::default();
+        told.correct(sp, 100, level, &mut batch);
+        assert_eq!(batch.codes.len(), batch.controls.len());
+        batch.controls
+    }
+
+    #[test]
+    fn only_what_the_replay_cannot_know_is_told_and_once() {
+        let mut told = Told { sp: 92, ..Told::default() };
+        told.call();
+        assert_eq!(correct(&mut told, 92, Some(2)), []);
+        assert_eq!(correct(&mut told, 84, Some(3)), [Control::Sp(-16), Control::Level(3)]);
+        assert_eq!(correct(&mut told, 84, Some(3)), []);
+        assert_eq!(correct(&mut told, 84, None), [], "text traces tell no levels");
+    }
+
+    #[test]
+    fn a_call_of_what_is_not_kept_changes_nothing() {
+        let mut told = Told { sp: 100, level: 1 };
+        told.sp = 92;
+        told.call();
+        told.elide_call(100);
+        assert_eq!(told, Told { sp: 100, level: 1 });
+        told.return_();
+        assert_eq!(told.level, 1, "the outermost function is level 1, also where it returns");
+    }
+}
