@@ -1,135 +1,12 @@
 //! Walks through lanes in the order of their numbers, and notes what one makes and another uses.
 
-use std::collections::BTreeMap;
-
 use rustc_hash::FxHashMap;
 use trace_format::Pc;
 
 use super::code::{Access, Does, Operand, Operator, REGISTERS, Ran};
 use super::shadow::{Reader, Shadow};
+use super::sites::{Flows, OwnStack, Pair, Site, Steps, note, weight};
 use super::value::{Held, Made, Value};
-
-/// What is known of an instruction.
-#[derive(Default)]
-pub(super) struct Site {
-    pub pc: Pc,
-    pub is_atomic: bool,
-    /// The operator, where it takes values into an accumulator that was there before the lanes.
-    pub operator: Option<Operator>,
-    /// Whether it took a value that is not the same for all lanes.
-    has_taken: bool,
-    /// Whether lanes run it differently often, or for different addresses, so that its value does not follow from the
-    /// lane's number.
-    pub is_irregular: bool,
-    /// Who uses what it made as a step or as a partial result, other than by an update, and how often.
-    pub uses: BTreeMap<u32, u64>,
-    /// As a store: where it put what, as long as that is one address.
-    stored_at: Stored,
-    /// Of an accumulator in memory: where it lies, as long as that is one address.
-    home: Stored,
-    /// How often it wrote what another lane had written, and one such address; the lanes' own stacks aside.
-    pub overwrote: (u64, u64),
-    /// In this launch: how often a lane ran it, and this one, as a step.
-    per_lane: Option<u32>,
-    this_lane: u32,
-    is_doubtful: bool,
-}
-
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Stored {
-    #[default]
-    Nowhere,
-    At(u64),
-    /// This is one of them.
-    InSeveral(u64),
-}
-
-impl Stored {
-    fn also(self, address: u64) -> Stored {
-        match self {
-            Stored::Nowhere => Stored::At(address),
-            Stored::At(known) if known != address => Stored::InSeveral(known),
-            Stored::At(_) | Stored::InSeveral(_) => self,
-        }
-    }
-}
-
-impl Site {
-    /// Whether it stores to one address only, or does not store.
-    pub fn stores_to_one(&self) -> bool {
-        matches!(self.stored_at, Stored::At(_))
-    }
-
-    /// An address of its accumulator, where that lies in memory.
-    pub fn a_home(&self) -> Option<u64> {
-        if let Stored::At(address) | Stored::InSeveral(address) = self.home { Some(address) } else { None }
-    }
-
-    /// Whether it takes what is not the same for all lanes.
-    pub fn is_taking(&self) -> bool {
-        self.has_taken
-    }
-
-    /// Whether its accumulator lies at several addresses.
-    pub fn has_homes(&self) -> bool {
-        matches!(self.home, Stored::InSeveral(_))
-    }
-}
-
-/// What one lane made and another used, or overwrote.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Flow {
-    pub count: u64,
-    /// The smallest distance of the two lanes' numbers.
-    pub distance: u32,
-    /// The lanes of the first one.
-    pub lanes: (u32, u32),
-    /// The address, of what went through memory.
-    pub address: Option<u64>,
-}
-
-/// Two instructions, by site.
-pub(super) type Pair = (u32, u32);
-
-/// Between lanes, by who made a value and who used it.
-#[derive(Default)]
-pub(super) struct Flows {
-    pub carried: BTreeMap<Pair, Flow>,
-    /// Of what updates made, used by something else.
-    pub of_updates: BTreeMap<Pair, Flow>,
-    /// From update to update.
-    pub updates: BTreeMap<Pair, Flow>,
-    /// With a lock held, or between atomic instructions.
-    pub guarded: BTreeMap<Pair, Flow>,
-    /// By who read a value and who overwrote it.
-    pub overwritten: BTreeMap<Pair, Flow>,
-}
-
-/// Where a lane's own stack lies.
-#[derive(Clone, Copy, Default)]
-pub(super) struct OwnStack {
-    pub zero: u64,
-    pub above: u32,
-}
-
-/// So far below where its stack pointer counts as 0 an address is taken for one of the lane's own stack.
-const STACK: u64 = 1 << 20;
-
-impl OwnStack {
-    fn holds(self, address: u64) -> bool {
-        self.zero != 0
-            && address < self.zero.saturating_add(u64::from(self.above))
-            && address >= self.zero.saturating_sub(STACK)
-    }
-}
-
-impl OwnStack {
-    /// The address, or, of one in the stack, how far it lies from where the lane begins: equal for equal variables of
-    /// all threads.
-    fn place(self, address: u64) -> u64 {
-        if self.holds(address) { address.wrapping_sub(self.zero) } else { address }
-    }
-}
 
 /// A lane that is walked through.
 pub(super) struct Walker {
@@ -151,8 +28,9 @@ pub(super) struct Walker {
     follow: bool,
     pub stack: OwnStack,
     pub locks: u32,
-    /// Steps of this launch.
+    /// The instructions with steps in this launch, and the weights of the lanes whose steps are counted.
     steps: Vec<u32>,
+    weights: u64,
 }
 
 /// Where a value was found.
@@ -175,6 +53,7 @@ impl Walker {
             stack: OwnStack::default(),
             locks: 0,
             steps: Vec::new(),
+            weights: 0,
         }
     }
 
@@ -190,12 +69,29 @@ impl Walker {
 
     /// A launch begins with the lane of this number. `follow`: its lanes are of one thread, one right behind the other.
     pub fn begin_launch(&mut self, lane: usize, follow: bool) {
+        self.end_launch();
         self.first = lane as u32 + 1;
         self.follow = follow;
-        for step in std::mem::take(&mut self.steps) {
-            let site = &mut self.sites[step as usize];
-            (site.per_lane, site.this_lane, site.is_doubtful) = (None, 0, false);
+    }
+
+    /// All lanes of the launch have been walked through.
+    pub fn end_launch(&mut self) {
+        for site in std::mem::take(&mut self.steps) {
+            let steps = &mut self.sites[site as usize].steps;
+            steps.expected = steps.expected.wrapping_add(steps.first_lane.wrapping_mul(self.weights));
+            *steps = Steps { seen: steps.seen, expected: steps.expected, ..Steps::default() };
         }
+        self.weights = 0;
+    }
+
+    /// Whether all lanes of a launch add as much by these instructions together: lanes may run different ones. Lanes
+    /// have random weights, so that sums which differ for any lane differ as a whole.
+    pub fn are_regular(&self, sites: &[u32]) -> bool {
+        let all = sites.iter().map(|site| self.sites[*site as usize].steps);
+        let (seen, expected) = all.fold((0_u64, 0_u64), |(seen, expected), steps| {
+            (seen.wrapping_add(steps.seen), expected.wrapping_add(steps.expected))
+        });
+        seen == expected
     }
 
     pub fn begin_lane(&mut self, lane: usize, thread: u32) {
@@ -210,20 +106,22 @@ impl Walker {
         // What was loaded before is known no more: others may have written there since.
         self.held.iter_mut().for_each(|held| *held = Held::of(held.value));
         (self.locks, self.stack) = (0, OwnStack::default());
-        for step in &self.steps {
-            let site = &mut self.sites[*step as usize];
-            // The last lane of a thread may leave the loop before its steps are done.
-            site.is_irregular |= goes_on && site.is_doubtful;
-            site.is_doubtful = false;
+        let is_second = self.lane == self.first + 1;
+        let weight = if goes_on && self.lane > self.first { weight(self.lane) } else { 0 };
+        self.weights = self.weights.wrapping_add(weight);
+        for site in &self.steps {
+            let steps = &mut self.sites[*site as usize].steps;
+            steps.seen = steps.seen.wrapping_add(steps.lane_before.wrapping_mul(weight));
+            if is_second {
+                steps.first_lane = steps.lane_before;
+            }
         }
     }
 
     pub fn end_lane(&mut self) {
-        for step in &self.steps {
-            let site = &mut self.sites[*step as usize];
-            let ran = std::mem::take(&mut site.this_lane);
-            site.is_doubtful |= site.per_lane.is_some_and(|usual| usual != ran);
-            site.per_lane.get_or_insert(ran);
+        for site in &self.steps {
+            let steps = &mut self.sites[*site as usize].steps;
+            steps.lane_before = std::mem::take(&mut steps.this_lane);
         }
     }
 
@@ -480,10 +378,14 @@ impl Walker {
                 known.home = known.home.also(self.stack.place(acc_held.home));
             }
             if made == Made::Steps {
-                known.this_lane += 1;
-                if known.this_lane == 1 && !self.steps.contains(&site) {
-                    // Lanes before this one did not run it.
-                    known.is_doubtful |= self.lane > self.first;
+                // What is in a register is not known, only which one it is.
+                let amount = match by {
+                    Operand::Constant => ran.amount.cast_unsigned(),
+                    Operand::Register(register) => weight(u32::MAX - u32::from(register)),
+                    Operand::Memory(_) | Operand::Several => weight(u32::MAX / 2),
+                };
+                known.steps.this_lane = known.steps.this_lane.wrapping_add(amount);
+                if !self.steps.contains(&site) {
                     self.steps.push(site);
                 }
             }
@@ -500,12 +402,4 @@ impl Walker {
             }
         }
     }
-}
-
-fn note(flows: &mut BTreeMap<Pair, Flow>, pair: Pair, lanes: (u32, u32), address: Option<u64>) {
-    let distance = lanes.0.abs_diff(lanes.1);
-    let lanes = (lanes.0 - 1, lanes.1 - 1);
-    let flow = flows.entry(pair).or_insert(Flow { count: 0, distance, lanes, address });
-    flow.count += 1;
-    flow.distance = flow.distance.min(distance);
 }
