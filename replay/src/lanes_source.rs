@@ -2,7 +2,6 @@
 
 use heuristics::SegmentTable;
 
-use crate::view::View;
 use crate::{Kept, LaneStream, LockId};
 
 /// Lanes that can be replayed, as often as needed.
@@ -35,35 +34,5 @@ pub trait LaneSource: Sync {
     /// ones. Default: 0.
     fn generation(&self, _lane: usize) -> u32 {
         0
-    }
-}
-
-impl LaneSource for View {
-    fn lanes(&self) -> usize {
-        View::lanes(self).len()
-    }
-
-    fn segments(&self) -> &SegmentTable {
-        View::segments(self)
-    }
-
-    fn stream(&self, lane: usize) -> Box<dyn LaneStream + '_> {
-        View::stream(self, lane)
-    }
-
-    fn kept(&self, lane: usize) -> Option<&Kept> {
-        View::kept(self, lane)
-    }
-
-    fn is_at_hand(&self) -> bool {
-        View::is_at_hand(self)
-    }
-
-    fn lock_name(&self, lock: LockId) -> String {
-        View::lock_name(self, lock)
-    }
-
-    fn generation(&self, lane: usize) -> u32 {
-        View::lanes(self)[lane].generation
     }
 }

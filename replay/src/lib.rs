@@ -4,9 +4,11 @@
 //! returns an [`Outcome`] per heuristic.
 
 mod bounds;
+mod brief;
 mod columns;
 pub mod dependences;
 pub mod engine;
+mod entry;
 mod error;
 mod grouping;
 pub mod in_memory;

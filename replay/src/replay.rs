@@ -9,7 +9,8 @@ use heuristics::{Prediction, Predictions, Program, Spec, Tally};
 use rayon::prelude::*;
 
 use crate::bounds::{Optimum, least_fetches, optimum};
-use crate::engine::{Brief, Counts, End, Replay, Replayed};
+use crate::brief::Brief;
+use crate::engine::{Counts, End, Replay, Replayed};
 use crate::grouping::{
     EXACT_LANES, Grouping, generations, improved, least_of_any, partitions, subsets, warp_size, warps,
 };

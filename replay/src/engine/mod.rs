@@ -16,8 +16,7 @@ mod turns;
 use std::collections::HashMap;
 
 use heuristics::{
-    Extent, Group, Heuristic, Lane, LaneSet, LaneState, Lead, PlaceId, Program, Ran, Seats, Segment, SegmentTable,
-    Spec, Tally, Together, WarpView,
+    Extent, Group, Heuristic, Lane, LaneSet, LaneState, Lead, Program, Ran, Seats, Spec, Tally, Together, WarpView,
 };
 
 pub use counts::Counts;
@@ -27,6 +26,7 @@ use rounds::Rounds;
 pub use sync::SyncEvent;
 use sync::{Arrival, Sync};
 
+use crate::brief::Brief;
 use crate::metrics::{Metric, Run, Standing, Step};
 use crate::survey::Survey;
 use crate::warps::Unit;
@@ -74,63 +74,6 @@ pub struct Replayed {
     pub end: End,
     /// What the models counted that ran turns at locks.
     pub tally: Tally,
-}
-
-/// What a run of segments needs to know of each, packed.
-#[derive(Clone, Copy)]
-pub struct Brief {
-    /// Where it begins.
-    pub(crate) start: trace_format::Pc,
-    /// Its last instruction.
-    pub(crate) last: trace_format::Pc,
-    pub(crate) place: PlaceId,
-    pub(crate) instructions: u32,
-    pub(crate) addresses: u32,
-    pub(crate) sp: i32,
-    pub(crate) level: i8,
-    pub(crate) recorded: bool,
-    pub(crate) transfers: bool,
-    pub(crate) in_stub: bool,
-}
-
-impl Brief {
-    /// The briefs of all segments, by number.
-    #[must_use]
-    pub fn all(segments: &SegmentTable) -> Vec<Brief> {
-        segments
-            .iter()
-            .map(|(_, segment)| {
-                let (sp, recorded) = match segment.sp {
-                    trace_format::SpEffect::Add(change) => (change, false),
-                    trace_format::SpEffect::Recorded => (0, true),
-                };
-                let level = level_change(segment);
-                let (instructions, addresses) = (segment.len() as u32, segment.addresses);
-                let transfers = segment.last().kind.transfers_control();
-                Brief {
-                    start: segment.start(),
-                    last: segment.last().pc,
-                    place: segment.place,
-                    instructions,
-                    addresses,
-                    sp,
-                    level,
-                    recorded,
-                    transfers,
-                    in_stub: segment.in_stub,
-                }
-            })
-            .collect()
-    }
-}
-
-/// How a segment changes the call level of a lane.
-pub(crate) fn level_change(segment: &Segment) -> i8 {
-    match segment.last().kind {
-        kind if kind.is_call() => 1,
-        trace_format::Kind::Return => -1,
-        _ => 0,
-    }
 }
 
 impl<'a> Replay<'a> {

@@ -9,7 +9,7 @@ use trace_format::Pc;
 use super::counter::{Counter, Stretches};
 use super::{Ended, Finding, Measure, Measured, Metric, Run, Step};
 use crate::Result;
-use crate::registry::Entry;
+use crate::entry::Entry;
 
 /// The measure.
 pub(crate) static ENTRY: Entry = Entry {

@@ -11,7 +11,7 @@
 use trace_format::Instruction;
 
 use super::{Ended, Finding, Measure, Measured, Metric, Run, Step};
-use crate::registry::{Cell, Entry, Switch, Table, of};
+use crate::entry::{Cell, Entry, Switch, Table, of};
 use crate::{Column, Result};
 
 /// The measure.

@@ -16,7 +16,7 @@ use trace_format::Pc;
 use super::call_paths::{CallPaths, PathId};
 use super::{LostSlots, Measure, Measured};
 use crate::Column;
-use crate::registry::{Entry, of};
+use crate::entry::{Entry, of};
 
 /// The measure; `--by` and `--annotate` imply it.
 pub(crate) static ENTRY: Entry = Entry {

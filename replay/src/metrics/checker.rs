@@ -14,12 +14,12 @@ use trace_format::{Instruction, Pc};
 
 use super::{Ended, Finding, Measure, Metric, Run, Step};
 use crate::engine::{Counts, End};
-use crate::registry::{self, Switch};
+use crate::entry::{self, Switch};
 use crate::survey::Survey;
 use crate::{Batch, Code, Entry, Error, LaneStream, Result};
 
 /// The measure, whose only result is an error.
-pub(crate) static ENTRY: registry::Entry = registry::Entry {
+pub(crate) static ENTRY: entry::Entry = entry::Entry {
     name: "checker",
     file: "replay/src/metrics/checker.rs",
     switch: Some(&Switch {

@@ -15,7 +15,7 @@ use heuristics::{LaneSet, MAX_LANES};
 use trace_format::Pc;
 
 use super::{Ended, Finding, Measure, Measured, Metric, Run, Step};
-use crate::registry::Entry;
+use crate::entry::Entry;
 use crate::{LockId, Result, SyncEvent};
 
 /// The measure.

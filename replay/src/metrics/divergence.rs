@@ -22,7 +22,7 @@ use heuristics::{LaneSet, MAX_LANES};
 use trace_format::Pc;
 
 use super::{Ended, Finding, Measure, Measured, Metric, Run, Step};
-use crate::registry::{Cell, Entry, Switch, Table, of};
+use crate::entry::{Cell, Entry, Switch, Table, of};
 use crate::{Column, Result, Value};
 
 /// The measure.

@@ -14,8 +14,8 @@ use trace_format::Kind;
 
 use super::{Ended, Finding, Measure, Measured, Metric, Run, Step};
 use crate::Result;
-use crate::engine::Brief;
-use crate::registry::Entry;
+use crate::brief::Brief;
+use crate::entry::Entry;
 
 /// The measure.
 pub(crate) static ENTRY: Entry = Entry {

@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 use trace_format::{Instruction, Pc};
 
 use super::{Ended, Finding, Measure, Measured, Metric, Run, Step};
-use crate::registry::{Cell, Entry, Switch, Table, of};
+use crate::entry::{Cell, Entry, Switch, Table, of};
 use crate::{Column, LockId, Result, SyncEvent};
 
 /// The measure.

@@ -15,7 +15,7 @@ use heuristics::{LaneSet, SegmentId};
 
 use super::{Ended, Finding, Measure, Measured, Metric, Run, Step};
 use crate::Result;
-use crate::registry::Entry;
+use crate::entry::Entry;
 
 /// The measure, which is asked for with a plan: see [`LaneMaps::measure`].
 pub(crate) static ENTRY: Entry = Entry {

@@ -11,7 +11,7 @@ use heuristics::Lane;
 
 use super::spill_memory::folded;
 use super::{Ended, Finding, Measure, Measured, Metric, Step};
-use crate::registry::{Entry, Switch, of};
+use crate::entry::{Entry, Switch, of};
 use crate::{Column, Outcome, Result, Value};
 
 /// The switch of this measure and of [`super::Traffic`].

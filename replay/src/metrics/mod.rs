@@ -49,7 +49,8 @@ pub use stalls::{StallMeter, Stalls};
 pub use traffic::{ACCESS_HEADER, Accesses, Space, Strides, TRANSACTION_SIZES, Traffic, TrafficMeter};
 
 use crate::Result;
-use crate::engine::{Brief, Cursor, SyncEvent};
+use crate::brief::Brief;
+use crate::engine::{Cursor, SyncEvent};
 
 /// Instructions that were just fetched, one after another, for the same lanes.
 #[derive(Clone, Copy)]

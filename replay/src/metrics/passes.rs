@@ -15,7 +15,7 @@
 use heuristics::{LaneSet, MAX_LANES, Seats};
 
 use super::{Ended, Finding, Measure, Measured, Metric, Step};
-use crate::registry::{Cell, Entry, Switch, Table, of};
+use crate::entry::{Cell, Entry, Switch, Table, of};
 use crate::{Column, Result};
 
 /// The measure.

@@ -10,7 +10,7 @@ use heuristics::LaneSet;
 use trace_format::Instruction;
 
 use super::{Ended, Finding, Measure, Measured, Metric, Run, Step};
-use crate::registry::{Entry, Switch, of};
+use crate::entry::{Entry, Switch, of};
 use crate::{Column, Error, Result};
 
 /// The measure.

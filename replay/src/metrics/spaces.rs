@@ -26,7 +26,7 @@ use trace_format::Pc;
 
 use super::traffic::transactions;
 use super::{Ended, Finding, Measure, Measured, Metric, Step};
-use crate::registry::{Cell, Entry, Switch, Table, of};
+use crate::entry::{Cell, Entry, Switch, Table, of};
 use crate::{Column, Result};
 
 /// The measure.

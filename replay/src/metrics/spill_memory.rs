@@ -23,7 +23,7 @@ use std::ops::Range;
 
 use super::traffic::interleaved;
 use super::{Ended, Finding, Measure, Measured, Metric, Step};
-use crate::registry::{Entry, Switch, of};
+use crate::entry::{Entry, Switch, of};
 use crate::{Column, Result};
 
 /// Where threads have their copies of what their warps share.

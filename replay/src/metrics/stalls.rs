@@ -24,7 +24,7 @@ use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory, OpAccess, Regist
 use rustc_hash::FxHashMap;
 
 use super::{Ended, Finding, Measure, Measured, Metric, Step};
-use crate::registry::{Cell, Entry, Switch, Table, of};
+use crate::entry::{Cell, Entry, Switch, Table, of};
 use crate::{Column, Result};
 
 /// The measure.

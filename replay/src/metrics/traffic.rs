@@ -28,7 +28,7 @@ use trace_format::Pc;
 use super::memory::{self, Class, Classes};
 use super::spill_memory::{folded, is_shared};
 use super::{Ended, Finding, Measure, Measured, Metric, Step};
-use crate::registry::{Cell, Entry, Table, of};
+use crate::entry::{Cell, Entry, Table, of};
 use crate::{Column, Outcome, Result, Value};
 
 /// The measure.

@@ -21,6 +21,9 @@ use trace_format::Seq;
 
 use super::survey::ThreadSurvey;
 
+/// The extents of a thread that is one lane.
+pub(super) const WHOLE_THREAD: Range<u64> = 0..u64::MAX;
+
 /// How far above a thread's first stack pointer its handle lies at most: its thread-local memory lies between.
 const MOST_ABOVE_STACK: u64 = 16 << 20;
 
@@ -235,7 +238,7 @@ impl Order {
         if let Some(last) = self.stays[thread].last_mut() {
             last.extents.end = part.extent;
         }
-        let extents = if self.stays[thread].is_empty() { super::WHOLE_THREAD } else { part.extent..u64::MAX };
+        let extents = if self.stays[thread].is_empty() { WHOLE_THREAD } else { part.extent..u64::MAX };
         self.stays[thread].push(Stay { thread, begin: part.begin, generation, extents });
     }
 

@@ -7,6 +7,7 @@
 //!
 //! Traces read from text are taken as they stand: they are streams already.
 
+mod as_source;
 mod blocks;
 mod callable;
 mod code_filter;
@@ -39,7 +40,7 @@ use trace_format::{Instruction, Pc, Seq, Trace};
 use self::blocks::BlockFacts;
 use self::code_filter::Classifier;
 use self::cut::Cut;
-use self::generations::{Part, Stay};
+use self::generations::{Part, Stay, WHOLE_THREAD};
 use self::locks::LockTable;
 use self::meetings::Meetings;
 use self::plan::Plan;
@@ -54,9 +55,6 @@ use crate::{Error, Kept, LaneOrigin, LaneStream, LockId, Result};
 pub use cut::{GUARDS, LoopRan, Merging};
 pub use options::{CodeFilter, Lanes, Locks, Region, Spin, ViewOptions, WhichLoops};
 pub use summary::{CutInto, LeftOut, LoopSeen, LoopTaken, Share, Summary};
-
-/// The extents of a thread that is one lane.
-const WHOLE_THREAD: Range<u64> = 0..u64::MAX;
 
 /// The lanes that a trace is replayed as.
 pub struct View {

@@ -6,7 +6,7 @@ use super::store::{Store, Writer};
 use heuristics::SegmentId;
 use trace_format::Seq;
 
-use crate::engine::Brief;
+use crate::brief::Brief;
 use crate::kept::Keeper;
 use crate::{Batch, Code, Control, Entry, LockId, MeetingId, Result};
 

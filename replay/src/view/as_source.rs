@@ -1,0 +1,36 @@
+//! A view is a source of lanes.
+
+use heuristics::SegmentTable;
+
+use super::View;
+use crate::{Kept, LaneSource, LaneStream, LockId};
+
+impl LaneSource for View {
+    fn lanes(&self) -> usize {
+        View::lanes(self).len()
+    }
+
+    fn segments(&self) -> &SegmentTable {
+        View::segments(self)
+    }
+
+    fn stream(&self, lane: usize) -> Box<dyn LaneStream + '_> {
+        View::stream(self, lane)
+    }
+
+    fn kept(&self, lane: usize) -> Option<&Kept> {
+        View::kept(self, lane)
+    }
+
+    fn is_at_hand(&self) -> bool {
+        View::is_at_hand(self)
+    }
+
+    fn lock_name(&self, lock: LockId) -> String {
+        View::lock_name(self, lock)
+    }
+
+    fn generation(&self, lane: usize) -> u32 {
+        View::lanes(self)[lane].generation
+    }
+}
