@@ -12,12 +12,13 @@ mod turns;
 use heuristics::{REGISTRY, Spec};
 use programs::{does, has_locks, lanes_of, statements, without_locks};
 use proptest::prelude::*;
-use replay::in_memory::InMemory;
+use replay::in_memory::{Does, InMemory};
 use replay::metrics::{
     ActiveLanes, Alu, Cause, Causes, Checker, Contention, Cycles, Divergence, Edges, Ended, Finding, LaneMapPlan,
     LaneMaps, Measure, MemoryClasses, Metric, Passes, ScheduleHashes, SpillMemory, Stalls, Step, Traffic,
 };
-use replay::{Outcome, ReplayOptions, replay};
+use replay::{Control, MeetingId, Outcome, ReplayOptions, replay};
+use trace_format::{Instruction, Kind, Pc, SpEffect};
 
 /// Models that say in their heads where they deadlock: on locks.
 const DEADLOCK: [&str; 9] = ["ipdom", "tf-stack", "tf-branch", "dual-path", "multi-path", "wave", "dws", "tbc", "lwm"];
@@ -66,6 +67,31 @@ fn everything(source: &InMemory, options: &ReplayOptions) -> Vec<Outcome> {
         .unwrap(),
     );
     replay(source, &specs, options, None, &|_, _| {}).unwrap()
+}
+
+/// Lane 0 waits in a function that is not replayed, and goes on in its caller: under `lee` it leaves the function's
+/// frame with its next instruction, and lane 1 goes before it from then on.
+#[test]
+fn a_level_that_changed_while_a_lane_waited_counts_before_the_lane_runs_on() {
+    let at = |pc: u64, kind: Kind| {
+        Does::Runs(Instruction { pc: Pc(pc), len: 1, kind, sp: SpEffect::Add(0), memory: 0 }, Vec::new())
+    };
+    let meets = || Does::Comes(Control::Meet(MeetingId(0)));
+    let calls = vec![
+        at(1, Kind::Call),
+        meets(),
+        Does::Comes(Control::Level(1)),
+        at(20, Kind::Jump),
+        at(21, Kind::Jump),
+        at(22, Kind::Plain),
+    ];
+    let source = InMemory::new(&[calls, vec![at(5, Kind::Jump), meets(), at(10, Kind::Jump), at(11, Kind::Plain)]]);
+    let with = |measures| everything(&source, &ReplayOptions { measures, ..ReplayOptions::default() });
+    let by_runs = with(vec![ScheduleHashes::measure()]);
+    let by_steps = with(vec![ScheduleHashes::measure(), each_step()]);
+    for (runs, steps) in by_runs.iter().zip(&by_steps) {
+        assert_eq!(runs.found::<ScheduleHashes>(), steps.found::<ScheduleHashes>(), "{}", runs.heuristic);
+    }
 }
 
 proptest! {
