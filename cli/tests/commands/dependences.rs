@@ -15,7 +15,7 @@ fn source() -> String {
 fn line_of(define: &str) -> usize {
     let text = std::fs::read_to_string(source()).unwrap();
     let mut lines = text.lines().enumerate().skip_while(|(_, line)| !line.contains(&format!("defined({define})")));
-    1 + lines.find(|(_, line)| line.trim_start().starts_with("LOOP")).unwrap().0
+    1 + lines.find(|(_, line)| line.trim_start().starts_with("LOOP") || line.contains("/* LOOP */")).unwrap().0
 }
 
 fn traced(folder: &Path, define: &str, options: &[&str], record: &[&str]) -> String {
@@ -48,7 +48,7 @@ fn kinds(found: &Value) -> Vec<String> {
 }
 
 /// Loops, whether they would run, what the only dependence is, and what the verdict names.
-const KNOWN: [(&str, &str, &[&str], &str); 19] = [
+const KNOWN: [(&str, &str, &[&str], &str); 21] = [
     ("INDEPENDENT", "would run", &[], "no lane needs what another makes"),
     ("SUM", "after a change", &["reduction (sum)"], "a reduction of the sum"),
     ("SUM_IN_MEMORY", "after a change", &["reduction (sum)"], "a reduction of the sum"),
@@ -66,6 +66,8 @@ const KNOWN: [(&str, &str, &[&str], &str); 19] = [
     ("CHAIN", "carries a dependence", &["carried"], "1 before it"),
     ("STRIDE", "would run", &[], "no lane needs"),
     ("DERIVED", "would run", &[], "no lane needs"),
+    ("SEVERAL_STEPS", "would run", &[], "no lane needs"),
+    ("HORNER", "carries a dependence", &["carried", "partial results (sum)"], "carries a dependence"),
     ("LAST", "carries a dependence", &["carried"], "1 before it"),
     ("PREVIOUS", "carries a dependence", &["carried"], "1 before it"),
 ];
@@ -83,7 +85,7 @@ fn loops_whose_dependences_are_known_have_these_and_no_others() {
             assert!(verdict.contains(word), "{define} {optimised}: {verdict}");
             // In registers, what a stencil carries is not what it overwrites.
             let kinds = kinds(&found);
-            let is_known = kinds == expected || runs == "carries a dependence" && kinds[0] == expected[0];
+            let is_known = kinds == expected || runs == "carries a dependence" && expected.contains(&kinds[0].as_str());
             assert!(is_known, "{define} {optimised}: {kinds:?}");
         }
     }

@@ -340,6 +340,55 @@ fn loops_are_listed_with_what_their_turns_would_be_as_lanes() {
 }
 
 #[test]
+fn lanes_by_the_ten_thousand_have_a_verdict_in_bounded_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = gcc(folder.path(), "sequential", "-DSEQUENTIAL");
+    let text = std::fs::read_to_string(source()).unwrap();
+    let line = 1 + text.lines().position(|line| line.contains("zr * zr + zi * zi < 4.0")).unwrap();
+    // The inner loop: 54,000 turns, as many lanes.
+    let replay = format!("ulimit -v 2000000 && {} --loop pixels.c:{}", env!("CARGO_BIN_EXE_replay"), line + 3);
+    let command = format!("{replay} --json {trace}");
+    let output = Command::new("bash").args(["-c", &command]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(json["results"][0]["lanes"].as_u64() > Some(50_000) && json["verdict"].is_object());
+}
+
+#[test]
+fn the_commands_of_the_page_about_lanes_give_what_it_shows() {
+    let page = std::fs::read_to_string(root().join("docs/lanes.md")).unwrap();
+    let section = page.split("\n## ").find(|section| section.starts_with("From a sequential program")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::copy(source(), folder.path().join("pixels.c")).unwrap();
+    let binaries = Path::new(env!("CARGO_BIN_EXE_replay")).parent().unwrap().display().to_string();
+    let path = format!("{binaries}:{}", std::env::var("PATH").unwrap());
+    // Figures follow from the compiler; words and rows do not.
+    let words = |line: &str| {
+        let letters = line.chars().map(|c| if c.is_ascii_digit() || ",.".contains(c) { '#' } else { c });
+        let text: String = letters.collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ");
+        text.replace("##", "#").replace("##", "#").replace("##", "#")
+    };
+    let (mut commands, mut said) = (0, String::new());
+    for block in section.split("```").skip(1).step_by(2) {
+        if let Some(typed) = block.strip_prefix("sh\n") {
+            let mut command = Command::new("bash");
+            command.args(["-ec", typed]).current_dir(folder.path()).env("PATH", &path);
+            let output = command.env("XDG_CACHE_HOME", "/proc/no-cache").output().unwrap();
+            assert!(output.status.success(), "{typed}: {}", String::from_utf8_lossy(&output.stderr));
+            said = String::from_utf8(output.stdout).unwrap();
+            commands += typed.lines().count();
+        } else {
+            let shown = block.strip_prefix("text\n").unwrap();
+            for line in shown.lines().filter(|line| !line.is_empty()) {
+                let line = words(line);
+                assert!(said.lines().any(|own| words(own).contains(&line)), "{line} is not in {said}");
+            }
+        }
+    }
+    assert!(commands >= 7, "{commands}");
+}
+
+#[test]
 fn what_is_no_loop_is_said_with_the_way_out() {
     let folder = tempfile::tempdir().unwrap();
     let trace = gcc(folder.path(), "pool", "-DPOOL");

@@ -132,6 +132,25 @@ __attribute__((noipa)) static void run(void) {
         out[i] = work(row + column + i);
     }
 }
+#elif defined(SEVERAL_STEPS)
+/* The counter is counted up in several places, by as much in each turn. */
+__attribute__((noipa)) static void run(void) {
+    int *at = out;
+    for (int i = 1; i <= N;) { /* LOOP */
+        if (work(a[i]) % 3 == 0) {
+            *at++ = i++;
+            continue;
+        }
+        __asm__ volatile("");
+        *at++ = -i++;
+    }
+}
+#elif defined(HORNER)
+__attribute__((noipa)) static void run(void) {
+    unsigned sum = 0;
+    LOOP { sum = sum * 3 + (unsigned)a[i]; }
+    shared = (int)sum;
+}
 #elif defined(LAST)
 /* The sum that one iteration makes is used by the next, and is no accumulator. */
 __attribute__((noipa)) static void run(void) {

@@ -47,7 +47,8 @@ fn walked(lanes: &[Vec<Accesses>]) -> (Counted, BTreeSet<(u64, u64)>, BTreeMap<u
                 is_selected: false,
             };
             let pc = Pc(u64::from(one.site));
-            let ran = Ran { pc, accesses: vec![access], uses: 0, writes: 0, does: Does::Other, is_atomic: false };
+            let ran =
+                Ran { pc, accesses: vec![access], uses: 0, writes: 0, does: Does::Other, amount: 0, is_atomic: false };
             let site = walker.site(pc);
             walker.ran(&ran, site, &[one.address]);
         }

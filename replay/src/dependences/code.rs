@@ -76,6 +76,8 @@ pub(super) struct Ran {
     pub uses: Registers,
     pub writes: Registers,
     pub does: Does,
+    /// What an update adds, where that is a constant.
+    pub amount: i64,
     pub is_atomic: bool,
 }
 
@@ -113,7 +115,7 @@ pub(super) fn of_segment(segments: &SegmentTable, id: SegmentId, factory: &mut I
 }
 
 fn unknown(pc: Pc) -> Ran {
-    Ran { pc, accesses: Vec::new(), uses: 0, writes: 0, does: Does::Other, is_atomic: false }
+    Ran { pc, accesses: Vec::new(), uses: 0, writes: 0, does: Does::Other, amount: 0, is_atomic: false }
 }
 
 /// `cmp a, b; cmovl a, b`: the comparison is a part of the selection, and no use of `a` by itself.
@@ -183,17 +185,31 @@ fn of(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> Ran {
     ran.is_atomic =
         instruction.has_lock_prefix() || instruction.mnemonic() == Mnemonic::Xchg && !ran.accesses.is_empty();
     ran.does = does(instruction, &ran);
+    ran.amount = amount(instruction);
     ran.uses = match ran.does {
         Does::Copy { .. } => in_addresses,
         Does::Update { by: Operand::Several, .. } => {
             in_addresses | bit(instruction.op_register(1)) | bit(instruction.op_register(2))
         }
+        Does::Update { .. } if instruction.mnemonic() == Mnemonic::Lea => 0,
         Does::Update { .. } => in_addresses,
         Does::Other if zeroes(instruction) => 0,
         Does::Other if replaces(instruction) => (read & !bit(instruction.op0_register())) | in_addresses,
         Does::Other => read,
     };
     ran
+}
+
+/// The constant that an instruction adds, if it adds one.
+fn amount(instruction: &Instruction) -> i64 {
+    let constant = || instruction.try_immediate(1).map_or(0, u64::cast_signed);
+    match instruction.mnemonic() {
+        Mnemonic::Inc => 1,
+        Mnemonic::Dec => -1,
+        Mnemonic::Lea => instruction.memory_displacement64().cast_signed(),
+        Mnemonic::Sub => constant().wrapping_neg(),
+        _ => constant(),
+    }
 }
 
 /// Both operands are one register, whose value the result does not depend on.
@@ -251,7 +267,7 @@ fn does(instruction: &Instruction, ran: &Ran) -> Does {
     let mnemonic = instruction.mnemonic();
     let update =
         |operator, acc: Option<Operand>, by: Option<Operand>, to: Option<Operand>, commutes| match (acc, by, to) {
-            (Some(acc), Some(by), Some(to)) if to != Operand::Constant => {
+            (Some(acc), Some(by), Some(to)) if to != Operand::Constant && acc != by => {
                 Does::Update { operator, acc, by, to, commutes }
             }
             _ => Does::Other,

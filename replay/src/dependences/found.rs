@@ -119,7 +119,7 @@ impl Accumulators {
         let operator = sites().find_map(|site| site.operator.filter(|operator| *operator != Operator::Add));
         let operator = operator.unwrap_or(Operator::Add);
         let is_several = sites().any(Site::has_homes);
-        let is_regular = !is_several && sites().all(|site| !site.is_taking() && !site.is_irregular);
+        let is_regular = !is_several && sites().all(|site| !site.is_taking()) && walker.are_regular(updates);
         let kind = match user {
             _ if sites().all(|site| site.is_atomic) => Kind::Atomic,
             _ if is_regular => Kind::Induction,

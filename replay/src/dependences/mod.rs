@@ -150,6 +150,7 @@ impl Dependences {
             }
             walker.end_lane();
         }
+        walker.end_launch();
         Ok(found::of(&walker))
     }
 

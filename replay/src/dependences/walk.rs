@@ -18,9 +18,8 @@ pub(super) struct Site {
     pub operator: Option<Operator>,
     /// Whether it took a value that is not the same for all lanes.
     has_taken: bool,
-    /// Whether lanes run it differently often, or for different addresses, so that its value does not follow from the
-    /// lane's number.
-    pub is_irregular: bool,
+    /// Of its steps: see [`Walker::are_regular`].
+    steps: Steps,
     /// Who uses what it made as a step or as a partial result, other than by an update, and how often.
     pub uses: BTreeMap<u32, u64>,
     /// As a store: where it put what, as long as that is one address.
@@ -29,10 +28,20 @@ pub(super) struct Site {
     home: Stored,
     /// How often it wrote what another lane had written, and one such address; the lanes' own stacks aside.
     pub overwrote: (u64, u64),
-    /// In this launch: how often a lane ran it, and this one, as a step.
-    per_lane: Option<u32>,
-    this_lane: u32,
-    is_doubtful: bool,
+}
+
+/// What an instruction adds to a value that goes from lane to lane.
+#[derive(Clone, Copy, Default)]
+struct Steps {
+    /// In this lane, in the lane before, and in the first lane of this launch.
+    this_lane: u64,
+    lane_before: u64,
+    first_lane: u64,
+    /// Over all lanes but the last of a thread's, which may leave the loop before its steps are done: what they add,
+    /// each multiplied by the lane's weight.
+    seen: u64,
+    /// The same if all lanes of a launch added what the first one does.
+    expected: u64,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -151,8 +160,9 @@ pub(super) struct Walker {
     follow: bool,
     pub stack: OwnStack,
     pub locks: u32,
-    /// Steps of this launch.
+    /// The instructions with steps in this launch, and the weights of the lanes whose steps are counted.
     steps: Vec<u32>,
+    weights: u64,
 }
 
 /// Where a value was found.
@@ -175,6 +185,7 @@ impl Walker {
             stack: OwnStack::default(),
             locks: 0,
             steps: Vec::new(),
+            weights: 0,
         }
     }
 
@@ -190,12 +201,29 @@ impl Walker {
 
     /// A launch begins with the lane of this number. `follow`: its lanes are of one thread, one right behind the other.
     pub fn begin_launch(&mut self, lane: usize, follow: bool) {
+        self.end_launch();
         self.first = lane as u32 + 1;
         self.follow = follow;
-        for step in std::mem::take(&mut self.steps) {
-            let site = &mut self.sites[step as usize];
-            (site.per_lane, site.this_lane, site.is_doubtful) = (None, 0, false);
+    }
+
+    /// All lanes of the launch have been walked through.
+    pub fn end_launch(&mut self) {
+        for site in std::mem::take(&mut self.steps) {
+            let steps = &mut self.sites[site as usize].steps;
+            steps.expected = steps.expected.wrapping_add(steps.first_lane.wrapping_mul(self.weights));
+            *steps = Steps { seen: steps.seen, expected: steps.expected, ..Steps::default() };
         }
+        self.weights = 0;
+    }
+
+    /// Whether all lanes of a launch add as much by these instructions together: lanes may run different ones. Lanes
+    /// have random weights, so that sums which differ for any lane differ as a whole.
+    pub fn are_regular(&self, sites: &[u32]) -> bool {
+        let all = sites.iter().map(|site| self.sites[*site as usize].steps);
+        let (seen, expected) = all.fold((0_u64, 0_u64), |(seen, expected), steps| {
+            (seen.wrapping_add(steps.seen), expected.wrapping_add(steps.expected))
+        });
+        seen == expected
     }
 
     pub fn begin_lane(&mut self, lane: usize, thread: u32) {
@@ -210,20 +238,22 @@ impl Walker {
         // What was loaded before is known no more: others may have written there since.
         self.held.iter_mut().for_each(|held| *held = Held::of(held.value));
         (self.locks, self.stack) = (0, OwnStack::default());
-        for step in &self.steps {
-            let site = &mut self.sites[*step as usize];
-            // The last lane of a thread may leave the loop before its steps are done.
-            site.is_irregular |= goes_on && site.is_doubtful;
-            site.is_doubtful = false;
+        let is_second = self.lane == self.first + 1;
+        let weight = if goes_on && self.lane > self.first { weight(self.lane) } else { 0 };
+        self.weights = self.weights.wrapping_add(weight);
+        for site in &self.steps {
+            let steps = &mut self.sites[*site as usize].steps;
+            steps.seen = steps.seen.wrapping_add(steps.lane_before.wrapping_mul(weight));
+            if is_second {
+                steps.first_lane = steps.lane_before;
+            }
         }
     }
 
     pub fn end_lane(&mut self) {
-        for step in &self.steps {
-            let site = &mut self.sites[*step as usize];
-            let ran = std::mem::take(&mut site.this_lane);
-            site.is_doubtful |= site.per_lane.is_some_and(|usual| usual != ran);
-            site.per_lane.get_or_insert(ran);
+        for site in &self.steps {
+            let steps = &mut self.sites[*site as usize].steps;
+            steps.lane_before = std::mem::take(&mut steps.this_lane);
         }
     }
 
@@ -480,10 +510,14 @@ impl Walker {
                 known.home = known.home.also(self.stack.place(acc_held.home));
             }
             if made == Made::Steps {
-                known.this_lane += 1;
-                if known.this_lane == 1 && !self.steps.contains(&site) {
-                    // Lanes before this one did not run it.
-                    known.is_doubtful |= self.lane > self.first;
+                // What is in a register is not known, only which one it is.
+                let amount = match by {
+                    Operand::Constant => ran.amount.cast_unsigned(),
+                    Operand::Register(register) => weight(u32::MAX - u32::from(register)),
+                    Operand::Memory(_) | Operand::Several => weight(u32::MAX / 2),
+                };
+                known.steps.this_lane = known.steps.this_lane.wrapping_add(amount);
+                if !self.steps.contains(&site) {
                     self.steps.push(site);
                 }
             }
@@ -500,6 +534,13 @@ impl Walker {
             }
         }
     }
+}
+
+/// A number that looks random, not 0.
+fn weight(number: u32) -> u64 {
+    let mixed = (u64::from(number) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    (mixed ^ (mixed >> 31)) | 1
 }
 
 fn note(flows: &mut BTreeMap<Pair, Flow>, pair: Pair, lanes: (u32, u32), address: Option<u64>) {

@@ -253,6 +253,9 @@ pub(crate) struct LoopPlan {
     pub loops: Vec<bool>,
 }
 
+/// A lane's trips, by loop; only of those that it came to.
+pub(crate) type TripsOfLane = Vec<(usize, Trips)>;
+
 /// Counts turns of all loops in the streams of lanes.
 #[derive(Clone)]
 pub(crate) struct LoopCounter {
@@ -321,10 +324,12 @@ impl LoopCounter {
         self.level = self.level.saturating_add_signed(i32::from(brief.level)).max(1);
     }
 
-    /// The lane ends here.
-    pub fn end(&mut self) {
+    /// The lane ends here: its trips of loops in others.
+    pub fn end(&mut self) -> TripsOfLane {
         self.active.clear();
         self.level = 1;
+        let trips = self.trips.iter_mut().enumerate().filter(|(_, trips)| trips.any());
+        trips.map(|(inner, trips)| (inner, std::mem::take(trips))).collect()
     }
 
     /// Adds what another one counted.
@@ -337,12 +342,16 @@ impl LoopCounter {
     }
 
     /// Says what merging would be, by what lanes counted: those of each warp, in order.
-    pub fn merging(&mut self, warps: &[&[LoopCounter]]) {
+    pub fn merging(&mut self, warps: &[&[TripsOfLane]]) {
+        let none = Trips::default();
         for outer in 0..self.found.len() {
             let Some(inner) = self.inside[outer].map(|inner| inner as usize) else { continue };
             let [inside, around] = [inner, outer].map(|of| (self.found[of].instructions, self.found[of].turns));
-            let trips: Vec<Vec<&Trips>> =
-                warps.iter().map(|warp| warp.iter().map(|lane| &lane.trips[inner]).collect()).collect();
+            let mut trips: Vec<Vec<&Trips>> = Vec::with_capacity(warps.len());
+            for warp in warps {
+                let of_lane = |lane: &TripsOfLane| lane.iter().position(|(of, _)| *of == inner);
+                trips.push(warp.iter().map(|lane| of_lane(lane).map_or(&none, |at| &lane[at].1)).collect());
+            }
             self.found[inner].merging = Merging::of(&trips, self.found[outer].header, inside, around);
         }
     }

@@ -57,6 +57,11 @@ pub(super) struct Trips {
 }
 
 impl Trips {
+    /// Whether the lane came to the outer loop.
+    pub fn any(&self) -> bool {
+        !self.entries.is_empty() || self.unknown
+    }
+
     /// The lane comes to the outer loop; `again`, while it is in it.
     pub fn enter(&mut self, again: bool) {
         self.unknown |= again;

@@ -187,21 +187,32 @@ pub(super) fn loops_ran(view: &View, warp: usize) -> Result<Vec<LoopRan>> {
     let survey = Survey::new(view, true)?;
     let Some(loops) = LoopsOf::of(&survey.control_flow) else { return Ok(Vec::new()) };
     let counter = loops.count(view.segments());
-    let of_lane = |lane: usize| -> Result<_> {
-        let (mut counter, mut batch, mut stream) = (counter.clone(), Batch::default(), survey.stream(lane));
-        while stream.next_batch(&mut batch)? {
-            counter.see(&batch);
+    // A counter's size grows with the program: many short lanes share one.
+    let lanes = view.lanes().len();
+    let share = lanes.div_ceil(4 * rayon::current_num_threads()).max(1);
+    let shares: Vec<usize> = (0..lanes).step_by(share).collect();
+    let of_share = |first: usize| -> Result<_> {
+        let (mut counter, mut batch, mut trips) = (counter.clone(), Batch::default(), Vec::new());
+        for lane in first..(first + share).min(lanes) {
+            let mut stream = survey.stream(lane);
+            while stream.next_batch(&mut batch)? {
+                counter.see(&batch);
+            }
+            trips.push(counter.end());
         }
-        counter.end();
-        Ok(counter)
+        Ok((counter, trips))
     };
-    let counted: Vec<_> = (0..view.lanes().len()).into_par_iter().map(of_lane).collect::<Result<_>>()?;
+    let counted: Vec<_> = shares.into_par_iter().map(of_share).collect::<Result<_>>()?;
     let mut all = counter.clone();
-    counted.iter().for_each(|one| all.merge(one));
+    let mut trips = Vec::with_capacity(lanes);
+    for (one, of_lanes) in counted {
+        all.merge(&one);
+        trips.extend(of_lanes);
+    }
     let generation = |lane: usize| view.lanes()[lane].generation;
-    let numbers: Vec<usize> = (0..counted.len()).collect();
+    let numbers: Vec<usize> = (0..lanes).collect();
     let launches = numbers.chunk_by(|a, b| generation(*a) == generation(*b)).flat_map(|of_one| of_one.chunks(warp));
-    let warps: Vec<&[_]> = launches.map(|lanes| &counted[lanes[0]..=lanes[lanes.len() - 1]]).collect();
+    let warps: Vec<&[_]> = launches.map(|lanes| &trips[lanes[0]..=lanes[lanes.len() - 1]]).collect();
     all.merging(&warps);
     Ok(all.finish())
 }
