@@ -49,7 +49,7 @@ pub fn rows(dependences: &Dependences, view: &View, source: &mut Source) -> Vec<
             None => rows.push(row),
         }
     }
-    rows.sort_by(|a, b| (a.kind, std::cmp::Reverse(a.count)).cmp(&(b.kind, std::cmp::Reverse(b.count))));
+    rows.sort_by_key(|row| (row.kind, std::cmp::Reverse(row.count)));
     rows
 }
 

@@ -77,9 +77,9 @@ pub(crate) struct Args {
     #[arg(long, group = "rows", conflicts_with_all = ["by", "memory_by", "csv", "schedule", "loops", "annotate"])]
     dependences: bool,
 
-    /// Tell on one page how these lanes would run: as a GPU's and as SIMD, what limits them, and what to try first; with
-    /// what they need of each other, where the trace has addresses and lanes are parts of threads
-    #[arg(long, conflicts_with_all = ["rows", "heuristic", "machine", "csv", "schedule", "annotate", "warp_size", "predict"])]
+    /// Tell on one page how these lanes would run: as a GPU's and as SIMD, what limits them, and what to try first;
+    /// with what they need of each other, where the trace has addresses and lanes are parts of threads
+    #[arg(long, conflicts_with_all = ["rows", "heuristic", "machine", "csv", "schedule", "annotate", "warp_size"])]
     verdict: bool,
 
     /// Show this source file with what each of its lines costs, per heuristic
@@ -303,6 +303,7 @@ fn run_here(args: &Args) -> anyhow::Result<ExitCode> {
         return lanes::list(request.selection, &trace, &request.subject.models[0], shown, &mut source);
     }
     if args.dependences {
+        args.alone("--dependences")?;
         let view = request.selection.view(&trace)?;
         let taken = view.summary().to_string();
         let found = dependences::of(request.selection, &view, &mut source)?;
@@ -318,6 +319,7 @@ fn run_here(args: &Args) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     if args.verdict {
+        args.alone("--verdict")?;
         let view = request.selection.view(&trace)?;
         let page = verdict_page::of(request.selection, &trace, &view, &mut source)?;
         source.notes().iter().for_each(|note| say!("lockstep: {note}"));

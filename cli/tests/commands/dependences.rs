@@ -211,3 +211,19 @@ fn a_verdict_begins_with_what_hinders_and_says_what_is_not_known() {
     assert_eq!(threads["dependences"], "threads ran at once already");
     assert!(threads["first"].as_str().unwrap().starts_with("take a loop with more iterations"), "{threads}");
 }
+
+#[test]
+fn the_table_of_loops_has_verdicts_of_every_kind() {
+    let folder = root().join("results/2026-11-25-loops");
+    let mut rows = csv::Reader::from_path(folder.join("loops.csv")).unwrap();
+    let rows: Vec<std::collections::HashMap<String, String>> = rows.deserialize().map(Result::unwrap).collect();
+    assert!(rows.len() >= 20, "{}", rows.len());
+    let page = std::fs::read_to_string(folder.join("README.md")).unwrap();
+    for row in &rows {
+        let efficiency: f64 = row["efficiency_32"].parse().unwrap();
+        assert!(efficiency > 0.0 && efficiency <= 1.0 && page.contains(&row["verdict"]), "{row:?}");
+    }
+    for runs in ["would run", "after a change", "carries a dependence"] {
+        assert!(rows.iter().any(|row| row["runs"] == runs), "{runs}");
+    }
+}

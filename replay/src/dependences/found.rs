@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::code::Operator;
-use super::walk::{Flow, Pair, Site, Walker};
+use super::sites::{Flow, Pair, Site};
+use super::walk::Walker;
 use super::{Dependence, Dependences, Kind};
 
 /// Updates that take on what each other made, in a circle: those of one accumulator.
@@ -38,7 +39,7 @@ pub(super) fn of(walker: &Walker) -> Dependences {
     let makers: FxHashSet<u32> = makers.chain(accumulators.of.keys().copied()).collect();
     for (number, site) in walker.sites.iter().enumerate() {
         let overwrites = site.overwrote.0 > 0 && !site.is_atomic && !makers.contains(&(number as u32));
-        all.extend(overwrites.then(|| Dependence {
+        all.extend(overwrites.then_some(Dependence {
             kind: Kind::Private,
             from: site.pc,
             to: site.pc,

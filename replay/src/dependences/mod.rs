@@ -1,12 +1,12 @@
 //! What one lane makes and another needs: whether lanes of a launch could run in any order.
 //!
-//! Lanes are walked through in the order of their numbers, and of each value it is known which lane made it: in memory,
-//! byte by byte; in registers, where a thread ran lanes one right behind the other. A value that is only moved, put away
-//! and taken back keeps its maker. What a lane uses of another lane of its launch is one of these:
+//! Lanes are walked through in the order of their numbers, and of each value it is known which lane made it: in
+//! memory, byte by byte; in registers, where a thread ran lanes one right behind the other. A value that is only moved,
+//! put away and taken back keeps its maker. What a lane uses of another lane of its launch is one of these:
 //!
 //! - *Induction*: the value before the lanes, with the same steps in each lane: it follows from the lane's number.
-//! - *Reduction*: values are taken into an accumulator by an associative operator, and no lane looks at what is in it so
-//!   far; of an accumulator at several addresses (a histogram), lanes meet where they have the same address.
+//! - *Reduction*: values are taken into an accumulator by an associative operator, and no lane looks at what is in it
+//!   so far; of an accumulator at several addresses (a histogram), lanes meet where they have the same address.
 //! - *Atomic*: all of it is atomic instructions. *Guarded*: it happens while a lock is held.
 //! - *Partial*: an accumulator of which lanes use what is in it so far (a prefix sum, a place in an output).
 //! - *Carried*: anything else: the lanes have to run one after the other.
@@ -20,14 +20,15 @@
 //! induction, `t` private, `s` a reduction by addition, `b` carried at distance 1.
 //!
 //! *Limitation*: what was seen is one run, and holds for it. What a lane does because another has left the loop or not
-//! (a search that ends with the first find) is not seen. Values in x87 and flag registers are not followed, nor gathers.
-//! Of string instructions only the first element of each access is.
+//! (a search that ends with the first find) is not seen. Values in x87 and flag registers are not followed, nor
+//! gathers. Of string instructions only the first element of each access is.
 
 #[cfg(test)]
 mod brute_force;
 mod code;
 mod found;
 mod shadow;
+mod sites;
 mod value;
 mod walk;
 
@@ -37,7 +38,8 @@ use rustc_hash::FxHashMap;
 use trace_format::Pc;
 
 use self::code::Ran;
-use self::walk::{OwnStack, Walker};
+use self::sites::OwnStack;
+use self::walk::Walker;
 use crate::view::View;
 use crate::{Batch, Control, Entry, Error, Result};
 

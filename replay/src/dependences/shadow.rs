@@ -6,7 +6,8 @@ use super::value::Value;
 
 const PAGE: usize = 1 << 10;
 
-/// The most pages that are known: some 700 MB, for 32 MiB of the program's memory. Accesses to others are not looked at.
+/// The most pages that are known: some 700 MB, for 32 MiB of the program's memory. Accesses to others are not looked
+/// at.
 const MOST_PAGES: usize = 1 << 15;
 
 /// A lane and one of its instructions; lane 0 stands for none, n + 1 for lane n.
