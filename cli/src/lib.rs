@@ -1,33 +1,13 @@
 //! The command line: what was typed, what was meant, and how results are shown. The parts that do the work are crates
 //! of their own.
 
-mod by;
-mod dependences;
-#[cfg(feature = "transform")]
 mod elsewhere;
-mod events;
 mod exit;
-mod items;
-mod lanes;
-mod machine;
-mod measures;
-mod models;
 mod output;
-mod page;
-mod place;
-mod predict;
-mod proved;
-mod regions;
-mod rows;
-mod selection;
-mod spin;
-mod stats;
-mod sweep;
-mod syntax;
-mod table;
+#[cfg(feature = "transform")]
+mod shown;
+mod typed;
 mod verbs;
-mod verdict;
-mod verdict_page;
 #[cfg(feature = "transform")]
 mod verified;
 mod width;

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use heuristics::{SegmentId, SegmentTable};
 use rustc_hash::FxHashSet;
 
-use crate::stream::RowId;
+use crate::lanes::stream::RowId;
 use crate::survey::Survey;
 use crate::warps::Unit;
 use crate::{Batch, Control, Entry, LaneStream, MeetingId, Result, Rows};
@@ -331,7 +331,7 @@ mod tests {
     use trace_format::{Instruction, Kind, Pc, SpEffect};
 
     use super::*;
-    use crate::in_memory::{Does, InMemory};
+    use crate::lanes::in_memory::{Does, InMemory};
 
     /// By the table of longest common subsequences.
     fn by_table(a: &[u32], b: &[u32]) -> u64 {

@@ -9,11 +9,11 @@ use heuristics::{Prediction, Predictions, Program, Spec, Tally};
 use rayon::prelude::*;
 
 use crate::bounds::{Optimum, least_fetches, optimum};
-use crate::brief::Brief;
 use crate::engine::{Counts, End, Replay, Replayed};
 use crate::grouping::{
     EXACT_LANES, Grouping, generations, improved, least_of_any, partitions, subsets, warp_size, warps,
 };
+use crate::lanes::brief::Brief;
 use crate::metrics::{Ended, Finding, Findings, Measure, Metric, ScheduleWriter, Warp, checker};
 use crate::outcome::rank;
 use crate::survey::Survey;

@@ -8,8 +8,8 @@ use heuristics::{ControlFlow, Observer, RowOfSegments, SegmentId, SegmentTable};
 use rayon::prelude::*;
 use trace_format::Kind;
 
-use crate::kept::{Keeper, Keeping, Kept};
-use crate::stream::RowId;
+use crate::lanes::kept::{Keeper, Keeping, Kept};
+use crate::lanes::stream::RowId;
 use crate::{Batch, Code, Control, Entry, Error, LaneSource, LaneStream, MeetingId, Result, Rows};
 
 /// Buckets of a lane's profile: places are counted by hash, so that a profile has the same size for every program.

@@ -11,11 +11,12 @@ use heuristics::Spec;
 use replay::metrics::Causes;
 use replay::{Outcome, Prepared, ReplayOptions};
 
-use crate::machine::{Machine, Range, Subject};
+use crate::exit;
 use crate::output::{WithColours, say, show};
-use crate::selection::{self, Selection};
+use crate::shown::table;
+use crate::typed::machine::{Machine, Range, Subject};
+use crate::typed::selection::{self, Selection};
 use crate::width::{self, Wide};
-use crate::{exit, table};
 
 /// Fail when a trace's SIMT efficiency under a heuristic is below a least one, and list the lines below it
 #[derive(clap::Args)]

@@ -13,10 +13,10 @@ use report::PlotOptions;
 use serde_json::json;
 
 use crate::exit;
-use crate::models::{self, Models};
 use crate::output::{self, Output, WithColours, is_stdout, print, say};
-use crate::selection::{self, Selection};
-use crate::table::marked;
+use crate::shown::table::marked;
+use crate::typed::models::{self, Models};
+use crate::typed::selection::{self, Selection};
 use crate::width::{self, Wide};
 
 /// Trace two builds of a program, replay both, and show them side by side

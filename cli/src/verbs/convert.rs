@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use trace_format::layout::Version;
 
 use crate::output::{Output, say};
-use crate::selection;
+use crate::typed::selection;
 
 /// Write a trace in another version of the format, for a lockstep that reads no other
 ///

@@ -15,9 +15,9 @@ use replay::metrics::Causes;
 use report::Row;
 use serde_json::{Value, json};
 
-use crate::machine::Subject;
 use crate::output::{WithColours, print, say, show};
-use crate::selection::{self, Selection};
+use crate::typed::machine::Subject;
+use crate::typed::selection::{self, Selection};
 use crate::width::{self, Wide};
 
 /// Show what changed from one result to another: rows of `replay --csv` per heuristic, or traces by source line

@@ -13,12 +13,12 @@ use replay::Prepared;
 use replay::view::{Region, View, ViewOptions};
 use trace_format::{Kind, Pc, Trace};
 
-use crate::events::{self, Wanted};
 use crate::exit;
 use crate::output::{Output, say};
-use crate::predict::{self, Predicted};
-use crate::selection;
-use crate::syntax::SyntaxName;
+use crate::shown::events::{self, Wanted};
+use crate::typed::predict::{self, Predicted};
+use crate::typed::selection;
+use crate::typed::syntax::SyntaxName;
 
 /// Show what is in a trace
 #[derive(clap::Args)]

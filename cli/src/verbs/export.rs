@@ -6,10 +6,10 @@ use std::process::ExitCode;
 
 use heuristics::Spec;
 
-use crate::machine::Subject;
 use crate::output::{Output, progress, say};
-use crate::page::{self, Request};
-use crate::selection::Selection;
+use crate::shown::page::{self, Request};
+use crate::typed::machine::Subject;
+use crate::typed::selection::Selection;
 
 /// Write what a replay shows in the format of another tool: a flame graph, or a time line
 #[derive(clap::Args)]

@@ -11,19 +11,28 @@ use replay::view::{Locks, Share, View};
 use replay::{Outcome, Prepared, ReplayOptions, ScheduleFile, Setting};
 use trace_format::Trace;
 
-use crate::by::{By, MemoryBy};
-use crate::machine::{Machine, Range, Subject};
-use crate::measures::{self, Measures};
-use crate::models::{self, Models};
+use crate::exit;
 use crate::output::{self, Output, WithColours, is_stdout, print, progress, say, show};
-use crate::predict::Predicted;
-use crate::rows::{Rows, Wanted};
-use crate::selection::{self, Selection};
-use crate::syntax::SyntaxName;
+use crate::shown::dependences;
+use crate::shown::regions;
+use crate::shown::rows::{Rows, Wanted};
+use crate::shown::table;
+use crate::shown::verdict;
+use crate::shown::verdict::About;
+use crate::shown::verdict_page;
+use crate::typed::by::{By, MemoryBy};
+use crate::typed::lanes;
+use crate::typed::machine::{Machine, Range, Subject};
+use crate::typed::measures::{self, Measures};
+use crate::typed::models::{self, Models};
+use crate::typed::predict;
+use crate::typed::predict::Predicted;
+use crate::typed::selection::{self, Selection};
+use crate::typed::spin;
+use crate::typed::sweep;
+use crate::typed::syntax::SyntaxName;
 use crate::verbs::{dump, spread};
-use crate::verdict::About;
 use crate::width::Wide;
-use crate::{dependences, exit, lanes, predict, regions, spin, sweep, table, verdict, verdict_page};
 
 /// Re-run the threads of a trace in lockstep under one or more reconvergence heuristics
 #[derive(clap::Args)]

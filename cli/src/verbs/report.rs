@@ -6,12 +6,12 @@ use std::process::ExitCode;
 
 use heuristics::Spec;
 
-use crate::machine::{Machine, Subject};
-use crate::models::{self, Models};
 use crate::output::{Output, progress, say};
-use crate::page::{self, Request};
-use crate::selection::Selection;
-use crate::syntax::SyntaxName;
+use crate::shown::page::{self, Request};
+use crate::typed::machine::{Machine, Subject};
+use crate::typed::models::{self, Models};
+use crate::typed::selection::Selection;
+use crate::typed::syntax::SyntaxName;
 
 /// Write a page that shows how well a program runs in lockstep, and where it does not; of two traces, what changed
 #[derive(clap::Args)]
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         let bar = progress();
         let mut program = page::program(path, &request, &bar).inspect_err(|_| bar.finish_and_clear())?;
         bar.finish_and_clear();
-        crate::proved::add(&mut program, &args.proved)?;
+        crate::shown::proved::add(&mut program, &args.proved)?;
         program.notes.iter().for_each(|note| say!("lockstep: {}: {note}", path.display()));
         programs.push(program);
     }

@@ -9,9 +9,9 @@ use attribution::table::{Align, grouped, percent};
 use replay::{Outcome, Prepared};
 use serde_json::{Value, json};
 
-use crate::machine::Subject;
 use crate::output::{WithColours, print, progress, say, show};
-use crate::selection::{self, Selection};
+use crate::typed::machine::Subject;
+use crate::typed::selection::{self, Selection};
 use crate::width;
 
 /// Traces whose efficiencies lie farther apart do not agree.

@@ -13,10 +13,12 @@ use replay::{Outcome, Prepared};
 use serde_json::{Value, json};
 use trace_format::Pc;
 
+use crate::exit;
 use crate::output::{WithColours, print, progress, say, show};
-use crate::selection::{self, Selection};
+use crate::typed::predict;
+use crate::typed::selection::{self, Selection};
+use crate::typed::spin;
 use crate::width::{self, Wide};
-use crate::{exit, predict, spin};
 
 /// The most passes in the table.
 const PASSES: usize = 12;

@@ -148,7 +148,7 @@ fn record(args: &Args, output: &Path, interrupt: &Interrupt) -> anyhow::Result<E
     }
     if let Some(mut stats) = stats {
         // What cannot be written now is said when the file is finished.
-        let _ = stats.write_all(crate::stats::json(options.engine.name(), &outcome).as_bytes());
+        let _ = stats.write_all(crate::shown::stats::json(options.engine.name(), &outcome).as_bytes());
         stats.finish()?;
     }
     if let Some(failure) = outcome.failure {

@@ -17,7 +17,7 @@ use transform::spmd::{Claim, Options, Program, Rule, claims};
 
 use crate::exit;
 use crate::output::{WithColours, print, say};
-use crate::selection::{self, Selection};
+use crate::typed::selection::{self, Selection};
 use crate::verified::code::{self, Code, Made};
 use crate::verified::judged::{About, Class, Judged, Precision, Share, judge};
 use crate::verified::observed::{Example, Observed, Watch, measure};

@@ -26,7 +26,7 @@ use rounds::Rounds;
 pub use sync::SyncEvent;
 use sync::{Arrival, Sync};
 
-use crate::brief::Brief;
+use crate::lanes::brief::Brief;
 use crate::metrics::{Metric, Run, Standing, Step};
 use crate::survey::Survey;
 use crate::warps::Unit;

@@ -253,7 +253,7 @@ mod tests {
     use super::super::Standing;
     use super::*;
     use crate::LaneSource;
-    use crate::in_memory::{Does, InMemory};
+    use crate::lanes::in_memory::{Does, InMemory};
 
     const ONE: Instruction = Instruction { pc: Pc(1), len: 1, kind: Kind::Plain, sp: SpEffect::Add(0), memory: 0 };
 

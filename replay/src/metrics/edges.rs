@@ -14,8 +14,8 @@ use trace_format::Kind;
 
 use super::{Ended, Finding, Measure, Measured, Metric, Run, Step};
 use crate::Result;
-use crate::brief::Brief;
 use crate::entry::Entry;
+use crate::lanes::brief::Brief;
 
 /// The measure.
 pub(crate) static ENTRY: Entry = Entry {

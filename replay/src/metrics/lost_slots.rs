@@ -12,7 +12,7 @@ use super::partings::{Parting, PartingId, Partings, Site, Why};
 use super::pieces::{PieceId, Pieces};
 use super::{Ended, Finding, Metric, Run, Standing, Step};
 use crate::Result;
-use crate::brief::level_change;
+use crate::lanes::brief::level_change;
 
 /// What a seat does in which no lane is active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

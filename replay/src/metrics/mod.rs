@@ -49,8 +49,8 @@ pub use stalls::{StallMeter, Stalls};
 pub use traffic::{ACCESS_HEADER, Accesses, Space, Strides, TRANSACTION_SIZES, Traffic, TrafficMeter};
 
 use crate::Result;
-use crate::brief::Brief;
 use crate::engine::{Cursor, SyncEvent};
+use crate::lanes::brief::Brief;
 
 /// Instructions that were just fetched, one after another, for the same lanes.
 #[derive(Clone, Copy)]

@@ -9,7 +9,7 @@ use heuristics::SegmentId;
 use rustc_hash::FxHashMap;
 use trace_format::Pc;
 
-use crate::brief::Brief;
+use crate::lanes::brief::Brief;
 
 /// A piece, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -6,7 +6,7 @@ use heuristics::{Segment, SegmentId, SegmentTable};
 use trace_format::{BlockId, Kind, STUB_NAME, SpEffect, Trace};
 
 use super::code_filter::{Class, Classifier};
-use super::region::RegionRule;
+use super::first_look::region::RegionRule;
 use super::waiting::Waiting;
 use crate::{Code, Rows};
 

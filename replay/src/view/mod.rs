@@ -9,25 +9,18 @@
 
 mod as_source;
 mod blocks;
-mod callable;
 mod code_filter;
 mod cut;
+mod first_look;
 mod frames;
-mod generations;
 mod lane_state;
-mod leagues;
 mod locks;
-mod meetings;
 mod options;
 mod plan;
-mod region;
 mod spin;
 mod stream;
 mod summary;
-mod survey;
 mod sync_stack;
-mod task_order;
-mod tasks;
 mod waiting;
 
 use std::ops::Range;
@@ -40,16 +33,16 @@ use trace_format::{Instruction, Pc, Seq, Trace};
 use self::blocks::BlockFacts;
 use self::code_filter::Classifier;
 use self::cut::Cut;
-use self::generations::{Part, Stay, WHOLE_THREAD};
+use self::first_look::generations::{Part, Stay, WHOLE_THREAD};
+use self::first_look::meetings::Meetings;
+use self::first_look::region::Choice;
+use self::first_look::survey::ThreadSurvey;
+use self::first_look::task_order::TaskOrder;
 use self::locks::LockTable;
-use self::meetings::Meetings;
 use self::plan::Plan;
-use self::region::Choice;
 use self::stream::{Counted, ThreadReader};
-use self::survey::ThreadSurvey;
-use self::task_order::TaskOrder;
 use self::waiting::{Code, Found, Turn, Turns, Waiting, Writes};
-use crate::kept::Keeper;
+use crate::lanes::kept::Keeper;
 use crate::{Error, Kept, LaneOrigin, LaneStream, LockId, Result};
 
 pub use cut::{GUARDS, LoopRan, Merging};
@@ -83,7 +76,7 @@ impl View {
         }
         let table = SegmentTable::new(trace.blocks(), &[]);
         let code = (!verbatim && options.spin != Spin::Keep).then(|| Code::new(trace, &table, options.spin.places()));
-        let mut threads = survey::survey(trace, code.as_ref())?;
+        let mut threads = first_look::survey::survey(trace, code.as_ref())?;
         let mut turns = all_turns(&mut threads);
         if let Some(code) = &code {
             waiting::settle(&mut turns, code);
@@ -245,12 +238,12 @@ impl View {
 /// The region. Where each turn of a loop is a lane, a program without threads is all region.
 fn choose(options: &ViewOptions, trace: &Trace, threads: &[ThreadSurvey], verbatim: bool) -> Result<Choice> {
     if (&options.lanes, &options.region) == (&Lanes::Tasks, &Region::Auto) {
-        return region::tasks_of_openmp(trace, threads, &bodies(threads));
+        return first_look::region::tasks_of_openmp(trace, threads, &bodies(threads));
     }
-    let chosen = region::choose(&options.region, trace, threads, verbatim);
+    let chosen = first_look::region::choose(&options.region, trace, threads, verbatim);
     match (&options.lanes, &options.region) {
         (Lanes::Iterations(WhichLoops::At(_)), Region::Auto) if chosen.is_err() => {
-            region::choose(&Region::All, trace, threads, verbatim)
+            first_look::region::choose(&Region::All, trace, threads, verbatim)
         }
         _ => chosen,
     }
@@ -260,7 +253,7 @@ fn choose(options: &ViewOptions, trace: &Trace, threads: &[ThreadSurvey], verbat
 fn bodies(threads: &[ThreadSurvey]) -> Vec<Pc> {
     let bodies = threads.iter().flat_map(|thread| &thread.bodies);
     let parallel = bodies.filter(|body| body.function == trace_format::SyncFunction::ParallelBody);
-    let alone = region::alone(threads).into_iter().map(Pc);
+    let alone = first_look::region::alone(threads).into_iter().map(Pc);
     let mut all: Vec<Pc> = parallel.map(|body| Pc(body.object)).chain(alone).collect();
     all.sort_unstable();
     all.dedup();
@@ -356,7 +349,7 @@ fn beginnings(trace: &Trace, plan: &Plan, counted: &[Counted]) -> usize {
 fn stays(threads: &[ThreadSurvey], counted: &[Counted]) -> (Vec<Stay>, usize) {
     let parts: Vec<Vec<Part>> = counted.iter().map(|c| c.parts.clone()).collect();
     let kept: Vec<u64> = counted.iter().map(|c| c.counts.kept).collect();
-    generations::generations(threads, &parts, &kept)
+    first_look::generations::generations(threads, &parts, &kept)
 }
 
 /// The lanes, and by lane the extents of its thread. Of a trace read from text each thread is a lane, whatever is in

@@ -4,10 +4,10 @@ use heuristics::SegmentTable;
 
 use super::Locks;
 use super::blocks::BlockFacts;
+use super::first_look::meetings::Meetings;
+use super::first_look::region::RegionRule;
+use super::first_look::task_order::TaskOrder;
 use super::locks::LockTable;
-use super::meetings::Meetings;
-use super::region::RegionRule;
-use super::task_order::TaskOrder;
 use super::waiting::{Waiting, Writes};
 
 /// How the streams of threads become streams of lanes.

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use heuristics::SegmentId;
 use trace_format::{Item, Seq, ThreadId, ThreadStream, Trace};
 
-use super::generations::Part;
+use super::first_look::generations::Part;
 use super::lane_state::{Counts, LaneState};
 use super::plan::Plan;
-use crate::kept::{Keeper, Kept};
+use crate::lanes::kept::{Keeper, Kept};
 use crate::{Batch, LaneStream, Result, Rows};
 
 /// A batch ends with the first block after this many segments and controls where it may: large enough that starting a

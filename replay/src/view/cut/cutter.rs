@@ -6,8 +6,8 @@ use super::store::{Store, Writer};
 use heuristics::SegmentId;
 use trace_format::Seq;
 
-use crate::brief::Brief;
-use crate::kept::Keeper;
+use crate::lanes::brief::Brief;
+use crate::lanes::kept::Keeper;
 use crate::{Batch, Code, Control, Entry, LockId, MeetingId, Result};
 
 /// What makes a lane.

@@ -7,7 +7,7 @@ use trace_format::Pc;
 
 use super::super::LoopTaken;
 use super::merging::{Merging, Trips};
-use crate::brief::Brief;
+use crate::lanes::brief::Brief;
 use crate::{Batch, Control, Entry};
 
 /// A loop that ran.

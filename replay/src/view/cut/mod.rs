@@ -21,8 +21,8 @@ use self::cutter::{Begun, Counts, Cutter, Launch, Rule};
 use self::loops::LoopsOf;
 use self::store::{Lane, Store};
 use super::{CutInto, View, WhichLoops};
-use crate::brief::Brief;
-use crate::kept::Keeper;
+use crate::lanes::brief::Brief;
+use crate::lanes::kept::Keeper;
 use crate::survey::Survey;
 use crate::{Batch, Error, LaneOrigin, Result};
 

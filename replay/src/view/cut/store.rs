@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::kept::{Keeper, Packing, Piece, Unpacker};
+use crate::lanes::kept::{Keeper, Packing, Piece, Unpacker};
 use crate::{Batch, Code, Control, Entry, LaneStream, Result};
 
 /// A piece ends with the first code behind so many: small enough that reading one lane of many costs little more than

@@ -4,9 +4,9 @@
 use heuristics::SegmentId;
 use trace_format::{Event, SyncFunction};
 
-use super::super::generations::Part;
+use super::super::first_look::generations::Part;
+use super::super::first_look::survey::{is_barrier, is_part_of_waiting};
 use super::super::locks::{self, Action, HeldLock};
-use super::super::survey::{is_barrier, is_part_of_waiting};
 use super::{Extent, LaneState, Pending, push_control};
 use crate::{Batch, Control, Entry};
 

@@ -29,14 +29,14 @@ use self::turns::Turns;
 use super::Locks;
 use super::blocks::{Facts, Flags};
 use super::code_filter::Class;
+use super::first_look::generations::Part;
+use super::first_look::leagues::InLeague;
 use super::frames::Frames;
-use super::generations::Part;
-use super::leagues::InLeague;
 use super::locks::Held;
 use super::plan::Plan;
 use super::spin::Spin;
 use super::sync_stack::SyncStack;
-use crate::stream::BatchLengths;
+use crate::lanes::stream::BatchLengths;
 use crate::{Batch, Code, Control, MeetingId};
 
 /// How the part of the region that a thread is in ends.

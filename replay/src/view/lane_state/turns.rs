@@ -14,7 +14,7 @@ use super::super::blocks::Facts;
 use super::super::locks::HeldLock;
 use super::super::waiting::leads_to;
 use super::{Counts, LaneState, Told};
-use crate::stream::BatchLengths;
+use crate::lanes::stream::BatchLengths;
 use crate::{Batch, Code};
 
 /// The stream's state before a segment with which a turn may begin.

@@ -66,7 +66,7 @@ fn carrier(name: &str) -> Option<Carries> {
 }
 
 /// Whether a function of this name is a library's that hands a call on.
-pub(super) fn hands_on(name: &str) -> bool {
+pub(in crate::view) fn hands_on(name: &str) -> bool {
     const PREFIXES: [&str; 6] = ["_ZNSt", "_ZNKSt", "_ZSt", "_ZZNSt", "_ZN5boost", "_ZNK5boost"];
     PREFIXES.iter().any(|prefix| name.starts_with(prefix))
         || name.ends_with(trace_format::STUB_NAME)
@@ -116,14 +116,14 @@ fn is_shim(name: &str) -> bool {
 }
 
 /// Whether a start routine is a launcher, which runs what it was given.
-pub(super) fn is_given_work(trace: &Trace, routine: Pc) -> bool {
+pub(in crate::view) fn is_given_work(trace: &Trace, routine: Pc) -> bool {
     let name = name_at(trace, routine).unwrap_or("");
     let in_program = trace.module_of(routine).is_some_and(|module| module.role == ModuleRole::Main);
     carrier(name).is_none() && (!in_program || LAUNCHERS.iter().any(|launcher| name.contains(launcher)))
 }
 
 /// Looks for the callable of one thread.
-pub(super) struct Look<'t> {
+pub(in crate::view) struct Look<'t> {
     trace: &'t Trace,
     left: u64,
     /// The last instruction.
@@ -142,7 +142,7 @@ pub(super) struct Look<'t> {
 
 impl<'t> Look<'t> {
     /// Of a thread that begins with this routine; none where the routine is the program's own.
-    pub(super) fn begin(trace: &'t Trace, routine: Pc) -> Option<Look<'t>> {
+    pub(in crate::view) fn begin(trace: &'t Trace, routine: Pc) -> Option<Look<'t>> {
         let name = name_at(trace, routine).unwrap_or("");
         let is_carrier = carrier(name);
         if is_carrier.is_none() && !is_given_work(trace, routine) {
@@ -167,24 +167,24 @@ impl<'t> Look<'t> {
     }
 
     /// Whether there is nothing more to see.
-    pub(super) fn is_over(&self) -> bool {
+    pub(in crate::view) fn is_over(&self) -> bool {
         self.ended
     }
 
     /// What the thread was started for, where it is known by now to be another function than its routine.
-    pub(super) fn callable(&self) -> Option<Pc> {
+    pub(in crate::view) fn callable(&self) -> Option<Pc> {
         let unsure = self.carriers == 1 && self.calls.is_none();
         self.found.or(self.shim.filter(|_| unsure)).or(self.carrier.map(|(pc, _)| pc))
     }
 
     /// The first function of the program that a closure of Rust calls, where it is not a function itself: its name says
     /// more than the library's names do.
-    pub(super) fn calls(&self) -> Option<Pc> {
+    pub(in crate::view) fn calls(&self) -> Option<Pc> {
         self.calls
     }
 
     /// The thread runs the first instructions of a block.
-    pub(super) fn block(&mut self, block: &Block, executed: usize) {
+    pub(in crate::view) fn block(&mut self, block: &Block, executed: usize) {
         for instruction in &block.instructions[..executed] {
             if let Some(kind) = self.before {
                 self.go(kind, instruction.pc);
@@ -266,7 +266,7 @@ impl<'t> Look<'t> {
 }
 
 /// The name of the function that begins at this address.
-pub(super) fn name_at(trace: &Trace, pc: Pc) -> Option<&str> {
+pub(in crate::view) fn name_at(trace: &Trace, pc: Pc) -> Option<&str> {
     trace.symbol_of(pc).filter(|symbol| symbol.pc == pc).map(|symbol| symbol.name.as_str())
 }
 

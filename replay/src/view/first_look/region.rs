@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{Marker, Pc, Symbol, SyncFunction, Trace, names};
 
-use super::Region;
-use super::callable::is_given_work;
-use super::code_filter::{Class, Classifier};
-use super::leagues::is_of_construct;
-use super::summary::Share;
-use super::survey::ThreadSurvey;
+use crate::view::Region;
+use crate::view::code_filter::{Class, Classifier};
+use crate::view::first_look::callable::is_given_work;
+use crate::view::first_look::leagues::is_of_construct;
+use crate::view::first_look::survey::ThreadSurvey;
+use crate::view::summary::Share;
 use crate::{Error, Result};
 
 /// Where the region begins. It ends where what began it ends.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub(super) struct RegionRule {
+pub(in crate::view) struct RegionRule {
     whole: bool,
     /// It begins when this function is entered (with this object, where one is given).
     on_enter: Option<(SyncFunction, Option<u64>)>,
@@ -43,7 +43,7 @@ impl RegionRule {
 
 /// A region, chosen.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Choice {
+pub(in crate::view) struct Choice {
     pub rule: RegionRule,
     /// What it is, for people.
     pub words: String,
@@ -58,7 +58,12 @@ const WAYS_OUT: &str =
     "name the function that the lanes run with `--region SYMBOL`, or take whole threads with `--region all`";
 
 /// Chooses what was asked for.
-pub(super) fn choose(region: &Region, trace: &Trace, threads: &[ThreadSurvey], verbatim: bool) -> Result<Choice> {
+pub(in crate::view) fn choose(
+    region: &Region,
+    trace: &Trace,
+    threads: &[ThreadSurvey],
+    verbatim: bool,
+) -> Result<Choice> {
     match region {
         Region::Symbol(_) if verbatim => Err(Error::Request(
             "a trace read from text has no function names: only `--region auto` or `all` can be had of it".into(),
@@ -138,7 +143,7 @@ fn function(name: &str, trace: &Trace) -> Result<Choice> {
 
 /// The bodies of OpenMP tasks. A trace that does not say which these are (version 3, a runtime that is not known) has
 /// functions that compilers make for OpenMP, by their names, and that no team was started for.
-pub(super) fn tasks_of_openmp(trace: &Trace, threads: &[ThreadSurvey], bodies: &[Pc]) -> Result<Choice> {
+pub(in crate::view) fn tasks_of_openmp(trace: &Trace, threads: &[ThreadSurvey], bodies: &[Pc]) -> Result<Choice> {
     let mut kinds: Vec<u64> = threads.iter().flat_map(|thread| &thread.task_runs).map(|run| run.object).collect();
     kinds.sort_unstable();
     kinds.dedup();
@@ -267,13 +272,16 @@ fn tasks(threads: &[ThreadSurvey]) -> Vec<Routine> {
     all.into_values().collect()
 }
 
-fn outermost(threads: &[ThreadSurvey], function: SyncFunction) -> impl Iterator<Item = (usize, &super::survey::Body)> {
+fn outermost(
+    threads: &[ThreadSurvey],
+    function: SyncFunction,
+) -> impl Iterator<Item = (usize, &crate::view::first_look::survey::Body)> {
     let bodies = threads.iter().enumerate().flat_map(|(t, s)| s.bodies.iter().map(move |b| (t, b)));
     bodies.filter(move |(_, b)| b.function == function && b.outermost)
 }
 
 /// The bodies of teams, and of league's teams, that run their part alone.
-fn team_bodies(threads: &[ThreadSurvey]) -> impl Iterator<Item = (usize, &super::survey::Body)> {
+fn team_bodies(threads: &[ThreadSurvey]) -> impl Iterator<Item = (usize, &crate::view::first_look::survey::Body)> {
     let alone = alone(threads);
     let bodies = threads.iter().enumerate().flat_map(|(t, s)| s.bodies.iter().map(move |b| (t, b)));
     bodies.filter(move |(_, b)| {
@@ -282,7 +290,7 @@ fn team_bodies(threads: &[ThreadSurvey]) -> impl Iterator<Item = (usize, &super:
 }
 
 /// The bodies of teams that fork no threads, but run their part alone.
-pub(super) fn alone(threads: &[ThreadSurvey]) -> Vec<u64> {
+pub(in crate::view) fn alone(threads: &[ThreadSurvey]) -> Vec<u64> {
     let all = || threads.iter().flat_map(|thread| &thread.bodies).filter(|body| is_of_construct(body));
     let forking: FxHashSet<u64> = all().filter(|body| body.forks).map(|body| body.object).collect();
     let mut alone: Vec<u64> = all().filter(|body| body.has_teams).map(|body| body.object).collect();
@@ -294,7 +302,7 @@ pub(super) fn alone(threads: &[ThreadSurvey]) -> Vec<u64> {
 
 /// The program's own start routines, by address; those of a thread runtime (libgomp's workers) are none.
 fn start_routines(trace: &Trace, threads: &[ThreadSurvey]) -> Vec<Routine> {
-    let classifier = Classifier::new(trace, super::CodeFilter::All);
+    let classifier = Classifier::new(trace, crate::view::CodeFilter::All);
     let mut routines: Vec<Routine> = Vec::new();
     let mut last_thread: FxHashMap<u64, (usize, usize)> = FxHashMap::default();
     for (thread, body) in outermost(threads, SyncFunction::ThreadBody) {
@@ -341,7 +349,8 @@ fn start_routine(main: Routine, trace: &Trace, threads: &[ThreadSurvey], routine
 fn parallel_bodies(trace: &Trace, threads: &[ThreadSurvey], routines: &[Routine]) -> Choice {
     let on_enter = Some((SyncFunction::ParallelBody, None));
     let rule = RegionRule { on_enter, teams: alone(threads), ..RegionRule::default() };
-    let of_rule = |fork: &&super::survey::Fork| !fork.makes_construct || rule.teams.contains(&fork.object);
+    let of_rule =
+        |fork: &&crate::view::first_look::survey::Fork| !fork.makes_construct || rule.teams.contains(&fork.object);
     let forks = threads.iter().flat_map(|t| &t.forks).filter(of_rule).count();
     let words = match forks {
         1 => "OpenMP parallel regions (1 fork)".into(),

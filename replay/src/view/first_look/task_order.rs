@@ -9,11 +9,11 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashMap;
 use trace_format::Seq;
 
-use super::survey::ThreadSurvey;
+use crate::view::first_look::survey::ThreadSurvey;
 
 /// A task, or the tasks of a taskloop, is made.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Creation {
+pub(in crate::view) struct Creation {
     /// The body.
     pub object: u64,
     /// What its executions name.
@@ -23,7 +23,7 @@ pub(super) struct Creation {
 
 /// A task runs.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct TaskRun {
+pub(in crate::view) struct TaskRun {
     /// The body.
     pub object: u64,
     /// What its creation names.
@@ -35,7 +35,7 @@ pub(super) struct TaskRun {
 
 /// The tasks' numbers.
 #[derive(Clone, Debug, Default)]
-pub(super) struct TaskOrder {
+pub(in crate::view) struct TaskOrder {
     /// Per thread: the number of each task that it runs, in that order.
     pub numbers: Vec<Vec<Seq>>,
     /// Whether the creation of each is known by its name.

@@ -14,11 +14,11 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashSet;
 use trace_format::{Block, Kind, ModuleRole, Pc, Trace};
 
-use super::callable::{hands_on, name_at};
+use crate::view::first_look::callable::{hands_on, name_at};
 
 /// What a thread ran of one function of tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Task {
+pub(in crate::view) struct Task {
     /// The function.
     pub function: u64,
     /// The first function of the program's own that one called.
@@ -46,22 +46,22 @@ fn is_of_pool(name: &str) -> bool {
 }
 
 /// The functions of a trace that run tasks.
-pub(super) struct TaskFunctions(FxHashSet<Pc>);
+pub(in crate::view) struct TaskFunctions(FxHashSet<Pc>);
 
 impl TaskFunctions {
     /// Those that ran.
-    pub(super) fn of(trace: &Trace) -> TaskFunctions {
+    pub(in crate::view) fn of(trace: &Trace) -> TaskFunctions {
         TaskFunctions(trace.symbols().iter().filter(|symbol| runs_task(&symbol.name)).map(|symbol| symbol.pc).collect())
     }
 
     /// To measure one thread.
-    pub(super) fn meter<'t>(&'t self, trace: &'t Trace) -> TaskMeter<'t> {
+    pub(in crate::view) fn meter<'t>(&'t self, trace: &'t Trace) -> TaskMeter<'t> {
         TaskMeter { functions: &self.0, trace, open: None, before: None, found: BTreeMap::new() }
     }
 }
 
 /// Counts the instructions in the tasks of one thread.
-pub(super) struct TaskMeter<'t> {
+pub(in crate::view) struct TaskMeter<'t> {
     functions: &'t FxHashSet<Pc>,
     trace: &'t Trace,
     /// The function of the task that runs, and how many calls deep in it the thread is.
@@ -74,7 +74,7 @@ pub(super) struct TaskMeter<'t> {
 impl TaskMeter<'_> {
     /// The thread runs the first instructions of a block.
     #[inline]
-    pub(super) fn block(&mut self, block: &Block, executed: u32) {
+    pub(in crate::view) fn block(&mut self, block: &Block, executed: u32) {
         if !self.functions.is_empty() {
             self.follow(block, executed);
         }
@@ -95,7 +95,7 @@ impl TaskMeter<'_> {
     }
 
     /// What was found, by function.
-    pub(super) fn finish(self) -> Vec<Task> {
+    pub(in crate::view) fn finish(self) -> Vec<Task> {
         self.found.into_values().collect()
     }
 

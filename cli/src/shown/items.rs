@@ -14,8 +14,8 @@ use replay::view::{LoopRan, Region, View};
 use replay::{Prepared, ReplayOptions};
 use trace_format::{ModuleRole, Pc, STUB_NAME, Trace, names};
 
-use crate::lanes::LaneKind;
-use crate::selection::Selection;
+use crate::typed::lanes::LaneKind;
+use crate::typed::selection::Selection;
 
 /// So many pieces of work there are at least for each lane.
 pub(crate) const TIMES: usize = 2;

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use trace_format::{Pc, Trace};
 
 use crate::output::{WithColours, print, say, show};
-use crate::place::Place;
-use crate::selection::Selection;
+use crate::typed::place::Place;
+use crate::typed::selection::Selection;
 use crate::width;
 
 /// What was typed.

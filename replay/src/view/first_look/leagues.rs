@@ -7,15 +7,15 @@
 use rustc_hash::FxHashMap;
 use trace_format::SyncFunction;
 
-use super::survey::{Body, TeamAt, ThreadSurvey};
 use crate::MeetingId;
+use crate::view::first_look::survey::{Body, TeamAt, ThreadSurvey};
 
 /// A construct, and what orders a part of it among the others.
-pub(super) type InLeague = (MeetingId, u32);
+pub(in crate::view) type InLeague = (MeetingId, u32);
 
 /// The leagues of all threads.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Leagues {
+pub(in crate::view) struct Leagues {
     /// By launch of a parallel region: the construct that it is a team's of.
     pub of_launch: FxHashMap<MeetingId, InLeague>,
     /// Per thread: one for each body of a construct and for each of the teams that it goes on with, in that order.
@@ -23,7 +23,7 @@ pub(super) struct Leagues {
 }
 
 /// Whether the body is a construct's.
-pub(super) fn is_of_construct(body: &Body) -> bool {
+pub(in crate::view) fn is_of_construct(body: &Body) -> bool {
     matches!(body.function, SyncFunction::TeamsBody | SyncFunction::TargetBody)
 }
 

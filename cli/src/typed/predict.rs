@@ -9,7 +9,7 @@ use heuristics::{Copied, Deconflict, Prediction, Predictions, SegmentTable, Spec
 use trace_format::{Pc, Trace};
 
 use crate::output::say;
-use crate::place::Place;
+use crate::typed::place::Place;
 
 /// The model that obeys predictions.
 pub(crate) const MODEL: &str = "barrier";

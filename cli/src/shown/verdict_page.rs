@@ -11,10 +11,12 @@ use replay::{Outcome, Prepared, ReplayOptions, linearized_fetches};
 use serde_json::{Value, json};
 use trace_format::Trace;
 
-use crate::machine::{FEW, Machine, Subject};
-use crate::selection::Selection;
-use crate::verdict::{About, measures};
-use crate::{dependences as needs, sweep, width};
+use crate::shown::dependences as needs;
+use crate::shown::verdict::{About, measures};
+use crate::typed::machine::{FEW, Machine, Subject};
+use crate::typed::selection::Selection;
+use crate::typed::sweep;
+use crate::width;
 
 /// The lanes of the vectors of a SIMD unit: of 128, 256 and 512 bits, with elements of 32 bits.
 const VECTORS: [usize; 3] = [4, 8, 16];
@@ -83,7 +85,7 @@ pub(crate) fn of(selection: &Selection, trace: &Trace, view: &View, source: &mut
     let mut prepared = Prepared::new(view, true)?;
     let rule = selection.locks.rules()[0];
     let mut page = Page {
-        what: crate::lanes::region(view.summary()),
+        what: crate::typed::lanes::region(view.summary()),
         lanes: view.lanes().len(),
         needs,
         gpus: Vec::new(),

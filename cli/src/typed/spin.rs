@@ -7,7 +7,7 @@ use attribution::Source;
 use replay::view::{Spin, Summary};
 use trace_format::{Pc, Trace};
 
-use crate::place::Place;
+use crate::typed::place::Place;
 
 /// What was typed.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,11 +12,12 @@ use replay::suggest::{Search, Suggestions, suggest};
 use replay::{Outcome, Prepared, ReplayOptions};
 use report::page::Program;
 
-use crate::machine::Subject;
-use crate::selection::{self, Selection};
-use crate::syntax::SyntaxName;
-use crate::verdict::{About, Beside};
-use crate::{models, predict};
+use crate::shown::verdict::{About, Beside};
+use crate::typed::machine::Subject;
+use crate::typed::models;
+use crate::typed::predict;
+use crate::typed::selection::{self, Selection};
+use crate::typed::syntax::SyntaxName;
 
 /// The warp sizes of the sweep, in ascending order.
 const WIDTHS: [usize; 6] = [2, 4, 8, 16, 32, 64];

@@ -12,11 +12,11 @@ use replay::view::{Locks, LoopRan, Region, View};
 use replay::{Grouping, Outcome, Prepared, ReplayOptions};
 use trace_format::{ThreadId, Trace};
 
-use crate::items::{self, Candidate};
-use crate::lanes;
-use crate::machine::FEW;
-use crate::predict;
-use crate::selection::Selection;
+use crate::shown::items::{self, Candidate};
+use crate::typed::lanes;
+use crate::typed::machine::FEW;
+use crate::typed::predict;
+use crate::typed::selection::Selection;
 
 /// Of so many branches with a call on both sides it is replayed what one call for both would gain.
 const BRANCHES: usize = 4;

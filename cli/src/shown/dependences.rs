@@ -8,8 +8,8 @@ use replay::dependences::Dependences;
 use replay::view::View;
 use serde_json::Value;
 
-use crate::lanes::LaneKind;
-use crate::selection::Selection;
+use crate::typed::lanes::LaneKind;
+use crate::typed::selection::Selection;
 use crate::width;
 
 /// The rows of a view's lanes, and whether all of the memory was followed.

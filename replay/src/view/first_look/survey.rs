@@ -5,18 +5,18 @@ use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{Block, Chunk, Event, Item, Pc, Seq, SyncFunction, ThreadExit, ThreadId, Trace};
 
-use super::callable::Look;
-use super::locks::{self, Action, LockKind};
-use super::meetings::{BarrierInit, BarrierWait};
-use super::sync_stack::SyncStack;
-use super::task_order::{Creation, TaskRun};
-use super::tasks::{Task, TaskFunctions};
-use super::waiting::{Code, Follower, Turns};
 use crate::Result;
+use crate::view::first_look::callable::Look;
+use crate::view::first_look::meetings::{BarrierInit, BarrierWait};
+use crate::view::first_look::task_order::{Creation, TaskRun};
+use crate::view::first_look::tasks::{Task, TaskFunctions};
+use crate::view::locks::{self, Action, LockKind};
+use crate::view::sync_stack::SyncStack;
+use crate::view::waiting::{Code, Follower, Turns};
 
 /// An execution of a thread's start routine or of a parallel region's body.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Body {
+pub(in crate::view) struct Body {
     /// [`SyncFunction::ThreadBody`], [`SyncFunction::ParallelBody`], or the body of teams or of a target region.
     pub function: SyncFunction,
     /// The routine.
@@ -38,7 +38,7 @@ pub(super) struct Body {
 
 /// Which team of a teams construct or a target region a thread works for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct TeamAt {
+pub(in crate::view) struct TeamAt {
     /// The construct's body, as an index of the thread's bodies.
     pub body: usize,
     /// Which construct inside of it.
@@ -49,7 +49,7 @@ pub(super) struct TeamAt {
 
 /// A thread forks a team.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Fork {
+pub(in crate::view) struct Fork {
     /// The body that the team runs.
     pub object: u64,
     pub enter: Seq,
@@ -63,7 +63,7 @@ pub(super) struct Fork {
 
 /// How a thread started.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Start {
+pub(in crate::view) struct Start {
     /// The thread that started it; none for a process' first.
     pub parent: Option<usize>,
     pub sp: u64,
@@ -72,7 +72,7 @@ pub(super) struct Start {
 
 /// A join that came back with success.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Join {
+pub(in crate::view) struct Join {
     /// The handle of whom it joined.
     pub handle: u64,
     pub enter: Seq,
@@ -81,7 +81,7 @@ pub(super) struct Join {
 
 /// What the events of one thread say.
 #[derive(Clone, Debug, Default)]
-pub(super) struct ThreadSurvey {
+pub(in crate::view) struct ThreadSurvey {
     /// The addresses before which to cut, since a block was left there.
     pub cuts: FxHashSet<Pc>,
     pub bodies: Vec<Body>,
@@ -111,13 +111,13 @@ pub(super) struct ThreadSurvey {
 }
 
 /// Whether the function is a barrier at which threads meet.
-pub(super) fn is_barrier(function: SyncFunction) -> bool {
+pub(in crate::view) fn is_barrier(function: SyncFunction) -> bool {
     matches!(function, SyncFunction::BarrierWait | SyncFunction::TeamBarrier)
 }
 
 /// Whether a turn of a loop that waits may have this in it: functions that wait, and locks, which the turn must give
 /// back.
-pub(super) fn is_part_of_waiting(event: &Event) -> bool {
+pub(in crate::view) fn is_part_of_waiting(event: &Event) -> bool {
     match event {
         Event::FutexWait { .. } => true,
         Event::Enter { function, .. } | Event::Leave { function, .. } => {
@@ -134,7 +134,7 @@ fn is_blocking(event: &Event) -> bool {
 }
 
 /// Looks at all threads, in thread order; with turns of loops where what is known of code is given.
-pub(super) fn survey(trace: &Trace, code: Option<&Code>) -> Result<Vec<ThreadSurvey>> {
+pub(in crate::view) fn survey(trace: &Trace, code: Option<&Code>) -> Result<Vec<ThreadSurvey>> {
     let lengths: Vec<u32> = trace.blocks().iter().map(|(_, b)| b.instructions.len() as u32).collect();
     let of_pools = TaskFunctions::of(trace);
     let survey = |thread: ThreadId| survey_thread(trace, thread, &lengths, code, &of_pools);

@@ -9,11 +9,11 @@ use std::str::FromStr;
 
 use attribution::Source;
 
-use crate::lanes::{self, LaneKind};
 use crate::output::say;
-use crate::place::Place;
-use crate::spin::SpinRule;
-use crate::sweep::{Groups, Widths};
+use crate::typed::lanes::{self, LaneKind};
+use crate::typed::place::Place;
+use crate::typed::spin::SpinRule;
+use crate::typed::sweep::{Groups, Widths};
 
 use replay::view::{CodeFilter, Lanes, Locks, Region, View, ViewOptions, WhichLoops};
 use replay::{Contended, ReplayOptions, Setting};

@@ -13,9 +13,9 @@ use replay::{Error, Grouping, Outcome, Prepared, ReplayOptions, Setting};
 use serde_json::{Value, json};
 use trace_format::Trace;
 
-use crate::machine::{FEW, Subject};
 use crate::output::{Output, WithColours, print, say, show};
-use crate::selection::Selection;
+use crate::typed::machine::{FEW, Subject};
+use crate::typed::selection::Selection;
 use crate::width;
 
 /// The lanes that warps have, in the order in which they were typed; at least one.
@@ -247,7 +247,7 @@ pub(crate) fn table(tried: &[Tried]) -> String {
         let mut row = vec![
             outcome.warp_size.to_string(),
             one.grouping.to_string(),
-            crate::table::marked(outcome),
+            crate::shown::table::marked(outcome),
             grouped(outcome.warps as u64),
             grouped(outcome.counts.fetches()),
             outcome.simt_efficiency().map_or_else(String::new, percent),

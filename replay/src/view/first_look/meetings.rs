@@ -7,13 +7,13 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{Seq, SyncFunction};
 
-use super::leagues::{Leagues, is_of_construct};
-use super::survey::{Body, ThreadSurvey};
 use crate::MeetingId;
+use crate::view::first_look::leagues::{Leagues, is_of_construct};
+use crate::view::first_look::survey::{Body, ThreadSurvey};
 
 /// A thread's wait at a barrier.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct BarrierWait {
+pub(in crate::view) struct BarrierWait {
     /// The barrier's address; 0 for a team's.
     pub object: u64,
     pub enter: Seq,
@@ -25,7 +25,7 @@ pub(super) struct BarrierWait {
 
 /// A barrier is initialised.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct BarrierInit {
+pub(in crate::view) struct BarrierInit {
     pub object: u64,
     /// How many threads it waits for.
     pub count: u64,
@@ -34,7 +34,7 @@ pub(super) struct BarrierInit {
 
 /// The meetings of all threads.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Meetings {
+pub(in crate::view) struct Meetings {
     /// Per thread: one for each barrier wait that was left, in that order.
     pub waits: Vec<Vec<MeetingId>>,
     /// Per thread: one for each outermost parallel body, in order; none where its fork is not known.

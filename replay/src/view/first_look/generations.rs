@@ -19,17 +19,17 @@ use std::rc::Rc;
 
 use trace_format::Seq;
 
-use super::survey::ThreadSurvey;
+use crate::view::first_look::survey::ThreadSurvey;
 
 /// The extents of a thread that is one lane.
-pub(super) const WHOLE_THREAD: Range<u64> = 0..u64::MAX;
+pub(in crate::view) const WHOLE_THREAD: Range<u64> = 0..u64::MAX;
 
 /// How far above a thread's first stack pointer its handle lies at most: its thread-local memory lies between.
 const MOST_ABOVE_STACK: u64 = 16 << 20;
 
 /// A part of a thread's stay in the region, between two joins of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Part {
+pub(in crate::view) struct Part {
     /// The first extent of it, counted from the thread's first.
     pub extent: u64,
     pub begin: Seq,
@@ -39,7 +39,7 @@ pub(super) struct Part {
 
 /// Parts of one thread that are one lane.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Stay {
+pub(in crate::view) struct Stay {
     pub thread: usize,
     pub begin: Seq,
     pub generation: u32,
@@ -48,7 +48,7 @@ pub(super) struct Stay {
 }
 
 /// The lanes by generation, and of one generation by thread; and the joins of which it is not known whom they joined.
-pub(super) fn generations(threads: &[ThreadSurvey], parts: &[Vec<Part>], kept: &[u64]) -> (Vec<Stay>, usize) {
+pub(in crate::view) fn generations(threads: &[ThreadSurvey], parts: &[Vec<Part>], kept: &[u64]) -> (Vec<Stay>, usize) {
     let started = started(threads);
     let (joins, unsure) = joined_threads(threads, &started);
     let parts: Vec<Vec<Part>> = parts.iter().zip(kept).map(|(parts, kept)| with_instructions(parts, *kept)).collect();

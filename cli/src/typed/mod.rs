@@ -1,0 +1,13 @@
+//! What users type: options that several verbs share, and what they mean.
+
+pub(crate) mod by;
+pub(crate) mod lanes;
+pub(crate) mod machine;
+pub(crate) mod measures;
+pub(crate) mod models;
+pub(crate) mod place;
+pub(crate) mod predict;
+pub(crate) mod selection;
+pub(crate) mod spin;
+pub(crate) mod sweep;
+pub(crate) mod syntax;
