@@ -1,4 +1,5 @@
-//! `lockstep replay`: re-runs the streams of a trace in lockstep.
+//! `lockstep replay`: re-runs the streams of a trace in lockstep. It has more than 500 lines since each of its options
+//! stands here with its help.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

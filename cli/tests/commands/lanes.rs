@@ -1,4 +1,5 @@
 //! `replay --lanes`: lanes that are calls, tasks or turns of a loop, of one picture that is drawn in many ways.
+//! It has more than 500 lines since all tests share the programs that draw that picture.
 
 use std::path::Path;
 use std::process::Command;

@@ -11,12 +11,12 @@ use flowgraph::{Builder, Components, NodeId};
 use heuristics::{SegmentId, SegmentTable};
 use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register};
 use rustc_hash::{FxHashMap, FxHashSet};
-use trace_format::{Block, BlockId, Kind, ModuleRole, Pc, Trace};
+use trace_format::{BlockId, Kind, ModuleRole, Pc, Trace};
 
 use super::Turn;
 use super::judged::{self, Judged};
 use super::reaching::{self, Leading};
-use super::turn::{self, Registers, Touch};
+use super::registers::{self, Registers, Touch};
 
 /// How far apart the code of a function lies at most, as far as its slots go.
 const NEAR: u64 = 4096;
@@ -89,16 +89,16 @@ impl<'a> Code<'a> {
             for segment in table.of_block(id) {
                 let length = table[*segment].len();
                 if table[*segment].origin == (id, index as u32)
-                    && let Some(all) = turn::decode(block, index, length)
+                    && let Some(all) = registers::decode(block, index, length)
                 {
                     signs.extend(all.iter().filter_map(sign));
-                    written.extend(all.iter().filter_map(|i| turn::written_place(i, &mut factory)));
+                    written.extend(all.iter().filter_map(|i| registers::written_place(i, &mut factory)));
                     let last = all.last().filter(|i| {
                         matches!(table[*segment].last().kind, Kind::Jump | Kind::Call) && i.near_branch_target() != 0
                     });
                     targets.extend(last.map(|i| (*segment, Pc(i.near_branch_target()))));
                     can_wait[segment.0 as usize] =
-                        !is_in(&loader, table[*segment].start()) && turn::may_wait(&all, &mut factory);
+                        !is_in(&loader, table[*segment].start()) && registers::may_wait(&all, &mut factory);
                 }
                 index += length;
             }
@@ -176,7 +176,7 @@ impl<'a> Code<'a> {
     pub(super) fn touches(&self, segment: SegmentId, factory: &mut InstructionInfoFactory) -> &Touched {
         self.touched[segment.0 as usize].get_or_init(|| {
             let all = self.decode(segment).filter(|_| !self.is_loaders(self.table[segment].start()));
-            all.map_or((0, Vec::new()), |all| turn::touches(&all, factory))
+            all.map_or((0, Vec::new()), |all| registers::touches(&all, factory))
         })
     }
 
@@ -222,7 +222,7 @@ impl<'a> Code<'a> {
     pub fn decode(&self, segment: SegmentId) -> Option<Vec<Instruction>> {
         let segment = &self.table[segment];
         let (block, first) = segment.origin;
-        turn::decode(&self.trace.blocks()[block], first as usize, segment.len())
+        registers::decode(&self.trace.blocks()[block], first as usize, segment.len())
     }
 
     /// Whether the frame pointer is one in the code at this address, as far as instructions before it tell.
@@ -401,12 +401,6 @@ fn keep_cycles(trace: &Trace, table: &SegmentTable, targets: &FxHashMap<SegmentI
     }
 }
 
-/// The code of a block from one instruction on.
-pub(super) fn bytes(block: &Block, first: usize) -> &[u8] {
-    let before: usize = block.instructions[..first].iter().map(|i| usize::from(i.len)).sum();
-    block.code.get(before..).unwrap_or_default()
-}
-
 /// Which segments write elsewhere than to the stack, worked out when it is asked.
 #[derive(Debug)]
 pub(in crate::view) struct Writes {
@@ -425,8 +419,8 @@ impl Writes {
         let known = &self.known[segment.0 as usize];
         if known.load(Ordering::Relaxed) == 0 {
             let (block, first) = table[segment].origin;
-            let all = turn::decode(&self.trace.blocks()[block], first as usize, table[segment].len());
-            let writes = all.is_some_and(|all| !turn::may_wait(&all, &mut InstructionInfoFactory::new()));
+            let all = registers::decode(&self.trace.blocks()[block], first as usize, table[segment].len());
+            let writes = all.is_some_and(|all| !registers::may_wait(&all, &mut InstructionInfoFactory::new()));
             known.store(if writes { 2 } else { 1 }, Ordering::Relaxed);
         }
         known.load(Ordering::Relaxed) == 2

@@ -8,7 +8,7 @@ use trace_format::{BlockId, SpEffect};
 
 use super::code::{Code, bit};
 use super::judged::{Going, Judged, Met};
-use super::turn::Registers;
+use super::registers::Registers;
 use super::watched::{EVERYTHING, Watched, follow};
 use super::{MOST_SEGMENTS, Turn, Turns, canonical, leads_to};
 

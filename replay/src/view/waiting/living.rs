@@ -9,7 +9,8 @@ use rustc_hash::FxHashMap;
 use trace_format::{Kind, Pc, SpEffect};
 
 use super::code::Code;
-use super::turn::{Deeds, FIRST_SLOT, Registers, is_preserved};
+use super::registers::{FIRST_SLOT, Registers, is_preserved};
+use super::turn::Deeds;
 use super::watched::{Watched, follow};
 
 /// Segments that are searched at most.

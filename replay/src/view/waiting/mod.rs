@@ -19,6 +19,7 @@ mod follow;
 mod judged;
 mod living;
 mod reaching;
+mod registers;
 mod tells;
 mod turn;
 mod watched;

@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{Kind, Pc};
 
 use super::code::Code;
-use super::turn::{is_preserved, low_bytes, zeroes};
+use super::registers::{is_preserved, low_bytes, zeroes};
 use heuristics::SegmentId;
 
 /// Addresses that are searched at most.

@@ -6,7 +6,8 @@
 
 use iced_x86::{ConditionCode, Instruction, Mnemonic, OpKind};
 
-use super::turn::{CARRY, Known, Value, Walk, ZERO, low_bytes};
+use super::registers::{CARRY, ZERO, low_bytes};
+use super::turn::{Known, Value, Walk};
 
 /// Locked operations of a turn, at most.
 const MOST_TRIED: u32 = 32;

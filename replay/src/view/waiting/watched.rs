@@ -1,6 +1,6 @@
 //! What a turn carries, followed after the thread has left it: whether it is read, or written over first.
 
-use super::turn::{Carried, FIRST_SLOT, FRAME_POINTER, Registers, Saved, Touch};
+use super::registers::{Carried, FIRST_SLOT, FRAME_POINTER, Registers, Saved, Touch};
 
 /// All that runs: where the stack pointer is followed.
 pub(super) const EVERYTHING: Registers = 1 << 127;
