@@ -1,10 +1,10 @@
 //! The command line: what was typed, what was meant, and how results are shown. The parts that do the work are crates
 //! of their own.
 
+#[cfg(feature = "transform")]
 mod elsewhere;
 mod exit;
 mod output;
-#[cfg(feature = "transform")]
 mod shown;
 mod typed;
 mod verbs;
