@@ -3,6 +3,7 @@
 //! A [`view::View`] makes lanes of a trace; [`replay`] puts them into warps, runs each warp under each heuristic, and
 //! returns an [`Outcome`] per heuristic.
 
+mod accesses;
 mod bounds;
 mod columns;
 pub mod dependences;

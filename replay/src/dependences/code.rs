@@ -1,5 +1,6 @@
 //! What instructions do with values: copy one, add to one, or use several.
 
+use crate::accesses::{reads, writes};
 use heuristics::{SegmentId, SegmentTable};
 use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
 use trace_format::Pc;
@@ -155,14 +156,7 @@ fn of(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> Ran {
     let mut ran = unknown(Pc(instruction.ip()));
     let (mut in_addresses, mut read) = (0, 0);
     for register in info.used_registers() {
-        let reads = matches!(
-            register.access(),
-            OpAccess::Read | OpAccess::CondRead | OpAccess::ReadWrite | OpAccess::ReadCondWrite
-        );
-        let writes = matches!(
-            register.access(),
-            OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite
-        );
+        let (reads, writes) = (reads(register.access()), writes(register.access()));
         read |= if reads { bit(register.register()) } else { 0 };
         ran.writes |= if writes { bit(register.register()) } else { 0 };
     }

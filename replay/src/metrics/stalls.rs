@@ -20,10 +20,11 @@
 use std::rc::Rc;
 
 use heuristics::{LaneSet, SegmentId};
-use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory, OpAccess, Register};
+use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory, Register};
 use rustc_hash::FxHashMap;
 
 use super::{Ended, Finding, Measure, Measured, Metric, Step};
+use crate::accesses::{reads, writes};
 use crate::entry::{Cell, Entry, Switch, Table, of};
 use crate::{Column, Result};
 
@@ -122,25 +123,15 @@ impl Uses {
         let instruction = Decoder::new(64, bytes, DecoderOptions::NONE).decode();
         let info = factory.info(&instruction);
         for register in info.used_registers() {
-            let reads = matches!(
-                register.access(),
-                OpAccess::Read | OpAccess::CondRead | OpAccess::ReadWrite | OpAccess::ReadCondWrite
-            );
-            let writes = matches!(
-                register.access(),
-                OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite
-            );
+            let (reads, writes) = (reads(register.access()), writes(register.access()));
             let bit = bit(register.register());
             uses.reads |= if reads { bit } else { 0 };
             uses.writes |= if writes { bit } else { 0 };
         }
         uses.reads |= if instruction.rflags_read() != 0 { FLAGS } else { 0 };
         uses.writes |= if instruction.rflags_modified() != 0 { FLAGS } else { 0 };
-        let is_read = |access| {
-            matches!(access, OpAccess::Read | OpAccess::CondRead | OpAccess::ReadWrite | OpAccess::ReadCondWrite)
-        };
         uses.loads =
-            !instruction.is_stack_instruction() && info.used_memory().iter().any(|memory| is_read(memory.access()));
+            !instruction.is_stack_instruction() && info.used_memory().iter().any(|memory| reads(memory.access()));
         uses
     }
 }

@@ -6,6 +6,8 @@ use iced_x86::{
 };
 use trace_format::Block;
 
+use crate::accesses::{reads, writes};
+
 /// Registers and slots, a bit each: 16 general registers, 32 vectors, the flags; from [`FIRST_SLOT`] on, slots of the
 /// frame that the turn finds filled.
 pub(in crate::view) type Registers = u128;
@@ -44,14 +46,6 @@ pub(super) fn number(register: Register) -> Option<usize> {
 pub(super) fn flags(bits: u32) -> Registers {
     let numbers = FLAGS.iter().enumerate().filter(|(_, flag)| bits & **flag != 0);
     numbers.fold(0, |all, (i, _)| all | 1 << (FIRST_FLAG + i))
-}
-
-pub(super) fn reads(access: OpAccess) -> bool {
-    matches!(access, OpAccess::Read | OpAccess::CondRead | OpAccess::ReadWrite | OpAccess::ReadCondWrite)
-}
-
-pub(super) fn writes(access: OpAccess) -> bool {
-    matches!(access, OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite)
 }
 
 /// A write that leaves something of what was there.

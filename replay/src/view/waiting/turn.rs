@@ -25,10 +25,11 @@ use trace_format::Pc;
 use super::code::Code;
 use super::registers::{
     COUNT, Carried, FIRST_FLAG, FIRST_SLOT, MOST_SLOTS, Registers, Saved, Touch, WAITS, flags, is_fence, is_high,
-    is_preserved, leaves_what_it_finds, low_bytes, merges, number, reads, touches, writes, zeroes,
+    is_preserved, leaves_what_it_finds, low_bytes, merges, number, touches, zeroes,
 };
 use super::tells::{Told, Tried, says};
 use super::watched::Watched;
+use crate::accesses::{reads, writes};
 
 /// What is known of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
