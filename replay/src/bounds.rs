@@ -23,7 +23,7 @@ use rustc_hash::FxHashSet;
 use crate::lanes::stream::RowId;
 use crate::survey::Survey;
 use crate::warps::Unit;
-use crate::{Batch, Control, Entry, LaneStream, MeetingId, Result, Rows};
+use crate::{Batch, Control, Entry, EpisodeId, LaneStream, Result, Rows};
 
 /// The most steps that the search for an optimum may take, per thread instruction of the two lanes. A step, a
 /// comparison of two numbers, takes about 2 ns, a replay 5 to 20 ns per thread instruction under most models: the
@@ -39,7 +39,7 @@ const MOST_INSTRUCTIONS: usize = 1 << 26;
 /// Where phases end.
 #[derive(Default)]
 struct Cuts {
-    meetings: FxHashSet<MeetingId>,
+    episodes: FxHashSet<EpisodeId>,
     /// So many of a lane's [`Control::MeetAll`] are every lane's.
     meet_alls: u64,
 }
@@ -47,7 +47,7 @@ struct Cuts {
 /// What ended a phase.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PhaseEnd {
-    Meeting(MeetingId),
+    Episode(EpisodeId),
     MeetAll,
     LaneEnd,
 }
@@ -79,8 +79,8 @@ impl Phases<'_> {
                 match code.entry() {
                     Entry::Segment(id) => see(Ran::Segment(id)),
                     Entry::Control(index) => match self.batch.controls[index] {
-                        Control::Meet(meeting) if cuts.meetings.contains(&meeting) => {
-                            return Ok(PhaseEnd::Meeting(meeting));
+                        Control::Meet(episode) if cuts.episodes.contains(&episode) => {
+                            return Ok(PhaseEnd::Episode(episode));
                         }
                         Control::MeetAll if self.meet_alls < cuts.meet_alls => {
                             self.meet_alls += 1;
@@ -100,16 +100,16 @@ impl Phases<'_> {
 
 /// The barriers at which all these lanes meet.
 fn cuts(survey: &Survey, lanes: &[usize]) -> Cuts {
-    let mut meetings: Option<FxHashSet<MeetingId>> = None;
+    let mut episodes: Option<FxHashSet<EpisodeId>> = None;
     for lane in lanes {
-        let all = &survey.lanes[*lane].meetings;
-        meetings = Some(match meetings {
+        let all = &survey.lanes[*lane].episodes;
+        episodes = Some(match episodes {
             None => all.iter().copied().collect(),
             Some(common) => all.iter().copied().filter(|m| common.contains(m)).collect(),
         });
     }
     let meet_alls = lanes.iter().map(|l| survey.lanes[*l].meet_alls).min().unwrap_or(0);
-    Cuts { meetings: meetings.unwrap_or_default(), meet_alls }
+    Cuts { episodes: episodes.unwrap_or_default(), meet_alls }
 }
 
 fn phases<'a>(survey: &'a Survey, lanes: &[usize]) -> Vec<Phases<'a>> {

@@ -10,7 +10,7 @@ use trace_format::Kind;
 
 use crate::lanes::kept::{Keeper, Keeping, Kept};
 use crate::lanes::stream::RowId;
-use crate::{Batch, Code, Control, Entry, Error, LaneSource, LaneStream, MeetingId, Result, Rows};
+use crate::{Batch, Code, Control, Entry, EpisodeId, Error, LaneSource, LaneStream, Result, Rows};
 
 /// Buckets of a lane's profile: places are counted by hash, so that a profile has the same size for every program.
 pub(crate) const PROFILE: usize = 256;
@@ -19,8 +19,8 @@ pub(crate) const PROFILE: usize = 256;
 pub(crate) struct LaneSurvey {
     /// Instructions that it runs.
     pub instructions: u64,
-    /// The meetings in its stream, each once.
-    pub meetings: Vec<MeetingId>,
+    /// The episodes in its stream, each once.
+    pub episodes: Vec<EpisodeId>,
     /// How often it waits for all others ([`Control::MeetAll`]).
     pub meet_alls: u64,
     /// Its stream, where the source has not kept it.
@@ -153,7 +153,7 @@ struct Surveyor<'s> {
     rows: KnownRows,
     lengths: &'s [u32],
     instructions: u64,
-    meetings: Vec<MeetingId>,
+    episodes: Vec<EpisodeId>,
     meet_alls: u64,
     steps: &'s Steps,
     observer: Option<Observer>,
@@ -167,11 +167,11 @@ impl Surveyor<'_> {
             observer.end();
         }
         self.level = 1;
-        let mut meetings = std::mem::take(&mut self.meetings);
-        meetings.sort_unstable();
-        meetings.dedup();
+        let mut episodes = std::mem::take(&mut self.episodes);
+        episodes.sort_unstable();
+        episodes.dedup();
         let (instructions, meet_alls) = (std::mem::take(&mut self.instructions), std::mem::take(&mut self.meet_alls));
-        LaneSurvey { instructions, meetings, meet_alls, kept }
+        LaneSurvey { instructions, episodes, meet_alls, kept }
     }
 
     /// The next piece of the stream, folded.
@@ -188,7 +188,7 @@ impl Surveyor<'_> {
         match code.entry() {
             Entry::Segment(id) => self.segment(id),
             Entry::Control(index) => match batch.controls[index] {
-                Control::Meet(meeting) => self.meetings.push(meeting),
+                Control::Meet(episode) => self.episodes.push(episode),
                 Control::MeetAll => self.meet_alls += 1,
                 Control::Level(new) => self.level = new,
                 _ => {}
@@ -238,10 +238,10 @@ fn survey_lanes(
     keeper: &Keeper,
 ) -> Result<(Vec<LaneSurvey>, Option<Observer>)> {
     let lengths: Vec<u32> = source.segments().iter().map(|(_, segment)| segment.len() as u32).collect();
-    let (instructions, meetings, meet_alls) = (0, Vec::new(), 0);
+    let (instructions, episodes, meet_alls) = (0, Vec::new(), 0);
     let (segments, rows) = (source.segments(), KnownRows::default());
     let mut seen =
-        Surveyor { segments, rows, lengths: &lengths, instructions, meetings, meet_alls, steps, observer, level: 1 };
+        Surveyor { segments, rows, lengths: &lengths, instructions, episodes, meet_alls, steps, observer, level: 1 };
     let mut batch = Batch::default();
     let lanes = lanes.map(|lane| {
         let mut kept = None;

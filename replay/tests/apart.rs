@@ -3,7 +3,7 @@
 use heuristics::Spec;
 use replay::in_memory::{Does, InMemory};
 use replay::metrics::{Checker, Contention, Cycles, Divergence, LockSite, LockUse, Passes};
-use replay::{Control, LockId, MeetingId, Outcome, ReplayOptions, replay};
+use replay::{Control, EpisodeId, LockId, Outcome, ReplayOptions, replay};
 use trace_format::{Instruction, Kind, Pc, SpEffect};
 
 fn at(pc: u64, kind: Kind) -> Does {
@@ -167,7 +167,7 @@ fn what_a_lane_does_under_a_lock_comes_after_what_the_lane_before_did() {
 #[test]
 fn what_lanes_do_after_a_barrier_comes_after_all_that_they_did_before() {
     let lane = |pcs: std::ops::Range<u64>, after: u64| {
-        [plain(pcs), comes(Control::Meet(MeetingId(0))), plain([after])].concat()
+        [plain(pcs), comes(Control::Meet(EpisodeId(0))), plain([after])].concat()
     };
     assert_eq!(cycles(&[lane(10..15, 50), lane(20..21, 60)], 2), 6);
 }

@@ -4,7 +4,7 @@
 use heuristics::Spec;
 use replay::in_memory::{Does, InMemory};
 use replay::metrics::{Cause, Causes, Checker};
-use replay::{Control, LockId, MeetingId, ReplayOptions, replay};
+use replay::{Control, EpisodeId, LockId, ReplayOptions, replay};
 use trace_format::{Instruction, Kind, Pc, SpEffect};
 
 fn at(pc: u64, kind: Kind) -> Does {
@@ -115,7 +115,7 @@ fn lanes_behind_a_lock_are_charged_to_it_until_they_meet_again() {
 
 #[test]
 fn a_lane_at_a_barrier_and_one_at_its_end_are_charged_to_the_parting_branch() {
-    let meet = || vec![Does::Comes(Control::Meet(MeetingId(0)))];
+    let meet = || vec![Does::Comes(Control::Meet(EpisodeId(0)))];
     let early = [vec![at(10, Kind::Branch)], meet(), plain([30])].concat();
     let late = [vec![at(10, Kind::Branch)], plain([20, 21]), meet(), plain([30, 31])].concat();
     let expected =

@@ -30,7 +30,7 @@ use crate::lanes::brief::Brief;
 use crate::metrics::{Metric, Run, Standing, Step};
 use crate::survey::Survey;
 use crate::warps::Unit;
-use crate::{Error, MeetingId, Result};
+use crate::{EpisodeId, Error, Result};
 
 /// How the replay of a warp ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,10 +90,10 @@ impl<'a> Replay<'a> {
         take_turns: bool,
     ) -> Result<Replay<'a>> {
         let lanes = &unit.lanes;
-        let mut meetings: HashMap<MeetingId, LaneSet, rustc_hash::FxBuildHasher> = HashMap::default();
+        let mut episodes: HashMap<EpisodeId, LaneSet, rustc_hash::FxBuildHasher> = HashMap::default();
         for (seat, lane) in lanes.iter().enumerate() {
-            for meeting in &survey.lanes[*lane].meetings {
-                meetings.entry(*meeting).or_default().insert(Lane(seat as u8));
+            for episode in &survey.lanes[*lane].episodes {
+                episodes.entry(*episode).or_default().insert(Lane(seat as u8));
             }
         }
         let state = LaneState {
@@ -114,7 +114,7 @@ impl<'a> Replay<'a> {
             offsets: vec![0; lanes.len()],
             groups: Vec::new(),
             live: LaneSet::first(lanes.len()),
-            sync: Sync::new(meetings, take_turns),
+            sync: Sync::new(episodes, take_turns),
             counts: Counts::new(lanes.len().min(unit.seats.width())),
             seen_groups: Vec::new(),
             lead: Lead::default(),

@@ -7,7 +7,7 @@ use rustc_hash::FxBuildHasher;
 
 use super::Counts;
 use super::turns::{Moved, Turns, Wanted};
-use crate::{Control, LockId, MeetingId};
+use crate::{Control, EpisodeId, LockId};
 
 /// Where a lane that moved on has come to.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -70,9 +70,9 @@ struct Lock {
 
 /// The waits of one warp.
 pub(crate) struct Sync {
-    /// Who has each meeting in its stream; a meeting that took place is taken out.
-    expected: HashMap<MeetingId, LaneSet, FxBuildHasher>,
-    arrived: HashMap<MeetingId, LaneSet, FxBuildHasher>,
+    /// Who has each episode in its stream; an episode that took place is taken out.
+    expected: HashMap<EpisodeId, LaneSet, FxBuildHasher>,
+    arrived: HashMap<EpisodeId, LaneSet, FxBuildHasher>,
     at_meet_all: LaneSet,
     locks: HashMap<LockId, Lock, FxBuildHasher>,
     at_meeting: LaneSet,
@@ -86,7 +86,7 @@ pub(crate) struct Sync {
 }
 
 impl Sync {
-    pub(crate) fn new(expected: HashMap<MeetingId, LaneSet, FxBuildHasher>, take_turns: bool) -> Sync {
+    pub(crate) fn new(expected: HashMap<EpisodeId, LaneSet, FxBuildHasher>, take_turns: bool) -> Sync {
         Sync {
             expected,
             arrived: HashMap::default(),
@@ -166,7 +166,7 @@ impl Sync {
     /// The lane comes to a control that is neither stack pointer nor level; whether it goes on without waiting.
     pub(crate) fn passes(&mut self, lane: Lane, control: Control) -> bool {
         match control {
-            Control::Meet(meeting) => self.meet(lane, meeting),
+            Control::Meet(episode) => self.meet(lane, episode),
             Control::MeetAll => {
                 self.at_meet_all.insert(lane);
                 false
@@ -186,12 +186,12 @@ impl Sync {
         }
     }
 
-    fn meet(&mut self, lane: Lane, meeting: MeetingId) -> bool {
-        let arrived = self.arrived.entry(meeting).or_default();
+    fn meet(&mut self, lane: Lane, episode: EpisodeId) -> bool {
+        let arrived = self.arrived.entry(episode).or_default();
         arrived.insert(lane);
         self.at_meeting.insert(lane);
-        if self.complete(meeting) {
-            self.open(meeting);
+        if self.complete(episode) {
+            self.open(episode);
             // This lane goes on at once; the others as freed lanes.
             self.freed.remove(lane);
             return true;
@@ -200,16 +200,16 @@ impl Sync {
     }
 
     /// Whether all that take part are there, or have finished.
-    fn complete(&self, meeting: MeetingId) -> bool {
-        let (Some(expected), Some(arrived)) = (self.expected.get(&meeting), self.arrived.get(&meeting)) else {
+    fn complete(&self, episode: EpisodeId) -> bool {
+        let (Some(expected), Some(arrived)) = (self.expected.get(&episode), self.arrived.get(&episode)) else {
             return true;
         };
         (*expected - self.finished).is_subset(arrived)
     }
 
-    fn open(&mut self, meeting: MeetingId) {
-        let lanes = self.arrived.remove(&meeting).unwrap_or_default();
-        self.expected.remove(&meeting);
+    fn open(&mut self, episode: EpisodeId) {
+        let lanes = self.arrived.remove(&episode).unwrap_or_default();
+        self.expected.remove(&episode);
         self.events.push(SyncEvent::Meets { lanes });
         self.at_meeting = self.at_meeting - lanes;
         self.freed = self.freed | lanes;
@@ -262,10 +262,10 @@ impl Sync {
         for id in held {
             self.release(lane, id);
         }
-        let mut complete: Vec<MeetingId> = self.arrived.keys().copied().filter(|m| self.complete(*m)).collect();
+        let mut complete: Vec<EpisodeId> = self.arrived.keys().copied().filter(|m| self.complete(*m)).collect();
         complete.sort_unstable();
-        for meeting in complete {
-            self.open(meeting);
+        for episode in complete {
+            self.open(episode);
         }
     }
 
@@ -285,9 +285,9 @@ impl Sync {
             return LaneSet::only(lane);
         }
         let lane = self.at_meeting.lowest();
-        let meeting = self.arrived.iter().find(|(_, l)| lane.is_some_and(|lane| l.contains(lane))).map(|(m, _)| *m);
-        match meeting {
-            Some(meeting) => self.open(meeting),
+        let episode = self.arrived.iter().find(|(_, l)| lane.is_some_and(|lane| l.contains(lane))).map(|(m, _)| *m);
+        match episode {
+            Some(episode) => self.open(episode),
             None => self.freed = self.freed | std::mem::take(&mut self.at_meet_all),
         }
         std::mem::take(&mut self.freed)

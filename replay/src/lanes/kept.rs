@@ -11,7 +11,7 @@ use trace_format::Seq;
 use zstd::bulk::{Compressor, Decompressor};
 
 use self::spill::{Spill, Spilled};
-use crate::{Batch, Code, Control, Error, LaneStream, LockId, MeetingId, Result, Rows};
+use crate::{Batch, Code, Control, EpisodeId, Error, LaneStream, LockId, Result, Rows};
 
 /// Streams are kept as they are while all of them together stay below this many bytes.
 pub const KEEP_BYTES: usize = 384 << 20;
@@ -110,7 +110,7 @@ fn control_to_bytes(control: Control) -> [u8; CONTROL_BYTES] {
         Control::Sp(sp) => (0, sp as u64, 0),
         Control::Level(level) => (1, 0, level),
         Control::Stack { zero, above } => (2, zero, above),
-        Control::Meet(meeting) => (3, 0, meeting.0),
+        Control::Meet(episode) => (3, 0, episode.0),
         Control::MeetAll => (4, 0, 0),
         Control::Acquire(lock) => (5, 0, lock.0),
         Control::AcquireShared(lock) => (6, 0, lock.0),
@@ -132,14 +132,14 @@ fn control_of_bytes(bytes: &[u8; CONTROL_BYTES]) -> Option<Control> {
         0 => Control::Sp(large as i64),
         1 => Control::Level(small),
         2 => Control::Stack { zero: large, above: small },
-        3 => Control::Meet(MeetingId(small)),
+        3 => Control::Meet(EpisodeId(small)),
         4 => Control::MeetAll,
         5 => Control::Acquire(LockId(small)),
         6 => Control::AcquireShared(LockId(small)),
         7 => Control::Release(LockId(small)),
         8 => Control::Begin { after: Seq(large) },
         9 => Control::Chunk { first: large as i64, stride: small },
-        10 => Control::Team { league: MeetingId(large as u32), order: small },
+        10 => Control::Team { league: EpisodeId(large as u32), order: small },
         _ => return None,
     })
 }
@@ -349,13 +349,13 @@ mod tests {
             Control::Sp(-8),
             Control::Level(3),
             Control::Stack { zero: 1 << 63, above: 7 },
-            Control::Meet(MeetingId(1)),
+            Control::Meet(EpisodeId(1)),
             Control::MeetAll,
             Control::Acquire(LockId(2)),
             Control::AcquireShared(LockId(3)),
             Control::Release(LockId(u32::MAX)),
             Control::Begin { after: Seq(1 << 40) },
-            Control::Team { league: MeetingId(u32::MAX), order: 7 },
+            Control::Team { league: EpisodeId(u32::MAX), order: 7 },
             Control::Chunk { first: -7, stride: 1 << 31 },
         ];
         Batch { codes, controls, sps, addresses }

@@ -7,9 +7,9 @@ use trace_format::{Seq, ThreadId};
 
 use crate::Result;
 
-/// A meeting of lanes at a barrier. Equal numbers are the same meeting.
+/// A barrier episode: one use of a barrier by all who take part in it. Equal numbers are the same episode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct MeetingId(pub u32);
+pub struct EpisodeId(pub u32);
 
 /// A lock, numbered over the whole view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,8 +32,8 @@ pub enum Control {
         /// The bytes at it and above.
         above: u32,
     },
-    /// The lane waits until every lane of its warp that has this meeting in its stream has come to it.
-    Meet(MeetingId),
+    /// The lane waits until every lane of its warp that has this episode in its stream has come to it.
+    Meet(EpisodeId),
     /// The lane waits until every other lane of its warp waits so too, or has finished (the `W` of text traces).
     MeetAll,
     /// The lane takes the lock for itself, and waits while another lane of its warp has it, shared or not.
@@ -50,7 +50,7 @@ pub enum Control {
     /// The thread works for a team of a teams construct or a target region from here on. Only in such streams, too.
     Team {
         /// Which construct: the same for all of its teams.
-        league: MeetingId,
+        league: EpisodeId,
         /// What orders this team's part among those of the construct.
         order: u32,
     },

@@ -366,7 +366,7 @@ fn cell(tally: &Tally, classes: &[u16]) -> Cell {
             None => by_class.push((class_of(*place), *count)),
         }
     }
-    // Among equals the lower number, so that the order of lanes' meetings decides nothing.
+    // Among equals the lower number, so that the order in which lanes meet decides nothing.
     let Some((class, _)) = by_class.iter().copied().max_by_key(|(class, sum)| (*sum, std::cmp::Reverse(*class))) else {
         return Cell::default();
     };

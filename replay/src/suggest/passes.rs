@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `fcs` | [`Basis::Replayed`]: lanes that part at a branch run the function that both sides call together, which is what one call for both sides makes them do. What the pass adds (choosing arguments, a second branch) is not in it |
 //! | `meld` | [`Basis::AtMost`]: of each branch, how often lanes parted at it, times what both sides have in common: of instructions of one kind as many as the side with fewer of them fetched. No order of instructions lets more be shared; what has to be chosen between the sides' operands is not in it |
-//! | `linearize` | [`Basis::Replayed`]: `tf-stack` runs the same lanes with the meetings that structured control flow has (Anantpur and Govindarajan, CC 2014). The guards that the pass adds are not in it |
+//! | `linearize` | [`Basis::Replayed`]: `tf-stack` runs the same lanes with the joins that structured control flow has (Anantpur and Govindarajan, CC 2014). The guards that the pass adds are not in it |
 //!
 //! Worked number (`meld`): a branch is fetched 10 times, its sides 8 and 6 times each: lanes parted 4 times. One side
 //! multiplies twice and adds once, the other multiplies once and stores: each time 1 multiplication is shared, so 4

@@ -1,7 +1,7 @@
 //! From a raw trace to lanes: which part of each thread is replayed, and how locks and barriers count.
 //!
 //! A trace is faithful; meaning is chosen here. A [`View`] looks at all events once, decides which part of each thread
-//! is the region, which waits are one meeting and which addresses are locks, cuts the blocks into segments, and
+//! is the region, which waits are one barrier episode and which addresses are locks, cuts the blocks into segments, and
 //! reads each thread once more to count what is kept. Then each lane can be streamed as often as needed: a stream reads
 //! the thread's part of the trace as it goes and holds no more than a batch.
 //!
@@ -33,8 +33,8 @@ use trace_format::{Instruction, Pc, Seq, Trace};
 use self::blocks::BlockFacts;
 use self::code_filter::Classifier;
 use self::cut::Cut;
+use self::first_look::episodes::Episodes;
 use self::first_look::generations::{Part, Stay, WHOLE_THREAD};
-use self::first_look::meetings::Meetings;
 use self::first_look::region::Choice;
 use self::first_look::survey::ThreadSurvey;
 use self::first_look::task_order::TaskOrder;
@@ -99,7 +99,7 @@ impl View {
             region: choice.rule.clone(),
             lock_rule: if verbatim { Locks::Ignore } else { options.locks },
             locks: lock_table(&threads),
-            meetings: Meetings::new(&threads),
+            episodes: Episodes::new(&threads),
             tasks: if options.lanes == Lanes::Tasks { TaskOrder::new(&threads) } else { TaskOrder::default() },
             waiting: Waiting::default(),
             writes: Writes::new(trace, segments),

@@ -4,7 +4,7 @@ use heuristics::SegmentTable;
 
 use super::Locks;
 use super::blocks::BlockFacts;
-use super::first_look::meetings::Meetings;
+use super::first_look::episodes::Episodes;
 use super::first_look::region::RegionRule;
 use super::first_look::task_order::TaskOrder;
 use super::locks::LockTable;
@@ -17,7 +17,7 @@ pub(super) struct Plan {
     pub region: RegionRule,
     pub lock_rule: Locks,
     pub locks: LockTable,
-    pub meetings: Meetings,
+    pub episodes: Episodes,
     /// The numbers of OpenMP tasks, where each is a lane.
     pub tasks: TaskOrder,
     /// The turns of loops that are left out.

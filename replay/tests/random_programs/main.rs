@@ -17,7 +17,7 @@ use replay::metrics::{
     ActiveLanes, Alu, Cause, Causes, Checker, Contention, Cycles, Divergence, Edges, Ended, Finding, LaneMapPlan,
     LaneMaps, Measure, MemoryClasses, Metric, Passes, ScheduleHashes, SpillMemory, Stalls, Step, Traffic,
 };
-use replay::{Control, MeetingId, Outcome, ReplayOptions, replay};
+use replay::{Control, EpisodeId, Outcome, ReplayOptions, replay};
 use trace_format::{Instruction, Kind, Pc, SpEffect};
 
 /// Models that say in their heads where they deadlock: on locks.
@@ -76,7 +76,7 @@ fn a_level_that_changed_while_a_lane_waited_counts_before_the_lane_runs_on() {
     let at = |pc: u64, kind: Kind| {
         Does::Runs(Instruction { pc: Pc(pc), len: 1, kind, sp: SpEffect::Add(0), memory: 0 }, Vec::new())
     };
-    let meets = || Does::Comes(Control::Meet(MeetingId(0)));
+    let meets = || Does::Comes(Control::Meet(EpisodeId(0)));
     let calls = vec![
         at(1, Kind::Call),
         meets(),

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use replay::in_memory::{Does, InMemory};
-use replay::{Control, LockId, MeetingId};
+use replay::{Control, EpisodeId, LockId};
 use trace_format::{Instruction, Kind, Pc, SpEffect};
 
 /// Statements of a program; every lane runs the same program and decides by its number and a counter.
@@ -76,7 +76,7 @@ struct Run {
     lane: u64,
     decisions: u64,
     does: Vec<Does>,
-    meetings: u32,
+    episodes: u32,
     inside_branch: u32,
     inside_sections: u32,
 }
@@ -146,11 +146,11 @@ impl Run {
             // Only where every lane comes: a barrier in a branch would never open.
             Statement::Meet if self.inside_branch == 0 => {
                 // Every other one in a function that is not replayed: who waits there goes on in the caller.
-                let called = self.meetings % 2 == 1;
+                let called = self.episodes % 2 == 1;
                 let pc = if called { self.emit(true, pc, Kind::Call, 0, 0) } else { pc };
-                self.does.push(Does::Comes(Control::Meet(MeetingId(self.meetings))));
+                self.does.push(Does::Comes(Control::Meet(EpisodeId(self.episodes))));
                 self.does.extend(called.then_some(Does::Comes(Control::Level(1))));
-                self.meetings += 1;
+                self.episodes += 1;
                 pc
             }
             Statement::Meet => pc,
@@ -158,7 +158,7 @@ impl Run {
                 if runs {
                     self.does.push(Does::Comes(Control::Acquire(LockId(u32::from(*lock)))));
                 }
-                // Meetings inside would deadlock, nested locks might: code inside is straight.
+                // Episodes inside would deadlock, nested locks might: code inside is straight.
                 let pc = self.emit(runs, pc, Kind::Plain, 0, body.len().min(2) as u8);
                 if runs {
                     self.does.push(Does::Comes(Control::Release(LockId(u32::from(*lock)))));
@@ -186,7 +186,7 @@ pub(crate) fn does(program: &[Statement], lanes: u64) -> Vec<Vec<Does>> {
     (0..lanes)
         .map(|lane| {
             let mut run =
-                Run { lane, decisions: 0, does: Vec::new(), meetings: 0, inside_branch: 0, inside_sections: 0 };
+                Run { lane, decisions: 0, does: Vec::new(), episodes: 0, inside_branch: 0, inside_sections: 0 };
             let end = run.run(program, 0x1000, true);
             run.instruction(end, Kind::Return, 8, 0);
             run.does

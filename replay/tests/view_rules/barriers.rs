@@ -1,4 +1,4 @@
-//! Meetings at barriers.
+//! Episodes at barriers.
 
 use trace_format::SyncFunction::{self, *};
 

@@ -360,7 +360,7 @@ pub fn told(view: &View, lane: usize) -> String {
         Told::Comes(Control::Sp(sp)) => format!("sp={sp}"),
         Told::Comes(Control::Level(level)) => format!("level={level}"),
         Told::Comes(Control::Stack { .. }) => unreachable!("left out"),
-        Told::Comes(Control::Meet(meeting)) => format!("meet{}", meeting.0),
+        Told::Comes(Control::Meet(episode)) => format!("meet{}", episode.0),
         Told::Comes(Control::MeetAll) => "meet-all".into(),
         Told::Comes(Control::Acquire(lock)) => format!("take{}", lock.0),
         Told::Comes(Control::AcquireShared(lock)) => format!("share{}", lock.0),

@@ -8,7 +8,7 @@ use trace_format::Seq;
 
 use crate::lanes::brief::Brief;
 use crate::lanes::kept::Keeper;
-use crate::{Batch, Code, Control, Entry, LockId, MeetingId, Result};
+use crate::{Batch, Code, Control, Entry, EpisodeId, LockId, Result};
 
 /// What makes a lane.
 pub(super) enum Rule<'a> {
@@ -24,9 +24,9 @@ pub(super) struct Launch {
     /// That of the threads.
     pub generation: u32,
     /// The team's; none where threads were not started as one.
-    team: Option<MeetingId>,
+    team: Option<EpisodeId>,
     /// The barrier that its threads had come to last.
-    behind: Option<MeetingId>,
+    behind: Option<EpisodeId>,
     /// How often each of them had come to the loop since then.
     time: u32,
     of_loop: u32,
@@ -126,8 +126,8 @@ pub(super) struct Cutter<'a, 'k> {
     sp: i64,
     level: u32,
     stack: Option<(u64, u32)>,
-    /// The meeting that came last since a segment ran: where an extent begins then, that of its team.
-    met: Option<MeetingId>,
+    /// The episode that came last since a segment ran: where an extent begins then, that of its team.
+    met: Option<EpisodeId>,
     /// Of lanes that begin now, but for the loop.
     launch: Launch,
     /// By loop: how often the thread came to it since the extent began, or since the last barrier.
@@ -218,9 +218,9 @@ impl<'a, 'k> Cutter<'a, 'k> {
                 (self.dispatch, self.given, self.runs) = (None, None, None);
                 self.order = order;
             }
-            Control::Meet(meeting) => {
-                self.met = Some(meeting);
-                self.launch.behind = Some(meeting);
+            Control::Meet(episode) => {
+                self.met = Some(episode);
+                self.launch.behind = Some(episode);
                 self.times.fill(0);
                 self.counts.barriers += u64::from(self.open.is_some());
             }

@@ -7,17 +7,17 @@
 use rustc_hash::FxHashMap;
 use trace_format::SyncFunction;
 
-use crate::MeetingId;
+use crate::EpisodeId;
 use crate::view::first_look::survey::{Body, TeamAt, ThreadSurvey};
 
 /// A construct, and what orders a part of it among the others.
-pub(in crate::view) type InLeague = (MeetingId, u32);
+pub(in crate::view) type InLeague = (EpisodeId, u32);
 
 /// The leagues of all threads.
 #[derive(Clone, Debug, Default)]
 pub(in crate::view) struct Leagues {
     /// By launch of a parallel region: the construct that it is a team's of.
-    pub of_launch: FxHashMap<MeetingId, InLeague>,
+    pub of_launch: FxHashMap<EpisodeId, InLeague>,
     /// Per thread: one for each body of a construct and for each of the teams that it goes on with, in that order.
     pub starts: Vec<Vec<InLeague>>,
 }
@@ -36,21 +36,21 @@ impl Leagues {
     /// makes.
     pub fn new(
         threads: &[ThreadSurvey],
-        launches: &[Vec<Option<MeetingId>>],
-        forks: &[Vec<MeetingId>],
-        next: &mut impl FnMut() -> MeetingId,
+        launches: &[Vec<Option<EpisodeId>>],
+        forks: &[Vec<EpisodeId>],
+        next: &mut impl FnMut() -> EpisodeId,
     ) -> Leagues {
         let numbers = bodies_in_order(threads, launches);
-        let mut ids: FxHashMap<(Option<MeetingId>, usize, usize, u32), MeetingId> = FxHashMap::default();
+        let mut ids: FxHashMap<(Option<EpisodeId>, usize, usize, u32), EpisodeId> = FxHashMap::default();
         let mut league = |t: usize, at: TeamAt| {
             let launch = launches[t][at.body];
             // A body of no known fork is a construct of its own.
             let own = if launch.is_some() { (0, 0) } else { (t + 1, at.body) };
             *ids.entry((launch, own.0, own.1, at.league)).or_insert_with(&mut *next)
         };
-        let mut all: FxHashMap<MeetingId, Vec<(u64, Rank, MeetingId)>> = FxHashMap::default();
+        let mut all: FxHashMap<EpisodeId, Vec<(u64, Rank, EpisodeId)>> = FxHashMap::default();
         let mut starts: Vec<Vec<InLeague>> = Vec::with_capacity(threads.len());
-        let mut begun: FxHashMap<MeetingId, Vec<(Rank, usize, usize)>> = FxHashMap::default();
+        let mut begun: FxHashMap<EpisodeId, Vec<(Rank, usize, usize)>> = FxHashMap::default();
         for (t, thread) in threads.iter().enumerate() {
             let mut times: FxHashMap<(TeamAt, u64), u32> = FxHashMap::default();
             for (fork, launch) in thread.forks.iter().zip(&forks[t]) {
@@ -82,7 +82,7 @@ impl Leagues {
 }
 
 /// Per thread and body of a construct: its number among those of the same construct, as they began.
-fn bodies_in_order(threads: &[ThreadSurvey], launches: &[Vec<Option<MeetingId>>]) -> Vec<Vec<u32>> {
+fn bodies_in_order(threads: &[ThreadSurvey], launches: &[Vec<Option<EpisodeId>>]) -> Vec<Vec<u32>> {
     let mut numbers: Vec<Vec<u32>> = threads.iter().map(|thread| vec![0; thread.bodies.len()]).collect();
     let mut all = Vec::new();
     for (t, thread) in threads.iter().enumerate() {

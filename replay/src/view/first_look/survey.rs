@@ -7,7 +7,7 @@ use trace_format::{Block, Chunk, Event, Item, Pc, Seq, SyncFunction, ThreadExit,
 
 use crate::Result;
 use crate::view::first_look::callable::Look;
-use crate::view::first_look::meetings::{BarrierInit, BarrierWait};
+use crate::view::first_look::episodes::{BarrierInit, BarrierWait};
 use crate::view::first_look::task_order::{Creation, TaskRun};
 use crate::view::first_look::tasks::{Task, TaskFunctions};
 use crate::view::locks::{self, Action, LockKind};

@@ -180,7 +180,7 @@ impl LaneState<'_> {
         };
         let team = match function {
             SyncFunction::TeamsBody | SyncFunction::TargetBody => self.teams.next().copied(),
-            _ => launch.and_then(|launch| self.plan.meetings.leagues.of_launch.get(&launch).copied()),
+            _ => launch.and_then(|launch| self.plan.episodes.leagues.of_launch.get(&launch).copied()),
         };
         let task = if function == SyncFunction::TaskBody { self.tasks.next().copied() } else { None };
         if self.extent.is_none() && self.plan.region.begins_with(function, object) {
@@ -218,9 +218,9 @@ impl LaneState<'_> {
                 self.acquire(lock, batch);
             }
             if is_barrier(function)
-                && let Some(meeting) = self.waits.next()
+                && let Some(episode) = self.waits.next()
             {
-                self.meet(Control::Meet(*meeting), batch);
+                self.meet(Control::Meet(*episode), batch);
             }
             if function == SyncFunction::TeamsNext && result & 0xff != 0 {
                 self.team = self.teams.next().copied();
@@ -238,10 +238,10 @@ impl LaneState<'_> {
         }
     }
 
-    fn meet(&mut self, meeting: Control, batch: &mut Batch) {
+    fn meet(&mut self, episode: Control, batch: &mut Batch) {
         if self.extent.is_some() {
             self.spin.forget();
-            push_control(batch, meeting);
+            push_control(batch, episode);
         }
     }
 

@@ -37,7 +37,7 @@ use super::plan::Plan;
 use super::spin::Spin;
 use super::sync_stack::SyncStack;
 use crate::lanes::stream::BatchLengths;
-use crate::{Batch, Code, Control, MeetingId};
+use crate::{Batch, Code, Control, EpisodeId};
 
 /// How the part of the region that a thread is in ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,8 +69,8 @@ enum Pending {
 /// Where a thread stands.
 pub(super) struct LaneState<'a> {
     plan: &'a Plan,
-    launches: std::slice::Iter<'a, Option<MeetingId>>,
-    waits: std::slice::Iter<'a, MeetingId>,
+    launches: std::slice::Iter<'a, Option<EpisodeId>>,
+    waits: std::slice::Iter<'a, EpisodeId>,
     teams: std::slice::Iter<'a, InLeague>,
     tasks: std::slice::Iter<'a, Seq>,
     /// The team of a construct that the extent is of, until the stream says so.
@@ -136,9 +136,9 @@ impl<'a> LaneState<'a> {
     pub fn new(plan: &'a Plan, thread: usize, own: Range<u64>) -> LaneState<'a> {
         LaneState {
             plan,
-            launches: plan.meetings.launches[thread].iter(),
-            waits: plan.meetings.waits[thread].iter(),
-            teams: plan.meetings.leagues.starts[thread].iter(),
+            launches: plan.episodes.launches[thread].iter(),
+            waits: plan.episodes.waits[thread].iter(),
+            teams: plan.episodes.leagues.starts[thread].iter(),
             tasks: plan.tasks.numbers.get(thread).map_or(&[][..], |numbers| numbers).iter(),
             team: None,
             task: None,

@@ -1,13 +1,13 @@
-//! Meetings: which waits of which threads are one meeting at a barrier, and which parallel bodies are one launch.
+//! Barrier episodes: which waits of which threads are one use of a barrier, and which parallel bodies are one launch.
 //!
 //! The trace tells when each thread entered and left a barrier, in one order over all threads. Nobody leaves a barrier
-//! before everybody is in: a meeting is complete at the first leave, or when as many have arrived as the barrier was
-//! initialised for. Meetings are numbered for all threads, lanes or not: who has none in its stream is not waited for.
+//! before everybody is in: an episode is complete at the first leave, or when as many have arrived as the barrier was
+//! initialised for. Episodes are numbered for all threads, lanes or not: who has none in its stream is not waited for.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{Seq, SyncFunction};
 
-use crate::MeetingId;
+use crate::EpisodeId;
 use crate::view::first_look::leagues::{Leagues, is_of_construct};
 use crate::view::first_look::survey::{Body, ThreadSurvey};
 
@@ -32,29 +32,29 @@ pub(in crate::view) struct BarrierInit {
     pub seq: Seq,
 }
 
-/// The meetings of all threads.
+/// The episodes of all threads.
 #[derive(Clone, Debug, Default)]
-pub(in crate::view) struct Meetings {
+pub(in crate::view) struct Episodes {
     /// Per thread: one for each barrier wait that was left, in that order.
-    pub waits: Vec<Vec<MeetingId>>,
+    pub waits: Vec<Vec<EpisodeId>>,
     /// Per thread: one for each outermost parallel body, in order; none where its fork is not known.
-    pub launches: Vec<Vec<Option<MeetingId>>>,
+    pub launches: Vec<Vec<Option<EpisodeId>>>,
     /// Which launches are teams of one construct.
     pub leagues: Leagues,
 }
 
-impl Meetings {
-    pub fn new(threads: &[ThreadSurvey]) -> Meetings {
+impl Episodes {
+    pub fn new(threads: &[ThreadSurvey]) -> Episodes {
         let mut numbers = 0..;
-        let mut next = || MeetingId(numbers.next().expect("fewer than 2^32 meetings"));
+        let mut next = || EpisodeId(numbers.next().expect("fewer than 2^32 episodes"));
         let (launches, forks) = number_launches(threads, &mut next);
         let leagues = Leagues::new(threads, &launches, &forks, &mut next);
         let waits = number_waits(threads, &launches, &mut next);
-        let outermost = |(thread, launches): (&ThreadSurvey, &Vec<Option<MeetingId>>)| {
+        let outermost = |(thread, launches): (&ThreadSurvey, &Vec<Option<EpisodeId>>)| {
             let bodies = thread.bodies.iter().zip(launches);
             bodies.filter(|(b, _)| is_parallel(b) && b.outermost).map(|(_, launch)| *launch).collect()
         };
-        Meetings { waits, launches: threads.iter().zip(&launches).map(outermost).collect(), leagues }
+        Episodes { waits, launches: threads.iter().zip(&launches).map(outermost).collect(), leagues }
     }
 }
 
@@ -66,8 +66,8 @@ fn is_parallel(body: &Body) -> bool {
 /// thread and fork, the launch that it makes.
 fn number_launches(
     threads: &[ThreadSurvey],
-    next: &mut impl FnMut() -> MeetingId,
-) -> (Vec<Vec<Option<MeetingId>>>, Vec<Vec<MeetingId>>) {
+    next: &mut impl FnMut() -> EpisodeId,
+) -> (Vec<Vec<Option<EpisodeId>>>, Vec<Vec<EpisodeId>>) {
     enum What {
         Fork(usize, usize, Option<Seq>),
         Body(usize, usize),
@@ -80,10 +80,10 @@ fn number_launches(
         happenings.extend(bodies.map(|(i, b)| (b.enter, b.object, What::Body(t, i))));
     }
     happenings.sort_by_key(|h| h.0);
-    let mut launches: Vec<Vec<Option<MeetingId>>> = threads.iter().map(|t| vec![None; t.bodies.len()]).collect();
-    let mut joined: Vec<FxHashSet<MeetingId>> = vec![FxHashSet::default(); threads.len()];
-    let mut forks: Vec<Vec<MeetingId>> = threads.iter().map(|t| vec![MeetingId(0); t.forks.len()]).collect();
-    let mut open: Vec<(u64, Option<Seq>, MeetingId)> = Vec::new();
+    let mut launches: Vec<Vec<Option<EpisodeId>>> = threads.iter().map(|t| vec![None; t.bodies.len()]).collect();
+    let mut joined: Vec<FxHashSet<EpisodeId>> = vec![FxHashSet::default(); threads.len()];
+    let mut forks: Vec<Vec<EpisodeId>> = threads.iter().map(|t| vec![EpisodeId(0); t.forks.len()]).collect();
+    let mut open: Vec<(u64, Option<Seq>, EpisodeId)> = Vec::new();
     for (seq, object, what) in happenings {
         open.retain(|(_, leave, _)| leave.is_none_or(|l| l > seq));
         match what {
@@ -108,15 +108,15 @@ fn number_launches(
 enum Barrier {
     Object(u64),
     /// The team of a launch: its barriers have no address.
-    Team(MeetingId),
+    Team(EpisodeId),
 }
 
-/// Per thread, the meeting of each wait that was left.
+/// Per thread, the episode of each wait that was left.
 fn number_waits(
     threads: &[ThreadSurvey],
-    launches: &[Vec<Option<MeetingId>>],
-    next: &mut impl FnMut() -> MeetingId,
-) -> Vec<Vec<MeetingId>> {
+    launches: &[Vec<Option<EpisodeId>>],
+    next: &mut impl FnMut() -> EpisodeId,
+) -> Vec<Vec<EpisodeId>> {
     enum What {
         Init(u64),
         Arrive(usize, usize),
@@ -133,9 +133,9 @@ fn number_waits(
         }
     }
     happenings.sort_by_key(|h| h.0);
-    let mut met: Vec<Vec<MeetingId>> = threads.iter().map(|t| vec![MeetingId(0); t.waits.len()]).collect();
+    let mut met: Vec<Vec<EpisodeId>> = threads.iter().map(|t| vec![EpisodeId(0); t.waits.len()]).collect();
     let mut counts: FxHashMap<Barrier, u64> = FxHashMap::default();
-    let mut gathering: FxHashMap<Barrier, (MeetingId, u64)> = FxHashMap::default();
+    let mut gathering: FxHashMap<Barrier, (EpisodeId, u64)> = FxHashMap::default();
     for (_, barrier, what) in happenings {
         match what {
             What::Init(count) => {
@@ -158,8 +158,8 @@ fn number_waits(
         }
     }
     // A task that a thread runs at a barrier may come to others.
-    let left = |(thread, met): (&ThreadSurvey, Vec<MeetingId>)| {
-        let mut left: Vec<(Seq, MeetingId)> =
+    let left = |(thread, met): (&ThreadSurvey, Vec<EpisodeId>)| {
+        let mut left: Vec<(Seq, EpisodeId)> =
             thread.waits.iter().zip(met).filter_map(|(wait, id)| Some((wait.leave?, id))).collect();
         left.sort_by_key(|(leave, _)| *leave);
         left.into_iter().map(|(_, id)| id).collect()
@@ -181,7 +181,7 @@ mod tests {
     }
 
     fn numbers(threads: &[ThreadSurvey]) -> Vec<Vec<u32>> {
-        Meetings::new(threads).waits.iter().map(|w| w.iter().map(|m| m.0).collect()).collect()
+        Episodes::new(threads).waits.iter().map(|w| w.iter().map(|m| m.0).collect()).collect()
     }
 
     #[test]
@@ -244,17 +244,17 @@ mod tests {
             ..ThreadSurvey::default()
         };
         let other = ThreadSurvey { bodies: vec![body(3), body(7)], ..ThreadSurvey::default() };
-        let meetings = Meetings::new(&[master, other]);
-        assert_eq!(meetings.launches[0], meetings.launches[1]);
-        assert_ne!(meetings.launches[0][0], meetings.launches[0][1]);
-        assert!(meetings.launches[0][0].is_some());
+        let episodes = Episodes::new(&[master, other]);
+        assert_eq!(episodes.launches[0], episodes.launches[1]);
+        assert_ne!(episodes.launches[0][0], episodes.launches[0][1]);
+        assert!(episodes.launches[0][0].is_some());
     }
 
     #[test]
     fn a_thread_joins_a_launch_once() {
         let master =
             ThreadSurvey { forks: vec![fork(1, 9)], bodies: vec![body(2), body(4)], ..ThreadSurvey::default() };
-        let launches = Meetings::new(&[master]).launches;
+        let launches = Episodes::new(&[master]).launches;
         assert!(launches[0][0].is_some() && launches[0][1].is_none());
     }
 
@@ -273,7 +273,7 @@ mod tests {
             waits: vec![team_wait(11, 13)],
             ..ThreadSurvey::default()
         };
-        let met = Meetings::new(&[first, second]).waits;
+        let met = Episodes::new(&[first, second]).waits;
         assert_ne!(met[0], met[1]);
     }
 }
