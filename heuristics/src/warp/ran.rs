@@ -12,7 +12,7 @@ pub struct Ran {
     /// How many instructions they ran of that segment.
     pub instructions: u32,
     /// How many they ran since they were chosen: more, where segments before it ran without a choice
-    /// ([`Heuristic::runs_on`]).
+    /// ([`crate::Heuristic::runs_on`]).
     pub since_chosen: u64,
     /// The segment that they ran (that of the lowest lane; pcs are the same for all).
     pub segment: SegmentId,
@@ -53,7 +53,7 @@ impl Ran {
 /// A run of segments that lanes of the warp executed together.
 #[derive(Clone, Copy)]
 pub struct Together<'a> {
-    /// The lanes: all that are live, but in [`Heuristic::ran_on`].
+    /// The lanes: all that are live, but in [`crate::Heuristic::ran_on`].
     pub lanes: LaneSet,
     /// The segments in order; never empty.
     pub run: &'a [SegmentId],

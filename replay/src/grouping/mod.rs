@@ -42,7 +42,7 @@ pub enum Grouping {
         /// Of the shuffle: equal seeds give equal warps.
         seed: u64,
     },
-    /// The one with the fewest fetches that is known, for each model: see [`oracle`].
+    /// The one with the fewest fetches that is known, for each model.
     Oracle,
 }
 
