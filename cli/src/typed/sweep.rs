@@ -109,9 +109,8 @@ pub(crate) fn replay(
         for grouping in groups.iter().copied() {
             let options = ReplayOptions { warp_size, grouping, ..options.clone() };
             let outcomes = prepared.replay(models, &options, None, &|_, _| {})?;
-            // Warps of a block share fetches.
-            let has_bound = grouping == Grouping::Oracle && !models.iter().all(|spec| spec.entry().runs_blocks);
-            let least_of_any = has_bound.then(|| prepared.least_of_any_grouping(warp_size)).transpose()?;
+            let least_of_any =
+                has_bound(grouping, models).then(|| prepared.least_of_any_grouping(warp_size)).transpose()?;
             all.push(Tried { grouping, outcomes, least_of_any });
         }
     }
@@ -174,6 +173,12 @@ fn with_traffic(measures: &[Measure], trace: &Trace) -> Vec<Measure> {
     measures
 }
 
+/// Whether it is told how few fetches any grouping needs: of one of these models at least, whose warps share none with
+/// others of their block.
+fn has_bound(grouping: Grouping, models: &[Spec]) -> bool {
+    grouping == Grouping::Oracle && !models.iter().all(|spec| spec.entry().runs_blocks)
+}
+
 fn needs_control_flow(models: &[Spec], options: &ReplayOptions) -> bool {
     models.iter().any(|spec| spec.entry().needs_control_flow)
         || options.measures.iter().any(Measure::needs_control_flow)
@@ -194,13 +199,12 @@ pub(crate) fn beside_consecutive(
         return Ok(String::new());
     }
     if !trace.meta().memory || view.summary().kept > FEW {
-        let has_bound = options.grouping == Grouping::Oracle && !models.iter().all(|spec| spec.entry().runs_blocks);
         let line = || -> replay::Result<String> {
             let least = prepared.least_of_any_grouping(options.warp_size)?;
             let warp_size = options.warp_size.unwrap_or_else(|| view.lanes().len().clamp(1, MAX_LANES));
             Ok(bound_line(least, (warp_size, view.summary().kept)))
         };
-        return if has_bound { line() } else { Ok(String::new()) };
+        return if has_bound(options.grouping, models) { line() } else { Ok(String::new()) };
     }
     let options = ReplayOptions { measures: vec![Traffic::measure()], ..options.clone() };
     let groups = [Grouping::Consecutive, options.grouping];
