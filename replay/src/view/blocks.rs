@@ -137,8 +137,6 @@ pub(super) struct BlockFacts {
     /// Stubs that a symbol names so: they are ones however a lane comes to them.
     named_stubs: Vec<bool>,
     marked: bool,
-    /// Whether lanes are what the trace says, and no code is told apart.
-    is_verbatim: bool,
 }
 
 impl BlockFacts {
@@ -159,7 +157,6 @@ impl BlockFacts {
             exits: table.iter().map(|(_, s)| region.exits.iter().flatten().any(|exit| *exit == s.start())).collect(),
             named_stubs: table.iter().map(|(id, s)| table.in_stub(id) != id && named_stub(s.start())).collect(),
             marked: region.exits.is_some(),
-            is_verbatim: classifier.is_none(),
             ..BlockFacts::default()
         };
         let mut rows = Rows::default();
@@ -248,7 +245,7 @@ impl BlockFacts {
                 }
                 sent |= is_named;
                 calls.in_stubs[i] = sent;
-                if is_last || table.binds(*id) || self.is_verbatim {
+                if is_last || table.binds(*id) {
                     calls.flags |= Flags::STUB;
                 }
             } else {

@@ -21,6 +21,7 @@ mod spin;
 mod stream;
 mod summary;
 mod sync_stack;
+mod text;
 mod waiting;
 
 use std::ops::Range;
@@ -40,7 +41,7 @@ use self::first_look::survey::ThreadSurvey;
 use self::first_look::task_order::TaskOrder;
 use self::locks::LockTable;
 use self::plan::Plan;
-use self::stream::{Counted, ThreadReader};
+use self::stream::Followed;
 use self::waiting::{Code, Found, Turn, Turns, Waiting, Writes};
 use crate::lanes::kept::Keeper;
 use crate::{Error, Kept, LaneOrigin, LaneStream, LockId, Result};
@@ -70,12 +71,12 @@ impl View {
     /// When the trace cannot be read, or has no lane under these options; the message then says why and
     /// what to do.
     pub fn new(trace: &Trace, options: &ViewOptions) -> Result<View> {
-        let verbatim = trace.meta().engine == "text";
+        let is_text = trace.meta().engine == "text";
         if trace.instructions() == 0 {
             return Err(nothing_recorded(trace));
         }
         let table = SegmentTable::new(trace.blocks(), &[]);
-        let code = (!verbatim && options.spin != Spin::Keep).then(|| Code::new(trace, &table, options.spin.places()));
+        let code = (!is_text && options.spin != Spin::Keep).then(|| Code::new(trace, &table, options.spin.places()));
         let mut threads = first_look::survey::survey(trace, code.as_ref())?;
         let mut turns = all_turns(&mut threads);
         if let Some(code) = &code {
@@ -88,32 +89,32 @@ impl View {
                     .into(),
             ));
         }
-        let choice = choose(options, trace, &threads, verbatim)?;
+        let choice = choose(options, trace, &threads, is_text)?;
         let (table, turns) = cut_segments(trace, &threads, &choice, table, turns);
-        let classifier = (!verbatim).then(|| Classifier::new(trace, options.code));
+        let classifier = (!is_text).then(|| Classifier::new(trace, options.code));
         let blocks = BlockFacts::new(trace, &table, classifier.as_ref(), &choice.rule);
         let segments = table.len();
         let mut plan = Plan {
             table,
             blocks,
             region: choice.rule.clone(),
-            lock_rule: if verbatim { Locks::Ignore } else { options.locks },
+            lock_rule: if is_text { Locks::Ignore } else { options.locks },
             locks: lock_table(&threads),
             episodes: Episodes::new(&threads),
             tasks: if options.lanes == Lanes::Tasks { TaskOrder::new(&threads) } else { TaskOrder::default() },
             waiting: Waiting::default(),
             writes: Writes::new(trace, segments),
-            verbatim,
+            is_text,
             tells_extents: options.lanes != Lanes::Threads,
             has_memory: trace.meta().memory,
         };
         let waits = turns.iter().filter(|(turn, found)| waits(&plan.table, turn, found, &options.spin));
         plan.waiting = Waiting::new(waits.map(|(turn, _)| turn.clone()), &plan.table);
         plan.blocks.mark(trace, &plan.table, &plan.waiting);
-        let counted = count(trace, &plan)?;
+        let (counted, mut streams) = count(trace, &plan)?;
         let (stays, unsure_joins) = stays(&threads, &counted);
-        let mut summary = summarize(trace, &choice, &counted, verbatim);
-        let (lanes, extents) = take_lanes(trace, stays, verbatim);
+        let mut summary = summarize(trace, &choice, &counted, is_text);
+        let (lanes, extents) = take_lanes(trace, stays, is_text);
         summary.lanes = lanes.len();
         summary.generations = lanes.last().map_or(0, |lane| lane.generation as usize + 1);
         summary.unsure_joins = unsure_joins;
@@ -126,7 +127,6 @@ impl View {
             return Err(nothing_left(options, &summary));
         }
         // The stream of a thread that is one lane was made when it was counted.
-        let mut streams: Vec<Option<Kept>> = counted.into_iter().map(|thread| Some(thread.kept)).collect();
         let of_lane = |(lane, own): (&LaneOrigin, &Range<u64>)| {
             if *own == WHOLE_THREAD { streams[lane.thread.index()].take() } else { None }
         };
@@ -186,7 +186,7 @@ impl View {
         if let Some(cut) = &self.cut {
             return Box::new(cut.stream(lane));
         }
-        Box::new(ThreadReader::new(&self.trace, &self.plan, self.lanes[lane].thread, self.extents[lane].clone()))
+        stream::read(&self.trace, &self.plan, self.lanes[lane].thread, self.extents[lane].clone())
     }
 
     /// The lane's whole stream, where it was kept when the view was made: that of a thread that is one lane. All of
@@ -236,14 +236,14 @@ impl View {
 }
 
 /// The region. Where each turn of a loop is a lane, a program without threads is all region.
-fn choose(options: &ViewOptions, trace: &Trace, threads: &[ThreadSurvey], verbatim: bool) -> Result<Choice> {
+fn choose(options: &ViewOptions, trace: &Trace, threads: &[ThreadSurvey], is_text: bool) -> Result<Choice> {
     if (&options.lanes, &options.region) == (&Lanes::Tasks, &Region::Auto) {
         return first_look::region::tasks_of_openmp(trace, threads, &bodies(threads));
     }
-    let chosen = first_look::region::choose(&options.region, trace, threads, verbatim);
+    let chosen = first_look::region::choose(&options.region, trace, threads, is_text);
     match (&options.lanes, &options.region) {
         (Lanes::Iterations(WhichLoops::At(_)), Region::Auto) if chosen.is_err() => {
-            first_look::region::choose(&Region::All, trace, threads, verbatim)
+            first_look::region::choose(&Region::All, trace, threads, is_text)
         }
         _ => chosen,
     }
@@ -328,16 +328,19 @@ fn loops(table: &SegmentTable, turns: &Turns, spin: &Spin) -> Vec<LoopSeen> {
     all
 }
 
-/// What becomes of each thread.
-fn count(trace: &Trace, plan: &Plan) -> Result<Vec<Counted>> {
+/// What becomes of each thread, and its stream.
+fn count(trace: &Trace, plan: &Plan) -> Result<(Vec<Followed>, Vec<Option<Kept>>)> {
     let keeper = Keeper::beside(std::iter::empty());
-    let reader = |thread| ThreadReader::new(trace, plan, thread, WHOLE_THREAD);
-    trace.threads().par_iter().map(|thread| reader(thread.id).count(&keeper)).collect()
+    let threads = trace.threads().par_iter().map(|thread| {
+        let (followed, kept) = stream::count(trace, plan, thread.id, &keeper)?;
+        Ok((followed, Some(kept)))
+    });
+    threads.collect()
 }
 
 /// At how many places the lanes of a recorded part begin. All lanes of a whole recording begin where their region does,
 /// or differ since their threads do.
-fn beginnings(trace: &Trace, plan: &Plan, counted: &[Counted]) -> usize {
+fn beginnings(trace: &Trace, plan: &Plan, counted: &[Followed]) -> usize {
     if trace.meta().window.is_none() {
         return 0;
     }
@@ -346,7 +349,7 @@ fn beginnings(trace: &Trace, plan: &Plan, counted: &[Counted]) -> usize {
 }
 
 /// The stays of threads in the region that are lanes, and of how many joins it is not known whom they joined.
-fn stays(threads: &[ThreadSurvey], counted: &[Counted]) -> (Vec<Stay>, usize) {
+fn stays(threads: &[ThreadSurvey], counted: &[Followed]) -> (Vec<Stay>, usize) {
     let parts: Vec<Vec<Part>> = counted.iter().map(|c| c.parts.clone()).collect();
     let kept: Vec<u64> = counted.iter().map(|c| c.counts.kept).collect();
     first_look::generations::generations(threads, &parts, &kept)
@@ -354,8 +357,8 @@ fn stays(threads: &[ThreadSurvey], counted: &[Counted]) -> (Vec<Stay>, usize) {
 
 /// The lanes, and by lane the extents of its thread. Of a trace read from text each thread is a lane, whatever is in
 /// it.
-fn take_lanes(trace: &Trace, stays: Vec<Stay>, verbatim: bool) -> (Vec<LaneOrigin>, Vec<Range<u64>>) {
-    if verbatim {
+fn take_lanes(trace: &Trace, stays: Vec<Stay>, is_text: bool) -> (Vec<LaneOrigin>, Vec<Range<u64>>) {
+    if is_text {
         let lane = |thread| LaneOrigin { thread, first: Seq::default(), generation: 0 };
         return trace.threads().iter().map(|thread| (lane(thread.id), WHOLE_THREAD)).unzip();
     }
@@ -367,9 +370,9 @@ fn take_lanes(trace: &Trace, stays: Vec<Stay>, verbatim: bool) -> (Vec<LaneOrigi
 }
 
 /// What is kept of the trace, and what is not.
-fn summarize(trace: &Trace, choice: &Choice, counted: &[Counted], verbatim: bool) -> Summary {
+fn summarize(trace: &Trace, choice: &Choice, counted: &[Followed], is_text: bool) -> Summary {
     let mut summary = Summary { threads: trace.threads().len(), region: choice.words.clone(), ..Summary::default() };
-    for (i, (thread, Counted { counts, first, .. })) in trace.threads().iter().zip(counted).enumerate() {
+    for (i, (thread, Followed { counts, first, .. })) in trace.threads().iter().zip(counted).enumerate() {
         summary.instructions += thread.instructions;
         summary.kept += counts.kept;
         summary.outside_region += counts.outside_region;
@@ -378,7 +381,7 @@ fn summarize(trace: &Trace, choice: &Choice, counted: &[Counted], verbatim: bool
         summary.critical += counts.critical;
         summary.spin += counts.spin;
         summary.own_waits += counts.own_waits;
-        if counts.kept > 0 || verbatim {
+        if counts.kept > 0 || is_text {
             continue;
         }
         let reason = match (choice.others.get(&i), first) {

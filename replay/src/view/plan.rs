@@ -24,9 +24,8 @@ pub(super) struct Plan {
     pub waiting: Waiting,
     /// Which segments write elsewhere than to the stack.
     pub writes: Writes,
-    /// Threads go into the streams just as they stand in the file: for traces read from text, whose calls
-    /// and levels are given, not found.
-    pub verbatim: bool,
+    /// The trace was read from text: threads are lanes just as they stand.
+    pub is_text: bool,
     /// Streams tell where extents of the region begin.
     pub tells_extents: bool,
     /// The trace has memory addresses, so that streams tell where stacks lie.

@@ -4,11 +4,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use heuristics::SegmentId;
-use trace_format::{Item, Seq, ThreadId, ThreadStream, Trace};
+use trace_format::{BlockId, Event, Item, Seq, ThreadId, ThreadStream, Trace};
 
-use super::first_look::generations::Part;
+use super::first_look::generations::{Part, WHOLE_THREAD};
 use super::lane_state::{Counts, LaneState};
 use super::plan::Plan;
+use super::text::TextState;
 use crate::lanes::kept::{Keeper, Kept};
 use crate::{Batch, LaneStream, Result, Rows};
 
@@ -16,8 +17,38 @@ use crate::{Batch, LaneStream, Result, Rows};
 /// batch costs nothing beside filling it, small enough (64 KiB of codes) that the batches of a warp stay in the caches.
 const BATCH_CODES: usize = 16 << 10;
 
-/// What becomes of a thread.
-pub(super) struct Counted {
+/// A machine that follows a thread's stream, item by item, and makes the lane's.
+pub(super) trait Follower: Send {
+    /// The thread ran a block, whole.
+    fn block(&mut self, block: BlockId, sps: &[u64], memory: &[u64], batch: &mut Batch);
+
+    /// The thread ran the first instructions of a block.
+    fn partial(&mut self, block: BlockId, executed: u32, sps: &[u64], memory: &[u64], batch: &mut Batch);
+
+    /// Something happened beside running blocks.
+    fn event(&mut self, event: Event, batch: &mut Batch);
+
+    /// The thread's stream has ended.
+    fn end(&mut self, batch: &mut Batch);
+
+    /// Whether the lane ends before the thread does, and has; what the batch then holds of what follows is cut off.
+    fn is_over(&self, batch: &mut Batch) -> bool;
+
+    /// Whether a batch may end here.
+    fn may_cut(&self, batch: &Batch) -> bool;
+
+    /// How many codes the batch has when it is unfolded, or a few more.
+    fn unfolded(&self, batch: &Batch) -> usize;
+
+    /// The batch is handed on: what comes next follows its last segment.
+    fn hand_on(&mut self, batch: &Batch);
+
+    /// What became of the thread.
+    fn followed(self) -> Followed;
+}
+
+/// What became of a thread.
+pub(super) struct Followed {
     /// Of its instructions.
     pub counts: Counts,
     /// When it came to the region; none: never.
@@ -26,50 +57,59 @@ pub(super) struct Counted {
     pub begins_with: Option<SegmentId>,
     /// Its stays in the region, by the joins between them.
     pub parts: Vec<Part>,
-    /// Its stream, if it is one lane.
-    pub kept: Kept,
 }
 
 /// Reads a thread as a lane.
-pub(super) struct ThreadReader<'a> {
+pub(super) struct ThreadReader<S> {
     source: ThreadStream,
-    state: LaneState<'a>,
+    state: S,
     ended: bool,
     rows: Arc<Rows>,
     /// The last batch, where it was unfolded.
     folded: Batch,
 }
 
-impl<'a> ThreadReader<'a> {
-    /// Of the thread's extents of the region, those of these numbers are the lane's.
-    pub fn new(trace: &Trace, plan: &'a Plan, thread: ThreadId, own: Range<u64>) -> ThreadReader<'a> {
+impl<S: Follower> ThreadReader<S> {
+    /// Follows the thread from before its first item.
+    fn new(trace: &Trace, plan: &Plan, thread: ThreadId, state: S) -> ThreadReader<S> {
         ThreadReader {
             source: trace.stream(thread),
-            state: LaneState::new(plan, thread.index(), own),
+            state,
             ended: false,
             rows: Arc::clone(&plan.blocks.rows),
             folded: Batch::default(),
         }
     }
 
-    /// Reads to the end, to see what becomes of the thread.
-    pub fn count(mut self, keeper: &Keeper) -> Result<Counted> {
+    /// Reads to the end, to see what becomes of the thread, and keeps the stream, if it is one lane.
+    fn count(mut self, keeper: &Keeper) -> Result<(Followed, Kept)> {
         let (mut batch, mut keeping) = (Batch::default(), keeper.stream(Arc::clone(&self.rows)));
         while self.next_folded(&mut batch)? {
             keeping.add(&batch)?;
         }
-        let state = self.state;
-        Ok(Counted {
-            counts: state.counts(),
-            first: state.first(),
-            begins_with: state.begins_with(),
-            parts: state.parts().to_vec(),
-            kept: keeping.finish(),
-        })
+        Ok((self.state.followed(), keeping.finish()))
     }
 }
 
-impl LaneStream for ThreadReader<'_> {
+/// Reads a thread as a lane; of its extents of the region, those of these numbers are the lane's.
+pub(super) fn read<'a>(trace: &Trace, plan: &'a Plan, thread: ThreadId, own: Range<u64>) -> Box<dyn LaneStream + 'a> {
+    if plan.is_text {
+        Box::new(ThreadReader::new(trace, plan, thread, TextState::new(plan)))
+    } else {
+        Box::new(ThreadReader::new(trace, plan, thread, LaneState::new(plan, thread.index(), own)))
+    }
+}
+
+/// Reads a thread to the end, to see what becomes of it, and keeps its stream, if it is one lane.
+pub(super) fn count(trace: &Trace, plan: &Plan, thread: ThreadId, keeper: &Keeper) -> Result<(Followed, Kept)> {
+    if plan.is_text {
+        ThreadReader::new(trace, plan, thread, TextState::new(plan)).count(keeper)
+    } else {
+        ThreadReader::new(trace, plan, thread, LaneState::new(plan, thread.index(), WHOLE_THREAD)).count(keeper)
+    }
+}
+
+impl<S: Follower> LaneStream for ThreadReader<S> {
     fn next_batch(&mut self, batch: &mut Batch) -> Result<bool> {
         let mut folded = std::mem::take(&mut self.folded);
         let goes_on = self.next_folded(&mut folded)?;

@@ -4,26 +4,22 @@
 use heuristics::SegmentId;
 use trace_format::{Event, SyncFunction};
 
-use super::super::first_look::generations::Part;
 use super::super::first_look::survey::{is_barrier, is_part_of_waiting};
 use super::super::locks::{self, Action, HeldLock};
-use super::{Extent, LaneState, Pending, push_control};
+use super::extents::{Belongs, Extent, Marked};
+use super::{LaneState, Pending, Told, push_control};
 use crate::{Batch, Control, Entry};
 
 impl LaneState<'_> {
     /// The next extent is about to begin: the lane's first, or the first that is not the lane's, cuts the stream.
     fn count_extent(&mut self, batch: &mut Batch) {
-        let number = self.extents;
-        self.extents += 1;
-        if self.parts.is_empty() || std::mem::take(&mut self.has_joined) {
-            self.parts.push(Part { extent: number, begin: self.now, kept_before: self.counts.kept });
-        }
-        if number == self.own.start && number > 0 {
-            batch.clear();
-            self.told.sp = self.base;
-            self.told.level = 1;
-        } else if number == self.own.end {
-            self.over = Some(batch.lengths());
+        match self.extents.count(self.now, self.counts.kept) {
+            Belongs::Within => {}
+            Belongs::First => {
+                batch.clear();
+                self.told = Told { sp: self.base, level: 1 };
+            }
+            Belongs::Behind => self.over = Some(batch.lengths()),
         }
     }
 
@@ -34,9 +30,7 @@ impl LaneState<'_> {
     }
 
     fn begin_counted(&mut self, extent: Extent, batch: &mut Batch) {
-        self.extent = Some(extent);
-        self.first.get_or_insert(self.now);
-        self.fresh = true;
+        self.extents.begin(extent, self.now);
         self.pending = Pending::Nothing;
         self.frames.restart();
         if self.plan.lock_rule.are_taken() {
@@ -49,7 +43,7 @@ impl LaneState<'_> {
 
     /// The extent ends here. Locks that the thread still holds are free for the other lanes.
     pub(super) fn end_extent(&mut self, batch: &mut Batch) {
-        if self.extent.is_none() {
+        if !self.extents.is_open() {
             return;
         }
         self.resolve(false, batch);
@@ -58,28 +52,25 @@ impl LaneState<'_> {
                 self.release(*lock, batch);
             }
         }
-        self.extent = None;
+        self.extents.end();
         self.spin.forget();
         self.turns.forget();
         self.yielded = false;
         self.update();
     }
 
-    /// The thread comes to a segment of a region of markers.
-    pub(super) fn come_to_marker(&mut self, id: SegmentId, batch: &mut Batch) {
-        let open = if let Some(Extent::Marked { open }) = self.extent { open } else { 0 };
+    /// The thread stands before a segment of a region of markers.
+    pub(super) fn pass_marker(&mut self, id: SegmentId, batch: &mut Batch) {
         let blocks = &self.plan.blocks;
-        match open {
-            0 if blocks.is_entry(id) => self.begin(Extent::Marked { open: 1 }, batch),
-            _ if blocks.is_entry(id) => self.extent = Some(Extent::Marked { open: open + 1 }),
-            1 if blocks.is_exit(id) => self.end_extent(batch),
-            2.. if blocks.is_exit(id) => self.extent = Some(Extent::Marked { open: open - 1 }),
-            _ => {}
+        match self.extents.pass_marker(blocks.is_entry(id), blocks.is_exit(id)) {
+            Marked::Nothing => {}
+            Marked::Begins => self.begin(Extent::Marked { open: 1 }, batch),
+            Marked::Ends => self.end_extent(batch),
         }
     }
 
     /// Something happened beside running blocks.
-    pub fn event(&mut self, event: Event, batch: &mut Batch) {
+    pub(super) fn happen(&mut self, event: Event, batch: &mut Batch) {
         if matches!(event, Event::Chunk(_)) && !self.plan.tells_extents {
             return;
         }
@@ -105,7 +96,7 @@ impl LaneState<'_> {
                     self.resolve(true, batch);
                 }
                 self.sp = sp;
-                self.unsettled = !self.plan.verbatim;
+                self.unsettled = true;
             }
             Event::Signal { .. } => {
                 if matches!(self.pending, Pending::Call { .. }) {
@@ -113,7 +104,7 @@ impl LaneState<'_> {
                 }
                 // The handler's own stack pointer comes with the event behind this one.
                 self.frames.handler_begins(self.sp);
-                self.pending = if self.extent.is_some() { Pending::Entry } else { Pending::Nothing };
+                self.pending = if self.extents.is_open() { Pending::Entry } else { Pending::Nothing };
                 self.unsettled = true;
             }
             Event::SignalReturn => {
@@ -128,7 +119,6 @@ impl LaneState<'_> {
                 self.now = seq;
                 self.leave(function, result, batch);
             }
-            Event::WarpBarrier => self.meet(Control::MeetAll, batch),
             Event::Exec => {
                 self.end_extent(batch);
                 self.stack_top = 0;
@@ -143,20 +133,24 @@ impl LaneState<'_> {
                 // What comes behind it may look like another pass of the same loop, and was none.
                 self.spin.forget();
                 self.yielded = false;
-                if matches!(self.extent, Some(Extent::Marked { .. })) {
-                    // Recording pauses at the marker that ends it.
+                if self.extents.end_at_gap() {
                     self.end_extent(batch);
                 }
             }
             Event::FutexWait { seq, .. } => {
                 self.now = seq;
-                self.counts.own_waits += u64::from(self.extent.is_some() && !self.stack.in_leaf());
+                self.counts.own_waits += u64::from(self.extents.is_open() && !self.stack.in_leaf());
             }
             Event::Chunk(chunk) => {
                 let stride = u32::try_from(chunk.stride.unsigned_abs()).unwrap_or(0);
                 push_control(batch, Control::Chunk { first: chunk.first(), stride });
             }
-            Event::Partial { .. } | Event::ModuleLoaded(_) | Event::ModuleUnloaded(_) | Event::Fork { .. } => {}
+            // Only text has barriers of a warp.
+            Event::WarpBarrier
+            | Event::Partial { .. }
+            | Event::ModuleLoaded(_)
+            | Event::ModuleUnloaded(_)
+            | Event::Fork { .. } => {}
         }
         self.update();
     }
@@ -183,7 +177,7 @@ impl LaneState<'_> {
             _ => launch.and_then(|launch| self.plan.episodes.leagues.of_launch.get(&launch).copied()),
         };
         let task = if function == SyncFunction::TaskBody { self.tasks.next().copied() } else { None };
-        if self.extent.is_none() && self.plan.region.begins_with(function, object) {
+        if !self.extents.is_open() && self.plan.region.begins_with(function, object) {
             (self.team, self.task) = (team, task);
             self.count_extent(batch);
             // The lanes of a launch start together, and only then take the locks that they came with.
@@ -212,7 +206,7 @@ impl LaneState<'_> {
                 Some(Action::Give) | None => None,
             };
             if let Some(lock) = taken
-                && self.extent.is_some()
+                && self.extents.is_open()
                 && self.plan.lock_rule.are_taken()
             {
                 self.acquire(lock, batch);
@@ -224,22 +218,22 @@ impl LaneState<'_> {
             }
             if function == SyncFunction::TeamsNext && result & 0xff != 0 {
                 self.team = self.teams.next().copied();
-                if self.extent.is_some() && !self.fresh {
+                if self.extents.is_open() && !self.extents.is_fresh() {
                     self.tell_team(batch);
                 }
             }
             self.yielded |= function == SyncFunction::Yield;
-            self.has_joined |= function == SyncFunction::ThreadJoin;
+            if function == SyncFunction::ThreadJoin {
+                self.extents.join();
+            }
         }
-        if let Some(Extent::Function { height }) = self.extent
-            && self.stack.height() < height
-        {
+        if self.extents.end_below(self.stack.height()) {
             self.end_extent(batch);
         }
     }
 
     fn meet(&mut self, episode: Control, batch: &mut Batch) {
-        if self.extent.is_some() {
+        if self.extents.is_open() {
             self.spin.forget();
             push_control(batch, episode);
         }
@@ -252,7 +246,7 @@ impl LaneState<'_> {
     }
 
     fn release_if_replayed(&self, lock: HeldLock, batch: &mut Batch) {
-        if self.extent.is_some() && self.plan.lock_rule.are_taken() {
+        if self.extents.is_open() && self.plan.lock_rule.are_taken() {
             self.release(lock, batch);
         }
     }

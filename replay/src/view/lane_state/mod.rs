@@ -1,5 +1,4 @@
-//! A thread's way through its stream, item by item: what is kept of it, and what the replay must be told. It has more
-//! than 500 lines since the short way and the long way through a block keep one state in step.
+//! A thread's way through its stream, item by item: what is kept of it, and what the replay must be told.
 //!
 //! Two states run side by side. The *true* one follows the whole stream: stack pointer, open frames, functions, locks.
 //! What the replay makes of the stream it gets is the other (`told.rs`). Where they differ before a kept segment, a
@@ -7,10 +6,12 @@
 //!
 //! Most blocks are kept whole, change the stack pointer by constants and call nothing half-way: they take a short way.
 //! Others that are kept whole take one that looks at their calls, returns and recorded stack pointers alone
-//! (`outlined.rs`).
+//! (`outlined.rs`). The rest are followed segment by segment (`in_parts.rs`).
 
 mod counts;
 mod events;
+mod extents;
+mod in_parts;
 mod linkage;
 mod outlined;
 mod told;
@@ -19,38 +20,25 @@ mod turns;
 use std::ops::Range;
 
 use heuristics::SegmentId;
-use trace_format::{BlockId, Kind, Seq, SpEffect};
+use trace_format::{BlockId, Event, Seq, SpEffect};
 
 pub(super) use self::counts::{Counts, Reason};
+use self::extents::Extents;
 use self::linkage::Linkage;
-pub(super) use self::told::Told;
-use self::told::push_control;
+pub(super) use self::told::{Told, push_control};
 use self::turns::Turns;
 use super::Locks;
 use super::blocks::{Facts, Flags};
 use super::code_filter::Class;
-use super::first_look::generations::Part;
 use super::first_look::leagues::InLeague;
 use super::frames::Frames;
 use super::locks::Held;
 use super::plan::Plan;
 use super::spin::Spin;
+use super::stream::{Followed, Follower};
 use super::sync_stack::SyncStack;
 use crate::lanes::stream::BatchLengths;
 use crate::{Batch, Code, Control, EpisodeId};
-
-/// How the part of the region that a thread is in ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Extent {
-    /// With the thread.
-    Whole,
-    /// When fewer functions than this are open.
-    Function { height: usize },
-    /// When the stack pointer rises above this one; not while more signal handlers than these are running.
-    Frame { entry: u64, handlers: usize },
-    /// When so many more markers that end it were come to than markers that begin one.
-    Marked { open: u32 },
-}
 
 /// What the last instruction leaves open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,9 +74,7 @@ pub(super) struct LaneState<'a> {
     linkage: Linkage,
     stack: SyncStack,
     held: Held,
-    extent: Option<Extent>,
-    /// Whether nothing of the extent was kept as yet.
-    fresh: bool,
+    extents: Extents,
     /// The stack pointer that counts as 0.
     base: u64,
     /// The thread's first stack pointer.
@@ -114,19 +100,8 @@ pub(super) struct LaneState<'a> {
 
     counts: Counts,
     now: Seq,
-    first: Option<Seq>,
-    /// The first segment that was kept.
-    begins_with: Option<SegmentId>,
-    /// The extents of the region that began.
-    extents: u64,
-    /// The extents that are the lane's.
-    own: Range<u64>,
     /// Where the batch ended when the first extent behind the lane's own began.
     over: Option<BatchLengths>,
-    /// Whether the thread has joined another since the last extent began.
-    has_joined: bool,
-    /// The extents by the joins between them.
-    parts: Vec<Part>,
 }
 
 impl<'a> LaneState<'a> {
@@ -149,8 +124,7 @@ impl<'a> LaneState<'a> {
             linkage: Linkage::default(),
             stack: SyncStack::default(),
             held: Held::default(),
-            extent: None,
-            fresh: true,
+            extents: Extents::new(own),
             base: 0,
             stack_top: 0,
             spin: Spin::default(),
@@ -164,91 +138,8 @@ impl<'a> LaneState<'a> {
             ceiling: u64::MAX,
             counts: Counts::default(),
             now: Seq(0),
-            first: None,
-            begins_with: None,
-            extents: 0,
-            own,
             over: None,
-            has_joined: false,
-            parts: Vec::new(),
         }
-    }
-
-    /// The extents that began, by the joins of the thread's own between them.
-    pub fn parts(&self) -> &[Part] {
-        &self.parts
-    }
-
-    /// Whether the lane's last extent is over; what the batch then holds of a later one is cut off.
-    #[inline]
-    pub fn is_over(&self, batch: &mut Batch) -> bool {
-        if let Some(lengths) = &self.over {
-            batch.truncate(lengths);
-        }
-        self.over.is_some()
-    }
-
-    /// What became of the instructions so far.
-    pub fn counts(&self) -> Counts {
-        self.counts
-    }
-
-    /// When the thread came to the region first; none while it has not.
-    pub fn first(&self) -> Option<Seq> {
-        self.first
-    }
-
-    /// The first segment that was kept; none while none was.
-    pub fn begins_with(&self) -> Option<SegmentId> {
-        self.begins_with
-    }
-
-    /// Whether a batch may end here: no control waits for its segment, and nothing in the batch can still change.
-    #[inline]
-    pub fn may_cut(&self, batch: &Batch) -> bool {
-        !matches!(self.pending, Pending::Call { .. })
-            && !self.spin.is_watching()
-            && !self.turns.is_watching()
-            && batch.codes.last().is_some_and(|c| !c.is_control())
-    }
-
-    /// How many codes the batch has when it is unfolded, or a few more.
-    #[inline]
-    pub fn unfolded(&self, batch: &Batch) -> usize {
-        batch.codes.len() + self.folded_away
-    }
-
-    /// The thread ran a block, whole.
-    #[inline]
-    pub fn block(&mut self, block: BlockId, sps: &[u64], memory: &[u64], batch: &mut Batch) {
-        let facts = self.plan.blocks.of(block);
-        const LONG_WAY: u16 = Flags::WAITS | Flags::PAUSE | Flags::FILTERED | Flags::MARKER | Flags::STUB;
-        if self.quiet && !facts.flags.has(LONG_WAY) && !self.linkage.binds_above(self.sp) {
-            if self.pending != Pending::Nothing {
-                self.resolve(true, batch);
-            }
-            self.come_from_loader();
-            if !facts.flags.has(Flags::STUB_FIRST) || self.linkage.is_sent() {
-                if !facts.flags.has(Flags::RECORDED | Flags::INNER)
-                    && self.sp.wrapping_add_signed(i64::from(facts.rise)) <= self.ceiling
-                {
-                    self.keep_whole(facts, memory, batch);
-                    return;
-                }
-                if self.keep_outlined(facts, sps, memory, batch) {
-                    return;
-                }
-            }
-        }
-        if !self.repeats(block, facts, sps, memory) {
-            self.block_in_parts(facts, None, sps, memory, batch);
-        }
-    }
-
-    /// The thread ran the first instructions of a block.
-    pub fn partial(&mut self, block: BlockId, executed: u32, sps: &[u64], memory: &[u64], batch: &mut Batch) {
-        let facts = self.plan.blocks.of(block);
-        self.block_in_parts(facts, Some(executed), sps, memory, batch);
     }
 
     /// Puts a block that is kept whole into the batch, folded.
@@ -286,148 +177,19 @@ impl<'a> LaneState<'a> {
     fn open(&mut self, facts: Facts) {
         let opened = self.plan.blocks.opened(facts);
         self.told.level += opened.len() as u32;
-        if !self.plan.verbatim {
-            opened.iter().for_each(|frame| self.frames.push(self.sp.wrapping_add_signed(*frame)));
-            self.raise_ceiling();
-        }
+        opened.iter().for_each(|frame| self.frames.push(self.sp.wrapping_add_signed(*frame)));
+        self.raise_ceiling();
     }
 
     #[inline]
     fn called(&mut self, code: usize, sp_before: u64) {
         self.told.call();
-        if !self.plan.verbatim {
-            self.pending = Pending::Call { code, sp: sp_before };
-        }
-    }
-
-    fn block_in_parts(&mut self, facts: Facts, executed: Option<u32>, sps: &[u64], memory: &[u64], batch: &mut Batch) {
-        let executed = executed.unwrap_or(facts.len);
-        let whole = executed == facts.len;
-        if whole
-            && (self.extent.is_none() && !facts.flags.has(Flags::ENTRY)
-                || self.extent.is_some() && self.stack.in_leaf())
-        {
-            self.pass_by(facts, sps, batch);
-            return;
-        }
-        let plan = self.plan;
-        let codes = plan.blocks.codes(facts);
-        let ids = codes.iter().filter_map(|c| c.as_segment());
-        let is_watched = facts.flags.has(Flags::WAITS) || self.turns.is_watching();
-        let (mut left, mut sps, mut memory) = (executed as usize, sps.iter(), memory);
-        for id in ids {
-            if left == 0 {
-                break;
-            }
-            let segment = &plan.table[id];
-            assert!(segment.len() <= left, "segments are cut where blocks were left");
-            left -= segment.len();
-            let (addresses, rest) = memory.split_at(segment.addresses as usize);
-            memory = rest;
-            let after = match segment.sp {
-                SpEffect::Add(change) => self.sp.wrapping_add_signed(i64::from(change)),
-                SpEffect::Recorded => *sps.next().expect("the reader gives as many stack pointers as the block has"),
-            };
-            if is_watched {
-                if self.repeats_segment(id, addresses, batch) {
-                    continue;
-                }
-                self.watch_for_turns(id, batch);
-                // With it, the next turn has begun.
-                if self.repeats_segment(id, addresses, batch) {
-                    continue;
-                }
-            }
-            self.watch_for_spinning(id, batch);
-            let kept_before = self.counts.kept;
-            self.segment(id, after, addresses, batch);
-            if self.counts.kept > kept_before && self.spin.is_watching() {
-                self.spin_on(id);
-            }
-        }
-        self.update();
-    }
-
-    /// A segment is kept while the thread may be spinning.
-    fn spin_on(&mut self, id: SegmentId) {
-        if self.plan.writes.is_set(id, &self.plan.table) {
-            self.spin.forget();
-        } else if self.plan.table[id].last().kind.transfers_control() {
-            self.spin.block_kept();
-        }
-    }
-
-    /// A block of which nothing is kept, whatever it is: outside of the region, or inside of a leaf function.
-    fn pass_by(&mut self, facts: Facts, sps: &[u64], batch: &mut Batch) {
-        let goes_on = self.pending == Pending::Nothing && !self.linkage.is_sent() && !self.unsettled;
-        self.resolve(false, batch);
-        let in_region = self.extent.is_some();
-        let reason = if in_region { Reason::SyncRuntime } else { Reason::OutsideRegion };
-        self.leave_stub(reason);
-        self.counts.drop(reason, u64::from(facts.len));
-        let from = sps.last().copied().unwrap_or(self.sp);
-        self.sp = from.wrapping_add_signed(i64::from(facts.net));
-        if in_region && self.sp > self.ceiling {
-            self.settle(batch);
-        }
-        self.unsettled = false;
-        if !goes_on {
-            self.update();
-        }
-    }
-
-    /// The thread runs a segment; `after` is the stack pointer after it.
-    fn segment(&mut self, id: SegmentId, after: u64, addresses: &[u64], batch: &mut Batch) {
-        self.settle_after_jump(batch);
-        if self.plan.region.exits.is_some() {
-            self.come_to_marker(id, batch);
-        } else if self.extent.is_none() && self.plan.blocks.is_entry(id) {
-            self.begin(Extent::Frame { entry: self.sp, handlers: self.frames.handlers() }, batch);
-        }
-        let segment = &self.plan.table[id];
-        let kind = segment.last().kind;
-        match self.reason(id) {
-            None => {
-                if self.fresh {
-                    self.begin_stream(id, batch);
-                }
-                self.resolve(true, batch);
-                self.come_from_loader();
-                let id = self.perhaps_in_stub(id);
-                self.correct(batch);
-                batch.codes.push(Code::segment(id));
-                batch.addresses.extend_from_slice(addresses);
-                if segment.sp == SpEffect::Recorded {
-                    batch.sps.push(after.wrapping_sub(self.base) as i64);
-                }
-                self.counts.kept += segment.len() as u64;
-                let before = self.sp;
-                self.sp = after;
-                self.told.sp = after;
-                if kind.is_call() {
-                    self.called(batch.codes.len() - 1, before);
-                } else if kind == Kind::Return {
-                    self.told.return_();
-                }
-            }
-            Some(reason) => {
-                self.resolve(false, batch);
-                self.leave_stub(reason);
-                self.counts.drop(reason, segment.len() as u64);
-                self.sp = after;
-                if kind.is_call() && self.extent.is_some() {
-                    self.pending = Pending::Entry;
-                }
-            }
-        }
-        if self.sp > self.ceiling {
-            self.settle(batch);
-        }
+        self.pending = Pending::Call { code, sp: sp_before };
     }
 
     /// Why a segment that runs now is not kept; none where it is.
     fn reason(&self, id: SegmentId) -> Option<Reason> {
-        if self.extent.is_none() {
+        if !self.extents.is_open() {
             return Some(Reason::OutsideRegion);
         }
         if self.stack.in_leaf() {
@@ -466,8 +228,7 @@ impl<'a> LaneState<'a> {
 
     /// The first instruction of an extent is kept: it is at level 1 and its stack pointer counts as 0.
     fn begin_stream(&mut self, first: SegmentId, batch: &mut Batch) {
-        self.fresh = false;
-        self.begins_with.get_or_insert(first);
+        self.extents.keep(first);
         self.pending = Pending::Nothing;
         self.linkage.begin();
         self.frames.restart();
@@ -476,14 +237,12 @@ impl<'a> LaneState<'a> {
             push_control(batch, Control::Begin { after: self.task.unwrap_or(self.now) });
             self.tell_team(batch);
         }
-        if !self.plan.verbatim {
-            self.base = self.sp;
-            if self.plan.has_memory {
-                // A stack that does not lie below the thread's first one is another that the thread made for itself:
-                // what lies above is not known.
-                let above = u32::try_from(self.stack_top.wrapping_sub(self.base)).unwrap_or(0);
-                push_control(batch, Control::Stack { zero: self.base, above });
-            }
+        self.base = self.sp;
+        if self.plan.has_memory {
+            // A stack that does not lie below the thread's first one is another that the thread made for itself: what
+            // lies above is not known.
+            let above = u32::try_from(self.stack_top.wrapping_sub(self.base)).unwrap_or(0);
+            push_control(batch, Control::Stack { zero: self.base, above });
         }
         self.told.sp = self.base.wrapping_add(expected);
         self.raise_ceiling();
@@ -543,8 +302,7 @@ impl<'a> LaneState<'a> {
     /// Before a kept segment: tells the replay what it cannot know.
     #[inline]
     fn correct(&mut self, batch: &mut Batch) {
-        let level = (!self.plan.verbatim).then(|| self.frames.level());
-        self.told.correct(self.sp, self.base, level, batch);
+        self.told.correct(self.sp, self.base, self.frames.level(), batch);
     }
 
     /// Before an instruction: closes what a jump of the stack pointer has left.
@@ -558,27 +316,20 @@ impl<'a> LaneState<'a> {
     /// Closes what the stack pointer has risen above.
     fn settle(&mut self, batch: &mut Batch) {
         self.frames.settle(self.sp);
-        if let Some(Extent::Frame { entry, handlers }) = self.extent
-            && self.sp > entry
-            && self.frames.handlers() <= handlers
-        {
+        if self.extents.end_at(self.sp, self.frames.handlers()) {
             self.end_extent(batch);
         }
         self.update();
     }
 
     fn raise_ceiling(&mut self) {
-        self.ceiling = match self.extent {
-            _ if self.plan.verbatim => u64::MAX,
-            Some(Extent::Frame { entry, .. }) => self.frames.ceiling().min(entry),
-            _ => self.frames.ceiling(),
-        };
+        self.ceiling = self.frames.ceiling().min(self.extents.ceiling());
     }
 
     /// Works out anew what the short way looks at.
     fn update(&mut self) {
-        self.quiet = self.extent.is_some()
-            && !self.fresh
+        self.quiet = self.extents.is_open()
+            && !self.extents.is_fresh()
             && !self.unsettled
             && !self.yielded
             && !self.stack.in_leaf()
@@ -588,33 +339,82 @@ impl<'a> LaneState<'a> {
             && !self.turns.is_watching();
         self.raise_ceiling();
     }
+}
 
-    /// Before a segment at which a thread may be spinning: takes the pass before out again, or watches for the next.
-    fn watch_for_spinning(&mut self, first: SegmentId, batch: &mut Batch) {
-        if !(self.yielded || self.plan.blocks.pauses(first)) {
-            return;
+impl Follower for LaneState<'_> {
+    #[inline]
+    fn is_over(&self, batch: &mut Batch) -> bool {
+        if let Some(lengths) = &self.over {
+            batch.truncate(lengths);
         }
-        self.settle_after_jump(batch);
-        if self.reason(first).is_some() {
-            return;
-        }
-        if self.fresh {
-            self.begin_stream(first, batch);
-        }
-        self.yielded = false;
-        self.resolve(true, batch);
-        if let Some(mark) = self.spin.come_to(first, self.sp, self.held.locks(), batch) {
-            self.turns.forget();
-            self.counts.spin += self.counts.kept - mark.kept;
-            self.counts.kept = mark.kept;
-            self.told = mark.told;
-        }
-        self.spin.mark(first, self.sp, self.held.locks(), self.counts.kept, self.told, batch);
+        self.over.is_some()
     }
 
-    /// The thread's stream has ended.
-    pub fn end(&mut self, batch: &mut Batch) {
+    /// No control may wait for its segment, and nothing in the batch may still change.
+    #[inline]
+    fn may_cut(&self, batch: &Batch) -> bool {
+        !matches!(self.pending, Pending::Call { .. })
+            && !self.spin.is_watching()
+            && !self.turns.is_watching()
+            && batch.codes.last().is_some_and(|c| !c.is_control())
+    }
+
+    #[inline]
+    fn unfolded(&self, batch: &Batch) -> usize {
+        batch.codes.len() + self.folded_away
+    }
+
+    #[inline]
+    fn block(&mut self, block: BlockId, sps: &[u64], memory: &[u64], batch: &mut Batch) {
+        let facts = self.plan.blocks.of(block);
+        const LONG_WAY: u16 = Flags::WAITS | Flags::PAUSE | Flags::FILTERED | Flags::MARKER | Flags::STUB;
+        if self.quiet && !facts.flags.has(LONG_WAY) && !self.linkage.binds_above(self.sp) {
+            if self.pending != Pending::Nothing {
+                self.resolve(true, batch);
+            }
+            self.come_from_loader();
+            if !facts.flags.has(Flags::STUB_FIRST) || self.linkage.is_sent() {
+                if !facts.flags.has(Flags::RECORDED | Flags::INNER)
+                    && self.sp.wrapping_add_signed(i64::from(facts.rise)) <= self.ceiling
+                {
+                    self.keep_whole(facts, memory, batch);
+                    return;
+                }
+                if self.keep_outlined(facts, sps, memory, batch) {
+                    return;
+                }
+            }
+        }
+        if !self.repeats(block, facts, sps, memory) {
+            self.block_in_parts(facts, None, sps, memory, batch);
+        }
+    }
+
+    fn partial(&mut self, block: BlockId, executed: u32, sps: &[u64], memory: &[u64], batch: &mut Batch) {
+        let facts = self.plan.blocks.of(block);
+        self.block_in_parts(facts, Some(executed), sps, memory, batch);
+    }
+
+    fn event(&mut self, event: Event, batch: &mut Batch) {
+        self.happen(event, batch);
+    }
+
+    fn end(&mut self, batch: &mut Batch) {
         self.end_repeat(None, batch);
         self.end_extent(batch);
+    }
+
+    fn hand_on(&mut self, batch: &Batch) {
+        self.previous = self.plan.blocks.rows.last_segment(batch);
+        self.folded_away = 0;
+    }
+
+    fn followed(self) -> Followed {
+        Followed {
+            counts: self.counts,
+            first: self.extents.first(),
+            begins_with: self.extents.begins_with(),
+            parts: self.extents.parts().to_vec(),
+        }
     }
 }

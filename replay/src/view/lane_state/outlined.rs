@@ -2,7 +2,7 @@
 //! their segments only those are looked at that call, return, or record.
 
 use super::super::blocks::{Ends, Facts, MarkEvent};
-use super::{Extent, LaneState};
+use super::LaneState;
 use crate::Batch;
 
 impl LaneState<'_> {
@@ -10,12 +10,9 @@ impl LaneState<'_> {
     /// return closes one frame and nothing else closes any; false, and nothing is kept, where it is otherwise.
     pub(super) fn keep_outlined(&mut self, facts: Facts, sps: &[u64], memory: &[u64], batch: &mut Batch) -> bool {
         let plan = self.plan;
-        if plan.verbatim {
-            return false;
-        }
         let Some((last, marks)) = plan.blocks.outline(facts).split_last() else { return false };
         self.correct(batch);
-        let highest = if let Some(Extent::Frame { entry, .. }) = self.extent { entry } else { u64::MAX };
+        let highest = self.extents.ceiling();
         let (mut from, mut left) = (self.sp, sps.iter());
         let mut lowest = self.frames.height();
         self.closed.clear();

@@ -36,22 +36,22 @@ impl Told {
         self.level = self.level.saturating_sub(1).max(1);
     }
 
-    /// Before a kept segment, with this stack pointer, relative to what counts as 0, and at this level where levels are
-    /// told: tells the replay what it cannot know.
+    /// Before a kept segment, with this stack pointer, relative to what counts as 0, and at this level: tells the
+    /// replay what it cannot know.
     #[inline]
-    pub fn correct(&mut self, sp: u64, base: u64, level: Option<u32>, batch: &mut Batch) {
+    pub fn correct(&mut self, sp: u64, base: u64, level: u32, batch: &mut Batch) {
         if self.sp != sp {
             push_control(batch, Control::Sp(sp.wrapping_sub(base) as i64));
             self.sp = sp;
         }
-        if let Some(level) = level.filter(|level| *level != self.level) {
+        if self.level != level {
             self.level = level;
             push_control(batch, Control::Level(level));
         }
     }
 }
 
-pub(super) fn push_control(batch: &mut Batch, control: Control) {
+pub(in crate::view) fn push_control(batch: &mut Batch, control: Control) {
     batch.codes.push(Code::control(batch.controls.len()));
     batch.controls.push(control);
 }
@@ -60,7 +60,7 @@ pub(super) fn push_control(batch: &mut Batch, control: Control) {
 mod tests {
     use super::*;
 
-    fn correct(told: &mut Told, sp: u64, level: Option<u32>) -> Vec<Control> {
+    fn correct(told: &mut Told, sp: u64, level: u32) -> Vec<Control> {
         let mut batch = Batch::default();
         told.correct(sp, 100, level, &mut batch);
         assert_eq!(batch.codes.len(), batch.controls.len());
@@ -71,10 +71,9 @@ mod tests {
     fn only_what_the_replay_cannot_know_is_told_and_once() {
         let mut told = Told { sp: 92, ..Told::default() };
         told.call();
-        assert_eq!(correct(&mut told, 92, Some(2)), []);
-        assert_eq!(correct(&mut told, 84, Some(3)), [Control::Sp(-16), Control::Level(3)]);
-        assert_eq!(correct(&mut told, 84, Some(3)), []);
-        assert_eq!(correct(&mut told, 84, None), [], "text traces tell no levels");
+        assert_eq!(correct(&mut told, 92, 2), []);
+        assert_eq!(correct(&mut told, 84, 3), [Control::Sp(-16), Control::Level(3)]);
+        assert_eq!(correct(&mut told, 84, 3), []);
     }
 
     #[test]

@@ -124,7 +124,7 @@ impl LaneState<'_> {
         if self.reason(segment).is_some() {
             return false;
         }
-        if self.fresh {
+        if self.extents.is_fresh() {
             self.begin_stream(segment, batch);
         }
         self.resolve(true, batch);
@@ -271,11 +271,5 @@ impl LaneState<'_> {
             self.segment(*id, after, own, batch);
         }
         self.update();
-    }
-
-    /// The batch is handed on: what comes next follows its last segment.
-    pub fn hand_on(&mut self, batch: &Batch) {
-        self.previous = self.plan.blocks.rows.last_segment(batch);
-        self.folded_away = 0;
     }
 }

@@ -1,0 +1,230 @@
+//! A thread's extents of the region, one after another: a small machine that says when each begins and ends, which of
+//! them are the lane's, and what is known of them.
+
+use std::ops::Range;
+
+use heuristics::SegmentId;
+use trace_format::Seq;
+
+use super::super::first_look::generations::Part;
+
+/// How the part of the region that a thread is in ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// With the thread.
+    Whole,
+    /// When fewer functions than this are open.
+    Function { height: usize },
+    /// When the stack pointer rises above this one; not while more signal handlers than these are running.
+    Frame { entry: u64, handlers: usize },
+    /// When the thread has run so many more markers that end it than markers that begin one.
+    Marked { open: u32 },
+}
+
+/// What an extent that begins is to the lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Belongs {
+    /// It is one of the lane's, or of an earlier one: the stream goes on.
+    Within,
+    /// It is the lane's first, and others were before it: the stream begins here.
+    First,
+    /// It is the first behind the lane's last: the stream ends here.
+    Behind,
+}
+
+/// What a marker does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Marked {
+    Nothing,
+    Begins,
+    Ends,
+}
+
+/// A thread's extents of the region.
+#[derive(Debug)]
+pub(super) struct Extents {
+    open: Option<Extent>,
+    /// Whether nothing of the open one was kept yet.
+    fresh: bool,
+    /// How many began.
+    begun: u64,
+    /// Those that are the lane's.
+    own: Range<u64>,
+    /// Whether the thread has joined another since the last one began.
+    has_joined: bool,
+    parts: Vec<Part>,
+    first: Option<Seq>,
+    begins_with: Option<SegmentId>,
+}
+
+impl Extents {
+    /// Before the first; those of these numbers are the lane's.
+    pub fn new(own: Range<u64>) -> Extents {
+        Extents {
+            open: None,
+            fresh: true,
+            begun: 0,
+            own,
+            has_joined: false,
+            parts: Vec::new(),
+            first: None,
+            begins_with: None,
+        }
+    }
+
+    /// Whether the thread is in one.
+    #[inline]
+    pub fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// Whether nothing of the open one was kept yet.
+    #[inline]
+    pub fn is_fresh(&self) -> bool {
+        self.fresh
+    }
+
+    /// They, by the joins of the thread's own between them.
+    pub fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    /// When the first began; none while none did.
+    pub fn first(&self) -> Option<Seq> {
+        self.first
+    }
+
+    /// The first segment of all that was kept; none while none was.
+    pub fn begins_with(&self) -> Option<SegmentId> {
+        self.begins_with
+    }
+
+    /// Another is about to begin, at this moment, after so many kept instructions.
+    pub fn count(&mut self, now: Seq, kept: u64) -> Belongs {
+        let number = self.begun;
+        self.begun += 1;
+        if self.parts.is_empty() || std::mem::take(&mut self.has_joined) {
+            self.parts.push(Part { extent: number, begin: now, kept_before: kept });
+        }
+        match number {
+            _ if number == self.own.start && number > 0 => Belongs::First,
+            _ if number == self.own.end => Belongs::Behind,
+            _ => Belongs::Within,
+        }
+    }
+
+    /// The one that was counted begins.
+    pub fn begin(&mut self, extent: Extent, now: Seq) {
+        self.open = Some(extent);
+        self.fresh = true;
+        self.first.get_or_insert(now);
+    }
+
+    /// The first segment of the open one is kept.
+    pub fn keep(&mut self, segment: SegmentId) {
+        self.fresh = false;
+        self.begins_with.get_or_insert(segment);
+    }
+
+    /// The open one ends.
+    pub fn end(&mut self) {
+        self.open = None;
+    }
+
+    /// The thread has joined another.
+    pub fn join(&mut self) {
+        self.has_joined = true;
+    }
+
+    /// The thread stands before a marker, or before no marker. Extents of markers nest.
+    pub fn pass_marker(&mut self, is_begin: bool, is_end: bool) -> Marked {
+        let open = if let Some(Extent::Marked { open }) = self.open { open } else { 0 };
+        match open {
+            0 if is_begin => return Marked::Begins,
+            _ if is_begin => self.open = Some(Extent::Marked { open: open + 1 }),
+            1 if is_end => return Marked::Ends,
+            2.. if is_end => self.open = Some(Extent::Marked { open: open - 1 }),
+            _ => {}
+        }
+        Marked::Nothing
+    }
+
+    /// Whether the stack pointer ends the open one, with so many signal handlers running.
+    #[inline]
+    pub fn end_at(&self, sp: u64, running: usize) -> bool {
+        matches!(self.open, Some(Extent::Frame { entry, handlers }) if sp > entry && running <= handlers)
+    }
+
+    /// Whether the open one ends where so many functions are open.
+    pub fn end_below(&self, functions: usize) -> bool {
+        matches!(self.open, Some(Extent::Function { height }) if functions < height)
+    }
+
+    /// Whether the open one ends where recording pauses: at the marker that ends it.
+    pub fn end_at_gap(&self) -> bool {
+        matches!(self.open, Some(Extent::Marked { .. }))
+    }
+
+    /// The highest stack pointer that does not end the open one.
+    #[inline]
+    pub fn ceiling(&self) -> u64 {
+        if let Some(Extent::Frame { entry, .. }) = self.open { entry } else { u64::MAX }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lanes_own_extents_lie_between_its_first_and_the_one_behind_its_last() {
+        let mut all = Extents::new(1..3);
+        let belong: Vec<Belongs> = (0..5).map(|i| all.count(Seq(i), 10 * i)).collect();
+        use Belongs::{Behind, First, Within};
+        assert_eq!(belong, [Within, First, Within, Behind, Within]);
+        // A thread's very first extent has nothing before it that would have to go.
+        assert_eq!(Extents::new(0..1).count(Seq(0), 0), Within);
+    }
+
+    #[test]
+    fn a_join_begins_another_part_with_the_next_extent() {
+        let mut all = Extents::new(0..u64::MAX);
+        for (at, joined) in [(5, false), (6, true), (9, true), (11, false)] {
+            all.count(Seq(at), at * 100);
+            if joined {
+                all.join();
+            }
+        }
+        let parts: Vec<(u64, u64, u64)> = all.parts().iter().map(|p| (p.extent, p.begin.0, p.kept_before)).collect();
+        assert_eq!(parts, [(0, 5, 500), (2, 9, 900), (3, 11, 1100)]);
+    }
+
+    #[test]
+    fn markers_nest() {
+        let mut all = Extents::new(0..u64::MAX);
+        assert_eq!(all.pass_marker(false, true), Marked::Nothing, "an end without a beginning");
+        assert_eq!(all.pass_marker(true, false), Marked::Begins);
+        all.begin(Extent::Marked { open: 1 }, Seq(0));
+        assert_eq!(all.pass_marker(true, false), Marked::Nothing);
+        assert_eq!(all.pass_marker(false, true), Marked::Nothing);
+        assert_eq!(all.pass_marker(false, false), Marked::Nothing);
+        assert!(all.end_at_gap());
+        assert_eq!(all.pass_marker(false, true), Marked::Ends);
+    }
+
+    #[test]
+    fn a_functions_extent_ends_when_its_frame_is_gone_and_no_handler_runs_above_it() {
+        let mut all = Extents::new(0..u64::MAX);
+        assert_eq!(all.ceiling(), u64::MAX);
+        all.begin(Extent::Frame { entry: 80, handlers: 1 }, Seq(3));
+        assert!(all.is_open() && all.is_fresh() && all.ceiling() == 80);
+        all.keep(SegmentId(4));
+        assert!(!all.end_at(80, 1) && all.end_at(88, 1) && !all.end_at(88, 2), "a handler has a stack of its own");
+        assert!(!all.end_below(0) && !all.end_at_gap());
+        all.end();
+        all.begin(Extent::Function { height: 2 }, Seq(7));
+        assert!(all.is_fresh() && !all.end_at(u64::MAX, 0) && !all.end_below(2) && all.end_below(1));
+        all.keep(SegmentId(5));
+        assert_eq!((all.first(), all.begins_with()), (Some(Seq(3)), Some(SegmentId(4))));
+    }
+}

@@ -1,0 +1,168 @@
+//! The long way: a block segment by segment, where the region, the code filter, functions that wait, or a loop that is
+//! watched have to be looked at between them.
+
+use heuristics::SegmentId;
+use trace_format::{Kind, SpEffect};
+
+use super::super::blocks::{Facts, Flags};
+use super::extents::Extent;
+use super::{LaneState, Pending, Reason};
+use crate::{Batch, Code};
+
+impl LaneState<'_> {
+    /// Follows the thread through the first so many instructions of a block; all, where no number is given.
+    pub(super) fn block_in_parts(
+        &mut self,
+        facts: Facts,
+        executed: Option<u32>,
+        sps: &[u64],
+        memory: &[u64],
+        batch: &mut Batch,
+    ) {
+        let executed = executed.unwrap_or(facts.len);
+        let whole = executed == facts.len;
+        if whole
+            && (!self.extents.is_open() && !facts.flags.has(Flags::ENTRY)
+                || self.extents.is_open() && self.stack.in_leaf())
+        {
+            self.pass_by(facts, sps, batch);
+            return;
+        }
+        let plan = self.plan;
+        let codes = plan.blocks.codes(facts);
+        let ids = codes.iter().filter_map(|c| c.as_segment());
+        let is_watched = facts.flags.has(Flags::WAITS) || self.turns.is_watching();
+        let (mut left, mut sps, mut memory) = (executed as usize, sps.iter(), memory);
+        for id in ids {
+            if left == 0 {
+                break;
+            }
+            let segment = &plan.table[id];
+            assert!(segment.len() <= left, "segments are cut where blocks were left");
+            left -= segment.len();
+            let (addresses, rest) = memory.split_at(segment.addresses as usize);
+            memory = rest;
+            let after = match segment.sp {
+                SpEffect::Add(change) => self.sp.wrapping_add_signed(i64::from(change)),
+                SpEffect::Recorded => *sps.next().expect("the reader gives as many stack pointers as the block has"),
+            };
+            if is_watched {
+                if self.repeats_segment(id, addresses, batch) {
+                    continue;
+                }
+                self.watch_for_turns(id, batch);
+                // With it, the next turn has begun.
+                if self.repeats_segment(id, addresses, batch) {
+                    continue;
+                }
+            }
+            self.watch_for_spinning(id, batch);
+            let kept_before = self.counts.kept;
+            self.segment(id, after, addresses, batch);
+            if self.counts.kept > kept_before && self.spin.is_watching() {
+                self.spin_on(id);
+            }
+        }
+        self.update();
+    }
+
+    /// A segment is kept while the thread may be spinning.
+    fn spin_on(&mut self, id: SegmentId) {
+        if self.plan.writes.is_set(id, &self.plan.table) {
+            self.spin.forget();
+        } else if self.plan.table[id].last().kind.transfers_control() {
+            self.spin.block_kept();
+        }
+    }
+
+    /// A block of which nothing is kept, whatever it is: outside of the region, or inside of a leaf function.
+    fn pass_by(&mut self, facts: Facts, sps: &[u64], batch: &mut Batch) {
+        let goes_on = self.pending == Pending::Nothing && !self.linkage.is_sent() && !self.unsettled;
+        self.resolve(false, batch);
+        let in_region = self.extents.is_open();
+        let reason = if in_region { Reason::SyncRuntime } else { Reason::OutsideRegion };
+        self.leave_stub(reason);
+        self.counts.drop(reason, u64::from(facts.len));
+        let from = sps.last().copied().unwrap_or(self.sp);
+        self.sp = from.wrapping_add_signed(i64::from(facts.net));
+        if in_region && self.sp > self.ceiling {
+            self.settle(batch);
+        }
+        self.unsettled = false;
+        if !goes_on {
+            self.update();
+        }
+    }
+
+    /// The thread runs a segment; `after` is the stack pointer after it.
+    pub(super) fn segment(&mut self, id: SegmentId, after: u64, addresses: &[u64], batch: &mut Batch) {
+        self.settle_after_jump(batch);
+        if self.plan.region.exits.is_some() {
+            self.pass_marker(id, batch);
+        } else if !self.extents.is_open() && self.plan.blocks.is_entry(id) {
+            self.begin(Extent::Frame { entry: self.sp, handlers: self.frames.handlers() }, batch);
+        }
+        let segment = &self.plan.table[id];
+        let kind = segment.last().kind;
+        match self.reason(id) {
+            None => {
+                if self.extents.is_fresh() {
+                    self.begin_stream(id, batch);
+                }
+                self.resolve(true, batch);
+                self.come_from_loader();
+                let id = self.perhaps_in_stub(id);
+                self.correct(batch);
+                batch.codes.push(Code::segment(id));
+                batch.addresses.extend_from_slice(addresses);
+                if segment.sp == SpEffect::Recorded {
+                    batch.sps.push(after.wrapping_sub(self.base) as i64);
+                }
+                self.counts.kept += segment.len() as u64;
+                let before = self.sp;
+                self.sp = after;
+                self.told.sp = after;
+                if kind.is_call() {
+                    self.called(batch.codes.len() - 1, before);
+                } else if kind == Kind::Return {
+                    self.told.return_();
+                }
+            }
+            Some(reason) => {
+                self.resolve(false, batch);
+                self.leave_stub(reason);
+                self.counts.drop(reason, segment.len() as u64);
+                self.sp = after;
+                if kind.is_call() && self.extents.is_open() {
+                    self.pending = Pending::Entry;
+                }
+            }
+        }
+        if self.sp > self.ceiling {
+            self.settle(batch);
+        }
+    }
+
+    /// Before a segment at which a thread may be spinning: takes the pass before out again, or watches for the next.
+    fn watch_for_spinning(&mut self, first: SegmentId, batch: &mut Batch) {
+        if !(self.yielded || self.plan.blocks.pauses(first)) {
+            return;
+        }
+        self.settle_after_jump(batch);
+        if self.reason(first).is_some() {
+            return;
+        }
+        if self.extents.is_fresh() {
+            self.begin_stream(first, batch);
+        }
+        self.yielded = false;
+        self.resolve(true, batch);
+        if let Some(mark) = self.spin.come_to(first, self.sp, self.held.locks(), batch) {
+            self.turns.forget();
+            self.counts.spin += self.counts.kept - mark.kept;
+            self.counts.kept = mark.kept;
+            self.told = mark.told;
+        }
+        self.spin.mark(first, self.sp, self.held.locks(), self.counts.kept, self.told, batch);
+    }
+}
