@@ -88,8 +88,7 @@ fn operator_name(operator: Operator) -> &'static str {
 }
 
 /// What the rows in a table are.
-pub const LEGEND: &str = "\
-carried: a lane uses what another made; partial results: it uses an accumulator so far; overwritten: it reads what a later one overwrites;
+pub const LEGEND: &str = "carried: a lane uses what another made; partial results: it uses an accumulator before it is complete; overwritten: it reads what a later lane overwrites;
 private: lanes overwrite what each of them alone reads; reduction: values taken into one accumulator, scattered: into one of several;
 guarded: under a lock; atomic: by atomic instructions; induction: it follows from the lane's number";
 
@@ -136,8 +135,8 @@ pub fn verdict(rows: &[Row]) -> (Runs, String) {
     if let Some(row) = of(|kind| matches!(kind, Kind::Partial(_))).next() {
         let Kind::Partial(operator) = row.kind else { unreachable!("it was looked for") };
         let text = format!(
-            "carries a dependence at {}: the {} of {} is used there before it is whole; a scan (prefix sum) would do it \
-             in parallel",
+            "carries a dependence at {}: the {} of {} is used there before it is complete; a scan (prefix sum) would \
+             do it in parallel",
             row.to,
             operator_name(operator),
             row.from
@@ -171,10 +170,10 @@ pub fn verdict(rows: &[Row]) -> (Runs, String) {
     }
     let beside = if beside.is_empty() { String::new() } else { format!("; {}", beside.join("; ")) };
     match changes.is_empty() {
-        true => (Runs::Yes, format!("would run: no lane needs what another makes{beside}")),
+        true => (Runs::Yes, format!("would run in parallel: no lane needs what another makes{beside}")),
         false => {
             changes.truncate(MOST_CHANGES);
-            (Runs::After, format!("would run after {}{beside}", changes.join(", and ")))
+            (Runs::After, format!("would run in parallel after {}{beside}", changes.join(", and ")))
         }
     }
 }

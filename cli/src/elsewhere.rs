@@ -1,4 +1,4 @@
-//! Verbs of another binary, `lockstep-llvm`, which lies beside this one: what needs libLLVM is there.
+//! Verbs that need libLLVM. They are in another binary, `lockstep-llvm`, which lies beside this one.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -8,7 +8,7 @@ use std::process::{Command, ExitCode};
 use crate::exit;
 use crate::output::say;
 
-/// The verbs that are there only.
+/// The verbs that only the other binary has.
 const VERBS: [&str; 5] = ["cc", "c++", "transform", "analyze", "verify"];
 
 /// The arguments of such a verb, as they were typed.
@@ -26,7 +26,7 @@ impl Args {
     }
 }
 
-/// What the other binary is to be told, when this command line, the program's name first, is for it.
+/// What to tell the other binary, if this command line (the program's name first) is for it.
 pub(crate) fn words(arguments: &[OsString]) -> Option<Vec<OsString>> {
     let is_there = |word: &OsString| VERBS.iter().any(|verb| word == verb);
     match arguments {
@@ -48,7 +48,7 @@ pub(crate) fn start(words: &[OsString]) -> anyhow::Result<ExitCode> {
     let path = beside().map_err(|source| tracer::Error::Start { path: "lockstep".into(), source })?;
     let error = Command::new(&path).arg0("lockstep").args(words).exec();
     say!(
-        "lockstep: {}: cannot start, for the verb {}: {error}: cargo install --path cli puts it beside lockstep",
+        "lockstep: {}: cannot start it for the verb {}: {error}; cargo install --path cli puts it beside lockstep",
         path.display(),
         words[0].display()
     );

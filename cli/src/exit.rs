@@ -9,23 +9,23 @@ use crate::output::say;
 pub const STATUSES: &[(u8, &str)] = &[
     (USAGE, "the command line is wrong"),
     (BAD_TRACE, "the trace (or the rows) cannot be read: damaged, of another version, or no such file at all"),
-    (REQUEST, "what was asked for cannot be had from this trace"),
+    (REQUEST, "this trace cannot give what was asked for"),
     (WRITE, "a file cannot be written"),
-    (DEADLOCK, "every heuristic that was asked for deadlocks"),
-    (BELOW, "check: the SIMT efficiency is below the least that was asked for"),
+    (DEADLOCK, "every requested heuristic deadlocks"),
+    (BELOW, "check: the SIMT efficiency is below the requested minimum"),
     (DIFFERS, "dump --verify, replay --check: the decoders differ about an instruction of the trace"),
     (OUTPUTS, "compare: the two builds print different things"),
     (BUG, "a bug in lockstep"),
-    (TRACING, "trace: the program could not be recorded, or never came to the part that was to be"),
+    (TRACING, "trace: the program could not be recorded, or never reached the part to record"),
     (NOT_EXECUTABLE, "trace: the program cannot be executed"),
     (NOT_FOUND, "trace: there is no such program"),
 ];
 
 /// The same as the end of every help page.
-pub(crate) const HELP: &str = "Exit status: 0; 2 wrong usage; 3 unreadable trace; 4 request that the trace cannot meet; \
-    5 unwritable file; 6 every heuristic deadlocks; 7 check: efficiency too low; 8 decoders differ; 9 compare: \
-    outputs differ; 70 bug. trace: the program's own, 128+n when signal n killed it; 125 it could \
-    not be recorded, 126 not be executed, 127 not be found.";
+pub(crate) const HELP: &str = "Exit status: 0; 2 wrong usage; 3 unreadable trace; 4 a request that this trace cannot \
+    meet; 5 unwritable file; 6 every heuristic deadlocks; 7 check: efficiency too low; 8 decoders differ; 9 compare: \
+    outputs differ; 70 bug. trace: the program's own, 128+n when signal n killed it; 125 it could not be recorded, \
+    126 it could not be executed, 127 it was not found.";
 
 pub(crate) const USAGE: u8 = 2;
 pub(crate) const BAD_TRACE: u8 = 3;
@@ -36,8 +36,7 @@ pub(crate) const BELOW: u8 = 7;
 pub(crate) const DIFFERS: u8 = 8;
 pub(crate) const OUTPUTS: u8 = 9;
 pub(crate) const BUG: u8 = 70;
-/// Standard output is a pipe that nobody reads any more, as behind `| head`: what a shell shows for a program that
-/// SIGPIPE ends.
+/// Standard output is a pipe without a reader, as behind `| head`: what a shell shows for a program that SIGPIPE ends.
 const CLOSED_PIPE: u8 = 141;
 pub(crate) const TRACING: u8 = 125;
 pub(crate) const NOT_EXECUTABLE: u8 = 126;
@@ -52,10 +51,10 @@ pub(crate) fn of(verb: impl FnOnce() -> anyhow::Result<ExitCode>) -> ExitCode {
                 return show_usage(usage);
             }
             if is_broken_pipe(&error) {
-                // Whoever read our output has had enough of it.
+                // The reader of our output wants no more.
                 return ExitCode::from(CLOSED_PIPE);
             }
-            // Every error of ours says its cause itself.
+            // Each of our errors names its cause itself.
             say!("lockstep: {error}");
             ExitCode::from(status_of(&error))
         }

@@ -15,8 +15,8 @@ use crate::width;
 /// What errors call standard output.
 const STDOUT: &str = "standard output";
 
-/// Writes a remark, a line, to standard error. Where that cannot be written, as a pipe whose reader is gone, the remark
-/// is lost and the work goes on.
+/// Writes a remark, a line, to standard error. If that fails, as for a pipe whose reader is gone, the remark is lost
+/// and the work goes on.
 macro_rules! say {
     ($($words:tt)*) => { $crate::output::remark(format_args!($($words)*)) };
 }
@@ -29,7 +29,7 @@ pub(crate) fn remark(words: std::fmt::Arguments) {
     let _ = std::io::stderr().write_all(words.as_bytes());
 }
 
-/// A bar of replays that are done, on standard error; hidden where that is no terminal.
+/// A bar that counts finished replays, on standard error; hidden where that is no terminal.
 pub(crate) fn progress() -> ProgressBar {
     if !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
@@ -63,7 +63,8 @@ pub(crate) fn write_rows(path: &Path, setting: &Setting, outcomes: &[Outcome]) -
     out.finish()
 }
 
-/// Refuses to write more than one of these to standard output: each is an option and whether it asks for that.
+/// Refuses to write more than one result to standard output. Each item is an option, and whether it asks for standard
+/// output.
 ///
 /// # Errors
 /// Of usage, when there are two.
@@ -71,7 +72,7 @@ pub(crate) fn only_one(asked: &[(&str, bool)]) -> Result<(), clap::Error> {
     let asked: Vec<&str> = asked.iter().filter(|(_, is)| *is).map(|(option, _)| *option).collect();
     match asked[..] {
         [first, second, ..] => {
-            let text = format!("{first} and {second} both write to standard output: name a file for one of them\n");
+            let text = format!("{first} and {second} both write to standard output; name a file for one of them\n");
             Err(clap::Error::raw(clap::error::ErrorKind::ArgumentConflict, text))
         }
         _ => Ok(()),
@@ -83,7 +84,8 @@ pub(crate) fn is_stdout(path: &Option<PathBuf>) -> bool {
     path.as_ref().is_some_and(|path| path.as_os_str() == "-")
 }
 
-/// Whether a text has escapes for colours, to be taken out where standard output is no terminal or the user wants none.
+/// Whether a text has escapes for colours. They are taken out where standard output is no terminal or the user wants
+/// none.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WithColours {
     No,
@@ -146,7 +148,7 @@ impl Write for Output {
 impl Drop for Output {
     fn drop(&mut self) {
         if let Some(unfinished) = &self.unfinished {
-            // A file that could not be finished: nothing more can be done about it here.
+            // The file could not be finished; nothing more can be done about it here.
             let _ = std::fs::remove_file(unfinished);
         }
     }

@@ -15,7 +15,7 @@ pub(crate) fn start(name: &str) -> ExitCode {
         }
         Err(error) => format!("cannot find the program's own file: {error}"),
     };
-    // Where that cannot be written, the status says it.
+    // If that cannot be written, the exit status still says it.
     let _ = writeln!(std::io::stderr(), "{name}: {error}");
     ExitCode::from(127)
 }

@@ -11,15 +11,15 @@ static WIDE: AtomicBool = AtomicBool::new(false);
 
 #[derive(clap::Args)]
 pub(crate) struct Wide {
-    /// Print tables and notes as wide as they are. Else they fit the terminal: names of functions, files and models are
-    /// shortened in their middle, and notes wrap. What goes elsewhere is not cut, unless the environment variable
-    /// COLUMNS says how many columns there are; JSON and CSV never are
+    /// Print tables and notes at full width. By default they fit the terminal: names of functions, files and models are
+    /// shortened in the middle, and notes wrap. Output to a file or pipe is not cut unless the environment variable
+    /// COLUMNS gives a number of columns. JSON and CSV are never cut
     #[arg(long)]
     wide: bool,
 }
 
 impl Wide {
-    /// From here on it holds for all that is printed.
+    /// From here on it applies to everything printed.
     pub(crate) fn apply(&self) {
         WIDE.store(self.wide, Ordering::Relaxed);
     }

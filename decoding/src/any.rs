@@ -11,7 +11,8 @@ thread_local! {
     static DECODERS: RefCell<(ByIced, ByCapstone)> = RefCell::default();
 }
 
-/// What the decoders say differently of the instruction that these bytes begin with and the table does not explain.
+/// The differences between the decoders about the instruction that these bytes begin with, except those that the table
+/// explains.
 ///
 /// Without a trace there is nothing recorded, so the kind and the change of the stack pointer are what the tracer would
 /// record.

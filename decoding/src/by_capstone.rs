@@ -23,7 +23,7 @@ impl Default for ByCapstone {
 }
 
 impl ByCapstone {
-    /// Of the instruction at `pc` that these bytes begin with; none for what is no instruction.
+    /// Decodes the instruction at `pc` that these bytes begin with; none if they are not an instruction.
     #[must_use]
     pub fn opinion(&self, pc: u64, code: &[u8]) -> Option<Opinion> {
         let all = self.capstone.disasm_count(code, pc, 1).ok()?;

@@ -18,9 +18,8 @@ impl Default for ByIced {
 }
 
 impl ByIced {
-    /// Of the instruction at `pc` that these bytes begin with; `recorded` is what the trace says of it, whose kind and
-    /// change of the stack pointer are taken in place of those that follow from the bytes. None for what is no
-    /// instruction.
+    /// Decodes the instruction at `pc` that these bytes begin with; none if they are not an instruction. `recorded` is
+    /// what the trace says about it: its kind and change of the stack pointer replace those that follow from the bytes.
     pub fn opinion(&mut self, pc: u64, code: &[u8], recorded: Option<&Instruction>) -> Option<Opinion> {
         let decoded = Decoder::with_ip(64, code, pc, DecoderOptions::NONE).decode();
         if decoded.is_invalid() {

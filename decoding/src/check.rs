@@ -9,7 +9,7 @@ use crate::known::explained;
 use crate::opinion::{Aspect, Opinion, differences};
 use crate::{ByCapstone, ByIced};
 
-/// An instruction of which the decoders think differently.
+/// An instruction about which the decoders disagree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// Where it is.
@@ -29,14 +29,14 @@ impl Difference {
     }
 }
 
-/// What came of a trace.
+/// The result for a trace.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// Instructions that were compared, each once however many blocks it stands in.
     pub instructions: u64,
     /// How many of them have each name; capstone's where iced-x86 has none.
     pub names: BTreeMap<String, u64>,
-    /// Those of which the trace has no code.
+    /// Instructions without code in the trace.
     pub without_code: u64,
     /// Differences that the table does not explain.
     pub differences: Vec<Difference>,
@@ -72,7 +72,7 @@ pub fn check(trace: &Trace) -> Report {
             all.push((instruction, own));
         }
     }
-    // Blocks begin inside one another: most instructions stand in several.
+    // Blocks may start inside one another, so most instructions stand in several.
     all.sort_unstable_by_key(|(instruction, code)| (instruction.pc, *code));
     all.dedup();
     let of_part = |part: &[(&Instruction, &[u8])]| {

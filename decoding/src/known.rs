@@ -1,8 +1,8 @@
 //! Where the two decoders are known to differ, and who is right. The table is the file: it has more than 500 lines, and
 //! nothing to divide it by.
 //!
-//! An entry holds for named instructions, or a named kind of encoding, and for one way in which the two differ: of an
-//! instruction that is in the table any other difference is still reported.
+//! An entry holds for named instructions, or a named kind of encoding, and for one way in which the two differ: any
+//! other difference about an instruction in the table is still reported.
 
 use std::fmt;
 
@@ -37,7 +37,7 @@ pub struct Known {
     pub what: &'static str,
     /// What iced-x86 says against what capstone says, one of these; `N` stands for any number.
     pub sides: &'static [&'static str],
-    /// An instruction of which they do.
+    /// An instruction with this difference.
     pub example: &'static [u8],
     /// Who is right, and how that is known.
     pub verdict: &'static str,
@@ -544,7 +544,7 @@ fn is_like(text: &str, pattern: &str) -> bool {
 }
 
 impl fmt::Display for Known {
-    /// What it is of, as the document has it.
+    /// What the entry is about, in the words of the document.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes = |all: &[u8]| all.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(", ");
         let mut parts: Vec<String> = Vec::new();

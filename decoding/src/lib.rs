@@ -1,9 +1,9 @@
-//! A second opinion on what the code of a trace says.
+//! A second opinion on the code of a trace.
 //!
-//! The tracer, the view and the classes of instructions believe one decoder, iced-x86. Here each instruction of a trace
-//! is decoded by another one, capstone, too, and what matters to a trace is compared: length, kind of control transfer
-//! and its target, memory operands (registers, size, reads and writes) and the change of the stack pointer. Where the
-//! two are known to differ stands, with who is right, in [`known`] and in `docs/decoding.md`.
+//! The tracer, the view and the classes of instructions rely on one decoder, iced-x86. This crate decodes each
+//! instruction of a trace with another one, capstone. It compares what matters to a trace: length, kind of control
+//! transfer and its target, memory operands (registers, size, reads and writes) and the change of the stack pointer.
+//! [`known`] and `docs/decoding.md` list where the two are known to differ, and who is right.
 
 mod any;
 mod by_capstone;

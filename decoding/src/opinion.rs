@@ -1,4 +1,4 @@
-//! What a decoder says of an instruction, as far as a trace depends on it.
+//! What a decoder says about an instruction, as far as a trace depends on it.
 
 use std::fmt;
 
@@ -24,7 +24,7 @@ impl fmt::Display for Access {
     }
 }
 
-/// A memory operand that the instruction names. What it pushes and pops is not among them: that follows from the stack
+/// A memory operand that the instruction names. What it pushes and pops is not included: that follows from the stack
 /// pointer.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Operand {
@@ -59,7 +59,7 @@ impl fmt::Display for Operand {
     }
 }
 
-/// What a decoder says of an instruction.
+/// What a decoder says about an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opinion {
     /// The instruction's name.
@@ -84,8 +84,8 @@ pub struct Aspect {
     /// What differs: `validity`, `length`, `kind`, `target`, `segment`, `access` or `size` of a memory operand,
     /// `memory` (its registers, or that there is one), `stack pointer`, `addresses` (in the trace).
     pub what: &'static str,
-    /// What iced-x86 says against what capstone says, without registers and addresses, or how many bytes the former
-    /// has more: the table of known differences goes by it.
+    /// What iced-x86 says against what capstone says, without registers and addresses, or how many bytes longer the
+    /// former's instruction is: the key into the table of known differences.
     pub sides: String,
     /// The same in full.
     pub how: String,
@@ -111,10 +111,10 @@ fn listed(operands: &[Operand], words: impl Fn(&Operand) -> String) -> String {
     operands.iter().map(words).collect::<Vec<_>>().join(", ")
 }
 
-/// Something of an operand.
+/// A property of an operand.
 type Words = fn(&Operand) -> String;
 
-/// In what two lists of operands differ.
+/// The differences between two lists of operands.
 fn of_memory(iced: &[Operand], capstone: &[Operand]) -> Vec<Aspect> {
     if iced == capstone {
         return Vec::new();
@@ -156,7 +156,7 @@ fn of_memory(iced: &[Operand], capstone: &[Operand]) -> Vec<Aspect> {
     all
 }
 
-/// In what two opinions differ. `None` is "no instruction".
+/// The differences between two opinions. `None` is "no instruction".
 #[must_use]
 pub fn differences(iced: Option<&Opinion>, capstone: Option<&Opinion>) -> Vec<Aspect> {
     let validity = |sides: &str, how| vec![Aspect { what: "validity", sides: sides.to_owned(), how }];

@@ -1,10 +1,10 @@
 //! The solver: a worklist over the dependence graph.
 //!
-//! Nodes are the values and η functions of the gated form; a phi depends on its operands and on its gate, a gate on the
-//! values that its branches decide by. Everything begins at ⊤, and a node is looked at again when something that it
-//! depends on has changed: what comes first in the control flow first, so that what is behind a loop waits until
-//! nothing changes inside. A coefficient changes at most [`MOST_CHANGES`] times, then it is an unknown of the node's
-//! own; a divergent value never changes. So the work is linear in the dependence graph.
+//! Nodes are the values and η functions of the gated form. A phi depends on its operands and on its gate, a gate on the
+//! values that decide its branches. Everything begins at ⊤, and a node is evaluated again when something that it
+//! depends on has changed. Nodes that come first in the control flow go first, so that code after a loop waits until
+//! nothing changes inside the loop. A coefficient changes at most [`MOST_CHANGES`] times; then it becomes an unknown of
+//! its own node. A divergent value never changes. So the work is linear in the dependence graph.
 
 use std::sync::Arc;
 
@@ -16,25 +16,25 @@ use crate::rules::{Around, apply, equal, meet};
 use crate::worklist::Worklist;
 use crate::{Class, Decision, Fact, Form, Function, GateId, Gated, Kind, NodeRef, Op, Rule, ValueId};
 
-/// How loads of memory that threads share are taken.
+/// How to treat loads of memory that threads share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Mode {
     /// Threads that are together load together, as on a GPU: one address, one value (the paper's LDUA).
     #[default]
     Simt,
-    /// Threads run as they like, as on a CPU: another thread may write between two loads. Uniform are only loads of
-    /// [`crate::Memory::Stable`].
+    /// Threads run independently, as on a CPU: another thread may write between two loads. Only loads of
+    /// [`crate::Memory::Stable`] are uniform.
     Async,
 }
 
-/// What the analysis may take for granted.
+/// What the analysis may assume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// How loads are taken. Default: [`Mode::Simt`].
     pub mode: Mode,
-    /// Above the numbers of threads, by dimension. Default: 2^22, more threads than Linux runs.
+    /// Upper bounds on thread numbers, by dimension. Default: 2^22, more threads than Linux runs.
     pub bounds: [Option<u64>; DIMENSIONS],
-    /// A rule that is applied wrongly, for tests that have to notice. Default: none.
+    /// A rule to apply wrongly, for tests that must notice. Default: none.
     pub broken: Option<Rule>,
 }
 
@@ -44,7 +44,7 @@ impl Default for Options {
     }
 }
 
-/// After so many changes a coefficient is an unknown of its own.
+/// After so many changes a coefficient becomes an unknown of its own.
 const MOST_CHANGES: u8 = 4;
 
 /// What is known about all values of a function.
@@ -68,7 +68,7 @@ impl Analysis {
         Analysis::of_gated(Gated::of(function), options)
     }
 
-    /// Analyses a function whose gated form is known. Time linear in the dependence graph.
+    /// Analyses a function, given its gated form. Time linear in the dependence graph.
     #[must_use]
     pub fn of_gated(gated: Gated, options: &Options) -> Analysis {
         let count = gated.count();
@@ -103,7 +103,7 @@ impl Analysis {
                 queue.insert(place(ValueId(i as u32)));
             }
         }
-        // What is left of ⊤ when all is still depends on what is undefined: the same for all threads as well as not.
+        // What is still ⊤ when nothing changes any more depends on an undefined value, which may be taken as uniform.
         let mut undefined = 0;
         loop {
             let Some(node) = queue.pop().map(|place| dependents.order[place]) else {
@@ -206,7 +206,7 @@ impl Analysis {
             };
         }
         let Op::Phi(incoming) = gated.op(node) else {
-            // Whatever is undefined, all threads may take it for the same; only joins take the other value instead.
+            // All threads may take an undefined value for the same; only joins take the other value instead.
             let chosen = |node: NodeRef| match gated.op(node) {
                 Op::Undefined => Fact::itself(node.0),
                 _ => self.facts[node.index()],
@@ -218,7 +218,8 @@ impl Analysis {
             };
         };
         let facts = || incoming.iter().map(|(_, v)| self.facts[v.index()]);
-        // A symbol tells the same as before where its value is made above the join, and so not anew on the way there.
+        // A symbol means the same as before if its value is made above the join, and so is not made again on the way
+        // there.
         let keeps = |symbol: Symbol| match symbol.origin() {
             Some((origin, _)) => match (gated.block(ValueId(origin)), block) {
                 (Some(made), Some(block)) => made != block && gated.gates().dominators().dominates(made, block),
@@ -239,7 +240,7 @@ impl Analysis {
         (meet(&around, facts(), &keeps), if turns { Rule::Rmua } else { Rule::Gama })
     }
 
-    /// What a broken rule says.
+    /// The fact that a broken rule gives.
     fn wrong(&self, node: NodeRef, rule: Rule, right: Fact) -> Fact {
         let mut operands = Vec::new();
         self.gated.op(node).each_operand(|v| operands.push(self.facts[v.index()]));
@@ -263,7 +264,7 @@ impl Analysis {
         }
     }
 
-    /// How often a rule was applied until nothing changed: what the analysis costs, on any machine.
+    /// How often a rule was applied until nothing changed: the cost of the analysis, on any machine.
     #[must_use]
     pub fn evaluations(&self) -> u64 {
         self.evaluations
@@ -275,7 +276,7 @@ impl Analysis {
         &self.gated
     }
 
-    /// The gated form back, to be analysed anew with other parameters.
+    /// Returns the gated form, to be analysed again with other parameters.
     #[must_use]
     pub fn into_gated(self) -> Gated {
         self.gated
@@ -293,14 +294,14 @@ impl Analysis {
         self.fact(node).class()
     }
 
-    /// The rule that told.
+    /// The rule that decided.
     #[must_use]
     pub fn rule(&self, node: NodeRef) -> Rule {
         self.rules[node.index()]
     }
 
-    /// What is known about an operand where it is used: for a value that left a loop that may differ from what is known
-    /// where it is made. The operand is a node of the gated form.
+    /// What is known about an operand where it is used. For a value that left a loop, this may differ from what is
+    /// known where it is made. The operand is a node of the gated form.
     #[must_use]
     pub fn operands(&self, value: ValueId) -> Vec<(NodeRef, Fact)> {
         let mut all = Vec::new();
@@ -314,7 +315,7 @@ impl Analysis {
         self.gated.op(value).address().map(|node| self.facts[node.index()])
     }
 
-    /// The class of what a branch decides by; none for blocks with one way out.
+    /// The class of the value that decides a branch; none for blocks with one way out.
     #[must_use]
     pub fn branch(&self, block: NodeId) -> Option<Class> {
         match self.gated.decision(block) {

@@ -18,7 +18,7 @@ pub(crate) fn arithmetic(around: &Around<'_>, binary: Binary, a: Fact, b: Fact, 
     let uniform = a.is_uniform() && b.is_uniform();
     match binary {
         Binary::Add => (around.sum(&a, &b, signed, unsigned), Rule::Suma),
-        // No bit of one is in the other, so nothing is carried: unsigned it is exact, and signed too.
+        // The two have no bit in common, so there is no carry: the sum is exact, unsigned and signed.
         Binary::DisjointOr => (around.sum(&a, &b, a.signed && b.signed, a.unsigned && b.unsigned), Rule::Suma),
         Binary::Sub => match negated(&b) {
             Some(b) => (around.sum(&a, &b, signed, unsigned), Rule::Suma),
@@ -64,7 +64,7 @@ fn negated(a: &Affine) -> Option<Affine> {
     Some(Affine { strides, base: minus(a.base)?, ..*a })
 }
 
-/// What numbers make, where both are known.
+/// The result for numbers, if both are known.
 fn folded(around: &Around<'_>, binary: Binary, a: &Affine, b: &Affine) -> Fact {
     let Kind::Bits(bits) = around.kind else { return around.itself() };
     let (Some(a), Some(b)) = (a.base.as_number(), b.base.as_number()) else { return around.itself() };

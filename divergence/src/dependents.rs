@@ -1,4 +1,4 @@
-//! The dependence graph backwards: who is looked at again when something changes.
+//! The dependence graph backwards: which nodes to evaluate again when something changes.
 
 use crate::{Decision, GateId, Gated, ValueId};
 
@@ -37,14 +37,14 @@ impl Lists {
 pub(crate) struct Dependents {
     /// By node: the nodes that it is an operand of.
     pub(crate) users: Lists,
-    /// By node: the blocks that decide by it.
+    /// By node: the blocks whose branch it decides.
     pub(crate) branches: Lists,
     /// By block: its gates.
     pub(crate) gates: Lists,
     /// By gate: its nodes.
     pub(crate) gated: Lists,
-    /// All nodes in the order in which they are best looked at: as control comes to them, loops in a row, an η right
-    /// behind what it is of.
+    /// All nodes in the best order of evaluation: in the order of control flow, each loop contiguous, an η right after
+    /// its operand.
     pub(crate) order: Vec<ValueId>,
     /// By node: its place there.
     pub(crate) places: Vec<u32>,
@@ -88,8 +88,8 @@ impl Dependents {
     }
 }
 
-/// The order of [`Dependents::order`]: values without a block, then those of the blocks in the order of control flow,
-/// then those of blocks that control does not reach; the η of a value right behind it.
+/// The order of [`Dependents::order`]: values without a block; then those of the blocks in the order of control flow;
+/// then those of blocks that control does not reach. The η of a value comes right after it.
 fn order(gated: &Gated) -> Vec<ValueId> {
     let function = gated.function();
     let of = |node: u32| gated.eta(ValueId(node)).map(|eta| (eta.of.0, node));

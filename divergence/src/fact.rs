@@ -9,9 +9,9 @@
 //! - what the paper calls ⊥·tid + ⊥ is [`Fact::Divergent`], ⊤·tid + ⊤ is [`Fact::Top`].
 //!
 //! # Widths
-//! For a value of w bits the equation holds modulo 2^w. Two flags say more: `signed`, that it holds in the integers for
-//! the value read with its sign; `unsigned`, for the value read without. Truncation needs no flag; sign extension keeps
-//! a fact that has the first, zero extension one that has the second.
+//! For a value of w bits the equation holds modulo 2^w. Two flags say more: `signed` means that it holds in the
+//! integers for the value read as signed; `unsigned`, for the value read as unsigned. Truncation needs no flag; sign
+//! extension keeps a fact that has the first, zero extension one that has the second.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! The function that is analysed, without a compiler: blocks, values, and what makes each value.
+//! The function to analyse, independent of any compiler: blocks, values, and what makes each value.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ impl ValueId {
     }
 }
 
-/// What a value is, as far as the analysis can say something about it.
+/// The kind of a value, as far as the analysis can say something about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// An integer or an address of so many bits, 1 to 64: facts about it hold modulo 2 to that power.
@@ -110,14 +110,14 @@ pub enum Memory {
     Stable,
     /// Threads may write it.
     Shared,
-    /// Each thread has its own (local memory in CUDA, private memory in OpenCL): one address, many values.
+    /// Each thread has its own (local memory in CUDA, private memory in OpenCL): one address holds many values.
     Private,
     /// A record that a thread got when it was started, filled before that and not written since: what lies there is
     /// known, whatever the address.
     Record(Fact),
 }
 
-/// What a call gives, as a summary of the callee says.
+/// The result of a call, according to a summary of the callee.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Return {
     /// Nothing is known.
@@ -139,7 +139,7 @@ pub enum Op {
     Uniform,
     /// A value that may be anything: undefined, poison, or never computed.
     Undefined,
-    /// A value of which nothing is known.
+    /// A value about which nothing is known.
     Divergent,
     /// `scale` times the thread's number in a dimension (0 to 2).
     Thread {
@@ -148,7 +148,7 @@ pub enum Op {
         /// The factor.
         scale: i64,
     },
-    /// A parameter of which this is known; [`crate::Form::UNKNOWN`] stands for unknown uniform coefficients.
+    /// A parameter about which this is known; [`crate::Form::UNKNOWN`] stands for unknown uniform coefficients.
     Given(Fact),
     /// The same value under another name.
     Copy(ValueId),
@@ -158,7 +158,7 @@ pub enum Op {
     Cast(Cast, ValueId),
     /// A comparison of integers or addresses.
     Compare(Predicate, ValueId, ValueId),
-    /// The second operand where the first is true, else the third.
+    /// The second operand if the first is true, else the third.
     Select(ValueId, ValueId, ValueId),
     /// An address: a base, plus each index (taken with its sign) times its stride in bytes, plus a distance.
     Address {
@@ -175,7 +175,7 @@ pub enum Op {
     Store(ValueId, ValueId),
     /// An atomic read and write at the address that comes first.
     Atomic(Vec<ValueId>),
-    /// Anything else whose result depends on its operands alone.
+    /// Any other operation whose result depends on its operands alone.
     General(Vec<ValueId>),
     /// A call with its arguments.
     Call(Return, Vec<ValueId>),
@@ -228,14 +228,14 @@ impl Op {
     }
 }
 
-/// By what control leaves a block with more than one successor.
+/// What decides which successor a block with more than one goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// There is one way, or none.
     None,
-    /// By this value.
+    /// This value.
     By(ValueId),
-    /// By what is not known: threads may part here.
+    /// Something unknown: threads may part here.
     Unknown,
 }
 
@@ -260,7 +260,7 @@ pub struct Function {
     decisions: Vec<Decision>,
     /// Values by block, in order.
     contents: Vec<Vec<ValueId>>,
-    /// By block: whether control leaves the function there for good or bad: `unreachable` is no way out.
+    /// By block: whether control must not reach its end: after `unreachable` there is no way out.
     dead_ends: Vec<bool>,
 }
 
@@ -286,7 +286,7 @@ impl Function {
         &self.values
     }
 
-    /// By what control leaves a block.
+    /// What decides where control goes from a block.
     #[must_use]
     pub fn decision(&self, block: NodeId) -> Decision {
         self.decisions[block.index()]
@@ -298,7 +298,7 @@ impl Function {
         &self.contents[block.index()]
     }
 
-    /// Whether a block ends where control must not come.
+    /// Whether control must not reach the end of a block.
     pub(crate) fn is_dead_end(&self, block: NodeId) -> bool {
         self.dead_ends[block.index()]
     }
@@ -365,7 +365,7 @@ impl Builder {
         self
     }
 
-    /// Says by what control leaves a block.
+    /// Sets what decides where control goes from a block.
     ///
     /// # Panics
     /// When there is no such block.
@@ -374,7 +374,7 @@ impl Builder {
         self
     }
 
-    /// Says that control must not come to the end of a block.
+    /// Marks that control must not reach the end of a block.
     ///
     /// # Panics
     /// When there is no such block.
@@ -407,7 +407,7 @@ impl Builder {
         id
     }
 
-    /// Says anew what makes a value: for phis whose operands come later.
+    /// Replaces the definition of a value: for phis whose operands come later.
     ///
     /// # Panics
     /// When there is no such value.

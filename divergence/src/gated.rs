@@ -13,7 +13,7 @@ use crate::{Decision, Fact, Function, GateId, Gates, Kind, Memory, Op, Return, S
 /// A value of the gated form: numbered from 0, first the function's values, then the η functions.
 pub type NodeRef = ValueId;
 
-/// The value that leaves a loop: that of the last turn.
+/// The value that leaves a loop: the one of the last iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Eta {
     /// What it leaves.
@@ -92,7 +92,7 @@ impl Gated {
         node.index().checked_sub(self.function.values().len()).map(|i| self.etas[i])
     }
 
-    /// Says anew what is known about a parameter: a value without operands stays one.
+    /// Replaces what is known about a parameter: a value without operands stays one.
     ///
     /// # Panics
     /// When the value has operands.
@@ -101,7 +101,7 @@ impl Gated {
         self.ops[value.index()] = Op::Given(fact);
     }
 
-    /// Says anew which memory a load reads.
+    /// Replaces which memory a load reads.
     ///
     /// # Panics
     /// When the value is no load.
@@ -112,7 +112,7 @@ impl Gated {
         }
     }
 
-    /// Says anew what a call gives.
+    /// Replaces what a call returns.
     ///
     /// # Panics
     /// When the value is no call.
@@ -127,13 +127,13 @@ impl Gated {
         &self.dependents
     }
 
-    /// By what control leaves a block, as a node.
+    /// What decides where control goes from a block, as a node.
     #[must_use]
     pub fn decision(&self, block: NodeId) -> Decision {
         self.decisions[block.index()]
     }
 
-    /// The value that a node is, or that of which it is the η.
+    /// The value that a node is, or whose η it is.
     #[must_use]
     pub fn value_of(&self, mut node: NodeRef) -> ValueId {
         while let Some(eta) = self.eta(node) {
@@ -199,7 +199,7 @@ impl Gated {
         format!("μ({}, {})", self.selected(&arrival.enter, incoming), self.selected(turn, incoming))
     }
 
-    /// A selection, without recursion: each decider's text is made once, and named where it is used again.
+    /// A selection, without recursion: the text of each decider is made once, and named where it is used again.
     fn selected(&self, selection: &Selection, incoming: &[(NodeId, NodeRef)]) -> String {
         let value = |choice: Choice| match choice {
             Choice::Edge(from) => {

@@ -1,24 +1,26 @@
-//! Which branches decide what a join, a loop's end or an irreducible loop sees: the predicates of γ, μ and η.
+//! Which branches decide the value at a join, at a loop's end or in an irreducible loop: the predicates of γ, μ and η.
 //!
 //! For a join J let D be its immediate dominator. The predicates of its γ functions are the *deciders*: the branches on
-//! paths from D to J from which two paths lead to J that share nothing else. They are read off the post-dominators of
-//! the part of the graph between D and J, in which each edge into J is a node of its own: a node of that part decides
-//! when nothing before J post-dominates it. What else post-dominates a node on the way is either one edge into J or the
-//! next decider; so nested γ functions are a graph whose nodes are shared, as in Tu and Padua, *Efficient building and
-//! placing of gating functions*, PLDI 1995, which come to the same functions by path expressions.
+//! paths from D to J from which two paths lead to J that have nothing else in common. They follow from the
+//! post-dominators of the part of the graph between D and J, in which each edge into J becomes a node of its own. A
+//! node of that part decides when nothing before J post-dominates it. Any other post-dominator of a node before J is
+//! either one edge into J or the next decider. So nested γ functions are a graph with shared nodes, as in Tu and Padua,
+//! *Efficient building and placing of gating functions*, PLDI 1995, which gets the same functions from path
+//! expressions.
 //!
-//! A header of a loop has two such parts: from D to the edges that enter, and from the header to those that return.
-//! The deciders of a loop's end (of η) are the branches in it from which one path leads out and another back to the
-//! header: where they part threads, threads leave in different turns.
+//! A header of a loop has two such parts: from D to the edges that enter, and from the header to those that return. The
+//! deciders of a loop's end (of η) are the branches in it from which one path leads out and another back to the header:
+//! where they part threads, threads leave in different iterations.
 //!
 //! # Turns that meet inside of a loop
 //! In `for (;;) { x = f(i++); if (x < limit) continue; use(x); if (done) break; }` threads that continue meet the
-//! others at `use(x)`, not at the header, since control cannot leave the loop before. They are in different turns then.
-//! The part of the loop that they can go round in is a loop of its own as far as η is concerned: an *inner turn*.
+//! others at `use(x)`, not at the header, since control cannot leave the loop before it. They are in different
+//! iterations then. The part of the loop that they can repeat is a loop of its own as far as η is concerned: an *inner
+//! turn*.
 //!
-//! Time is that of post-dominators for each join's part. Ifs with one way in and one way out cost what each has of its
-//! own, however they are nested: outer ones jump over them. Where loops, or ifs with other ways out, are nested d deep
-//! it is O(d (n + m) log n).
+//! The time is that of post-dominators for each join's part. An if with one entry and one exit costs only what it does
+//! not share with nested ones, however deep they are nested: outer ones jump over them. Where loops, or ifs with other
+//! exits, are nested d deep, it is O(d (n + m) log n).
 
 use flowgraph::{Builder, Dominators, Graph, LoopId, Loops, NodeId, PostDominators};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -38,8 +40,8 @@ impl GateId {
     }
 }
 
-/// A part of the graph that threads go round in, and out of which they may come in different turns: a loop, or an
-/// inner turn of one.
+/// A part of the graph that threads repeat, and that they may leave in different iterations: a loop, or an inner turn
+/// of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ScopeId(pub u32);
 
@@ -60,7 +62,7 @@ pub enum Choice {
     Decider(NodeId),
 }
 
-/// How the edge by which control comes to a join is chosen: a graph of γ functions.
+/// How the edge by which control reaches a join is chosen: a graph of γ functions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selection {
     /// Where the choice begins.
@@ -69,7 +71,7 @@ pub struct Selection {
     pub deciders: Vec<(NodeId, Vec<(NodeId, Choice)>)>,
 }
 
-/// How control comes to a block with more than one predecessor.
+/// How control reaches a block with more than one predecessor.
 #[derive(Clone, Debug)]
 pub struct Arrival {
     /// From the block's dominator.
@@ -88,10 +90,10 @@ type Selections = (Selection, Option<Selection>);
 pub struct Scope {
     /// The loop.
     pub of: LoopId,
-    /// For an inner turn: the members, and whether control can come back to each without passing the header, from
-    /// where threads of several turns have met. A loop's members are those of the loop.
+    /// For an inner turn: the members, and for each whether control can return to it without passing the header, from
+    /// where threads of several iterations have met. A loop's members are those of the loop.
     turn: Option<FxHashMap<NodeId, bool>>,
-    /// The branches that decide between another turn and the end.
+    /// The branches that decide between another iteration and the end.
     pub gate: GateId,
 }
 
@@ -164,7 +166,7 @@ impl Gates {
         &self.loops
     }
 
-    /// How many blocks were looked at to find the gates, each as often as it was: the work, without a clock.
+    /// How many blocks were visited to find the gates, counting repeats: the work, independent of any clock.
     #[must_use]
     pub fn visited(&self) -> u64 {
         self.visited
@@ -182,7 +184,7 @@ impl Gates {
         &self.deciders[gate.index()]
     }
 
-    /// How control comes to a block; none where it has one way in, or none.
+    /// How control reaches a block; none if it has at most one way in.
     #[must_use]
     pub fn arrival(&self, block: NodeId) -> Option<&Arrival> {
         self.arrivals[block.index()].as_ref()
@@ -216,11 +218,11 @@ impl Gates {
         self.scope(id).turn.is_some()
     }
 
-    /// The scopes that a value leaves which is made in `from` and used in all of `to`, the innermost first.
+    /// The scopes that a value leaves if it is made in `from` and used in all of `to`, the innermost first.
     #[must_use]
     pub fn left(&self, from: NodeId, to: &[NodeId]) -> Vec<ScopeId> {
         let mut left = Vec::new();
-        // Of an inner turn a value leaves also where it is used behind the meeting, but in the turn again.
+        // A value leaves an inner turn also if it is used after the meeting, but still in the turn.
         let leaves = |id: ScopeId| match &self.scope(id).turn {
             Some(members) if members.contains_key(&from) => {
                 to.iter().any(|&b| b != from && members.get(&b).is_none_or(|&again| again))
@@ -260,7 +262,7 @@ impl Gates {
         GateId(self.deciders.len() as u32 - 1)
     }
 
-    /// How control comes to a join: see [`Arrival`].
+    /// How control reaches a join: see [`Arrival`].
     fn selections(&self, part: &mut Part, join: NodeId) -> Selections {
         let graph = part.graph;
         let reached = |&&b: &&NodeId| self.dominators.depth(b).is_some();
@@ -268,7 +270,7 @@ impl Gates {
         let natural = self.loops.headed_by(join).filter(|&id| !self.loops.is_irreducible(id));
         let (latches, entering): (Vec<NodeId>, Vec<NodeId>) =
             edges.iter().partition(|&&b| natural.is_some_and(|id| self.loops.contains(id, b)));
-        // The entry of the function has no edge in but those of its own loop.
+        // The only edges into the function's entry are those of its own loop.
         let enter = match self.dominators.idom(join) {
             Some(top) if !entering.is_empty() => part.selection(top, join, &entering),
             _ => Selection { root: Choice::Decider(join), deciders: Vec::new() },
@@ -318,7 +320,7 @@ impl Gates {
         }
     }
 
-    /// The members of a loop from which control can go back to the header without coming to `meet`.
+    /// The members of a loop from which control can return to the header without reaching `meet`.
     fn inner_turn(&self, graph: &Graph, id: LoopId, meet: NodeId) -> Vec<NodeId> {
         let header = self.loops.header(id);
         let mut found = vec![header];
@@ -335,7 +337,7 @@ impl Gates {
         found
     }
 
-    /// By member of an inner turn: whether control comes back to it from outside of the turn, but not by the header.
+    /// By member of an inner turn: whether control returns to it from outside of the turn, but not through the header.
     fn again(&self, graph: &Graph, id: LoopId, inner: &[NodeId]) -> FxHashMap<NodeId, bool> {
         let mut members: FxHashMap<NodeId, bool> = inner.iter().map(|&b| (b, false)).collect();
         let mut seen: FxHashSet<NodeId> = [self.loops.header(id)].into_iter().collect();

@@ -1,8 +1,8 @@
 //! Divergence analysis with affine constraints: which values are the same for all threads that run together, which are
 //! an affine function of the thread's number (c1·tid + c2), and which are neither.
 //!
-//! Threads are *together* when they fetch an instruction in lockstep, where those that parted meet again at the
-//! immediate post-dominator of the branch. All that is said about a value is said about threads that are together.
+//! Threads are *together* when they fetch an instruction in lockstep. Threads that parted meet again at the immediate
+//! post-dominator of the branch. Every statement about a value is about threads that are together.
 //!
 //! | part | holds |
 //! |---|---|
@@ -16,7 +16,7 @@
 //!
 //! Source: Sampaio, Martins, Pereira and Collange, *Divergence analysis with affine constraints*, 2012. Beyond the
 //! paper: coefficients with symbols, widths, three dimensions of thread numbers, comparisons of values with the same
-//! stride, turns of loops that meet inside, irreducible loops.
+//! stride, iterations of loops that meet inside, irreducible loops.
 
 mod analysis;
 mod arithmetic;

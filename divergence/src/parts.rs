@@ -8,7 +8,7 @@ use crate::{Choice, Selection};
 /// Numbers the nodes of parts of one graph, part after part.
 pub(crate) struct Part<'g> {
     pub(crate) graph: &'g Graph,
-    /// By node: its number in the part at hand; `NONE` for others.
+    /// By node: its number in the current part; `NONE` for others.
     number: Vec<u32>,
     /// The nodes of the part.
     nodes: Vec<NodeId>,
@@ -22,7 +22,7 @@ pub(crate) struct Part<'g> {
 
 const NONE: u32 = u32::MAX;
 
-/// A loop without its way back.
+/// A loop without its back edges.
 pub(crate) struct Round {
     after: PostDominators,
     end: NodeId,
@@ -63,8 +63,8 @@ impl<'g> Part<'g> {
         }
     }
 
-    /// Takes the nodes on paths from `top` to the ends, which do not go through `join` before, but not those inside of
-    /// a closed part where `jumps`. Returns whether a path goes through `join`.
+    /// Collects the nodes on paths from `top` to the ends that do not pass `join` before. Nodes inside a closed part
+    /// are left out if `jumps`. Returns whether a path passes `join`.
     fn between(&mut self, top: NodeId, join: Option<NodeId>, ends: &[NodeId], jumps: bool) -> bool {
         self.clear();
         self.add(top);
@@ -93,7 +93,7 @@ impl<'g> Part<'g> {
         self.ends[node.index()].filter(|end| self.number[end.index()] != NONE)
     }
 
-    /// Whether every edge of the part at hand stays in it, away from `top`, or leads to `join`, and no edge to `join`
+    /// Whether every edge of the current part stays in it, away from `top`, or leads to `join`, and no edge to `join`
     /// comes from elsewhere.
     fn is_closed(&self, top: NodeId, join: NodeId) -> bool {
         let inside = |node: &NodeId| self.number[node.index()] != NONE;
@@ -102,11 +102,11 @@ impl<'g> Part<'g> {
         self.graph.predecessors(join).iter().all(inside) && self.nodes.iter().all(closed)
     }
 
-    /// How control comes from `top` to one of the edges to `join`, whose sources are given.
+    /// How control reaches one of the edges to `join` from `top`; their sources are given.
     ///
-    /// Where these are all edges into `join`, no edge leads out or to `top`, and no path from `join` back to it avoids
-    /// `top`, the part is *closed*: all paths from it go through `join`, so nothing in it decides anything beyond.
-    /// Later selections jump from `join` to `top`, so that nested ifs cost what each has of its own.
+    /// If these are all edges into `join`, no edge leads out or to `top`, and no path from `join` back to it avoids
+    /// `top`, the part is *closed*: all paths from it pass `join`, so nothing in it decides anything beyond. Later
+    /// selections jump from `join` to `top`, so that each of nested ifs costs only its own part.
     pub(crate) fn selection(&mut self, top: NodeId, join: NodeId, edges: &[NodeId]) -> Selection {
         let passes_join = self.between(top, (top != join).then_some(join), edges, true);
         if top != join && !passes_join && self.is_closed(top, join) {
@@ -137,7 +137,7 @@ impl<'g> Part<'g> {
         }
         let part = builder.build(NodeId(0));
         let after = PostDominators::of(&part, &[end]);
-        // The last node before the end that every path goes through, found once for all on the way there.
+        // The last node before the end that every path passes, found once for all nodes on the way there.
         let mut last = vec![NONE; count + edges.len() + 1];
         let mut choice = |from: NodeId| {
             let (mut node, mut way) = (from, Vec::new());

@@ -49,17 +49,17 @@ pub enum Rule {
     Cmpa,
     /// An extension of a value whose equation holds in the integers: as the operand.
     Exta,
-    /// γ with any predicate whose operands are equal, or η of a value that no turn of the loop changes.
+    /// γ with any predicate whose operands are equal, or η of a value that no iteration of the loop changes.
     Idna,
     /// A load from memory of the thread's own, or one that other threads may write at any time: ⊥.
     Ldpa,
     /// A load from the record that a thread got when it was started: what was stored there.
     Ldra,
-    /// A call of which the callee's summary tells the result.
+    /// A call whose result the callee's summary gives.
     Cala,
-    /// A value in a loop that threads enter at different places, or part in, whose turns cannot be told apart: ⊥.
+    /// A value in a loop that threads enter at different places, or part in, whose iterations cannot be told apart: ⊥.
     Irra,
-    /// A value of which nothing is known: ⊥.
+    /// A value about which nothing is known: ⊥.
     Unka,
 }
 
@@ -189,7 +189,7 @@ impl Around<'_> {
     }
 }
 
-/// The meet of facts that arrive where all threads come by one way: equal coefficients stay, others are unknown.
+/// The meet of facts that arrive where all threads take one path: equal coefficients stay, others become unknown.
 pub(crate) fn meet(around: &Around<'_>, facts: impl Iterator<Item = Fact>, keeps: &dyn Fn(Symbol) -> bool) -> Fact {
     let mut met: Option<(Affine, [bool; DIMENSIONS + 1])> = None;
     for fact in facts {
@@ -227,7 +227,7 @@ pub(crate) fn apply(around: &Around<'_>, op: &Op) -> (Fact, Rule) {
     let fact = around.fact;
     let mut missing = false;
     op.each_operand(|v| missing |= fact(v) == Fact::Top);
-    // What is computed from nothing is nothing; what only reads memory or calls does not depend on all operands.
+    // Operations on ⊤ give ⊤; loads and calls do not depend on all operands.
     let strict = !matches!(op, Op::Store(..) | Op::Call(..) | Op::Atomic(_) | Op::Select(..));
     if missing && strict {
         return (Fact::Top, Rule::Asga);
@@ -260,7 +260,7 @@ pub(crate) fn apply(around: &Around<'_>, op: &Op) -> (Fact, Rule) {
         },
         Op::Binary(binary, a, b, promise) => {
             let (one, other) = (fact(*a), fact(*b));
-            // Of a promise more is left when a uniform operand counts as the unknown that it is.
+            // More of a promise is left when a uniform operand counts as its own unknown.
             let plain = |own: Fact, node: NodeRef, beside: Fact| match own {
                 Fact::Affine(a) if a.is_uniform() && a.base.as_symbol().is_some() && !beside.is_uniform() => {
                     let lacks = (promise.signed && !a.signed) || (promise.unsigned && !a.unsigned);
@@ -320,7 +320,7 @@ fn selected(around: &Around<'_>, by: Fact, a: Fact, b: Fact) -> (Fact, Rule) {
     }
 }
 
-/// The one fact that all of these are, those about nothing aside, where it tells the value of each thread.
+/// The one fact that all of these are (leaving out ⊤), if it gives the value of each thread.
 pub(crate) fn equal(facts: impl Iterator<Item = Fact>) -> Option<Fact> {
     let mut found = Fact::Top;
     for fact in facts.filter(|fact| *fact != Fact::Top) {

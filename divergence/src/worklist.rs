@@ -1,10 +1,10 @@
-//! Numbers that wait to be looked at, the smallest first.
+//! Numbers that wait to be processed, the smallest first.
 
 /// Words are 64 bits; a bit of a level tells whether a word of the level below has one.
 const BITS: usize = 64;
 
-/// A set of numbers below a bound that gives its least: a tree of words with 64 ways, so that all it does takes as many
-/// steps as the bound has digits to base 64, four for 16 million.
+/// A set of numbers below a bound that returns its least. It is a tree of words with 64 ways, so each operation takes
+/// as many steps as the bound has digits to base 64: four for 16 million.
 #[derive(Debug)]
 pub(crate) struct Worklist {
     /// From the numbers up to a single word.

@@ -1,7 +1,7 @@
 //! Graphs of blocks: walks, dominators, post-dominators, strongly connected components, loops, layout.
 //!
-//! A node is a dense index, so the same code serves the blocks of a binary function and the blocks of an IR function:
-//! the caller keeps what a node stands for in a vector beside the graph.
+//! A node is a dense index, so the same code serves the blocks of a binary function and the blocks of an IR function.
+//! The caller keeps what a node stands for in a vector beside the graph.
 //!
 //! | question | answered by | time for n nodes and m edges |
 //! |---|---|---|

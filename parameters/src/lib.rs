@@ -1,8 +1,8 @@
 //! Names with parameters, as users type them: `long:n=4`, `fcs:threshold=8,layout`.
 //!
 //! A registry is a list of things that implement [`Named`]: reconvergence models, passes. [`Spec`] is one of them with
-//! values for its parameters: [`Spec::parse_list`] reads a list of them, and what [`Spec`] shows reads back as itself,
-//! with each parameter spelt out.
+//! values for its parameters. [`Spec::parse_list`] reads a list of them. The text of a [`Spec`], with all its
+//! parameters, reads back as the same [`Spec`].
 
 mod nearest;
 mod spec;

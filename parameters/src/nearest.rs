@@ -13,7 +13,7 @@ pub fn nearest<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -> Opt
     let distance = |name: &str| {
         let name = plain(name);
         let begins = wanted.len() >= 3 && (name.starts_with(&wanted) || wanted.starts_with(&name) && name.len() >= 3);
-        // What begins alike comes behind what differs in one letter, and before all else.
+        // A name that begins alike comes after one that differs in one letter, and before all others.
         let letters = strsim::damerau_levenshtein(&wanted, &name);
         let most = wanted.chars().count().max(name.chars().count()) / 3;
         if letters <= most.max(1) && letters < wanted.chars().count() {

@@ -6,13 +6,13 @@ use crate::{Parameter, Settings, did_you_mean};
 
 /// Something that a registry lists.
 pub trait Named: Sized + Sync + 'static {
-    /// What it is one of, in messages: `heuristic`.
+    /// The kind of thing, for messages: `heuristic`.
     const KIND: &'static str;
 
-    /// All that there are, in the order in which they are listed.
+    /// All listed ones, in order.
     fn registry() -> &'static [Self];
 
-    /// Those that can be asked for, but are not listed.
+    /// Those that can be named, but are not listed.
     fn hidden() -> &'static [Self] {
         &[]
     }
@@ -38,19 +38,19 @@ pub enum Error {
     /// No such name.
     #[error("there is no {kind} {name:?}{meant}; there are: {names}")]
     UnknownName {
-        /// What there is one of.
+        /// The kind of thing that was named.
         kind: &'static str,
         /// What was typed.
         name: String,
         /// ` (did you mean minpc?)`, or nothing.
         meant: String,
-        /// What there is.
+        /// The names that there are.
         names: String,
     },
     /// No such parameter.
     #[error("{kind} {owner} has no parameter {name:?}{meant}; it has {parameters}")]
     UnknownParameter {
-        /// What its owner is.
+        /// The kind of its owner.
         kind: &'static str,
         /// Whose parameter it would be.
         owner: &'static str,
@@ -58,13 +58,13 @@ pub enum Error {
         name: String,
         /// ` (did you mean placement?)`, or nothing.
         meant: String,
-        /// What there is.
+        /// The parameters that there are.
         parameters: String,
     },
     /// The parameter cannot have that value.
     #[error("{kind} {owner}: {name}={value} is not possible: {name} is {allowed}")]
     BadValue {
-        /// What its owner is.
+        /// The kind of its owner.
         kind: &'static str,
         /// Whose parameter it is.
         owner: &'static str,
@@ -78,7 +78,7 @@ pub enum Error {
     /// A parameter was given twice.
     #[error("{kind} {owner}: parameter {name} is given twice")]
     Twice {
-        /// What its owner is.
+        /// The kind of its owner.
         kind: &'static str,
         /// Whose parameter it is.
         owner: &'static str,
@@ -174,7 +174,7 @@ impl<T: Named> Spec<T> {
         specs.iter().map(|s| Spec::parse(s)).collect()
     }
 
-    /// As it would be typed, with the parameters alone that are not at their defaults: `rd-minsp-pc`.
+    /// As it would be typed, with only the parameters that are not at their defaults: `rd-minsp-pc`.
     #[must_use]
     pub fn brief(&self) -> String {
         let mut text = self.entry.name().to_owned();

@@ -40,26 +40,27 @@ pub(crate) static SETTING: &[Column] = &[
     setting("command", "The program that was traced, and its arguments.", |s| (&*s.command).into()),
     setting("region", "The part of the run that was replayed.", |s| (&*s.region).into()),
     setting("code", "The code that was replayed: all, or main (the main executable only).", |s| (&*s.code).into()),
-    Column { name: "locks", definition: "How locks counted: serialize, simt, drop or ignore.", from: From::Locks },
+    Column { name: "locks", definition: "The rule for locks: serialize, simt, drop or ignore.", from: From::Locks },
     setting("group", "How lanes were put into warps.", |s| (&*s.group).into()),
     setting("threads", "Threads in the trace, replayed or not.", |s| s.threads.into()),
 ];
 
 /// What is replayed, and what the engine counts.
 pub(crate) static COUNTS: &[Column] = &[
-    of("lanes", "Lanes replayed: threads that came to the region.", |o| o.lanes.into()),
+    of("lanes", "Lanes replayed: threads that reached the region.", |o| o.lanes.into()),
     of("warp_size", "Seats in a warp, W.", |o| o.warp_size.into()),
     of("warps", "Warps.", |o| o.warps.into()),
     of(
         "warps_per_block",
-        "Warps that were replayed together, so that their lanes could share fetches; 1: each on its own.",
+        "Warps that were replayed together, so that their lanes could share fetches; 1: each alone.",
         |o| o.warps_per_block.into(),
     ),
-    of("heuristic", "The reconvergence model, every parameter spelt out.", |o| (&*o.heuristic).into()),
+    of("heuristic", "The reconvergence model, with every parameter.", |o| (&*o.heuristic).into()),
     of("status", "`ok`, or the sentence that says why there are no numbers (a deadlock).", |o| o.status().into()),
     of(
         "deadlock",
-        "Where the model deadlocks with locks=serialize: the row's numbers are then those of locks=simt, where it doesn't.",
+        "The deadlock, if the model deadlocks with locks=serialize: the row's numbers are then those with \
+         locks=simt, where it doesn't.",
         |o| o.deadlock.as_ref().map(ToString::to_string).into(),
     ),
     counted("fetches", "Warp instructions: instructions issued, each for all its active lanes.", |o| {
@@ -86,12 +87,15 @@ pub(crate) static COUNTS: &[Column] = &[
 pub(crate) static BOUNDS: &[Column] = &[
     of(
         "lower_bound",
-        "Warp instructions that any schedule needs at least: per warp, phase (between barriers at which all its lanes meet) and static instruction the largest number of times that one lane runs it (in a block: that the lanes of one home together run it), summed.",
+        "The least number of warp instructions that any schedule needs. For each warp, phase (between barriers at \
+         which all its lanes wait) and static instruction, it takes the largest number of times that one lane runs \
+         the instruction (in a block: that the lanes of one home lane together run it), and sums these numbers.",
         |o| o.lower_bound.into(),
     ),
     of(
         "optimum",
-        "Warp instructions of the best schedule possible, locks aside; only where no warp has more than two lanes. `left out`: two lanes differ too much to find it in as much time as a replay takes.",
+        "Warp instructions of the best schedule possible, locks aside; only where no warp has more than two lanes. \
+         `left out`: two lanes differ so much that finding it would take longer than a replay.",
         |o| match o.optimum {
             Optimum::Fetches(fetches) => fetches.into(),
             Optimum::LeftOut => "left out".into(),
@@ -108,42 +112,49 @@ pub(crate) static BOUNDS: &[Column] = &[
     ),
     counted(
         "path_parallelism",
-        "Paths that could have been scheduled, per warp instruction, of a model that has several (dual-path, multi-path, dws).",
+        "Paths that could have been scheduled, per warp instruction; for models that have several (dual-path, \
+         multi-path, dws).",
         |o| o.path_parallelism().into(),
     ),
     counted(
         "active_efficiency",
-        "simt_efficiency with the lanes that were predicated off counted as active, as hardware's counters do; of a model with predicate=N.",
+        "simt_efficiency with lanes that are predicated off counted as active, as hardware counters do; for models \
+         with predicate=N.",
         |o| o.active_efficiency().into(),
     ),
     counted(
         "barrier_spills",
-        "Masks of lanes that part where all barrier registers are in use, spilled to general registers, of a model that counts them (hanoi); that costs no fetch.",
+        "Lane masks spilled to general registers, since lanes parted while all barrier registers were in use; for \
+         models that count them (hanoi). A spill costs no fetch.",
         |o| o.tally.barrier_spills.into(),
     ),
     counted(
         "yields",
-        "How often lanes that were collected at a predicted point went on without those that they waited for, since nobody else could run (barrier, with a prediction).",
+        "How often lanes that were collected at a predicted point went on without the lanes they waited for, since \
+         no other lane could run (barrier, with a prediction).",
         |o| o.tally.yields.into(),
     ),
     counted(
         "barrier_operations",
-        "Instructions that the barriers of predictions take on a GPU, one each for lanes that run together; not among fetches (barrier, with a prediction).",
+        "Instructions that the barriers of predictions take on a GPU, one for lanes that run together; not counted \
+         in fetches (barrier, with a prediction).",
         |o| o.tally.barrier_operations.into(),
     ),
     counted(
         "stack_depth",
-        "The most entries of the reconvergence stack while lanes ran, the bottom one included, of a model that has one (ipdom): 1 where lanes never part.",
+        "The most entries that the reconvergence stack had while lanes ran, the bottom one included; for models that \
+         have a stack (ipdom). 1 means that lanes never parted.",
         |o| o.tally.stack_depth.into(),
     ),
     counted(
         "rank",
-        "1 for the fewest warp instructions of all heuristics that were replayed with it; equals share a rank.",
+        "1 for the fewest warp instructions among the heuristics of the same replay; equals share a rank.",
         |o| o.rank.into(),
     ),
     counted(
         "of_best",
-        "(upper_bound - fetches) / (upper_bound - lower_bound): 1 for the least possible, 0 for nothing shared; none where the bounds are equal.",
+        "(upper_bound - fetches) / (upper_bound - lower_bound): 1 for the fewest possible, 0 for nothing shared; \
+         none where the bounds are equal.",
         |o| o.place().into(),
     ),
     counted("active_histogram", "Warp instructions with 1, 2 … W active lanes.", |o| o.counts.active[..].into()),

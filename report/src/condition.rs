@@ -22,7 +22,7 @@ impl FromStr for Condition {
             Some((column, value)) if !column.trim().is_empty() => {
                 Ok(Condition { column: column.trim().to_owned(), value: value.trim().to_owned() })
             }
-            _ => Err(format!("{text:?} is no condition: write COLUMN=VALUE, as heuristic=minpc")),
+            _ => Err(format!("{text:?} is not a condition: write COLUMN=VALUE, as in heuristic=minpc")),
         }
     }
 }

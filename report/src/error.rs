@@ -72,7 +72,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// The header lacks a column, or has it twice.
-    #[error("{path}: line {line}: {fault}: the rows are those that `replay --csv` writes", path = path.display())]
+    #[error("{path}: line {line}: {fault}: give a file with the columns that `replay --csv` writes", path = path.display())]
     Header {
         /// The file.
         path: PathBuf,
@@ -123,7 +123,7 @@ pub enum Error {
     },
     /// Shares were asked for of a chart that has none.
     #[error(
-        "cannot draw shares in a chart of kind {kind}: leave out --shares, or choose a kind that has them ({possible})"
+        "cannot draw shares in a chart of kind {kind}: leave out --shares, or choose a kind that can ({possible})"
     )]
     NoShares {
         /// The chart's name.

@@ -129,7 +129,7 @@ pub fn read_rows_where(path: &Path, conditions: &[Condition]) -> Result<Vec<Row>
         path: path.to_owned(),
         action: Action::Open,
         source,
-        way_out: ": give the file that `replay --csv FILE TRACE` has written",
+        way_out: ": give a file that `replay --csv FILE TRACE` wrote",
     };
     let file = File::open(path).map_err(open_error)?;
     if file.metadata().map_err(open_error)?.is_dir() {
@@ -213,7 +213,7 @@ impl Columns {
             let mut found = (0..header.len()).filter(|&i| header[i].trim_start_matches('\u{feff}').trim() == name);
             match (found.next(), found.next()) {
                 (Some(index), None) => *place = index,
-                (Some(_), Some(_)) => return fail(format!("the column {name:?} is there twice")),
+                (Some(_), Some(_)) => return fail(format!("the column {name:?} occurs twice")),
                 (None, _) => {
                     return fail(format!("there is no column {name:?} among {}", names(header)));
                 }
@@ -276,9 +276,9 @@ impl Fields<'_> {
         let text = self.text(column);
         text.parse().map_err(|_| {
             let fault = if text.is_empty() {
-                "it is empty, but the row's status is ok: write the row anew with `replay --csv`".to_owned()
+                "it is empty, but the row's status is ok: write the row again with `replay --csv`".to_owned()
             } else {
-                format!("{text:?} is not a count: write the row anew with `replay --csv`")
+                format!("{text:?} is not a count: write the row again with `replay --csv`")
             };
             self.fault(column, fault)
         })
@@ -302,7 +302,7 @@ impl Fields<'_> {
         };
         let disagree = |column, what: String| {
             Err(self
-                .fault(column, format!("{what}: the row was altered or damaged; write it anew with `replay --csv`")))
+                .fault(column, format!("{what}: the row was altered or damaged; write it again with `replay --csv`")))
         };
         // Sums in u128: the counts of a damaged row may be anything.
         let histogram = || (1_u128..).zip(counts.active_histogram.iter().map(|&n| u128::from(n)));
@@ -323,7 +323,7 @@ impl Fields<'_> {
             return disagree("divergent_instructions", format!("more than all {all} thread instructions"));
         }
         if counts.lower_bound > counts.fetches {
-            return disagree("lower_bound", format!("more than the {} fetches that were enough", counts.fetches));
+            return disagree("lower_bound", format!("more than the {} fetches that sufficed", counts.fetches));
         }
         if counts.upper_bound < counts.fetches {
             return disagree("upper_bound", format!("less than the {} fetches that were needed", counts.fetches));
@@ -339,7 +339,7 @@ impl Fields<'_> {
             _ if text.is_empty() && self.text("fetches") == "0" => Ok(0.0),
             _ => Err(self.fault(
                 "simt_efficiency",
-                format!("{text:?} is not a number from 0 to 1: write the row anew with `replay --csv`"),
+                format!("{text:?} is not a number from 0 to 1: write the row again with `replay --csv`"),
             )),
         }
     }
@@ -350,7 +350,8 @@ impl Fields<'_> {
         match counts {
             Ok(counts) if !counts.is_empty() || self.text("fetches") == "0" => Ok(counts),
             _ => {
-                let fault = "it must be counts with spaces between, for 1 lane up to a full warp: write the row anew with `replay --csv`";
+                let fault = "it must be counts separated by spaces, for 1 lane up to a full warp: write the row \
+                     again with `replay --csv`";
                 Err(self.fault("active_histogram", fault))
             }
         }
@@ -378,13 +379,14 @@ fn line_error(path: &Path, error: csv::Error) -> Error {
         ErrorKind::Utf8 { .. } => Error::Line {
             path,
             line,
-            fault: "it is not text (UTF-8): give the file that `replay --csv` has written".into(),
+            fault: "it is not text (UTF-8): give a file that `replay --csv` wrote".into(),
         },
         ErrorKind::UnequalLengths { expected_len, len, .. } => Error::Line {
             path,
             line,
             fault: format!(
-                "it has {len} fields, the header has {expected_len}: the line was cut or altered; write it anew with `replay --csv`"
+                "it has {len} fields, the header has {expected_len}: the line was cut or altered; write it again \
+                 with `replay --csv`"
             ),
         },
         other => Error::Line { path, line, fault: format!("it cannot be read: {other:?}") },

@@ -86,14 +86,14 @@ fn numbers_that_cannot_be_right_are_refused_with_their_place() {
         ("simt_efficiency", "NaN", "not a number from 0 to 1"),
         ("simt_efficiency", "1.5", "not a number from 0 to 1"),
         ("simt_efficiency", "", "not a number from 0 to 1"),
-        ("active_histogram", "6 x", "counts with spaces between"),
-        ("active_histogram", "", "counts with spaces between"),
+        ("active_histogram", "6 x", "counts separated by spaces"),
+        ("active_histogram", "", "counts separated by spaces"),
         ("active_histogram", "5 2", "sums to 7 fetches, not to 8"),
         ("active_histogram", "2 6", "makes 14 thread instructions, not 10"),
         ("active_histogram", "18446744073709551615 18446744073709551615", "sums to 36893488147419103230"),
         ("divergent_fetches", "9", "more than all 8 fetches"),
         ("divergent_instructions", "11", "more than all 10 thread instructions"),
-        ("lower_bound", "9", "more than the 8 fetches that were enough"),
+        ("lower_bound", "9", "more than the 8 fetches that sufficed"),
         ("upper_bound", "7", "less than the 8 fetches that were needed"),
         ("threads", "two", "is not a count"),
         ("status", "", "must be \"ok\" or say what went wrong"),
@@ -152,7 +152,7 @@ fn what_cannot_be_plotted_names_what_can() {
     assert!(refused.is_of_request());
     assert_eq!(
         refused.to_string(),
-        "cannot draw shares in a chart of kind width: leave out --shares, or choose a kind that has them (divergent)"
+        "cannot draw shares in a chart of kind width: leave out --shares, or choose a kind that can (divergent)"
     );
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }

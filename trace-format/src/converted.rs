@@ -1,8 +1,8 @@
 //! A trace in another version of the format: the same items, chunk by chunk.
 //!
 //! Versions 3 and 4 differ in how items and objects of events are written. All other columns are copied as they are, so
-//! that what a trace says is the same in both, values of memory addresses included. Version 3 has no events of chunks,
-//! tasks and teams: they are left out.
+//! that what a trace says is the same in both, values of memory addresses included. Version 3 has no events for chunks,
+//! tasks and teams, so these are left out.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -69,7 +69,7 @@ struct Converter {
     numbering: Numbering,
     items: Vec<u32>,
     payload: Vec<u8>,
-    /// How many events the other version has none of.
+    /// How many events were left out, since the other version has no such events.
     left_out: u64,
 }
 

@@ -11,18 +11,18 @@ pub enum Action {
     Open,
     /// It was read.
     Read,
-    /// What was read of it was decompressed.
+    /// Its bytes were decompressed.
     Decompress,
     /// It was made.
     Create,
     /// It was written.
     Write,
-    /// What was to be written to it was compressed.
+    /// Bytes for it were compressed.
     Compress,
 }
 
 impl Action {
-    /// Whether the file is one that was to be written, not one to be read.
+    /// Whether the file was to be written, rather than read.
     #[must_use]
     pub fn is_of_output(self) -> bool {
         match self {
@@ -60,7 +60,7 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
-    /// The file is no trace at all.
+    /// The file is not a trace.
     #[error("{path}: not a trace: {reason}", path = path.display())]
     Foreign {
         /// The file.
@@ -69,7 +69,8 @@ pub enum Error {
         reason: String,
     },
     /// The trace was written by another version of the format.
-    #[error("{path}: trace format version {found}, this program reads versions 1 to {supported}: {way_out}", path = path.display())]
+    #[error("{path}: the file has trace format version {found}, and this program reads versions 1 to {supported}: \
+         {way_out}", path = path.display())]
     Version {
         /// The file.
         path: PathBuf,
@@ -90,7 +91,7 @@ pub enum Error {
         /// What is wrong.
         fault: String,
     },
-    /// What is to be written does not fit into a trace.
+    /// The content does not fit into a trace.
     #[error("{path}: too large for a trace: {what}", path = path.display())]
     Limit {
         /// The file.

@@ -7,7 +7,7 @@
 //! ...
 //! footer   offset of the last index chunk u64 | crc32 u32 | magic 8             20 bytes
 //! ```
-//! All integers are little-endian. `docs/trace-format.md` says it in full.
+//! All integers are little-endian. `docs/trace-format.md` has the full description.
 
 use crate::vocabulary::block::Block;
 
@@ -55,7 +55,7 @@ pub enum Version {
     V1 = 1,
     /// Memory addresses may be sums of fewer values: the bit [`SUMS`] of an instruction's kind.
     V2 = 2,
-    /// The values of such sums are told beforehand where they can be: rows.
+    /// Values of such sums are predicted where possible: rows.
     V3 = 3,
     /// The items of a stream chunk may be a byte each ([`NUMBERED`](crate::NUMBERED)), and objects of events are
     /// differences.
@@ -77,13 +77,13 @@ impl Version {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum ChunkKind {
-    /// What is known of the run before it starts: a JSON object. A later one replaces an earlier one.
+    /// What is known about the run before it starts: a JSON object. A later one replaces an earlier one.
     Meta = 1,
     /// Modules, symbols and blocks, in addition to those of the table chunks before it.
     Table = 2,
     /// Items of one thread.
     Stream = 3,
-    /// What is known of the run at its end: a JSON object.
+    /// What is known about the run at its end: a JSON object.
     Finish = 4,
     /// Where the chunks since the index chunk before it are.
     Index = 5,

@@ -1,7 +1,7 @@
 //! The trace: its records, its block table, and how both are written, read and recovered.
 //!
-//! What a thread did is which block it ran, one after another ([`Item`]); what is the same each time is in the
-//! [`BlockTable`]. `docs/trace-format.md` describes the file byte by byte.
+//! A thread's stream says which blocks it ran, one after another ([`Item`]). What is the same each time a block runs is
+//! in the [`BlockTable`]. `docs/trace-format.md` describes the file byte by byte.
 
 mod codec;
 mod converted;

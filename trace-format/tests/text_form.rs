@@ -108,21 +108,21 @@ fn a_block_of_more_than_4096_instructions_is_cut() {
 #[test]
 fn unreadable_lines_are_told_with_their_number_and_fault() {
     let cases = [
-        ("thread 0\n1 0 -\n2 0\n", "line 3: `2 0`: an instruction is `pc sp flags [addresses]`"),
-        ("thread 0\n0x10 0 -\n", "line 2: `0x10` is no address"),
-        ("thread 0\n+1 0 -\n", "line 2: `+1` is no address"),
-        ("thread 0\n10000000000000000 0 -\n", "line 2: `10000000000000000` is no address"),
-        ("thread 0\n1 f -\n", "line 2: `f` is no stack pointer"),
-        ("thread 0\n1 0 X\n", "line 2: `X` is no flag: the flags are B, W, C, R"),
+        ("thread 0\n1 0 -\n2 0\n", "line 3: `2 0`: an instruction is written `pc sp flags [addresses]`"),
+        ("thread 0\n0x10 0 -\n", "line 2: `0x10` is not an address"),
+        ("thread 0\n+1 0 -\n", "line 2: `+1` is not an address"),
+        ("thread 0\n10000000000000000 0 -\n", "line 2: `10000000000000000` is not an address"),
+        ("thread 0\n1 f -\n", "line 2: `f` is not a stack pointer"),
+        ("thread 0\n1 0 X\n", "line 2: `X` is not a flag: the flags are B, W, C, R"),
         ("thread 0\n1 0 BB\n", "line 2: the flags `BB` have B twice"),
         ("thread 0\n1 0 CR\n", "line 2: the flags `CR`: an instruction cannot both call and return"),
-        ("thread 0\n1 0 - zz\n", "line 2: `zz` is no address"),
-        ("thread 0\n1 8 -\n", "line 2: the thread's first instruction has another sp than 0"),
+        ("thread 0\n1 0 - zz\n", "line 2: `zz` is not an address"),
+        ("thread 0\n1 8 -\n", "line 2: the thread's first instruction must have sp 0"),
         ("thread 0\n1 0 C\n2 0 -\n", "line 3: the instruction after a call or return starts a basic block"),
         ("thread 1\n", "line 1: `thread 1`: threads are numbered from 0 in order, the next one is 0"),
         ("thread 0\nthread 0\n", "line 2: `thread 0`: threads are numbered from 0 in order, the next one is 1"),
-        ("# nothing\n", "line 1: the text ends without a `thread 0`"),
-        ("# a\n1 0 -\n", "line 2: an instruction before the first `thread 0`"),
+        ("# nothing\n", "line 1: the text has no line `thread 0`"),
+        ("# a\n1 0 -\n", "line 2: an instruction stands before the first `thread 0`"),
     ];
     for (text, expected) in cases {
         let fault = fault(text);

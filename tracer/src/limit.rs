@@ -39,13 +39,14 @@ impl FromStr for Limit {
         let of = |units: &[(&str, u64)]| units.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit)).map(|u| u.1);
         let make: fn(u64) -> Limit = if of(&BYTE_UNITS).is_some() { Limit::Bytes } else { Limit::Instructions };
         let scale = of(&BYTE_UNITS).or_else(|| of(&COUNT_UNITS)).ok_or_else(|| {
-            format!("{text:?} is no limit: write a number of instructions (5000, 100M, 2G) or of bytes (500MB, 1GiB)")
+            format!("{text:?} is not a limit: write a number of instructions (5000, 100M, 2G) or of bytes (500MB, \
+                 1GiB)")
         })?;
         let number: u64 = number.parse().map_err(|_| format!("{text:?} does not start with a number below 2^64"))?;
         match number.checked_mul(scale) {
             Some(0) => Err("a limit of 0 would record nothing".to_owned()),
             Some(number) => Ok(make(number)),
-            None => Err(format!("{text:?} is more than can be counted")),
+            None => Err(format!("{text:?} is too large to count")),
         }
     }
 }
@@ -84,6 +85,6 @@ mod tests {
         assert!("5X".parse::<Limit>().unwrap_err().contains("100M"));
         assert!("GiB".parse::<Limit>().unwrap_err().contains("does not start with a number"));
         assert!("0".parse::<Limit>().unwrap_err().contains("nothing"));
-        assert!("99999999T".parse::<Limit>().unwrap_err().contains("more than can be counted"));
+        assert!("99999999T".parse::<Limit>().unwrap_err().contains("too large to count"));
     }
 }

@@ -95,7 +95,7 @@ fn denied(errno: Errno) -> Error {
                 "ptrace is for root only here: run as root, or set the sysctl kernel.yama.ptrace_scope to 1".to_owned()
             }
             _ => format!(
-                "the kernel refuses ptrace ({errno}): in a container, start it with --cap-add=SYS_PTRACE, or with a \
+                "the kernel refuses ptrace ({errno}): start the container with --cap-add=SYS_PTRACE, or with a \
                  seccomp profile that allows ptrace"
             ),
         }
@@ -150,14 +150,14 @@ fn check(path: &Path, depth: u32) -> Result<()> {
         return Err(not_executable("its permissions do not allow it (chmod +x)"));
     }
     let Ok(mut file) = File::open(path) else {
-        return Err(unsupported("it may be executed but not read, so its code is not known"));
+        return Err(unsupported("it may be executed but not read, so its code is unknown: make it readable (chmod +r)"));
     };
     let mut start = Vec::new();
     file.by_ref().take(256).read_to_end(&mut start).map_err(|source| Error::Start { path: path.to_owned(), source })?;
     if start.starts_with(b"#!") {
         let interpreter = script_interpreter(&start).ok_or_else(|| unsupported("its #! line names no interpreter"))?;
         if depth == MAX_INTERPRETERS {
-            return Err(unsupported("too many interpreters stand behind one another"));
+            return Err(unsupported("its #! line leads through too many interpreters"));
         }
         if !interpreter.exists() {
             let reason = format!("the interpreter of its #! line does not exist: {}", interpreter.display());
@@ -173,8 +173,8 @@ fn check(path: &Path, depth: u32) -> Result<()> {
     }
     if !nix::unistd::geteuid().is_root() && changes_user(&metadata) {
         return Err(unsupported(
-            "it is a set-user-id program, which the kernel runs without its privileges when traced: run as root, or use a \
-             copy without that permission bit",
+            "it is a set-user-id program, and the kernel takes its privileges away when it is traced: run as root, \
+             or use a copy without that permission bit",
         ));
     }
     Ok(())

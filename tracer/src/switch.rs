@@ -152,7 +152,7 @@ impl Switch {
         }
         Some(match self.window.functions().iter().find(|(_, gate)| matches!(gate, Gate::Start | Gate::Function)) {
             Some((name, _)) => never_met(name, images),
-            None => "the program came to no LOCKSTEP_BEGIN of lockstep.h".to_owned(),
+            None => "the program reached no LOCKSTEP_BEGIN of lockstep.h".to_owned(),
         })
     }
 
@@ -167,7 +167,7 @@ impl Switch {
 
 fn never_met(name: &str, images: &Images) -> String {
     if images.has_function(name) {
-        return format!("the function {name} was not entered");
+        return format!("the function {name} was never called");
     }
     let known = images.function_names();
     if known.is_empty() {

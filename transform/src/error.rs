@@ -26,7 +26,7 @@ pub enum Error {
         source: std::io::Error,
     },
     /// A file is no LLVM IR, or that of another version.
-    #[error("{name}: this is no LLVM IR that LLVM 19 can read: {text}")]
+    #[error("{name}: LLVM 19 cannot read this as IR: {text}; give a file that clang 19 or LLVM 19 wrote")]
     BadIr {
         /// The file.
         name: String,
@@ -45,7 +45,7 @@ pub enum Error {
         source: std::io::Error,
     },
     /// The compiler, or what it runs, is there, but does not start.
-    #[error("compiling: {program} cannot be started: {source}; see that it is a program that this system can run")]
+    #[error("compiling: {program} cannot be started: {source}; check that it is a program that this system can run")]
     Start {
         /// The program that was to be run.
         program: String,
@@ -53,7 +53,7 @@ pub enum Error {
         source: std::io::Error,
     },
     /// The compiler refuses a source; its messages went to standard error.
-    #[error("{}: does not compile; what follows -- goes to the compiler", path.display())]
+    #[error("{}: does not compile; pass options to the compiler after --", path.display())]
     NotCompiled {
         /// The source.
         path: PathBuf,
@@ -67,7 +67,7 @@ pub enum Error {
         text: String,
     },
     /// An argument that is to be a thread's number is not there.
-    #[error("analysing: {name} is to be a thread's number: {text}; it is written FUNCTION:ARGUMENT")]
+    #[error("analysing: --tid {name}: {text}; give FUNCTION:ARGUMENT")]
     NoArgument {
         /// What was asked for.
         name: String,
@@ -75,7 +75,7 @@ pub enum Error {
         text: String,
     },
     /// A pass found its own work wrong. The module is in no known state and must not be used.
-    #[error("a bug in lockstep: the pass {pass} refuses its own work: {why}")]
+    #[error("a bug in lockstep: the pass {pass} found its own work wrong: {why}")]
     Refused {
         /// The pass.
         pass: &'static str,

@@ -49,7 +49,8 @@ pub(crate) const THRESHOLD: Parameter = Parameter {
     name: "threshold",
     values: Values::Number(-1_000_000_000, 1_000_000_000),
     default: 1,
-    help: "the least profit, in fetches that a warp saves where its lanes part, less those added, for which code is changed",
+    help: "the least profit for which code is changed: fetches that a warp saves where its lanes part, less those \
+         added",
 };
 
 /// Whether branches are left at which lanes stay together.
@@ -57,8 +58,8 @@ pub(crate) const ONLY_DIVERGENT: Parameter = Parameter {
     name: "only-divergent",
     values: Values::YesNo,
     default: 1,
-    help: "whether branches are left at which lanes that are together all go the same way, by the divergence analysis of \
-           the module; where no thread's number is known in it, none is",
+    help: "whether branches are left alone that the divergence analysis of the module proves uniform; if it knows no \
+           thread number there, no branch is",
 };
 
 /// Of the pass `meld`.
@@ -67,32 +68,33 @@ const MELD: &[Parameter] = &[
         name: "threshold",
         values: Values::Number(-1_000_000_000, 1_000_000_000),
         default: 10,
-        help: "the least share of both sides' cycles, in percent, that melding must promise; below 0 all that can be \
-               melded is, whatever it costs",
+        help: "the least share of both sides' cycles, in percent, that melding must save by estimate; below 0, \
+               everything that can be melded is, whatever it costs",
     },
     Parameter {
         name: "align",
         values: Values::OneOf(passes::meld::ALIGNMENTS),
         default: 0,
-        help: "how pairs of subgraphs are taken: the best first, or the best alignment of both paths",
+        help: "how pairs of subgraphs are chosen: the best first, or the best alignment of both paths",
     },
     Parameter {
         name: "only-divergent",
         values: Values::YesNo,
         default: 0,
-        help: "whether branches are left that the divergence analysis of the module takes for the same in all lanes",
+        help: "whether branches are left alone that the divergence analysis of the module proves uniform",
     },
     Parameter {
         name: "unpredicate",
         values: Values::YesNo,
         default: 1,
-        help: "whether instructions without a partner stand under a branch; those that may trap or have effects always do",
+        help: "whether instructions without a partner are put under a branch; those that may trap or have effects \
+             always are",
     },
     Parameter {
         name: "once",
         values: Values::YesNo,
         default: 0,
-        help: "whether a function is gone over once only, and what was melded is not melded again",
+        help: "whether a function is processed only once, so that melded code is not melded again",
     },
 ];
 
@@ -190,7 +192,8 @@ pub static REGISTRY: &[Pass] = &[
     },
     Pass {
         name: "speculative",
-        summary: "says where marks have lanes wait for each other, and the operations on barriers that this takes; it changes nothing",
+        summary: "reports where marks make lanes wait for each other, and the barrier operations that this takes; it \
+             changes nothing",
         source: "Damani et al., CGO 2020",
         parameters: passes::speculative::PARAMETERS,
         run: Run::Module(passes::speculative::run),
@@ -222,14 +225,14 @@ pub static REGISTRY: &[Pass] = &[
 static HIDDEN: &[Pass] = &[
     Pass {
         name: "refused",
-        summary: "spoils the code and then finds out: for tests",
+        summary: "breaks the code and then detects it: for tests",
         source: "lockstep",
         parameters: &[],
         run: Run::Module(passes::refused::run),
     },
     Pass {
         name: "spoilt",
-        summary: "spoils the code and does not find out: for tests",
+        summary: "breaks the code and does not detect it: for tests",
         source: "lockstep",
         parameters: &[],
         run: Run::Module(passes::refused::run_unnoticed),
@@ -322,7 +325,7 @@ impl Pipeline {
                 let looked_at = pass.entry().run(module, &pass.settings, &self.by);
                 module.sweep();
                 if each {
-                    let broken = |text| Error::Bug(format!("it makes IR that is not well formed: {text}"));
+                    let broken = |text| Error::Bug(format!("it made IR that is not well formed: {text}"));
                     module.verify().map_err(broken)?;
                 }
                 Ok(looked_at)

@@ -20,7 +20,7 @@ pub(crate) fn files(paths: &[String], lines: &[Line], notes: &mut Vec<String>) -
         if text.is_none() && ran.clone().next().is_some() {
             match is_of_library(path) {
                 true => of_libraries.push(path.clone()),
-                false => notes.push(format!("the text of {path} is not there, only the numbers of its lines")),
+                false => notes.push(format!("the text of {path} was not found; only its line numbers are shown")),
             }
         }
         SourceFile { path: path.clone(), pieces: text.map_or_else(Vec::new, |text| pieces(&text, ran.collect())) }
@@ -28,9 +28,10 @@ pub(crate) fn files(paths: &[String], lines: &[Line], notes: &mut Vec<String>) -
     let files = paths.iter().enumerate().map(&mut file).collect();
     match &of_libraries[..] {
         [] => {}
-        [path] => notes.push(format!("the text of {path} is not there, only the numbers of its lines")),
+        [path] => notes.push(format!("the text of {path} was not found; only its line numbers are shown")),
         [first, ..] => notes.push(format!(
-            "the texts of {} files of libraries are not there, only the numbers of their lines; the first is {first}",
+            "the texts of {} files of libraries were not found; only their line numbers are shown; the first is \
+             {first}",
             of_libraries.len()
         )),
     }

@@ -86,13 +86,13 @@ fn models(programs: &[Program]) -> Vec<ModelText> {
 
 fn about(cause: Cause) -> &'static str {
     match cause {
-        Cause::Branch => "the lane went another way at a branch",
+        Cause::Branch => "the lane took the other side of a branch",
         Cause::LoopTripCount => "the lane runs a loop more often, or less often, than the active lanes",
         Cause::CallTarget => "the lane called another function, or returned to another caller",
         Cause::Lock => "the lane waits for a lock, or came apart from the active lanes at one",
         Cause::Barrier => "the lane waits at a barrier, or came apart from the active lanes at one",
         Cause::Schedule => "the lane stood where the active lanes did, and the model ran them apart",
-        Cause::Finished => "the lane has come to its end",
+        Cause::Finished => "the lane has finished",
         Cause::EmptySeat => "the warp has fewer lanes than seats",
     }
 }
@@ -171,7 +171,7 @@ pub fn program(replays: &Replays, mut code: Code, mut notes: Vec<String>) -> Pro
     }
     let branches = branches::of(chosen, causes, &mut code);
     let more_branches = branches.len().saturating_sub(branches::MOST);
-    let turns = "what is shown of it is that of lanes that take turns at locks (--locks simt)";
+    let turns = "what is shown of it is with lanes taking turns at locks (--locks simt)";
     notes.extend(chosen.deadlock.iter().map(|deadlock| format!("{deadlock}: {turns}")));
     let maps = lane_maps::of(chosen, trace, view, &mut code);
     let contention = chosen.found::<Contention>().filter(|c| !c.locks.is_empty());

@@ -71,7 +71,7 @@ impl<'t> Source<'t> {
         let modules = self.entries.iter().filter_map(|pc| self.trace.module_of(*pc));
         for module in modules.filter(|m| m.role == ModuleRole::Main) {
             let note = format!(
-                "{} has no symbols of some functions: they are named by the addresses at which they begin",
+                "{} has no symbols for some functions: they are named by the addresses at which they begin",
                 module.path
             );
             if !self.notes.contains(&note) {
@@ -259,7 +259,7 @@ fn marks_in(module: &Module, trace: &Trace) -> Result<Vec<Mark>, String> {
 /// The module's binary, if these bytes are the one that was traced.
 fn traced<'b>(bytes: &'b [u8], module: &Module, trace: &Trace) -> Result<object::File<'b>, String> {
     let path = Path::new(&module.path);
-    let file = object::File::parse(bytes).map_err(|e| format!("it is no binary ({e})"))?;
+    let file = object::File::parse(bytes).map_err(|e| format!("it is not a binary ({e})"))?;
     let build_id = file.build_id().map_err(|e| format!("it is damaged ({e})"))?;
     if build_id != module.build_id.as_deref() {
         return Err("it is not the one that was traced (its build id differs)".to_owned());

@@ -47,7 +47,7 @@ pub fn listing(
         return Err(replay::Error::Request(format!("no line of {} ran; {there}", file.display())));
     };
     let text = fs::read_to_string(file).or_else(|_| fs::read_to_string(path)).map_err(|e| {
-        replay::Error::Request(format!("{path}: its text is not there ({e}); `--by line` shows its lines by number"))
+        replay::Error::Request(format!("{path}: its text cannot be read ({e}); `--by line` shows its lines by number"))
     })?;
     let most = own.values().map(|row| row.lost).max().unwrap_or(0);
     let columns = Columns::of(&own, warp_size, width);

@@ -65,10 +65,10 @@ pub fn lost(by: lost::By, rows: &[lost::Row], total: u64, warp_size: usize, exte
 pub fn lost_legend(by: lost::By, total: u64) -> String {
     let mut text = format!("of {} lost lane-slots (fetches x warp size - thread instructions)", grouped(total));
     if by.has_parted() {
-        text += "; parted: those whose lane left the active ones here";
+        text += "; parted: those whose lane left the active lanes here";
     }
     if by.has_issued() {
-        text += "; lost: those of fetches of this";
+        text += "; lost: those of its fetches";
     }
     text
 }
@@ -115,8 +115,9 @@ pub fn locks(rows: &[locks::Row], extent: Extent) -> String {
 }
 
 /// What the columns of [`locks()`] are.
-pub const LOCKS_LEGEND: &str = "locks; waits: acquisitions for which a lane had to wait; fetches held: those of which an active lane holds the lock, serialised: those of them \
-     while others wait; waiting slots: lanes that wait, summed over fetches";
+pub const LOCKS_LEGEND: &str = "locks; waits: acquisitions for which a lane had to wait; fetches held: those with an \
+     active lane that holds the lock; serialised: those of them while other lanes wait; waiting slots: waiting \
+     lanes, summed over fetches";
 
 /// The first of these rows below a header, and how many more there are.
 #[must_use]
@@ -132,7 +133,7 @@ pub fn first<R>(
     text.extend(rows[..shown].iter().map(cells));
     let mut table = width.table(&text, align);
     if shown < rows.len() {
-        let _ = writeln!(table, "({} more rows: --top N shows N)", rows.len() - shown);
+        let _ = writeln!(table, "({} more rows; --top N shows N)", rows.len() - shown);
     }
     table
 }

@@ -1,4 +1,4 @@
-//! `replay --dependences`: what lanes need of each other.
+//! `replay --dependences`: dependences between lanes.
 
 use attribution::dependences::{self, Row};
 use attribution::table::{self, Align, Extent, grouped};
@@ -18,8 +18,8 @@ use crate::width;
 /// When lanes are threads, or the trace has no addresses.
 pub(crate) fn of(selection: &Selection, view: &View, source: &mut Source) -> replay::Result<(Vec<Row>, bool)> {
     if view.summary().cut.is_none() {
-        let text = "threads run at once already: what lanes need of each other is asked of turns of a loop, calls or \
-                    tasks (--loop, --lanes)";
+        let text = "threads already run at the same time; dependences are found between iterations of a loop, calls \
+                    or tasks: add --loop or --lanes";
         return Err(replay::Error::Request(text.to_owned()));
     }
     let follow = selection.at_loop.is_some() || selection.lanes == Some(LaneKind::Iterations);
@@ -27,12 +27,12 @@ pub(crate) fn of(selection: &Selection, view: &View, source: &mut Source) -> rep
     Ok((dependences::rows(&found, view, source), !found.is_partial))
 }
 
-/// The rows as a table, below what follows from them.
+/// The rows as a table, below their consequences.
 pub(crate) fn table((rows, is_whole): &(Vec<Row>, bool), top: Option<usize>) -> String {
     let (_, verdict) = dependences::verdict(rows);
     let mut text = format!("{verdict}\n");
     if !is_whole {
-        text += "the program uses more memory than could be followed: there may be others\n";
+        text += "the program uses more memory than could be followed, so there may be other dependences\n";
     }
     if rows.is_empty() {
         return text;

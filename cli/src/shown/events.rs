@@ -20,8 +20,8 @@ impl Wanted {
         let is_known = |name: &String| events.contains(&name.as_str()) || functions.contains(name);
         match names.iter().find(|name| !is_known(name)) {
             Some(unknown) => Err(format!(
-                "there is no event and no function `{unknown}`: give some of {}, or a function of docs/trace-format.md \
-                 as MutexLock",
+                "there is no event and no function `{unknown}`: name some of {}, or a function from \
+                 docs/trace-format.md, such as MutexLock",
                 events.join(", ")
             )),
             None => Ok(Wanted(names.to_vec())),

@@ -1,9 +1,9 @@
-//! Pieces of work as lanes, found by themselves: what threads that take work as they come to it have in common.
+//! Pieces of work as lanes, found automatically where threads took pieces of work whenever they were free.
 //!
-//! Tried in this order: the iterations of OpenMP's loops; the calls of a function that is called at least
-//! [`TIMES`] times for each lane and holds most of what was run (of the program's own functions before those of
-//! libraries, and of those that hold as much the one called least, which is the outermost); the turns of a loop of the
-//! same kind.
+//! Tried in this order: the iterations of OpenMP's loops; the calls of a function that is called at least [`TIMES`]
+//! times for each lane and holds most of what was run; the iterations of a loop of the same kind. The program's own
+//! functions are preferred to those of libraries. Among functions that hold as much, the one called least is preferred,
+//! since it is the outermost.
 
 use std::collections::BTreeMap;
 
@@ -17,16 +17,16 @@ use trace_format::{ModuleRole, Pc, STUB_NAME, Trace, names};
 use crate::typed::lanes::LaneKind;
 use crate::typed::selection::Selection;
 
-/// So many pieces of work there are at least for each lane.
+/// The least number of pieces of work for each lane.
 pub(crate) const TIMES: usize = 2;
 
-/// They hold this share of the instructions at least.
+/// The least share of the instructions that the pieces hold together.
 const MOST_OF_IT: f64 = 0.4;
 
-/// Functions that hold this share of what the greatest holds are its wrappers, or it is theirs.
+/// Functions that hold this share of what the greatest holds are its wrappers, or it is their wrapper.
 const ABOUT_AS_MUCH: f64 = 0.9;
 
-/// A turn of fewer instructions is a step of a computation and no piece of work.
+/// An iteration of fewer instructions is a step of a computation, not a piece of work.
 const INSTRUCTIONS_OF_A_TURN: f64 = 50.0;
 
 /// What is tried.
@@ -54,7 +54,7 @@ pub(crate) fn iterations(view: &View, selection: &Selection) -> Option<Candidate
 /// # Errors
 /// When the trace cannot be read.
 pub(crate) fn calls(trace: &Trace, view: &View, selection: &Selection) -> replay::Result<Vec<Candidate>> {
-    /// So many are tried.
+    /// The most functions that are tried.
     const MOST: usize = 3;
     let profile = profile(view)?;
     let total: u64 = profile.values().map(|function| function.own).sum();
@@ -90,7 +90,7 @@ pub(crate) fn calls(trace: &Trace, view: &View, selection: &Selection) -> replay
     Ok(pieces.into_iter().map(candidate).collect())
 }
 
-/// The turns of the outermost loop that holds most, where they could be pieces of work.
+/// The iterations of the outermost loop that holds most, if they could be pieces of work.
 pub(crate) fn turns(view: &View, loops: &[LoopRan], selection: &Selection, source: &mut Source) -> Option<Candidate> {
     let (total, lanes) = (view.summary().kept as f64, view.lanes().len());
     let is_piece = |ran: &&LoopRan| {
@@ -106,7 +106,7 @@ pub(crate) fn turns(view: &View, loops: &[LoopRan], selection: &Selection, sourc
     Some(Candidate {
         selection: Selection { at_loop: Some(at_loop), lanes: None, ..selection.clone() },
         typed: format!("--loop {place}"),
-        what: format!("the turns of the loop at {place}"),
+        what: format!("the iterations of the loop at {place}"),
     })
 }
 
@@ -124,7 +124,7 @@ struct Function {
 /// What lanes ran, by where functions begin.
 fn profile(view: &View) -> replay::Result<BTreeMap<Pc, Function>> {
     let alone = ReplayOptions { warp_size: Some(1), measures: vec![Causes::measure()], ..ReplayOptions::default() };
-    // Of lanes by themselves every model makes the same.
+    // A lane that is alone runs the same under every model.
     let model = Spec::parse("minsp-pc").expect("a model's name");
     let prepared = Prepared::new(view, true)?;
     let outcome = prepared.replay(&[model], &alone, None, &|_, _| {})?.into_iter().next();
@@ -178,7 +178,7 @@ fn is_of_go(name: &str) -> bool {
     !rest.is_empty() && is_path && !is_foreign && package != "main"
 }
 
-/// Whether a function of this name hands out the work, or starts threads, so that its calls are none.
+/// Whether a function of this name hands out the work, or starts threads. Its calls are not pieces of work then.
 fn is_of_runtime(name: &str) -> bool {
     let path = name.trim_start_matches(['<', '&']);
     let runtimes = [
@@ -195,7 +195,7 @@ fn is_of_runtime(name: &str) -> bool {
     runtimes.iter().any(|runtime| path.starts_with(runtime)) || path.contains("__rust_begin_short_backtrace")
 }
 
-/// As a shell takes it for one word.
+/// Quoted so that a shell takes it for one word.
 fn quoted(name: &str) -> String {
     let is_plain = name.chars().all(|c| c.is_alphanumeric() || "_.:/-+".contains(c));
     if is_plain { name.to_owned() } else { format!("'{}'", name.replace('\'', "'\\''")) }

@@ -22,10 +22,10 @@ use crate::typed::syntax::SyntaxName;
 /// The warp sizes of the sweep, in ascending order.
 const WIDTHS: [usize; 6] = [2, 4, 8, 16, 32, 64];
 
-/// At most so many places are tried at which lanes might be collected, of those that could save [`LEAST`].
+/// The most places that are tried as places to collect lanes; only places that could save [`LEAST`] are tried.
 const CANDIDATES: usize = 8;
 
-/// What a place could save, at least, as a share of the fetches, to be tried; the page speaks of no less.
+/// The least share of the fetches that a place must be able to save to be tried; the page shows no smaller gain.
 const LEAST: f64 = 0.03;
 
 /// The thread instructions that are replayed for all trials: about half a second of two cores.
@@ -44,7 +44,7 @@ pub(crate) struct Request<'a> {
     pub selection: &'a Selection,
     /// How instructions are written, where they are to be shown.
     pub syntax: Option<SyntaxName>,
-    /// Whether all of a page is wanted, or only what the model that it is about costs.
+    /// Whether the whole page is wanted, or only the costs under its model.
     pub is_page: bool,
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn program(path: &Path, request: &Request, bar: &ProgressBar) -> anyh
     let code = Code::new(&trace, prepared.program());
     let (plan, mut notes) = page::plan(&outcomes[0], &code);
     if is_alone && !request.models.is_empty() {
-        notes.push("one lane alone runs the same under every model: the others were not replayed".to_owned());
+        notes.push("a single lane runs the same under every model, so the other models were not replayed".to_owned());
     }
     let measures = page::measures(&trace, request.selection.locks.are_taken(), plan);
     let beside = || match &range {
@@ -90,7 +90,7 @@ pub(crate) fn program(path: &Path, request: &Request, bar: &ProgressBar) -> anyh
     let (beside, (found, measured)) =
         rayon::join(beside, || rayon::join(|| work.suggestions(&outcomes[0]), || work.measured(measures)));
     let (beside, found, measured) = (beside?, found?, measured?);
-    // Its rank is among all, which it was not replayed with this time.
+    // Its rank is among all models, and the others were not replayed with it this time.
     let (rank, deadlock) = (outcomes[0].rank, outcomes[0].deadlock.clone());
     outcomes[0] = Outcome { rank, deadlock, ..measured };
     let verdict = range.as_ref().map(|range| {
@@ -123,7 +123,7 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// Called as replays of one call are done: they join those of the bar at the first.
+    /// Called when replays of one call are done. Replays after the first are counted by the first one's bar.
     fn done(&self) -> impl Fn(usize, usize) + Sync + use<'_> {
         |done, all| {
             if done == 1 {

@@ -1,4 +1,4 @@
-//! What `lockstep analyze --json` found, put to the lines of a page: beside what the trace showed.
+//! What `lockstep analyze --json` proved, attached to the lines of a page: beside what the trace showed.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ struct Row {
     stride: Option<i64>,
 }
 
-/// Puts the rows of these files to the lines that they are about.
+/// Attaches the rows of these files to the lines that they are about.
 ///
 /// # Errors
 /// When a file cannot be read, or is not what `analyze --json` writes.
@@ -41,13 +41,13 @@ pub(crate) fn add(program: &mut Program, files: &[impl AsRef<Path>]) -> report::
             path: path.to_owned(),
             action: report::Action::Read,
             source,
-            way_out: ": give the file that `lockstep analyze --json FILE` has printed",
+            way_out: ": name a file that `lockstep analyze --json` wrote",
         })?;
         let found: Found = serde_json::from_str(&text).map_err(|error| report::Error::Line {
             path: path.to_owned(),
             line: error.line() as u64,
             fault: format!(
-                "column {}: this is not what `lockstep analyze --json` prints; print it again",
+                "column {}: this is not what `lockstep analyze --json` prints; write the file again",
                 error.column()
             ),
         })?;

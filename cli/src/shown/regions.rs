@@ -28,7 +28,7 @@ pub(crate) fn to_json(shares: &[Share], top: Option<usize>) -> Value {
 /// The first `top` rows (20 by default) as a table.
 pub(crate) fn table(shares: &[Share], top: Option<usize>) -> String {
     if shares.is_empty() {
-        return "regions: the region was named, so that there was nothing to choose from\n".to_owned();
+        return "regions: the region was named, so there was nothing to choose from\n".to_owned();
     }
     let total = total(shares);
     let header = ["threads", "thread instructions", "share", "taken", "region"];
@@ -43,5 +43,5 @@ pub(crate) fn table(shares: &[Share], top: Option<usize>) -> String {
     };
     let align = |column| if column < 3 { Align::Right } else { Align::Left };
     let rows = table::first(&header, shares, Extent { top, width: width::of_results() }, cells, align);
-    format!("regions: what threads were started for, and the bodies of OpenMP parallel regions\n{rows}")
+    format!("regions: start routines of threads, and bodies of OpenMP parallel regions\n{rows}")
 }

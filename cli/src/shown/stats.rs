@@ -1,4 +1,4 @@
-//! What a recording cost, as JSON: for who asks why it is slow, and for scripts.
+//! What a recording cost, as JSON: for users who ask why it is slow, and for scripts.
 
 use serde_json::{Value, json};
 use tracer::{Counted, Outcome, Records, RunTimes, StopCauses, ThrownAway, Times};
@@ -7,7 +7,7 @@ use tracer::{Counted, Outcome, Records, RunTimes, StopCauses, ThrownAway, Times}
 /// end. Times are in seconds, sizes in bytes.
 pub(crate) fn json(engine: &'static str, outcome: &Outcome) -> String {
     let used = outcome.translation;
-    // Taken apart, so that none is forgotten.
+    // Destructured, so that a new field is not forgotten.
     let RunTimes { wall, program, tracer } = outcome.times;
     let Times { waiting, translating, records: reading } = used.times;
     let StopCauses {

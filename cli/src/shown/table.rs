@@ -42,7 +42,8 @@ pub(crate) fn of(outcomes: &[Outcome]) -> String {
         let _ = writeln!(text, "{}", outcome.status());
     }
     if outcomes.iter().any(|o| o.deadlock.is_some()) {
-        text += "* deadlocks as the program is written; its numbers are those of lanes that take turns at locks (--locks simt):\n";
+        text += "* deadlocks as the program is written; its numbers are those with lanes taking turns at locks \
+             (--locks simt):\n";
     }
     for deadlock in outcomes.iter().filter_map(|o| o.deadlock.as_ref()) {
         let _ = writeln!(text, "  {deadlock}");
@@ -50,7 +51,8 @@ pub(crate) fn of(outcomes: &[Outcome]) -> String {
     if first.optimum == Optimum::LeftOut {
         let _ = writeln!(
             text,
-            "the fewest fetches of two lanes are left out: the lanes differ too much to find them in as much time as a replay takes"
+            "the fewest fetches of two lanes are left out: the lanes differ so much that finding them would take \
+             longer than a replay"
         );
     }
     for outcome in outcomes.iter().filter(|o| o.is_complete() && o.counts.forced > 0) {
@@ -73,13 +75,13 @@ pub(crate) fn of(outcomes: &[Outcome]) -> String {
         let share = percent(count as f64 / outcome.counts.fetches().max(1) as f64);
         let yields = match outcome.tally.yields {
             Some(yields) if yields > 0 => {
-                format!("; lanes went on {} times without those they waited for", grouped(yields))
+                format!("; {} times, lanes went on without the lanes they waited for", grouped(yields))
             }
             _ => String::new(),
         };
         let _ = writeln!(
             text,
-            "{}: its barriers take {} instructions beside the fetches, {share} of those{yields}",
+            "{}: its barriers take {} instructions on top of the fetches, {share} of them{yields}",
             outcome.heuristic,
             grouped(count)
         );
@@ -113,8 +115,9 @@ pub(crate) fn measured(outcomes: &[Outcome]) -> String {
 pub(crate) fn legend(outcomes: &[Outcome]) -> String {
     let Some(first) = outcomes.first() else { return String::new() };
     format!(
-        "fetches: warp instructions of {} warp{} of {} lanes; SIMT efficiency: {} thread instructions / (fetches x {})\n\
-         divergent: share of fetches with fewer active lanes than live ones; of best: 100% is the least possible, 0% nothing shared; rank: by fetches",
+        "fetches: warp instructions of {} warp{} of {} lanes; SIMT efficiency: {} thread instructions / (fetches x \
+         {})\ndivergent: share of fetches with fewer active lanes than live ones; of best: 100% means the fewest \
+         fetches possible, 0% means nothing shared; rank: by fetches",
         first.warps,
         if first.warps == 1 { "" } else { "s" },
         first.warp_size,

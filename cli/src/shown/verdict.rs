@@ -1,4 +1,4 @@
-//! The verdict of `replay`: what is replayed beside the machine's model, so that the worst places have a remedy.
+//! The verdict of `replay`: which further replays it takes, so that the worst places have a remedy.
 
 use std::collections::BTreeMap;
 
@@ -18,10 +18,10 @@ use crate::typed::machine::FEW;
 use crate::typed::predict;
 use crate::typed::selection::Selection;
 
-/// Of so many branches with a call on both sides it is replayed what one call for both would gain.
+/// The most branches with a call on both sides for which the gain of a single call is replayed.
 const BRANCHES: usize = 4;
 
-/// Of branches to which this share of the lost lane-slots is lost at least.
+/// The least share of the lost lane-slots that such a branch must lose.
 const WORTH_TRYING: f64 = 0.02;
 
 /// What a verdict is about.
@@ -60,7 +60,7 @@ pub(crate) fn forget(outcomes: &mut [Outcome], asked: &[Measure]) {
     }
 }
 
-/// What was replayed beside the machine's model, where few thread instructions are.
+/// What was replayed besides the machine's model, if there are few thread instructions.
 #[derive(Default)]
 pub(crate) struct Beside {
     loops: Vec<LoopRan>,
@@ -73,7 +73,7 @@ pub(crate) struct Beside {
 }
 
 impl About<'_> {
-    /// What a verdict on an outcome of the machine's model takes beside it.
+    /// What a verdict on an outcome of the machine's model takes besides the outcome.
     ///
     /// # Errors
     /// When the trace cannot be read.
@@ -91,7 +91,7 @@ impl About<'_> {
         Ok(beside)
     }
 
-    /// What there is beside it of the same lanes.
+    /// The further results for the same lanes.
     fn of_lanes(&self, prepared: &Prepared, outcome: &Outcome) -> replay::Result<Beside> {
         let plain = self.plain();
         let regrouped = || -> replay::Result<Option<Outcome>> {
@@ -146,8 +146,8 @@ impl About<'_> {
         Ok(self.verdict(prepared.program(), (outcome, figure), (&beside, None), source))
     }
 
-    /// Pieces of work as lanes: OpenMP's iterations; else those of lanes that are threads, where one is alone, or they
-    /// are uneven and took their work as they came to it.
+    /// Pieces of work as lanes: OpenMP's iterations. Else, where lanes are threads: pieces of work of a thread that is
+    /// alone, or of threads that are uneven and took pieces whenever they were free.
     fn items(
         &self,
         loops: &[LoopRan],
@@ -166,7 +166,7 @@ impl About<'_> {
         if !is_threads || self.trace.threads().len() < 2 || !is_needed {
             return Ok(None);
         }
-        // One lane alone is a task that holds others: what other threads took of it is not in it.
+        // A single lane is a task that holds others: what other threads took of it is not in it.
         let whole = match outcome.lanes < 2 && self.selection.region == Region::Auto {
             true => {
                 let selection = Selection { region: Region::All, ..self.selection.clone() };
@@ -186,8 +186,7 @@ impl About<'_> {
         }
     }
 
-    /// Pieces of work as lanes, where there are so many of them at least, and the verdict on those where a source is
-    /// given.
+    /// Pieces of work as lanes, if there are at least so many; with a verdict on them where a source is given.
     fn of_candidate(
         &self,
         Candidate { selection, typed, what }: Candidate,
@@ -219,7 +218,7 @@ impl About<'_> {
     }
 }
 
-/// The share of the lanes that the thread with most of them ran, times the threads: 1 where all ran as many.
+/// The share of the lanes that the busiest thread ran, times the number of threads: 1 where all ran as many.
 fn spread_over_threads(view: &View) -> f64 {
     let mut of_thread: BTreeMap<ThreadId, usize> = BTreeMap::new();
     view.lanes().iter().for_each(|lane| *of_thread.entry(lane.thread).or_default() += 1);

@@ -21,10 +21,10 @@ use crate::width;
 /// The lanes of the vectors of a SIMD unit: of 128, 256 and 512 bits, with elements of 32 bits.
 const VECTORS: [usize; 3] = [4, 8, 16];
 
-/// A compiler's masks come together where branches do.
+/// A compiler's masks join where branches do.
 const SIMD_MODEL: &str = "ipdom";
 
-/// How the lanes' own stacks aside, memory operands lie, as shares of all.
+/// How memory operands lie, as shares of all; the lanes' own stacks are left out.
 #[derive(Clone, Copy)]
 struct Lie {
     /// All lanes have one address.
@@ -38,7 +38,7 @@ struct Lie {
 /// The largest element of a vector, in bytes.
 const ELEMENT: i128 = 8;
 
-/// What a machine makes of the lanes.
+/// The figures for one machine.
 struct Gpu {
     name: &'static str,
     warp_size: usize,
@@ -49,10 +49,10 @@ struct Gpu {
     traffic: Option<(u64, u64)>,
 }
 
-/// What vectors of so many lanes make of them.
+/// The figures for vectors of so many lanes.
 struct Simd {
     lanes: usize,
-    /// Of the lanes' places in all masks, those that are set: with branches that are skipped where a mask is empty, and
+    /// The share of mask bits that are set, over all masks: with branches that skip code under an empty mask, and
     /// linearized.
     skipped: f64,
     linearized: f64,
@@ -63,7 +63,7 @@ struct Simd {
 pub(crate) struct Page {
     what: String,
     lanes: usize,
-    /// What lanes need of each other; the reason where that is not known.
+    /// The dependences between lanes, or the reason why they are unknown.
     needs: Result<(Vec<dependences::Row>, bool), String>,
     gpus: Vec<Gpu>,
     simd: Vec<Simd>,
@@ -79,7 +79,7 @@ pub(crate) struct Page {
 pub(crate) fn of(selection: &Selection, trace: &Trace, view: &View, source: &mut Source) -> replay::Result<Page> {
     let needs = match (view.summary().cut.is_some(), view.has_memory()) {
         (false, _) => Err("threads ran at once already".to_owned()),
-        (true, false) => Err("not known, as the trace has no addresses (trace --memory records them)".to_owned()),
+        (true, false) => Err("unknown, since the trace has no addresses (trace --memory records them)".to_owned()),
         (true, true) => Ok(needs::of(selection, view, source)?),
     };
     let mut prepared = Prepared::new(view, true)?;
@@ -95,7 +95,7 @@ pub(crate) fn of(selection: &Selection, trace: &Trace, view: &View, source: &mut
     };
     let traffic = || view.has_memory().then(Traffic::measure);
     for machine in [Machine::Nvidia, Machine::Amd] {
-        // The machine that was not typed has its range only where that is quick.
+        // The range of a machine that was not typed is worked out only where that is quick.
         let typed = (machine != Machine::Nvidia || view.summary().kept <= FEW).then_some(machine);
         let subject = Subject::of(typed, Vec::new());
         let of_machine: Vec<Measure> = traffic().into_iter().collect();
@@ -140,7 +140,7 @@ pub(crate) fn of(selection: &Selection, trace: &Trace, view: &View, source: &mut
     Ok(page)
 }
 
-/// Accesses to the lanes' own stacks aside: those would be registers.
+/// Accesses except those to the lanes' own stacks, which would be registers.
 fn lie(traffic: &Traffic) -> Lie {
     let (mut one, mut contiguous, mut all) = (0, 0, 0);
     for accesses in traffic.by_instruction.values().filter(|accesses| !is_own(accesses)) {
@@ -157,7 +157,7 @@ fn is_own(accesses: &Accesses) -> bool {
     accesses.heap.accesses == 0
 }
 
-/// The line whose accesses that are not to lanes' own stacks take most transactions.
+/// The line with the most transactions, without accesses to lanes' own stacks.
 fn worst_line(outcome: &Outcome, source: &mut Source) -> Option<(String, f64, f64)> {
     let traffic = outcome.found::<Traffic>()?;
     let rows = memory::rows(memory::By::Line, traffic, source);
@@ -171,18 +171,18 @@ fn worst_line(outcome: &Outcome, source: &mut Source) -> Option<(String, f64, f6
     })
 }
 
-/// An access of a warp that takes more transactions than this has its lanes far apart: 32 lanes of 8 bytes in a row
-/// take 8.
+/// The lanes of an access are far apart if a warp needs more transactions for it than this: 32 lanes of 8 bytes in a
+/// row need 8.
 const MANY: f64 = 8.5;
 
-/// So much efficiency a remedy gains at least that is worth trying first.
+/// The least gain in efficiency for which a remedy is worth trying first.
 const WORTH_TRYING: f64 = 0.03;
 
-/// A SIMD unit below this share of its masks is mostly idle.
+/// A SIMD unit with a smaller share of mask bits set is mostly idle.
 const IDLE: f64 = 0.5;
 
 impl Page {
-    /// Whether lanes would run in any order, in words.
+    /// In words, whether lanes may run in any order.
     fn runs(&self) -> (Option<Runs>, String) {
         match &self.needs {
             Ok((rows, _)) => {
@@ -193,17 +193,17 @@ impl Page {
         }
     }
 
-    /// What to try first, and then.
+    /// What to try first, and what next.
     fn first(&self) -> String {
         let mut steps: Vec<String> = Vec::new();
         match self.runs() {
             (Some(Runs::No), text) => {
-                return format!("undo the dependence, without which no figure above holds: it {text}");
+                return format!("remove the dependence; until then no figure above holds: it {text}");
             }
             _ if self.lanes < 2 => {
-                return "take a loop with more iterations: one lane runs beside no other".to_owned();
+                return "choose a loop with more iterations: a single lane has no other to run with".to_owned();
             }
-            (Some(Runs::After), text) => steps.push(format!("make it run: it {text}")),
+            (Some(Runs::After), text) => steps.push(format!("make it run in parallel: it {text}")),
             _ => {}
         }
         if let Some(verdict) = &self.verdict {
@@ -220,7 +220,7 @@ impl Page {
             ));
         }
         if steps.is_empty() {
-            return "run it: nothing that the trace shows stands against it".to_owned();
+            return "run it in parallel: the trace shows nothing against it".to_owned();
         }
         steps.join("; then ")
     }
@@ -285,12 +285,12 @@ impl Page {
             ]
         }));
         text += &format!("\n{}", of.table(&rows, left));
-        text += "masks set: of the lanes' places in the masks of all vector instructions, those of lanes that run; \
-                 skipping: code under an empty mask is jumped over; linearized: it runs, loops and calls aside\n\n";
+        text += "masks set: the share of mask bits that are set, over all vector instructions; skipping: code under \
+                 an empty mask is skipped; linearized: it runs, except loops and calls\n\n";
         text += &format!("what limits it: {}\n", self.limit());
         text += &format!("what to try first: {}\n", self.first());
         if let Some(simd) = self.simd.last().filter(|simd| simd.skipped < IDLE) {
-            text += &format!("as SIMD of {} lanes most of the masks' places are idle\n", simd.lanes);
+            text += &format!("as SIMD of {} lanes most mask bits are not set\n", simd.lanes);
         }
         text
     }

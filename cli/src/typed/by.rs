@@ -30,7 +30,8 @@ impl ValueEnum for By {
                     lost::By::Line => "The source line (from the binary's DWARF)",
                     lost::By::Function => "The function",
                     lost::By::Cause => {
-                        "What they are lost to: branch, loop trip count, call target, lock, barrier, finished, empty seat, schedule"
+                        "What they were lost to: branch, loop trip count, call target, lock, barrier, finished, \
+                         empty seat, schedule"
                     }
                     lost::By::Path => "The call path of the instructions fetched without them",
                 },

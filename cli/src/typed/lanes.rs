@@ -1,4 +1,5 @@
-//! `--lanes` and `--loop`: what is a lane, as it was typed; and `replay --loops`, the loops whose turns could be lanes.
+//! `--lanes` and `--loop`: what is a lane, as it was typed; and `replay --loops`, the loops whose iterations (turns)
+//! could be lanes.
 
 use std::process::ExitCode;
 
@@ -29,7 +30,7 @@ pub(crate) enum LaneKind {
     Iterations,
 }
 
-/// Of so many loops `replay --loops` also tells how their turns would run as lanes.
+/// For so many loops `replay --loops` also shows how their iterations would run as lanes.
 const REPLAYED: usize = 10;
 
 /// The lanes of a warp, where none is named and lanes are not threads.
@@ -38,7 +39,7 @@ pub(crate) const WARP: usize = 32;
 /// The rule of the view that these stand for.
 ///
 /// # Errors
-/// When no code of the trace lies at the loop's place, or a loop is named for lanes that are no turns.
+/// When no code of the trace lies at the loop's place, or a loop is named for lanes that are not iterations.
 pub(crate) fn rule(kind: Option<LaneKind>, at: Option<&Place>, trace: &Trace) -> replay::Result<Lanes> {
     match (kind, at) {
         (None | Some(LaneKind::Threads), None) => Ok(Lanes::Threads),
@@ -49,20 +50,20 @@ pub(crate) fn rule(kind: Option<LaneKind>, at: Option<&Place>, trace: &Trace) ->
             let at: Vec<Pc> = place.code(trace, &mut Source::new(trace)).into_iter().collect();
             if at.is_empty() {
                 let text = format!(
-                    "--loop {place}: the trace has no code of that line; `replay --loops` lists the loops that ran"
+                    "--loop {place}: the trace has no code at that line; `replay --loops` lists the loops that ran"
                 );
                 return Err(replay::Error::Request(text));
             }
             Ok(Lanes::Iterations(WhichLoops::At(at)))
         }
         (Some(LaneKind::Threads | LaneKind::Calls | LaneKind::Tasks), Some(_)) => {
-            Err(replay::Error::Request("--loop is for --lanes iterations: leave one of the two out".to_owned()))
+            Err(replay::Error::Request("--loop goes with --lanes iterations only: leave out one of the two".to_owned()))
         }
     }
 }
 
-/// The loops of the view that only go from chunk to chunk: those with one loop inside, of the same line. Compilers make
-/// such a loop for `schedule(static, n)`.
+/// The loops of the view that only step from chunk to chunk: those with one loop inside, of the same line. Compilers
+/// make such a loop for `schedule(static, n)`.
 pub(crate) fn of_chunks(trace: &Trace, view: &View) -> Vec<Pc> {
     let Some(cut) = &view.summary().cut else { return Vec::new() };
     let mut source = Source::new(trace);
@@ -159,7 +160,7 @@ fn replayed(
 /// The rows as a table.
 fn loop_table(rows: &[LoopRow], kept: u64, top: Option<usize>, (model, warp): (&str, usize)) -> String {
     if rows.is_empty() {
-        return "loops: none turned in the region\n".to_owned();
+        return "loops: none ran in the region\n".to_owned();
     }
     let header = ["share", "entries", "turns", "instructions/turn", "efficiency", "depth", "loop", "function"];
     let cells = |row: &LoopRow| {
@@ -178,8 +179,8 @@ fn loop_table(rows: &[LoopRow], kept: u64, top: Option<usize>, (model, warp): (&
     let merge = merging_lines(rows, warp);
     let rows = table::first(&header, rows, Extent { top, width: width::of_results() }, cells, align);
     format!(
-        "loops that turned, by the share of the instructions that are in them; efficiency: of their turns as lanes, {warp} a \
-         warp, under {model} (--loop PLACE has the rest)\n{rows}{merge}"
+        "loops that ran, by their share of the instructions; efficiency: with their iterations (turns) as lanes, \
+         {warp} per warp, under {model} (--loop PLACE shows the rest)\n{rows}{merge}"
     )
 }
 

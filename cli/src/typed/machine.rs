@@ -14,7 +14,7 @@ use replay::{Outcome, Prepared, ReplayOptions};
 use serde_json::{Value, json};
 use trace_format::{Kind, Pc};
 
-/// The most thread instructions of which a machine that was not asked for has its range: a second or two.
+/// A machine that was not typed gets its range only up to so many thread instructions: a second or two.
 pub(crate) const FEW: u64 = 20_000_000;
 
 /// A machine whose efficiency is asked for.
@@ -29,8 +29,8 @@ pub(crate) enum Machine {
 /// What is known of a machine.
 struct Facts {
     name: &'static str,
-    /// The model with the least error against the reference of `scripts/compare-gpu`, where that has the machine; else
-    /// the one that follows its documentation.
+    /// The model with the least error against the reference of `scripts/compare-gpu`, if that has the machine; else the
+    /// one that follows the machine's documentation.
     model: &'static str,
     /// Others that follow its hardware or its compilers, which show how far the figure can be trusted.
     others: &'static str,
@@ -45,18 +45,18 @@ pub(crate) struct Subject {
     machine: Option<Machine>,
     /// Those whose results are shown.
     pub(crate) models: Vec<Spec>,
-    /// Whether the machine was typed, so that its range is worked out however long that takes.
+    /// Whether the machine was typed. Its range is then worked out however long that takes.
     is_typed: bool,
 }
 
-/// The efficiency that is given for a machine, with what its other models say.
+/// The efficiency on a machine, with what its other models say.
 pub(crate) struct Range {
     machine: Machine,
     heuristic: String,
     efficiency: f64,
-    /// By each of the others that was replayed.
+    /// The efficiency by each other model that was replayed.
     others: Vec<(String, f64)>,
-    /// The branch that they differ most about, where they are far apart.
+    /// The branch about which they differ most, if they are far apart.
     worst: Option<Worst>,
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct Range {
 struct Worst {
     /// Its line, or its place in the code.
     at: String,
-    /// In how many places the turns of the loop around it end.
+    /// In how many places the iterations of the loop around it end.
     turn_ends: usize,
     /// How many branches of that loop have its line.
     copies: usize,
@@ -104,19 +104,19 @@ impl Machine {
         }
     }
 
-    /// The model that stands for it.
+    /// The model that represents it.
     fn model(self) -> Spec {
         Spec::parse(self.facts().model).expect("the registry has it")
     }
 
-    /// The same options, with its warps where their size is not given; of so many lanes in all.
+    /// The same options, with the machine's warps if the size is not given; for so many lanes in total.
     fn options(self, options: ReplayOptions, lanes: usize) -> ReplayOptions {
         let warp_size = options.warp_size.or(Some(self.facts().lanes.min(lanes.max(1))));
         ReplayOptions { warp_size, ..options }
     }
 
-    /// What its models say, when its own said this; none where that has no figure. The others are replayed with
-    /// nothing measured.
+    /// What its other models say, given what its own model said; none if its own has no figure. The others are replayed
+    /// without measures.
     fn range(
         self,
         (prepared, source): (&Prepared, &mut Source),
@@ -141,13 +141,13 @@ impl Machine {
     }
 }
 
-/// The efficiency of an outcome as a GPU's counters have it; none where it has no figure.
+/// The efficiency of an outcome as a GPU's counters show it; none if it has no figure.
 fn efficiency(outcome: &Outcome) -> Option<f64> {
     outcome.is_complete().then(|| outcome.active_efficiency().or_else(|| outcome.simt_efficiency()))?
 }
 
 impl Subject {
-    /// The machine that was typed, else these models, else the machine that stands for all: the one whose models were
+    /// The machine that was typed; else the models that were typed; else the default machine: the one whose models were
     /// compared with a reference most.
     pub(crate) fn of(machine: Option<Machine>, models: Vec<Spec>) -> Subject {
         match (machine, models.is_empty()) {
@@ -159,7 +159,7 @@ impl Subject {
         }
     }
 
-    /// Whether it is a machine's, of which a verdict is given.
+    /// Whether this is a machine, for which a verdict is given.
     pub(crate) fn is_machine(&self) -> bool {
         self.machine.is_some()
     }
@@ -172,8 +172,8 @@ impl Subject {
         }
     }
 
-    /// What the machine's models say, when its own said this; none for models that were named, and where its own has
-    /// no figure.
+    /// What the machine's models say, given what its own model said; none for models that were named, and none if its
+    /// own model has no figure.
     pub(crate) fn range(
         &self,
         (prepared, view, source): (&Prepared, &View, &mut Source),
@@ -198,7 +198,7 @@ impl Range {
         all.fold((self.efficiency, self.efficiency), |(least, most), e| (least.min(e), most.max(e)))
     }
 
-    /// Whether its models are so far apart that something is to be done about it.
+    /// Whether its models are so far apart that the user should be told what to do.
     fn is_wide(&self) -> bool {
         let (least, most) = self.bounds();
         most - least > FAR_APART
@@ -213,7 +213,7 @@ impl Range {
         [least, most].map(|model| model.map_or("", |(name, _)| name))
     }
 
-    /// As a verdict speaks of it.
+    /// The machine, in the words of a verdict.
     pub(crate) fn figure(&self) -> attribution::verdict::Figure {
         let (least, most) = self.bounds();
         attribution::verdict::Figure {
@@ -233,8 +233,8 @@ impl Range {
         let hint = if self.is_wide() {
             let at = self.worst.as_ref().map_or_else(String::new, Worst::phrase);
             format!(
-                " They differ{at}, since the compiler made control flow that a GPU's would not: for a figure to trust, \
-                 build with `lockstep cc --shape gpu`, or -O1."
+                " They differ{at}: the compiler made control flow that a GPU's compiler would not. For a figure to \
+                 trust, build with `lockstep cc --shape gpu` or with -O1."
             )
         } else {
             String::new()
@@ -269,8 +269,8 @@ impl Range {
 }
 
 impl Worst {
-    /// By the lane-slots that two models lose for lanes that parted at a branch: where the first loses most beyond what
-    /// the second does, or where it loses most.
+    /// The branch where two models differ most in the lane-slots that they lose for lanes that parted there: where the
+    /// first loses most beyond the second, or where it loses most.
     fn of(
         prepared: &Prepared,
         models: &[&str; 2],
@@ -312,7 +312,7 @@ impl Worst {
     fn phrase(&self) -> String {
         let turns = match self.turn_ends {
             0 | 1 => String::new(),
-            ends => format!(" in a loop whose turns end in {ends} places"),
+            ends => format!(" in a loop whose iterations end in {ends} places"),
         };
         let copies = match self.copies {
             0 | 1 => String::new(),

@@ -109,7 +109,8 @@ pub(crate) fn buffers(names: &[String], source: &Source) -> replay::Result<Vec<R
         let found = source.variables(name);
         if found.is_empty() {
             let text = format!(
-                "--buffer {name}: no binary of the trace has a variable of this name and a size, with its symbols"
+                "--buffer {name}: no binary of the trace has a symbol for a variable of this name with a size; name \
+                 another, or build without stripping symbols"
             );
             return Err(replay::Error::Request(text));
         }

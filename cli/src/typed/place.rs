@@ -24,7 +24,7 @@ impl FromStr for Place {
         match (address, line) {
             (Some(address), _) => Ok(Place::Address(Pc(address))),
             (_, Some((file, line))) if !file.is_empty() => Ok(Place::Line { file: file.to_owned(), line }),
-            _ => Err("it is a line (barrier.c:12) or an address (0x401136)".to_owned()),
+            _ => Err("give a line (barrier.c:12) or an address (0x401136)".to_owned()),
         }
     }
 }

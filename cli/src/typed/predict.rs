@@ -1,4 +1,4 @@
-//! `--predict`: places at which lanes are to be collected, as they were typed, and what that comes to.
+//! `--predict`: places at which lanes are to be collected, as they were typed, and which predictions they make.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -58,9 +58,9 @@ impl FromStr for Predicted {
             place => match place.strip_prefix("call:") {
                 // A line of a file of this name.
                 Some(line) if line.parse::<u32>().is_ok() => Where::At(place.parse()?),
-                Some("") => return Err("behind call: comes the name of a function".to_owned()),
+                Some("") => return Err("the name of a function must follow call:".to_owned()),
                 Some(function) => Where::Calls(function.to_owned()),
-                None => Where::At(place.parse().map_err(|why| format!("{why}, or call:FUNCTION, or marks"))?),
+                None => Where::At(place.parse().map_err(|why| format!("{why}, call:FUNCTION, or marks"))?),
             },
         };
         let mut predicted = Predicted { place, from: None, threshold: None, deconflict: Deconflict::Dynamic };
@@ -74,9 +74,9 @@ impl FromStr for Predicted {
             parts = others;
             match part.split_once('=') {
                 Some(("from", _)) if predicted.place == Where::Marks => {
-                    return Err("from= says where lanes join, which marks say themselves".to_owned());
+                    return Err("leave out from= with marks: the marks already say where lanes join".to_owned());
                 }
-                Some(("from", "")) => return Err("behind from= comes a place or the name of a function".to_owned()),
+                Some(("from", "")) => return Err("a place or the name of a function must follow from=".to_owned()),
                 Some(("from", from)) => {
                     predicted.from = Some(from.parse().map_or_else(|_| From::Function(from.to_owned()), From::At));
                 }
@@ -124,7 +124,7 @@ impl fmt::Display for Predicted {
 /// the functions of a name; those that the program's marks make.
 ///
 /// # Errors
-/// When a line, address or function has no code that lanes ran, and when no mark has.
+/// When no lane ran code at a line, address or function, or at a mark.
 pub(crate) fn predictions(
     typed: &[Predicted],
     trace: &Trace,
@@ -141,8 +141,8 @@ pub(crate) fn predictions(
                 let entries = entries_of(function, segments, source);
                 if entries.is_empty() {
                     return Err(replay::Error::Request(format!(
-                        "--predict {predicted}: no lane ran the beginning of a function of that name; name one that --by \
-                         function shows and that the compiler did not inline"
+                        "--predict {predicted}: no lane entered a function of that name; name one that --by function \
+                         shows and that the compiler did not inline"
                     )));
                 }
                 let made = |at| Prediction { threshold, deconflict, from: from.clone(), ..Prediction::of_calls(at) };
@@ -170,7 +170,7 @@ fn no_code(place: &Place) -> replay::Error {
     ))
 }
 
-/// In each function with code of a place that lanes ran, the block in which the first of it lies.
+/// The first block of a place, in each function with code of that place that lanes ran.
 fn blocks_at(place: &Place, trace: &Trace, segments: &SegmentTable, source: &mut Source) -> Vec<Pc> {
     let mut of_functions: BTreeMap<Option<Pc>, Pc> = BTreeMap::new();
     for pc in place.code(trace, source) {
@@ -181,7 +181,7 @@ fn blocks_at(place: &Place, trace: &Trace, segments: &SegmentTable, source: &mut
     of_functions.into_values().collect()
 }
 
-/// The blocks in which lanes join, if it was said where.
+/// The blocks in which lanes join, if they were typed.
 fn joined_at(
     predicted: &Predicted,
     trace: &Trace,
@@ -195,46 +195,47 @@ fn joined_at(
     };
     match blocks.is_empty() {
         true => Err(replay::Error::Request(format!(
-            "--predict {predicted}: no lane ran code at what from= names; name a line, an address, or a function that \
-             --by function shows"
+            "--predict {predicted}: no lane ran code at the place that from= names; name a line, an address, or a \
+             function that --by function shows"
         ))),
         false => Ok(blocks),
     }
 }
 
-/// Says which predictions change nothing, and which places the compiler copied.
+/// Warns about predictions that change nothing, and notes which places the compiler copied.
 ///
 /// # Errors
-/// When none changes anything.
+/// When no prediction changes anything.
 pub(crate) fn check(predictions: &Predictions, source: &Source) -> replay::Result<()> {
     for Copied { at, behind, past } in predictions.copied() {
         let (copies, function) = (1 + behind.len() + past.len(), source.function(*at));
         let others = match past.len() {
             0 => String::new(),
-            n => format!("; {n} of them lie on ways past it, where nobody is collected"),
+            n => format!("; {n} of them lie on paths past it, where no lane is collected"),
         };
         say!(
             "lockstep: note: --predict marks: in {function} the compiler copied the place to {copies}; lanes are \
-             collected at {at}, once in the turns that became one{others}"
+             collected at {at}, once for the iterations that were merged into one{others}"
         );
     }
     for prediction in predictions.without_region() {
         let (at, function) = (prediction.at, source.function(prediction.at));
         let why = match prediction.calls {
             true => {
-                format!("{function}, at {at}, is called nowhere that lanes came to from where the prediction begins")
+                format!("{function}, at {at}, is not called anywhere that lanes reached after the prediction began")
             }
-            false => format!("no lane came to {at} in {function} from where the prediction begins"),
+            false => format!("no lane reached {at} in {function} after the prediction began"),
         };
         if predictions.is_empty() {
-            return Err(replay::Error::Request(format!("--predict: {why}: there is nothing to wait for")));
+            return Err(replay::Error::Request(format!("--predict: {why}: there is nothing to wait for, so name \
+                 another place")));
         }
-        say!("lockstep: warning: --predict: {why}: it changes nothing");
+        say!("lockstep: warning: --predict: {why}, so it changes nothing");
     }
     Ok(())
 }
 
-/// The first pcs of the functions of this name that lanes ran, those included that the compiler made of one; of an
+/// The first pcs of the functions of this name that lanes ran, including copies that the compiler made of one; of an
 /// address, that one.
 fn entries_of(name: &str, segments: &SegmentTable, source: &Source) -> BTreeSet<Pc> {
     let mut starts = segments.iter().map(|(_, segment)| segment.start());
@@ -263,8 +264,8 @@ struct Marked {
     threshold: Option<usize>,
 }
 
-/// The predictions that marks make: of each name, one in each function that has both of its kinds, with the copies that
-/// unrolling, inlining and jump threading made of the place.
+/// The predictions that marks make: for each name, one in each function that has both kinds of marks. The copies that
+/// unrolling, inlining and jump threading made of the place belong to it.
 fn marked(
     predicted: &Predicted,
     marks: &[Mark],
@@ -290,8 +291,8 @@ fn marked(
             let entries = entries_of(name, segments, source);
             if entries.is_empty() {
                 say!(
-                    "lockstep: warning: --predict marks: LOCKSTEP_PREDICT_FUNCTION({name}) in {function}: no lane ran the \
-                     beginning of a function of that name, so the mark counts for nothing; where it was inlined, write \
+                    "lockstep: warning: --predict marks: LOCKSTEP_PREDICT_FUNCTION({name}) in {function}: no lane \
+                     entered a function of that name, so the mark has no effect; if the compiler inlined it, write \
                      LOCKSTEP_APART before its definition"
                 );
             }
@@ -303,8 +304,8 @@ fn marked(
         let (false, Some(at)) = (begins.is_empty(), waits.first()) else {
             let missing = if waits.is_empty() { "LOCKSTEP_RECONVERGE" } else { "LOCKSTEP_PREDICT" };
             say!(
-                "lockstep: warning: --predict marks: {name} in {function}: no lane ran code at a {missing}({name}) there, \
-                 so the mark counts for nothing; put both into one function that lanes run"
+                "lockstep: warning: --predict marks: {name} in {function}: no lane ran code at a {missing}({name}) \
+                 there, so the mark has no effect; put both marks into one function that lanes run"
             );
             continue;
         };
@@ -314,15 +315,17 @@ fn marked(
     }
     match all.is_empty() {
         true => Err(replay::Error::Request(
-            "--predict marks: no binary of the program has LOCKSTEP_PREDICT and LOCKSTEP_RECONVERGE of one name in a \
-             function that lanes ran, nor LOCKSTEP_PREDICT_FUNCTION of a function that they ran; build it with the marks of include/lockstep.h, or name a line"
+            "--predict marks: no binary of the program has a pair LOCKSTEP_PREDICT and LOCKSTEP_RECONVERGE in a \
+             function that lanes ran, or a LOCKSTEP_PREDICT_FUNCTION of a function that they ran; build it with the \
+             marks of include/lockstep.h, or name a line"
                 .to_owned(),
         )),
         false => Ok(all),
     }
 }
 
-/// The models among these that obey predictions: where lanes meet anywhere there is no barrier to collect them at.
+/// The models among these that obey predictions. A model whose lanes meet anywhere has no barrier at which to collect
+/// them.
 ///
 /// # Errors
 /// When there is none.
@@ -370,14 +373,14 @@ mod tests {
             assert_eq!(text.parse::<Predicted>().unwrap().to_string(), text);
         }
         for (wrong, why) in [
-            ("threshold=8", "it is a line"),
+            ("threshold=8", "give a line"),
             ("call:", "name of a function"),
             ("a.c:1,threshold=0", "1 to 256"),
             ("a.c:1,threshold=x", "1 to 256"),
             ("a.c:1,deconflict=never", "neither"),
             ("a.c:1,", "neither"),
-            ("a.c:1,from=", "behind from="),
-            ("marks,from=main", "marks say themselves"),
+            ("a.c:1,from=", "must follow from="),
+            ("marks,from=main", "marks already say"),
         ] {
             assert!(wrong.parse::<Predicted>().is_err_and(|e| e.contains(why)), "{wrong}");
         }

@@ -19,14 +19,14 @@ use replay::view::{CodeFilter, Lanes, Locks, Region, View, ViewOptions, WhichLoo
 use replay::{Contended, ReplayOptions, Setting};
 use trace_format::{Action, Trace, names};
 
-/// So many functions are named into which another was inlined.
+/// The most functions that are listed as places where another was inlined.
 const INLINED_SHOWN: usize = 3;
 
 /// The part of a trace that is replayed, and its warps.
 #[derive(clap::Args, Clone)]
 pub(crate) struct Selection {
-    /// The part of the run to replay: auto (what the threads or parallel regions run), all, markers (what each thread
-    /// runs between its `LOCKSTEP_BEGIN` and `LOCKSTEP_END`), or a function's name
+    /// The part of the run to replay: auto (what the threads were started for, or the parallel regions), all, markers
+    /// (what each thread runs between its `LOCKSTEP_BEGIN` and `LOCKSTEP_END`), or a function's name
     #[arg(long, value_name = "REGION", default_value = "auto")]
     pub(crate) region: Region,
 
@@ -43,40 +43,40 @@ pub(crate) struct Selection {
     #[arg(long, value_name = "CODE", default_value = "all")]
     pub(crate) code: CodeFilter,
 
-    /// How locks count: serialize (one lane of a warp at a time; a model that deadlocks is shown with simt), simt
+    /// The rule for locks: serialize (one lane of a warp at a time; a model that deadlocks is shown with simt), simt
     /// (lanes that reach a lock together take turns, as in a GPU program's loop), drop (critical sections are left
-    /// out), ignore; for replay several with commas, or all, to compare them
+    /// out), ignore; for replay also several with commas, or all, to compare them
     #[arg(long, value_name = "LOCKS", default_value = "serialize")]
     pub(crate) locks: LockRules,
 
-    /// Which spin loops count as waiting and are left out: auto (those that are sure to wait), keep (only those with a
-    /// `pause` or a yield), or a line or address (auto, and the loop there)
+    /// Which spin loops count as waiting and are left out: auto (those that certainly wait), keep (only those with a
+    /// `pause` or a yield), or a line or address (as auto, and the loop there)
     #[arg(long, value_name = "WHICH", default_value = "auto")]
     pub(crate) spin: SpinRule,
 
     /// Lanes in a warp; for replay also several, to compare them: a list (4,8,32), or a range that doubles (4..64).
-    /// Default: all in one warp, of at most 256; 32 where lanes are not threads
+    /// Default: all lanes in one warp, at most 256; 32 if lanes are not threads
     #[arg(long, short = 'W', value_name = "LANES")]
     pub(crate) warp_size: Option<Widths>,
 
     /// Warps in a block, for the models that let lanes of several warps share fetches (dwf, tbc, lwm). Default: as many
-    /// as have 256 lanes together
+    /// as hold 256 lanes
     #[arg(long, value_name = "WARPS")]
     pub(crate) warps_per_block: Option<usize>,
 
-    /// Which lanes share a warp: consecutive, round-robin, strided:step=N (neighbours in a warp lie N lanes apart),
-    /// sorted:key=KEY (instructions, trips or path), similarity, random:seed=N, or oracle (what no other of these
-    /// beats); for replay several with commas, or all, to compare them
+    /// Which lanes share a warp: consecutive, round-robin, strided:step=N (neighbours in a warp are N lanes apart),
+    /// sorted:key=KEY (instructions, trips or path), similarity, random:seed=N, or oracle (the best that replays find);
+    /// for replay also several with commas, or all, to compare them
     #[arg(long, value_name = "HOW", default_value = "consecutive")]
     pub(crate) group: Groups,
 }
 
-/// How locks count, in each of the ways asked for; at least one.
+/// The rules for locks that were asked for; at least one.
 #[derive(Clone)]
 pub(crate) struct LockRules(Vec<Locks>);
 
 impl LockRules {
-    /// Whether lanes take locks in any of these ways.
+    /// Whether lanes take locks under any of these rules.
     pub(crate) fn are_taken(&self) -> bool {
         self.0.iter().any(|rule| rule.are_taken())
     }
@@ -117,7 +117,7 @@ impl Selection {
         match self.locks.rules() {
             [only] => self.view_with(trace, *only),
             several => Err(replay::Error::Request(format!(
-                "locks can count in one way only here, not in {}: only `replay` compares them; name one with --locks",
+                "only `replay` compares rules for locks, and here there are {}; name one with --locks",
                 several.len()
             ))),
         }
@@ -127,7 +127,7 @@ impl Selection {
     pub(crate) fn one_way(&self, place: &str) -> replay::Result<()> {
         match self.is_sweep() {
             true => Err(replay::Error::Request(format!(
-                "there can be one width and one grouping only {place}: name one with -W, and one with --group"
+                "only one width and one grouping are possible {place}; name one with -W and one with --group"
             ))),
             false => Ok(()),
         }
@@ -145,8 +145,8 @@ impl Selection {
 
     /// The lanes of the trace when locks count like this.
     ///
-    /// Of a program of Go, whose threads are its scheduler's, whole threads stand for those that no start routine is
-    /// known of.
+    /// For a Go program, whose threads belong to its scheduler, whole threads are replayed where no start routine is
+    /// known.
     pub(crate) fn view_with(&self, trace: &Trace, locks: Locks) -> replay::Result<View> {
         let mut options = self.view_options(trace, locks)?;
         let is_go = || trace.symbols().iter().any(|symbol| symbol.name.starts_with("runtime.mstart"));
@@ -186,20 +186,20 @@ impl Selection {
         (!holders.is_empty()).then(|| {
             replay::Error::Request(format!(
                 "`{name}` has no code of its own: the compiler inlined it into {all}. Name a function that it was \
-                 inlined into, or forbid that in the source (__attribute__((noinline)), #[inline(never)]) and trace \
-                 again"
+                 inlined into, or forbid inlining in the source (__attribute__((noinline)), #[inline(never)]) and \
+                 trace again"
             ))
         })
     }
 
-    /// What was typed of the view, when locks count like this.
+    /// What was typed of the view, under this rule for locks.
     pub(crate) fn view_options(&self, trace: &Trace, locks: Locks) -> replay::Result<ViewOptions> {
         let (region, spin) = (self.region.clone(), self.spin.of(trace)?);
         let lanes = lanes::rule(self.lanes, self.at_loop.as_ref(), trace)?;
         Ok(ViewOptions { region, code: self.code, locks, spin, lanes })
     }
 
-    /// What a result of that view is a result of; `path` is the trace's.
+    /// What a result of that view is about; `path` is the trace's.
     pub(crate) fn setting(&self, path: &Path, trace: &Trace, view: &View) -> Setting {
         let name = path.file_name().unwrap_or(path.as_os_str());
         Setting {
@@ -239,7 +239,7 @@ impl Selection {
     }
 }
 
-/// The trace in this file, or on standard input for the name `-`; says on standard error what of it was lost.
+/// The trace in this file, or on standard input for the name `-`. Reports on standard error what part of it was lost.
 pub(crate) fn open(path: &Path) -> replay::Result<Trace> {
     let trace = if path.as_os_str() == "-" { from_stdin()? } else { Trace::open(path)? };
     if let Some(lost) = trace.recovered() {
@@ -248,7 +248,7 @@ pub(crate) fn open(path: &Path) -> replay::Result<Trace> {
     Ok(trace)
 }
 
-/// The trace on standard input. Chunks of a trace are found by their offsets, so all of it is held in memory.
+/// The trace on standard input. Chunks are found by their offsets, so the whole trace is held in memory.
 fn from_stdin() -> replay::Result<Trace> {
     const NAME: &str = "standard input";
     let mut bytes = Vec::new();

@@ -27,7 +27,7 @@ impl FromStr for SpinRule {
             "keep" => Ok(SpinRule::Keep),
             _ => match text.parse() {
                 Ok(place) => Ok(SpinRule::At(place)),
-                Err(_) => Err("it is auto, keep, a line (barrier.c:12) or an address (0x401136)".to_owned()),
+                Err(_) => Err("give auto, keep, a line (barrier.c:12) or an address (0x401136)".to_owned()),
             },
         }
     }
@@ -57,15 +57,15 @@ impl SpinRule {
         let at: Vec<Pc> = place.code(trace, &mut Source::new(trace)).into_iter().collect();
         if at.is_empty() {
             return Err(replay::Error::Request(format!(
-                "--spin {self}: the trace has no code of that line; `replay` names the loops that look like waiting, and an \
-                 address (0x401136) does where lines are not known"
+                "--spin {self}: the trace has no code at that line; `replay` names the loops that look like waiting; \
+                 where lines are unknown, give an address (0x401136)"
             )));
         }
         Ok(Spin::At(at))
     }
 }
 
-/// What `replay` adds to the line of what was taken: the lines of loops that look like waiting and are kept.
+/// What `replay` adds to the line about what was left out: the loops that look like waiting and are kept.
 pub(crate) fn advice(trace: &Trace, summary: &Summary) -> Option<String> {
     let looks: Vec<_> = summary.waiting_loops_kept().collect();
     let first = looks.first()?;
@@ -81,7 +81,7 @@ pub(crate) fn advice(trace: &Trace, summary: &Summary) -> Option<String> {
         .collect();
     let name = place(first.pc);
     Some(format!(
-        "loops that look like waiting are kept: {}; --spin {name} leaves that one out, if it waits",
+        "loops that look like waiting are kept: {}; if one does wait, --spin {name} leaves it out",
         listed.join(", ")
     ))
 }

@@ -43,7 +43,7 @@ impl FromStr for Widths {
                 Some((first, last)) => {
                     let (first, last) = (lanes(first)?, lanes(last)?);
                     if first > last {
-                        return Err(format!("a range goes up: {last}..{first}"));
+                        return Err(format!("a range must go up: {last}..{first}"));
                     }
                     all.extend(std::iter::successors(Some(first), |n| Some(2 * n)).take_while(|n| *n <= last));
                 }
@@ -84,15 +84,15 @@ impl fmt::Display for Groups {
     }
 }
 
-/// A width and a grouping, and what came of it under each model.
+/// A width and a grouping, with the results under each model.
 pub(crate) struct Tried {
     pub(crate) grouping: Grouping,
     pub(crate) outcomes: Vec<Outcome>,
-    /// No grouping needs fewer fetches, where the oracle was asked for.
+    /// The fewest fetches that any grouping needs, if the oracle was asked for.
     least_of_any: Option<u64>,
 }
 
-/// Replays each width with each grouping, all other options being these; where none is named, the width is theirs.
+/// Replays each width with each grouping and otherwise these options; if no grouping is named, the options' own.
 ///
 /// # Errors
 /// As [`Prepared::replay`].
@@ -134,7 +134,8 @@ impl Request<'_> {
     /// When the trace cannot be read, or rows not be written.
     pub(crate) fn run(&self, trace: &Trace) -> anyhow::Result<()> {
         let [rule] = self.selection.locks.rules() else {
-            let text = "several widths or groupings are replayed with one rule for locks: name one with --locks";
+            let text = "several widths or groupings can be replayed with one rule for locks only; name one with \
+                 --locks";
             return Err(Error::Request(text.to_owned()).into());
         };
         let view = self.selection.view_with(trace, *rule)?;
@@ -164,7 +165,7 @@ impl Request<'_> {
     }
 }
 
-/// These, and the transactions where the trace has addresses.
+/// These measures, and transactions if the trace has addresses.
 fn with_traffic(measures: &[Measure], trace: &Trace) -> Vec<Measure> {
     let mut measures = measures.to_vec();
     if trace.meta().memory && !measures.iter().any(|measure| measure.name() == Traffic::measure().name()) {
@@ -173,8 +174,8 @@ fn with_traffic(measures: &[Measure], trace: &Trace) -> Vec<Measure> {
     measures
 }
 
-/// Whether it is told how few fetches any grouping needs: of one of these models at least, whose warps share none with
-/// others of their block.
+/// Whether the fewest fetches of any grouping are known: if one of these models at least lets no warps of a block share
+/// fetches.
 fn has_bound(grouping: Grouping, models: &[Spec]) -> bool {
     grouping == Grouping::Oracle && !models.iter().all(|spec| spec.entry().runs_blocks)
 }
@@ -184,8 +185,8 @@ fn needs_control_flow(models: &[Spec], options: &ReplayOptions) -> bool {
         || options.measures.iter().any(Measure::needs_control_flow)
 }
 
-/// What a grouping other than the usual one gains, with what it costs in transactions: of traces with addresses that
-/// are no longer than takes a second or two. Of the oracle, what no grouping beats.
+/// What a grouping other than the usual one gains, with its cost in transactions: only for traces with addresses that
+/// are short enough to take a second or two. With the oracle, also what no grouping beats.
 ///
 /// # Errors
 /// When the trace cannot be read.
@@ -237,7 +238,7 @@ fn gain(tried: &[Tried], outcome: &Outcome) -> Option<f64> {
     Some(100.0 * (outcome.simt_efficiency()? - first.simt_efficiency()?))
 }
 
-/// The rows for people.
+/// The table.
 pub(crate) fn table(tried: &[Tried]) -> String {
     let outcomes = || tried.iter().flat_map(|one| one.outcomes.iter().map(move |outcome| (one, outcome)));
     let has_traffic = outcomes().any(|(_, outcome)| traffic(outcome).is_some());
@@ -293,7 +294,7 @@ pub(crate) fn table(tried: &[Tried]) -> String {
     text + "\n"
 }
 
-/// What no grouping beats, of so many lanes a warp and so many thread instructions.
+/// What no grouping beats, for so many lanes a warp and so many thread instructions.
 fn bound_line(least: u64, (warp_size, instructions): (usize, u64)) -> String {
     let slots = least as f64 * warp_size as f64;
     format!(
@@ -324,7 +325,7 @@ pub(crate) fn json(tried: &[Tried]) -> Value {
     tried.iter().flat_map(|one| one.outcomes.iter().map(move |outcome| row(one, outcome))).collect()
 }
 
-/// The rows as they stand in CSV, each with its setting; all are otherwise of this one.
+/// The rows as they stand in CSV, each with its own setting and otherwise these.
 pub(crate) fn rows<'a>(tried: &'a [Tried], setting: &Setting) -> Vec<(Setting, &'a Outcome)> {
     let of_one = |one: &'a Tried| {
         let setting = Setting { group: one.grouping.to_string(), ..setting.clone() };

@@ -16,39 +16,39 @@ use crate::output::{WithColours, print, say};
 /// Say which values, branches and memory accesses are uniform, affine in the thread's number, or divergent
 ///
 /// C is compiled by clang 19 with -O2 -g first. Thread numbers are found in pthread start routines, OpenMP regions,
-/// work-item intrinsics and calls of lockstep_tid() (include/lockstep.h); others are named by --tid.
+/// work-item intrinsics and calls of lockstep_tid() (include/lockstep.h); name others with --tid.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// C source (.c, .cc, .cpp), or LLVM IR (.bc, .ll)
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
-    /// Only this function; may be given again
+    /// Only this function; may be repeated
     #[arg(long, value_name = "NAME")]
     function: Vec<String>,
 
-    /// An argument, counted from 0, that is a thread's number; may be given again
+    /// An argument, counted from 0, that is a thread's number; may be repeated
     #[arg(long, value_name = "FUNCTION:ARGUMENT", value_parser = thread_number)]
     tid: Vec<(String, usize)>,
 
-    /// How loads of memory that threads share are taken: simt, one address has one value for lanes that load together;
-    /// async, another thread may write between two loads. Default: simt for GPUs' code, else async
+    /// How to treat loads of memory that threads share: simt, one address has one value for lanes that load together;
+    /// async, another thread may write between two loads. Default: simt for GPU code, else async
     #[arg(long, value_enum, value_name = "MODE")]
     loads: Option<Mode>,
 
-    /// Functions that no thread is known to run, too
+    /// Also functions that no known thread runs
     #[arg(long)]
     all: bool,
 
-    /// Print the rules by which this value of the IR is what it is, as in %add (needs --function)
+    /// Print the rules that decided this value of the IR, as in %add (needs --function)
     #[arg(long, value_name = "VALUE", requires = "function", conflicts_with = "json")]
     why: Option<String>,
 
-    /// Print gated SSA form with what is known
+    /// Print gated SSA form with what is known of each value
     #[arg(long, conflicts_with_all = ["json", "why"])]
     gated: bool,
 
-    /// Print the source with the classes of each line's values, branches and accesses beside it
+    /// Print the source, with the classes of each line's values, branches and accesses beside it
     #[arg(long, conflicts_with_all = ["json", "why", "gated"])]
     annotate: bool,
 
@@ -70,8 +70,8 @@ enum Mode {
 /// `FUNCTION:ARGUMENT`.
 pub(super) fn thread_number(text: &str) -> Result<(String, usize), String> {
     let (function, argument) =
-        text.rsplit_once(':').ok_or("a function and the number of its argument, as in work:0")?;
-    let number = argument.parse().map_err(|_| format!("{argument} is no number of an argument; the first is 0"))?;
+        text.rsplit_once(':').ok_or("give a function and the number of its argument, as in work:0")?;
+    let number = argument.parse().map_err(|_| format!("{argument} is not the number of an argument; the first is 0"))?;
     Ok((function.to_owned(), number))
 }
 
@@ -91,15 +91,15 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let program = Program::of(&module, &options)?;
     if !program.has_threads() {
         say!(
-            "lockstep: warning: analysing {}: no thread's number was found, so parameters may be anything; name one with \
-             --tid FUNCTION:ARGUMENT, or mark it with lockstep_tid() of lockstep.h",
+            "lockstep: warning: analysing {}: no thread number was found, so parameters may have any value; name one \
+             with --tid FUNCTION:ARGUMENT, or mark it with lockstep_tid() from lockstep.h",
             args.file.display()
         );
     }
     let asked = |name: &str| args.function.is_empty() || args.function.iter().any(|f| f == name);
     let has = |name: &String| program.functions().iter().any(|f| f.function().name() == *name);
     if let Some(name) = args.function.iter().find(|name| !has(name)) {
-        anyhow::bail!("analysing {}: it has no function {name} with a body", args.file.display());
+        anyhow::bail!("analysing {}: there is no function {name} with a body", args.file.display());
     }
     if args.gated || args.why.is_some() {
         return texts(args, &program, &asked);
@@ -129,14 +129,14 @@ fn texts(args: &Args, program: &Program<'_>, asked: &dyn Fn(&str) -> bool) -> an
         let node = (0..gated.count() as u32).map(transform::spmd::ValueId).find(|&n| gated.name(n) == *why);
         match node {
             Some(node) => text += &analysis.explain(node, MOST_LINES),
-            None => anyhow::bail!("analysing {}: it has no value {why}; --gated lists them", facts.function().name()),
+            None => anyhow::bail!("analysing {}: there is no value {why}; --gated lists them", facts.function().name()),
         }
     }
     print(&text, WithColours::No)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// How many rules are printed for a value.
+/// The most rules that are printed for a value.
 const MOST_LINES: usize = 200;
 
 fn place(row: &Row) -> String {
@@ -169,8 +169,8 @@ fn table(rows: &[Row]) -> String {
     text
 }
 
-/// The files that rows are about, those lines and some around them, with what is known in columns before the text: u is
-/// uniform, a affine (of addresses with the stride in bytes), d divergent.
+/// The files that rows are about: their lines and some around them, with what is known in columns before the text. u is
+/// uniform, a affine (for addresses with the stride in bytes), d divergent.
 fn annotated(rows: &[Row]) -> String {
     let mut by_file: BTreeMap<&str, BTreeMap<u32, Vec<&Row>>> = BTreeMap::new();
     for row in rows {
@@ -182,7 +182,7 @@ fn annotated(rows: &[Row]) -> String {
     for (file, lines) in by_file {
         let source = std::fs::read_to_string(file);
         let source: Vec<&str> = source.as_deref().map(|source| source.lines().collect()).unwrap_or_default();
-        let _ = writeln!(text, "{file}{}", if source.is_empty() { " (its text is not there)" } else { "" });
+        let _ = writeln!(text, "{file}{}", if source.is_empty() { " (its text was not found)" } else { "" });
         let mut table: Vec<Vec<String>> =
             vec![["line", "values", "branches", "loads", "stores", "atomics", "source"].map(str::to_owned).to_vec()];
         let mut before = 0;
@@ -216,7 +216,7 @@ fn annotated(rows: &[Row]) -> String {
     text
 }
 
-/// So many lines between two of which something is known are shown.
+/// The longest gap that is shown between two lines about which something is known.
 const MOST_GAP: u32 = 3;
 
 fn mark(row: &Row) -> String {
@@ -228,7 +228,7 @@ fn mark(row: &Row) -> String {
     }
 }
 
-/// The values of a line by class.
+/// The number of a line's values in each class.
 fn counts(rows: &[&Row]) -> String {
     let of = |class: Class| rows.iter().filter(|row| row.subject == Subject::Value && row.class == class).count();
     let all = [(Class::Uniform, "u"), (Class::Affine, "a"), (Class::Divergent, "d")];

@@ -14,20 +14,20 @@ use super::transform::Deciding;
 
 /// Compile C with clang 19 and apply transformations to the optimised code
 ///
-/// What follows -- is the compiler's command line, as in: make CC="lockstep cc --transform fcs --". Both sides of a
-/// comparison are built with this: the baseline with --transform none.
+/// What follows -- is the compiler's command line, as in: make CC="lockstep cc --transform fcs --". Build both sides of
+/// a comparison with it: the baseline with --transform none.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Transformations, in this order, with commas; a colon before parameters: fcs:threshold=8,layout (see `lockstep
-    /// transform --list`)
+    /// Transformations, in this order, with commas; a colon stands before parameters: fcs:threshold=8,layout (see
+    /// `lockstep transform --list`)
     #[arg(long, value_name = "LIST", default_value = "none")]
     transform: String,
 
-    /// How code is laid out: in an order in which joins come after their arms, or as the compiler likes
+    /// How blocks are laid out: ordered, so that joins come after their arms; default, as the compiler chooses
     #[arg(long, value_enum, default_value_t = Layout::Ordered)]
     layout: Layout,
 
-    /// For what the code gets its shape: for the processor, or as a compiler for GPUs would have it (which calls are
+    /// What control flow is shaped for: cpu, the processor; gpu, as a GPU's compiler would make it (which calls are
     /// inlined, which loops unrolled, where there are branches), so that the trace shows a GPU's control flow
     #[arg(long, value_enum, default_value_t = Shape::Cpu)]
     shape: Shape,
@@ -35,12 +35,12 @@ pub(crate) struct Args {
     #[command(flatten)]
     deciding: Deciding,
 
-    /// Append what was looked at and what was decided to FILE (- for standard error)
+    /// Append to FILE what was considered and what was decided (- for standard error)
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 
-    /// Keep the IR of which code is generated in FOLDER, for `lockstep verify`. The code's lines are then numbers of
-    /// its instructions, in place of lines of the source
+    /// Keep the IR from which code is generated in FOLDER, for `lockstep verify`. Line numbers in the code then count
+    /// its instructions, not lines of the source
     #[arg(long, value_name = "FOLDER")]
     keep_ir: Option<PathBuf>,
 

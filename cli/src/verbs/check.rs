@@ -1,4 +1,4 @@
-//! `lockstep check`: fails when a program runs in lockstep less well than it should, and says where.
+//! `lockstep check`: fails when a program's SIMT efficiency is too low, and shows where it is lost.
 
 use std::cmp::Reverse;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use crate::typed::machine::{Machine, Range, Subject};
 use crate::typed::selection::{self, Selection};
 use crate::width::{self, Wide};
 
-/// Fail when a trace's SIMT efficiency under a heuristic is below a least one, and list the lines below it
+/// Fail when a trace's SIMT efficiency under a heuristic is below a minimum, and list the lines below it
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The trace (- for standard input)
@@ -29,19 +29,19 @@ pub(crate) struct Args {
     #[arg(long, short = 'H', visible_alias = "heuristic", value_name = "HEURISTIC", value_parser = Spec::parse)]
     model: Option<Spec>,
 
-    /// The machine whose efficiency is compared: by the model that is nearest to it, with its lanes in a warp; lanes
-    /// that are predicated off count as active. Default: nvidia
+    /// The machine whose efficiency is compared: by the nearest model, with the machine's warp size; lanes that are
+    /// predicated off count as active. Default: nvidia
     #[arg(long, value_name = "MACHINE", value_enum, conflicts_with = "model")]
     machine: Option<Machine>,
 
-    /// The least SIMT efficiency (thread instructions / (fetches x warp size)), 0 to 1
+    /// The minimum SIMT efficiency (thread instructions / (fetches x warp size)), 0 to 1
     #[arg(long, value_name = "SHARE", value_parser = share)]
     min_efficiency: f64,
 
     #[command(flatten)]
     selection: Selection,
 
-    /// The most lines that are listed
+    /// The most lines to list
     #[arg(long, value_name = "N", default_value_t = 20)]
     top: usize,
 
@@ -90,7 +90,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(if passes { ExitCode::SUCCESS } else { ExitCode::from(exit::BELOW) })
 }
 
-/// The lines whose own efficiency is below the least, those that lose the most lane-slots first.
+/// The lines whose own efficiency is below the minimum, those that lose the most lane-slots first.
 fn lines_below(outcome: &Outcome, least: f64, source: &mut Source) -> Vec<Row> {
     let Some(causes) = outcome.found::<Causes>() else { return Vec::new() };
     let mut rows = lost::rows(lost::By::Line, causes, source);
@@ -109,12 +109,12 @@ fn list(rows: &[Row], outcome: &Outcome, top: usize) -> String {
     }
     let more = match rows.len().saturating_sub(top) {
         0 => String::new(),
-        more => format!("({more} more lines: --top N shows N)\n"),
+        more => format!("({more} more lines; --top N shows N)\n"),
     };
     width::of_results().table(&text, |column| if column < 3 { Align::Right } else { Align::Left }) + &more
 }
 
-/// A share with as many digits as tell it from the one that it is compared with.
+/// A share, with enough digits to tell it from the one that it is compared with.
 fn exact_percent(share: f64) -> String {
     format!("{:.3}%", 100.0 * share)
 }

@@ -1,4 +1,4 @@
-//! `lockstep compare`: traces two builds of a program, replays both, and shows what the second one bought.
+//! `lockstep compare`: traces two builds of a program, replays both, and shows what the second one gained.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -21,8 +21,8 @@ use crate::width::{self, Wide};
 
 /// Trace two builds of a program, replay both, and show them side by side
 ///
-/// As in: lockstep compare fft.none fft.fcs -- -p 16. Both are run with the same arguments and must print the same:
-/// where they do not, the exit status is 9, after the table.
+/// Example: lockstep compare fft.none fft.fcs -- -p 16. Both builds get the same arguments and must print the same; if
+/// they do not, the exit status is 9, after the table.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The build to compare with
@@ -51,7 +51,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     chart: Option<PathBuf>,
 
-    /// The chart's kind: fetches with the speed-up above (speedup), divergent thread instructions (divergent), or
+    /// The chart's kind: fetches with the speed-up above them (speedup), divergent thread instructions (divergent), or
     /// another
     #[arg(long, value_name = "KIND", requires = "chart", default_value = "speedup", value_parser = clap::builder::PossibleValuesParser::new(report::CHARTS.iter().map(|c| c.name())))]
     kind: String,
@@ -84,7 +84,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let (before, after) = (before?, after?);
     let is_same = before.printed == after.printed;
     if !is_same {
-        say!("lockstep: the two builds print different things: they do not compute the same");
+        say!("lockstep: the two builds print different output, so they do not compute the same");
     }
     write_rows(args, &before, &after)?;
     draw(args, &before, &after, &scratch)?;
@@ -127,7 +127,7 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         if !self.keep {
-            // Left-over files in the folder for temporary ones are the worst that can come of a failure.
+            // Files left in the temporary folder are the worst result of a failure.
             let _ = std::fs::remove_dir_all(&self.folder);
         }
     }
@@ -146,7 +146,8 @@ fn side(args: &Args, program: &Path, scratch: &Scratch, specs: &[Spec]) -> anyho
     Ok(Side { setting, outcomes, printed })
 }
 
-/// Records a run; what the program printed. The recording is a process of its own, so that its output can be caught.
+/// Records a run; returns what the program printed. The recording is a process of its own, so that its output can be
+/// captured.
 fn trace(args: &Args, program: &Path, to: &Path) -> anyhow::Result<Vec<u8>> {
     // A bare name is a file here, as for the reader of this command line, not a program of PATH.
     let program = if program.components().count() == 1 { Path::new(".").join(program) } else { program.to_owned() };
@@ -190,7 +191,7 @@ fn rows(before: &Side, after: &Side, name: &Path) -> replay::Result<Vec<u8>> {
 
 fn draw(args: &Args, before: &Side, after: &Side, scratch: &Scratch) -> anyhow::Result<()> {
     let Some(path) = &args.chart else { return Ok(()) };
-    // Charts are made of rows in a file, so that any of them can be made again.
+    // Charts are drawn from rows in a file, so that each can be drawn again.
     let file = scratch.folder.join(format!("rows-{}.csv", std::process::id()));
     let write_error = |source| replay::Error::Write { path: file.clone(), source };
     std::fs::write(&file, rows(before, after, &file)?).map_err(write_error)?;
@@ -209,7 +210,7 @@ fn show(args: &Args, before: &Side, after: &Side) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The heuristics that came to their end on both sides.
+/// The heuristics that finished on both sides.
 fn pairs<'a>(before: &'a Side, after: &'a Side) -> impl Iterator<Item = (&'a Outcome, &'a Outcome)> {
     let both = before.outcomes.iter().zip(&after.outcomes);
     both.filter(|(old, new)| old.is_complete() && new.is_complete())
@@ -252,7 +253,7 @@ fn table(before: &Side, after: &Side) -> String {
             text += &format!("{}: {}\n", side.setting.trace, outcome.status());
         }
         for deadlock in side.outcomes.iter().filter_map(|o| o.deadlock.as_ref()) {
-            text += &format!("* {}: {deadlock}; the numbers are those of --locks simt\n", side.setting.trace);
+            text += &format!("* {}: {deadlock}; the numbers are those with --locks simt\n", side.setting.trace);
         }
     }
     text + &legend(before, after)

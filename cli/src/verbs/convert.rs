@@ -8,11 +8,11 @@ use trace_format::layout::Version;
 use crate::output::{Output, say};
 use crate::typed::selection;
 
-/// Write a trace in another version of the format, for a lockstep that reads no other
+/// Write a trace in another version of the format, for a lockstep that reads only that version
 ///
 /// What the trace says stays the same: the instructions of each thread, events, memory addresses. Version 3 has no
-/// events of chunks of OpenMP loops, of tasks and of teams, which are left out. A text trace is written as a binary
-/// one.
+/// events for chunks of OpenMP loops, for tasks and for teams, so these are left out. A text trace is written as a
+/// binary one.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The trace (- for standard input)
@@ -40,8 +40,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     out.finish()?;
     if left_out > 0 {
         say!(
-            "lockstep: {left_out} events were left out that say which iterations of a loop, which task or which team a \
-             thread was given: version {} has none",
+            "lockstep: {left_out} events were left out: they say which iterations of a loop, which task or which \
+             team a thread was given, and version {} has no such events",
             args.to as u32
         );
     }

@@ -20,23 +20,23 @@ use crate::typed::machine::Subject;
 use crate::typed::selection::{self, Selection};
 use crate::width::{self, Wide};
 
-/// Show what changed from one result to another: rows of `replay --csv` per heuristic, or traces by source line
+/// Show what changed between two results: rows of `replay --csv` per heuristic, or traces by source line
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Before: rows that `replay --csv` wrote, or a trace
+    /// The result before: rows that `replay --csv` wrote, or a trace
     before: PathBuf,
 
-    /// After: the same
+    /// The result after: the same kind of file
     after: PathBuf,
 
-    /// Of traces: the reconvergence heuristic. Default: that of --machine nvidia of replay
+    /// For traces: the reconvergence heuristic. Default: that of replay --machine nvidia
     #[arg(long, short = 'H', visible_alias = "heuristic", value_name = "HEURISTIC", value_parser = Spec::parse)]
     model: Option<Spec>,
 
     #[command(flatten)]
     selection: Selection,
 
-    /// Of traces: the most lines that are shown, those that changed most first
+    /// For traces: the most lines to show, those that changed most first
     #[arg(long, value_name = "N", default_value_t = 20)]
     top: usize,
 
@@ -74,7 +74,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             ("line", changed, notes)
         }
         _ => {
-            let text = "one of the two is a trace and the other is not: give two traces, or two files that `replay --csv` wrote";
+            let text = "one file is a trace and the other is not: name two traces, or two files that `replay --csv` \
+                 wrote";
             return Err(replay::Error::Request(text.to_owned()).into());
         }
     };
@@ -87,9 +88,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Whether the file begins as rows do. What cannot be read is left to the reader of traces, which says why.
+/// Whether the file begins like rows. If it cannot be read, the reader of traces says why.
 fn is_rows(path: &Path) -> bool {
-    /// More than the names of all columns need.
+    /// More bytes than the names of all columns take.
     const HEADER_BYTES: u64 = 64 << 10;
     let Ok(file) = std::fs::File::open(path) else { return path.extension().is_some_and(|e| e == "csv") };
     let mut header = Vec::new();
@@ -97,7 +98,7 @@ fn is_rows(path: &Path) -> bool {
     read.is_ok() && String::from_utf8(header).is_ok_and(|h| h.split(',').any(|name| name.trim() == "heuristic"))
 }
 
-/// Rows are matched by heuristic; where a file has several of one, in their order.
+/// Rows are matched by heuristic; several rows of one heuristic are matched in order.
 fn of_rows(before: &[Row], after: &[Row]) -> (Vec<Changed>, Vec<String>) {
     let mut left: HashMap<&str, Vec<&Row>> = HashMap::new();
     after.iter().rev().for_each(|row| left.entry(&row.heuristic).or_default().push(row));
@@ -119,9 +120,9 @@ fn of_rows(before: &[Row], after: &[Row]) -> (Vec<Changed>, Vec<String>) {
                 let changes = changes.map(|((name, before), (_, after))| Change { name, before, after }).collect();
                 changed.push(Changed { name: old.heuristic.clone(), changes });
             }
-            (None, Some(_)) => notes.push(format!("{}: has no numbers in the first file", old.heuristic)),
-            (Some(_), None) => notes.push(format!("{}: has no numbers in the second file", old.heuristic)),
-            (None, None) => notes.push(format!("{}: has no numbers in either file", old.heuristic)),
+            (None, Some(_)) => notes.push(format!("{}: no numbers in the first file", old.heuristic)),
+            (Some(_), None) => notes.push(format!("{}: no numbers in the second file", old.heuristic)),
+            (None, None) => notes.push(format!("{}: no numbers in either file", old.heuristic)),
         }
     }
     let mut only: Vec<&Row> = left.into_values().flatten().collect();
@@ -141,7 +142,7 @@ fn counted(counts: &report::Counts) -> [(&'static str, f64); 6] {
     ]
 }
 
-/// In what the two were replayed differently, so that their numbers may differ for that reason.
+/// The settings in which the two replays differ, which may be why their numbers differ.
 fn setting_note(old: &Row, new: &Row) -> Option<String> {
     let of = |r: &Row| {
         let lanes = r.lanes.map_or_else(String::new, |l| l.to_string());
@@ -183,8 +184,8 @@ impl Changed {
     }
 }
 
-/// What was replayed, and by line: lane-slots lost in its fetches, lane-slots lost by lanes that parted there, and
-/// fetches.
+/// What was replayed; and for each line: lane-slots lost in its fetches, lane-slots lost by lanes that parted there,
+/// and fetches.
 fn by_line(args: &Args, path: &Path) -> anyhow::Result<(Facts, BTreeMap<String, [u64; 3]>)> {
     let trace = selection::open(path)?;
     let view = args.selection.view(&trace)?;
@@ -198,7 +199,7 @@ fn by_line(args: &Args, path: &Path) -> anyhow::Result<(Facts, BTreeMap<String, 
     let facts = outcomes.first().map_or_else(Facts::default, |outcome| Facts::of(&setting, outcome));
     for outcome in &outcomes {
         if let Some(deadlock) = &outcome.deadlock {
-            say!("lockstep: {}: {deadlock}; the lines are those of --locks simt", path.display());
+            say!("lockstep: {}: {deadlock}; the lines are those with --locks simt", path.display());
         }
         if !outcome.is_complete() {
             return Err(replay::Error::Request(format!("{}: {}", path.display(), outcome.status())).into());
@@ -216,12 +217,12 @@ fn by_line(args: &Args, path: &Path) -> anyhow::Result<(Facts, BTreeMap<String, 
 }
 
 impl Change {
-    /// In percent of what it was; none where it was 0.
+    /// The change in percent; none if the number was 0 before.
     fn percent(&self) -> Option<f64> {
         (self.before != 0.0).then(|| 100.0 * (self.after - self.before) / self.before)
     }
 
-    /// Whether it became better or worse, in a word; nothing where neither is: more work is no fault.
+    /// Whether it became better or worse, in a word. Nothing for numbers that are neither: more work is no fault.
     fn word(&self) -> &'static str {
         let more_is_better = match self.name {
             "simt_efficiency" => true,

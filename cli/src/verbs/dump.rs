@@ -39,19 +39,19 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SYNTAX", value_enum, default_value_t, requires = "code")]
     syntax: SyntaxName,
 
-    /// Write every event of every thread, one a line: the thread, how many instructions it has run before, the event,
-    /// its fields. With NAMES, those of these events (Chunk) or functions (TaskBody) only
+    /// Write every event of every thread, one per line: the thread, how many instructions it has run before, the event,
+    /// its fields. With NAMES, write only these events (Chunk) or functions (TaskBody)
     #[arg(
         long, value_name = "NAMES", num_args = 0..=1, require_equals = true, value_delimiter = ',',
         conflicts_with_all = ["text", "code"]
     )]
     events: Option<Vec<String>>,
 
-    /// With --events, a JSON object a line
+    /// With --events, write one JSON object per line
     #[arg(long, requires = "events")]
     json: bool,
 
-    /// Decode every block with a second decoder, and say where it, the first one and the trace differ
+    /// Decode every block with a second decoder, and report where the two decoders and the trace differ
     #[arg(long, conflicts_with_all = ["text", "code", "events"])]
     verify: bool,
 
@@ -59,12 +59,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PLACEMENT", value_parser = placement, group = "graph", conflicts_with_all = ["text", "code", "events", "verify"])]
     joins: Option<Placement>,
 
-    /// Write the operations on barriers that a compiler for GPUs would insert for this prediction, as replay --predict
-    /// takes it, and check them; with --joins, beside the barriers of branches under that placement (default: binary)
+    /// Write the barrier operations that a compiler for GPUs would insert for this prediction (as in replay --predict),
+    /// and check them; with --joins, also the barriers of branches under that placement (default: binary)
     #[arg(long, value_name = "PLACE", group = "graph", conflicts_with_all = ["text", "code", "events", "verify"])]
     barriers: Vec<Predicted>,
 
-    /// With --joins or --barriers, the part of the run whose control flow it is: as for replay
+    /// With --joins or --barriers, the part of the run whose control flow to use, as for replay
     #[arg(long, value_name = "REGION", default_value = "auto", requires = "graph")]
     region: Region,
 
@@ -122,7 +122,7 @@ fn placement(text: &str) -> Result<Placement, String> {
     found.ok_or_else(|| format!("there is no such placement: give one of {names}"))
 }
 
-/// The operations on barriers that predictions make, as a table, with what is wrong with them; whether anything is.
+/// The barrier operations of predictions as a table, with the faults in them; and whether there are any faults.
 fn barriers(args: &Args, trace: &Trace, view: &View) -> anyhow::Result<(String, bool)> {
     let mut source = Source::new(trace);
     let predictions = predict::predictions(&args.barriers, trace, view.segments(), &mut source)?;
@@ -144,15 +144,16 @@ fn barriers(args: &Args, trace: &Trace, view: &View) -> anyhow::Result<(String, 
     let mut text = table::aligned(&rows, |_| Align::Left);
     let faults = barrier_faults(&operations, predictions, flow);
     text += match faults.is_empty() {
-        true => "every barrier that is waited at is joined before, and nobody stays joined who cannot come any more\n",
+        true => "every lane joins a barrier before it waits there, and no lane stays joined that can no longer reach \
+             it\n",
         false => "the operations are wrong; please report it:\n",
     };
     faults.iter().for_each(|fault| text += &format!("{fault:?}\n"));
     Ok((text, !faults.is_empty()))
 }
 
-/// A line for each conditional branch that a lane ran: its place and line, and the places where its lanes wait for each
-/// other, the innermost first.
+/// For each conditional branch that a lane ran, a line: its place and source line, and the places where its lanes wait
+/// for each other, the innermost first.
 fn joins(trace: &Trace, view: &View, placement: Placement, out: &mut impl Write, path: &Path) -> replay::Result<()> {
     let prepared = Prepared::new(view, true)?;
     let program = prepared.program();
@@ -181,7 +182,7 @@ fn code(trace: &Trace, syntax: Syntax, out: &mut impl Write) -> std::io::Result<
     for (id, block) in trace.blocks().iter() {
         writeln!(out, "block {}: {}", id.0, source.place(block.start()))?;
         if block.code.is_empty() {
-            writeln!(out, "  {}  its code is not known", block.start())?;
+            writeln!(out, "  {}  its code is unknown", block.start())?;
             continue;
         }
         let mut code = &block.code[..];
@@ -196,8 +197,8 @@ fn code(trace: &Trace, syntax: Syntax, out: &mut impl Write) -> std::io::Result<
     Ok(())
 }
 
-/// Whether both decoders say the same of the trace's code, but for what is explained; what they say otherwise goes to
-/// standard error.
+/// Whether both decoders say the same of the trace's code, except for explained differences. The others go to standard
+/// error.
 pub(crate) fn decoders_agree(trace: &Trace) -> anyhow::Result<bool> {
     let report = decoding::check(trace);
     if !report.differences.is_empty() {
@@ -208,7 +209,7 @@ pub(crate) fn decoders_agree(trace: &Trace) -> anyhow::Result<bool> {
     Ok(report.differences.is_empty())
 }
 
-/// What came of decoding the trace's code twice.
+/// The result of decoding the trace's code twice.
 pub(crate) fn verified(report: &decoding::Report, out: &mut impl Write) -> std::io::Result<()> {
     for difference in &report.differences {
         let decoding::Difference { pc, code, mnemonic, aspect } = difference;
@@ -218,11 +219,11 @@ pub(crate) fn verified(report: &decoding::Report, out: &mut impl Write) -> std::
     let explained: u64 = report.explained.values().sum();
     let without = match report.without_code {
         0 => String::new(),
-        n => format!("; of {} the trace has no code", grouped(n)),
+        n => format!("; the trace has no code of {}", grouped(n)),
     };
     writeln!(
         out,
-        "{} instructions decoded twice: {} differences, and {} that docs/decoding.md explains{without}",
+        "{} instructions decoded twice: {} differences, and {} more that docs/decoding.md explains{without}",
         grouped(report.instructions),
         grouped(report.differences.len() as u64),
         grouped(explained)
@@ -250,7 +251,7 @@ fn summary(trace: &Trace, out: &mut impl Write) -> std::io::Result<()> {
                 writeln!(out, "             the recording ended earlier: {why}")?;
             }
         }
-        None => writeln!(out, "end          not known: the recording was broken off")?,
+        None => writeln!(out, "end          unknown: the recording was cut short")?,
     }
     if let Some(window) = &meta.window {
         writeln!(out, "window       {window}")?;

@@ -25,7 +25,7 @@ pub(crate) struct Args {
     #[arg(long, short = 'o', value_name = "FILE", default_value = "-")]
     output: PathBuf,
 
-    /// The reconvergence heuristic. Default: that of --machine nvidia of replay
+    /// The reconvergence heuristic. Default: that of replay --machine nvidia
     #[arg(long, short = 'H', visible_alias = "heuristic", value_name = "HEURISTIC", value_parser = Spec::parse)]
     model: Option<Spec>,
 

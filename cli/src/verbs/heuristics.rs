@@ -1,4 +1,4 @@
-//! `lockstep heuristics`: what there is to choose from.
+//! `lockstep heuristics`: the list of heuristics.
 
 use std::fmt::Write;
 use std::process::ExitCode;
@@ -12,7 +12,7 @@ use crate::width::{self, Wide};
 /// List the heuristics, their rules and parameters
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Print all of it as JSON
+    /// Print everything as JSON
     #[arg(long)]
     json: bool,
 

@@ -20,16 +20,16 @@ pub(crate) struct Args {
     #[arg(long, value_name = "KIND", value_parser = clap::builder::PossibleValuesParser::new(CHARTS.iter().map(|c| c.name())))]
     kind: Option<String>,
 
-    /// Draw only the rows whose COLUMN has this value; given more than once: any of the values of a column, and all
-    /// columns
+    /// Draw only the rows whose COLUMN has this value. If repeated, a row may have any value given for a column, and
+    /// must match in every column
     #[arg(long = "where", value_name = "COLUMN=VALUE")]
     conditions: Vec<Condition>,
 
-    /// Columns that the paper's page has (1 or 2): the chart fits into one of them
+    /// How many columns the paper's page has (1 or 2); the chart fits into one of them
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=2))]
     columns: u8,
 
-    /// Show shares of all thread instructions instead of counts (of kind divergent)
+    /// Show shares of all thread instructions instead of counts (for the kind divergent)
     #[arg(long)]
     shares: bool,
 }

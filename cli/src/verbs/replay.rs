@@ -43,7 +43,7 @@ pub(crate) struct Args {
     #[arg(default_value = "trace.bin")]
     trace: PathBuf,
 
-    /// More traces of the same command: shown is how far their figures lie apart (see `trace --repeat`)
+    /// More traces of the same command: shows how far their figures lie apart (see `trace --repeat`)
     #[arg(value_name = "TRACE", conflicts_with_all = ["rows", "annotate", "csv", "schedule", "predict", "buffer"])]
     others: Vec<PathBuf>,
 
@@ -82,8 +82,8 @@ pub(crate) struct Args {
     #[arg(long, group = "rows", conflicts_with_all = ["by", "memory_by", "csv", "schedule", "at_loop", "lanes"])]
     loops: bool,
 
-    /// Show what lanes that are parts of threads need of each other, in place of a replay: whether turns of a loop
-    /// (--loop), calls or tasks would run in any order, or after which changes. The trace must have addresses
+    /// Show, in place of a replay, what lanes that are parts of threads need of each other: whether iterations of a
+    /// loop (--loop), calls or tasks could run in any order, or after which changes. The trace must have addresses
     #[arg(long, group = "rows", conflicts_with_all = ["by", "memory_by", "csv", "schedule", "loops", "annotate"])]
     dependences: bool,
 
@@ -144,14 +144,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// What was meant by it.
+/// What the user meant.
 struct Request<'a> {
     trace: &'a Path,
     subject: Subject,
     predict: &'a [Predicted],
     selection: &'a Selection,
     measures: Vec<Measure>,
-    /// Whether the trace's code is judged by a second decoder first.
+    /// Whether a second decoder judges the trace's code first.
     check: bool,
     rows: Wanted<'a>,
     output: Shown<'a>,
@@ -160,7 +160,7 @@ struct Request<'a> {
 
 /// Where results go.
 struct Shown<'a> {
-    /// To standard output: as JSON or tables; none where something else goes there.
+    /// To standard output: as JSON or tables; none if something else goes there.
     printed: Option<Form>,
     /// Rows, to this file.
     csv: Option<&'a Path>,
@@ -173,7 +173,7 @@ enum Form {
 }
 
 impl Args {
-    /// Refuses what is of a replay with tables of its own beside something that shows others.
+    /// Refuses an option that shows tables of its own beside an option that shows others.
     ///
     /// # Errors
     /// When such an option was given.
@@ -187,13 +187,13 @@ impl Args {
         ];
         match asked.iter().find(|(_, is)| *is) {
             Some((option, _)) => {
-                Err(replay::Error::Request(format!("{option} is of one replay: leave it out with {beside}")))
+                Err(replay::Error::Request(format!("{option} takes one replay: leave it out with {beside}")))
             }
             None => Ok(()),
         }
     }
 
-    /// What it means for this trace.
+    /// What the options mean for this trace.
     ///
     /// # Errors
     /// When the trace does not hold what is asked for, or two things that were typed don't go together.
@@ -214,11 +214,12 @@ impl Args {
         }
         let locks = self.by == Some(By::Lock);
         if locks && !self.selection.locks.are_taken() {
-            let text = "where locks don't count there is nothing to show by lock: use --locks serialize or simt with --by lock";
+            let text = "with this rule for locks there is nothing to show by lock: use --locks serialize or simt \
+                 with --by lock";
             return refuse(text.to_owned());
         }
         if self.schedule.is_some() && self.selection.locks.rules().len() > 1 {
-            let text = "a schedule is of one way in which locks count: name one with --locks, or leave --schedule out";
+            let text = "a schedule is of one rule for locks: name one with --locks, or leave --schedule out";
             return refuse(text.to_owned());
         }
         let lost = match self.by {
@@ -261,7 +262,7 @@ impl Args {
     }
 }
 
-/// What a replay found.
+/// The results of a replay.
 struct Found {
     outcomes: Vec<Outcome>,
     range: Option<Range>,
@@ -269,20 +270,20 @@ struct Found {
     beside: String,
 }
 
-/// What came of one way in which locks count.
+/// The results under one rule for locks.
 struct Replayed {
     rule: Locks,
-    /// What the view took of the trace.
+    /// What the view kept of the trace.
     taken: String,
-    /// What there was to take.
+    /// What the view could choose from.
     shares: Vec<Share>,
     setting: Setting,
     outcomes: Vec<Outcome>,
-    /// What the models of the machine say, where there is one.
+    /// What the models of the machine say, if there is one.
     range: Option<Range>,
     /// What is to be said of it.
     verdict: Option<Verdict>,
-    /// What another grouping than the usual one gains and costs.
+    /// What a grouping other than the usual one gains and costs.
     beside: String,
     /// By outcome.
     rows: Vec<Rows>,
@@ -366,7 +367,7 @@ fn run_here(args: &Args) -> anyhow::Result<ExitCode> {
     }
     source.notes().iter().for_each(|note| say!("lockstep: {note}"));
     request.show(&all)?;
-    // A machine has a figure all the same: no heuristic was asked for.
+    // A machine has a figure even so: no heuristic was asked for.
     let none_ran = all.iter().all(|r| r.range.is_none() && r.outcomes.iter().all(|o| o.deadlock().is_some()));
     Ok(if none_ran { ExitCode::from(exit::DEADLOCK) } else { ExitCode::SUCCESS })
 }

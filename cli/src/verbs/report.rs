@@ -19,7 +19,7 @@ pub(crate) struct Args {
     /// The trace (- for standard input)
     trace: PathBuf,
 
-    /// A trace to compare it with: the first is before, this is after
+    /// A trace to compare with: the first is before, this one is after
     after: Option<PathBuf>,
 
     /// The page (- for standard output)
@@ -30,21 +30,21 @@ pub(crate) struct Args {
     #[arg(long, short = 'H', visible_alias = "heuristic", value_name = "HEURISTIC", value_parser = Spec::parse)]
     model: Option<Spec>,
 
-    /// The machine that the page is about: the model that is nearest to it, with its lanes in a warp; the page says
-    /// what others of the same machine say. Default: nvidia
+    /// The machine that the page is about: its nearest model, with the machine's warp size; the page also shows what
+    /// other models of that machine say. Default: nvidia
     #[arg(long, value_name = "MACHINE", value_enum, conflicts_with = "model")]
     machine: Option<Machine>,
 
-    /// The heuristics that it is ranked among
+    /// The heuristics among which it is ranked
     #[arg(long, value_name = "LIST", default_value = "all", value_parser = Models::parse)]
     models: Vec<Models>,
 
-    /// Show below each line of source its instructions, written as objdump does in this syntax
+    /// Below each source line, show its instructions, written as objdump does in this syntax
     #[arg(long, value_name = "SYNTAX", value_enum)]
     syntax: Option<SyntaxName>,
 
-    /// Show beside each line what divergence analysis proved of it: what `lockstep analyze --json` wrote; may be given
-    /// again
+    /// Beside each line, show what divergence analysis proved about it: a file that `lockstep analyze --json` wrote;
+    /// may be repeated
     #[arg(long, value_name = "FILE")]
     proved: Vec<PathBuf>,
 

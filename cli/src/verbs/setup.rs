@@ -10,13 +10,13 @@ use clap_complete::Shell;
 
 use crate::output::say;
 
-/// Write the links trace and replay, completions for shells, and manual pages
+/// Write the links trace and replay, shell completions and manual pages
 ///
-/// Links go to PREFIX/bin, completions for bash, zsh and fish to where these look under PREFIX/share, manual pages to
-/// PREFIX/share/man/man1. What it wrote before is replaced.
+/// Links go to PREFIX/bin, manual pages to PREFIX/share/man/man1, and completions for bash, zsh and fish to the places
+/// under PREFIX/share where these shells look. Files from an earlier setup are replaced.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The folder under which everything is written. Default: ~/.local
+    /// The folder under which all files are written. Default: ~/.local
     #[arg(long, value_name = "PREFIX")]
     prefix: Option<PathBuf>,
 }
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Args, lockstep: Command) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Makes a link, also in place of another link. A program of that name that lies beside `lockstep` is its own.
+/// Makes a link, and replaces another link. A program of that name that lies beside `lockstep` is lockstep's own.
 fn link(lockstep: &Path, at: &Path) -> replay::Result<()> {
     let failed = |source| replay::Error::Write { path: at.to_owned(), source };
     let folder = at.parent().unwrap_or(at);

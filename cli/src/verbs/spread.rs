@@ -14,21 +14,21 @@ use crate::typed::machine::Subject;
 use crate::typed::selection::{self, Selection};
 use crate::width;
 
-/// Traces whose efficiencies lie farther apart do not agree.
+/// Traces whose efficiencies are farther apart do not agree.
 const WIDE: f64 = 0.05;
 
-/// What came of one trace.
+/// The results of one trace.
 struct Replayed<'a> {
     path: &'a Path,
     outcomes: Vec<Outcome>,
 }
 
-/// Replays each of these traces, and shows by heuristic the least, the median and the most of what they say.
+/// Replays each of these traces, and shows for each heuristic the least, the median and the most of their figures.
 pub(super) fn run(traces: &[&PathBuf], selection: &Selection, subject: &Subject, as_json: bool) -> anyhow::Result<()> {
     let rule = match selection.locks.rules() {
         [rule] => *rule,
         _ => {
-            let text = "several traces are replayed with one rule for locks: name one with --locks";
+            let text = "several traces can be replayed with one rule for locks only; name one with --locks";
             return Err(replay::Error::Request(text.to_owned()).into());
         }
     };
@@ -43,8 +43,8 @@ pub(super) fn run(traces: &[&PathBuf], selection: &Selection, subject: &Subject,
         if *first != own {
             let [first, own] = [&*first, &own].map(|words| words.join(" "));
             let text = format!(
-                "{} is a trace of `{own}`, {} of `{first}`: a spread is one of recordings of the same command; \
-                 `lockstep diff` compares programs",
+                "{} is a trace of `{own}`, and {} of `{first}`: a spread needs recordings of one command; `lockstep \
+                 diff` compares programs",
                 path.display(),
                 traces[0].display()
             );
@@ -114,8 +114,8 @@ fn table(all: &[Replayed]) -> String {
     );
     let wide = spreads.iter().filter_map(|(_, spread, _)| *spread).any(|[least, _, most]| most - least > WIDE);
     text += if wide {
-        "The recording decides much of these figures: give each thread a fixed share of the work, or take the pieces \
-         of work as lanes (--lanes).\n"
+        "Much of these figures depends on the recording: give each thread a fixed share of the work, or take the \
+         pieces of work as lanes (--lanes).\n"
     } else {
         "The recordings agree within 5 points of efficiency.\n"
     };

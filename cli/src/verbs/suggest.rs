@@ -23,11 +23,12 @@ use crate::width::{self, Wide};
 /// The most passes in the table.
 const PASSES: usize = 12;
 
-/// Find the places at which collecting lanes would pay: tries those that could, and ranks them by what each took
+/// Find the places where collecting lanes would pay: tries the candidates, and ranks them by the fetches they took
 ///
-/// Lanes that part in a loop come to an expensive place in different turns. Each place where that loses fetches is
-/// replayed as `replay --predict` does it, with all lanes waited for and with thresholds (see docs/speculation.md).
-/// Below stands what the passes fcs, meld and linearize would gain, as far as the trace can say it.
+/// Lanes that part in a loop reach an expensive place in different iterations. Each place where that loses fetches is
+/// replayed as with `replay --predict`: once waiting for all lanes, and once for each threshold (see
+/// docs/speculation.md). A second table shows what the passes fcs, meld and linearize would gain, as far as the trace
+/// can tell.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The trace (- for standard input)
@@ -36,28 +37,28 @@ pub(crate) struct Args {
     #[command(flatten)]
     selection: Selection,
 
-    /// The model under which they are tried: barrier, with parameters (barrier:placement=structured)
+    /// The model to try them under: barrier, with parameters (barrier:placement=structured)
     #[arg(long, short = 'H', value_name = "MODEL", default_value = predict::MODEL, value_parser = Model::parse)]
     heuristic: Model,
 
-    /// The most places that are tried, those that could save most first
+    /// The most places to try, those that could save most first
     #[arg(long, value_name = "N", default_value_t = 16)]
     candidates: usize,
 
-    /// The most places at which lanes are collected at once: the best, and each that gains beside those before it
+    /// The most places at which lanes are collected at once: the best, and each that still gains beside those before it
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=16))]
     together: u16,
 
-    /// Rank by cycles: what is issued, and a cycle for each transaction of 32 bytes (the trace must have addresses)
+    /// Rank by cycles: one for each fetch, and one for each transaction of 32 bytes (the trace must have addresses)
     #[arg(long)]
     memory: bool,
 
-    /// Rank by cycles: what is issued, and the cycles that a core which stalls on use waits for loads of N cycles
+    /// Rank by cycles: one for each fetch, and those in which a core that stalls on use waits for loads of N cycles
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     load_latency: Option<u32>,
 
-    /// How many waiting lanes are to be enough, several with commas; all lanes of a warp are always tried. Default: a
-    /// half, a quarter and an eighth of a warp
+    /// How many waiting lanes are enough, several with commas; waiting for all lanes of a warp is always tried.
+    /// Default: a half, a quarter and an eighth of a warp
     #[arg(long, value_name = "LANES", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=heuristics::MAX_LANES as i64))]
     threshold: Option<Vec<u16>>,
 
@@ -195,7 +196,7 @@ fn as_table(found: &Suggestions, model: &str, source: &mut Source) -> String {
         rows.push(row(named(&tried.candidate, &trial.prediction, ""), &trial.outcome));
     }
     if let Some(Together { places, outcome }) = &found.together {
-        // What all of them take stands in the row of the last.
+        // The result of all of them together is in the row of the last.
         for (number, (candidate, prediction)) in places.iter().enumerate() {
             let names = named(candidate, prediction, if number == 0 { "" } else { "and " });
             let whole = row(names.clone(), outcome);
@@ -221,8 +222,8 @@ fn as_table(found: &Suggestions, model: &str, source: &mut Source) -> String {
         false => "gain: fetches without collecting / fetches and barriers with it",
     };
     text += &format!(
-        "{} of {} candidates were tried; {gained} would pay. barriers: instructions that their barriers take; {what}, \
-         under {model}\n",
+        "{} of {} candidates were tried; {gained} would pay. barriers: instructions of their barriers; {what}, under \
+         {model}\n",
         found.tried.len(),
         found.candidates,
     );
@@ -237,7 +238,7 @@ fn as_table(found: &Suggestions, model: &str, source: &mut Source) -> String {
     text
 }
 
-/// A row without the cycles: they are what is issued.
+/// A row without cycles: these are the fetches.
 fn without_cycles(row: [String; 10]) -> [String; 9] {
     let [at, function, address, pattern, lanes, fetches, efficiency, barriers, _, gain] = row;
     [at, function, address, pattern, lanes, fetches, efficiency, barriers, gain]
@@ -247,7 +248,7 @@ fn without_cycles(row: [String; 10]) -> [String; 9] {
 fn of_passes(estimates: &[Estimate], before: &Outcome, source: &mut Source) -> String {
     let before = before.counts.fetches();
     let mut rows = vec![["pass", "branch", "in", "of", "known by", "fetches", "gain"].map(str::to_owned)];
-    // What gains less than a hundredth says nothing beside what the pass adds.
+    // A gain below a hundredth means nothing, given what the pass adds.
     let shown = estimates.iter().filter(|estimate| 100 * estimate.fetches <= 99 * before).take(PASSES);
     for Estimate { pass, at, callee, fetches, basis, .. } in shown {
         let (at, function) = at.map_or_else(|| ("(all)".to_owned(), String::new()), |at| place(at, source));
@@ -256,13 +257,13 @@ fn of_passes(estimates: &[Estimate], before: &Outcome, source: &mut Source) -> S
         rows.push([pass.name().to_owned(), at, function, callee, basis.name().to_owned(), grouped(*fetches), gain]);
     }
     if rows.len() == 1 {
-        return "what passes of lockstep cc would gain is below a hundredth, as far as this trace says\n".to_owned();
+        return "as far as this trace shows, passes of lockstep cc would gain less than a hundredth\n".to_owned();
     }
     let text = width::of_results().table(&rows, |column| if column < 5 { Align::Left } else { Align::Right });
     format!(
-        "\nWhat passes of lockstep cc would gain, of {} fetches:\n{text}\
-         {} of {} are shown. replayed: the lanes ran together as the pass would have them, without what it adds to the \
-         code; at most: what both sides of the branch have in common\n",
+        "\nWhat passes of lockstep cc would gain, of {} fetches:\n{text}{} of {} are shown. replayed: the lanes ran \
+         together as the pass would make them, without the code it adds; at most: the instructions that both sides \
+         of the branch have in common\n",
         grouped(before),
         rows.len() - 1,
         estimates.len()

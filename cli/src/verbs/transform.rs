@@ -15,7 +15,7 @@ use crate::output::{Output, WithColours, print, say};
 /// Apply transformations to LLVM IR (bitcode or text)
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// List the transformations and their parameters; with --pass, write that list with each parameter spelt out
+    /// List the transformations and their parameters; with --pass, write that list with all parameters
     #[arg(long, conflicts_with_all = ["input", "output", "report"])]
     list: bool,
 
@@ -23,7 +23,7 @@ pub(crate) struct Args {
     #[arg(required_unless_present = "list", value_name = "INPUT")]
     input: Option<PathBuf>,
 
-    /// Transformations, in this order, with commas; a colon before parameters: fcs:threshold=8,layout
+    /// Transformations, in this order, with commas; a colon stands before parameters: fcs:threshold=8,layout
     #[arg(long, value_name = "LIST", required_unless_present = "list")]
     pass: Option<String>,
 
@@ -31,7 +31,7 @@ pub(crate) struct Args {
     #[arg(long, short = 'o', value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Print what was looked at and what was decided
+    /// Print what was considered and what was decided
     #[arg(long)]
     report: bool,
 
@@ -39,19 +39,19 @@ pub(crate) struct Args {
     deciding: Deciding,
 }
 
-/// How passes decide, and how that is said.
+/// How passes decide, and how that is reported.
 #[derive(clap::Args)]
 pub(crate) struct Deciding {
-    /// The threshold of each transformation that has one, and is given no other: as PASS:threshold=N
+    /// The threshold for each transformation that takes one and is given none: short for PASS:threshold=N
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     threshold: Option<i64>,
 
-    /// The loops of a trace, as `replay --loops --json` prints them: linearize:merge-loops=yes then merges loops only
-    /// where their trip counts say that it pays
+    /// The loops of a trace, as `replay --loops --json` prints them; linearize:merge-loops=yes then merges loops only
+    /// if their trip counts say that it pays
     #[arg(long, value_name = "FILE")]
     trips: Option<PathBuf>,
 
-    /// How --report writes: a line each for people, a JSON object on a line each, or the YAML of LLVM's optimisation
+    /// How --report writes: one line each for people, one JSON object per line, or the YAML of LLVM's optimisation
     /// remarks
     #[arg(long, value_enum, default_value_t = Form::Text, value_name = "FORM")]
     report_format: Form,
@@ -93,7 +93,7 @@ fn read_trips(path: &Path) -> anyhow::Result<Trips> {
     let what = || format!("reading the loops of a trace from {}", path.display());
     let text = std::fs::read_to_string(path).with_context(what)?;
     let rows: Vec<Value> = serde_json::from_str(&text)
-        .with_context(|| format!("{}: it must be what `replay --loops --json` prints", what()))?;
+        .with_context(|| format!("{}: the file must be what `replay --loops --json` prints", what()))?;
     let inner = |row: &Value| {
         let (file, line) = row["loop"].as_str()?.rsplit_once(':')?;
         Some(InnerLoop {
@@ -134,14 +134,15 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Says on standard error whose code was left as it was because a pass found its own work wrong.
+/// Reports on standard error which code was left unchanged because a pass found its own work wrong.
 pub(crate) fn warn_of_refusals(remarks: &[Remark]) {
     for remark in remarks {
         let (pass, source) = (remark.pass, &remark.function);
         if let Reason::Refused(why) = &remark.reason {
             say!(
-                "lockstep: warning: transforming {source}: the pass {pass} found its own work wrong ({why}), so this file's code is emitted without \
-                 transformations; this is a bug in lockstep, and the program is right without {pass}"
+                "lockstep: warning: transforming {source}: the pass {pass} found its own work wrong ({why}), so this \
+                 file's code is emitted without transformations; this is a bug in lockstep, and without {pass} the \
+                 program is correct"
             );
         }
     }

@@ -1,4 +1,4 @@
-//! `lockstep verify`: does what the divergence analysis proves hold in what the threads did?
+//! `lockstep verify`: tests what the divergence analysis proves against what the threads did.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -22,39 +22,39 @@ use crate::verified::code::{self, Code, Made};
 use crate::verified::judged::{About, Class, Judged, Precision, Share, judge};
 use crate::verified::observed::{Example, Observed, Watch, measure};
 
-/// Hold what `lockstep analyze` proves of a program against a trace of it
+/// Test what `lockstep analyze` proves about a program against a trace of it
 ///
-/// The program is built with `lockstep cc --keep-ir FOLDER`, and traced with `trace --memory`. Under ipdom, a branch
-/// proved uniform must never part lanes that are together, and an access proved uniform or affine must be that, with
-/// its stride, in every fetch. What contradicts a proof is a bug in lockstep, and shown with the rules behind it. What
-/// was called divergent and never was so is counted: the analysis' precision. Loops that only look like waiting keep
-/// all turns here: lanes from whose streams turns were taken would meet in different ones.
+/// Build the program with `lockstep cc --keep-ir FOLDER`, and trace it with `trace --memory`. Under ipdom, lanes that
+/// are together must never part at a branch proved uniform, and an access proved uniform or affine must be so, with its
+/// stride, in every fetch. What contradicts a proof is a bug in lockstep, and is shown with the rules behind it. What
+/// was called divergent but never was is counted: it shows the analysis' precision. Loops that only look like waiting
+/// keep all iterations here, since lanes that lost iterations would meet in different ones.
 #[derive(clap::Args)]
 #[command(mut_arg("spin", |spin| spin.default_value("keep")))]
 pub(crate) struct Args {
     /// The trace: what `trace --memory` wrote
     trace: PathBuf,
 
-    /// The folder of --keep-ir, where it does not lie any more where it did
+    /// The folder of --keep-ir, if it was moved
     #[arg(long, value_name = "FOLDER")]
     ir: Option<PathBuf>,
 
-    /// An argument, counted from 0, that is a thread's number; may be given again
+    /// An argument, counted from 0, that is a thread's number; may be repeated
     #[arg(long, value_name = "FUNCTION:ARGUMENT", value_parser = super::analyze::thread_number)]
     tid: Vec<(String, usize)>,
 
-    /// The model: where lanes that parted meet again
+    /// The model, which says where lanes that parted meet again
     #[arg(long, short = 'H', value_name = "MODEL", default_value = "ipdom")]
     heuristic: String,
 
     #[command(flatten)]
     selection: Selection,
 
-    /// What precision is shown by
+    /// How to group the figures of precision
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = By::Function)]
     by: By,
 
-    /// How many of what could not be matched are shown, those that ran most first
+    /// How many accesses and branches that could not be matched to show, those that ran most first
     #[arg(long, value_name = "N", default_value_t = 0)]
     unmatched: usize,
 
@@ -78,7 +78,7 @@ fn rule(name: &str) -> Result<Rule, String> {
     let all = || Rule::PAPER.into_iter();
     all()
         .find(|rule| rule.name() == name)
-        .ok_or_else(|| format!("no such rule; there are {}", all().map(Rule::name).collect::<Vec<_>>().join(", ")))
+        .ok_or_else(|| format!("there is no such rule; there are {}", all().map(Rule::name).collect::<Vec<_>>().join(", ")))
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
@@ -95,7 +95,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     source.notes().iter().for_each(|note| say!("lockstep: {note}"));
     if code.units.is_empty() {
         return refuse(format!(
-            "{}: no line of its program leads to IR: build it with lockstep cc --keep-ir FOLDER and trace it again",
+            "{}: no line of its program leads to IR; build the program with lockstep cc --keep-ir FOLDER and trace \
+             it again",
             args.trace.display()
         ));
     }
@@ -139,7 +140,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(if judged.violations.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(exit::BUG) })
 }
 
-/// What was found, with what is needed to say where.
+/// The results, with what is needed to name places.
 struct Found<'a> {
     trace: &'a Path,
     modules: &'a [Module],
@@ -148,7 +149,7 @@ struct Found<'a> {
     judged: &'a Judged,
 }
 
-/// How many rules are printed for a violation.
+/// The most rules that are printed for a violation.
 const MOST_LINES: usize = 60;
 
 impl Found<'_> {
@@ -327,8 +328,8 @@ fn share_line(about: About, share: &Share, tests: u64) -> String {
         About::Access => ("accesses", "an access"),
     };
     format!(
-        "{what}: {} of {} executions matched to {from} of the IR ({}), {} fetches tested a proof; beside them {} that code \
-         generation made, {} of code without IR",
+        "{what}: {} of {} executions matched to {from} of the IR ({}), {} fetches tested a proof; besides these, {} \
+         from code generation and {} of code without IR",
         grouped(share.matched),
         grouped(share.matched + share.unmatched),
         percent(share.matched_share()),

@@ -1,15 +1,16 @@
-//! Which instruction of the IR an instruction of the trace was made of.
+//! Matches instructions of the trace to the instructions of the IR that they were compiled from.
 //!
-//! `lockstep cc --keep-ir` keeps the IR of which code is generated, and gives each of its instructions a line of its
-//! own there. So the line table says for each instruction of the program of which one it was made, however often code
-//! was inlined, unrolled or copied before. Code generation makes code of its own (pushes, spills, constants in memory),
-//! folds loads into what uses them, and gives what it made of several instructions no line. An instruction is matched
-//! only where one rule below says to what; the rest is counted.
+//! `lockstep cc --keep-ir` keeps the IR from which code is generated, and gives each of its instructions a line of its
+//! own. So the line table names the IR instruction behind each instruction of the program, however often code was
+//! inlined, unrolled or copied before. Code generation also makes code of its own (pushes, spills, constants in
+//! memory), folds loads into the instructions that use them, and gives code made of several instructions no line. An
+//! instruction is matched only where a rule below allows it; the rest is counted.
 //!
 //! - A conditional branch, or a jump through a table, has the line of the branch, or of the `select`, division or the
 //!   like that it is a part of.
-//! - A memory operand has the line of an access that reads, or writes, as it does; or of an instruction into which one
-//!   load without code of its own can have been folded, or several of one line of which the same is claimed.
+//! - A memory operand has the line of an access that reads, or writes, as it does. Or it has the line of an instruction
+//!   into which exactly one load without code of its own can have been folded, or several of one line with the same
+//!   claim.
 //! - A load that lost its line is matched where all loads of its function without code are of one line and one claim.
 //! - An operand that counts from the stack pointer, with no such line, is code generation's own, as is what an
 //!   instruction pushes and pops, and a constant at a distance from the instruction itself.
@@ -31,7 +32,7 @@ pub(crate) struct Made {
     pub(crate) number: usize,
 }
 
-/// Of what something in the code was made.
+/// What something in the code was compiled from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// Of this instruction.
@@ -105,7 +106,7 @@ impl Code {
         code
     }
 
-    /// Where the code branches and accesses memory, and of what that was made.
+    /// The branches and accesses of the code, and what they were compiled from.
     pub(crate) fn places(&self, claims: &[Vec<Claim>], source: &Source) -> Vec<Place> {
         let matcher = Matcher::of(self, claims, source);
         self.decoded.iter().filter_map(|d| matcher.place(d, source)).collect()
@@ -120,7 +121,7 @@ pub(crate) fn read(path: &Path, elsewhere: Option<&Path>) -> anyhow::Result<Modu
     };
     let read = Module::read(&path);
     read.map_err(|error| {
-        anyhow::anyhow!("{error}; where the folder of --keep-ir lies elsewhere now, name it with --ir")
+        anyhow::anyhow!("{error}; if the folder of --keep-ir was moved, name it with --ir")
     })
 }
 
@@ -140,7 +141,7 @@ struct Matcher<'a> {
     lined: Vec<(Pc, Made)>,
     /// Accesses that have code of their own.
     own: FxHashSet<Made>,
-    /// How many branches in the code were made of it.
+    /// How many branches in the code were compiled from it.
     branches: FxHashMap<Made, usize>,
 }
 
@@ -248,7 +249,7 @@ impl<'a> Matcher<'a> {
         self.one_of(&self.unowned(unit, &all, operand)).map_or(own, Origin::Matched)
     }
 
-    /// The function of the IR that code around is made of.
+    /// The function of the IR from which the code around was compiled.
     fn around(&self, pc: Pc) -> Option<(usize, usize)> {
         let after = self.lined.partition_point(|(other, _)| *other <= pc);
         let (before, after) = (self.lined.get(after.checked_sub(1)?)?.1, self.lined.get(after)?.1);
@@ -281,8 +282,8 @@ fn is_fixed(operand: &Operand) -> bool {
     operand.index.is_none() && matches!(operand.base.as_deref(), Some("rip") | None)
 }
 
-/// Whether the operand can be the access of the IR itself: it reads, or writes, as that does. What is at a fixed
-/// distance is no access by an address that was computed.
+/// Whether the operand can be the access of the IR itself: it reads, or writes, as that does. An operand at a fixed
+/// distance is not an access by a computed address.
 fn does_the_same(operand: &Operand, claim: &Claim) -> bool {
     if is_fixed(operand) && operand.segment.is_none() && !claim.global {
         return false;

@@ -1,5 +1,4 @@
-//! Claims and observations, side by side: what was violated, how much could be matched, and how precise the analysis
-//! is.
+//! Claims against observations: what was violated, how much could be matched, and how precise the analysis is.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -66,7 +65,7 @@ impl Share {
     }
 }
 
-/// How a claim compares with what was seen, over all code that was made of one instruction.
+/// How a claim compares with what was seen, over all code compiled from one instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Class {
     Uniform,
@@ -96,7 +95,7 @@ pub(crate) struct Judged {
     pub(crate) unmatched: Vec<(u64, About, Pc, Option<Made>)>,
 }
 
-/// Holds claims against observations.
+/// Compares claims with observations.
 pub(crate) fn judge(places: &[Place], claims: &[Vec<Claim>], observed: &Observed) -> Judged {
     let mut judged = Judged::default();
     let mut together: BTreeMap<(About, Made), (Class, Class, u64)> = BTreeMap::new();
@@ -145,7 +144,7 @@ type Contradicted = (String, u64, Option<Example>);
 fn branch(claim: &Claim, seen: &Seen) -> (Class, Class, Option<Contradicted>) {
     let was = if seen.diverged == 0 { Class::Uniform } else { Class::Divergent };
     let claimed = match claim.direction {
-        // With parts: the only branch made of it decides by the whole.
+        // With parts: the only branch compiled from it decides by the whole.
         Some(Direction::Uniform | Direction::Parts) => Class::Uniform,
         Some(Direction::Divergent) | None => Class::Divergent,
     };
@@ -168,7 +167,7 @@ fn access(claim: &Claim, seen: &Seen, writes: bool) -> (Class, Class, Option<Con
     let mut against: Vec<(u64, &Example)> =
         seen.lies.iter().filter(|(lie, _)| !holds(**lie)).map(|(_, (count, example))| (*count, example)).collect();
     against.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
-    // Of strides that were not kept, one at most could be the one claimed, and that is the first to be kept.
+    // At most one of the strides that were not kept could be the claimed one, and that one is the first to be kept.
     let more = match addresses {
         Some(Addresses::Uniform | Addresses::Stride(_)) => seen.more_strides,
         _ => 0,
@@ -186,7 +185,7 @@ fn class_of(lie: Lie) -> Class {
     }
 }
 
-/// Claims of one class, and how many of them came true: what was called divergent and never was is imprecise.
+/// Claims of one class, and how many of them held: what was called divergent and never was is imprecise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Precision {
     pub(crate) uniform: u64,

@@ -1,8 +1,8 @@
-//! What the divergence analysis claims, held against what a replay shows: for `lockstep verify`.
+//! Compares the claims of the divergence analysis with what a replay shows: for `lockstep verify`.
 //!
-//! 1. `code`: which instruction of the IR an instruction of the trace was made of.
+//! 1. `code`: which instruction of the IR an instruction of the trace was compiled from.
 //! 2. `observed`: where lanes that were together parted, and how their addresses lay.
-//! 3. `judged`: claims and observations, side by side.
+//! 3. `judged`: claims against observations.
 
 pub(crate) mod code;
 pub(crate) mod judged;

@@ -1,5 +1,5 @@
-//! What lanes did that were together: at each branch whether they parted, at each memory operand how their addresses
-//! lay. It knows nothing of the analysis.
+//! What lanes did while they were together: at each branch whether they parted, at each memory operand how their
+//! addresses lay. It is independent of the analysis.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,9 +14,9 @@ use trace_format::Pc;
 pub(crate) struct Watch {
     /// Where control goes from it.
     pub(crate) branch: bool,
-    /// The address of its memory operand, of which it has one.
+    /// The address of its memory operand, if it has one.
     pub(crate) address: bool,
-    /// That address may be one of the thread's own frame, which code generation made: then it is counted apart.
+    /// That address may lie in the thread's own frame, which code generation made: then it is counted separately.
     pub(crate) maybe_frame: bool,
 }
 
@@ -31,7 +31,7 @@ pub(crate) enum Lie {
 }
 
 impl Lie {
-    /// Of addresses with the numbers of their lanes, at least two.
+    /// The class of addresses, given with the numbers of their lanes; at least two.
     pub(crate) fn of(addresses: &[(u64, u64)]) -> Lie {
         let (first_lane, first) = addresses[0];
         if addresses.iter().all(|(_, address)| *address == first) {
@@ -59,7 +59,7 @@ pub(crate) struct Example {
     pub(crate) lanes: Vec<(u64, u64)>,
 }
 
-/// How many lanes of an example are kept, and of how many strides counts and examples are.
+/// How many lanes of an example are kept, and how many strides have counts and examples.
 const KEPT: usize = 8;
 
 /// What was seen of an instruction.
@@ -67,7 +67,7 @@ const KEPT: usize = 8;
 pub(crate) struct Seen {
     /// How often lanes ran it.
     pub(crate) executions: u64,
-    /// Fetches with two lanes or more, of which all that follows is said.
+    /// Fetches with two lanes or more; all that follows is about these.
     pub(crate) together: u64,
     /// Those after which lanes went different ways.
     pub(crate) diverged: u64,
@@ -151,7 +151,7 @@ impl<'a> Observer<'a> {
             seen.diverged += 1;
             seen.diverging.get_or_insert_with(|| {
                 let number = |lane: heuristics::Lane| self.warp.lanes()[lane.index()] as u64;
-                // One lane of each way comes first.
+                // One lane of each side comes first.
                 let mut went: Vec<(u64, u64)> = left.iter().map(|l| (number(l), step.state(l).pc.0)).collect();
                 let other = went.iter().position(|(_, to)| *to != went[0].1).unwrap_or(0);
                 went.swap(1, other);

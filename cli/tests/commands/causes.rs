@@ -141,7 +141,7 @@ fn the_table_has_as_many_rows_as_asked_for_and_names_paths() {
     let of = |arguments: &[&str]| succeed("replay", &[arguments, &[trace.to_str().unwrap()]].concat());
     let text = of(&["--by", "path", "--top", "1"]);
     assert!(text.contains("worker > transform > transpose_rows > transpose_patch"), "{text}");
-    assert!(text.contains("more rows: --top"), "{text}");
+    assert!(text.contains("more rows; --top"), "{text}");
     assert!(of(&["--by", "branch"]).contains("transpose_rows+0x"));
     assert_eq!(run("replay", &["--top", "1", trace.to_str().unwrap()]).status.code(), Some(2));
 }

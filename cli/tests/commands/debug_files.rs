@@ -80,6 +80,6 @@ fn servers_are_asked_where_the_user_has_named_them() {
     assert!(stripped.has_lines(&[("PATH", &path), ("DEBUGINFOD_URLS", "file:///nowhere")]));
     let asked = fs::read_to_string(&asked).unwrap();
     assert!(asked.starts_with("debuginfo ") && asked.trim().len() == "debuginfo ".len() + 40, "{asked}");
-    fs::write(&elsewhere, "no binary").unwrap();
+    fs::write(&elsewhere, "not a binary").unwrap();
     assert!(!stripped.has_lines(&[("PATH", &path), ("DEBUGINFOD_URLS", "file:///nowhere")]));
 }

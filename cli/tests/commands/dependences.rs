@@ -142,7 +142,7 @@ fn lanes_of_other_kinds_are_looked_at_and_what_cannot_be_is_said() {
     let at = format!("dependences.c:{}", line_of("SUM"));
     let refused: [(&[&str], &str); 3] = [
         (&["--dependences", "--loop", &at, &plain], "trace --memory"),
-        (&["--dependences", "--region", "all", &plain], "threads run at once already"),
+        (&["--dependences", "--region", "all", &plain], "threads already run at the same time"),
         (&["--dependences", "--by", "line", &plain], "cannot be used with"),
     ];
     for (arguments, why) in refused {
@@ -203,13 +203,13 @@ fn a_verdict_begins_with_what_hinders_and_says_what_is_not_known() {
     let at = format!("dependences.c:{}", line_of("RECURRENCE"));
     let trace = traced(folder.path(), "RECURRENCE", &["-O2"], &["--memory"]);
     let carried = page(&trace, &["--loop", &at]);
-    assert!(carried["first"].as_str().unwrap().starts_with("undo the dependence"), "{carried}");
+    assert!(carried["first"].as_str().unwrap().starts_with("remove the dependence"), "{carried}");
     let plain = traced(folder.path(), "RECURRENCE", &["-O2"], &[]);
     let shown = succeed("replay", &["--verdict", "--loop", &at, &plain]);
-    assert!(shown.contains("dependences: not known, as the trace has no addresses"), "{shown}");
+    assert!(shown.contains("dependences: unknown, since the trace has no addresses"), "{shown}");
     let threads = page(&plain, &["--region", "all"]);
     assert_eq!(threads["dependences"], "threads ran at once already");
-    assert!(threads["first"].as_str().unwrap().starts_with("take a loop with more iterations"), "{threads}");
+    assert!(threads["first"].as_str().unwrap().starts_with("choose a loop with more iterations"), "{threads}");
 }
 
 #[test]

@@ -129,7 +129,7 @@ fn functions_of_a_stripped_program_are_named_by_address_and_a_note_says_so() {
     let trace = built.trace();
     let output = run("replay", &["--by", "function", "--json", trace.to_str().unwrap()]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("has no symbols of some functions: they are named by the addresses"), "{said}");
+    assert!(said.contains("has no symbols for some functions: they are named by the addresses"), "{said}");
     let functions = rows(&trace, "function");
     let named = functions.iter().filter(|r| r["function"].as_str().unwrap().starts_with("program+0x")).count();
     assert!(named >= 2, "work and sum are two functions: {functions:?}");

@@ -110,7 +110,7 @@ fn the_page_of_one_lane_has_one_model_and_says_so() {
     let page = page_of(&[trace.as_ref()], &[]);
     let program = &page["programs"][0];
     assert_eq!(program["replayed"]["results"].as_array().unwrap().len(), 1);
-    assert!(program["notes"].to_string().contains("one lane alone runs the same under every model"), "{program}");
+    assert!(program["notes"].to_string().contains("a single lane runs the same under every model"), "{program}");
 }
 
 #[test]

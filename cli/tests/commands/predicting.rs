@@ -139,7 +139,8 @@ fn the_marks_of_a_program_collect_lanes_where_it_says() {
     let output = run("replay", &["--predict", "marks", "--json", trace]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(
-        said.contains("the compiler copied the place to") && said.contains("once in the turns that became one"),
+        said.contains("the compiler copied the place to") && said.contains("once for the iterations that were merged \
+             into one"),
         "{said}"
     );
     let json: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -175,11 +176,11 @@ fn what_cannot_be_predicted_is_named_with_a_way_out() {
         (["-H", "barrier:meet=anywhere", "--predict", "lookups.c:43"], "only barrier with meet=barriers"),
         (
             ["-H", "barrier", "--predict", "lookups"],
-            "a line (barrier.c:12) or an address (0x401136), or call:FUNCTION, or marks",
+            "a line (barrier.c:12) or an address (0x401136), call:FUNCTION, or marks",
         ),
-        (["-H", "barrier", "--predict", "call:nobody"], "beginning of a function of that name"),
-        (["-H", "barrier", "--predict", "call:worker"], "is called nowhere"),
-        (["-H", "barrier", "--predict", "marks"], "no binary of the program has LOCKSTEP_PREDICT"),
+        (["-H", "barrier", "--predict", "call:nobody"], "entered a function of that name"),
+        (["-H", "barrier", "--predict", "call:worker"], "is not called anywhere"),
+        (["-H", "barrier", "--predict", "marks"], "no binary of the program has a pair LOCKSTEP_PREDICT"),
     ] {
         let output = run("replay", &[&arguments[..], &[&trace]].concat());
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -286,7 +287,7 @@ fn calls_on_both_sides_of_a_branch_are_run_together() {
         // The operations, and that they are well.
         let table = succeed("lockstep", &["dump", "--barriers", "marks", trace]);
         assert!(["join", "wait, rejoin", "cancel"].iter().all(|name| table.contains(name)), "{table}");
-        assert!(table.contains("shade") && table.contains("is joined before"), "{table}");
+        assert!(table.contains("shade") && table.contains("joins a barrier before"), "{table}");
     }
     let json: Value = serde_json::from_str(&succeed("lockstep", &["suggest", "--json", trace])).unwrap();
     let best = &json["places"][0];

@@ -108,7 +108,7 @@ fn a_line_where_nothing_could_wait_is_refused_and_so_is_one_without_code() {
     let text = std::fs::read_to_string(&source).unwrap();
     let line = 1 + text.lines().position(|line| line.contains("pthread_join")).expect("main joins its threads");
     for (place, why) in
-        [(line, "no loop that could be spin-waiting runs there"), (9999, "the trace has no code of that line")]
+        [(line, "no loop that could be spin-waiting runs there"), (9999, "the trace has no code at that line")]
     {
         let refused = run("replay", &["--spin", &format!("spin_works.c:{place}"), trace]);
         let said = String::from_utf8_lossy(&refused.stderr);

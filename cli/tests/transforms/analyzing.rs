@@ -83,7 +83,7 @@ fn what_is_not_there_is_said() {
     std::fs::write(folder.path().join("plain.c"), "int f(int a) { return a + 1; }\n").unwrap();
     let output = analyze(folder.path(), &["plain.c"]);
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success() && error.contains("no thread's number was found"), "{error}");
+    assert!(output.status.success() && error.contains("no thread number was found"), "{error}");
 }
 
 #[test]

@@ -76,7 +76,7 @@ fn builds_that_print_different_things_are_noted() {
     let folder = builds();
     let output = folder.run(lockstep(), &["compare", "none", "fcs", "-H", "minpc", "--", "lie"]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.code() == Some(9) && said.contains("print different things"), "{said}");
+    assert!(output.status.code() == Some(9) && said.contains("print different output"), "{said}");
 }
 
 #[test]

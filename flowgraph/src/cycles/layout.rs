@@ -2,9 +2,9 @@
 
 use crate::{Graph, Loops, NodeId};
 
-/// The nodes that the entry reaches, in topological order but for back edges, and with the members of each loop (see
-/// [`Loops`]) in a row, its header first: every edge leads forward, or from a member of a loop to its header. Where
-/// that leaves a choice, the first successor's side comes first.
+/// The nodes that the entry reaches, in topological order except for back edges. The members of each loop (see
+/// [`Loops`]) are contiguous, its header first: every edge leads forward, or from a member of a loop to its header.
+/// Where that leaves a choice, the first successor's side comes first.
 ///
 /// Source: the *weak topological ordering* of Bourdoncle, *Efficient chaotic iteration strategies with widenings*,
 /// 1993: what its figure 4 gets by decomposing components recursively (O(n + m) per level of nesting) is read here off

@@ -23,8 +23,8 @@ impl LoopId {
 /// and so on. The walk is [`DepthFirst::last_successor_first`].
 ///
 /// A loop that can be entered only at its header is a natural loop: the header dominates the members, and does not
-/// depend on the walk. One that can be entered elsewhere too is *irreducible*: which of its entries becomes the header,
-/// and so which loops it contains, does depend on the walk. Loops with the same header count as one.
+/// depend on the walk. One that has other entries too is *irreducible*: its header, and so the loops it contains,
+/// depend on the walk. Loops with the same header count as one.
 ///
 /// Source: Havlak, *Nesting of reducible and irreducible loops*, ACM TOPLAS 19(4), 1997, as Ramalingam made it almost
 /// linear in *Identifying loops in almost linear time*, ACM TOPLAS 21(2), 1999: an edge takes part only from the
@@ -76,7 +76,7 @@ impl Loops {
         self.headers[id.index()]
     }
 
-    /// The loop of which `node` is the header, if there is one.
+    /// The loop whose header `node` is, if there is one.
     #[must_use]
     pub fn headed_by(&self, node: NodeId) -> Option<LoopId> {
         self.innermost(node).filter(|&id| self.header(id) == node)
@@ -135,7 +135,7 @@ impl Loops {
 /// Which nodes are headers, and the next header around each node. Nodes go by their place in the preorder of the walk.
 struct Forest {
     is_header: Vec<bool>,
-    /// The header of the innermost loop of which the node is a member but not the header; `NONE` outside all.
+    /// The header of the innermost loop that has the node as a member but not as its header; `NONE` outside all.
     around: Vec<u32>,
 }
 
@@ -343,10 +343,10 @@ fn irreducible(graph: &Graph, walk: &DepthFirst, headers: &[NodeId], innermost: 
 
 /// The layout of [`crate::loop_order`], and by loop where it starts in it and how many members it has.
 ///
-/// The reverse postorder is topological among the parts of a loop, each standing where its header stands: what an edge
-/// leads to is finished before its source, but for edges back to an ancestor; such an ancestor is the header of a loop
-/// around both ends. So each loop gets a stretch of the layout when its header comes up, and each node the next place
-/// in the stretch of its loop.
+/// The reverse postorder is topological among the parts of a loop, each standing where its header stands: the target of
+/// an edge is finished before its source, except for edges back to an ancestor; such an ancestor is the header of a
+/// loop around both ends. So each loop gets a stretch of the layout when its header is reached, and each node the next
+/// place in the stretch of its loop.
 fn lay_out(
     walk: &DepthFirst,
     headers: &[NodeId],

@@ -1,4 +1,4 @@
-//! What lies on common cycles, and in which order to lay it out.
+//! Cycles: components, loops, and orders of the nodes that keep loops together.
 
 pub(crate) mod components;
 pub(crate) mod layout;

@@ -1,11 +1,11 @@
-//! How far nodes are from the end of a loop's turn, or of the graph.
+//! How far nodes are from the end of a loop's iteration (*turn*), or of the graph.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::{Graph, LoopId, Loops, NodeId};
 
-/// A part of a loop's turn, or of what is outside of all loops.
+/// A part of a loop's turn, or of the graph outside of all loops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stop {
     /// A node that lies in no loop inside of the part.
@@ -14,16 +14,17 @@ pub enum Stop {
     Loop(LoopId),
 }
 
-/// For each node the shortest way to the end of the turn of the innermost loop around it, and for each loop the
-/// shortest way to the end of the turn of the loop around it.
+/// For each node, the length of the shortest path to the end of the turn of the innermost loop around it. For each
+/// loop, that of the shortest path to the end of the turn of the loop around it.
 ///
-/// A turn of a loop ends at its header, by whatever edge; edges out of the loop are left out. A loop inside counts as
-/// one [`Stop`], as long as its header. What stands for a loop outside of all of them is the whole graph, and its end
+/// A turn of a loop ends at its header, by whatever edge; edges out of the loop are left out. An inner loop counts as
+/// one [`Stop`], as long as its header. Outside of all loops, the whole graph takes the place of a loop, and its end
 /// are the exits. The header of a loop is at the end of the turn: its own distance is 0.
 ///
-/// Lanes of which always one of those furthest away goes on meet at the [`crate::StructuredJoins`] at the latest: every
-/// way from a branch to the end of the turn goes through its join, and so does the shortest; so whoever stands at the
-/// join is nearer to the end than whoever has yet to come there. O(d m log n), where d is how deep loops are nested.
+/// If one of the lanes furthest from the end always runs, lanes meet at the [`crate::StructuredJoins`] at the latest.
+/// Every path from a branch to the end of the turn passes its join, so the shortest does too. A lane that stands at the
+/// join is therefore nearer to the end than a lane that has not reached it yet. O(d m log n), where d is how deep loops
+/// are nested.
 #[derive(Clone, Debug)]
 pub struct TurnDistances {
     loops: Loops,
@@ -33,7 +34,7 @@ pub struct TurnDistances {
     of_loop: Vec<u32>,
 }
 
-/// Of what no way leads to the end.
+/// The distance of nodes from which no path leads to the end.
 const NO_WAY: u32 = u32::MAX;
 
 impl TurnDistances {
@@ -61,8 +62,8 @@ impl TurnDistances {
         &self.loops
     }
 
-    /// Where a node stands, from the outside in: of each loop around it how far that is from the end of the turn around
-    /// it, at last the node itself. [`u32::MAX`] where no way leads to the end.
+    /// The position of a node, from the outside in: for each loop around it the distance of that loop from the end of
+    /// the turn around it, and last that of the node itself. [`u32::MAX`] if no path leads to the end.
     #[must_use]
     pub fn stops(&self, node: NodeId) -> Vec<(u32, Stop)> {
         let around = std::iter::successors(self.loops.innermost(node), |&id| self.loops.parent(id));

@@ -4,7 +4,7 @@ use crate::graph::Rows;
 use crate::{Graph, NONE, NodeId, PostDominators};
 
 /// For each node the branches that it depends on, and for each branch the nodes that depend on it. `b` depends on `a`
-/// when `b` post-dominates a successor of `a`, but does not strictly post-dominate `a`: one way on from `a` leads to
+/// when `b` post-dominates a successor of `a`, but does not strictly post-dominate `a`: one successor of `a` leads to
 /// `b` for certain, another need not. The header of a loop may depend on itself.
 ///
 /// The branches that `b` depends on are its post-dominance frontier.

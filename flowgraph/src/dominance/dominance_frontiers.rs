@@ -27,8 +27,8 @@ impl DominanceFrontiers {
                 if dominators.depth(predecessor).is_none() {
                     continue;
                 }
-                // All dominators of the predecessor up to the one that dominates the join. Where another predecessor's
-                // way was joined, the rest of the way is done.
+                // All dominators of the predecessor up to the one that dominates the join. Where the path of another
+                // predecessor was met, the rest of the path is done.
                 let mut above = Some(predecessor);
                 while let Some(node) = above.filter(|&node| Some(node) != end) {
                     if std::mem::replace(&mut last[node.index()], join.0) == join.0 {

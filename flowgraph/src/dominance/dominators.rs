@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn nodes_that_are_not_reached_take_no_part() {
-        // 2 leads into the reached part but must not count as a way there.
+        // 2 leads into the reached part but must not count as a path there.
         let dominators = Dominators::of(&graph(4, &[(0, 1), (2, 1), (2, 3)]));
         assert_eq!(idoms(&dominators, 4), [None, Some(0), None, None]);
         assert_eq!(dominators.depth(NodeId(2)), None);

@@ -1,4 +1,4 @@
-//! Which node comes before or behind which: dominators, post-dominators, and what follows from them.
+//! Which nodes every path passes before or after a node: dominators, post-dominators, and what follows from them.
 
 pub(crate) mod control_dependence;
 pub(crate) mod dominance_frontiers;

@@ -4,7 +4,7 @@ use crate::{Builder, Components, Dominators, Graph, NodeId};
 
 /// The post-dominator tree of a graph. `a` post-dominates `b` when every path from `b` to the *virtual exit* goes
 /// through `a`; each node post-dominates itself. The immediate post-dominator of a branch is where its paths meet again
-/// at the latest, whichever way they take.
+/// at the latest, whichever side they take.
 ///
 /// Every exit has an edge to the virtual exit, as the STOP node of Ferrante, Ottenstein and Warren, *The program
 /// dependence graph and its use in optimization*, ACM TOPLAS 9(3), 1987. An exit may have successors too.
@@ -15,13 +15,13 @@ use crate::{Builder, Components, Dominators, Graph, NodeId};
 /// the virtual exit, so that every node has post-dominators:
 ///
 /// - a dead end (one node without successors) is its own pseudo exit;
-/// - in an endless loop, let the header be the node through which a depth-first walk comes in (from the entry,
-///   successors in their order). The loop is taken to end where a turn ends: at the node from which an edge returns to
-///   the header, when there is exactly one, else at the header, where the turns meet.
+/// - in an endless loop, let the header be the node through which a depth-first walk enters (from the entry, successors
+///   in their order). The loop is taken to end where an iteration ends: at the node from which an edge returns to the
+///   header, if there is exactly one; else at the header, where the iterations meet.
 ///
 /// So the arms of an `if` in `for (;;) { if … else …; join }` meet at the join, as in a loop that ends. LLVM's
 /// `PostDominatorTree` takes the last node of a depth-first walk instead; that agrees for a loop without branches, but
-/// with branches the last node may be an arm, and the other arm would then meet it only a turn later.
+/// with branches the last node may be an arm, and the other arm would then meet it only an iteration later.
 ///
 /// Source: dominators of the reversed graph, see [`Dominators`]. O((n + m) log n). Nodes that the entry does not reach
 /// have post-dominators like all others, and change nothing for those that it reaches.
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn an_endless_loop_ends_where_its_turn_ends() {
-        // 1 branches to 2 and 3, which meet at 4, from where it begins anew.
+        // 1 branches to 2 and 3, which meet at 4, which leads back to the start.
         let edges = [(0, 1), (1, 2), (1, 3), (2, 4), (3, 4), (4, 1)];
         assert_eq!(ipdoms(&edges, 5, &[]), [Some(1), Some(4), Some(4), Some(4), None]);
         let post = PostDominators::of(&graph(5, &edges), &[]);

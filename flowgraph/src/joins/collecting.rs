@@ -2,9 +2,9 @@
 //! for them.
 //!
 //! Damani et al., *Speculative reconvergence for improved SIMT efficiency* (CGO 2020), section 4.2. The region of a
-//! prediction is where its barrier is *joined* (equation 1: there is a way from where lanes join) and *live* (equation
-//! 2: there is a way to the point on which they do not join anew). [`CollectingRegion::operations`] says what goes
-//! where; [`barrier_faults`] checks that by the two equations alone, without looking at regions.
+//! prediction is where its barrier is *joined* (equation 1: a path leads there from where lanes join) and *live*
+//! (equation 2: a path leads to the point on which they do not join again). [`CollectingRegion::operations`] says which
+//! operation goes where; [`barrier_faults`] checks that by the two equations alone, without the regions.
 //!
 //! The entry of the graph stands for no code: it leads to where functions begin. Lanes join and wait at the beginnings
 //! of nodes, and no region has the entry.
@@ -16,7 +16,7 @@ use crate::{Dominators, Graph, NodeId};
 /// What an operation does with a barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum BarrierAction {
-    /// Lanes that come here will be waited for (`JoinBarrier`, BSSY).
+    /// Lanes that reach this place will be waited for (`JoinBarrier`, BSSY).
     Join,
     /// Lanes wait for those that joined, then join again (`WaitBarrier`, BSYNC, and `RejoinBarrier`, BSSY).
     Wait,
@@ -24,12 +24,12 @@ pub enum BarrierAction {
     WaitFor(usize),
     /// Lanes are no longer waited for (`CancelBarrier`, BREAK).
     Cancel,
-    /// The lanes of the region meet here, behind it (`WaitBarrier` of the orthogonal barrier).
+    /// The lanes of the region meet here, after it (`WaitBarrier` of the orthogonal barrier).
     Meet,
-    /// A branch that lanes part at, whose barrier conflicts: lanes that wait at the point are taken off it (dynamic
+    /// A branch that parts lanes, and whose barrier conflicts: lanes that wait at the point leave that barrier (dynamic
     /// deconfliction).
     GivesWay,
-    /// A branch that lanes part at, whose barrier conflicts and is not made (static deconfliction).
+    /// A branch that parts lanes, and whose barrier conflicts: it gets none (static deconfliction).
     Removed,
 }
 
@@ -51,23 +51,23 @@ impl BarrierAction {
 /// What is wrong with the operations on a barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BarrierFault {
-    /// Lanes wait at this node for a barrier that they joined on no way to it.
+    /// Lanes wait at this node for a barrier that they join on no path to it.
     WaitsUnjoined,
-    /// Lanes join the barrier at this node, and none of the ways from there leads to a node where they wait.
+    /// Lanes join the barrier at this node, and no path from there leads to a node where they wait.
     NeverWaits,
-    /// Lanes that joined can still be waited for in this node, from which no way leads to where they would wait: they
-    /// were not taken off.
+    /// Lanes that joined can still be waited for in this node, though no path leads from it to a wait: they were not
+    /// cancelled.
     StaysJoined,
 }
 
-/// How lanes are collected in a region: what [`CollectingRegion::operations`] has to know beside the graph.
+/// How lanes are collected in a region: what [`CollectingRegion::operations`] needs besides the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Collecting<'a> {
-    /// The nodes at which lanes wait; for a function at whose entry they do, its own node alone.
+    /// The nodes at which lanes wait; for a function whose entry is the point, the node of that entry.
     pub waits: &'a [NodeId],
     /// How many waiting lanes are enough. None: all that joined.
     pub threshold: Option<usize>,
-    /// Whether branches that conflict have no barrier; else waiting lanes are taken off it.
+    /// Whether branches that conflict get no barrier; else waiting lanes leave that barrier.
     pub is_static: bool,
 }
 
@@ -79,13 +79,13 @@ pub struct CollectingRegion {
     holds: Vec<bool>,
     /// By node: whether a lane joins there.
     joins: Vec<bool>,
-    /// Whether it was said where lanes join.
+    /// Whether the prediction named where lanes join.
     is_begun: bool,
 }
 
 impl CollectingRegion {
-    /// The region of points, lanes joining at the nodes `from`; wherever they come to it when there are none. None when
-    /// no lane that joins comes to a point. O(n + m).
+    /// The region of points. Lanes join at the nodes `from`; if there are none, wherever they enter the region. None if
+    /// no lane that joins reaches a point. O(n + m).
     #[must_use]
     pub fn of(graph: &Graph, points: &[NodeId], from: &[NodeId]) -> Option<CollectingRegion> {
         // Equation 2, backwards: a join ends what is live.
@@ -104,25 +104,26 @@ impl CollectingRegion {
         (!is_empty).then_some(CollectingRegion { points, holds, joins, is_begun: !from.is_empty() })
     }
 
-    /// The points that lanes come to from where they join.
+    /// The points that lanes reach from where they join.
     #[must_use]
     pub fn points(&self) -> &[NodeId] {
         &self.points
     }
 
-    /// Whether a node belongs to it; no, of a node that the graph does not have.
+    /// Whether a node belongs to it; false for a node that the graph does not have.
     #[must_use]
     pub fn holds(&self, node: NodeId) -> bool {
         self.holds.get(node.index()).copied().unwrap_or(false)
     }
 
-    /// Whether a lane that comes to a node joins there.
+    /// Whether a lane that reaches a node joins there.
     #[must_use]
     pub fn is_joined_at(&self, node: NodeId) -> bool {
         self.joins.get(node.index()).copied().unwrap_or(false)
     }
 
-    /// Whether a prediction is made in this node: who comes there has left the region, and is in it again behind it.
+    /// Whether a prediction is made in this node: a lane that reaches it has left the region, and is in it again after
+    /// it.
     #[must_use]
     pub fn begins_at(&self, node: NodeId) -> bool {
         self.is_begun && self.is_joined_at(node)
@@ -133,7 +134,7 @@ impl CollectingRegion {
         self.holds.iter().zip(0..).filter(|(holds, _)| **holds).map(|(_, node)| NodeId(node))
     }
 
-    /// Where a compiler would have lanes join: where it was said, or where the region is entered.
+    /// Where a compiler would make lanes join: where the prediction says, or where the region is entered.
     #[must_use]
     pub fn beginnings(&self, graph: &Graph) -> Vec<NodeId> {
         let is_entered =
@@ -151,12 +152,12 @@ impl CollectingRegion {
         nodes
     }
 
-    /// Where its lanes meet again behind it: at the first node outside at which lanes meet that part at any of its
-    /// points; none where their function ends. `meets` says where those meet that part behind a node, the innermost
-    /// first; none stands for the end of its function.
+    /// Where its lanes meet again after it: at the first node outside at which lanes meet that part at any of its
+    /// points; none if their function ends first. `meets` gives, for a node, where lanes that part after it meet, the
+    /// innermost first; none stands for the end of its function.
     #[must_use]
     pub fn behind(&self, meets: impl Fn(NodeId) -> Vec<Option<NodeId>>) -> Option<NodeId> {
-        // What lanes come to one after another, from the innermost outwards.
+        // The places that lanes reach one after another, from the innermost outwards.
         let meetings = |point: &NodeId| -> Vec<NodeId> {
             let (mut all, mut left) = (Vec::new(), vec![*point]);
             while let Some(node) = left.pop() {
@@ -173,7 +174,7 @@ impl CollectingRegion {
         meetings(&self.points[0]).into_iter().find(|node| is_outside(node) && of_all(node))
     }
 
-    /// Whether lanes that part in a node could come to a point before they meet: then what they meet at conflicts.
+    /// Whether lanes that part in a node could reach a point before they meet: then their barrier conflicts.
     #[must_use]
     pub fn conflicts(&self, graph: &Graph, node: NodeId, meet: Option<NodeId>) -> bool {
         let Some(meet) = meet.filter(|meet| self.holds(*meet)) else { return false };
@@ -182,7 +183,7 @@ impl CollectingRegion {
         self.points.iter().any(|point| behind[point.index()])
     }
 
-    /// What a compiler inserts for it, by node. `meets` is as in [`CollectingRegion::behind`].
+    /// The operations that a compiler inserts for it, by node. `meets` is as in [`CollectingRegion::behind`].
     #[must_use]
     pub fn operations(
         &self,
@@ -207,9 +208,10 @@ impl CollectingRegion {
     }
 }
 
-/// Checks the operations on one barrier by the paper's equations 1 and 2: who waits joined on some way, and nobody is
-/// joined where it cannot wait any more. `waits` are the nodes that count as where lanes wait: of a barrier of calls
-/// those with the calls. `is_begun`: it was said where lanes join, so that joining anew ends what was joined before.
+/// Checks the operations on one barrier by the paper's equations 1 and 2: lanes that wait have joined on some path, and
+/// no lane stays joined where it can no longer wait. `waits` are the nodes that count as places where lanes wait: for a
+/// barrier of calls, those with the calls. `is_begun`: the prediction named where lanes join, so that joining again
+/// ends the earlier join.
 #[must_use]
 pub fn barrier_faults(
     graph: &Graph,
@@ -221,12 +223,12 @@ pub fn barrier_faults(
         operations.iter().filter(|operation| operation.1 == action).map(|operation| operation.0).collect()
     };
     let (joins, cancels) = (nodes(BarrierAction::Join), nodes(BarrierAction::Cancel));
-    // Without a node to join at, the region is entered at some: they end nothing.
+    // Without a node to join at, lanes join where the region is entered; such joins end nothing.
     let renewals: &[NodeId] = if is_begun { &joins } else { &[] };
-    // By node: whether lanes can be joined behind its operations.
+    // By node: whether lanes can be joined after its operations.
     let kept = |node: &NodeId| !cancels.contains(node);
     let joined = reached(graph, joins.iter().copied(), |node| graph.successors(node).iter().copied().filter(kept));
-    // By node: whether lanes that are joined there can still come to where they wait without joining anew before.
+    // By node: whether lanes that are joined there can still reach a wait without joining again before.
     let before =
         |node: NodeId| if renewals.contains(&node) { &[][..] } else { graph.predecessors(node) }.iter().copied();
     let live = reached(graph, waits.iter().copied(), before);
@@ -245,14 +247,14 @@ pub fn barrier_faults(
 pub struct Copies {
     /// The one at which lanes meet.
     pub at: NodeId,
-    /// The others, to which lanes come that have met there: further turns of a loop that became one.
+    /// The others that lanes reach after they have met there: further iterations of a loop that were merged into one.
     pub behind: Vec<NodeId>,
-    /// The others, to which lanes come past it: nobody is collected at them.
+    /// The others that lanes reach past it: no lane is collected at them.
     pub past: Vec<NodeId>,
 }
 
-/// Points by the region that they have in common: those are apart that no lane can come to which joined for one of the
-/// others. Points to which no lane comes that joined are left out.
+/// Points grouped by the region that they have in common. Two points are apart if no lane can reach one that joined for
+/// the other. Points that no joined lane reaches are left out.
 #[must_use]
 pub fn points_apart(graph: &Graph, points: &[NodeId], from: &[NodeId]) -> Vec<Vec<NodeId>> {
     let mut groups: Vec<(Vec<NodeId>, Vec<bool>)> = Vec::new();
@@ -273,10 +275,10 @@ pub fn points_apart(graph: &Graph, points: &[NodeId], from: &[NodeId]) -> Vec<Ve
     groups.into_iter().map(|(nodes, _)| in_order(nodes)).collect()
 }
 
-/// Which of these nodes, all of which a point was copied to, are one place. Those are whose regions have a node in
-/// common; lanes meet at the one that dominates most others, of equals at the first. So they meet once in the turns of
-/// a loop that became one, and a function that was inlined twice has two places. Nodes to which no lane comes that
-/// joined are in none.
+/// Which of these nodes, all of them copies of one point, are one place: those whose regions have a node in common.
+/// Lanes meet at the one that dominates most others; among equals, at the first. So they meet once in loop iterations
+/// that were merged into one, and a function that was inlined twice has two places. Nodes that no joined lane reaches
+/// are in none.
 #[must_use]
 pub fn copies_of_a_point(graph: &Graph, dominators: &Dominators, points: &[NodeId], from: &[NodeId]) -> Vec<Copies> {
     let one = |nodes: Vec<NodeId>| {
@@ -341,8 +343,8 @@ mod tests {
 
     #[test]
     fn figure_5_names_the_barrier_that_conflicts_and_takes_it_away_or_has_lanes_leave_it() {
-        // The same. The branch in 1 has its barrier b1 from there to 3; b0 lives from 0, and again from behind the
-        // wait in 2, to 4: neither holds the other. The branch in 3 has its barrier at 4, where b0 is dead.
+        // The same. The branch in 1 has its barrier b1 from there to 3; b0 lives from 0, and again from after the wait
+        // in 2, to 4: neither contains the other. The branch in 3 has its barrier at 4, where b0 is dead.
         let graph = graph(5, &[(0, 1), (1, 2), (1, 3), (2, 3), (3, 1), (3, 4)]);
         let post = PostDominators::of(&graph, &[NodeId(4)]);
         let region = CollectingRegion::of(&graph, &[NodeId(2)], &[NodeId(0)]).unwrap();
@@ -359,7 +361,7 @@ mod tests {
         let of = |is_static, threshold| {
             of(is_static, threshold).into_iter().map(|(node, a)| (node.0, a)).collect::<Vec<_>>()
         };
-        // (c), where lanes that come to 2 leave b1 before they wait.
+        // (c), where lanes that reach 2 leave b1 before they wait.
         assert_eq!(of(false, None), all(BarrierAction::GivesWay, BarrierAction::Wait));
         // (b)
         assert_eq!(of(true, None), all(BarrierAction::Removed, BarrierAction::Wait));

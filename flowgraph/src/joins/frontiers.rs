@@ -5,14 +5,14 @@ use std::collections::BinaryHeap;
 
 use crate::{Graph, NodeId};
 
-/// By node: the nodes in which threads may stand while the node runs, when of all nodes in which threads stand the one
-/// of the highest priority (the lowest number) always runs; the highest priority first. All of them have a lower
-/// priority than the node itself. The successors of the graph's entry begin runs of their own, in which nobody waits at
-/// first.
+/// By node: the nodes in which threads may stand while the node runs, if among all nodes in which threads stand the one
+/// of the highest priority (the lowest number) always runs. The highest priority comes first. All of them have a lower
+/// priority than the node itself. The successors of the graph's entry start runs of their own, in which no thread waits
+/// at first.
 ///
-/// Source: Diamos et al., *SIMD re-convergence at thread frontiers*, MICRO 2011, section 4. Their pass goes through the
-/// blocks once, in the order of priorities; here loops are gone through until nothing changes, so that what waits
-/// behind a loop is known in its header too.
+/// Source: Diamos et al., *SIMD re-convergence at thread frontiers*, MICRO 2011, section 4. Their pass visits the
+/// blocks once, in the order of priorities. Here loops are visited until nothing changes, so that what waits after a
+/// loop is known in its header too.
 ///
 /// ```
 /// use flowgraph::{Builder, NodeId, frontiers, priorities};
@@ -44,7 +44,7 @@ pub fn frontiers(graph: &Graph, priorities: &[u32]) -> Vec<Vec<NodeId>> {
             graph.successors(node).iter().chain(&frontiers[node.index()]).copied().collect();
         standing.sort_unstable_by_key(|n| priority(*n));
         standing.dedup();
-        // What runs next: the first of the frontier, or a successor that goes before it.
+        // The node that runs next: the first of the frontier, or a successor with a higher priority.
         let next = standing.iter().take_while(|n| first.is_none_or(|first| priority(**n) <= priority(first)));
         for next in next.copied() {
             let behind = standing.iter().copied().filter(|n| priority(*n) > priority(next));

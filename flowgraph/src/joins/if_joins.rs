@@ -2,25 +2,25 @@
 
 use crate::{Dominators, Graph, Join, Loops, NodeId, StructuredJoins};
 
-/// For each branch the node at which its arms meet, as a compiler sees it that knows them as the arms of an `if`.
+/// For each branch, the node at which its arms meet for a compiler that knows them as the arms of an `if`.
 ///
-/// A [join](StructuredJoins::join) must lie on every path to the end of the turn. So in
-/// `while (…) { if (a) { if (b) continue; x } y }` the join of the branch at a is the end of the turn: the way by
-/// `continue` does not come to y. Yet whoever does not take it does, and a compiler that has the nesting of the source
-/// lets those wait for each other at y. So here, where the join is the end of the turn or of the graph:
+/// A [join](StructuredJoins::join) must lie on every path to the end of the turn. So in `while (…) { if (a) { if (b)
+/// continue; x } y }` the join of the branch at a is the end of the turn, since the path through `continue` does not
+/// reach y. Yet every other path does, and a compiler that has the nesting of the source lets those lanes wait for each
+/// other at y. So here, where the join is the end of the turn or of the graph:
 ///
 /// - the join of a branch b is the last node, in [`crate::loop_order`], that b immediately dominates, that stands in
 ///   the same turn (or heads a loop there), and to which two edges or more lead, not counting those back to a loop's
 ///   head;
-/// - if every path from b that does not come there stays among nodes which b dominates, until it goes back to the head
-///   of the innermost loop around b (`continue`), leaves that loop (`break`), or ends (`return`). Else control flow is
-///   not nested as the arms of an `if` are, and the branch has the join that it had.
+/// - if every path from b that does not reach it stays among nodes that b dominates, until it returns to the head of
+///   the innermost loop around b (`continue`), leaves that loop (`break`), or ends (`return`). Else control flow is not
+///   nested as the arms of an `if` are, and the branch keeps its join.
 ///
-/// So a lane of the branch comes to the join, or is known to have gone to the end of the turn or out of the loop: that
-/// is the condition itself, and nodes that b dominates are left by no other way. Source: the rule by which arms meet is
+/// So a lane of the branch reaches the join, or is known to have gone to the end of the turn or out of the loop: that
+/// is the condition itself, and no other path leaves the nodes that b dominates. Source: the rule by which arms meet is
 /// that of Ramsey, *Beyond Relooper: recursive translation of unstructured control flow to structured control flow*
-/// (ICFP 2022): a node of several forward edges follows the block that immediately dominates it. O(n s) at worst, where
-/// s is how many nodes a branch dominates.
+/// (ICFP 2022): a node with several forward edges follows the block that immediately dominates it. O(n s) at worst,
+/// where s is how many nodes a branch dominates.
 #[derive(Clone, Debug)]
 pub struct IfJoins {
     /// By node.
@@ -68,7 +68,7 @@ fn last_meetings(graph: &Graph, loops: &Loops, dominators: &Dominators) -> Vec<O
     meetings
 }
 
-/// Whether all paths from a branch come to a meeting, go on to the end of the turn, or leave the loop, and pass only
+/// Whether all paths from a branch reach a meeting, go on to the end of the turn, or leave the loop, and pass only
 /// nodes that the branch dominates before.
 fn is_nested(graph: &Graph, loops: &Loops, dominators: &Dominators, branch: NodeId, meeting: NodeId) -> bool {
     let around = loops.innermost(branch);

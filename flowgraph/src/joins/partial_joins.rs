@@ -1,25 +1,25 @@
-//! Where some of the paths from a branch come together before all do.
+//! Where some of the paths from a branch meet before all do.
 
 use crate::{Dominators, Graph, Join, LoopId, Loops, NodeId, StructuredJoins};
 
-/// For each branch, and for the ways out of each loop, the nodes at which some of the paths come together, on their way
-/// to where all do.
+/// For each branch, and for the exits of each loop, the nodes at which some of the paths meet on their way to where all
+/// do.
 ///
 /// In `if (a || b) { x } y` three edges lead to x or past it, and the branches at a and b have their join at y. Yet
-/// lanes that come to x by either branch can run it together: NVIDIA's ptxas gives x a region of its own, from the
-/// last block that all ways to x come from, and takes lanes that go past x off it (BREAK). So here. Let L be a loop, or
-/// what is outside of all, and a loop inside of L count as one node. A node x of L (it may head a loop there) is a
-/// partial join of a branch b of L, or of a loop b inside of L, when
+/// lanes that reach x from either branch can run it together. NVIDIA's ptxas gives x a region of its own, from the last
+/// block that all paths to x pass, and takes lanes that go past x off it (BREAK). So here. Let L be a loop, or the
+/// graph outside of all loops, and let a loop inside of L count as one node. A node x of L (it may head a loop there)
+/// is a partial join of a branch b of L, or of a loop b inside of L, when
 ///
 /// - two forward edges or more lead to x, those back to a loop's head not counted;
 /// - b lies on a path to x from the node that immediately dominates x, which may be b or in it;
 /// - x comes before the [join](StructuredJoins::join) of b, or the place [behind](StructuredJoins::behind) it, in
 ///   [`crate::loop_order`].
 ///
-/// The nearest comes first. In that order every edge leads forward or back to the head of a loop, so a lane that comes
-/// to a later one, or to the join, has left all that come before, until the next turn. It comes to the join or leaves
-/// the loop, so whoever waits at a partial join waits for lanes that come to it or leave it for one further out.
-/// O(n s), where s is how many nodes lie between a node and the one that immediately dominates it.
+/// The nearest comes first. In that order every edge leads forward or back to the head of a loop. So a lane that
+/// reaches a later one, or the join, has left all earlier ones, until the next turn. It reaches the join or leaves the
+/// loop. So a lane that waits at a partial join waits for lanes that reach it or leave it for one further out. O(n s),
+/// where s is how many nodes lie between a node and the one that immediately dominates it.
 #[derive(Clone, Debug)]
 pub struct PartialJoins {
     /// By node.
@@ -28,7 +28,7 @@ pub struct PartialJoins {
     of_loops: Vec<Vec<NodeId>>,
 }
 
-/// What lies on the way to a meeting, in the loop around that.
+/// What lies on the path to a meeting, in the loop around that.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Part {
     Node(NodeId),
@@ -71,14 +71,14 @@ impl PartialJoins {
         &self.of_branches[branch.index()]
     }
 
-    /// The partial joins of the ways out of a loop, the nearest first; see the type.
+    /// The partial joins of the exits of a loop, the nearest first; see the type.
     #[must_use]
     pub fn of_loop(&self, id: LoopId) -> &[NodeId] {
         &self.of_loops[id.index()]
     }
 }
 
-/// The branches and loops of whose paths some meet at a node, if two forward edges or more lead there.
+/// The branches and loops that have paths which meet at a node, if two forward edges or more lead there.
 fn on_the_way(graph: &Graph, loops: &Loops, dominators: &Dominators, meeting: NodeId) -> Vec<Part> {
     let Some(above) = dominators.idom(meeting) else { return Vec::new() };
     let own = loops.headed_by(meeting);
@@ -148,13 +148,14 @@ mod tests {
         let edges = [(0, 2), (0, 1), (1, 3), (1, 4), (2, 3), (3, 4), (4, 5), (0, 5)];
         let found = partial(6, &edges, 5);
         assert_eq!(found.of_branch(NodeId(0)), nodes(&[3, 4]));
-        // The branch at 1 joins at 4; before that its lanes meet nobody of its own at 3, but those that come by 2.
+        // The branch at 1 joins at 4. Before that, at 3, its lanes meet no lanes of the same branch, only those that
+        // come from 2.
         assert_eq!(found.of_branch(NodeId(1)), nodes(&[3]));
     }
 
     #[test]
     fn ways_out_of_a_loop_meet_before_the_way_that_returns() {
-        // while (1) { if (2) break; if (3) return by 5 } 4; 5. Before 4 stands 6 on one way.
+        // while (1) { if (2) break; if (3) return by 5 } 4; 5. On one path, 6 stands before 4.
         let found = partial(7, &[(0, 1), (1, 2), (1, 4), (2, 3), (2, 6), (6, 4), (3, 1), (3, 5), (4, 5)], 5);
         assert_eq!(found.of_loop(LoopId(0)), nodes(&[4]));
         assert!(found.of_branch(NodeId(2)).is_empty());

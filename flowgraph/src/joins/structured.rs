@@ -1,8 +1,8 @@
-//! Where the paths of a branch come together, where the turns of each loop end in one place.
+//! Where the paths of a branch meet, if the turns (iterations) of each loop end in one place.
 
 use crate::{Builder, Graph, LoopId, Loops, NodeId, PostDominators};
 
-/// A place at which paths come together.
+/// A place at which paths meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Join {
     /// A node.
@@ -11,29 +11,29 @@ pub enum Join {
     TurnEnd(LoopId),
 }
 
-/// For each branch the places at which its paths come together, as compilers for GPUs see them.
+/// For each branch, the places at which its paths meet, as compilers for GPUs see them.
 ///
-/// A post-dominator of a branch inside of a loop must lie on the paths that leave the loop, too. So where a turn can
-/// end at several edges, each behind an exit of its own, as compilers for processors like it, all branches inside have
-/// their post-dominators behind the loop. Compilers for GPUs let the turns of a loop end in one place, and take lanes
-/// that leave the loop off what the others wait at. So here:
+/// A post-dominator of a branch inside of a loop must lie on the paths that leave the loop, too. Compilers for
+/// processors like turns that end at several edges, each after an exit of its own; all branches inside then have their
+/// post-dominators after the loop. Compilers for GPUs let the turns of a loop end in one place, and lanes that leave
+/// the loop are no longer waited for. So here:
 ///
 /// - all edges to the header of a loop meet in the [`Join::TurnEnd`] of the loop;
 /// - the *join* of a node whose innermost loop is L is the first place that every path from it to the end of the turn
-///   of L goes through, edges out of L left out;
+///   of L passes, edges out of L left out;
 /// - the place *behind* a loop M inside of L is the first that all paths from the ends of the edges from M to the rest
-///   of L go through, in the same sense;
-/// - what stands for L outside of all loops is the whole graph, without the nodes from which no path leads to an exit,
-///   and its end are the exits.
+///   of L pass, in the same sense;
+/// - outside of all loops, L is the whole graph, without the nodes from which no path leads to an exit, and its end are
+///   the exits.
 ///
 /// Every node of L is on a cycle through its header, so some path from it to the end of the turn stays in L, and the
-/// join exists. A finite walk from a node of L goes back to the header, leaves L, or ends; in the first case it has
-/// come to the join, by definition; in the second it comes to the place behind L, or leaves what is around L, and so
-/// on. So of the [`places`](StructuredJoins::places) of a branch each lane comes to one after another, or is known to
-/// have left it for one further out.
+/// join exists. A finite walk from a node of L returns to the header, leaves L, or ends. In the first case it has
+/// reached the join, by definition. In the second it reaches the place behind L, or leaves the loop around L, and so
+/// on. So each lane reaches the [`places`](StructuredJoins::places) of a branch one after another, or is known to have
+/// left one for another further out.
 ///
-/// In a graph without loops, from each of whose nodes a path leads to an exit, joins are immediate post-dominators.
-/// O(d (n + m) log n), where d is how deep loops are nested.
+/// In a graph without loops, with a path from each node to an exit, joins are immediate post-dominators. O(d (n + m)
+/// log n), where d is how deep loops are nested.
 #[derive(Clone, Debug)]
 pub struct StructuredJoins {
     loops: Loops,
@@ -66,8 +66,7 @@ impl StructuredJoins {
         }
         let part = Part::outside(graph, &found.loops, exits, &mut numbers);
         found.take(graph, &part, None, &outermost, &numbers);
-        // From these no path leads to an exit: they have nothing but the places at which endless loops are taken to
-        // end.
+        // From these no path leads to an exit: they have only the places at which endless loops are taken to end.
         if part.members.len() < found.loops.order().len() {
             let post = PostDominators::of(graph, exits);
             for &node in found.loops.order() {
@@ -85,22 +84,22 @@ impl StructuredJoins {
         &self.loops
     }
 
-    /// The first place that every path from a node goes through, as long as it stays in the innermost loop around the
-    /// node. None where that is the end of the graph; nodes that the entry does not reach have none either.
+    /// The first place that every path from a node passes, as long as it stays in the innermost loop around the node.
+    /// None if that is the end of the graph; nodes that the entry does not reach have none either.
     #[must_use]
     pub fn join(&self, node: NodeId) -> Option<Join> {
         self.joins[node.index()]
     }
 
-    /// The first place that every path out of a loop goes through, as long as it stays in the loop around it. None
-    /// where that is the end of the graph, or where no edge leads from the loop to the rest of the loop around it.
+    /// The first place that every path out of a loop passes, as long as it stays in the loop around it. None if that is
+    /// the end of the graph, or if no edge leads from the loop to the rest of the loop around it.
     #[must_use]
     pub fn behind(&self, id: LoopId) -> Option<Join> {
         self.behind[id.index()]
     }
 
-    /// The places at which the paths from a node come together: its join, then the places behind the loops around it,
-    /// from the innermost out.
+    /// The places at which the paths from a node meet: its join, then the places behind the loops around it, from the
+    /// innermost out.
     pub fn places(&self, node: NodeId) -> impl Iterator<Item = Join> {
         let around = std::iter::successors(self.loops.innermost(node), |&id| self.loops.parent(id));
         self.join(node).into_iter().chain(around.filter_map(|id| self.behind(id)))
@@ -141,7 +140,7 @@ impl StructuredJoins {
     }
 }
 
-/// The first node that every path from both goes through, themselves included.
+/// The first node that every path from both passes, themselves included.
 fn nearest_common(post: &PostDominators, a: NodeId, b: NodeId) -> Option<NodeId> {
     match (post.post_dominates(a, b), post.post_dominates(b, a)) {
         (true, _) => Some(a),
@@ -153,7 +152,7 @@ fn nearest_common(post: &PostDominators, a: NodeId, b: NodeId) -> Option<NodeId>
 /// A part of a graph, with nodes numbered from 0.
 struct Part {
     members: Vec<NodeId>,
-    /// Behind the members, in that of a loop, stands the end of the turn.
+    /// In the part of a loop, the end of the turn stands after the members.
     graph: Graph,
     exits: Vec<NodeId>,
 }

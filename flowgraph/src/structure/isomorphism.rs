@@ -22,7 +22,7 @@ impl<'a> Part<'a> {
         Part { graph, entry: regions.entry(id), exit: regions.exit(id) }
     }
 
-    /// The members, in a depth-first preorder that takes successors in their order: each but the entry stands behind
+    /// The members, in a depth-first preorder that takes successors in their order: each, except the entry, comes after
     /// one of its predecessors.
     #[must_use]
     pub fn members(&self) -> Vec<NodeId> {
@@ -48,8 +48,8 @@ const PAIRS_PER_MEMBER: usize = 64;
 /// between their images. Pairs come in the order of [`Part::members`] of `a`. The search prefers images in the order of
 /// the successors, so that the first way on from a branch stands for the first way on from its image where it can.
 ///
-/// `None` where there is no such map, and where it was not found among 64 pairs tried for each member: parts like that
-/// have many alike nodes, and are far larger than what is worth comparing.
+/// `None` if there is no such map, or if it was not found among 64 pairs tried for each member: such parts have many
+/// similar nodes, and are far larger than what is worth comparing.
 ///
 /// ```
 /// use flowgraph::{Builder, NodeId, Part, isomorphism};

@@ -1,4 +1,4 @@
-//! Parts with one way in and one way out, and what keeps a graph from being made of them.
+//! Parts with one entry and one exit, and what keeps a graph from consisting of them.
 
 pub(crate) mod isomorphism;
 pub(crate) mod reduction;

@@ -6,24 +6,24 @@ use crate::{DepthFirst, Graph, NodeId};
 
 /// What is left of a graph when everything structured in it has been folded away, step by step:
 ///
-/// - *sequence*: a node takes in its only successor, where it is that one's only predecessor;
-/// - *if, if-else, switch*: a branch takes in its arms, which are nodes with no other predecessor and one and the same
-///   only successor. The branch may lead there directly too, but nowhere else;
+/// - *sequence*: a node absorbs its only successor, if it is that one's only predecessor;
+/// - *if, if-else, switch*: a branch absorbs its arms: nodes with no other predecessor, and with one and the same only
+///   successor. The branch may lead there directly too, but nowhere else;
 /// - *while*: the same with one arm, back to the branch, which has one other successor. It leaves an edge of the branch
 ///   to itself;
 /// - *do-while*: a node's edge to itself goes, where the node has at most one other successor.
 ///
 /// The exits lead to one end, and so do nodes without successors. A graph is *structured* when one node is left before
 /// the end. Then lanes that part at a branch, and wait for each other at its immediate post-dominator, run no block
-/// twice where they could have run it together. It is not so when a switch lies at the head of a loop whose arms
-/// continue it: these come to the head one by one.
+/// twice that they could have run together. A switch at the head of a loop is an exception, if its arms continue the
+/// loop: these reach the head one by one.
 ///
 /// Rules of this kind are those of structural analysis (Sharir, *Structural analysis: a new approach to flow analysis
 /// in optimizing compilers*, Computer Languages 5, 1980). Only nodes that the entry reaches count. For n nodes, m edges
 /// and branches of at most d ways O((n + m) d log n).
 #[derive(Clone, Debug)]
 pub struct Reduction {
-    /// By node: the one that has taken it in.
+    /// By node: the one that absorbed it.
     into: Vec<NodeId>,
     left: Vec<NodeId>,
     structured: bool,
@@ -77,7 +77,7 @@ impl Reduction {
         &self.left
     }
 
-    /// The node that is left of a structured part of the graph: that which has taken in `node`, or itself. For a node
+    /// The node that is left of a structured part of the graph: the one that absorbed `node`, or itself. For a node
     /// that the entry does not reach, itself.
     #[must_use]
     pub fn of_node(&self, node: NodeId) -> NodeId {
@@ -91,7 +91,7 @@ struct State {
     before: Vec<BTreeSet<u32>>,
     alive: Vec<bool>,
     into: Vec<u32>,
-    /// Never taken in: control comes to it from outside.
+    /// Never absorbed: control enters it from outside.
     entry: u32,
     /// The number of the end, behind those of all nodes.
     end: u32,

@@ -31,7 +31,7 @@ impl RegionId {
 ///
 /// Source: Johnson, Pearson and Pingali, *The program structure tree: computing control regions in linear time*, PLDI
 /// 1994, for the tree; the algorithm is our own. O((n + m) log n) where control flow is structured; a chain of
-/// post-dominators that is entered from the side again and again is walked once for each of its entries.
+/// post-dominators with many entries from the side is walked once for each entry.
 ///
 /// ```
 /// use flowgraph::{Builder, Dominators, NodeId, PostDominators, Regions};
@@ -126,7 +126,7 @@ impl Regions {
         &self.order[start..start + self.size[id.index()] as usize]
     }
 
-    /// Whether one edge only comes in and one edge only leaves (definition 1 of Saumya et al., *CFM: SIMT thread
+    /// Whether only one edge enters and only one edge leaves (definition 1 of Saumya et al., *CFM: SIMT thread
     /// divergence reduction by melding similar control-flow regions*, 2021). `graph` is the one given to
     /// [`Regions::of`]; edges from nodes that its entry does not reach do not count.
     #[must_use]
@@ -158,7 +158,7 @@ struct Search<'a> {
     farthest: Vec<u32>,
 }
 
-/// How a pair of nodes fails to be a region, or does not.
+/// Why a pair of nodes is not a region, or that it is one.
 #[derive(PartialEq, Eq)]
 enum Fit {
     Region,
@@ -263,7 +263,7 @@ impl<'a> Search<'a> {
         found
     }
 
-    /// Whether a pair of which the entry strictly dominates the exit is a region.
+    /// Whether a pair whose entry strictly dominates the exit is a region.
     fn fit(&self, entry: NodeId, exit: NodeId) -> Fit {
         let depth = self.dominators.depth(entry).expect("a node that is reached");
         // An edge that leaves the exit to a node deeper than the entry leads back between the two.

@@ -25,7 +25,8 @@ pub(crate) const PARAMETER: Parameter = Parameter {
     name: "predicate",
     values: Values::Number(0, 64),
     default: 0,
-    help: "the most instructions of an arm that is run without parting the lanes of its branch, as compilers for GPUs do",
+    help: "the most instructions in an arm that runs predicated, without parting the lanes of its branch, as \
+         compilers for GPUs do",
 };
 
 /// A model under which short arms are predicated.

@@ -69,7 +69,8 @@ pub(crate) const ENTRY: Entry = Entry {
             name: "order",
             values: Values::OneOf(&["pc", "pc-last", "most-lanes", "fewest-lanes"]),
             default: 0,
-            help: "which of the groups of lanes that can run goes first, with meet=barriers: by pc, the smallest or the largest, or by its lanes; hardware is free in it",
+            help: "with meet=barriers, which group of lanes runs first among those that can: that with the smallest \
+                 or the largest pc, or by its lanes; hardware is free to choose",
         },
         predication::PARAMETER,
     ],

@@ -30,7 +30,7 @@ use crate::{Choice, Entry, Family, Heuristic, LaneState, Placement, WarpView};
 pub(crate) const ENTRY: Entry = Entry {
     name: "distance",
     family: Family::MinPc,
-    rule: "Of the highest call level, the lane runs whose shortest way to the end of its function is the longest.",
+    rule: "At the highest call level, the lane runs whose shortest path to the end of its function is longest.",
     source: "ours; the name from Milanez et al. 2014",
     file: file!(),
     parameters: &[Placement::PARAMETER],

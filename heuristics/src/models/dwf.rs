@@ -34,14 +34,16 @@ use crate::{
 pub(crate) const ENTRY: Entry = Entry {
     name: "dwf",
     family: Family::SeveralWarps,
-    rule: "Lanes of all warps of a block that stand at one pc form a warp, where their homes differ; a policy picks the pc.",
+    rule: "Lanes of all warps of a block that stand at one pc form a warp, if their home lanes differ; a policy \
+         picks the pc.",
     source: "Fung et al. 2007",
     file: file!(),
     parameters: &[Parameter {
         name: "policy",
         values: Values::OneOf(&["majority", "minority", "time", "pc"]),
         default: 0,
-        help: "which pc is fetched: that of most lanes, of fewest, of the lane that waits longest, or the smallest",
+        help: "which pc is fetched: that of the most lanes, of the fewest, of the lane that waits longest, or the \
+             smallest",
     }],
     needs_control_flow: false,
     runs_blocks: true,

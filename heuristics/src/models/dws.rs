@@ -31,7 +31,8 @@ use crate::{Entry, Family, Parameter, Placement, Values};
 pub(crate) const ENTRY: Entry = Entry {
     name: "dws",
     family: Family::SeveralWarps,
-    rule: "Branches split the warp into parts that run independently and reunite at equal pcs; where that could cost much they wait for each other.",
+    rule: "Branches split the warp into parts that run independently and reunite at equal pcs; where that could cost \
+         much, the parts wait for each other.",
     source: "Meng et al. 2010",
     file: file!(),
     parameters: &[
@@ -39,7 +40,8 @@ pub(crate) const ENTRY: Entry = Entry {
             name: "longest",
             values: Values::Number(0, u32::MAX as i64),
             default: 50,
-            help: "the most instructions of the block where parts would wait for each other with which a branch subdivides",
+            help: "a branch subdivides if the block where its parts would wait for each other has at most this many \
+                 instructions",
         },
         Parameter {
             name: "order",

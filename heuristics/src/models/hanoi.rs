@@ -50,7 +50,8 @@ pub(crate) const ENTRY: Entry = Entry {
             name: "registers",
             values: Values::Number(1, 256),
             default: 16,
-            help: "how many barrier registers there are; masks beyond are spilled, and counted in barrier_spills",
+            help: "how many barrier registers there are; masks beyond that number are spilled, and counted in \
+                 barrier_spills",
         },
         Placement::STRUCTURED_BY_DEFAULT,
         predication::PARAMETER,

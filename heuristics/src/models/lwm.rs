@@ -26,7 +26,8 @@ use crate::{Entry, Family, LaneSet, Placement, Seats};
 pub(crate) const ENTRY: Entry = Entry {
     name: "lwm",
     family: Family::SeveralWarps,
-    rule: "One SIMT stack per block of warps; at each instruction the active lanes are packed into as few fetches as their homes allow.",
+    rule: "One SIMT stack per block of warps; at each instruction the active lanes are packed into as few fetches as \
+         their home lanes allow.",
     source: "Narasiman et al. 2011",
     file: file!(),
     parameters: &[Placement::PARAMETER],

@@ -24,7 +24,7 @@ use crate::{Choice, Entry, Family, Heuristic, Lane, LaneSet, Lead, Order, Parame
 pub(crate) const ENTRY: Entry = Entry {
     name: "maxfun-minpc",
     family: Family::MinPc,
-    rule: "The highest call level runs, among equals as mode says.",
+    rule: "The lanes at the highest call level run; mode decides among equals.",
     source: "Milanez et al. 2014",
     file: file!(),
     parameters: &[Parameter {

@@ -20,7 +20,7 @@ use crate::{Choice, Entry, Family, Heuristic, Lane, LaneSet, Lead, Order, WarpVi
 pub(crate) const ENTRY: Entry = Entry {
     name: "minsp-pc",
     family: Family::MinPc,
-    rule: "The smallest stack pointer (the deepest call) runs, among equals the smallest pc.",
+    rule: "The smallest stack pointer (the deepest call) runs; among equals, the smallest pc.",
     source: "Collange 2011; Milanez et al. 2014",
     file: file!(),
     parameters: &[],

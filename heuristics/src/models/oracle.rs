@@ -30,7 +30,8 @@ use crate::{Choice, Entry, Family, Heuristic, Parameter, Values, WarpView};
 pub(crate) const ENTRY: Entry = Entry {
     name: "oracle",
     family: Family::Bounds,
-    rule: "Knows the future of every lane up to a horizon; lanes make for the nearest place that two of them will come to.",
+    rule: "Knows the future of every lane up to a horizon; lanes run towards the nearest place that two of them will \
+         reach.",
     source: "ours; the name from Milanez et al. 2014",
     file: file!(),
     // Of horizons 16, 64, 256, 1024 and betas 0, 1, 2, 4 the pair that needs the fewest fetches of the 24 conformance
@@ -47,7 +48,7 @@ pub(crate) const ENTRY: Entry = Entry {
             name: "beta",
             values: Values::Number(0, 1 << 16),
             default: 1,
-            help: "how many instructions of distance one instruction in common is worth",
+            help: "how many instructions of distance a common instruction is worth",
         },
     ],
     needs_control_flow: false,

@@ -32,13 +32,13 @@ pub(crate) const ENTRY: Entry = Entry {
             name: "hysteresis",
             values: Values::Number(0, u32::MAX as i64),
             default: 4,
-            help: "how far above the smallest counter a lane's may be for it to compete",
+            help: "how far above the smallest counter a lane's counter may be for the lane to compete",
         },
         Parameter {
             name: "threshold",
             values: Values::Number(0, u32::MAX as i64),
             default: 0,
-            help: "when the smallest counter has reached it, all lanes compete",
+            help: "when the smallest counter has reached this value, all lanes compete",
         },
         Parameter {
             name: "decrement",

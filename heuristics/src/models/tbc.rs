@@ -25,7 +25,8 @@ use crate::{Entry, Family, LaneSet, Placement, Seats};
 pub(crate) const ENTRY: Entry = Entry {
     name: "tbc",
     family: Family::SeveralWarps,
-    rule: "One SIMT stack per block of warps; each side of a branch is compacted into as few warps as the lanes' homes allow.",
+    rule: "One SIMT stack per block of warps; each side of a branch is compacted into as few warps as the home lanes \
+         allow.",
     source: "Fung and Aamodt 2011",
     file: file!(),
     parameters: &[Placement::PARAMETER],

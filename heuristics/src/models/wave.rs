@@ -35,7 +35,8 @@ use crate::{Choice, Entry, Family, Heuristic, Lane, PlaceId, Together, WarpView}
 pub(crate) const ENTRY: Entry = Entry {
     name: "wave",
     family: Family::Frontiers,
-    rule: "One wave goes over the blocks in order, a loop turn by turn; lanes wait in rejoin masks where it will come.",
+    rule: "One wave passes over the blocks in order, through a loop once per iteration; lanes wait in rejoin masks \
+         where the wave will pass.",
     source: "LLVM's wave transform for AMD's GPUs",
     file: file!(),
     parameters: &[crate::mechanisms::predication::PARAMETER],

@@ -105,7 +105,7 @@ impl Dependences {
     pub fn of(view: &View, lanes_follow: bool) -> Result<Dependences> {
         if !view.has_memory() {
             return Err(Error::Request(
-                "what lanes need of each other is seen by their addresses, and the trace has none: record it with trace \
+                "dependences between lanes are found by addresses, and the trace has none: record it with trace \
                  --memory"
                     .to_owned(),
             ));

@@ -221,7 +221,7 @@ impl<'a> Replay<'a> {
             .position(holds)
             .filter(|_| self.sync.turns().is_none() || lanes.is_subset(&ready))
             .ok_or_else(|| broken("which are not ready at one pc"))?;
-        if self.seats.fit(lanes) { Ok(group) } else { Err(broken("two of which have one home")) }
+        if self.seats.fit(lanes) { Ok(group) } else { Err(broken("two with one home lane")) }
     }
 
     /// Runs the lanes, all of this group, through their segment, or one instruction of it.

@@ -46,7 +46,8 @@ pub(crate) static ENTRY: Entry = Entry {
             Some(vec![Cell::Count(found.fetches), utilisation])
         },
         legend: |_| {
-            "ALU fetches: those of instructions that neither access memory nor transfer control; utilisation: the share of their lane-slots that is active"
+            "ALU fetches: those of instructions that neither access memory nor transfer control; utilisation: the \
+             active share of their lane-slots"
                 .to_owned()
         },
     }),

@@ -26,7 +26,8 @@ pub(crate) static ENTRY: Entry = Entry {
     needs_addresses: false,
     measure: Some(|_| Causes::measure()),
     columns: &[
-        Column::counted("lost_to_branch", "Of lost_slots, with --by: the lane went another way at a branch.", |o| {
+        Column::counted("lost_to_branch", "The part of lost_slots, with --by, where the lane took the other side of \
+             a branch.", |o| {
             of(o, |found: &Causes| found.lost_to(Cause::Branch))
         }),
         Column::counted("lost_to_loop", "The lane runs a loop more often, or less, than the active lanes.", |o| {
@@ -52,7 +53,7 @@ pub(crate) static ENTRY: Entry = Entry {
             "The lane stood where the active lanes did, and the model ran them apart.",
             |o| of(o, |found: &Causes| found.lost_to(Cause::Schedule)),
         ),
-        Column::counted("lost_to_finished", "The lane has come to its end.", |o| {
+        Column::counted("lost_to_finished", "The lane has finished.", |o| {
             of(o, |found: &Causes| found.lost_to(Cause::Finished))
         }),
         Column::counted("lost_to_empty_seat", "The warp has fewer lanes than seats.", |o| {

@@ -196,7 +196,7 @@ impl Checker<'_> {
             homes.insert(Lane(self.homes[lane.index()] as u8));
         }
         if homes.len() < lanes.len() {
-            return Err(broken(format!("of the active lanes {{{lanes}}} two have one home")));
+            return Err(broken(format!("two of the active lanes {{{lanes}}} have one home lane")));
         }
         Ok(())
     }
@@ -283,7 +283,7 @@ mod tests {
     fn two_lanes_of_one_home_are_refused() {
         assert_eq!(judged(&[&[0, 1]], LaneSet::first(2), ONE), "");
         let refused = judged(&[&[0], &[1]], LaneSet::first(2), ONE);
-        assert!(refused.contains("two have one home"), "{refused}");
+        assert!(refused.contains("have one home lane"), "{refused}");
         assert_eq!(judged(&[&[0], &[1]], LaneSet::first(1), ONE), "");
     }
 

@@ -31,7 +31,8 @@ pub(crate) static ENTRY: Entry = Entry {
     file: "replay/src/metrics/divergence.rs",
     switch: Some(&Switch {
         name: "divergence",
-        help: "Measure divergence: how long lanes are apart, at how many pcs they stand, and how uneven their work is",
+        help: "Measure divergence: how long lanes stay apart, at how many pcs they stand, and how uneven their work \
+             is",
         number: None,
     }),
     needs_addresses: false,
@@ -42,15 +43,15 @@ pub(crate) static ENTRY: Entry = Entry {
             "With --divergence: how often lanes that ran together ran apart, and together again later.",
             |o| of(o, |d: &Divergence| d.joined),
         ),
-        Column::counted("divergences_never_joined", "How often they did not run together again.", |o| {
+        Column::counted("divergences_never_joined", "How often such lanes never ran together again.", |o| {
             of(o, |d: &Divergence| d.never_joined)
         }),
         Column::counted(
             "divergence_mean_length",
-            "Warp instructions between the two fetches that such lanes shared: the mean.",
+            "The mean number of warp instructions between the last fetch that such lanes shared and the next.",
             |o| of(o, |d: &Divergence| d.mean_length()),
         ),
-        Column::counted("divergence_max_length", "The greatest such length.", |o| of(o, |d: &Divergence| d.longest)),
+        Column::counted("divergence_max_length", "The greatest such number.", |o| of(o, |d: &Divergence| d.longest)),
         Column::counted("divergence_lengths", "Divergences of length 1, 2 to 3, 4 to 7 … by powers of two.", |o| {
             of(o, |d: &Divergence| Value::from(&d.by_length[..]))
         }),
@@ -62,7 +63,8 @@ pub(crate) static ENTRY: Entry = Entry {
         }),
         Column::counted(
             "divergence_imbalance",
-            "Lanes x the most instructions that one of them ran while they were diverged, summed, / the instructions that they ran: 1 is balanced.",
+            "Summed over divergences: number of lanes x the most instructions that one of them ran meanwhile. \
+             Divided by the instructions that all of them ran; 1 means balanced.",
             |o| of(o, |d: &Divergence| d.imbalance()),
         ),
         Column::counted("lone_fetches", "Warp instructions issued for one lane while others were live.", |o| {

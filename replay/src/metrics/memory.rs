@@ -31,12 +31,12 @@ pub(crate) static ENTRY: Entry = Entry {
     columns: &[
         Column::counted(
             "memory_uniform",
-            "Memory operands, by 1, 2 … W active lanes, whose lanes all access one address.",
+            "Memory operands whose active lanes all access one address, by the number of active lanes (1, 2 … W).",
             |o| by_active(o, |c| c.uniform),
         ),
         Column::counted(
             "memory_affine",
-            "Memory operands whose addresses follow the lane number by a stride, up or down.",
+            "Memory operands whose addresses grow or shrink by a constant stride from lane to lane.",
             |o| by_active(o, |c| c.affine),
         ),
         Column::counted("memory_affine_downwards", "Those of memory_affine whose stride is negative.", |o| {

@@ -51,7 +51,7 @@ pub(crate) static ENTRY: Entry = Entry {
         }),
         Column::counted(
             "buffer_accesses",
-            "Memory operands of instructions that access buffers only, which --buffer names.",
+            "Memory operands of instructions that access only the buffers named by --buffer.",
             |o| of(o, |found: &Spaces| found.totals()[1].accesses),
         ),
         Column::counted("buffer_transactions_32", "Aligned pieces of 32 bytes that they access.", |o| {
@@ -71,8 +71,8 @@ pub(crate) static ENTRY: Entry = Entry {
             Some(found.totals().iter().flat_map(|c| [c.accesses, c.transactions].map(Cell::Count)).collect())
         },
         legend: |_| {
-            "vector, buffer, flat: memory operands of fetches that go elsewhere than to the buffers, to these, or to both, by instruction; lanes' own stacks aside.\n\
-             transactions: aligned pieces of 32 bytes in them"
+            "vector, buffer, flat: memory operands of instructions that access no buffer, only buffers, or both; \
+             lanes' own stacks are left out.\ntransactions: aligned pieces of 32 bytes in them"
                 .to_owned()
         },
     }),

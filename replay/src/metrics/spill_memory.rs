@@ -70,10 +70,10 @@ pub(crate) static ENTRY: Entry = Entry {
         ),
         Column::counted(
             "local_hits",
-            "Lines of 128 bytes of interleaved stacks that accesses found in the cache.",
+            "Accesses to interleaved stacks that hit the cache, in lines of 128 bytes.",
             |o| of(o, |found: &SpillMemory| found.hits),
         ),
-        Column::counted("local_misses", "Lines that they did not find there.", |o| {
+        Column::counted("local_misses", "Those that missed the cache.", |o| {
             of(o, |found: &SpillMemory| found.misses)
         }),
         Column::counted("spill_memory_cost", "Shared accesses + local hits + 100 times local misses.", |o| {

@@ -45,7 +45,7 @@ pub(crate) static ENTRY: Entry = Entry {
         }),
         Column::counted(
             "load_stalls",
-            "Cycles in which a warp issues nothing since it waits for what its lanes loaded, summed over warps.",
+            "Cycles in which a warp issues nothing since it waits for values that its lanes load, summed over warps.",
             |o| of(o, |found: &Stalls| found.stalls),
         ),
     ],
@@ -57,7 +57,8 @@ pub(crate) static ENTRY: Entry = Entry {
         },
         legend: |outcome| {
             let latency = outcome.found().map_or(0, |found: &Stalls| found.latency);
-            format!("stalls: cycles that warps wait for loads, of {latency} cycles each, one fetch a cycle otherwise")
+            format!("stalls: cycles that warps wait for loads, at {latency} cycles a load and one fetch per cycle \
+                 otherwise")
         },
     }),
 };

@@ -41,47 +41,53 @@ pub(crate) static ENTRY: Entry = Entry {
     columns: &[
         Column::counted(
             "memory_strides",
-            "Of memory_affine, those of each stride in bytes, the ten commonest and all others.",
+            "memory_affine by stride in bytes: the ten commonest strides, and all others together.",
             |o| total(o, |a| a.strides.named()),
         ),
         Column::counted(
             "heap_accesses",
-            "Memory operands with at least one active lane's address that are not of the lane's own stack.",
+            "Memory operands with an active lane's address outside that lane's own stack.",
             |o| total(o, |a| a.heap.accesses.into()),
         ),
         Column::counted(
             "heap_transactions_32",
-            "Aligned pieces of 32 bytes in which the active lanes' addresses that are not of the lane's own stack lie, summed over memory operands.",
+            "Aligned pieces of 32 bytes that hold active lanes' addresses outside their own stacks, summed over \
+             memory operands.",
             |o| total(o, |a| a.heap.transactions[0].into()),
         ),
         Column::counted(
             "heap_transactions_64",
-            "Aligned pieces of 64 bytes in which the active lanes' addresses that are not of the lane's own stack lie, summed over memory operands.",
+            "Aligned pieces of 64 bytes that hold active lanes' addresses outside their own stacks, summed over \
+             memory operands.",
             |o| total(o, |a| a.heap.transactions[1].into()),
         ),
         Column::counted(
             "heap_transactions_128",
-            "Aligned pieces of 128 bytes in which the active lanes' addresses that are not of the lane's own stack lie, summed over memory operands.",
+            "Aligned pieces of 128 bytes that hold active lanes' addresses outside their own stacks, summed over \
+             memory operands.",
             |o| total(o, |a| a.heap.transactions[2].into()),
         ),
         Column::counted(
             "stack_accesses",
-            "Memory operands with at least one active lane's address in the lane's own stack.",
+            "Memory operands with an active lane's address in that lane's own stack.",
             |o| total(o, |a| a.stack.accesses.into()),
         ),
         Column::counted(
             "stack_transactions_32",
-            "Aligned pieces of 32 bytes in which the active lanes' addresses in the lane's own stack lie, summed over memory operands.",
+            "Aligned pieces of 32 bytes that hold active lanes' addresses in their own stacks, summed over memory \
+             operands.",
             |o| total(o, |a| a.stack.transactions[0].into()),
         ),
         Column::counted(
             "stack_transactions_64",
-            "Aligned pieces of 64 bytes in which the active lanes' addresses in the lane's own stack lie, summed over memory operands.",
+            "Aligned pieces of 64 bytes that hold active lanes' addresses in their own stacks, summed over memory \
+             operands.",
             |o| total(o, |a| a.stack.transactions[1].into()),
         ),
         Column::counted(
             "stack_transactions_128",
-            "Aligned pieces of 128 bytes in which the active lanes' addresses in the lane's own stack lie, summed over memory operands.",
+            "Aligned pieces of 128 bytes that hold active lanes' addresses in their own stacks, summed over memory \
+             operands.",
             |o| total(o, |a| a.stack.transactions[2].into()),
         ),
         Column::counted(
@@ -113,8 +119,9 @@ static TABLE: Table = Table {
     header: &ACCESS_HEADER,
     row: |outcome| outcome.found().map(|found: &Traffic| found.total.cells()),
     legend: |_| {
-        "accesses: memory operands of fetches; stride: the commonest of the affine ones, in bytes; 32B to 128B: transactions per access that the heap (globals too), the\n\
-         lanes' own stacks, and those stacks interleaved word by word take"
+        "accesses: memory operands of fetches; stride: the commonest among the affine ones, in bytes; 32B to 128B: \
+         transactions per access, for the heap (with globals), the\nlanes' own stacks, and those stacks interleaved \
+         word by word"
             .to_owned()
     },
 };

@@ -84,8 +84,8 @@ impl View {
         }
         if !options.spin.places().is_empty() && !turns.keys().any(|turn| runs(&table, turn, options.spin.places())) {
             return Err(Error::Request(
-                "no loop that could be spin-waiting runs there: the turns of such a loop write no memory but the \
-                 thread's stack"
+                "no loop that could be spin-waiting runs there: the iterations of such a loop write no memory except \
+                 the thread's stack"
                     .into(),
             ));
         }

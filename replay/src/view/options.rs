@@ -127,7 +127,7 @@ impl FromStr for Region {
 
     fn from_str(text: &str) -> Result<Region> {
         match text {
-            "" => Err(Error::Request("a region is `auto`, `all`, `markers` or a function's name, not nothing".into())),
+            "" => Err(Error::Request("the region is empty: give `auto`, `all`, `markers` or a function's name".into())),
             "auto" => Ok(Region::Auto),
             "all" => Ok(Region::All),
             "markers" => Ok(Region::Markers),
@@ -161,7 +161,7 @@ impl FromStr for CodeFilter {
 
     fn from_str(text: &str) -> Result<CodeFilter> {
         let found = CodeFilter::ALL.into_iter().find(|c| c.name() == text);
-        found.ok_or_else(|| Error::Request(format!("`{text}` is no choice of code: it is `all` or `main`")))
+        found.ok_or_else(|| Error::Request(format!("`{text}` is not a choice of code: give `all` or `main`")))
     }
 }
 
@@ -199,7 +199,7 @@ impl FromStr for Locks {
     fn from_str(text: &str) -> Result<Locks> {
         let found = Locks::ALL.into_iter().find(|l| l.name() == text);
         found.ok_or_else(|| {
-            Error::Request(format!("`{text}` is no rule for locks: it is `serialize`, `simt`, `drop` or `ignore`"))
+            Error::Request(format!("`{text}` is not a rule for locks: give `serialize`, `simt`, `drop` or `ignore`"))
         })
     }
 }

@@ -179,13 +179,13 @@ impl fmt::Display for Summary {
             let places: Vec<String> = looks.iter().take(3).map(|seen| seen.pc.to_string()).collect();
             write!(
                 f,
-                "; {share:.1}% looks like spin-waiting and is kept, as that is not sure: at {}",
+                "; {share:.1}% looks like spin-waiting but is kept, since that is not certain: at {}",
                 places.join(", ")
             )?;
         }
         if self.unsure_joins > 0 {
             let (joins, them) = (plural(self.unsure_joins, "join"), if self.unsure_joins == 1 { "it" } else { "them" });
-            write!(f, "; whom {joins} joined is not sure: no order is taken from {them}")?;
+            write!(f, "; which threads {joins} joined is not certain, so no order is taken from {them}")?;
         }
         if let Some(CutInto { barriers: 1.., .. }) = &self.cut {
             write!(f, "; lanes that are not threads do not wait at barriers")?;

@@ -181,7 +181,7 @@ fn a_join_of_nobody_that_is_known_orders_nothing_and_is_told() {
     let view = program.view();
     assert_eq!(generations(&view), [[1], [2]]);
     let line = view.summary().to_string();
-    assert!(line.ends_with("; whom 3 joins joined is not sure: no order is taken from them"), "{line}");
+    assert!(line.ends_with("; which threads 3 joins joined is not certain, so no order is taken from them"), "{line}");
 }
 
 /// `main` starts a thread, calls the start routine itself and joins the thread, twice: a lane of each generation.

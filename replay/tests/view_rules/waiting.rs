@@ -138,7 +138,7 @@ fn what_looks_like_waiting_is_told_and_left_out_on_request() {
     let view = looped(&bounded, 100, &forgets, Spin::Auto);
     assert_eq!(view.summary().spin, 0);
     let line = view.summary().to_string();
-    assert!(line.contains("looks like spin-waiting and is kept, as that is not sure: at 0x100"), "{line}");
+    assert!(line.contains("looks like spin-waiting but is kept, since that is not certain: at 0x100"), "{line}");
     assert_eq!(looped(&bounded, 100, &forgets, Spin::At(vec![Pc(MAIN)])).summary().spin, 5 * 99);
 }
 

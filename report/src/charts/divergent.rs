@@ -25,7 +25,8 @@ impl Chart for Divergent {
     }
 
     fn about(&self) -> &'static str {
-        "Thread instructions in divergent fetches, stacked under the others; of several traces with the change against the first."
+        "Thread instructions in divergent fetches, stacked under the others; with several traces, also the change \
+         against the first."
     }
 
     fn has_shares(&self) -> bool {

@@ -60,7 +60,7 @@ pub(crate) fn of_path(path: &Path) -> Result<&'static Format> {
         path: path.to_owned(),
         fault: match &extension {
             Some(extension) => format!("no chart can be written as .{extension}"),
-            None => "the name has no extension to say the format".to_owned(),
+            None => "the name has no extension, which names the format".to_owned(),
         },
         possible: FORMATS.iter().map(|f| format!(".{}", f.extension)).collect::<Vec<_>>().join(", "),
     })

@@ -15,12 +15,12 @@ pub fn put_varint(out: &mut Vec<u8>, value: u64) {
 /// The most bytes of a varint.
 pub const MAX_VARINT: usize = 10;
 
-/// Writes a varint to the start of `out`, which has [`MAX_VARINT`] bytes or more. Returns how many it takes; those
-/// behind may be changed too.
+/// Writes a varint to the start of `out`, which has [`MAX_VARINT`] bytes or more. Returns how many it takes; the bytes
+/// after them may change too.
 #[inline]
 pub fn write_varint(out: &mut [u8], mut value: u64) -> usize {
     if value < 1 << 56 {
-        // Most numbers: all eight bytes at once, of which those that count are kept.
+        // Most numbers: all eight bytes are worked out at once, and those that count are kept.
         let bytes = (63 - (value | 1).leading_zeros()) / 7 + 1;
         let continued = 0x8080_8080_8080_8080 & !(u64::MAX << (8 * (bytes - 1)));
         out[..8].copy_from_slice(&(groups_of_seven(value) | continued).to_le_bytes());
@@ -176,8 +176,8 @@ impl<'a> Cursor<'a> {
         Ok(from.wrapping_add(unzigzag(self.varint()?) as u64))
     }
 
-    /// How many of something follow, where each takes `least` bytes or more: a count that cannot be true is refused
-    /// before memory is set aside for it.
+    /// The number of entries that follow, where each takes `least` bytes or more. A count that cannot be true is
+    /// refused before memory is allocated for it.
     pub fn count(&mut self, least: usize) -> Result<usize, String> {
         let start = self.position;
         let count = self.varint()?;
@@ -206,7 +206,7 @@ impl<'a> Cursor<'a> {
     pub fn end(&self) -> Result<(), String> {
         match self.remaining() {
             0 => Ok(()),
-            left => Err(format!("payload byte {}: {left} bytes too many", self.position)),
+            left => Err(format!("payload byte {}: {left} bytes are left over", self.position)),
         }
     }
 }

@@ -58,12 +58,12 @@ fn thread(cursor: &mut Cursor) -> Result<Option<ThreadId>, String> {
     Ok(number.checked_sub(1).map(ThreadId))
 }
 
-/// What the differences of an event are taken to.
+/// The base of an event's differences.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Before {
     /// The `seq` before it in the stream.
     pub seq: u64,
-    /// The object before it in the chunk; none before version 4, in which objects are no differences.
+    /// The object before it in the chunk; none before version 4, whose objects are not differences.
     pub object: Option<u64>,
 }
 
@@ -75,7 +75,7 @@ impl Before {
     }
 }
 
-/// Appends an event, in the version of the chunk that `before` began with. What it holds becomes what is before the
+/// Appends an event, in the version of the chunk that `before` began with. Its `seq` and object become the base of the
 /// next one.
 pub fn put_event(out: &mut Vec<u8>, event: &Event, before: &mut Before) {
     let Before { seq: last_seq, object: last_object } = before;

@@ -30,7 +30,7 @@ pub struct Shapes {
     /// Of blocks without stack pointers, values and addresses: how many instructions they have. 0 for others.
     plain: Vec<u32>,
     /// For each block that has stack pointers or values in the stream: how many its first instruction has, its first
-    /// two, and so on. A partial block is looked up, since counting anew would let a small file cost hours.
+    /// two, and so on. A partial block is looked up, since counting again each time would let a small file cost hours.
     running: Vec<(u32, u32)>,
     /// Where blocks with sums of values start.
     starts: HashMap<Pc, u32>,
@@ -42,7 +42,7 @@ impl Shapes {
         self.add(block, block.values_after_each()?)
     }
 
-    /// The same for a block of which [`Block::values_after_each`] is known.
+    /// The same, when [`Block::values_after_each`] of the block is known.
     pub fn add(&mut self, block: &Block, values: Vec<u32>) -> Result<(), String> {
         let mut shape = Shape {
             instructions: block.instructions.len() as u32,

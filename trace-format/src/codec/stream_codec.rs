@@ -44,7 +44,7 @@ pub struct StreamBuffer {
     pub number: u64,
 }
 
-/// What the differences of a chunk are taken to.
+/// The base of a chunk's differences.
 #[derive(Clone, Copy, Debug, Default)]
 struct Base {
     sp: u64,
@@ -69,7 +69,7 @@ impl StreamBuffer {
         self.ids.is_empty()
     }
 
-    /// The bytes of its payload, but for the sizes of its columns.
+    /// The bytes of its payload, except the sizes of its columns.
     #[inline]
     pub fn len(&self) -> usize {
         self.ids.len() * 4 + self.sps.len() + self.addresses.len() + self.events.len() + self.rows.len()

@@ -88,7 +88,7 @@ fn by_index(source: &Source) -> Result<Contents> {
         if previous == 0 {
             break;
         }
-        // The index chunks before lie before: the search comes to an end.
+        // The index chunks before lie at smaller offsets, so the search ends.
         (at, end) = (previous, at);
     }
     parts.reverse();

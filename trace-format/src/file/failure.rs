@@ -1,4 +1,4 @@
-//! The first error of writing, which every later call that writes gives again.
+//! The first error of writing, which every later call that writes returns again.
 
 use std::io;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Opens a trace and answers what it holds; the items themselves are read by [`ThreadStream`].
+//! Opens a trace and answers what it holds. [`ThreadStream`] reads the items themselves.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -112,20 +112,21 @@ impl Trace {
                 path: inner.source.path().to_owned(),
                 found: version as u32,
                 supported: Version::NEWEST as u32,
-                way_out: "the memory addresses of version 2 are written otherwise now; record the program again with this lockstep",
+                way_out: "version 2 writes memory addresses in another way; record the program again with this \
+                     lockstep",
             });
         }
         inner.sort_symbols();
         Ok(Trace(Arc::new(inner)))
     }
 
-    /// What is known of the run before it starts.
+    /// What is known about the run before it starts.
     #[must_use]
     pub fn meta(&self) -> &Meta {
         &self.0.meta
     }
 
-    /// What is known of the run at its end; none if the writer died before.
+    /// What is known about the run at its end; none if the writer died before.
     #[must_use]
     pub fn finish(&self) -> Option<&Finish> {
         self.0.finish.as_ref()
@@ -231,7 +232,7 @@ impl Inner {
         }
         if !has_meta {
             let why = self.recovered.as_ref().map_or(String::new(), |why| format!(": {why}"));
-            return Err(self.source.damaged(HEADER_LEN as u64, format!("there is nothing to read in it{why}")));
+            return Err(self.source.damaged(HEADER_LEN as u64, format!("it has nothing to read{why}")));
         }
         Ok(())
     }

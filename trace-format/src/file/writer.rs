@@ -39,7 +39,7 @@ pub struct TraceWriter<W: Write> {
     out: W,
     name: PathBuf,
     encoder: ChunkEncoder,
-    /// The first error of writing. Nothing is written after it: what follows would not be where the index says.
+    /// The first error of writing. Nothing is written after it: later chunks would not be where the index says.
     failed: Option<Failure>,
     written: u64,
     /// How many bytes streams took in buffers, and in the file.
@@ -135,7 +135,7 @@ impl<W: Write> TraceWriter<W> {
         Ok(())
     }
 
-    /// Adds a block. The caller sees to it that equal blocks are added once.
+    /// Adds a block. The caller must add equal blocks only once.
     ///
     /// # Panics
     /// When the block is empty, longer than [`Block::MAX_INSTRUCTIONS`], has an instruction of more than 15 bytes, or
@@ -355,7 +355,8 @@ impl<W: Write> TraceWriter<W> {
             self.flush_stream(thread.index())?;
         }
         if self.buffered > MAX_BUFFERED {
-            // Half of the memory at once: with many threads, the search for the biggest would be made at every item.
+            // Half of the memory at once: else, with many threads, each item would start a search for the largest
+            // buffer.
             let mut by_size: Vec<usize> = (0..self.streams.len()).collect();
             by_size.sort_by_key(|&thread| std::cmp::Reverse(self.streams[thread].buffer.held()));
             for thread in by_size {

@@ -1,7 +1,7 @@
 //! How memory addresses follow from what the stream holds.
 //!
 //! Most addresses need no number of their own: those relative to the instruction or to the stack pointer follow from
-//! what is known anyway, and those relative to a register that has not changed, or has changed by a constant, follow
+//! what is already known, and those relative to a register that has not changed, or has changed by a constant, follow
 //! from one number for all of them. A block may say so: then the stream holds, for each execution, *values* (what some
 //! registers held), and each address is a sum.
 //!
@@ -35,9 +35,9 @@ pub struct Term {
 /// A memory address as a sum, modulo 2^64.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Address {
-    /// What is added in any case.
+    /// The constant part.
     pub constant: u64,
-    /// What is added beside it: at most [`Address::MAX_TERMS`].
+    /// The terms that are added: at most [`Address::MAX_TERMS`].
     pub terms: Vec<Term>,
 }
 

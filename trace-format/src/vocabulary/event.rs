@@ -1,4 +1,4 @@
-//! What happened in a thread beside running blocks.
+//! What happened in a thread besides running blocks.
 
 use serde::{Deserialize, Serialize};
 
@@ -25,11 +25,11 @@ pub enum SyncFunction {
     SpinTryLock = 4,
     /// `pthread_spin_unlock`.
     SpinUnlock = 5,
-    /// `pthread_rwlock_rdlock` and its timed kin; object: the lock.
+    /// `pthread_rwlock_rdlock` and its timed variants; object: the lock.
     ReadLock = 6,
     /// `pthread_rwlock_tryrdlock`.
     ReadTryLock = 7,
-    /// `pthread_rwlock_wrlock` and its timed kin.
+    /// `pthread_rwlock_wrlock` and its timed variants.
     WriteLock = 8,
     /// `pthread_rwlock_trywrlock`.
     WriteTryLock = 9,
@@ -53,11 +53,11 @@ pub enum SyncFunction {
     BarrierWait = 18,
     /// `pthread_create`, `thrd_create`; object: the start routine.
     ThreadCreate = 19,
-    /// `pthread_join` and its kin; object: the thread's handle.
+    /// `pthread_join` and its variants; object: the thread's handle.
     ThreadJoin = 20,
     /// A thread's start routine, as given to `pthread_create`; object: the routine. It calls the program's own code.
     ThreadBody = 21,
-    /// `GOMP_parallel` and its kin, `__kmpc_fork_call`; object: the outlined body, argument: the number of threads
+    /// `GOMP_parallel` and its variants, `__kmpc_fork_call`; object: the outlined body, argument: the number of threads
     /// asked for (0: the default).
     ParallelFork = 22,
     /// The outlined body of a parallel region, on each thread of the team; object: the body. It calls the program's own
@@ -83,8 +83,8 @@ pub enum SyncFunction {
     /// `pthread_exit`, `thrd_exit`: never left.
     ThreadExit = 32,
     /// `GOMP_task`, `GOMP_taskloop`, `__kmpc_omp_task_alloc`: makes a task, or the tasks of a loop; object: the body,
-    /// argument: of gcc's, a checksum of the data that the task is given (the first 48 bytes, without a loop's bounds).
-    /// Of clang's the argument is 0, and the result is the task's address. gcc's may run the task.
+    /// argument: for gcc, a checksum of the data that the task is given (the first 48 bytes, without a loop's bounds);
+    /// for clang 0, and the result is the task's address. gcc's functions may run the task.
     TaskCreate = 33,
     /// A task's body, on the thread that runs it; object: the body, argument: the checksum of its data (gcc), or the
     /// task's address (clang). It calls the program's own code, and may stand inside a function that otherwise runs
@@ -175,26 +175,28 @@ impl SyncFunction {
     }
 }
 
-/// Iterations of a worksharing loop that a thread has got, in numbers of the loop's variable as the runtime knows it
+/// Iterations of a worksharing loop that a thread was given, as numbers of the loop's variable as the runtime knows it
 /// (clang counts from 0). Unsigned numbers of 64 bits are the signed ones of the same bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Chunk {
-    /// Which loop: the address behind the call that gave them; of a piece of a taskloop, its body's first instruction.
+    /// Which loop: the address after the call that gave them; for a piece of a taskloop, the first instruction of its
+    /// body.
     pub site: Pc,
-    /// That of the first.
+    /// The number of the first iteration.
     pub lower: i64,
-    /// That behind the last, by a step (where `stride` is not 0: as the runtime gives it, which may lie behind the
-    /// loop's end).
+    /// The number after the last, one step further (if `stride` is not 0: as the runtime gives it, which may lie after
+    /// the loop's end).
     pub upper: i64,
-    /// From one to the next; 0 where it is unknown: a team was made with its loop, or a taskloop, and its maker knew.
+    /// The step from one iteration to the next; 0 if it is unknown, because a team was made with its loop, or for a
+    /// taskloop, and only its maker knew it.
     pub step: i64,
-    /// From the first to the first of the thread's next chunk, which it goes to without a call, up to the loop's end;
-    /// 0 where there is none.
+    /// The distance from the first iteration to the first one of the thread's next chunk, which the thread goes on to
+    /// without a call, up to the loop's end; 0 if there is none.
     pub stride: i64,
 }
 
 impl Chunk {
-    /// What orders it among those of its loop: the first iteration's number, negated where the loop counts down.
+    /// The order of this chunk among those of its loop: the first iteration's number, negated if the loop counts down.
     #[must_use]
     pub fn first(&self) -> i64 {
         let down = self.step < 0 || self.step == 0 && self.upper < self.lower;
@@ -268,10 +270,10 @@ pub enum Event {
         /// When.
         seq: Seq,
     },
-    /// The thread waited here until every thread of its warp had come to such a point. Only in traces read from text
+    /// The thread waited here until every thread of its warp had reached such a point. Only in traces read from text
     /// (`W`).
     WarpBarrier,
-    /// The thread waited in the kernel at a futex (`FUTEX_WAIT` and its kin).
+    /// The thread waited in the kernel at a futex (`FUTEX_WAIT` and its variants).
     FutexWait {
         /// The futex' address.
         address: u64,
@@ -300,13 +302,14 @@ pub enum Event {
     },
     /// The process became another program: a new module map begins.
     Exec,
-    /// From here on the program runs outside of its window, up to the thread's next instruction in the trace: what it
-    /// runs is not recorded. All other events are but waits at futexes: functions are entered and left, signals
-    /// handled, stacks set. The last event before that next instruction that sets the stack pointer says what it is
+    /// From here on the program runs outside of its window, up to the thread's next instruction in the trace, and this
+    /// is not recorded. All other events are recorded, except waits at futexes: functions are entered and left, signals
+    /// handled, stacks set. The last event before that next instruction that sets the stack pointer gives its value
     /// there.
     Gap,
-    /// The thread has got iterations of a worksharing loop: the next instruction is behind the call of OpenMP's runtime
-    /// that gave them (`GOMP_loop_*_start`, `GOMP_loop_*_next`, `__kmpc_for_static_init_*`, `__kmpc_dispatch_next_*`).
-    /// Or it runs a piece of a taskloop, whose [`SyncFunction::TaskBody`] it has just entered. From version 4 on.
+    /// The thread was given iterations of a worksharing loop. The next instruction is after the call of OpenMP's
+    /// runtime that gave them (`GOMP_loop_*_start`, `GOMP_loop_*_next`, `__kmpc_for_static_init_*`,
+    /// `__kmpc_dispatch_next_*`). Or the thread runs a piece of a taskloop, whose [`SyncFunction::TaskBody`] it has
+    /// just entered. From version 4 on.
     Chunk(Chunk),
 }

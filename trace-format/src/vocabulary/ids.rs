@@ -10,8 +10,8 @@ pub struct ThreadId(pub u32);
 
 /// An address of code in the traced program (never one of ours).
 ///
-/// Programs of one run may lie at the same addresses: those that processes became later. Bits 48 to 62 number them, in
-/// the order in which they first ran; the first program's are 0, so that a pc of it is the plain address.
+/// A process may become other programs, which may use the same addresses. Bits 48 to 62 number the programs of a run,
+/// in the order in which they first ran. The first program has number 0, so that its pcs are plain addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Pc(pub u64);
 

@@ -1,4 +1,4 @@
-//! What a trace speaks of: threads, blocks, addresses, events, modules.
+//! The terms of a trace: threads, blocks, addresses, events, modules.
 
 pub(crate) mod address;
 pub(crate) mod block;

@@ -1,4 +1,4 @@
-//! Modules, symbols, and what is known of the run as a whole.
+//! Modules, symbols, and what is known about the run as a whole.
 
 use serde::{Deserialize, Serialize};
 
@@ -50,7 +50,7 @@ pub struct Module {
     pub path: String,
     /// What it is to the program.
     pub role: ModuleRole,
-    /// What was added to the file's virtual addresses: pc = bias + address in the file.
+    /// The offset added to the file's virtual addresses: pc = bias + address in the file.
     pub bias: u64,
     /// Its GNU build id, where it has one.
     pub build_id: Option<Vec<u8>>,
@@ -87,7 +87,7 @@ impl Module {
     }
 }
 
-/// How the name of a symbol ends that is a stub of the linkage table: `sin@plt` jumps on to `sin`.
+/// The end of a symbol's name that marks a stub of the linkage table: `sin@plt` jumps on to `sin`.
 pub const STUB_NAME: &str = "@plt";
 
 /// A function's name and place. A trace holds the symbols of the functions that ran.
@@ -101,7 +101,7 @@ pub struct Symbol {
     pub name: String,
 }
 
-/// What is known of a run before it starts.
+/// What is known about a run before it starts.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Meta {
     /// Who wrote the trace: `lockstep 0.1.0`.
@@ -121,7 +121,7 @@ pub struct Meta {
     pub window: Option<String>,
 }
 
-/// What is known of a run at its end.
+/// What is known about a run at its end.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Finish {
     /// The program's exit status, if it exited.

@@ -97,7 +97,7 @@ mod tests {
             assert!(!is_called("_ZN4tree6insertEi", wanted), "{wanted}");
         }
         assert!(!is_called("main2", "main"));
-        // The last parts of these names are not in the mangled ones.
+        // The last parts of these names do not occur in the mangled ones.
         let lambda = "_ZZ4mainENKUlvE_clEv";
         assert!(is_called(lambda, &demangled(lambda)) && is_called("_ZN3addclEii", "add::operator()"));
     }

@@ -168,7 +168,7 @@ fn each_fault_of_rows_is_told() {
         ("the items' rows have 0 values, but the chunk counts 2", 0, rows(2, &[], &[], &[])),
         ("4194305 values in rows; the most is 4194304", 1, rows((1 << 22) + 1, &[], &[], &[])),
         ("2 bytes wanted, 1 left", 1, rows(2, &[], &[1, 1], &[])[..17].to_vec()),
-        ("bytes too many", 1, [rows(2, &[], &[], &[]), vec![0]].concat()),
+        ("bytes are left over", 1, [rows(2, &[], &[], &[]), vec![0]].concat()),
         ("block 7 has no rows", 1, rows(2, &[7, 0], &[], &[])),
         ("given twice", 1, rows(2, &[0, 0, 0, 0], &[], &[])),
         ("cannot be of kind 0", 1, rows(2, &[0, 1, 0, 0], &[], &[])),

@@ -3,11 +3,11 @@
 use nix::libc;
 
 /// Why a process is recorded no further that asks to be traced by the one that made it.
-pub const TRACED_BY_ITS_MAKER: &str = "the program that made it traces it (as debuggers and strace do)";
+pub const TRACED_BY_ITS_MAKER: &str = "its parent traces it, as debuggers and strace do";
 
 /// What is said when one that is recorded cannot be traced.
-const REFUSED: &str = "a process cannot be traced by the program (as debuggers and strace do) while it is recorded: \
-    record without --follow-forks";
+const REFUSED: &str = "the program could not trace another process, as debuggers and strace do, since a process that \
+    is recorded can have no second tracer: record without --follow-forks";
 
 /// Whether `ptrace(request, …)` asks the maker of the process to trace it.
 #[must_use]

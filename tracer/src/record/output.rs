@@ -42,7 +42,7 @@ impl Output {
                 Err(error) if error.raw_os_error() == Some(libc::ENXIO) => {
                     if interrupt.is_asked() {
                         return Err(interrupted(
-                            "nobody reads this named pipe, and the program was asked to end before it began",
+                            "the program was asked to end before anyone opened this named pipe for reading",
                         ));
                     }
                     std::thread::sleep(INTERVAL);
@@ -67,7 +67,7 @@ impl Output {
             }
             if self.interrupt.is_asked() && asked.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
                 return Err(interrupted(
-                    "who reads this named pipe does not read on, and the program was asked to end",
+                    "the program was asked to end while the reader of this named pipe read nothing more",
                 ));
             }
         }

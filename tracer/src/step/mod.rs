@@ -129,7 +129,8 @@ impl<'a> Session<'a> {
         let flags = u64::from_str_radix(personality.trim(), 16).unwrap_or(0);
         if !self.options.aslr && flags & libc::ADDR_NO_RANDOMIZE as u64 == 0 {
             self.found.warnings.push(
-                "the kernel did not let the addresses be fixed (a container's seccomp profile?): they differ from run to run"
+                "the kernel refused to fix the addresses (a container's seccomp profile?), so they differ from run \
+                 to run"
                     .to_owned(),
             );
         }

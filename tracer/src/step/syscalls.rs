@@ -53,7 +53,7 @@ impl Session<'_> {
         let is_alone = !self.threads.iter().any(|(other, thread)| *other != tid && thread.process == process)
             && !self.births.values().any(|birth| birth.process == process);
         if process != self.main && is_alone {
-            self.found.warnings.push(format!("process {process} is recorded no further: {TRACED_BY_ITS_MAKER}"));
+            self.found.warnings.push(format!("process {process} is not recorded any further: {TRACED_BY_ITS_MAKER}"));
             self.end_thread(tid, ThreadExit::StillRunning);
             self.thread(tid).leaves = true;
         }

@@ -35,7 +35,7 @@ fn code_that_is_taken_away_runs_no_longer() {
             let recorded = record(engine, &program, &[way]);
             assert_eq!(recorded.stdout(), String::from_utf8_lossy(&native.stdout), "{way}, {engine}");
             assert_eq!(recorded.output.status.code(), native.status.code(), "{way}, {engine}");
-            let warned = recorded.outcome.contains("given back (MADV_FREE)");
+            let warned = recorded.outcome.contains("given back with MADV_FREE");
             assert_eq!(warned, way == "freed-only" && engine != "engine=step", "{way}, {engine}: {}", recorded.outcome);
         }
     }

@@ -91,7 +91,8 @@ fn recorded_by_step(program: &Path, arguments: &[&str]) {
 fn a_program_that_restricts_its_system_calls_goes_on_by_itself() {
     let program = compile("seccomp.c", &[]);
     for mode in ["filter", "strict"] {
-        goes_on_by_itself(&program, &[mode], "seccomp): it goes on by itself from there (use --engine step");
+        goes_on_by_itself(&program, &[mode], "seccomp): it runs on from there without being recorded (use --engine \
+             step");
         recorded_by_step(&program, &[mode]);
     }
     let asked = goes_on_by_itself(&program, &["ask"], "stopped_early: None");
@@ -102,7 +103,7 @@ fn a_program_that_restricts_its_system_calls_goes_on_by_itself() {
 fn a_program_of_several_threads_that_restricts_its_system_calls_is_ended() {
     let recorded = record("engine=translate", &compile("seccomp.c", &[]), &["threads"]);
     assert_eq!(recorded.output.status.code(), Some(137), "{}", recorded.outcome);
-    assert!(recorded.outcome.contains("seccomp), and has several threads"), "{}", recorded.outcome);
+    assert!(recorded.outcome.contains("seccomp); it has several threads"), "{}", recorded.outcome);
     assert!(recorded.outcome.contains("--engine step"));
     recorded.trace();
 }
@@ -125,8 +126,8 @@ fn a_program_that_runs_32_bit_code_goes_on_by_itself() {
         eprintln!("this kernel has no 32-bit system calls: not tested");
         return;
     }
-    goes_on_by_itself(&program, &[], "it runs 32-bit code: it goes on by itself");
-    goes_on_by_itself(&program, &["old"], "it makes a 32-bit system call: it goes on by itself");
+    goes_on_by_itself(&program, &[], "it runs 32-bit code: it runs on from there");
+    goes_on_by_itself(&program, &["old"], "it makes a 32-bit system call: it runs on from there");
 }
 
 /// Records a program under a limit that a shell sets, and returns status, what was said, and the outcome.
@@ -164,7 +165,7 @@ fn a_limit_that_leaves_some_room_is_told() {
     let program = compile("hello.c", &["-static"]);
     let (status, error, outcome) = recorded_under("-v 9000000", "engine=translate", &program);
     assert_eq!(status, Some(7), "{error}");
-    assert!(outcome.contains("limited to 9216000000 (ulimit -v), of which its translation takes"), "{outcome}");
+    assert!(outcome.contains("limited to 9216000000 (ulimit -v), and its translation takes"), "{outcome}");
 }
 
 #[test]
@@ -174,12 +175,12 @@ fn a_program_may_trace_its_children_which_are_recorded_no_further() {
     for engine in ["translate", "step"] {
         let recorded = record(&format!("engine={engine} follow-forks"), &program, &[]);
         assert_eq!(recorded.stdout(), "1 stops, status 5\n", "{engine}");
-        let said = "is recorded no further: the program that made it traces it";
+        let said = "is not recorded any further: its parent traces it";
         assert!(recorded.outcome.contains(said), "{engine}: {}", recorded.outcome);
         recorded.trace();
         let refused = record(&format!("engine={engine} follow-forks"), &program, &["attach"]);
         assert_eq!(refused.stdout(), "attach: Operation not permitted\n", "{engine}");
-        let said = "a process cannot be traced by the program (as debuggers and strace do) while it is recorded";
+        let said = "the program could not trace another process";
         assert!(refused.outcome.contains(said), "{engine}: {}", refused.outcome);
         refused.trace();
     }
@@ -213,7 +214,8 @@ fn a_program_that_becomes_a_set_user_id_program_keeps_its_privileges() {
         return;
     }
     for (words, reason) in [
-        (&["./record", "trace", "./plain", "./root"][..], "set-user-id program, which the kernel runs without"),
+        (&["./record", "trace", "./plain", "./root"][..], "set-user-id program, and the kernel takes its privileges \
+             away"),
         (&["./record", "trace", "./plain", "./root", "child"], "recorded no further: it starts a set-user-id"),
     ] {
         assert_eq!(run(words, "outcome"), privileged);

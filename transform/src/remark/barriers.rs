@@ -64,14 +64,14 @@ impl fmt::Display for MarkFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             MarkFault::NoPredict => {
-                "refused: the function has no LOCKSTEP_PREDICT of this name, or the compiler took it away; put both into one \
-                 function"
+                "refused: the function has no LOCKSTEP_PREDICT of this name, or the compiler removed it; put both \
+                 into one function"
             }
             MarkFault::NoReconverge => {
-                "refused: the function has no LOCKSTEP_RECONVERGE of this name, or the compiler took it away; put both into \
-                 one function"
+                "refused: the function has no LOCKSTEP_RECONVERGE of this name, or the compiler removed it; put both \
+                 into one function"
             }
-            MarkFault::Unreachable => "refused: no way leads from LOCKSTEP_PREDICT to LOCKSTEP_RECONVERGE",
+            MarkFault::Unreachable => "refused: no path leads from LOCKSTEP_PREDICT to LOCKSTEP_RECONVERGE",
             MarkFault::NoCall => {
                 "refused: the function is called nowhere here; where it was inlined, write LOCKSTEP_APART before its \
                  definition"

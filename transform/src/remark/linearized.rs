@@ -70,7 +70,7 @@ impl fmt::Display for Linearized {
              {branches:+} branches, {selects:+} choices, {phis:+} phis"
         )?;
         if *equalities > 0 {
-            write!(f, "; {equalities} equalities of floating-point numbers are one jump")?;
+            write!(f, "; {equalities} floating-point comparisons for equality take one jump")?;
         }
         Ok(())
     }

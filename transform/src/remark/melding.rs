@@ -58,8 +58,9 @@ impl Unmeldable {
 impl fmt::Display for Unmeldable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Unmeldable::Ends => "a part of an arm ends the function, or never ends: it has no way out",
-            Unmeldable::LeavesEarly => "lanes leave a part of an arm early, to a block that others lead to as well",
+            Unmeldable::Ends => "a part of an arm ends the function, or never ends, so it has no exit",
+            Unmeldable::LeavesEarly => "lanes leave a part of an arm early, to a block that other code leads to as \
+                 well",
             Unmeldable::Fixed => {
                 "a part of an arm holds what cannot be moved: a switch, an alloca, a convergent call, or one that may \
                  unwind"
@@ -108,9 +109,9 @@ impl fmt::Display for Melding {
         write!(
             f,
             "{}, score {score}%: {pairs} pairs, {selects} selects, {branches} branches; lanes that part need about \
-             {apart} instructions, melded {melded}; {cycles} cycles are saved; {loops} blocks in loops, {exit_phis} phis \
-             at the exit, {carried} values carried; where lanes agree at most {loss} are lost, {loss_of_turn} more for \
-             each turn of a loop",
+             {apart} instructions, melded {melded}; {cycles} cycles are saved; {loops} blocks in loops, {exit_phis} \
+             phis at the exit, {carried} values carried; where lanes agree at most {loss} are lost, {loss_of_turn} \
+             more for each iteration of a loop",
             self.case.name()
         )
     }

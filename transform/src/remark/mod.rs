@@ -414,8 +414,8 @@ impl fmt::Display for Reason {
             Reason::MarkCopied { behind, past } => {
                 return write!(
                     f,
-                    "the compiler copied the place; lanes that met here come to {behind} copies behind it together, and past it to \
-                     {past}, where nobody is collected"
+                    "the compiler copied the place; lanes that met here reach {behind} copies after it together, and \
+                     {past} past it, where no lane is collected"
                 );
             }
             Reason::MarkLost(why) => return write!(f, "{why}"),
@@ -426,22 +426,22 @@ impl fmt::Display for Reason {
                 return write!(f, "no profit: the callee costs about {callee} instructions, the fusion {fusion}");
             }
             Reason::TailsWithoutProfit { common, jumps } => {
-                return write!(f, "no profit: {common} instructions in common, {jumps} jump more");
+                return write!(f, "no profit: {common} instructions in common, {jumps} more jumps");
             }
             Reason::ArmsWithoutProfit(aligned) => return write!(f, "no profit: {aligned}"),
             Reason::Melded(melding) => return write!(f, "{melding}"),
             Reason::MeldWithoutProfit(melding) => return write!(f, "no profit: {melding}"),
-            Reason::LanesAgree => "all lanes of a warp go the same way at the branch",
+            Reason::LanesAgree => "all lanes of a warp take the same side of the branch",
             Reason::MeldTooLarge => "the subgraphs are too large to be compared",
             Reason::NoSubgraph(why) => return write!(f, "{why}"),
             Reason::Attribute(name) => return write!(f, "the calls differ in the attribute {name}"),
-            Reason::ArmCalls(callee) => return write!(f, "an arm calls {callee}, and calls are the matter of fcs"),
+            Reason::ArmCalls(callee) => return write!(f, "an arm calls {callee}, and calls are left to fcs"),
             Reason::LoopsApart { costs } => return linearized::write_apart(f, *costs),
             Reason::GoneOver { left } => {
-                return write!(f, "{left} candidates are left, and the function was gone over often enough");
+                return write!(f, "{left} candidates are left, and the limit of passes over the function is reached");
             }
             Reason::Refused(why) => why,
-            Reason::BehindJoin => "one call stands behind the join, where the other's path comes by too",
+            Reason::BehindJoin => "one call stands after the join, which the other call's path reaches too",
             Reason::NoBranch => "the paths do not part at a branch",
             Reason::InLoop => "a call is in a loop that does not contain the branch or the other call",
             Reason::IrreducibleLoop => "the loop around the branch has several entries",
@@ -450,7 +450,7 @@ impl fmt::Display for Reason {
             Reason::Bundles => "a call has operand bundles",
             Reason::ReturnsTwice => "the callee returns twice",
             Reason::NoMerge => "the calls are marked nomerge",
-            Reason::UnjoinableArgument => "an argument is no value that a phi can join",
+            Reason::UnjoinableArgument => "an argument is not a value that a phi can join",
             Reason::AddressTaken => "the address of a block is taken",
             Reason::InHandler => "a call stands where an exception lands",
             Reason::EnteredByAssembly => "a block is entered by inline assembly",
@@ -460,7 +460,7 @@ impl fmt::Display for Reason {
             Reason::ArgumentTypes => "the calls pass values of different types",
             Reason::ConstantArgument => "the calls differ in an argument that must be a constant",
             Reason::CallingConventions => "the calls have different calling conventions",
-            Reason::Convergent => "a call must not come to depend on other branches",
+            Reason::Convergent => "a call must not depend on more branches than before",
             Reason::Endless => "the callee does not return, so nothing is gained",
         };
         f.write_str(words)

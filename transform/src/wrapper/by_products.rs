@@ -37,8 +37,8 @@ pub(super) fn redirected(mut job: Job, folder: &Path) -> (Job, Vec<ByProduct>) {
         && let Some(file) = job.value_of("-opt-record-file")
     {
         super::build::warn(&format!(
-            "writing {}: remarks of code generation are left out, as files in this format cannot be joined; \
-             -fsave-optimization-record=yaml has them",
+            "writing {}: remarks of code generation are left out, since files in this format cannot be joined; use \
+             -fsave-optimization-record=yaml to get them",
             file.display()
         ));
         job.leave_out(&["-opt-record-file"]);

@@ -89,8 +89,8 @@ fn warn_of_link_time_code(build: &Build, answer: &jobs::Answer, scratch: &Scratc
         return Ok(());
     }
     warn(&format!(
-        "compiling with {}: not transformed, as passes need -fno-lto, and with that the compiler refuses other options \
-         ({}); leave those out to have this code transformed",
+        "compiling with {}: not transformed, since passes need -fno-lto, and with it the compiler refuses other \
+         options ({}); leave those out to transform this code",
         build.compiler.display(),
         answer.refusal()
     ));

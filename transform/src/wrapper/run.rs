@@ -106,16 +106,16 @@ fn optimised_here(build: &Build, job: &Job) -> Option<Level> {
     let level = job.level();
     if level.is_none() {
         super::build::warn(&format!(
-            "{}: not given a GPU's shape, since nothing is optimised, or since the compiler's own optimiser is needed for \
-             what it is asked (instrumentation, remarks); compile with -O1 or more and without those",
+            "{}: not given a GPU's shape, since nothing is optimised, or since instrumentation or remarks need the \
+             compiler's own optimiser; compile with -O1 or more and without those",
             job.source().unwrap_or_default().display()
         ));
         return None;
     }
     for option in job.not_heard() {
         super::build::warn(&format!(
-            "compiling {}: {} is not heard, since the optimiser runs in this process for a GPU's shape; leave it out, or \
-             compile with --shape cpu",
+            "compiling {}: {} has no effect, since the optimiser runs in this process for a GPU's shape; leave it \
+             out, or compile with --shape cpu",
             job.source().unwrap_or_default().display(),
             option.display()
         ));

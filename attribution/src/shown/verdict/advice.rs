@@ -207,8 +207,8 @@ impl Advisor<'_> {
                 accounted(
                     Kind::Lock,
                     format!(
-                        "lanes hold {lock} one after another: give each lane a copy of what it guards and combine the \
-                         copies at the end, or use a lock for each part of the data"
+                        "lanes hold {lock} one after another: give each lane a copy of the data it guards and \
+                         combine the copies at the end, or use a lock for each part of the data"
                     ),
                 )
             }
@@ -224,14 +224,14 @@ impl Advisor<'_> {
             }),
             Cause::Barrier => accounted(
                 Kind::EvenPhases,
-                "lanes wait at a barrier for those that do more before it: spread the work between barriers evenly"
+                "lanes wait at a barrier for lanes with more work before it: spread the work between barriers evenly"
                     .to_owned(),
             ),
             Cause::EmptySeat => {
                 let (lanes, seats) = (self.outcome.lanes, self.outcome.warp_size);
                 accounted(
                     Kind::FillWarps,
-                    format!("{lanes} lanes leave seats of warps of {seats} empty: run it with a multiple of {seats}"),
+                    format!("{lanes} lanes do not fill warps of {seats}: run the program with a multiple of {seats}"),
                 )
             }
             Cause::Schedule => None,
@@ -250,8 +250,9 @@ impl Advisor<'_> {
             return Some(Remedy {
                 kind: Kind::MergeLoops,
                 text:
-                    "lanes turn this loop differently often in each turn of the loop around it: make one loop of the \
-                       two, so that a lane goes on with its next outer turn (linearize:merge-loops=yes of lockstep cc)"
+                    "the trip count of this loop differs between lanes in each iteration of the loop around it: \
+                       merge the two loops, so that a lane goes on with its next outer iteration \
+                       (linearize:merge-loops=yes of lockstep cc)"
                         .to_owned(),
                 efficiency: self.with_fetches(fetches, fetches.saturating_sub(of.gain.unsigned_abs())),
                 basis: Basis::AtMost,
@@ -264,8 +265,8 @@ impl Advisor<'_> {
         let (kind, text, efficiency) = match is_inner {
             true => (
                 Kind::EqualTurns,
-                "lanes turn this loop differently often each time that they come to it: sort the items by how long \
-                 they take, so that lanes have items alike at the same time, or split long ones"
+                "the trip count of this loop differs between lanes each time they enter it: sort the items by how \
+                 long they take, so that lanes have similar items at the same time, or split long ones"
                     .to_owned(),
                 match ran.and_then(|ran| ran.merging) {
                     Some(of) => {
@@ -281,8 +282,8 @@ impl Advisor<'_> {
                 (
                     Kind::EqualWork,
                     format!(
-                        "lanes have work of different length ({} to {} instructions): deal it out so that each lane of \
-                         a warp gets as much",
+                        "lanes have work of different length ({} to {} instructions): give each lane of a warp the \
+                         same amount",
                         report::grouped(*least),
                         report::grouped(*most)
                     ),
@@ -312,7 +313,7 @@ impl Advisor<'_> {
         let gains = efficiency > self.efficiency;
         gains.then(|| Remedy {
             kind: Kind::FixedShare,
-            text: format!("threads took their work as they came to it: {how}"),
+            text: format!("threads took pieces of work whenever they were free: {how}"),
             efficiency,
             basis,
         })
@@ -326,8 +327,8 @@ impl Advisor<'_> {
         gains.then(|| Remedy {
             kind: Kind::Regroup,
             text: format!(
-                "lanes of one warp differ in {alike}, and others are like them: sort the work so that lanes that are \
-                 alike share a warp (replayed with --group similarity)"
+                "lanes of one warp differ in {alike}, and lanes of other warps resemble them: sort the work so that \
+                 similar lanes share a warp (replayed with --group similarity)"
             ),
             efficiency: self.with_fetches(before, after),
             basis: Basis::Replayed,
@@ -345,8 +346,8 @@ impl Advisor<'_> {
             if efficiency - self.efficiency > (whole - self.efficiency) / 4.0 {
                 return Some(Remedy {
                     kind: Kind::Hoist,
-                    text: "both sides of this branch compute much the same: do what they have in common before it or \
-                           behind it, once (or: lockstep cc --transform meld)"
+                    text: "both sides of this branch compute much the same: move what they have in common before or \
+                           after the branch (or: lockstep cc --transform meld)"
                         .to_owned(),
                     efficiency,
                     basis: Basis::AtMost,
@@ -356,8 +357,8 @@ impl Advisor<'_> {
         if self.has_short_sides(line) {
             return Some(Remedy {
                 kind: Kind::NoBranch,
-                text: "the sides of this branch are a few instructions: compute them for all lanes and choose the \
-                       result, as a conditional expression does"
+                text: "the sides of this branch have only a few instructions: compute both for all lanes and choose \
+                       the result, as a conditional expression does"
                     .to_owned(),
                 efficiency: whole,
                 basis: Basis::AtMost,
@@ -366,8 +367,8 @@ impl Advisor<'_> {
         if self.is_of_one_lane(line) {
             return Some(Remedy {
                 kind: Kind::ShareOut,
-                text: "one lane alone runs what is behind this branch while the others wait: share that work out over \
-                       all lanes, or do it in each lane for itself"
+                text: "one lane alone runs the code after this branch while the others wait: spread that work over \
+                       all lanes, or let each lane do its own"
                     .to_owned(),
                 efficiency: whole,
                 basis: Basis::AtMost,
@@ -376,8 +377,8 @@ impl Advisor<'_> {
         self.fixed_share(line).or_else(|| self.regroup("the side that they take")).or_else(|| {
             Some(Remedy {
                 kind: Kind::Sort,
-                text: "which way a lane goes here depends on its data: sort the items by this condition, so that the \
-                       lanes of a warp take the same side at the same time"
+                text: "the side that a lane takes here depends on its data: sort the items by this condition, so \
+                       that the lanes of a warp take the same side at the same time"
                     .to_owned(),
                 efficiency: whole,
                 basis: Basis::AtMost,

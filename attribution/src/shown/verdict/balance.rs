@@ -68,12 +68,12 @@ impl Schedule {
     #[must_use]
     pub fn phrase(self) -> &'static str {
         match self {
-            Schedule::Dynamic => "an OpenMP schedule that deals out chunks as threads come for them",
-            Schedule::Pool => "a pool whose threads take tasks as they come",
-            Schedule::Go => "Go's scheduler, which puts goroutines on threads as they come",
+            Schedule::Dynamic => "an OpenMP schedule that gives a chunk to whichever thread is free",
+            Schedule::Pool => "a pool whose threads take the next task when they are free",
+            Schedule::Go => "Go's scheduler, which puts goroutines on whichever thread is free",
             Schedule::Queue => "threads that wait for work, as for a common queue",
             Schedule::Locks => "threads that take locks, as for a common queue",
-            Schedule::Counter => "threads that count up a common counter, as for the next piece of work",
+            Schedule::Counter => "threads that increment a common counter, as for the next piece of work",
         }
     }
 }

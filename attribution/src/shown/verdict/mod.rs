@@ -321,12 +321,12 @@ fn headline(
     if outcome.lanes < 2 {
         let what_to_do = match items {
             Some(_) => of_items,
-            None => " Run the program with more threads, or take pieces of work as lanes: the turns of a loop (replay \
-                     --loops lists them), or the calls of a function (--lanes calls --region NAME; a function that \
-                     was inlined needs noinline)."
+            None => " Run the program with more threads, or take pieces of work as lanes: the iterations of a loop \
+                     (replay --loops lists loops), or the calls of a function (--lanes calls --region NAME; a \
+                     function that was inlined needs noinline)."
                 .to_owned(),
         };
-        return format!("none: one lane alone runs beside no other.{what_to_do}");
+        return format!("none: a single lane has no other to run with.{what_to_do}");
     }
     if let Some(balance) = by_chance {
         return format!(
@@ -360,14 +360,14 @@ fn warnings(
     let own_waits = view.summary().own_waits;
     if own_waits > 0 {
         all.push(format!(
-            "lanes waited {} times in locks or barriers that are not known to lockstep (system calls futex outside of \
-             pthread's and OpenMP's functions): what such locks cost a GPU is not in these numbers.",
+            "lanes waited {} times in locks or barriers that lockstep does not know (futex system calls outside of \
+             pthread's and OpenMP's functions): these numbers leave out what such locks cost a GPU.",
             grouped(own_waits)
         ));
     }
     if let Some(balance) = balance {
         let uneven = format!(
-            "lanes are uneven: one of {} has {} of all instructions, so no model can be above {}",
+            "lanes are uneven: one of {} has {} of all instructions, so no model can exceed {}",
             outcome.lanes,
             share(balance.longest),
             share(balance.balance)
@@ -377,7 +377,7 @@ fn warnings(
         match (balance.schedule, balance.is_uneven()) {
             (Some(schedule), true) if schedule.is_sure() => all.push(format!(
                 "{uneven}. Another recording has other lanes: `trace --repeat 5` and `replay` of all five show the \
-                 spread. For a figure that holds, give each thread a fixed share{as_lanes}."
+                 spread. For a stable figure, give each thread a fixed share{as_lanes}."
             )),
             (Some(schedule), true) => all.push(format!(
                 "{uneven}. There are {}: then which lane ran what was decided while recording. `trace --repeat 5` and \
@@ -393,8 +393,8 @@ fn warnings(
     }
     if figure.machine.is_some() && view.summary().cut.is_none() && (2..figure.lanes).contains(&outcome.lanes) {
         all.push(format!(
-            "the warp has {} lanes, the machine's have {}: more lanes share less. Run the program with {} threads, \
-             where it can.",
+            "the warp has {} lanes, and the machine's warps have {}: more lanes share less. Run the program with {} \
+             threads if it can.",
             outcome.lanes, figure.lanes, figure.lanes
         ));
     }
@@ -406,8 +406,8 @@ fn sentences(outcome: &Outcome, evidence: &Evidence, source: &mut Source) -> Vec
     let slots = |fetches: u64| outcome.upper_bound as f64 / (fetches.max(1) as f64 * outcome.warp_size as f64);
     if outcome.lanes > 1 && outcome.counts.fetches() > outcome.lower_bound {
         all.push(format!(
-            "no schedule of these instructions in these warps takes fewer than {} fetches ({}); that is a bound, which \
-             need not be reachable, and other code can be above it.",
+            "no schedule of these instructions in these warps takes fewer than {} fetches ({}); that is a bound: it \
+             may not be reachable, and other code can do better.",
             grouped(outcome.lower_bound),
             share(slots(outcome.lower_bound))
         ));

@@ -54,7 +54,7 @@ fn failed(source: std::io::Error) -> Error {
 
 /// The file has no name, so errors name its folder: that of `TMPDIR`.
 fn failed_in(folder: &Path, source: std::io::Error) -> Error {
-    let way_out = "streams that do not fit into memory are kept there; set TMPDIR to a folder with more room";
+    let way_out = "lockstep keeps streams there that do not fit into memory; set TMPDIR to a folder with more room";
     let source = std::io::Error::new(source.kind(), format!("{source} ({way_out})"));
     Error::Write { path: folder.to_owned(), source }
 }

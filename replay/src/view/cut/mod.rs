@@ -143,13 +143,13 @@ pub(super) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc]) -> Resu
 fn no_loop(which: &WhichLoops) -> Error {
     Error::Request(match which {
         WhichLoops::Worksharing { .. } => {
-            "no OpenMP parallel region of the trace turned a loop: name a loop with --loop FILE:LINE (`replay --loops` \
+            "no OpenMP parallel region of the trace ran a loop: name a loop with --loop FILE:LINE (`replay --loops` \
              lists those that ran)"
                 .to_owned()
         }
         WhichLoops::At(_) => {
-            "no loop turned there in the region: `replay --loops` lists those that did, with --region \
-                              all also those outside of what threads were started for"
+            "no loop ran there in the region: `replay --loops` lists the loops that ran; with --region all it also \
+                              lists those outside of start routines"
                 .to_owned()
         }
     })
@@ -280,7 +280,7 @@ fn cut<'a>(
         accesses.push(pieces.accesses);
     }
     if all.is_empty() {
-        return Err(Error::Request("none of the lanes that were asked for ran anything".to_owned()));
+        return Err(Error::Request("none of the lanes asked for ran any instruction".to_owned()));
     }
     all.sort_unstable();
     let order = match order {
@@ -312,15 +312,17 @@ fn described((cut, lanes, counts, order): (Cut, Vec<LaneOrigin>, Counts, Order),
     let order = match order {
         Order::Threads => "numbered thread by thread, in the order in which each ran them",
         Order::Begun => {
-            "numbered in the order in which they began, as far as locks and other events tell it; else thread by thread"
+            "numbered in the order in which they began, where locks and other events tell it; else thread by thread"
         }
         Order::Chunks => "numbered as schedule(static, n) deals chunks to threads",
         Order::Given => "numbered as the loop counts, by the chunks that the trace says each thread was given",
         Order::Created { all: true } => "numbered in the order in which they were made",
         Order::Created { all: false } => {
-            "numbered in the order in which they were made, where the trace says when; else in that in which they began"
+            "numbered in the order in which they were made, where the trace says when; else in the order in which \
+             they began"
         }
-        Order::Teams => "numbered team by team, those of a team thread by thread, in the order in which each ran them",
+        Order::Teams => "numbered team by team, within a team thread by thread, in the order in which each thread \
+             ran them",
         Order::Addresses => "numbered by the addresses that they access",
         Order::Unknown => {
             "numbered thread by thread, in the order in which each ran them, as the chunks that the runtime handed out are \

@@ -66,10 +66,10 @@ pub(in crate::view) fn choose(
 ) -> Result<Choice> {
     match region {
         Region::Symbol(_) if verbatim => Err(Error::Request(
-            "a trace read from text has no function names: only `--region auto` or `all` can be had of it".into(),
+            "a trace read from text has no function names: use `--region auto` or `--region all`".into(),
         )),
         Region::Markers if verbatim => Err(Error::Request(
-            "a trace read from text has no code, and so no markers: only `--region auto` or `all` can be had of it"
+            "a trace read from text has no code, and so no markers: use `--region auto` or `--region all`"
                 .into(),
         )),
         Region::Markers => markers(trace),
@@ -99,7 +99,8 @@ fn markers(trace: &Trace) -> Result<Choice> {
     }
     if entries.is_empty() {
         return Err(Error::Request(format!(
-            "the program came to no LOCKSTEP_BEGIN of lockstep.h, so `--region markers` finds nothing to replay: {WAYS_OUT}{}",
+            "the program reached no LOCKSTEP_BEGIN of lockstep.h, so `--region markers` finds nothing to replay: \
+             {WAYS_OUT}{}",
             recorded_part(trace)
         )));
     }
@@ -113,7 +114,7 @@ fn recorded_part(trace: &Trace) -> String {
         .meta()
         .window
         .as_ref()
-        .map_or_else(String::new, |window| format!(" (recorded was a part of the run: {window})"))
+        .map_or_else(String::new, |window| format!(" (only a part of the run was recorded: {window})"))
 }
 
 /// The function of that name.
@@ -157,8 +158,8 @@ pub(in crate::view) fn tasks_of_openmp(trace: &Trace, threads: &[ThreadSurvey], 
     };
     let entries: Vec<Pc> = trace.symbols().iter().filter(is_task).map(|symbol| symbol.pc).collect();
     if entries.is_empty() {
-        let text = "no OpenMP task ran that has a name in the program's symbol table: for tasks of another kind name the \
-                    function that runs one, as --lanes calls --region FUNCTION";
+        let text = "no OpenMP task with a name in the program's symbol table ran: for tasks of another kind, name \
+                    the function that runs one with --lanes calls --region FUNCTION";
         return Err(Error::Request(text.to_owned()));
     }
     let words = words_of_tasks(entries.len());
@@ -226,8 +227,8 @@ fn no_threads(trace: &Trace) -> String {
     match threads {
         ..=1 => "the program started no threads".into(),
         _ if is_go => format!(
-            "the {threads} threads are those of Go's scheduler, which run goroutines as they come, so what each was \
-             started for is not known; the program started no others"
+            "the {threads} threads belong to Go's scheduler, which runs goroutines on any of them, so what each was \
+             started for is unknown; the program started no others"
         ),
         _ => format!(
             "none of the {threads} threads was started by pthread_create, so their start routines are not known"
@@ -335,9 +336,9 @@ fn start_routine(main: Routine, trace: &Trace, threads: &[ThreadSurvey], routine
     if main.threads > 1 && main.starts {
         words += match trace.symbol_of(Pc(main.object)) {
             _ if is_given_work(trace, Pc(main.object)) => {
-                ", a library's: what it was given to run is not known, and could differ from thread to thread"
+                ", a library's: what it was given to run is unknown, and may differ from thread to thread"
             }
-            None => ", without a name: if it is a library's, what it runs could differ from thread to thread",
+            None => ", without a name: if it is a library's, what it runs may differ from thread to thread",
             Some(_) => "",
         };
     }

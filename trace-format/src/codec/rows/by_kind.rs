@@ -36,7 +36,7 @@ pub struct Group {
 }
 
 impl Offset {
-    /// What its number does not give of a value, which is not as expected where there is such.
+    /// The part of a value that its number does not give; if there is such a part, the value is not as expected.
     #[inline]
     pub fn miss(&self, value: u64) -> u64 {
         value.wrapping_sub(self.base) & !self.mask

@@ -54,7 +54,7 @@ pub struct RowEncoder {
     offsets: Bits,
     /// The differences of the current row to the one before.
     differences: Vec<u64>,
-    /// What is to be added to the values of the current row that are expected.
+    /// What to add to those expected values of the current row that were wrong.
     missed: Vec<u64>,
     /// The differences of the contexts of the current row to what followed the last time.
     context_differences: Vec<u64>,
@@ -117,8 +117,8 @@ impl RowEncoder {
         self.gap += 1;
     }
 
-    /// Adds a row of a track with columns that are not stepping: column by column of each kind, without a look at what
-    /// is wrong before the end.
+    /// Adds a row of a track with columns that are not stepping: column by column of each kind, and looks for wrong
+    /// values only at the end.
     fn push_special<V: Wide>(&mut self, place: usize, values: &[V]) {
         let len = values.len();
         let Tracks { tracks, numbers, contexts, .. } = &mut self.tracks;
@@ -150,7 +150,7 @@ impl RowEncoder {
         self.gap += 1;
     }
 
-    /// Sees to it that there is a track for a block of such a shape, and says which.
+    /// Makes a track for a block of such a shape, if there is none, and returns it.
     #[cold]
     pub fn enter(&mut self, block: BlockId, shape: &Shape, plans: &Plans) -> u32 {
         let (start, len) = (shape.start.expect("a block with rows has a start"), shape.values as usize);
@@ -175,8 +175,8 @@ impl RowEncoder {
         place as u32
     }
 
-    /// Ends a row in which some value is not as expected. Its offsets, and what follows in its contexts, are put down
-    /// already.
+    /// Ends a row in which some value is not as expected. Its offsets, and the new entries of its contexts, are already
+    /// stored.
     #[inline(never)]
     fn push_surprise<V: Wide>(&mut self, place: usize, values: &[V]) {
         let len = values.len();
@@ -228,7 +228,7 @@ impl RowEncoder {
         self.crowded |= self.misses.len >= MOST_BYTES;
     }
 
-    /// What it adds to the payload; nothing where there are no rows. The plans learn from it.
+    /// Its part of the payload; nothing if there are no rows. The plans learn from it.
     pub fn take(self, payload: &mut Vec<u8>, plans: &mut Plans) {
         if self.values == 0 {
             return;

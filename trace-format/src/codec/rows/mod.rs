@@ -1,20 +1,19 @@
-//! The values of whole executions of blocks with sums, of which a stream chunk holds those that could not be told
-//! beforehand.
+//! The values of whole executions of blocks with sums. A stream chunk holds only those that were not predicted.
 //!
-//! A *row* is what the values of one execution are; a *track* is what is remembered of the rows of blocks that start at
-//! one address. Writer and reader carry out the same rules on the same rows, so that both expect the same values. Each
-//! value is expected by the kind of its *column*:
+//! A *row* is the values of one execution; a *track* is what is remembered of the rows of blocks that start at one
+//! address. Writer and reader apply the same rules to the same rows, so that both predict the same values. The kind of
+//! a *column* says how its values are predicted:
 //!
-//! - *Stepping*, which all are unless a chunk says otherwise: the last value plus a step. Loops have ends: when a row
-//!   differs from what was expected, the differences to the row before are remembered as the *jump*, with the number of
-//!   rows since the last jump, the *period*; after as many rows again the jump is expected. So nested loops of constant
-//!   length are told beforehand, but for the outermost ends. A jump that comes twice in a row is the new step.
+//! - *Stepping*, the default: the last value plus a step. Loops have ends: when a row differs from what was expected,
+//!   the differences to the row before are remembered as the *jump*, with the number of rows since the last jump, the
+//!   *period*; after as many rows again the jump is expected. So nested loops of constant length are predicted, except
+//!   at the outermost ends. A jump that occurs twice in a row becomes the new step.
 //! - *Offset*: a base plus a number of so many bits that the chunk holds: places in a table, in any order.
 //! - *Context*: what followed the last time when the column before it had this value, plus a step: a table of places
 //!   that move on.
 //!
-//! A row in which each value is as expected takes no bytes. Else the chunk holds how many rows came since the last such
-//! one, and what is to be added to the values that are not as expected.
+//! A row in which each value is as predicted takes no bytes. For another row, the chunk holds how many rows were as
+//! predicted before it, and what is to be added to the values that were not.
 
 mod by_kind;
 mod decode;
@@ -36,7 +35,7 @@ pub const MAX_ROW_VALUES: u32 = 1 << 22;
 /// No jump is expected.
 const NEVER: u32 = u32::MAX;
 
-/// How the values of a column are told where it is not stepping.
+/// How the values of a column are predicted if it is not stepping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// The base plus a number of so many bits, 32 at most, shifted left.
@@ -90,7 +89,7 @@ struct Tracks {
     columns: usize,
 }
 
-/// A list of which few parts are in use: a stream meets few of a program's blocks.
+/// A list with few parts in use: a stream runs few of a program's blocks.
 #[derive(Debug)]
 struct Pages<T>(Vec<Option<Box<[T; PAGE]>>>);
 

@@ -4,11 +4,11 @@ use super::{Kind, MAX_COLUMNS, Special, low};
 use crate::BlockId;
 use crate::codec::bytes::{Cursor, put_varint};
 
-/// A track with fewer rows in a chunk tells nothing.
+/// A track with fewer rows in a chunk gives no information.
 const LEAST_ROWS: u32 = 256;
-/// So many chunks of a start pass until its columns are all tried as stepping ones again.
+/// After so many chunks of a start, all its columns are tried as stepping again.
 const TRIED_AGAIN: u32 = 64;
-/// Offsets of as many bits or more are those of no table that fits into a cache: the value before may tell.
+/// Offsets of so many bits or more do not belong to a table that fits into a cache; the value before may predict them.
 const TABLE_BITS: u32 = 17;
 
 /// What is known of a column's values that were not as expected.
@@ -39,7 +39,7 @@ impl ColumnUse {
 #[derive(Debug, Default)]
 struct Plan {
     specials: Vec<Special>,
-    /// Columns that the one before does not tell.
+    /// Columns that the column before does not predict.
     without_context: Vec<u32>,
     chunks: u32,
 }
@@ -108,7 +108,7 @@ impl Plan {
         self.specials.extend(before);
     }
 
-    /// What is best for a column of such values.
+    /// The best kind for a column of such values.
     fn choose(&self, number: u32, column: &ColumnUse) -> Option<Kind> {
         let shift = column.differing.trailing_zeros().min(16) as u8;
         let bits = u64::BITS - ((column.high - column.low) >> shift | 1).leading_zeros();
@@ -120,7 +120,7 @@ impl Plan {
     }
 }
 
-/// Writes the plan of a track, of which this is a block.
+/// Writes the plan of the track that this block belongs to.
 pub(super) fn put(out: &mut Vec<u8>, block: BlockId, specials: &[Special]) {
     put_varint(out, block.0.into());
     put_varint(out, specials.len() as u64);
@@ -168,7 +168,7 @@ mod tests {
 
     const ROWS: u32 = 1000;
 
-    /// What is seen of columns of which so many values are not as expected: places in a table of megabytes.
+    /// Statistics of columns with so many values that were not as expected: places in a table of megabytes.
     fn columns(missed: &[u32]) -> Vec<ColumnUse> {
         missed.iter().map(|&missed| ColumnUse { missed, first: 0, low: 0, high: 1 << 24, differing: 7 }).collect()
     }

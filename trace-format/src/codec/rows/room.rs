@@ -1,5 +1,4 @@
-//! Bytes and bits under construction, with room behind them: numbers are written without a look at how much of it they
-//! take.
+//! Bytes and bits under construction, with enough room that writes need no check of the length.
 
 /// Bytes.
 #[derive(Debug, Default)]
@@ -87,7 +86,7 @@ impl BitWriter<'_> {
         }
     }
 
-    /// That was all for now.
+    /// Ends the writing for this row.
     #[inline]
     pub fn done(self) {
         (*self.state.0, *self.state.1, *self.state.2) = (self.at, self.word, self.fill);

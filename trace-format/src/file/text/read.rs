@@ -90,7 +90,8 @@ impl Reader<'_> {
             return self.open_thread(number.trim());
         }
         let line = parse(line).map_err(|fault| self.fault(fault))?;
-        let mut thread = self.thread.take().ok_or_else(|| self.fault("an instruction before the first `thread 0`"))?;
+        let mut thread = self.thread.take().ok_or_else(|| self.fault("an instruction stands before the first `thread \
+             0`"))?;
         self.add(&mut thread, line)?;
         self.thread = Some(thread);
         Ok(())
@@ -114,12 +115,13 @@ impl Reader<'_> {
     fn add(&mut self, thread: &mut Thread, line: Line) -> Result<()> {
         let after = thread.block.instructions.last().map(|last| last.kind);
         match thread.sp {
-            None if line.sp != 0 => return Err(self.fault("the thread's first instruction has another sp than 0")),
+            None if line.sp != 0 => return Err(self.fault("the thread's first instruction must have sp 0")),
             None => {}
             Some(before) => thread.set_sp_after(before, line.sp),
         }
         if after.is_some_and(Kind::transfers_control) && !line.starts_block {
-            return Err(self.fault("the instruction after a call or return starts a basic block, but has no flag B"));
+            return Err(self.fault("the instruction after a call or return starts a basic block, so it must have flag \
+                 B"));
         }
         if line.starts_block
             && let Some(last) = thread.block.instructions.last_mut()
@@ -177,7 +179,7 @@ impl Reader<'_> {
     fn finish(mut self) -> Result<Vec<u8>> {
         self.close_thread()?;
         if self.threads == 0 {
-            return Err(self.fault("the text ends without a `thread 0`"));
+            return Err(self.fault("the text has no line `thread 0`"));
         }
         if self.meta.memory {
             self.writer.set_meta(&self.meta)?;
@@ -209,12 +211,14 @@ fn digits(text: &str, base: u32) -> Option<u64> {
 fn parse(line: &str) -> Result<Line, String> {
     let mut fields = line.split_ascii_whitespace();
     let (Some(pc), Some(sp), Some(flags)) = (fields.next(), fields.next(), fields.next()) else {
-        return Err(format!("`{line}`: an instruction is `pc sp flags [addresses]`, a thread opens with `thread 0`"));
+        return Err(format!("`{line}`: an instruction is written `pc sp flags [addresses]`, and a thread begins with \
+             a line such as `thread 0`"));
     };
-    let hex = |text: &str| digits(text, 16).ok_or_else(|| format!("`{text}` is no address: 1 to 16 hex digits"));
+    let hex = |text: &str| digits(text, 16).ok_or_else(|| format!("`{text}` is not an address: write 1 to 16 hex \
+         digits"));
     let pc = Pc(hex(pc)?);
     let number = if sp.starts_with('+') { None } else { sp.parse().ok() };
-    let sp = number.ok_or_else(|| format!("`{sp}` is no stack pointer: a decimal number of bytes"))?;
+    let sp = number.ok_or_else(|| format!("`{sp}` is not a stack pointer: write a decimal number of bytes"))?;
     let mut parsed = Line { pc, sp, starts_block: false, waited: false, kind: Kind::Plain, memory: Vec::new() };
     let mut seen = String::new();
     for flag in flags.chars().filter(|_| flags != "-") {
@@ -223,7 +227,7 @@ fn parse(line: &str) -> Result<Line, String> {
             'W' => parsed.waited = true,
             'C' => parsed.kind = Kind::Call,
             'R' => parsed.kind = Kind::Return,
-            _ => return Err(format!("`{flag}` is no flag: the flags are B, W, C, R, and - for none")),
+            _ => return Err(format!("`{flag}` is not a flag: the flags are B, W, C, R, and - for none")),
         }
         if seen.contains(flag) {
             return Err(format!("the flags `{flags}` have {flag} twice"));

@@ -9,10 +9,10 @@ use crate::{
 
 /// Writes a trace as text.
 ///
-/// `B` stands after every instruction that transfers control, `C` at calls, `R` at returns but for one that would leave
-/// the function in which the thread began, `W` where the thread had waited at a barrier. What the text form does not
-/// know (modules, symbols, other events) is left out. Behind a gap stands a `B`, and a call right before one has no
-/// `C`: the function called is not in the text.
+/// `B` stands after every instruction that transfers control, `C` at calls, and `R` at returns, except a return that
+/// would leave the function in which the thread began. `W` stands where the thread had waited at a barrier. What the
+/// text form cannot express (modules, symbols, other events) is left out. After a gap stands a `B`, and a call right
+/// before one has no `C`: the function called is not in the text.
 ///
 /// # Errors
 /// Damage of the trace, or a failure of `out`, which errors call `name`.
@@ -32,7 +32,8 @@ fn write_thread(
     out: &mut impl Write,
     io: impl Fn(io::Error) -> Error + Copy,
 ) -> Result<()> {
-    // A text's flag R is what it says it is; the open functions of a recorded thread have to be followed.
+    // In a text trace the flag R says which instructions return; for a recorded thread the open functions have to be
+    // followed.
     let open = (trace.meta().engine != "text").then(Vec::new);
     let mut state = State {
         blocks: trace.blocks(),
@@ -70,13 +71,13 @@ struct State<'a> {
     starts_block: bool,
     /// Whether the thread waited at a barrier since the last instruction.
     waited: bool,
-    /// The line of a call, whose flags wait for what comes next: what stands before them, the flags but `C`, what
-    /// stands behind them.
+    /// The line of a call, whose flags depend on the next instruction: the text before the flags, the flags except `C`,
+    /// and the text after them.
     call: Option<(String, String, String)>,
     /// The stack pointer at the start of each called function that has not returned; none where returns are taken as
     /// they are.
     open: Option<Vec<u64>>,
-    /// The same of what signal handlers have interrupted.
+    /// The same for the code that signal handlers have interrupted.
     interrupted: Vec<Vec<u64>>,
 }
 
@@ -172,7 +173,7 @@ impl State<'_> {
         open.pop_if(|start| *start == self.sp).is_some()
     }
 
-    /// The flags of an instruction, but `C`.
+    /// The flags of an instruction, except `C`.
     fn flags(&mut self, kind: Kind) -> String {
         let returns = kind == Kind::Return && self.leaves_called();
         let flags = [(self.starts_block, 'B'), (self.waited, 'W'), (returns, 'R')];

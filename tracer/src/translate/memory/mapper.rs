@@ -87,7 +87,7 @@ impl Mapper {
     ) -> Result<(SharedMemory, u64), SetUpError> {
         let (file, memory) = self.memory_of(process, len)?;
         let flags = IF_FREE | libc::MAP_NORESERVE as u64;
-        let mut result = Err(SetUpError::Refused("no room for our memory", Errno::ENOMEM));
+        let mut result = Err(SetUpError::Refused("no room for lockstep's memory", Errno::ENOMEM));
         for &place in places {
             let mapped = self.call(libc::SYS_mmap, [place, len, protection as u64, flags, file, 0])?;
             if mapped.cast_unsigned() == place {
@@ -112,7 +112,7 @@ impl Mapper {
         let flags = (libc::MAP_SHARED | libc::MAP_FIXED | libc::MAP_NORESERVE) as u64;
         let mapped = self.call(libc::SYS_mmap, [place, len, protection as u64, flags, file, 0])?;
         self.call(libc::SYS_close, [file, 0, 0, 0, 0, 0])?;
-        kernel("cannot map our memory", mapped, |_| memory)
+        kernel("cannot map lockstep's memory", mapped, |_| memory)
     }
 
     /// A new memory file, open in the program under this number.

@@ -315,7 +315,7 @@ impl Space {
             let nearby = if self.crowded.contains(&around) { Vec::new() } else { near(pc.0) };
             for places in [nearby, far()] {
                 let mapped = match places.is_empty() {
-                    true => Err(SetUpError::Refused("no room for code near its program's", Errno::ENOMEM)),
+                    true => Err(SetUpError::Refused("no room for translated code near the program's", Errno::ENOMEM)),
                     false => mapper.map_of(self.process, &places, CACHE_LEN, libc::PROT_READ | libc::PROT_EXEC),
                 };
                 found = match mapped {

@@ -46,8 +46,9 @@ impl Session<'_> {
                 if let Some(limit) = limit_of(main, ADDRESS_SPACE) {
                     let taken = (slots_len(self.buffer_len()) + TABLES_LEN + CACHE_LEN) >> 20;
                     self.found.warnings.push(format!(
-                        "the program's address space is limited to {limit} (ulimit -v), of which its translation takes \
-                         {taken} MiB or more: should it run out of memory, raise that limit, or use --engine step"
+                        "the program's address space is limited to {limit} (ulimit -v), and its translation takes \
+                         {taken} MiB of that or more: if the program runs out of memory, raise the limit or use \
+                         --engine step"
                     ));
                 }
                 Ok(())
@@ -311,7 +312,7 @@ const ADDRESS_SPACE: &str = "Max address space";
 fn limit_behind(process: Tid, errno: Errno) -> Option<String> {
     let (name, what, option) = match errno {
         Errno::ENOMEM => (ADDRESS_SPACE, "its address space is limited", "-v"),
-        Errno::EFBIG => ("Max file size", "the size of files, and of memory that is shared like one, is limited", "-f"),
+        Errno::EFBIG => ("Max file size", "the size of files and of shared memory is limited", "-f"),
         Errno::EMFILE => ("Max open files", "the number of open files is limited", "-n"),
         _ => return None,
     };

@@ -33,7 +33,7 @@ impl Session<'_> {
             Err(Lost::NoRoom) => {
                 // The thread has no way on: neither its translation nor, with its registers half ours, its own code.
                 self.stop_recording(
-                    "there is no memory left in the program for its translation, so it was ended: use --engine step"
+                    "the program had no memory left for its translation, so it was killed: use --engine step"
                         .to_owned(),
                 );
                 self.kill_process_of(tid);

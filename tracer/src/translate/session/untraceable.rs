@@ -48,7 +48,7 @@ pub struct Obstacle {
 const FILTER: Obstacle =
     Obstacle { what: "it restricts its system calls (seccomp)", way_out: " (use --engine step to record it)" };
 const PRIVILEGES: Obstacle = Obstacle {
-    what: "it starts a set-user-id program, which the kernel runs without its privileges when traced",
+    what: "it starts a set-user-id program, and the kernel takes its privileges away when it is traced",
     way_out: " (run trace as root, or use a copy of that program without the permission bit, to record it)",
 };
 const OLD_CALL: Obstacle = Obstacle { what: "it makes a 32-bit system call", way_out: "" };
@@ -102,16 +102,16 @@ impl Session<'_> {
         self.drain(tid);
         if !is_alone {
             self.say_and_stop(format!(
-                "{what}, and has several threads, which cannot go on by themselves: it was ended{way_out}"
+                "{what}; it has several threads, which cannot run on without lockstep, so it was killed{way_out}"
             ));
             self.kill_process_of(tid);
             return Ok(());
         }
         self.take_hands_off(tid, process, registers)?;
         if process == self.main {
-            self.say_and_stop(format!("{what}: it goes on by itself from there{way_out}"));
+            self.say_and_stop(format!("{what}: it runs on from there without being recorded{way_out}"));
         } else {
-            self.found.warnings.push(format!("process {process} is recorded no further: {what}{way_out}"));
+            self.found.warnings.push(format!("process {process} is not recorded any further: {what}{way_out}"));
         }
         self.end_thread(tid, ThreadExit::StillRunning);
         self.forget_thread(tid);

@@ -79,34 +79,36 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
         name: "level",
         values: Values::Number(0, 4),
         default: 4,
-        help: "how many needless checks go: none, 1 those that one way alone needs or does not, 2 those under other checks, \
-               3 a check joins the block before it, 4 all whose answer is known, and no choice is made twice",
+        help: "how many needless checks are removed: 0 none; 1 those that one path alone needs or does not need; 2 \
+               also those under other checks; 3 a check also joins the block before it; 4 all whose answer is known, \
+               and no choice is made twice",
     },
     Parameter {
         name: "only-divergent",
         values: Values::YesNo,
         default: 0,
-        help: "whether parts are left whose branches the divergence analysis of the module takes for the same in all lanes",
+        help: "whether parts are left alone if the divergence analysis of the module proves their branches uniform",
     },
     Parameter {
         name: "merge-loops",
         values: Values::YesNo,
         default: 0,
-        help: "whether an inner loop and the one around it get one way back, so that lanes that need fewer turns of the inner \
-               one go on to the next turn of the outer one",
+        help: "whether an inner loop and the loop around it share one back edge, so that lanes that need fewer inner \
+               iterations go on to their next outer iteration",
     },
     Parameter {
         name: "max-depth",
         values: Values::Number(0, 1000),
         default: 0,
-        help: "how many branches may lie around one: what is nested deeper is put in a row even where it is structured; 0: any \
-               number",
+        help: "how many branches may be nested: what is nested deeper is put in a row even where it is structured; 0 \
+               means no limit",
     },
     Parameter {
         name: "interleave",
         values: Values::YesNo,
         default: 0,
-        help: "whether the blocks of two arms alternate, so that what one arm loads is used as late as can be",
+        help: "whether the blocks of two arms alternate, so that values that one arm loads are used as late as \
+             possible",
     },
 ];
 

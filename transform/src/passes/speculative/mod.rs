@@ -50,7 +50,8 @@ pub(crate) const PARAMETERS: &[Parameter] = &[Parameter {
     name: "deconflict",
     values: Values::OneOf(&["dynamic", "static"]),
     default: 0,
-    help: "what becomes of branches whose barriers conflict: lanes that wait are taken off them, or they have none",
+    help: "what happens to branches whose barriers conflict: waiting lanes leave those barriers, or the branches get \
+         no barrier",
 }];
 
 /// Says what is left of the marks of each function.

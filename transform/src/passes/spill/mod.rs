@@ -102,20 +102,23 @@ pub(crate) static PARAMETERS: &[Parameter] = &[
         name: "loads",
         values: Values::OneOf(&["async", "simt"]),
         default: 0,
-        help: "how the analysis takes loads: as a processor's threads run (async), or as if all of a warp load together (simt)",
+        help: "how the analysis treats loads: as a processor's threads run (async), or as if all lanes of a warp \
+             load together (simt)",
     },
     Parameter {
         name: "shared",
         values: Values::Number(0, 1 << 30),
         default: 48 << 10,
-        help: "the bytes of memory that warps share out among them for spilled values",
+        help: "the bytes of shared memory for spilled values, divided among the warps",
     },
-    Parameter { name: "warps", values: Values::Number(1, 1 << 16), default: 48, help: "how many warps share them out" },
+    Parameter { name: "warps", values: Values::Number(1, 1 << 16), default: 48, help: "among how many warps it is \
+         divided" },
     Parameter {
         name: "check",
         values: Values::YesNo,
         default: 0,
-        help: "read from an address made of each value that goes to shared memory, for a replay to compare",
+        help: "also read from an address made of each value that goes to shared memory, so that a replay can compare \
+             the values",
     },
 ];
 

@@ -161,7 +161,7 @@ impl<'m, 'a> Rows<'m, 'a> {
 /// Why a function is left alone, if it is: what stands in it would not stay valid, or not mean the same.
 pub(super) fn reason_to_leave(function: Function<'_>) -> Option<Reason> {
     if ["naked", "presplitcoroutine"].iter().any(|name| function.has_attribute(name)) {
-        return Some(Reason::NotSpilled("its frame is not the compiler's to lay out"));
+        return Some(Reason::NotSpilled("the compiler must not change the layout of its frame"));
     }
     function.blocks().into_iter().flat_map(|block| block.instructions()).find_map(|i| match i.opcode() {
         Opcode::LLVMCall if i.must_be_tail() => Some(Reason::MustBeTail),

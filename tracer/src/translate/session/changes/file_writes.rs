@@ -38,14 +38,15 @@ impl Session<'_> {
         let Some(code) = self.processes.space_of(process).map(|space| &space.translator.code) else { return };
         let mut warnings: Vec<String> = code.files.modified().map(|path| {
             format!(
-                "{path} was modified while its code ran, which is not seen in every case: the recorded instructions may be those from before \
-                 (use --engine step to record such a program)"
+                "{path} was modified while its code ran, and not every such change is noticed: the recorded \
+                 instructions may be the old ones (use --engine step to record such a program)"
             )
         }).collect();
         if code.ran_freed {
             warnings.push(
-                "the program ran code in memory that it had given back (MADV_FREE): when the kernel takes it is not seen, and the program may \
-                 have run on in it (use --engine step to record such a program)"
+                "the program ran code in memory that it had given back with MADV_FREE: lockstep does not see when \
+                 the kernel takes such memory, so translated code may have run longer than the program's own could \
+                 (use --engine step to record such a program)"
                     .to_owned(),
             );
         }

@@ -145,7 +145,7 @@ impl Session<'_> {
 
     /// A thread cannot be brought out of code that is to be thrown away.
     pub(in crate::translate::session) fn give_program_up(&mut self, tid: Tid) {
-        self.stop_recording("a thread could not be brought out of its translation: use --engine step".to_owned());
+        self.stop_recording("a thread could not be moved out of its translated code: use --engine step".to_owned());
         self.kill_process_of(tid);
     }
 
