@@ -1,4 +1,4 @@
-//! What lanes need of each other, by source line, and what follows: whether they would run together.
+//! Dependences between lanes, by source line, and their consequence: whether the lanes would run in parallel.
 
 use replay::dependences::{Dependence, Dependences, Kind, Operator};
 use replay::view::View;
@@ -92,7 +92,7 @@ pub const LEGEND: &str = "carried: a lane uses what another made; partial result
 private: lanes overwrite what each of them alone reads; reduction: values taken into one accumulator, scattered: into one of several;
 guarded: under a lock; atomic: by atomic instructions; induction: it follows from the lane's number";
 
-/// Whether lanes would run together.
+/// Whether lanes would run in parallel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Runs {
     /// As they are.
@@ -115,7 +115,7 @@ impl Runs {
     }
 }
 
-/// Whether lanes would run together, and the sentence that says so.
+/// Whether lanes would run in parallel, and the sentence that says so.
 #[must_use]
 pub fn verdict(rows: &[Row]) -> (Runs, String) {
     let of = |wanted: fn(&Kind) -> bool| rows.iter().filter(move |row| wanted(&row.kind) && row.library.is_none());
@@ -178,7 +178,7 @@ pub fn verdict(rows: &[Row]) -> (Runs, String) {
     }
 }
 
-/// So many changes are named in a sentence; the table has all.
+/// The most changes that a sentence names; the table has all.
 const MOST_CHANGES: usize = 4;
 
 /// The rows as JSON.

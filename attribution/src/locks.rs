@@ -42,7 +42,7 @@ fn name(lock: LockId, view: &View, source: &mut Source) -> String {
     variable.map_or_else(|| name.clone(), |variable| format!("{name} ({variable})"))
 }
 
-/// Tells each deadlock the lines at which lanes wait for locks, and the locks' names as the binary has them.
+/// Adds to each deadlock the lines at which lanes wait for locks, and the locks' names from the binary.
 pub fn locate(outcomes: &mut [Outcome], view: &View, source: &mut Source) {
     for wait in outcomes.iter_mut().filter_map(Outcome::deadlock_mut).flat_map(|deadlock| &mut deadlock.waits) {
         wait.name = name(wait.lock, view, source);
@@ -74,7 +74,7 @@ fn taken_at(used: &LockUse, source: &mut Source) -> Vec<(String, u64)> {
 
 /// `worker (locks.c:12)`, or the place where the line is not known.
 fn place(site: LockSite, source: &mut Source) -> String {
-    // The jump of a linkage table has no line; the call that led there has.
+    // A jump of the linkage table has no line, but the call that led there has one.
     for pc in [site.last, site.call].into_iter().flatten() {
         if let Some(line) = source.line(pc) {
             return format!("{} ({})", source.function(pc), line.short());

@@ -1,6 +1,6 @@
 //! Lost lane-slots by branch, line, function, cause or call path.
 //!
-//! Every slot is counted twice where a place is asked for: as *parted*, at the place where the lane left the active
+//! Where a place is asked for, every slot is counted twice: as *parted*, at the place where the lane left the active
 //! ones, and as *lost*, at the place that was fetched without it. Each of the two sums is the total.
 
 use std::collections::{BTreeSet, HashMap};
@@ -19,9 +19,9 @@ pub enum By {
     Line,
     /// The function.
     Function,
-    /// What they are lost to.
+    /// The cause.
     Cause,
-    /// The call path of what was fetched without them.
+    /// The call path of the instructions fetched without the lanes.
     Path,
 }
 
@@ -86,7 +86,7 @@ impl Row {
     }
 }
 
-/// The rows of one outcome, those that most is lost by first.
+/// The rows of one outcome, those with the largest loss first.
 #[must_use]
 pub fn rows(by: By, causes: &Causes, source: &mut Source) -> Vec<Row> {
     let mut rows = Rows { by, all: Vec::new(), labels: HashMap::new(), places: HashMap::new(), paths: HashMap::new() };
@@ -130,7 +130,7 @@ pub fn rows(by: By, causes: &Causes, source: &mut Source) -> Vec<Row> {
 struct Rows {
     by: By,
     all: Vec<Row>,
-    /// By what the subject is written as.
+    /// By the text of the subject.
     labels: HashMap<String, usize>,
     places: HashMap<Option<Pc>, usize>,
     paths: HashMap<PathId, usize>,

@@ -10,10 +10,10 @@ use crate::{Line, Source};
 /// What a row is about. Rows whose subjects are written alike are one row.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub enum Subject {
-    /// What has no place in the code: lanes that never shared a fetch.
+    /// No place in the code: lanes that never shared a fetch.
     #[default]
     Nowhere,
-    /// What lane-slots are lost to.
+    /// A cause of lost lane-slots.
     Cause(Cause),
     /// The functions of a call path, the region's first.
     Path(Vec<String>),

@@ -24,7 +24,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// Whether the file is one that was to be written, not one to be read.
+    /// Whether the file was to be written, rather than read.
     #[must_use]
     pub fn is_of_output(self) -> bool {
         match self {
@@ -81,7 +81,7 @@ pub enum Error {
         /// What is wrong.
         fault: String,
     },
-    /// A line is no line of such a table.
+    /// A line does not belong to such a table.
     #[error("{path}: line {line}: {fault}", path = path.display())]
     Line {
         /// The file.
@@ -91,7 +91,7 @@ pub enum Error {
         /// What is wrong, and what to do.
         fault: String,
     },
-    /// A field cannot be right.
+    /// A field has an impossible value.
     #[error("{path}: line {line}, column {column}: {fault}", path = path.display())]
     Field {
         /// The file.
@@ -103,7 +103,7 @@ pub enum Error {
         /// What is wrong, and what to do.
         fault: String,
     },
-    /// The name of the file to write does not say a format that can be written.
+    /// The extension of the file to write names no known format.
     #[error("{path}: {fault}: charts can be written as {possible}", path = path.display())]
     Extension {
         /// The file.

@@ -1,7 +1,7 @@
 //! Charts made from the rows that replay writes.
 //!
 //! Stages meet at a file: `replay --csv rows.csv` writes one row per trace and heuristic, [`read_rows`] reads them, and
-//! [`plot`] draws them. The way of a chart: rows, then [`Chart::draw`] (one file per kind, one ordered registry,
+//! [`plot`] draws them. A chart is made in steps: rows, then [`Chart::draw`] (one file per kind, one ordered registry,
 //! [`CHARTS`]), which lays everything out in points and returns a [`Picture`], then a file [`Format`]. The same rows
 //! always give the same bytes.
 
@@ -91,8 +91,8 @@ pub fn chart(kind: Option<&str>) -> Result<&'static dyn Chart> {
 /// Draws the rows as a picture, in the order in which they come.
 ///
 /// # Errors
-/// There is no chart of that name, it has no shares and they were asked for, there are no rows, or they are of one
-/// program where the chart compares several.
+/// There is no chart of that name, it has no shares and they were asked for, there are no rows, or the chart compares
+/// several programs and the rows have only one.
 pub fn draw(rows: &[Row], kind: Option<&str>, options: &PlotOptions) -> Result<Picture> {
     let chart = chart(kind)?;
     if options.shares && !chart.has_shares() {

@@ -38,11 +38,11 @@ pub struct Row {
     /// Whether the heuristic deadlocks with the program as it is written: the counts are then of lanes that take turns
     /// at locks.
     pub takes_turns: bool,
-    /// What came of it.
+    /// The result.
     pub outcome: Outcome,
 }
 
-/// What came of a replay.
+/// The result of a replay.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
     /// It ran to its end.

@@ -39,7 +39,7 @@ fn write_through(file: &mut File, content: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// A new file in the same folder, hence on the same file system.
+/// A new file in the same folder, and so on the same file system.
 fn create_beside(target: &Path) -> io::Result<(File, Unfinished)> {
     // The name is cut so that what is added does not make it longer than a file system takes (255 bytes).
     let name: String = target.file_name().unwrap_or_default().to_string_lossy().chars().take(40).collect();
@@ -59,7 +59,7 @@ struct Unfinished(PathBuf);
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
-        // If this fails, the error that led here is the one to tell.
+        // If this fails, the error that led here is the one to report.
         let _ = fs::remove_file(&self.0);
     }
 }

@@ -1,9 +1,9 @@
-//! What rows were measured under: which rows belong together, and what tells them from the others.
+//! The settings under which rows were measured: which rows belong together, and how settings differ.
 
 use crate::Row;
 use crate::drawing::text::short_function;
 
-/// What a row says of its setting, in the order in which differences are told: what a reader asks first stands first.
+/// What a row says about its setting. The first fields tell settings apart first, in the order in which readers ask.
 const FIELDS: [Field; 10] = [
     Field { value: |r| some(&r.command), words: |v| v.to_owned() },
     Field { value: |r| number(r.lanes), words: |v| counted(v, "lane") },

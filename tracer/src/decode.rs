@@ -1,4 +1,4 @@
-//! From code bytes to what the trace says of an instruction.
+//! Decodes code bytes into what the trace says about an instruction.
 
 use iced_x86::{
     Code, Decoder, DecoderOptions, FlowControl, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
@@ -11,7 +11,7 @@ use crate::kernel::ptrace::Registers;
 /// The most bytes an instruction has.
 pub const MAX_LENGTH: usize = 15;
 
-/// What an engine has to know of an instruction, beside what the trace says of it.
+/// What an engine has to know about an instruction, besides what the trace says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// Nothing.
@@ -24,7 +24,7 @@ pub enum Class {
     PushFlags,
     /// `int3` or `int1`: it raises SIGTRAP itself.
     Breakpoint,
-    /// Code that could not be read or is not known: what it does is learned by running it.
+    /// Code that could not be read or is unknown: its effect is learned by running it.
     Unknown,
 }
 
@@ -54,7 +54,7 @@ impl Decoded {
         self.instruction.kind.transfers_control() || self.instruction.kind == Kind::Syscall
     }
 
-    /// An instruction of which nothing is known but where it is.
+    /// An instruction about which only its address is known.
     #[must_use]
     pub fn unknown(pc: Pc) -> Decoded {
         let instruction = Instruction { pc, len: 0, kind: Kind::IndirectJump, sp: SpEffect::Recorded, memory: 0 };

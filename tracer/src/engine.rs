@@ -1,4 +1,4 @@
-//! What all engines share for their callers: options and outcome.
+//! The interface that all engines share: options and outcome.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -58,8 +58,8 @@ pub struct TraceOptions {
     pub remember: Remember,
 }
 
-/// How much memory the engine `translate` takes for translated code, of all processes together. Beyond, all of it is
-/// thrown away and made anew where it is needed.
+/// How much memory the engine `translate` takes for translated code, of all processes together. Beyond this, all of it
+/// is thrown away, and code is translated again where it is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TranslationLimits {
     /// Bytes of translated code in the program. Default: 40 MiB.
@@ -70,7 +70,7 @@ pub struct TranslationLimits {
 
 impl Default for TranslationLimits {
     fn default() -> TranslationLimits {
-        // What node needs to start takes 117 MiB of bookkeeping; with less, all of it is translated twice.
+        // Node needs 117 MiB of bookkeeping to start; with less, all of it is translated twice.
         TranslationLimits { code: 40 << 20, bookkeeping: 192 << 20 }
     }
 }
@@ -112,7 +112,7 @@ pub enum Exit {
     Signalled(i32),
 }
 
-/// What came of a recording.
+/// The result of a recording.
 #[derive(Debug)]
 pub struct Outcome {
     /// How the program ended.
@@ -125,8 +125,8 @@ pub struct Outcome {
     pub bytes: u64,
     /// Why the recording ended before the program did, if so.
     pub stopped_early: Option<String>,
-    /// Why the trace is incomplete, when it could not be written (a full disk), or empty, when the program never came
-    /// to its window. The program ran to its end all the same.
+    /// Why the trace is incomplete, when it could not be written (a full disk), or empty, when the program never
+    /// reached its window. The program still ran to its end.
     pub failure: Option<Error>,
     /// What translated code took, where there was any.
     pub translation: TranslationUse,

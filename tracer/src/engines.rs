@@ -1,4 +1,4 @@
-//! The list of engines, and what callers begin with.
+//! The list of engines, and the functions that callers use first.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -53,7 +53,7 @@ pub enum Error {
     /// first, and the error is in [`Outcome::failure`](crate::Outcome::failure).
     #[error(transparent)]
     Trace(#[from] trace_format::Error),
-    /// The program never came to the part of its run that was to be recorded. Found at its end, and given in
+    /// The program never reached the part of its run that was to be recorded. Found at its end, and returned in
     /// [`Outcome::failure`](crate::Outcome::failure).
     #[error("nothing was recorded: {reason}")]
     NeverBegan {

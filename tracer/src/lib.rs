@@ -1,13 +1,13 @@
 //! Runs a program and records every thread's instruction stream.
 //!
 //! An [`Engine`] runs the program and sees each instruction. [`ENGINES`] has two: `translate`, close to native speed,
-//! and `step`, slow and simple, which judges it. What does not depend on how instructions are seen is apart from the
+//! and `step`, slow and simple, which judges it. Everything that does not depend on the engine is outside of the
 //! engines: system calls and signal frames (`calls`, `frames`), finding and starting the program (`program`), its
 //! modules and symbols (`modules`, `copies`, `elf`, `symbols`, `linkage`), what instructions mean to the trace
 //! (`decode`, `blocks`), the synchronisation functions (`sync_functions`, `sync_stack`), which part of the run is
-//! recorded (`window`, `switch`), on which processor (`together`), how a run begins and ends (`run`), what is known of
-//! former ones (`remembered`) and writing (`recorder`). The kernel's interface, and with it all `unsafe`, is in the
-//! folder `ptrace`.
+//! recorded (`window`, `switch`), on which processor it runs (`together`), how a run begins and ends (`run`), what is
+//! remembered of earlier runs (`remembered`) and writing (`recorder`). The kernel's interface, and with it all
+//! `unsafe`, is in the folder `ptrace`.
 
 mod decode;
 mod engine;
@@ -37,7 +37,8 @@ pub use translate::{Hooks, Translate};
 pub use usage::{Counted, Records, RunTimes, StopCauses, ThrownAway, Times, TranslationUse};
 pub use window::Window;
 
-/// What a trace says of the instruction that these bytes begin with, at that address; none for what is no instruction.
+/// What a trace says about the instruction that these bytes begin with, at that address; none if they are not an
+/// instruction.
 #[must_use]
 pub fn instruction(pc: trace_format::Pc, bytes: &[u8]) -> Option<trace_format::Instruction> {
     let decoded = decode::InstructionDecoder::new(true).decode(pc, bytes);

@@ -57,7 +57,7 @@ pub fn abandon(main: Tid) {
     }
 }
 
-/// What a run has come to so far, for who asked for it.
+/// The results of a run so far.
 #[derive(Default)]
 pub struct Findings {
     /// How the program ended, once it has.
@@ -71,7 +71,7 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// Ends the trace, and says what came of it. Nobody is left of the program, or it is not recorded any more.
+    /// Ends the trace and returns the results. No process of the program is left, or none is recorded any more.
     pub fn finish(
         mut self,
         recorder: Recorder,

@@ -1,4 +1,4 @@
-//! Whether the program is in its window now: followed from gate to gate.
+//! Whether the program is in its window: followed from gate to gate.
 //!
 //! Calls of a function are counted thread by thread, markers over all threads. A call that is left by `longjmp` or an
 //! exception counts until its thread returns from a call further out, or ends.
@@ -9,7 +9,7 @@ use trace_format::ThreadId;
 use crate::images::modules::Images;
 use crate::window::{Gate, Window};
 
-/// A thread that has come to a gate: the instruction there is next.
+/// A thread that has reached a gate: the instruction there is next.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
     /// Who.
@@ -77,7 +77,7 @@ impl Switch {
         self.window == Window::Markers
     }
 
-    /// Whether coming to the gate would change anything.
+    /// Whether reaching the gate would change anything.
     #[must_use]
     pub fn heeds(&self, gate: Gate) -> bool {
         match gate {
@@ -93,7 +93,7 @@ impl Switch {
         self.returns.contains(&pc)
     }
 
-    /// A thread comes to a gate.
+    /// A thread reaches a gate.
     pub fn arrive(&mut self, gate: Gate, at: Arrival) {
         match gate {
             Gate::Start => (self.open, self.has_started) = (true, true),
@@ -156,7 +156,7 @@ impl Switch {
         })
     }
 
-    /// What the user should know of an end that never came, though the window began.
+    /// A warning about an end that was never reached, though the window began.
     #[must_use]
     pub fn never_ended(&self, images: &Images) -> Option<String> {
         let (name, _) = self.window.functions().into_iter().find(|(_, gate)| *gate == Gate::Stop)?;

@@ -1,4 +1,4 @@
-//! What a recording costs, and why: for who asks why it is slow.
+//! What a recording costs, and why: for users who ask why it is slow.
 
 use std::ops::AddAssign;
 use std::time::Duration;
@@ -72,7 +72,7 @@ pub struct ThrownAway {
     pub protection: u64,
     /// Its memory is shown in one more place, where it can be written.
     pub shared: u64,
-    /// It runs often, and was translated anew along the way that is mostly taken.
+    /// It runs often, and was translated again along the route that is mostly taken.
     pub route: u64,
     /// It calls a synchronisation function, or is called by one, which was not known before.
     pub function: u64,

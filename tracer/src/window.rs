@@ -2,8 +2,8 @@
 
 use trace_format::Marker;
 
-/// Which part of a program's run is recorded: its *window*. It may be come to and left as often as the program does so.
-/// It is one for the whole program: when one thread comes to it, all threads are recorded from there on.
+/// Which part of a program's run is recorded: its *window*. The program may enter and leave it any number of times.
+/// There is one window for the whole program: when one thread enters it, all threads are recorded from there on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Window {
     /// All of it.

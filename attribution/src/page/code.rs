@@ -213,7 +213,7 @@ impl<'t> Code<'t> {
         all.into_iter().map(costs).collect()
     }
 
-    /// Puts instructions to their lines, with what each costs.
+    /// Adds instructions to their lines, with what each costs.
     pub(crate) fn disassemble(&mut self, all: &[Fetched], causes: &Causes, active: Option<&ActiveLanes>) {
         let mut costs: HashMap<Pc, Instruction> = HashMap::new();
         let mut cost = |pc: Pc, add: &dyn Fn(&mut Instruction)| {

@@ -47,7 +47,7 @@ fn costs(outcome: &Outcome) -> HashMap<Pc, Cost> {
     costs
 }
 
-/// A function's places in order of address, and the ways between them.
+/// A function's places in order of address, and the edges between them.
 struct Places {
     segments: Vec<SegmentId>,
     ways: BTreeMap<(usize, usize), Crossed>,
@@ -79,7 +79,7 @@ fn graph(function: usize, outcome: &Outcome, costs: &HashMap<Pc, Cost>, code: &m
         node.lines.dedup();
     }
     let between = places.ways.iter().map(|((from, to), crossed)| (block_of[*from], block_of[*to], from, to, crossed));
-    // A way inside a block is no way between blocks, but for the one back to its beginning.
+    // An edge inside a block is not an edge between blocks, except the one back to its beginning.
     let mut edges: Vec<Way> = between
         .filter(|(a, b, from, to, _)| a != b || to <= from)
         .map(|(from, to, _, _, c)| Way {

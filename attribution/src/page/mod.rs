@@ -43,7 +43,7 @@ pub fn page(tool: String, programs: Vec<Program>) -> Page {
     }
 }
 
-/// What lane-slots are lost to, in the order of all lists by cause.
+/// The causes of lost lane-slots, in the order of all lists by cause.
 #[must_use]
 pub fn causes() -> Vec<CauseText> {
     let text = |cause: &Cause| CauseText {
@@ -132,13 +132,13 @@ pub fn of_switched() -> Vec<Measure> {
     vec![Causes::measure(), ActiveLanes::measure()]
 }
 
-/// What the page of a program is made of.
+/// The data for a program's page.
 pub struct Replays<'a> {
     /// The trace, and what the view took of it.
     pub trace: &'a Trace,
     /// The lanes.
     pub view: &'a View,
-    /// What the outcomes are outcomes of.
+    /// The setting of the outcomes.
     pub setting: &'a Setting,
     /// First that of the model that the page is about, measured by [`measures`]; then those that it is compared with.
     pub outcomes: &'a [Outcome],
@@ -148,7 +148,7 @@ pub struct Replays<'a> {
     pub widths: &'a [Outcome],
     /// The machine that the page is about, where it is about one: as `replay --json` prints it, and as a sentence.
     pub machine: Option<(Value, String)>,
-    /// What is to be said of the program, where the page is about a machine.
+    /// Sentences about the program, if the page is about a machine.
     pub verdict: Option<&'a Verdict>,
     /// How instructions are written, where they are to be shown.
     pub syntax: Option<Syntax>,

@@ -13,7 +13,8 @@ const BRANCHES: usize = 12;
 /// How many lines are kept of all together: about 60 bytes each in the page.
 const MOST_LINES: usize = 20_000;
 
-/// What is known of them; models that cost the same everywhere are one. `outcomes` are those that results are made of.
+/// Costs of these models; models that cost the same everywhere share an entry. `outcomes` are those that results come
+/// from.
 pub(crate) fn of(
     switched: &[Outcome],
     outcomes: &[Outcome],

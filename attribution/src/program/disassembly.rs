@@ -24,7 +24,7 @@ impl fmt::Display for Fetched {
     }
 }
 
-/// The instructions that were fetched, by address. Those of which the trace has no code are left out.
+/// The instructions that were fetched, by address, except those without code in the trace.
 #[must_use]
 pub fn fetched(trace: &Trace, causes: &Causes, syntax: Syntax) -> Vec<Fetched> {
     let mut fetches: BTreeMap<Pc, u64> = BTreeMap::new();

@@ -1,7 +1,8 @@
 //! Marks that a program's source left in its binary: where lanes had better wait for each other.
 //!
-//! `include/lockstep.h` puts them into the section `.lockstep.marks`, which is never loaded, one behind the other: the
-//! address (8 bytes), the kind and a number of lanes (4 bytes each), a name that ends with a zero, all little-endian.
+//! `include/lockstep.h` puts them into the section `.lockstep.marks`, which is never loaded, one after another. Each
+//! has the address (8 bytes), the kind and a number of lanes (4 bytes each), and a name that ends with a zero, all
+//! little-endian.
 
 use trace_format::Pc;
 
@@ -32,8 +33,8 @@ pub struct Mark {
     pub name: String,
 }
 
-/// The marks in the section of a module that was mapped with this bias. What the linker left out has no address any
-/// more, and kinds that are not known here come from a newer header: neither is returned.
+/// The marks in the section of a module that was mapped with this bias. Marks that the linker dropped (without an
+/// address) and unknown kinds (from a newer header) are left out.
 pub(crate) fn parse(mut section: &[u8], bias: u64) -> Result<Vec<Mark>, String> {
     let mut marks = Vec::new();
     while !section.is_empty() {

@@ -1,4 +1,4 @@
-//! What the program's files say of an address: functions, lines, instructions, marks.
+//! What the program's files say about an address: functions, lines, instructions, marks.
 
 pub mod disassembly;
 pub(crate) mod marks;

@@ -1,4 +1,4 @@
-//! Places at which lanes might be collected, as they are typed behind `replay --predict`.
+//! Places at which lanes might be collected, as typed after `replay --predict`.
 
 use replay::suggest::{Candidate, Pattern};
 

@@ -1,8 +1,8 @@
 //! Which function and which source line an address of the traced program belongs to.
 //!
-//! Functions come from the symbols that the trace holds; lines from the DWARF of the binary, or of the file that holds
-//! it in the binary's place, where the binary is still there and is the one that was traced. It is when its build id is
-//! the recorded one; a binary without a build id must not be newer than the trace.
+//! Functions come from the symbols in the trace. Lines come from the DWARF of the binary, or of the separate file that
+//! holds it, if the binary still exists and is the one that was traced: its build id is the recorded one; a binary
+//! without a build id must not be newer than the trace.
 
 use std::fs::File;
 use std::ops::Range;
@@ -66,8 +66,8 @@ impl<'t> Source<'t> {
         self.entries.extend(nameless);
         self.entries.sort_unstable();
         self.entries.dedup();
-        // Libraries mostly come without the symbols of what they don't export; that the program itself does needs to be
-        // said.
+        // Most libraries lack the symbols of functions they do not export; if the program itself lacks symbols, the
+        // user is told.
         let modules = self.entries.iter().filter_map(|pc| self.trace.module_of(*pc));
         for module in modules.filter(|m| m.role == ModuleRole::Main) {
             let note = format!(
@@ -124,8 +124,8 @@ impl<'t> Source<'t> {
         }
     }
 
-    /// What stands for the line of an instruction of which [`Source::line`] has none: the function, where its binary
-    /// says nothing of lines; the place, where the binary is not there.
+    /// A substitute for the line of an instruction for which [`Source::line`] has none: the function, if its binary has
+    /// no line information; the place, if the binary does not exist.
     #[must_use]
     pub fn without_line(&self, pc: Pc) -> String {
         let has_binary = self.trace.module_of(pc).is_some_and(|module| {
@@ -187,8 +187,7 @@ impl<'t> Source<'t> {
         all
     }
 
-    /// The marks of all binaries of the program, of which it is known where threads were to wait; why some are missing
-    /// is said in the notes.
+    /// The marks of all binaries of the program; the notes say why some are missing.
     pub fn marks(&mut self) -> Vec<Mark> {
         let mut all = Vec::new();
         for module in self.trace.modules().iter().filter(|module| module.role != ModuleRole::Kernel) {

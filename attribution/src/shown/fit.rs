@@ -1,7 +1,7 @@
 //! Tables and sentences that fit a number of columns.
 //!
-//! A table that is too wide is made narrower in steps, until it fits: headers are broken between words; texts are
-//! shortened in their middle; all texts but the first go below their rows; the columns of numbers are split over
+//! A table that is too wide is made narrower in steps, until it fits. Headers are broken between words; texts are
+//! shortened in their middle; all texts except the first move below their rows; the columns of numbers are split over
 //! several tables. Numbers and addresses are never shortened.
 
 use std::fmt::Write;
@@ -14,7 +14,7 @@ const LEAST: usize = 24;
 const GAP: usize = 2;
 /// With this begins an escape for colours; it ends with an `m`.
 const ESCAPE: char = '\u{1b}';
-/// What goes below a row begins here.
+/// A line below a row begins at this column.
 const BELOW: usize = 4;
 
 /// How many columns a text may take.

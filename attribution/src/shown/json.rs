@@ -37,7 +37,7 @@ pub fn of(setting: &Setting, outcomes: &[Outcome], view: &str) -> Value {
     Value::Object(all)
 }
 
-/// What a row is about: what it is, by the name of what rows are summed by, and what more is known of it.
+/// What a row is about: its subject under the name of the grouping, with more detail where there is some.
 fn subject(by: &str, subject: &Subject) -> Map<String, Value> {
     let mut facts = Map::from_iter([(by.to_owned(), json!(subject.to_string()))]);
     let mut add = |name: &str, value: Value| facts.insert(name.to_owned(), value);

@@ -9,7 +9,7 @@ pub use report::grouped;
 use crate::lost::main_causes;
 use crate::{Width, locks, lost, memory};
 
-/// The rows that a table has where it is not said how many.
+/// How many rows a table has by default.
 const SHOWN: usize = 20;
 
 /// How large a table may be.
@@ -21,7 +21,7 @@ pub struct Extent {
     pub width: Width,
 }
 
-/// The first rows of lost lane-slots, of which there are `total`.
+/// The first rows of lost lane-slots; there are `total` slots.
 #[must_use]
 pub fn lost(by: lost::By, rows: &[lost::Row], total: u64, warp_size: usize, extent: Extent) -> String {
     let share = |slots: u64| percent(slots as f64 / total.max(1) as f64);

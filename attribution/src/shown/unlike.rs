@@ -1,9 +1,9 @@
-//! In what two results differ beside what they are compared for, in words: other programs, inputs, lanes or warps.
+//! How two results differ beyond what they are compared for, in words: other programs, inputs, lanes or warps.
 
 use replay::{Outcome, Setting};
 use serde_json::Value;
 
-/// What a result is a result of.
+/// The setting of a result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// The program and its arguments.
@@ -25,7 +25,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Of an outcome.
+    /// The setting of an outcome.
     #[must_use]
     pub fn of(setting: &Setting, outcome: &Outcome) -> Facts {
         Facts {
@@ -40,7 +40,7 @@ impl Facts {
         }
     }
 
-    /// Of what `replay --json` prints, of its result with this number.
+    /// The setting of the result with this number in what `replay --json` prints.
     pub(crate) fn of_json(replayed: &Value, result: usize) -> Facts {
         let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let (of_all, result) = (|name: &str| text(&replayed[name]), &replayed["results"][result]);

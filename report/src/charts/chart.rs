@@ -1,4 +1,4 @@
-//! What every kind of chart is.
+//! The interface of every kind of chart.
 
 use crate::{Picture, PlotOptions, Row};
 
@@ -15,7 +15,7 @@ pub trait Chart: Sync {
         false
     }
 
-    /// What rows lack of what it compares, in words; nothing where they have it.
+    /// What the rows lack for the comparison, in words; nothing if they have it.
     fn lacks(&self, _rows: &[Row]) -> Option<&'static str> {
         None
     }

@@ -3,7 +3,7 @@
 //! A bar is all thread instructions; its filled part, at the axis, is those in fetches with fewer active than live
 //! lanes. Two lanes that run 5 instructions each, 2 of them one lane at a time, have 10 thread instructions, 4 of them
 //! divergent (40%). Rows of several numbers of lanes stand under their heuristic, one line per number. Rows of several
-//! traces that were run alike stand one below another; the first is what the others are compared with.
+//! traces that were run alike stand one below another; the others are compared with the first.
 
 use super::chart::Chart;
 use crate::drawing::stacks::{Bar, Group, Line, Panel, StackChart};
@@ -13,8 +13,8 @@ use crate::{Colour, Outcome, Picture, PlotOptions, Row, colour_of};
 
 pub(super) struct Divergent;
 
-/// The divergent part where several heuristics, which have a colour each, are meant; and where a row is what others are
-/// compared with.
+/// The colour of the divergent part where heuristics of several colours are meant, or where the row is one that others
+/// are compared with.
 const ANY: Colour = (0x66, 0x66, 0x66);
 /// The other thread instructions.
 const OTHERS: Colour = (0xEC, 0xEC, 0xEC);
@@ -71,7 +71,7 @@ struct Setting<'a> {
 /// The rows of one number of lanes.
 struct Part<'a> {
     lanes: Option<u64>,
-    /// In order of appearance: the first is what the others are compared with.
+    /// In order of appearance; the others are compared with the first.
     traces: Vec<&'a str>,
     rows: Vec<&'a Row>,
 }
@@ -95,8 +95,8 @@ fn arguments(row: &Row) -> Vec<&str> {
     row.command.split(' ').skip(1).collect()
 }
 
-/// Whether arguments are the same, but for words that are the number of lanes: `-p 16 -n 16` of 16 lanes, and `-p 4 -n
-/// 16` of 4.
+/// Whether arguments are the same, except for words that are the number of lanes: `-p 16 -n 16` of 16 lanes, and `-p 4
+/// -n 16` of 4.
 fn alike(a: (&[&str], Option<u64>), b: (&[&str], Option<u64>)) -> bool {
     let is = |word: &str, lanes: Option<u64>| lanes.is_some_and(|n| n.to_string() == word);
     a.0.len() == b.0.len() && a.0.iter().zip(b.0).all(|(x, y)| x == y || is(x, a.1) && is(y, b.1))
@@ -139,7 +139,7 @@ fn settings(rows: &[Row]) -> Vec<Setting<'_>> {
     found
 }
 
-/// What a setting is, part by part; those from [`SUBTITLE`] on are told below the title.
+/// The parts of a setting; those from [`SUBTITLE`] on stand below the title.
 type Words = [Option<String>; 7];
 const SUBTITLE: usize = 3;
 
@@ -187,7 +187,7 @@ fn command(setting: &Setting) -> String {
     if command.is_empty() { traces() } else { command }
 }
 
-/// How names begin that begin alike, as `fft` of `fft.none` and `fft.fcs`; all of them where they don't.
+/// The common beginning of names, as `fft` of `fft.none` and `fft.fcs`; whole names if there is none.
 fn common_name(names: &[&str]) -> String {
     let [first, rest @ ..] = names else { return String::new() };
     let alike =
@@ -280,7 +280,7 @@ fn bar(row: &Row, before: Option<&Row>, compared: bool, colour: Colour, shares: 
     Bar::Parts { first, end, colours: [colour, OTHERS], figure }
 }
 
-/// A share as people read it; what is not nothing never shows as 0.0%, and what is not all never as 100.0%.
+/// A share as people read it; a share above 0 never shows as 0.0%, and one below 1 never as 100.0%.
 fn told(percent: f64) -> String {
     match percent {
         p if p > 0.0 && p < 0.05 => "<0.1%".to_owned(),
@@ -300,7 +300,7 @@ fn change(before: u64, after: u64) -> String {
     }
 }
 
-/// A number with its sign; what is not nothing never shows as 0.0.
+/// A number with its sign; a number other than 0 never shows as 0.0.
 fn signed(n: f64, unit: &str) -> String {
     let sign = if n < 0.0 { '−' } else { '+' };
     match n.abs() {

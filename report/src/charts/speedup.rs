@@ -1,8 +1,8 @@
 //! `speedup`: fetches before and after a change, side by side, with the relative speed-up above.
 //!
-//! The rows are of two traces (or more) per number of lanes; the first is what the others are compared with. A panel
-//! per number of lanes, a group of bars per heuristic, a bar per trace. A trace that took 200 fetches before and takes
-//! 100 after has a speed-up of 2.00.
+//! The rows are of two traces (or more) per number of lanes; the others are compared with the first. A panel per number
+//! of lanes, a group of bars per heuristic, a bar per trace. A trace that took 200 fetches before and takes 100 after
+//! has a speed-up of 2.00.
 
 use super::chart::Chart;
 use crate::drawing::axis;
@@ -15,7 +15,7 @@ use crate::{Anchor, Colour, Outcome, Picture, PlotOptions, Row, Text, colour_of}
 
 pub(super) struct Speedup;
 
-/// Of the bars that the others are compared with.
+/// The colour of the bars that the others are compared with.
 const FIRST: Colour = (0xBB, 0xBB, 0xBB);
 
 /// The height of the highest bar, as a part of the picture's width: four panels fit on a page.

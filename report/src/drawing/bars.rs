@@ -223,7 +223,7 @@ struct Reference {
 }
 
 impl References {
-    /// Writes the labels so that neither covers the other nor is crossed by the other's line, and leaves the picture's
+    /// Writes the labels so that none covers the other or is crossed by the other's line, and leaves the picture's
     /// height at the panel's top.
     fn place(picture: &mut Picture, frame: &Frame, panel: &Panel, x_of: impl Fn(f64) -> f64) -> References {
         let line = frame.small * LINE;

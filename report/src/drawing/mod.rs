@@ -1,4 +1,4 @@
-//! Pictures and what they are made of, up to the layouts that several kinds of charts share.
+//! Pictures: marks, text, axes and formats, and layouts that several kinds of charts share.
 
 pub(crate) mod axis;
 pub(crate) mod bars;

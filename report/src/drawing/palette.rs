@@ -3,8 +3,9 @@
 //! Five of the families' colours are those of Okabe and Ito ("Color Universal Design", 2008). With the grey of bounds,
 //! the closest pair of all, seen with normal vision or with no red, green or blue cones (Machado, Oliveira and
 //! Fernandes, "A Physiologically-based Model for Simulation of Color Vision Deficiency", 2009), is 15 apart in CIE 1976
-//! L*a*b*, where 2.3 can just be told apart. The shades of a family follow from the places of its heuristics in the
-//! registry, so that a new heuristic needs no colour: it gets the next shade of its family, and no other changes.
+//! L*a*b*, where a difference of 2.3 is just noticeable. The shades of a family follow from the places of its
+//! heuristics in the registry, so that a new heuristic needs no colour: it gets the next shade of its family, and no
+//! other changes.
 
 use heuristics::{Family, REGISTRY};
 

@@ -19,7 +19,7 @@ use crate::{Anchor, Colour, Mark, Picture, Text};
 /// Half of the height of a small letter, in text sizes: [`Text::y`] is so far above the line that letters stand on.
 const HALF_OF_SMALL: f32 = 0.26;
 
-/// A font of which some letters are used.
+/// A font, reduced to the letters in use.
 struct Letters {
     face: Face<'static>,
     bytes: &'static [u8],

@@ -1,7 +1,7 @@
 //! How wide text is, and where it is broken.
 //!
-//! A chart is drawn before it is known which font shows it. Widths are those of DejaVu Sans, the widest of the usual
-//! sans-serif fonts (Arial and Helvetica are about a tenth narrower), so that what fits here fits everywhere.
+//! A chart is drawn before its font is known. Widths are those of DejaVu Sans, the widest of the usual sans-serif fonts
+//! (Arial and Helvetica are about a tenth narrower), so that what fits here fits everywhere.
 
 use crate::drawing::axis;
 

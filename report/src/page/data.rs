@@ -23,7 +23,7 @@ pub struct Page {
     pub columns: Vec<(String, String)>,
     /// One, or two: before and after.
     pub programs: Vec<Program>,
-    /// Of two: in what they differ beside what they are compared for, a sentence each.
+    /// For two programs: the other respects in which their replays differ, a sentence each.
     pub unlike: Vec<String>,
 }
 
@@ -64,7 +64,7 @@ pub struct ModelText {
     pub rule: String,
 }
 
-/// What is known of one trace.
+/// What is known about one trace.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Program {
     /// What `replay --json` prints of every heuristic: the setting, and `results`.
@@ -140,7 +140,7 @@ pub struct Line {
     /// Its instructions, where they are to be shown.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub instructions: Vec<Instruction>,
-    /// What is known of it without running it, where that is to be shown.
+    /// What is known about it without running it, if that is to be shown.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub proved: Vec<Proved>,
 }
@@ -308,7 +308,7 @@ pub struct Branch {
     pub meanwhile: Vec<(usize, u64)>,
 }
 
-/// What came of collecting lanes at places before they go on.
+/// The result of collecting lanes at places before they go on.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Collecting {
     /// The model that obeys predictions.
@@ -328,11 +328,11 @@ pub struct Collected {
     pub line: usize,
     /// `function+0x12`.
     pub place: String,
-    /// What stands behind `replay --predict` for it.
+    /// What to type after `replay --predict` for it.
     pub predict: String,
-    /// Why lanes come there at different times.
+    /// Why lanes reach it at different times.
     pub pattern: String,
-    /// The fetches that it could save, if all that is behind it in its loop were fetched for full warps.
+    /// The fetches that it could save, if everything after it in its loop were fetched for full warps.
     pub expected: u64,
     /// How many waiting lanes are enough; none: all.
     pub threshold: Option<usize>,
@@ -344,7 +344,7 @@ pub struct Collected {
     pub barrier_operations: u64,
 }
 
-/// A way on from a branch.
+/// A successor of a branch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Arm {
     /// `function+0x12`.
@@ -355,7 +355,7 @@ pub struct Arm {
     pub times: u64,
     /// Lanes that took it, summed.
     pub crossings: u64,
-    /// Slots lost in the fetches of the block that it leads to, by lanes that came this way.
+    /// Slots lost in the fetches of the block that it leads to, by lanes that took this edge.
     pub lost: u64,
 }
 
@@ -368,7 +368,7 @@ pub struct Graph {
     pub size: (f64, f64),
     /// Its blocks; none where there are too many to draw.
     pub nodes: Vec<Node>,
-    /// The ways between them.
+    /// The edges between them.
     pub edges: Vec<Way>,
     /// How many blocks it has.
     pub blocks: usize,
@@ -391,7 +391,7 @@ pub struct Node {
     pub at: (f64, f64),
 }
 
-/// A way from block to block.
+/// An edge between blocks.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Way {
     /// From which block.
@@ -402,7 +402,7 @@ pub struct Way {
     pub times: u64,
     /// Lanes that took it, summed.
     pub crossings: u64,
-    /// Slots lost in the fetches of the block that it leads to, by lanes that came this way.
+    /// Slots lost in the fetches of the block that it leads to, by lanes that took this edge.
     pub lost: u64,
     /// Where it runs, from point to point.
     pub points: Vec<(f64, f64)>,

@@ -1,9 +1,9 @@
 //! A layered drawing of a control-flow graph.
 //!
 //! The steps of Sugiyama, Tagawa and Toda (*Methods for visual understanding of hierarchical system structures*, IEEE
-//! Trans. SMC 11, 1981): edges that lead back are turned round; each node's layer is the longest way to it; edges over
-//! several layers are cut at each by a point; in each layer nodes are ordered by the mean place of their neighbours;
-//! and x is the mean of the neighbours' as far as neighbours in the layer leave room.
+//! Trans. SMC 11, 1981): edges that lead back are turned round; each node's layer is the length of the longest path to
+//! it; edges over several layers are cut at each by a point; in each layer nodes are ordered by the mean place of their
+//! neighbours; and x is the mean of the neighbours' as far as neighbours in the layer leave room.
 
 use std::collections::VecDeque;
 

@@ -34,7 +34,7 @@ const SCRIPTS: [&str; 12] = [
 /// The page as HTML.
 #[must_use]
 pub fn render(page: &Page) -> String {
-    // All its keys are strings, and its numbers numbers: it always can be written.
+    // All keys are strings and all numbers are finite, so this cannot fail.
     let data = serde_json::to_string(page).unwrap_or_default();
     let title = page.programs.iter().map(Program::command).collect::<Vec<_>>().join(" and ");
     FRAME

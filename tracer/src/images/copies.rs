@@ -1,10 +1,10 @@
-//! Which parts of memory make up one copy of a file's image, and what was added to its addresses.
+//! Which parts of memory make up one copy of a file's image, and its bias: what was added to its addresses.
 //!
 //! The kernel's map of a process names the file and the offset of each part, not the segment that it was mapped for.
 //! Segments can share a page of the file: linkers that leave no gap between them in the file (lld, mold, all of them
 //! with `-z noseparate-code`) place each at an address of its own, and the shared page is mapped once for each. So one
-//! part of memory can fit several segments, each with another bias. All parts of a copy have the bias of the copy in
-//! common; that is the one which most parts fit.
+//! part of memory can fit several segments, each with another bias. All parts of one copy have the same bias, so that
+//! is the one which most parts fit.
 
 use crate::images::elf::Image;
 use crate::images::modules::{KERNEL_CODE, OWN_MEMORY, Region};
@@ -18,8 +18,8 @@ pub(crate) struct Copy<'r> {
     pub bias: u64,
 }
 
-/// The parts of memory where a file or the kernel's code is mapped, file by file; without files of which nothing is
-/// executable.
+/// The parts of memory where a file or the kernel's code is mapped, file by file; files without executable parts are
+/// left out.
 pub(crate) fn by_file(regions: &[Region]) -> Vec<Vec<&Region>> {
     let mut files: Vec<Vec<&Region>> = Vec::new();
     for region in regions {
@@ -74,8 +74,8 @@ fn best_bias(parts: &[&Region], image: &Image) -> Option<u64> {
     biases.into_iter().max_by_key(|&bias| (votes(bias), image.fixed && bias == 0))
 }
 
-/// Copies of a file that is no image, or of parts that none of its segments holds: it is mapped from the front to the
-/// back, so a lower offset begins another copy.
+/// Copies of a file that is not an image, or of parts that are in none of its segments. Such a file is mapped from the
+/// front to the back, so a lower offset begins another copy.
 fn by_offset<'r>(parts: &[&'r Region]) -> impl Iterator<Item = Copy<'r>> {
     let runs = parts.chunk_by(|a, b| a.offset <= b.offset);
     let executable = runs.filter(|run| run.iter().any(|part| part.executable));

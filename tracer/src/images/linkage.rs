@@ -1,8 +1,8 @@
 //! The stubs of a file's linkage table, named as objdump does: `sin@plt` jumps on to `sin`.
 //!
-//! They have no symbols of their own. What a stub jumps to is what the loader writes into the slot through which it
-//! jumps, and the file's relocations say for each slot what that is. Before it is bound a slot can lead back into the
-//! table, to code that pushes the number of its relocation.
+//! They have no symbols of their own. A stub jumps to the address that the loader writes into its slot, and the file's
+//! relocations say for each slot what that is. A slot that is not bound yet can lead back into the table, to code that
+//! pushes the number of its relocation.
 
 use std::collections::HashMap;
 

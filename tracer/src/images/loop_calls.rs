@@ -1,5 +1,5 @@
-//! The calls of OpenMP's runtimes that give a thread iterations of a worksharing loop, and where they put these: in
-//! memory, whose addresses are their arguments.
+//! The calls of OpenMP's runtimes that give a thread iterations of a worksharing loop. The runtime writes the
+//! iterations to memory, and the call's arguments are the addresses.
 //!
 //! `GOMP_loop_*` are gcc's, `__kmpc_*` clang's. gcc makes no call for `schedule(static)` without `ordered`, with chunks
 //! or without: each thread works its part out by itself.

@@ -303,7 +303,7 @@ impl ModuleMap {
         self.modules.iter().find(|m| m.module.contains(Pc(pc)))
     }
 
-    /// The function that contains this address. None too when it was told last time.
+    /// The function that contains this address. None also when the answer is the same as last time.
     #[must_use]
     pub fn function_entered(&self, pc: u64) -> Option<Function<'_>> {
         let (start, end) = self.entered.get();

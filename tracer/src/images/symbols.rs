@@ -72,8 +72,8 @@ impl SymbolTable {
         *addresses = entries.iter().map(|entry| entry.address).collect();
     }
 
-    /// Says of symbols without a size where they end: at the next symbol, or where their part of the code does. To be
-    /// called when they are sorted.
+    /// Sets the ends of symbols without a size: at the next symbol, or where their part of the code ends. To be called
+    /// after sorting.
     pub fn bound(&mut self, code: &[Range<u64>]) {
         for at in 0..self.entries.len() {
             let Entry { address, size: 0, .. } = self.entries[at] else { continue };
@@ -89,8 +89,8 @@ impl SymbolTable {
     #[must_use]
     pub fn containing(&self, address: u64) -> (Option<FileSymbol<'_>>, Range<u64>) {
         // Functions can lie inside others (hand-written code with local entry points), so the nearest below that
-        // reaches the address is wanted. Few steps back suffice: symbols at one address, and inner ones that have
-        // ended.
+        // reaches the address is wanted. The search back is short: it passes symbols at one address, and inner ones
+        // that have ended.
         let after = self.addresses.partition_point(|&start| start <= address);
         let next = self.addresses.get(after).copied().unwrap_or(u64::MAX);
         let Some(&nearest) = self.addresses[..after].last() else { return (None, 0..next) };

@@ -3,8 +3,8 @@
 //! Names are those of the POSIX and C11 thread functions and of the interfaces that compilers call for OpenMP: GOMP
 //! (gcc's libgomp) and KMP (clang's libomp).
 //!
-//! Functions are told by their address, so two that share their code cannot be told apart: glibc's `pthread_spin_init`
-//! is its `pthread_spin_unlock`, and shows up as an unlock of a lock that nobody holds.
+//! Functions are known by their address, so two that share their code cannot be told apart. glibc's `pthread_spin_init`
+//! is its `pthread_spin_unlock`, and shows up as an unlock of a lock that no thread holds.
 
 use std::sync::LazyLock;
 

@@ -1,10 +1,10 @@
-//! The calls of OpenMP's runtimes that make tasks, and the bodies that run them: what is read of memory at their first
-//! instructions, so that it is known which execution belongs to which creation.
+//! The calls of OpenMP's runtimes that make tasks, and the bodies that run them. Memory is read at their first
+//! instructions, so that each execution can be matched to its creation.
 //!
-//! clang's program gets a task's address when it makes one, and its body is given that address. gcc's runtime shows no
-//! address when it makes one; but it copies the data that it is given to the task, and the body gets the copy. A piece
-//! of a taskloop has its bounds in what its body is given: gcc's at the start of the data, clang's at a fixed place of
-//! the task.
+//! With clang, the program gets a task's address when it makes one, and the task's body gets that address. gcc's
+//! runtime shows no address when a task is made; but it copies the given data to the task, and the body gets the copy.
+//! The bounds of a piece of a taskloop are in what its body gets: with gcc at the start of the data, with clang at a
+//! fixed place of the task.
 
 use trace_format::{Chunk, Pc};
 

@@ -2,10 +2,10 @@
 
 use nix::libc;
 
-/// Why a process is recorded no further that asks to be traced by the one that made it.
+/// Why a process that asks its parent to trace it is not recorded any further.
 pub const TRACED_BY_ITS_MAKER: &str = "its parent traces it, as debuggers and strace do";
 
-/// What is said when one that is recorded cannot be traced.
+/// The warning when the program could not trace a process that is recorded.
 const REFUSED: &str = "the program could not trace another process, as debuggers and strace do, since a process that \
     is recorded can have no second tracer: record without --follow-forks";
 

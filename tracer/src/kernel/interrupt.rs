@@ -1,9 +1,9 @@
 //! Ending a recorded program from outside: Ctrl-C, or a request of the caller.
 //!
-//! The first request is passed on to the program as the signal that came, unless the terminal has sent it that already;
-//! a program that handles the signal ends when it sees fit. A program that ignores the signal, or gets a second
-//! request, is killed, with all processes that are recorded with it. Either way the trace stays whole, since it is not
-//! this process that dies.
+//! The first request is passed on to the program as the signal that came, unless the terminal has sent it already; a
+//! program that handles the signal ends when it wants to. A program that ignores the signal, or gets a second request,
+//! is killed, with all processes that are recorded with it. Either way the trace stays whole, since this process does
+//! not die.
 //!
 //! A thread watches for requests, since the thread that traces may be waiting in the kernel for a program that waits
 //! itself.
@@ -19,7 +19,7 @@ use nix::libc;
 use crate::kernel::ptrace::{self, ProcessHandle, Received, Tid};
 use crate::kernel::together::Together;
 
-/// How often the watching thread looks. Short for a person, and next to no work.
+/// How often the watching thread looks: often enough for a person, and next to no work.
 const INTERVAL: Duration = Duration::from_millis(20);
 
 /// A handle by which a recording is asked to end its program. Clones ask the same.
@@ -134,7 +134,7 @@ fn watch(
             let last =
                 if signals > 0 { received } else { Received { count: 0, signal: libc::SIGINT, from_terminal: false } };
             (seen, seen_requests) = (received.count, requests);
-            // Ctrl-C is not meant for what a shell has put in the background, with SIGINT ignored.
+            // Ctrl-C is not meant for programs that a shell has put in the background, with SIGINT ignored.
             if last.from_terminal && ptrace::ignored_before().contains(&last.signal) {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! What the kernel has to do with a recording: ptrace, system calls, signals, processors.
+//! The kernel's part in a recording: ptrace, system calls, signals, processors.
 
 pub(crate) mod calls;
 pub(crate) mod debuggers;

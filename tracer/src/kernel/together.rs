@@ -1,13 +1,13 @@
 //! Program and tracer on one processor, as long as the program has one thread and stops often.
 //!
-//! The two take turns then: what the one wrote the other reads next, and neither runs while the other does. A kernel
-//! that finds another processor idle wakes each of them there all the same, with an interrupt, and with its memory
-//! still in the first one's caches. On an idle machine of two processors, recording `true` takes 33 ms of CPU time like
-//! that, and 24 on one of them.
+//! The two take turns then: each reads next what the other wrote, and neither runs while the other does. Yet a kernel
+//! that finds another processor idle wakes each of them there, with an interrupt, and its memory stays in the first
+//! processor's caches. On an idle machine of two processors, recording `true` takes 33 ms of CPU time on two
+//! processors, and 24 ms on one.
 //!
-//! The program shall not notice. It may run where it could before it looks at that, changes it, or makes a thread or a
-//! process, which would inherit it; and as soon as it stops seldom, since it should not have to wait for a processor
-//! then that others use.
+//! The program must not notice. It may run where it could before it asks on which processors it may run, changes that,
+//! or makes a thread or a process, which would inherit it. The same holds as soon as it stops seldom, since it must not
+//! wait for a processor that others use.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,8 +17,8 @@ use nix::unistd::{Pid, gettid};
 
 use crate::kernel::ptrace::Tid;
 
-/// A program that stops fewer times between two looks stops seldom: waking it elsewhere takes 15 microseconds or so, 4%
-/// of the time or less then.
+/// A program with fewer stops between two looks stops seldom: waking it elsewhere takes 15 microseconds or so, which is
+/// then at most 4% of the time.
 const OFTEN: u32 = 50;
 
 /// Keeps one program and the thread that traces it together. Clones do so for the same.

@@ -1,7 +1,7 @@
 //! The file that a trace is written to, which may be a named pipe.
 //!
-//! Who writes to a pipe waits for its reader: for one to open it, and for one that reads on when the pipe is full. Both
-//! may take for ever, so both waits end when the program is asked to end.
+//! The writer of a pipe waits for its reader: until one opens it, and until it reads on when the pipe is full. Both may
+//! take for ever, so both waits end when the program is asked to end.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -18,8 +18,8 @@ use crate::kernel::interrupt::Interrupt;
 /// How often it is looked whether the program was asked to end.
 const INTERVAL: Duration = Duration::from_millis(20);
 
-/// So long a reader may read nothing once the program was asked to end: what is left of the trace is for one that
-/// reads.
+/// How long a reader may read nothing after the program was asked to end. The rest of the trace is only for a reader
+/// that reads.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A file that is being written.

@@ -1,6 +1,6 @@
 //! The trace as it is written: blocks interned, events numbered, symbols added when their functions first run.
 //!
-//! When the trace cannot be written, the recorder keeps the error and takes everything that follows without a word: the
+//! When the trace cannot be written, the recorder keeps the error and silently drops everything that follows: the
 //! program must not suffer for it. The engine asks [`Recorder::failed`] and stops stepping.
 
 use std::borrow::Cow;
@@ -20,7 +20,7 @@ use crate::limit::Limit;
 use crate::record::blocks::{Interner, PendingBlock};
 use crate::record::output::Output;
 
-/// So many threads can do something at one time, and each gets a number of its own for it.
+/// How many threads can act at one time; each gets a number of its own for it.
 const AT_ONE_TIME: u64 = 64;
 
 /// What tells a program from others: path, build id and bias of its file.
@@ -80,8 +80,8 @@ impl Recorder {
         self.failure.is_some()
     }
 
-    /// Whether what is run is left out, since the program is outside of its window. Events are written all the same: a
-    /// lock may be taken outside and given back inside, and a barrier's size is told before its first wait.
+    /// Whether what runs is left out, since the program is outside of its window. Events are still written: a lock may
+    /// be taken outside and given back inside, and a barrier's size is set before its first wait.
     pub fn is_paused(&self) -> bool {
         self.paused
     }
@@ -113,9 +113,8 @@ impl Recorder {
         }
     }
 
-    /// From now on events are numbered from this time on, for engines whose events become known out of order.
-    /// Processors' clocks tick in steps, so that two threads may do something at one time: their numbers differ all the
-    /// same.
+    /// From now on events are numbered from this time on, for engines whose events become known out of order. The
+    /// processors' clocks tick in steps, so two threads may act at one time; their numbers differ even then.
     pub fn set_time(&mut self, time: u64) {
         self.next_seq = time;
         self.timed = true;

@@ -4,13 +4,13 @@
 //! modules, and the modules. At the end stands the CRC-32 of all before it. A module is its build id, the count of its
 //! heads and the heads, by offset, and the count of the places that synchronisation functions return to, and each as
 //! difference to the one before. A head is the difference to the offset before it, a byte (bits 0 to 3: how many bytes
-//! are compared, less 1; bit 4: lookups come to it; bit 5: it has a way), a byte (in how many runs it was not run), the
-//! checksum (u32), and its way as bytes, where it has one.
+//! are compared, less 1; bit 4: lookups reach it; bit 5: it has a route), a byte (in how many runs it was not run), the
+//! checksum (u32), and its route as bytes, if it has one.
 //!
-//! A *way* is a count of addresses, the length of its turn (0 where it is no loop), then the addresses behind the
-//! first, those of the first turn only where it has one: each a number of which bit 0 says whether it lies in another
-//! module than the one before. If it does, the rest of the number is that module, and its offset follows; else the rest
-//! is the zigzag difference.
+//! A *route* is a count of addresses, the length of its turn (one loop iteration; 0 if it is no loop), then the
+//! addresses after the first; with a turn, only those of the first one. Each is a number whose bit 0 says whether it
+//! lies in another module than the one before. If it does, the rest of the number is that module, and its offset
+//! follows; else the rest is the zigzag difference.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ use super::{Head, Key, Module, Place, Remembered};
 const MAGIC: [u8; 8] = *b"\x89LSKEPT\n";
 /// The form of the file.
 const VERSION: u32 = 1;
-/// The most addresses of a way.
+/// The most addresses of a route.
 pub const MAX_ROUTE: usize = 641;
 /// The most modules of a program.
 const MAX_MODULES: usize = 4096;
@@ -60,7 +60,7 @@ fn take_bytes<'a>(bytes: &mut &'a [u8], most: usize) -> Option<&'a [u8]> {
     bytes.split_off(..length)
 }
 
-/// Appends a way from `head` on; its first address is that of the head.
+/// Appends a route from `head` on; its first address is that of the head.
 pub fn put_route(out: &mut Vec<u8>, head: Place, route: &[Place]) {
     let turn = route.iter().skip(1).position(|place| *place == head).map_or(0, |at| at + 1);
     let is_loop = turn > 0 && (turn..route.len()).all(|at| route[at] == route[at - turn]);
@@ -80,7 +80,7 @@ pub fn put_route(out: &mut Vec<u8>, head: Place, route: &[Place]) {
     }
 }
 
-/// The way that these bytes are, of a program with so many modules. None where they are no way.
+/// The route that these bytes encode, for a program with so many modules. None if they are not a route.
 pub fn take_route(mut bytes: &[u8], head: Place, modules: usize) -> Option<Vec<Place>> {
     let bytes = &mut bytes;
     let [count, turn] = [usize::try_from(take(bytes)?).ok()?, usize::try_from(take(bytes)?).ok()?];
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn a_hostile_file_is_refused_or_read_in_its_own_size() {
-        // A right checksum over wrong bytes: whoever writes the file can make one.
+        // The checksum is right but the bytes are wrong: anyone who writes the file can make such a one.
         let (key, remembered) = example();
         let file = encode(&key, &remembered);
         for at in 0..file.len() - 4 {

@@ -1,10 +1,10 @@
 //! The folder in which translations are remembered, and its files.
 //!
-//! Whoever else can write into the folder could not make us record anything wrong, but could make us slow, and a link
-//! could make us overwrite what we must not. So the folder and its parent have to belong to the effective user, others
+//! Other users who can write into the folder could not make us record anything wrong. But they could make us slow, and
+//! a link could make us overwrite a file. So the folder and its parent must belong to the effective user, others must
 //! have no rights in the folder, and neither it nor a file in it may be a link. Under sudo, the caller's folder belongs
-//! to somebody else, and is left alone. A file is replaced as a whole, by renaming: several tracers may run at once,
-//! and the last one's file stays. Nothing here is worth an error: what does not work is not remembered.
+//! to another user, and is left alone. A file is replaced as a whole, by renaming: several tracers may run at once, and
+//! the last one's file stays. No failure here is an error: what does not work is not remembered.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -47,7 +47,7 @@ impl Folder {
         (is_own(&about, SFlag::S_IFDIR) && is_private).then_some(Folder(folder))
     }
 
-    /// What is remembered of a program; nothing where that cannot be told.
+    /// What is remembered of a program; nothing if that is unknown.
     #[must_use]
     pub fn read(&self, key: &Key) -> Remembered {
         self.read_file(&key.file_name()).and_then(|file| decode(&file, key)).unwrap_or_default()

@@ -1,13 +1,13 @@
-//! What was translated is remembered on disk: the next run of the same program translates it all at once, instead of
+//! Translations are remembered on disk: the next run of the same program translates all that code at once, instead of
 //! stopping for each piece.
 //!
-//! A file holds *what* to translate, never machine code: offsets in modules, each with a checksum of the bytes there,
-//! the ways that code that runs often was seen to take, and where synchronisation functions return to. All of it is a
-//! hint. What it names is translated from the
-//! program's own bytes, as if the program had come to it, so a wrong hint costs time and changes nothing.
+//! A file holds *what* to translate, never machine code: offsets in modules, each with a checksum of the bytes there;
+//! the routes that code which runs often took; and where synchronisation functions return to. All of it is a hint. What
+//! it names is translated from the program's own bytes, as if the program had reached it, so a wrong hint costs time
+//! and changes nothing.
 //!
 //! There is a file for each program (by the build id of its main module) and each set of options that decide what is
-//! translated. `codec` is its form, `disk` how it is found, read and replaced.
+//! translated. `codec` has its form, `disk` finds, reads and replaces it.
 
 mod codec;
 mod disk;
@@ -22,7 +22,7 @@ pub use disk::Folder;
 const MOST_RUNS_UNUSED: u8 = 8;
 /// The most heads that are remembered of a program. Node, which does nothing, has 60,000.
 const MOST_HEADS: usize = 1 << 18;
-/// The most bytes that all ways of a program take.
+/// The most bytes that all routes of a program take.
 const MOST_ROUTE_BYTES: usize = 8 << 20;
 /// The most places of a module that synchronisation functions return to. Node has 400.
 const MOST_RETURNS: usize = 1 << 13;
@@ -61,13 +61,13 @@ pub struct Place {
 /// A superblock that is to be translated.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Head {
-    /// Whether lookups come to it.
+    /// Whether lookups reach it.
     pub looked_up: bool,
     /// How many bytes at it are compared: 1 to [`COMPARED`].
     pub compared: u8,
     /// Their CRC-32.
     pub checksum: u32,
-    /// The way that was seen to be taken from it, as [`codec::put_route`] writes it; empty where there is none.
+    /// The route that was taken from it, as [`codec::put_route`] writes it; empty if there is none.
     pub route: Box<[u8]>,
     /// In how many runs it was not run since it was last.
     unused: u8,
@@ -131,7 +131,7 @@ impl Remembered {
         })
     }
 
-    /// A superblock was run, along this way if one was found.
+    /// A superblock was run, along this route if one was found.
     pub fn ran(&mut self, place: Place, head: Head, route: &[Place]) {
         let Some(module) = self.modules.get_mut(place.module as usize).filter(|_| head.compared > 0) else { return };
         let mut bytes = Vec::new();
@@ -159,7 +159,7 @@ impl Remembered {
         }
     }
 
-    /// The way that is remembered of a head, address by address.
+    /// The route that is remembered of a head, address by address.
     #[must_use]
     pub fn route(&self, place: Place) -> Option<Vec<Place>> {
         let route = &self.modules.get(place.module as usize)?.heads.get(&place.offset)?.route;

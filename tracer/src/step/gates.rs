@@ -8,7 +8,7 @@ use crate::switch::Arrival;
 use crate::window::Gate;
 
 impl Session<'_> {
-    /// The thread stands before an instruction that it has just come to.
+    /// The thread stands before an instruction that it has just reached.
     pub(super) fn come_to_gate(&mut self, tid: Tid) {
         if !self.recording || !self.switch.has_gates() {
             return;

@@ -1,8 +1,8 @@
 //! The engine `step`: every thread is stopped after each instruction (ptrace single step).
 //!
-//! Slow, tens of thousands of instructions a second, and simple: nothing is put into the program, so this engine is the
-//! judge of others. One thread of ours handles the stops of all threads of the program, in rounds, so that none of
-//! them waits for another.
+//! It is slow (tens of thousands of instructions a second) and simple. Nothing is put into the program, so this engine
+//! is the judge of others. One thread of ours handles the stops of all threads of the program, in rounds, so that none
+//! of them waits for another.
 //!
 //! Where single stepping would be felt by the program, it is hidden: the flag that `pushf` shows, and what a step
 //! does to a blocked SIGTRAP (`signals`). One difference stays: restartable sequences (`rseq`) answer ENOSYS, since a
@@ -68,7 +68,7 @@ fn ptrace_options(options: &TraceOptions) -> i32 {
     if options.follow_forks { always | forks } else { always }
 }
 
-/// A thread that the kernel has announced, but that has not come to its first stop.
+/// A thread that the kernel has announced, but that has not reached its first stop.
 struct Birth {
     id: ThreadId,
     parent: ThreadId,
@@ -99,7 +99,7 @@ struct Session<'a> {
     retired: u64,
     /// The processes beside the first one.
     others: Others,
-    /// What has come of the run so far.
+    /// The results of the run so far.
     found: Findings,
 }
 
@@ -158,7 +158,7 @@ impl<'a> Session<'a> {
         while let Ok(Some(first)) = ptrace::wait_any(true) {
             round.push(first);
             // All that have stopped are taken before any goes on: else those first in the kernel's list would always
-            // win.
+            // come first.
             if self.threads.len() > 1 {
                 while let Ok(Some(next)) = ptrace::wait_any(false) {
                     round.push(next);

@@ -1,4 +1,4 @@
-//! What the engine knows of a thread and of a process.
+//! What the engine knows about a thread and a process.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -129,7 +129,7 @@ pub struct Thread {
     pub loop_call: Option<loop_calls::Open>,
     /// Memory that holds a stack other than that of the functions it is in.
     pub other_stack: Option<Range<u64>>,
-    /// The gate that it has come to, with its stack pointer there, while it has not run the instruction behind it.
+    /// The gate that it has reached, with its stack pointer there, as long as it has not run the instruction after it.
     pub passed: Option<(u64, u64)>,
     /// Whether its end has not been written yet.
     pub recording: bool,

@@ -1,7 +1,7 @@
-//! Addresses that are all 64 bits, and must never stand for one another.
+//! Addresses of different kinds, all of 64 bits, which must never be mixed.
 //!
-//! What the kernel and the processor hold (registers, words of a slot) has no type: each place that takes a number from
-//! there, or puts one there, says which of these it is.
+//! What the kernel and the processor hold (registers, words of a slot) has no type. Each place that takes a number from
+//! there, or puts one there, says which kind it is.
 
 use trace_format::Pc;
 

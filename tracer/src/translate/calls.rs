@@ -1,9 +1,9 @@
-//! Which system calls are looked at.
+//! Which system calls the tracer looks at.
 
 use nix::libc;
 
-/// System calls that we look at before they are made, or make for the program, since they change what we have to know
-/// of.
+/// System calls that we look at before they are made, or make for the program, since they change something we have to
+/// know.
 pub const TAKEN_SYSCALLS: [i64; 24] = [
     libc::SYS_mmap,
     libc::SYS_mprotect,

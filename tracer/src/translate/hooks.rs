@@ -1,11 +1,11 @@
-//! What tests have the engine do that it would do seldom, or late.
+//! What tests ask of the engine: things that it would do seldom, or late.
 
 /// What is asked for; by default nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hooks {
     /// Throws all translations away at random moments as well, chosen by this number.
     pub thrown_away_at_random: Option<u64>,
-    /// Follows the ways that the records show after the first looks, not only where code runs often.
+    /// Follows the routes that the records show after the first looks, not only where code runs often.
     pub routes_at_once: bool,
     /// Uses little of each buffer, each time as much as this number chooses, so that buffers fill at every point.
     pub small_buffers: Option<u64>,

@@ -112,7 +112,7 @@ pub mod slot {
     pub const NUMBER: u32 = 88;
     /// Whether a system call is being made at a landing: 1 from before the call until behind it, else 0.
     pub const CALLING: u32 = 96;
-    /// The handler that a signal is delivered to.
+    /// Whether a system call is being made at a landing: 1 from before the call until after it, else 0.
     pub const HANDLER: u32 = 104;
     /// The program's stack pointer when the signal came.
     pub const SIGNAL_SP: u32 = 112;
@@ -203,8 +203,8 @@ pub mod record {
     }
 
     /// The record of a path: its number, then its values (8 bytes each). The values are written one after another while
-    /// the path is run, its number at the end of it, so that where the path is left early, as many values count as it
-    /// says.
+    /// the path runs, and the number at its end. So where the path is left early, the number says how many values
+    /// count.
     #[must_use]
     pub const fn path_len(values: u16) -> u32 {
         4 + 8 * values as u32

@@ -14,7 +14,7 @@ pub const VITAL: u64 = 1 << (libc::SIGSEGV - 1) | 1 << (libc::SIGTRAP - 1) | 1 <
 pub enum Lost {
     /// It was killed; its end will be reported.
     Gone,
-    /// It came to this stop instead of where it was sent.
+    /// It reached this stop instead of the place where it was sent.
     Stopped(Stop),
     /// There is no memory in the program for its translation.
     NoRoom,

@@ -67,7 +67,7 @@ pub struct Translator {
     kept: Kept,
     /// What is known of superblocks that run often.
     pub routes: Routes,
-    /// What is to be translated ahead of time, and whether lookups come to it.
+    /// What is to be translated ahead of time, and whether lookups reach it.
     ahead: VecDeque<(ProgramPc, bool)>,
     /// Where synchronisation functions are known to return to.
     returned: Vec<ProgramPc>,
@@ -411,7 +411,7 @@ impl Translator {
         Ok(number)
     }
 
-    /// Sees to it that lookups find a superblock, and says where they go on.
+    /// Makes sure that lookups find a superblock, and returns where they go on.
     fn make_checked(&mut self, number: u32) -> CachePc {
         let superblock = &self.kept.superblocks[number as usize];
         let (head, body) = (superblock.head, superblock.body);
@@ -440,8 +440,8 @@ impl Translator {
         checked.landing
     }
 
-    /// Synchronisation functions return to these addresses. What shares an entry of the table with one is recorded as
-    /// such too: whoever reads the records tells by the stack pointer.
+    /// Synchronisation functions return to these addresses. Addresses that share an entry of the table with one are
+    /// recorded as such too: the reader of the records decides by the stack pointer.
     pub fn add_returns(&mut self, pcs: &[ProgramPc]) {
         let lookup = self.space.tables.lookup;
         let mut new = FxHashSet::default();
@@ -469,7 +469,7 @@ impl Translator {
         }
     }
 
-    /// A routine that was handed to a function gets a role: all that runs into it is translated anew.
+    /// A routine that was handed to a function gets a role: all code that runs into it is translated again.
     pub fn add_routine(&mut self, pc: ProgramPc, role: crate::images::sync_functions::Role) {
         if !self.code.knows_routine(pc) && self.code.add_routine(pc, role) {
             self.revivable.clear();

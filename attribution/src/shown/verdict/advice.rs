@@ -1,9 +1,9 @@
 //! The worst places, and for each one remedy that fits its cause, with what it would gain at most.
 //!
-//! A place's *slots* are the lane-slots of lanes that parted there ([`crate::lost`]). A remedy that makes all of them
-//! useful, or spares their fetches, leaves efficiency = active / (slots - the place's slots): so much it gains at most.
-//! Where something nearer was replayed or counted (a pass of the compiler, another grouping, pieces of work as lanes),
-//! that is taken. A remedy is named only where the trace shows what it needs:
+//! A place's *slots* are the lane-slots of lanes that parted there ([`crate::lost`]). A remedy gains most if it makes
+//! all of them useful, or saves their fetches: efficiency is then active / (slots - the place's slots). Where something
+//! closer was replayed or counted (a pass of the compiler, another grouping, pieces of work as lanes), that figure is
+//! used. A remedy is named only where the trace shows what it needs:
 //!
 //! | remedy | is named where |
 //! |---|---|
@@ -36,17 +36,18 @@ use super::{Evidence, Items};
 use crate::lost::{ByCause, main_causes};
 use crate::{Source, Subject};
 
-/// So many places are named.
+/// How many places are named.
 const PLACES: usize = 3;
 
-/// A place is named that loses at least this share of all that is lost.
+/// A place is named only if it loses at least this share of the total loss.
 const WORTH_NAMING: f64 = 0.05;
 
-/// What gains less than this share of the fetches is no remedy.
+/// A remedy must gain at least this share of the fetches.
 const WORTH_DOING: f64 = 0.01;
 
-/// Sides of a branch of so many instructions together can be computed without a branch. The default model predicates
-/// sides of 4; a warp that computes 16 for all lanes issues about as much as one that parts for two sides of 8.
+/// The sides of a branch may have so many instructions together to be computed without a branch. The default model
+/// predicates sides of 4; a warp that computes 16 for all lanes issues about as much as one that parts for two sides of
+/// 8.
 const FEW_INSTRUCTIONS: u32 = 16;
 
 /// What to change.
@@ -56,13 +57,13 @@ pub enum Kind {
     Lock,
     /// A fixed share of the work for each thread.
     FixedShare,
-    /// One loop of an inner loop and the one around it.
+    /// One loop in place of an inner loop and the one around it.
     MergeLoops,
     /// Lanes that are alike in one warp.
     Regroup,
     /// Lanes of equal length.
     EqualWork,
-    /// Turns of an inner loop made equal.
+    /// Iterations of an inner loop made equal.
     EqualTurns,
     /// One call for both sides of a branch.
     Fuse,
@@ -74,7 +75,7 @@ pub enum Kind {
     Sort,
     /// Items in the order of what they call.
     SortByCallee,
-    /// What one lane does while the others wait, shared out or done in each.
+    /// Work of one lane, during which the others wait, spread over all or repeated in each.
     ShareOut,
     /// Phases between barriers of equal length.
     EvenPhases,
@@ -129,18 +130,18 @@ pub struct Place {
     pub share: f64,
     /// Those, by cause.
     pub by_cause: ByCause,
-    /// What would help; none where the trace supports nothing.
+    /// The remedy; none if the trace supports none.
     pub remedy: Option<Remedy>,
 }
 
 impl Place {
-    /// What lanes are lost to there.
+    /// The causes of the loss there.
     #[must_use]
     pub fn causes(&self) -> String {
         main_causes(&self.by_cause)
     }
 
-    /// The cause of most.
+    /// The cause of the largest part.
     fn cause(&self) -> Cause {
         let most =
             Cause::ALL.into_iter().max_by_key(|cause| (self.by_cause[*cause as usize], std::cmp::Reverse(*cause)));
@@ -148,7 +149,7 @@ impl Place {
     }
 }
 
-/// What remedies are chosen by.
+/// What the choice of remedies depends on.
 pub(super) struct Advisor<'a> {
     pub outcome: &'a Outcome,
     /// The efficiency that the verdict gives.
@@ -182,8 +183,8 @@ impl Advisor<'_> {
         advised.collect()
     }
 
-    /// The efficiency when so many lost slots are spared. Lanes that are predicated off count as active in the
-    /// verdict's efficiency, and as lost to the branch in the slots, so slots are scaled by what is lost in both.
+    /// The efficiency when so many lost slots are saved. Lanes that are predicated off count as active in the verdict's
+    /// efficiency, but as lost to the branch in the slots. So slots are scaled by the ratio of the two losses.
     fn without(&self, slots: u64) -> f64 {
         let all = self.outcome.counts.fetches() as f64 * self.outcome.warp_size as f64;
         let active = self.efficiency * all;
@@ -294,7 +295,7 @@ impl Advisor<'_> {
         Some(Remedy { kind, text, efficiency, basis: Basis::About })
     }
 
-    /// Threads that took their work as they came to it.
+    /// Threads that took pieces of work whenever they were free.
     fn fixed_share(&self, line: &Line) -> Option<Remedy> {
         let took_unevenly = self.evidence.items.is_some_and(Items::are_dealt_unevenly);
         let balance = self.balance.filter(|balance| balance.is_chance(took_unevenly))?;
@@ -340,7 +341,7 @@ impl Advisor<'_> {
             return Some(remedy);
         }
         let whole = self.without(line.place.slots);
-        // Where what both sides have in common is little of the loss, another remedy does more.
+        // If what both sides have in common is a small part of the loss, another remedy does more.
         if let Some(estimate) = self.best_estimate(Pass::Meld, line) {
             let efficiency = self.of_estimate(estimate).min(whole);
             if efficiency - self.efficiency > (whole - self.efficiency) / 4.0 {
@@ -415,11 +416,12 @@ impl Advisor<'_> {
         self.evidence.estimates.iter().filter(|e| e.pass == pass).filter(of_line).min_by_key(|e| e.fetches)
     }
 
-    /// Whether what lanes that parted here are lost to was run by one lane at a time, in a program that else is not.
+    /// Whether the slots of lanes that parted here are lost while one lane at a time runs, in a program that otherwise
+    /// runs several.
     fn is_of_one_lane(&self, line: &Line) -> bool {
-        /// On the average so many lanes are one at a time.
+        /// Below this mean number of lanes, lanes count as running one at a time.
         const ONE: f64 = 1.5;
-        /// And so many are several.
+        /// Above this mean number, they count as several.
         const SEVERAL: f64 = 3.0;
         let Some(causes) = self.outcome.found::<Causes>() else { return false };
         let mut active: BTreeMap<Pc, (u64, u64)> = BTreeMap::new();
@@ -454,7 +456,7 @@ impl Advisor<'_> {
         segments.find(|segment| segment.last().pc == pc).map(|segment| (segment.place, segment.start()))
     }
 
-    /// The loop of this line whose turns hold most, or the innermost one around it.
+    /// The loop of this line whose iterations hold most, or the innermost one around it.
     fn loop_at(&self, line: &Line, source: &mut Source) -> Option<&LoopRan> {
         let mut is_of_line = |pc: Pc| Subject::own_line(pc, source).to_string() == line.place.subject.to_string();
         let of_line = self.evidence.loops.iter().find(|ran| is_of_line(ran.back) || is_of_line(ran.header));
@@ -467,8 +469,7 @@ impl Advisor<'_> {
         })
     }
 
-    /// The share of what its warps issue that lanes would need if all of a warp were as long: about what is left of the
-    /// fetches then.
+    /// The share of its warps' fetches that would remain if all lanes of a warp had the same length.
     fn evened(&self, slots: u64) -> f64 {
         let balance = balance::of_lanes(self.view, self.outcome).map_or(1.0, |(balance, _)| balance);
         self.without(slots).min(self.efficiency / balance.max(f64::MIN_POSITIVE)).min(1.0)

@@ -6,8 +6,8 @@
 //!
 //! Worked number: one warp, lanes of 100, 100, 100 and 400 instructions: 700 / (4 x 400) = 43.8%.
 //!
-//! Where threads take their work as they come to it (a dynamic or guided schedule of OpenMP, a pool of threads, a
-//! common queue or counter), which lane got how much is chance: another recording has other lanes.
+//! Where threads take pieces of work whenever they are free (a dynamic or guided schedule of OpenMP, a pool of threads,
+//! a common queue or counter), it is chance which lane got how much: another recording has other lanes.
 
 use iced_x86::{Decoder, DecoderOptions, Mnemonic};
 use replay::Outcome;
@@ -30,7 +30,7 @@ pub enum Schedule {
     Queue,
     /// Threads counted up a common counter (`lock xadd`).
     Counter,
-    /// Threads took locks of pthreads, as they do to come to a queue that is never empty.
+    /// Threads took locks of pthreads, as they do to reach a queue that is never empty.
     Locks,
 }
 
@@ -58,7 +58,7 @@ impl Schedule {
         view.summary().takes_locks.then_some(Schedule::Locks)
     }
 
-    /// Whether that which lane ran what is sure to have been decided while recording; else it may have been.
+    /// Whether this certainly decided, while recording, which lane ran what; else it may have.
     #[must_use]
     pub fn is_sure(self) -> bool {
         matches!(self, Schedule::Dynamic | Schedule::Pool | Schedule::Go)
@@ -117,7 +117,7 @@ pub struct Balance {
 }
 
 impl Balance {
-    /// Of lanes that are threads; none where they are not, or there is but one.
+    /// For lanes that are threads; none if they are not, or if there is only one.
     #[must_use]
     pub fn of(trace: &Trace, view: &View, outcome: &Outcome) -> Option<Balance> {
         if view.summary().cut.is_some() || outcome.lanes < 2 {
@@ -133,12 +133,12 @@ impl Balance {
         self.balance < UNEVEN
     }
 
-    /// Whether what the lanes are was decided while recording, so that the efficiency is chance: lanes are uneven, and
-    /// got their work in a way that is sure to decide it, or that may and did (`took_unevenly`: some took many more
-    /// pieces than others).
+    /// Whether chance decided the lanes while recording, and so decided the efficiency: lanes are uneven, and got their
+    /// work in a way that certainly decides it, or in one that may and did (`took_unevenly`: some took many more pieces
+    /// than others).
     #[must_use]
     pub fn is_chance(&self, took_unevenly: bool) -> bool {
-        // A thread of Go's stands for no piece of the program, however even they are.
+        // A thread of Go does not correspond to a piece of the program, however even the threads are.
         self.schedule == Some(Schedule::Go)
             || self.is_uneven() && self.schedule.is_some_and(|schedule| schedule.is_sure() || took_unevenly)
     }

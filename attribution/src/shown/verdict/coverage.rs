@@ -6,10 +6,10 @@
 use replay::view::Summary;
 use report::grouped;
 
-/// Below this share of the program's instructions the headline says what the lanes are.
+/// Below this share of the program's instructions the headline says which part the lanes are.
 pub const LOW: f64 = 0.5;
 
-/// What the lanes are of the program.
+/// Which part of the program the lanes are.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Coverage {
     /// Thread instructions in lanes.
@@ -21,7 +21,7 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// Of what a view took.
+    /// The coverage of what a view took.
     #[must_use]
     pub fn of(summary: &Summary) -> Coverage {
         let mut dropped = summary.dropped();

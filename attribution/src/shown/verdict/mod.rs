@@ -1,9 +1,9 @@
-//! The verdict: what a replay says of a program, in sentences that claim what is known and no more.
+//! The verdict: what a replay says about a program, in sentences that claim only what is known.
 //!
-//! It speaks of the machine's model and of the range of what other models of it say. Coverage comes first
-//! ([`coverage`]): an efficiency is that of the lanes, which can be a small part of the program. One lane alone is no
-//! verdict. Where threads took their work as they came to it and are uneven ([`balance`]), what each lane ran is
-//! chance, and so is the figure. Then come the worst places, with one remedy each ([`advice`]).
+//! It gives the figure of the machine's model and the range of the machine's other models. Coverage comes first
+//! ([`coverage`]): an efficiency is that of the lanes, which can be a small part of the program. A single lane has no
+//! verdict. Where threads took pieces of work whenever they were free, and are uneven ([`balance`]), what each lane ran
+//! is chance, and so is the figure. Then come the worst places, with one remedy each ([`advice`]).
 
 pub mod advice;
 pub mod balance;
@@ -29,10 +29,10 @@ pub const FAR_APART: f64 = 0.05;
 /// Collecting lanes is worth a sentence where it spares this share of what is issued.
 const WORTH_COLLECTING: f64 = 0.03;
 
-/// A thread that runs so many times its share of the pieces of work took them as it came to them.
+/// A thread that runs so many times its share of the pieces of work took them whenever it was free.
 const UNEVENLY_DEALT: f64 = 1.5;
 
-/// Pieces of work as lanes: what threads that take work as they come to it have in common.
+/// Pieces of work as lanes, for threads that took pieces whenever they were free.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Items {
     /// What is typed for it: `--lanes iterations`.
@@ -45,26 +45,26 @@ pub struct Items {
     pub warp_size: usize,
     /// Their efficiency under the verdict's model.
     pub efficiency: f64,
-    /// Those of the thread that ran most of them, over those that each would have if all had as many.
+    /// How many pieces the busiest thread ran, over the number that each would have if all had as many.
     pub dealt: f64,
 }
 
 impl Items {
-    /// Whether threads ran so differently many of them that they took them as they came.
+    /// Whether the threads' numbers of pieces differ so much that they took pieces whenever they were free.
     #[must_use]
     pub fn are_dealt_unevenly(&self) -> bool {
         self.dealt > UNEVENLY_DEALT
     }
 }
 
-/// What was replayed beside, where that was done.
+/// What else was replayed, if it was.
 #[derive(Clone, Copy, Default)]
 pub struct Evidence<'a> {
     /// What passes would gain.
     pub estimates: &'a [Estimate],
     /// Where collecting lanes pays.
     pub suggestions: Option<&'a Suggestions>,
-    /// The loops that lanes turned.
+    /// The loops that lanes ran.
     pub loops: &'a [LoopRan],
     /// The lanes grouped by similarity, in several warps.
     pub regrouped: Option<&'a Outcome>,
@@ -89,7 +89,7 @@ pub struct Figure {
     pub lanes: usize,
 }
 
-/// What a verdict is made of.
+/// What a verdict is computed from.
 pub struct Case<'a> {
     /// The trace.
     pub trace: &'a Trace,
@@ -97,11 +97,11 @@ pub struct Case<'a> {
     pub view: &'a View,
     /// The static program.
     pub program: &'a Program,
-    /// What the machine's model made of them, with [`Causes`] where places are wanted.
+    /// The outcome of the machine's model, with [`Causes`] where places are wanted.
     pub outcome: &'a Outcome,
     /// The machine's figure.
     pub figure: Figure,
-    /// What was replayed beside.
+    /// What else was replayed.
     pub evidence: Evidence<'a>,
 }
 
@@ -112,21 +112,21 @@ pub struct Verdict {
     pub headline: String,
     /// The machine's figure.
     pub figure: Figure,
-    /// Whether the figure says something of the program: not of one lane, nor where it is chance.
+    /// Whether the figure says something about the program: not for a single lane, nor where it is chance.
     pub holds: bool,
-    /// What the lanes are of the program.
+    /// Which part of the program the lanes are.
     pub coverage: Coverage,
     /// How evenly work is spread, where lanes are threads.
     pub balance: Option<Balance>,
     /// Pieces of work as lanes, where that was replayed.
     pub items: Option<Items>,
-    /// What can lead astray, and what to do about it.
+    /// What may mislead the reader, and what to do about it.
     pub warnings: Vec<String>,
     /// What else is known.
     pub sentences: Vec<String>,
     /// The worst places.
     pub places: Vec<Place>,
-    /// Whether those are of the pieces of work as lanes, since nothing holds for the threads.
+    /// Whether those belong to the pieces of work as lanes, since nothing holds for the threads.
     pub places_are_of_items: bool,
 }
 

@@ -9,7 +9,7 @@ const PAGE: u64 = 4096;
 
 /// Reads up to the length of `buffer` and returns how many bytes could be read: fewer at the end of mapped memory.
 pub fn read(tid: Tid, address: Address, buffer: &mut [u8]) -> usize {
-    // The kernel gives either a whole remote piece or nothing of it, so the pieces are cut at page borders.
+    // The kernel copies either a whole remote piece or nothing, so the pieces are cut at page borders.
     let mut done = 0;
     while done < buffer.len() {
         let from = address.plus(done as u64);

@@ -46,9 +46,9 @@ extern "C" fn note(signal: i32, info: *mut libc::siginfo_t, _context: *mut libc:
     COUNT.fetch_add(1, Ordering::Release);
 }
 
-/// From now on SIGINT, SIGTERM, SIGHUP and SIGQUIT no longer end this process, but are noted. Those ignored so far stay
-/// so (`nohup`), but for SIGINT: shells start background jobs with SIGINT ignored, and `kill -INT` shall end them all
-/// the same. SIGXFSZ no longer ends it either: a trace that outgrows a file size limit (`ulimit -f`) is an error of
+/// From now on SIGINT, SIGTERM, SIGHUP and SIGQUIT no longer end this process, but are noted. Those ignored before stay
+/// ignored (`nohup`), except SIGINT: shells start background jobs with SIGINT ignored, and `kill -INT` must end them
+/// nevertheless. SIGXFSZ no longer ends it either: a trace that outgrows a file size limit (`ulimit -f`) is an error of
 /// writing.
 pub fn watch_signals() {
     let mut ignored = IGNORED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

@@ -56,9 +56,9 @@ pub fn wait_any(block: bool) -> Result<Option<(Tid, Stop)>, Errno> {
 
 /// The next report of this thread; `ESRCH` when there will be none before other threads have been waited for.
 ///
-/// That is so for the first thread of a process that was killed while it stood here, and was then told to go on: the
+/// That happens to the first thread of a process that was killed while it stood here, and was then told to go on. The
 /// kernel reports its end only after those of all the others, whose ends wait for us. So a wait for it is interrupted
-/// now and then.
+/// from time to time.
 pub fn wait_for(tid: Tid) -> Result<Stop, Errno> {
     if !is_first(tid) {
         return wait_blocking(tid, || false);
@@ -75,7 +75,7 @@ pub fn wait_for(tid: Tid) -> Result<Stop, Errno> {
     })
 }
 
-/// Blocks until the thread is reported, or it is time to give up: asked after each signal that comes meanwhile.
+/// Blocks until the thread is reported, or until `give_up` says so; it is asked after each signal that comes meanwhile.
 fn wait_blocking(tid: Tid, gives_up: impl Fn() -> bool) -> Result<Stop, Errno> {
     loop {
         let mut status = 0;
@@ -99,7 +99,8 @@ struct Interrupter(RefCell<Timer>);
 
 impl Interrupter {
     fn new() -> nix::Result<Interrupter> {
-        // No kernel sends it and nobody uses it; what it is here for is to be handled, not restarted behind.
+        // The kernel never sends this signal and nobody else uses it. It only has to be handled, so that the system
+        // call is not restarted after it.
         let signal = Signal::SIGSTKFLT;
         let nothing = SigAction::new(SigHandler::Handler(do_nothing), SaFlags::empty(), SigSet::empty());
         // SAFETY: the handler does nothing.

@@ -1,4 +1,4 @@
-//! Machine code, byte by byte: the few instructions that expansions are made of. None of them changes the flags.
+//! Machine code, byte by byte: the few instructions that expansions consist of. None of them changes the flags.
 
 use crate::translate::addresses::CachePc;
 use crate::translate::layout::{record, slot};
@@ -207,8 +207,8 @@ impl Assembler {
         here
     }
 
-    /// The same, before code that is reached otherwise: a thread behind the trap has executed it, and has not come to
-    /// that code.
+    /// The same, before code that is reached in other ways too. A thread after the trap has executed the trap, and has
+    /// not reached that code.
     pub fn trap_apart(&mut self) -> CachePc {
         let here = self.trap();
         self.raw(&[0x90]);

@@ -21,9 +21,9 @@ use crate::translate::layout::slot;
 /// Superblocks with more bytes of code for each instruction allowed than this are ended.
 const MAX_BYTES_EACH: usize = 100;
 
-/// Superblocks that follow no route end behind so many branches: what comes then runs seldom, and is translated from
-/// the sides of the branches as well. Of what is translated until `true` ends, this leaves 42% of the instructions, in
-/// as many superblocks.
+/// Superblocks that follow no route end after so many branches: what comes after them runs seldom, and is also
+/// translated from the sides of the branches. This leaves 42% of the instructions that are translated until `true`
+/// ends, in as many superblocks.
 const MOST_BRANCHES: usize = 3;
 
 /// So many bytes of code are read at once.

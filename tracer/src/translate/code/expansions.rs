@@ -203,7 +203,7 @@ pub fn record_leave(code: &mut Assembler, lookup: &Lookup) {
     code.store_record_word(0, record::LEAVE);
     code.advance(record::LEAVE_LEN);
     code.load_slot(register::RDX, slot::RDX);
-    // Behind the record, and carried out by the processor only: what comes before can be carried out twice.
+    // After the record, and carried out by the processor only: what comes before can be carried out twice.
     due_entry(code, lookup, false);
     code.load_due(register::RCX);
     code.raw(&[0x48, 0x8d, 0x49, (slot::ANY_DUE as u8).wrapping_neg()]); // lea rcx, [rcx - ANY_DUE]
@@ -318,8 +318,7 @@ pub struct LandingCode {
 }
 
 /// System calls are made here, for all code of a cache: code may be thrown away while a thread waits in the kernel,
-/// this may not. r11 is the program's in between.
-/// `returns` is the way out of signal handlers; none for futex calls.
+/// this may not. r11 is the program's in between. `returns` is the way out of signal handlers; none for futex calls.
 pub fn landing(code: &mut Assembler, lookup: &Lookup, returns: Option<CachePc>) -> LandingCode {
     let (entry, futex) = (code.here(), returns.is_none());
     let mut looked_at = None;

@@ -9,7 +9,7 @@ use crate::translate::code::expansions::{Lookup, SYSCALL, take_r11};
 use crate::translate::layout::{record, slot};
 use crate::translate::remote::VITAL;
 
-/// Where the kernel lets a thread begin to handle a signal: the handler is recorded, and looked up. Behind the signal's
+/// Where the kernel lets a thread begin to handle a signal: the handler is recorded, and looked up. After the signal's
 /// frame, which the kernel has built, all registers are the program's, and the thread's gs points to its slot. Returns
 /// where the lookup starts.
 pub fn signal_entry(code: &mut Assembler, lookup: &Lookup) -> CachePc {

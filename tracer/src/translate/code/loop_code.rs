@@ -1,6 +1,6 @@
-//! The code around calls by which threads get iterations of a loop: the numbers lie in memory when such a call returns,
-//! and are overwritten by the next one, so the program's own code reads them. So is what tells tasks apart read where
-//! they are made and where they run.
+//! The code around calls by which threads get iterations of a loop. The numbers lie in memory when such a call returns,
+//! and the next call overwrites them, so the program's own code reads them. In the same way it reads, where tasks are
+//! made and where they run, what tells them apart.
 
 use crate::images::loop_calls::{LoopCall, Place};
 use crate::images::task_calls::Words;

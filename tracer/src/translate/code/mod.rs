@@ -1,4 +1,4 @@
-//! One translation: from the program's instructions to code that records which way it took.
+//! One translation: from the program's instructions to code that records which path it took.
 
 pub mod assembler;
 pub mod builder;

@@ -1,4 +1,4 @@
-//! What one translation starts from, what it asks about the program, and what comes of it.
+//! The input of one translation, its questions about the program, and its result.
 
 use super::expansions::{Hook, Lookup};
 use crate::translate::addresses::{CachePc, ProgramPc};
@@ -54,7 +54,7 @@ pub struct Plan<'a> {
     pub checked: bool,
     /// The most instructions it may have.
     pub limit: usize,
-    /// The way that was seen to be taken from its head, if it is to follow one.
+    /// The route from its head, if it is to follow one.
     pub route: Option<&'a Route>,
     /// Whether memory addresses are recorded.
     pub memory: bool,

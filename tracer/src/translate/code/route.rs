@@ -1,8 +1,8 @@
-//! Routes: the ways that are seen to be taken from superblocks that run often.
+//! Routes: the paths that are seen to be taken from superblocks that run often.
 //!
-//! What is translated first follows the program's code along the side of each branch that is likely by its form, and
-//! ends where the code does not tell how it goes on. The records tell: when a superblock was met often enough among
-//! them, it is translated anew, along what the records say was run from its head on, through returns and indirect
+//! The first translation follows the program's code along the side of each branch that is likely by its form, and ends
+//! where the code does not show how it goes on. The records show that. When a superblock was met often enough among
+//! them, it is translated again, along what the records say was run from its head on, through returns and indirect
 //! jumps. That makes one record of many.
 
 use std::rc::Rc;
@@ -17,32 +17,32 @@ use crate::translate::code::superblock::MAX_HOT_INSTRUCTIONS;
 const SAMPLE_STEP: usize = 61;
 /// About how many words a record has where values are recorded: in FFT and radix sort of `workloads` it is 14 and 60.
 pub const WORDS_OF_RECORD: usize = 8;
-/// Records that stand for fewer instructions than this are short: a better way may make fewer of them.
+/// Records that stand for fewer instructions than this are short: a better route may need fewer records.
 const SHORT: usize = MAX_HOT_INSTRUCTIONS * 3 / 4;
 /// Code with so many short records among those looked at runs often: about four thousand of them were written. Each
-/// time that a way was looked for, it takes twice as many to look again, up to 2^[`MOST_DOUBLINGS`] as many: programs
-/// have phases, and what is good in one may not be in the next.
+/// time a route was looked for, it takes twice as many to look again, up to 2^[`MOST_DOUBLINGS`] as many. Programs have
+/// phases, and what is good in one may not be in the next.
 const HOT_SAMPLES: u64 = 64;
 /// See [`HOT_SAMPLES`].
 const MOST_DOUBLINGS: u32 = 6;
-/// A route is what most of so many looks agree on, as long as two do.
+/// A route is what most of so many looks agree on, if at least two do.
 const LOOKS: usize = 8;
-/// A new route has to stand for this part more than what is there, and for as much more again for each time that
-/// another one was chosen: translating is dear.
+/// A new route must stand for this part more than the present one, and for as much more again for each time that
+/// another one was chosen, since translating is expensive.
 const GAIN: usize = 8;
 
-/// A way through the program's code: the addresses of its instructions, and where it ends.
+/// A path through the program's code: the addresses of its instructions, and where it ends.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Route(Vec<ProgramPc>);
 
 impl Route {
-    /// A way through these instructions, to the last address.
+    /// A route through these instructions, to the last address.
     #[cfg(test)]
     pub fn through(pcs: &[ProgramPc]) -> Route {
         Route(pcs.to_vec())
     }
 
-    /// The address of an instruction; that of the one behind the last is where the route ends.
+    /// The address of an instruction; that of the one after the last is where the route ends.
     #[must_use]
     pub fn pc(&self, instruction: usize) -> Option<ProgramPc> {
         self.0.get(instruction).copied()
@@ -74,13 +74,13 @@ pub struct Sight {
     alone: usize,
 }
 
-/// What is known of the ways from one address on.
+/// What is known about the routes from one address on.
 #[derive(Clone, Default)]
 struct Head {
     route: Option<Rc<Route>>,
-    /// How many short records were met since a way was looked for.
+    /// How many short records were met since a route was looked for.
     short: u64,
-    /// How often a way was looked for.
+    /// How often a route was looked for.
     tries: u32,
     /// How often one was chosen.
     chosen: usize,
@@ -114,7 +114,7 @@ impl Routes {
         self.held = 0;
     }
 
-    /// This way was taken from `head` on in former runs. It is given up only for one that is much better.
+    /// This route was taken from `head` on in earlier runs. It is given up only for one that is much better.
     pub fn recall(&mut self, head: ProgramPc, pcs: Vec<ProgramPc>) {
         if pcs.first() == Some(&head) && (2..=MAX_HOT_INSTRUCTIONS + 1).contains(&pcs.len()) {
             let route = Route(pcs);
@@ -136,7 +136,7 @@ impl Routes {
         self.held
     }
 
-    /// Counts one more record from this address on, and says whether it is time to look for a better way.
+    /// Counts one more record from this address on, and says whether it is time to look for a better route.
     pub fn is_time_to_look(&mut self, head: ProgramPc, executed: u16) -> bool {
         let is_short = usize::from(executed) < SHORT;
         let Some(known) = self.heads.get_mut(&head) else {
@@ -147,7 +147,7 @@ impl Routes {
             return is_short && self.hot <= 1;
         };
         known.short += u64::from(is_short);
-        // Then long records are looked at as well, for what comes of the way to be good for all.
+        // Then long records are looked at as well, so that the route that results is good for all.
         known.short >= self.hot << known.tries.min(MOST_DOUBLINGS)
     }
 
@@ -202,8 +202,8 @@ pub fn look_along<I: Iterator<Item = (ProgramPc, Kind)>>(
     Some(sight)
 }
 
-/// The best of the way that most were seen to take and of going round a loop as often as there is room, if one record
-/// for it stands for more than those do that are written now. `chosen` says how often a route was.
+/// The better of two routes: the one that most were seen to take, and one round a loop as often as there is room. None
+/// if one record for it does not stand for more than the present records do. `chosen` says how often a route was.
 fn best(sights: &[Sight], chosen: usize) -> Option<Route> {
     let sights: Vec<&Sight> = sights.iter().filter(|sight| !sight.pcs.is_empty()).collect();
     let mut ways = vec![agreed(&sights)];
@@ -214,14 +214,14 @@ fn best(sights: &[Sight], chosen: usize) -> Option<Route> {
     (taken(&best) > alone + alone * (chosen + 1) / GAIN).then_some(Route(best))
 }
 
-/// The first turn of a loop, over and over: when the loop ends earlier, that is one record all the same.
+/// The first turn (iteration) of a loop, over and over: when the loop ends earlier, that is still one record.
 fn round_and_round(pcs: &[ProgramPc]) -> Option<Vec<ProgramPc>> {
     let turn = pcs.iter().skip(1).position(|pc| *pc == pcs[0])? + 1;
     let len = MAX_HOT_INSTRUCTIONS / turn * turn;
     Some(pcs[..turn].iter().copied().cycle().take(len + 1).collect())
 }
 
-/// The way that most were seen to take, up to where no two take the same, or to where a loop begins anew for the last
+/// The path that most were seen to take, up to where no two take the same, or to where a loop begins again for the last
 /// time.
 fn agreed(sights: &[&Sight]) -> Vec<ProgramPc> {
     let mut together = sights.to_vec();
@@ -236,13 +236,13 @@ fn agreed(sights: &[&Sight]) -> Vec<ProgramPc> {
         together.retain(|sight| next(sight) == Some(most));
         pcs.push(most);
     }
-    // A loop is left where it begins anew.
+    // A loop is left where it begins again.
     let last_turn = pcs.iter().rposition(|pc| *pc == pcs[0]).filter(|&last| last > 0);
     pcs.truncate(last_turn.map_or(pcs.len(), |last| last + 1));
     pcs
 }
 
-/// How many instructions two ways have in common from their start on; the last address of each is where it ends.
+/// How many instructions two paths have in common from their start on; the last address of each is where it ends.
 fn in_common(one: &[ProgramPc], other: &[ProgramPc]) -> usize {
     let addresses = one.iter().zip(other).take_while(|(a, b)| a == b).count();
     addresses.min(one.len().min(other.len()).saturating_sub(1))

@@ -1,5 +1,5 @@
-//! What a translated superblock is: the path through the program's code that it follows, and what each place in the
-//! translated code stands for in the program.
+//! A translated superblock: the path through the program's code that it follows, and what each place in the translated
+//! code stands for in the program.
 
 use trace_format::Instruction;
 

@@ -2,9 +2,9 @@
 //!
 //! A value is what a register holds at one place of the superblock. Each register is known as a sum of *unknowns*: what
 //! registers held at the start, or after an instruction that does more than add constants and registers. An operand's
-//! address is a sum then too. When it contains an unknown that follows from no value yet, a register that holds it is
-//! recorded (or else one of the operand's), and the unknown follows from it; so do all later operands that are relative
-//! to the same register, also after constants were added to it, and in other registers.
+//! address is a sum then too. When that sum contains an unknown that does not follow from a value yet, a register that
+//! holds it is recorded (or else one of the operand's), and the unknown follows from that. So do all later operands
+//! relative to the same register, also after constants were added to it, and in other registers.
 //!
 //! ```text
 //! mov rax, [rdi+8]       records rdi: value 0

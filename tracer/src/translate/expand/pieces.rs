@@ -1,8 +1,7 @@
-//! Paths through returns and indirect jumps, in whose midst functions may be left that an exception or a `longjmp`
-//! unwinds.
+//! Paths through returns and indirect jumps: functions may be left in the middle of them, unwound by an exception or a
+//! `longjmp`.
 //!
-//! Where that happens, the path is written in pieces, each with all of its addresses as values, and the events between
-//! them.
+//! In that case the path is written in pieces, each with all of its addresses as values, and the events between them.
 
 use trace_format::{Block, Instruction, Kind, SpEffect};
 

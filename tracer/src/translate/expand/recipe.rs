@@ -1,4 +1,4 @@
-//! What of a record goes to the trace, and what an execution's addresses follow from there.
+//! Which numbers of a record go to the trace, and which addresses of an execution follow from them.
 
 use rustc_hash::FxHashMap;
 use trace_format::{Address, Instruction, Source, SpEffect};

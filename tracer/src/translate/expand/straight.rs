@@ -1,4 +1,4 @@
-//! Paths whose records go to the trace as they are: most of those with values.
+//! Paths whose records go to the trace unchanged: most of those with values.
 
 use std::cell::Cell;
 

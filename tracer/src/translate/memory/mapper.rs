@@ -1,5 +1,5 @@
-//! How our memory comes into the program: system calls that one of its threads makes for us, and where the memory may
-//! lie.
+//! How our memory is mapped into the program: system calls that one of its threads makes for us, and where the memory
+//! may lie.
 
 use nix::errno::Errno;
 use nix::libc;
@@ -57,7 +57,7 @@ pub fn far() -> Vec<u64> {
     (0..64).map(|step| 0x2000_0000_0000 + step * 0x1000_0000).collect()
 }
 
-/// Makes the calls by which memory comes into the program.
+/// Makes the calls that map memory into the program.
 pub struct Mapper {
     /// The thread that makes them.
     pub process: Tid,

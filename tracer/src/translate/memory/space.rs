@@ -179,7 +179,7 @@ impl Space {
         code.raw(&expansions::SYSCALL); // for calls that we make
         code.trap();
         let rest = code.trap();
-        // A thread that has run into it stands behind it, which must be no other place that means something.
+        // A thread that has run into the trap stands after it; no other place may have that address.
         code.trap();
         if self.caches.is_empty() {
             self.rest = rest;

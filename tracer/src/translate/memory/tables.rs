@@ -1,10 +1,10 @@
-//! The lookup tables: where the code of an address lies, for jumps whose target is known only when they are made.
+//! The lookup tables: they find the code of an address, for jumps whose target is known only when they are made.
 //!
-//! The first table is indexed by bits of the address. What does not find itself there searches the second, where an
-//! address comes only when another one has taken its entry of the first. It is used from its start on, in more of its
-//! length the more addresses are in it. Most pages of the first table are never used: they take no memory until an
-//! address in them gets known. Until then they hold zeros, and whoever jumps to 0 by way of them looks for something
-//! that is not known.
+//! The first table is indexed by bits of the address. A lookup that does not find its address there searches the
+//! second, which holds an address only when another one has taken its entry of the first. It is used from its start on;
+//! the more addresses are in it, the more of its length is used. Most pages of the first table are never used: they
+//! take no memory until an address in them becomes known. Until then they hold zeros. So a thread that jumps to 0
+//! through them looks for an address that is unknown.
 
 use nix::libc;
 use rustc_hash::FxHashMap;
@@ -157,8 +157,8 @@ impl Tables {
         self.memory.store(place, found.pc.0);
     }
 
-    /// Lets searches in the second table begin in more of its entries, where half of them are taken. What is there is
-    /// added once more, and stays where it was: threads may be searching. Whoever comes to an older entry first, does
+    /// Lets searches in the second table begin in more of its entries, when half of them are taken. What is there is
+    /// added once more, and stays where it was: threads may be searching. A thread that finds an older entry first does
     /// so at each search, and changes that one.
     fn spread(&mut self) {
         if self.second.len() as u64 <= self.homes / 2 || self.homes == SECOND_ENTRIES {

@@ -1,9 +1,9 @@
-//! Files of which code is mapped: when they are written, mapped memory changes past the memory map.
+//! Files with mapped code: when such a file is written, the mapped memory changes without a change of the memory map.
 //!
-//! Writes are seen where the process has the file open for writing when code of it is first translated, as JIT
-//! compilers do that map memory files: then its calls that write to files are looked at before they are made. Other
-//! writes (by another process, through a descriptor that is opened later, by asynchronous calls) are not seen. They
-//! leave a warning, where the file tells that it was modified.
+//! Writes are seen if the process has the file open for writing when code of it is first translated, as JIT compilers
+//! do that map memory files: then its calls that write to files are looked at before they are made. Other writes (by
+//! another process, through a descriptor that is opened later, by asynchronous calls) are not seen. They leave a
+//! warning, if the file shows that it was modified.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;

@@ -49,7 +49,7 @@ impl Gates {
         in_function.or_else(returned_to).or_else(|| Gate::marker(code).filter(|_| self.with_markers))
     }
 
-    /// Whether coming to it would change anything.
+    /// Whether reaching it would change anything.
     pub fn heeded(&self, gate: Gate) -> bool {
         match gate {
             Gate::Start => self.heeds[0],
@@ -63,7 +63,7 @@ impl Gates {
         self.places.keys().copied().collect()
     }
 
-    /// A call may return to this address, which is a gate from now on. Whether it was none.
+    /// A call may return to this address, which is a gate from now on. Returns whether it was not one before.
     pub fn add_return(&mut self, pc: ProgramPc) -> bool {
         self.returns.insert(pc)
     }

@@ -363,9 +363,9 @@ impl Source for ProgramCode {
     }
 }
 
-/// Whether the mapping with this page, which no file stands behind, has pages that have not been written since they
-/// were given back: the kernel may take them at any time. What it counts as such (`LazyFree`) lags behind; pages that
-/// are clean are such.
+/// Whether the mapping with this page, which is not backed by a file, has pages that have not been written since they
+/// were given back: the kernel may take them at any time. The kernel's count of such pages (`LazyFree`) lags behind;
+/// clean pages are such.
 fn is_freed(process: Tid, page: u64) -> bool {
     let about = std::fs::read_to_string(format!("/proc/{process}/smaps")).unwrap_or_default();
     let starts_before = |line: &str| {

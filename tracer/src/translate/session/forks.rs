@@ -1,7 +1,7 @@
-//! Processes that the program makes: they are followed where that was asked for, else let go.
+//! Processes that the program makes: they are followed if the user asked for that, else let go.
 //!
-//! A thread that makes a process is led through that call step by step, and nothing else is done in the meantime: what
-//! the child has in its memory, a copy of its maker's or the same, is what we know of that of its maker.
+//! A thread that makes a process is led through that call step by step, and nothing else is done in the meantime: the
+//! child's memory, a copy of its maker's or the same, is what we know of its maker's.
 
 use nix::libc;
 use trace_format::{Event, ThreadId};
@@ -222,7 +222,7 @@ impl Session<'_> {
         Ok(space)
     }
 
-    /// What a process came to while it was worked on is handled later.
+    /// What happened to a process while it was worked on is handled later.
     fn lost(&mut self, tid: Tid, result: Result<()>) {
         if let Err(Lost::Stopped(stop)) = result {
             self.met.push_back((tid, stop));

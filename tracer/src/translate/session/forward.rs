@@ -1,7 +1,7 @@
-//! The rest of an expansion, carried out here: a thread that was killed in the middle of one cannot be moved any more,
-//! but what it has run is to be recorded.
+//! The rest of an expansion, carried out here: a thread that was killed in the middle of one can no longer be moved,
+//! but what it has run must be recorded.
 //!
-//! Only what stands between the program's instructions is carried out, and of that only what records are made of.
+//! Only what stands between the program's instructions is carried out, and only the part that makes records.
 
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 

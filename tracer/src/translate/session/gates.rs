@@ -1,8 +1,8 @@
 //! The gates of the window: where recording begins and ends.
 //!
 //! Superblocks end before a gate, and the one that starts there has a trap at its head, as long as the gate would
-//! change anything. Where it does, every thread is brought to rest and its records are read as what they are, written
-//! down or left out; then they go on. Translations stay as they are: outside of the window they make records too, since
+//! change anything. If it would, every thread is brought to rest and its records are read and written down, or left
+//! out; then the threads go on. Translations stay as they are: outside of the window they make records too, since
 //! functions that are entered and left are followed there as well.
 
 use nix::libc;
@@ -47,7 +47,7 @@ impl Session<'_> {
                 translator.add_gate(ProgramPc(top));
             }
             if self.switch.is_open() == self.recorder.is_paused() {
-                // It comes to the trap once more, after it was at rest like the others.
+                // It reaches the trap once more, after it was at rest like the others.
                 thread.passed = Some((pc, sp));
                 self.met.push_front((tid, Stop::Signal(libc::SIGTRAP)));
                 return Ok(());

@@ -1,4 +1,4 @@
-//! What was translated of a program is remembered from run to run: read when it begins, told when its memory goes, and
+//! Translations of a program are remembered from run to run: read when it begins, added when its memory goes, and
 //! written at the end of the run.
 
 use std::rc::Rc;

@@ -1,4 +1,4 @@
-//! Between the registers of the translated code and those of the program.
+//! Conversion between the registers of the translated code and those of the program.
 
 use std::time::Instant;
 
@@ -21,7 +21,7 @@ use crate::translate::memory::space::{Landing, Written};
 use crate::translate::remote::{self, Lost, Result};
 use crate::translate::translator::{Path, Translator};
 
-/// Translated code is never so long without a mark: a thread that does not come to one is lost.
+/// Translated code is never so long without a mark: a thread that does not reach one is lost.
 const MOST_STEPS: u32 = 20_000;
 
 /// No expansion has more instructions.
@@ -198,8 +198,8 @@ impl Session<'_> {
         Err(Lost::Gone)
     }
 
-    /// The same for a thread that is about to end and cannot be moved: what it has run is recorded as far as that can
-    /// be told.
+    /// The same for a thread that is about to end and cannot be moved: what it has run is recorded as far as that is
+    /// known.
     pub(super) fn settle_at_end(&mut self, tid: Tid) {
         // A thread that was killed while we worked on it: its place for records is up to date, and its registers may
         // not be.

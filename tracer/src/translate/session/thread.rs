@@ -1,4 +1,4 @@
-//! What the engine knows of a thread.
+//! What the engine knows about a thread.
 
 use std::time::Instant;
 
@@ -8,7 +8,7 @@ use crate::kernel::ptrace::{Registers, SignalInfo, Tid};
 use crate::translate::addresses::{ProgramPc, RecordPlace};
 use crate::translate::expand::Stream;
 
-/// The number of an address space, given anew for each program that begins.
+/// The number of an address space; each program that begins gets a new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SpaceId(pub u32);
 
@@ -43,7 +43,7 @@ pub struct Thread {
     pub gs_base: u64,
     /// What is written of it.
     pub stream: Stream,
-    /// The gate that it has come to, with its stack pointer there, while it has not run the instruction behind it.
+    /// The gate that it has reached, with its stack pointer there, as long as it has not run the instruction after it.
     pub passed: Option<(ProgramPc, u64)>,
     /// Whether its end has not been written yet.
     pub recording: bool,
@@ -149,7 +149,7 @@ pub struct Postponed {
     pub sent: bool,
 }
 
-/// A thread that the kernel has announced, but that has not come to its first stop.
+/// A thread that the kernel has announced, but that has not reached its first stop.
 #[derive(Clone, Copy)]
 pub struct Birth {
     /// Its process.

@@ -1,5 +1,4 @@
-//! What a program cannot do while it is translated: it goes on by itself from there, unrecorded, or is ended where that
-//! cannot be.
+//! What a program cannot do while it is translated. From there it runs on unrecorded, or is killed if it cannot.
 //!
 //! - A seccomp filter, or strict mode, would refuse the system calls that we make in the program's place, or kill the
 //!   program for them.
@@ -7,9 +6,9 @@
 //!   all.
 //! - 32-bit code, and the 32-bit system calls of `int 0x80`.
 //!
-//! A process that the program has made and that asks to be traced by it goes on by itself. A call by which the first
-//! process asks for that, or a process asks to trace one of those that are recorded, fails as it does under any tracer;
-//! the outcome says why. User shadow stacks are not there: programs that would use them run without.
+//! A process that the program has made and that asks to be traced by it goes on by itself. If the first process asks
+//! for that, or a process asks to trace one that is recorded, the call fails as it does under any tracer; the outcome
+//! says why. There are no user shadow stacks: programs that would use them run without.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -81,8 +80,8 @@ impl Session<'_> {
         asks_maker(registers.rax.cast_signed(), registers.rdi) && process != self.main && is_alone
     }
 
-    /// A thread comes to an instruction that cannot be translated; `registers` are the program's. Whether it goes on by
-    /// itself from there, since it cannot be recorded.
+    /// A thread reaches an instruction that cannot be translated; `registers` are the program's. Returns whether it
+    /// runs on by itself from there, since it cannot be recorded.
     pub(super) fn is_old_call(&mut self, tid: Tid, registers: &Registers) -> Result<bool> {
         let mut code = [0; 2];
         let found = ptrace::read_code(tid, Address(registers.rip), &mut code) == code.len() && code == OLD_SYSCALL;

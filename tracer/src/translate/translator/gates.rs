@@ -18,7 +18,7 @@ impl Translator {
         self.code.gate(pc) == Some(true)
     }
 
-    /// Gates are heeded from now on as the switch says: what starts at one is translated anew.
+    /// From now on gates count as the switch says: code that starts at one is translated again.
     pub fn heed(&mut self, switch: &Switch) {
         self.code.gates.follow(switch);
         self.revivable.clear();
@@ -27,7 +27,7 @@ impl Translator {
         }
     }
 
-    /// A call may return to this address, which is a gate from now on: all that runs into it is translated anew.
+    /// A call may return to this address, which is a gate from now on: all code that runs into it is translated again.
     pub fn add_gate(&mut self, pc: ProgramPc) {
         if self.code.gates.add_return(pc) {
             self.revivable.clear();

@@ -1,5 +1,5 @@
-//! What was translated in former runs of the program: it is translated all at once when the first of it is needed, and
-//! what ran in this one is told at its end.
+//! Translations of earlier runs: all of them are made at once when the first is needed, and what ran in this run is
+//! noted at its end.
 
 use std::rc::Rc;
 
@@ -21,7 +21,7 @@ pub struct Recalled {
     from: Rc<Remembered>,
     /// Whether each module is still to be looked at.
     left: Vec<bool>,
-    /// No more code and bookkeeping than this is made of what is remembered.
+    /// The limits for code and bookkeeping made from what is remembered.
     most: [u64; 2],
 }
 
@@ -82,7 +82,7 @@ impl Translator {
         }
     }
 
-    /// The addresses of a way. None where not all of it is there, or some of it can be written.
+    /// The addresses of a route. None if some of it does not exist, or some of it can be written.
     fn addresses(&mut self, from: &Remembered, route: &[Place]) -> Option<Vec<ProgramPc>> {
         let (mut module, mut bias) = (u32::MAX, 0);
         let (mut pcs, mut page) = (Vec::with_capacity(route.len()), u64::MAX);

@@ -1,11 +1,11 @@
 //! Translations that come back: a compiler writes to a page of its code, and most of the other code in the page stays
-//! as it was.
+//! the same.
 //!
 //! What was translated from a page is given up when the page is written to. It stays in the cache, with traps at its
-//! entries. When the program comes to such code again, the bytes are compared, and what has not changed takes the
-//! traps' places back, in the whole page at once: without a stop for each, and without taking new room in the cache.
+//! entries. When the program reaches such code again, the bytes are compared, and unchanged code takes the traps'
+//! places back, in the whole page at once: without a stop for each, and without new room in the cache.
 //!
-//! What translations depend on beside their bytes drops all that could come back: where synchronisation functions
+//! Other changes drop all that could come back, since translations depend on them too: where synchronisation functions
 //! return to, routines, gates, and what is mapped.
 
 use rustc_hash::FxHashMap;
@@ -48,7 +48,7 @@ impl Revivable {
 }
 
 impl Translator {
-    /// A superblock is about to be given up: traps come to its entries.
+    /// A superblock is about to be given up: its entries get traps.
     pub(super) fn may_come_back(&mut self, number: u32, why: Why) {
         if !matches!(why, Why::Written | Why::WrittenByCall | Why::Protection) {
             return;
@@ -56,8 +56,8 @@ impl Translator {
         let &Superblock { head, body, checked, .. } = self.superblock(number);
         let byte = |address: CachePc| self.space.code_at(address)[0];
         let landing = checked.filter(|checked| checked.entry.is_some()).map_or(body, |checked| checked.landing);
-        // What begins with a trap of its own, or stands where functions return to, which is recorded before it: neither
-        // lies in code that is compiled while the program runs, or is worth it.
+        // Code that begins with a trap of its own, or stands where functions return to (which is recorded before it):
+        // neither is compiled while the program runs, or worth it.
         if byte(body) == TRAP || byte(landing) == TRAP || self.code.returns_here(head) {
             return;
         }
@@ -65,7 +65,7 @@ impl Translator {
         self.revivable.0.entry(head.page()).or_default().insert(head, given_up);
     }
 
-    /// The program comes to `pc`: what was translated from its page before, and is as it was, comes back.
+    /// The program reaches `pc`: what was translated from its page before, and is unchanged, comes back.
     pub(super) fn revive(&mut self, pc: ProgramPc) {
         let Some(of_page) = self.revivable.0.get_mut(&pc.page()) else { return };
         let Some(first) = of_page.remove(&pc) else { return };

@@ -1,4 +1,4 @@
-//! Looks at the records, for code that runs often.
+//! Looks at the records, to find code that runs often.
 
 use trace_format::Kind;
 
@@ -9,15 +9,15 @@ use crate::translate::layout::record;
 use crate::usage::Why;
 
 impl Translator {
-    /// Looks at some of the records, for code that runs often in short records: it is translated anew, along the way
-    /// that is taken from there.
+    /// Looks at some of the records, to find code that runs often in short records: it is translated again, along the
+    /// route that is taken from there.
     pub fn sample(&mut self, words: &[u32]) {
         if self.memory {
             return self.sample_first(words);
         }
         for at in (0..words.len()).step_by(self.routes.step) {
-            // Some of the words are no path numbers, and count for a superblock that has not run: what comes of it is
-            // right, but of no use.
+            // Some of the words are not path numbers, and count for a superblock that has not run. What results is
+            // right, but useless.
             self.look_at(&words[at..]);
         }
     }

@@ -50,7 +50,7 @@ pub struct Heads {
     by_head: FxHashMap<ProgramPc, u32>,
     /// Those that lookups have come to.
     looked_up: FxHashSet<ProgramPc>,
-    /// Superblocks that expect to be entered anew by a return or an indirect jump, by the place of the address in the
+    /// Superblocks that expect to be entered again by a return or an indirect jump, by the place of the address in the
     /// lookup tables.
     expecting: FxHashMap<u64, Vec<u32>>,
 }

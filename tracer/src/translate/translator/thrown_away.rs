@@ -1,5 +1,5 @@
-//! Superblocks are given up; and what becomes of those whose code changes, or could have: whether they are translated
-//! again as they were.
+//! Superblocks are given up. Counts what happens to those whose code changed, or could have: whether they are
+//! translated again unchanged.
 
 use rustc_hash::FxHashMap;
 
@@ -50,7 +50,7 @@ impl Translator {
             self.made.thrown_away.add(why);
             self.changed.thrown_away(pc, superblock.code(), why);
             let (body, checked) = (superblock.body, superblock.checked);
-            // Whoever comes to it, by a jump or by a lookup, stops; the next translation takes the jumps over.
+            // A thread that reaches it, by a jump or by a lookup, stops; the next translation takes the jumps over.
             self.space.trap_at(body);
             self.kept.places.add_traps([(body, Trap::Missing(pc))].into_iter());
             if let Some(Checked { entry: Some(_), landing }) = checked {

@@ -1,11 +1,11 @@
 //! Threads leave translations whose code is about to change.
 //!
-//! A superblock that was given up is trapped at its entries only. A thread in the midst of it would run what was
-//! translated, and a route may lead from the instruction that writes the code, or from the one that waits for it, into
+//! A superblock that was given up is trapped at its entries only. A thread in the middle of it would run the old
+//! translation, and a route may lead from the instruction that writes the code, or from the one that waits for it, into
 //! the code itself. So before memory with code is written to, or changes in another way, every other thread that stands
-//! in such a superblock is brought to rest, and goes on in what is translated anew.
+//! in such a superblock is brought to rest, and goes on in a new translation.
 //!
-//! Threads in system calls are left alone: behind the call they jump to the entry of a superblock.
+//! Threads in system calls are left alone: after the call they jump to the entry of a superblock.
 
 use std::sync::atomic::{Ordering, fence};
 

@@ -4,8 +4,8 @@
 //! Such pages, and other pages that show the same memory, are read-only while there are translations (`program_code`).
 //! The first write gives the translations up and lifts the protection, until code is translated from there again.
 //!
-//! Not seen are writes that go past the memory map: to the file that is mapped, by another process (see `code_files`
-//! for those of this one), and to `/proc/self/mem`.
+//! Writes that bypass the memory map are not seen: to the file that is mapped, by another process (see `code_files` for
+//! those of this one), and to `/proc/self/mem`.
 
 use nix::libc;
 
@@ -50,7 +50,8 @@ impl Session<'_> {
         }
         let registers = self.settle(tid)?;
         self.lift(tid, &[page], Why::Written)?;
-        // The write itself is done outside of the cache: a superblock that writes to its own page would never get on.
+        // The write itself is done outside of the cache: a superblock that writes to its own page would never make
+        // progress.
         self.run_natively(tid, &registers)?;
         Ok(true)
     }

@@ -1,4 +1,4 @@
-//! Writes to files of which code is mapped.
+//! Writes to files with mapped code.
 
 use std::fs;
 
@@ -9,8 +9,8 @@ use crate::translate::session::Session;
 use crate::usage::Why;
 
 impl Session<'_> {
-    /// A thread stands at a landing before a call that writes to a file. Where code of the file has been translated the
-    /// call is made in its place.
+    /// A thread stands at a landing before a call that writes to a file. If code of the file has been translated, we
+    /// make the call in the thread's place.
     pub(in crate::translate::session) fn write_to_file(
         &mut self,
         tid: Tid,
@@ -33,7 +33,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// A process ends, or becomes another program: says what may not have been recorded as it was.
+    /// A process ends, or becomes another program: warns of code that may have been recorded wrongly.
     pub(in crate::translate::session) fn warn_of_unseen_changes(&mut self, process: Tid) {
         let Some(code) = self.processes.space_of(process).map(|space| &space.translator.code) else { return };
         let mut warnings: Vec<String> = code.files.modified().map(|path| {

@@ -1,7 +1,7 @@
 //! System calls that change the memory map, or what memory holds.
 //!
-//! What was translated from that memory is given up, and left by all threads, before the call is made: behind it the
-//! memory may be written without our knowing.
+//! What was translated from that memory is given up, and left by all threads, before the call is made: after it the
+//! memory may be written without our knowledge.
 
 use nix::libc;
 
@@ -139,7 +139,8 @@ impl Session<'_> {
         }
     }
 
-    /// Shared memory can be written at one more place behind a call: what was translated from such memory is given up.
+    /// After the call, shared memory can be written at one more place: what was translated from such memory is given
+    /// up.
     fn before_new_view(&mut self, tid: Tid, number: i64, arguments: &[u64; 6]) {
         let writable = arguments[2] & libc::PROT_WRITE as u64 != 0;
         let Ok(translator) = self.translator_mut(tid) else { return };

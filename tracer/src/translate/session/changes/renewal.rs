@@ -1,9 +1,9 @@
 //! Throwing all translations of an address space away, when they have taken as much memory as they may.
 //!
-//! Every thread in it is brought *to rest*: to a place between two instructions of the program, with all that it has
-//! recorded written to the trace, at a trap that stays. A thread that waits in the kernel is left there: the
-//! instruction behind its call stays too, and is told to go to that trap. Then nothing refers to a translation any
-//! more, and the program starts anew with what each thread comes to next. `gates` brings threads to rest as well.
+//! Every thread in it is brought *to rest*: to a place between two instructions of the program, at a trap that stays,
+//! with all that it has recorded written to the trace. A thread that waits in the kernel is left there: the instruction
+//! after its call stays too, and is told to go to that trap. Then nothing refers to a translation any more, and the
+//! program starts again with whatever each thread reaches next. `gates` brings threads to rest as well.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -26,8 +26,8 @@ use crate::translate::session::state::{last_path, take_back_last};
 use crate::translate::session::thread::SpaceId;
 use crate::translate::session::thread::Thread;
 
-/// So many stops of each thread are handled at least before all is thrown away again: a thread that needs more code for
-/// its next few instructions than there is room for must get on all the same.
+/// At least so many stops of each thread are handled before all is thrown away again: even a thread that needs more
+/// code for its next few instructions than there is room for must make progress.
 const STOPS_EACH: usize = 4;
 
 /// Between two looks at threads that do not stop.

@@ -1,4 +1,4 @@
-//! Signals, and what the program does at them.
+//! Signals, and what the program does with them.
 
 pub(super) mod actions;
 pub(super) mod signals;

@@ -1,8 +1,9 @@
 //! Signals: handlers that begin and end.
 //!
-//! A handler must find the registers of the program, and the kernel must build its frame from them: the thread is
+//! A handler must find the registers of the program, and the kernel must build its frame from them. So the thread is
 //! brought to a place between two instructions, its registers are set to the program's, and it runs one step with the
-//! signal, into the handler. Then it goes on in the translation of the handler. `rt_sigreturn` is the same way back.
+//! signal, into the handler. Then it goes on in the translation of the handler. `rt_sigreturn` goes back in the same
+//! way.
 //!
 //! `storms` has a shorter way for signals that come often.
 

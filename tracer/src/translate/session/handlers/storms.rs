@@ -6,10 +6,10 @@
 //! time. Out: the program makes the call by which it returns, from a frame that leads to code of ours
 //! (`handler_code::signal_return`). So a signal costs one stop, that for its delivery, which no tracer can do without.
 //!
-//! Signals can come faster than they are handled like that. Then one that finds a thread that was let go only a moment
-//! ago is held back, with all that would follow, until the thread has run for a moment, and sent to it anew: a program
-//! always gets on between two signals, however slow they are. What is held back counts as waiting: of the standard
-//! signals one of each kind is kept, as the kernel does it.
+//! Signals can come faster than they are handled like that. Then a signal for a thread that was let go only a moment
+//! ago is held back, with all that follow, until the thread has run for a moment; then it is sent again. So a program
+//! always makes progress between two signals, however slow they are. What is held back counts as waiting: of the
+//! standard signals one of each kind is kept, as the kernel does.
 
 use std::time::{Duration, Instant};
 
@@ -39,7 +39,7 @@ const MOMENT: Duration = Duration::from_micros(25);
 /// A thread that was asked to stop is asked again after this time.
 const REMINDER: Duration = Duration::from_millis(2);
 
-/// So many signals may come one right behind the other, as those do that were blocked.
+/// So many signals may come one right after the other, as those do that were blocked.
 const MOST_EARLY: u32 = 4;
 
 /// Signals that instructions raise: the kernel ends a program that blocks them then.
