@@ -1,4 +1,4 @@
-//! What an instruction does to a register or to memory, by the decoder's word for it.
+//! What an instruction does to a register or to memory, in the decoder's terms.
 
 use iced_x86::OpAccess;
 

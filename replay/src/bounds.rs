@@ -1,16 +1,16 @@
-//! What no schedule can beat, and what the best one needs: bounds that hold for every reconvergence model, with any
-//! hardware.
+//! Bounds that hold for every reconvergence model, with any hardware: the least that any schedule needs, and what the
+//! best one needs.
 //!
 //! *Lower bound.* In one phase of one warp, the lane that runs a static instruction most often, n times, needs n
 //! fetches of it, and no fetch of another instruction helps; so the phase needs at least the sum over instructions of
-//! the largest count that any lane has. A phase ends where all lanes of the warp meet at one barrier: what lies before
-//! is fetched before what lies after, so the phases' bounds add up. In a block of warps, lanes that have one home can't
-//! share a fetch either, so what counts there is the largest sum over the lanes of any home.
+//! the largest count that any lane has. A phase ends where all lanes of the warp meet at one barrier: code before it is
+//! fetched before code after it, so the phases' bounds add up. In a block of warps, lanes with one home lane can't
+//! share a fetch either, so there the largest sum over the lanes of any home lane counts.
 //!
 //! *Optimum of two lanes.* A schedule of two lanes is a common supersequence of their instructions, and each such
 //! sequence is a schedule. The shortest has (n + m + D) / 2 instructions, where D is the number of instructions to
 //! delete and insert to make one lane of the other: Myers, *An O(ND) difference algorithm and its variations*
-//! (Algorithmica 1, 1986). Phases add up here too. Locks are not looked at.
+//! (Algorithmica 1, 1986). Phases add up here too. Locks are ignored.
 //!
 //! Worked number: lane 0 runs 1 2 3 5, lane 1 runs 1 2 4 5. D = 2 (3 goes, 4 comes), so the optimum is (4 + 4 + 2) / 2
 //! = 5, and so is the bound.
@@ -117,12 +117,12 @@ fn phases<'a>(survey: &'a Survey, lanes: &[usize]) -> Vec<Phases<'a>> {
     lanes.iter().map(phases).collect()
 }
 
-/// The fetches that a warp of these lanes, or a block of warps, needs at least.
+/// The least number of fetches that a warp of these lanes, or a block of warps, needs.
 pub(crate) fn least_fetches(survey: &Survey, unit: &Unit) -> Result<u64> {
     let columns = unit.columns();
     match least_by_phase(survey, &columns, &cuts(survey, &unit.lanes))? {
         Some(fetches) => Ok(fetches),
-        // Lanes that come to the same barriers in different orders: one phase.
+        // Lanes that reach the same barriers in different orders: one phase.
         None => Ok(least_by_phase(survey, &columns, &Cuts::default())?.unwrap_or(0)),
     }
 }
@@ -193,7 +193,7 @@ fn least_by_phase(survey: &Survey, columns: &[Vec<usize>], cuts: &Cuts) -> Resul
 pub enum Optimum {
     /// So many.
     Fetches(u64),
-    /// It was not found in so much time as a replay takes: two lanes differ too much, or too long.
+    /// It was not found in as much time as a replay takes: two lanes differ too much, or are too long.
     LeftOut,
     /// Nothing finds it: a warp has more than two lanes.
     Unknown,

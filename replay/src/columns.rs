@@ -1,4 +1,4 @@
-//! Columns of a result, as CSV, JSON and docs/metrics.md have them, and those of every replay.
+//! Columns of a result, as in CSV, JSON and docs/metrics.md, and those that every replay has.
 
 use std::io::Write;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::registry::columns;
 use crate::{Error, Optimum, Outcome, Result, Value};
 
-/// What a result is a result of, beside the heuristic.
+/// The setting of a result, besides the heuristic.
 #[derive(Clone, Debug, Default)]
 pub struct Setting {
     /// The trace's file name.
@@ -83,7 +83,7 @@ pub(crate) static COUNTS: &[Column] = &[
     }),
 ];
 
-/// How far from the best possible that is, and what else the engine and the models count.
+/// How far from the best possible that is, and further counts of the engine and the models.
 pub(crate) static BOUNDS: &[Column] = &[
     of(
         "lower_bound",
@@ -171,7 +171,7 @@ enum From {
     Setting(fn(&Setting) -> Value),
     /// The outcome's, or else the setting's; JSON has both.
     Locks,
-    /// Known whether or not the replay came to its end.
+    /// Known whether or not the replay finished.
     Outcome(fn(&Outcome) -> Value),
     /// None after a deadlock.
     Counted(fn(&Outcome) -> Value),

@@ -1,10 +1,10 @@
-//! What the registry says of a measure.
+//! What the registry says about a measure.
 
 use crate::columns::Column;
 use crate::metrics::{Measure, Measured};
 use crate::{Outcome, Value};
 
-/// A measure: what is asked for, how, and what comes of it.
+/// A measure: its name, its switch, and its results.
 pub struct Entry {
     /// Its name.
     pub name: &'static str,

@@ -7,7 +7,7 @@ pub enum Error {
     /// The trace cannot be read.
     #[error(transparent)]
     Trace(#[from] trace_format::Error),
-    /// What was asked for cannot be had from this trace; the text says why and what to do.
+    /// This trace cannot give what was asked for; the text says why and what to do.
     #[error("{0}")]
     Request(String),
     /// A heuristic's name or parameter is wrong.

@@ -1,6 +1,6 @@
 //! Replays a trace in lockstep under a reconvergence model, and counts.
 //!
-//! A [`view::View`] makes lanes of a trace; [`replay`] puts them into warps, runs each warp under each heuristic, and
+//! A [`view::View`] makes lanes from a trace. [`replay`] puts them into warps, runs each warp under each heuristic, and
 //! returns an [`Outcome`] per heuristic.
 
 mod accesses;

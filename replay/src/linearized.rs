@@ -1,13 +1,14 @@
 //! The fetches of code whose branches are linearized, as compilers for vector units do it: both sides of a branch run
-//! one after the other under masks, also where a mask is empty. Loops turn as often as the lane with the most turns,
-//! and loops and calls are skipped where no lane comes to them.
+//! one after the other under masks, even if a mask is empty. Loops run as many iterations as the lane with the most;
+//! loops and calls are skipped if no lane reaches them.
 //!
 //! Formula: the instruction i of a place whose innermost loop has the header h is fetched max(f(i), f(h)) times, where
 //! f counts the fetches of a replay that skips what no lane runs (`ipdom`). Outside of loops h is where its function
 //! begins. Code that no lane of the replay ran is not counted.
 //!
-//! Worked number: two warps come to `if (c) a(); else b();` of 3 instructions each behind 2; in the first all lanes go
-//! the one way, in the second the other. Skipped, that is 2 x (2 + 3) = 10 fetches; linearized, 2 x (2 + 3 + 3) = 16.
+//! Worked number: two warps reach `if (c) a(); else b();`, with 3 instructions on each side, after 2 others. In the
+//! first warp all lanes take one side, in the second the other. Skipped, that is 2 x (2 + 3) = 10 fetches; linearized,
+//! 2 x (2 + 3 + 3) = 16.
 
 use flowgraph::{Loops, NodeId};
 use heuristics::Program;

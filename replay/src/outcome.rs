@@ -6,7 +6,7 @@ use crate::Optimum;
 use crate::engine::{Counts, Deadlock, End};
 use crate::metrics::{Findings, Measured};
 
-/// What one heuristic made of the lanes.
+/// The result for one heuristic.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The heuristic as it would be typed, every parameter spelt out.
@@ -38,8 +38,8 @@ pub struct Outcome {
     pub optimum: Optimum,
     /// No schedule needs more: every lane alone.
     pub upper_bound: u64,
-    /// 1 for the fewest fetches of all heuristics that were replayed with it and came to their end; equals share a
-    /// rank. None after a deadlock.
+    /// 1 for the fewest fetches among the heuristics of the same replay that finished; equals share a rank. None after
+    /// a deadlock.
     pub rank: Option<usize>,
     /// Thread instructions of each lane.
     pub lane_instructions: Vec<u64>,

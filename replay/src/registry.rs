@@ -1,4 +1,4 @@
-//! The ordered list of what stands in a result: the columns of every replay, and the measures with theirs. CSV, JSON,
+//! The ordered list of what a result contains: the columns of every replay, and the measures with theirs. CSV, JSON,
 //! help, tables and docs/metrics.md are made from it.
 
 use crate::columns::{self, Column};

@@ -1,5 +1,5 @@
-//! A replay from lanes to outcomes: survey, warps and blocks of warps, one job per heuristic and warp or block on all
-//! cores, sums.
+//! A replay from lanes to outcomes, in steps: survey; warps and blocks of warps; one job per heuristic and warp or
+//! block, on all cores; sums.
 
 use std::io::Write;
 use std::path::Path;
@@ -20,7 +20,7 @@ use crate::survey::Survey;
 use crate::warps::{Unit, blocks, single_warps};
 use crate::{Error, LaneSource, Outcome, Result};
 
-/// What lanes do that come to a lock which another lane has.
+/// What a lane does when it reaches a lock that another lane has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Contended {
     /// They wait, in the order in which they came, as the program is written. Models that would never run the lane that
@@ -33,7 +33,7 @@ pub enum Contended {
     WaitOrTakeTurns,
 }
 
-/// What is asked of a replay beside its heuristics.
+/// The options of a replay, besides its heuristics.
 #[derive(Clone, Debug, Default)]
 pub struct ReplayOptions {
     /// Seats in a warp, 1 to [`heuristics::MAX_LANES`]. Default: all lanes in one warp (of at most that many).

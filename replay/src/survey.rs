@@ -1,6 +1,6 @@
-//! One reading of all lanes before any replay: how much each lane runs and how like the others it is, who meets whom,
-//! and, where a heuristic asks for it, the control-flow graph. What fits into memory is kept, so that later readings
-//! are cheap.
+//! One reading of all lanes before any replay. It finds how much each lane runs, how similar lanes are, which lanes
+//! meet at which barriers, and, if a heuristic asks for it, the control-flow graph. Streams that fit into memory are
+//! kept, so that later readings are cheap.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ impl<'a> Survey<'a> {
         let keeper = Keeper::beside((0..source.lanes()).filter_map(|lane| source.kept(lane)));
         let steps = Steps::of(source.segments());
         let observer = with_control_flow.then(|| Observer::new(source.segments()));
-        // What counts a lane has a size that grows with the program: many short lanes share one.
+        // A lane's counter has a size that grows with the program, so many short lanes share one.
         let share = source.lanes().div_ceil(4 * rayon::current_num_threads()).max(1);
         let shares: Vec<usize> = (0..source.lanes()).step_by(share).collect();
         let read: Vec<(Vec<LaneSurvey>, Option<Observer>)> = shares

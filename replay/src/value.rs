@@ -1,4 +1,4 @@
-//! What stands in a column: a number, a text, or several of them.
+//! The value of a column: a number, a text, or several of them.
 
 use std::fmt;
 

@@ -122,9 +122,7 @@ pub enum Error {
         possible: String,
     },
     /// Shares were asked for of a chart that has none.
-    #[error(
-        "cannot draw shares in a chart of kind {kind}: leave out --shares, or choose a kind that can ({possible})"
-    )]
+    #[error("cannot draw shares in a chart of kind {kind}: leave out --shares, or choose a kind that can ({possible})")]
     NoShares {
         /// The chart's name.
         kind: &'static str,

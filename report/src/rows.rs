@@ -376,11 +376,9 @@ fn line_error(path: &Path, error: csv::Error) -> Error {
     let line = error.position().map_or(0, csv::Position::line);
     match error.into_kind() {
         ErrorKind::Io(source) => Error::Io { path, action: Action::Read, source, way_out: "" },
-        ErrorKind::Utf8 { .. } => Error::Line {
-            path,
-            line,
-            fault: "it is not text (UTF-8): give a file that `replay --csv` wrote".into(),
-        },
+        ErrorKind::Utf8 { .. } => {
+            Error::Line { path, line, fault: "it is not text (UTF-8): give a file that `replay --csv` wrote".into() }
+        }
         ErrorKind::UnequalLengths { expected_len, len, .. } => Error::Line {
             path,
             line,

@@ -39,8 +39,10 @@ impl FromStr for Limit {
         let of = |units: &[(&str, u64)]| units.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit)).map(|u| u.1);
         let make: fn(u64) -> Limit = if of(&BYTE_UNITS).is_some() { Limit::Bytes } else { Limit::Instructions };
         let scale = of(&BYTE_UNITS).or_else(|| of(&COUNT_UNITS)).ok_or_else(|| {
-            format!("{text:?} is not a limit: write a number of instructions (5000, 100M, 2G) or of bytes (500MB, \
-                 1GiB)")
+            format!(
+                "{text:?} is not a limit: write a number of instructions (5000, 100M, 2G) or of bytes (500MB, \
+                 1GiB)"
+            )
         })?;
         let number: u64 = number.parse().map_err(|_| format!("{text:?} does not start with a number below 2^64"))?;
         match number.checked_mul(scale) {

@@ -81,25 +81,24 @@ impl Program {
 }
 
 fn denied(errno: Errno) -> Error {
-    let reason = if traced() {
-        "this process is itself being traced (by a debugger or strace -f), and a program can have one tracer only: \
+    let reason =
+        if traced() {
+            "this process is itself being traced (by a debugger or strace -f), and a program can have one tracer only: \
          run it without the other"
-            .to_owned()
-    } else {
-        let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
-        match scope.trim() {
-            "3" => {
-                "ptrace is switched off on this machine (kernel.yama.ptrace_scope is 3, until the next boot)".to_owned()
-            }
-            "2" => {
-                "ptrace is for root only here: run as root, or set the sysctl kernel.yama.ptrace_scope to 1".to_owned()
-            }
-            _ => format!(
-                "the kernel refuses ptrace ({errno}): start the container with --cap-add=SYS_PTRACE, or with a \
+                .to_owned()
+        } else {
+            let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
+            match scope.trim() {
+                "3" => "ptrace is switched off on this machine (kernel.yama.ptrace_scope is 3, until the next boot)"
+                    .to_owned(),
+                "2" => "ptrace is for root only here: run as root, or set the sysctl kernel.yama.ptrace_scope to 1"
+                    .to_owned(),
+                _ => format!(
+                    "the kernel refuses ptrace ({errno}): start the container with --cap-add=SYS_PTRACE, or with a \
                  seccomp profile that allows ptrace"
-            ),
-        }
-    };
+                ),
+            }
+        };
     Error::Denied { reason }
 }
 
@@ -150,7 +149,9 @@ fn check(path: &Path, depth: u32) -> Result<()> {
         return Err(not_executable("its permissions do not allow it (chmod +x)"));
     }
     let Ok(mut file) = File::open(path) else {
-        return Err(unsupported("it may be executed but not read, so its code is unknown: make it readable (chmod +r)"));
+        return Err(unsupported(
+            "it may be executed but not read, so its code is unknown: make it readable (chmod +r)",
+        ));
     };
     let mut start = Vec::new();
     file.by_ref().take(256).read_to_end(&mut start).map_err(|source| Error::Start { path: path.to_owned(), source })?;

@@ -227,8 +227,10 @@ pub(crate) fn check(predictions: &Predictions, source: &Source) -> replay::Resul
             false => format!("no lane reached {at} in {function} after the prediction began"),
         };
         if predictions.is_empty() {
-            return Err(replay::Error::Request(format!("--predict: {why}: there is nothing to wait for, so name \
-                 another place")));
+            return Err(replay::Error::Request(format!(
+                "--predict: {why}: there is nothing to wait for, so name \
+                 another place"
+            )));
         }
         say!("lockstep: warning: --predict: {why}, so it changes nothing");
     }

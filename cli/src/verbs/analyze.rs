@@ -71,7 +71,8 @@ enum Mode {
 pub(super) fn thread_number(text: &str) -> Result<(String, usize), String> {
     let (function, argument) =
         text.rsplit_once(':').ok_or("give a function and the number of its argument, as in work:0")?;
-    let number = argument.parse().map_err(|_| format!("{argument} is not the number of an argument; the first is 0"))?;
+    let number =
+        argument.parse().map_err(|_| format!("{argument} is not the number of an argument; the first is 0"))?;
     Ok((function.to_owned(), number))
 }
 

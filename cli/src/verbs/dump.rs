@@ -144,8 +144,10 @@ fn barriers(args: &Args, trace: &Trace, view: &View) -> anyhow::Result<(String, 
     let mut text = table::aligned(&rows, |_| Align::Left);
     let faults = barrier_faults(&operations, predictions, flow);
     text += match faults.is_empty() {
-        true => "every lane joins a barrier before it waits there, and no lane stays joined that can no longer reach \
-             it\n",
+        true => {
+            "every lane joins a barrier before it waits there, and no lane stays joined that can no longer reach \
+             it\n"
+        }
         false => "the operations are wrong; please report it:\n",
     };
     faults.iter().for_each(|fault| text += &format!("{fault:?}\n"));

@@ -76,9 +76,9 @@ enum By {
 
 fn rule(name: &str) -> Result<Rule, String> {
     let all = || Rule::PAPER.into_iter();
-    all()
-        .find(|rule| rule.name() == name)
-        .ok_or_else(|| format!("there is no such rule; there are {}", all().map(Rule::name).collect::<Vec<_>>().join(", ")))
+    all().find(|rule| rule.name() == name).ok_or_else(|| {
+        format!("there is no such rule; there are {}", all().map(Rule::name).collect::<Vec<_>>().join(", "))
+    })
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {

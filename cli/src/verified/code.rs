@@ -120,9 +120,7 @@ pub(crate) fn read(path: &Path, elsewhere: Option<&Path>) -> anyhow::Result<Modu
         None => path.to_owned(),
     };
     let read = Module::read(&path);
-    read.map_err(|error| {
-        anyhow::anyhow!("{error}; if the folder of --keep-ir was moved, name it with --ir")
-    })
+    read.map_err(|error| anyhow::anyhow!("{error}; if the folder of --keep-ir was moved, name it with --ir"))
 }
 
 fn is_ir(file: &str) -> bool {

@@ -139,8 +139,11 @@ fn the_marks_of_a_program_collect_lanes_where_it_says() {
     let output = run("replay", &["--predict", "marks", "--json", trace]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(
-        said.contains("the compiler copied the place to") && said.contains("once for the iterations that were merged \
-             into one"),
+        said.contains("the compiler copied the place to")
+            && said.contains(
+                "once for the iterations that were merged \
+             into one"
+            ),
         "{said}"
     );
     let json: Value = serde_json::from_slice(&output.stdout).unwrap();

@@ -1,4 +1,4 @@
-//! What a walk amounts to.
+//! The result of a walk.
 
 use std::collections::BTreeMap;
 
@@ -97,7 +97,7 @@ impl Accumulators {
         found
     }
 
-    /// What the updates of an accumulator amount to.
+    /// What kind of dependence the updates of an accumulator are.
     fn judge(&self, number: usize, walker: &Walker) -> Dependence {
         let updates = &self.updates[number];
         let sites = || updates.iter().map(|site| &walker.sites[*site as usize]);

@@ -1,27 +1,28 @@
-//! What one lane makes and another needs: whether lanes of a launch could run in any order.
+//! Dependences between lanes: whether the lanes of a launch could run in any order.
 //!
-//! Lanes are walked through in the order of their numbers, and of each value it is known which lane made it: in
-//! memory, byte by byte; in registers, where a thread ran lanes one right behind the other. A value that is only moved,
-//! put away and taken back keeps its maker. What a lane uses of another lane of its launch is one of these:
+//! Lanes are walked through in the order of their numbers, and for each value it is known which lane made it: in
+//! memory, byte by byte; in registers, where a thread ran lanes directly one after another. A value that is only moved,
+//! or saved and restored, keeps its maker. When a lane uses a value of another lane of its launch, this is one of
+//! these:
 //!
 //! - *Induction*: the value before the lanes, with the same steps in each lane: it follows from the lane's number.
-//! - *Reduction*: values are taken into an accumulator by an associative operator, and no lane looks at what is in it
-//!   so far; of an accumulator at several addresses (a histogram), lanes meet where they have the same address.
-//! - *Atomic*: all of it is atomic instructions. *Guarded*: it happens while a lock is held.
-//! - *Partial*: an accumulator of which lanes use what is in it so far (a prefix sum, a place in an output).
+//! - *Reduction*: values are taken into an accumulator by an associative operator, and no lane uses the partial result.
+//!   With an accumulator at several addresses (a histogram), lanes meet where they have the same address.
+//! - *Atomic*: all of it is done by atomic instructions. *Guarded*: it happens while a lock is held.
+//! - *Partial*: an accumulator whose partial results lanes use (a prefix sum, a place in an output).
 //! - *Carried*: anything else: the lanes have to run one after the other.
 //!
-//! What lanes only overwrite is no dependence of values, but of places:
+//! Where lanes only overwrite, the dependence is one of places, not of values:
 //!
-//! - *Private*: several lanes write there, each reads what it wrote itself: every lane needs one of its own.
-//! - *Overwritten*: a lane reads what a later one overwrites: the old values have to be kept.
+//! - *Private*: several lanes write there, and each reads only what it wrote itself: every lane needs its own copy.
+//! - *Overwritten*: a lane reads what a later one overwrites: the old values must be kept.
 //!
 //! Worked example: `for (i…) { t = a[i] + 1; s += t; b[i] = b[i-1] + t; }` with `t` and `s` in memory. `i` is an
 //! induction, `t` private, `s` a reduction by addition, `b` carried at distance 1.
 //!
-//! *Limitation*: what was seen is one run, and holds for it. What a lane does because another has left the loop or not
-//! (a search that ends with the first find) is not seen. Values in x87 and flag registers are not followed, nor
-//! gathers. Of string instructions only the first element of each access is.
+//! *Limitation*: the result holds for the run that was seen. What a lane does because another has left the loop or not
+//! (a search that ends with the first find) is not seen. Values in x87 and flag registers are not followed, and neither
+//! are gathers. For string instructions, only the first element of each access is.
 
 #[cfg(test)]
 mod brute_force;
@@ -45,12 +46,12 @@ use crate::{Batch, Control, Entry, Error, Result};
 
 pub use code::Operator;
 
-/// What a dependence is.
+/// The kind of a dependence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// Lanes have to run one after the other.
     Carried,
-    /// Lanes use what is in an accumulator so far.
+    /// Lanes use partial results of an accumulator.
     Partial(Operator),
     /// A lane reads what a later one overwrites.
     Overwritten,
@@ -73,9 +74,9 @@ pub enum Kind {
 pub struct Dependence {
     /// What it is.
     pub kind: Kind,
-    /// What makes the value; of what is overwritten, what reads it.
+    /// What makes the value; for an overwritten value, what reads it.
     pub from: Pc,
-    /// What uses it, or overwrites it; of a reduction or an induction, its update.
+    /// What uses it, or overwrites it; for a reduction or an induction, its update.
     pub to: Pc,
     /// How often.
     pub count: u64,
@@ -83,22 +84,22 @@ pub struct Dependence {
     pub lanes: Option<(usize, usize)>,
     /// The smallest distance of two such lanes, where it is known.
     pub distance: Option<u32>,
-    /// An address in memory, of what does not lie in registers.
+    /// An address in memory, if the value does not lie in registers.
     pub address: Option<u64>,
 }
 
-/// What lanes need of each other.
+/// The dependences between lanes.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Dependences {
-    /// Each, those that hinder most first.
+    /// All of them, those that hinder most first.
     pub all: Vec<Dependence>,
     /// Whether the program had more memory than could be followed.
     pub is_partial: bool,
 }
 
 impl Dependences {
-    /// Of the lanes of a view, which are parts of threads. `lanes_follow`: a thread runs the lanes of a launch one
-    /// right behind the other, as turns of a loop that is not dealt out in chunks.
+    /// Finds those of the lanes of a view, which are parts of threads. `lanes_follow`: a thread runs the lanes of a
+    /// launch directly one after another, as the iterations of a loop that is not dealt out in chunks.
     ///
     /// # Errors
     /// When the trace has no addresses, or cannot be read.
@@ -156,7 +157,7 @@ impl Dependences {
         Ok(found::of(&walker))
     }
 
-    /// The first of those that hinder lanes from running together.
+    /// The first of those that keep lanes from running together.
     #[must_use]
     pub fn hindrance(&self) -> Option<&Dependence> {
         self.all.iter().find(|one| matches!(one.kind, Kind::Carried | Kind::Partial(_)))

@@ -1,4 +1,4 @@
-//! What is known of a value: which lane made it, how.
+//! What is known about a value: which lane made it, and how.
 
 use super::code::Operator;
 

@@ -23,8 +23,8 @@ pub(super) struct Walker {
     /// Of this launch, and this lane: their numbers and 1.
     first: u32,
     lane: u32,
-    /// Whether lanes of a thread follow each other, so that one finds in registers and on the stack what the one before
-    /// has left there.
+    /// Whether lanes of a thread follow each other, so that a lane finds in registers and on the stack what the one
+    /// before has left there.
     follow: bool,
     pub stack: OwnStack,
     pub locks: u32,
@@ -103,7 +103,7 @@ impl Walker {
             Some(held) if self.follow => *held,
             _ => [Held::default(); REGISTERS],
         };
-        // What was loaded before is known no more: others may have written there since.
+        // What was loaded before is no longer known: other lanes may have written there since.
         self.held.iter_mut().for_each(|held| *held = Held::of(held.value));
         (self.locks, self.stack) = (0, OwnStack::default());
         let is_second = self.lane == self.first + 1;

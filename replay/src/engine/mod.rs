@@ -1,8 +1,8 @@
 //! The engine: moves the lanes of one warp, or of a block of warps, as a heuristic chooses. It knows no model.
 //!
-//! Lanes at the same pc form a group; a choice runs a group, or a part of one, through a whole segment. While all live
+//! Lanes at the same pc form a group. A choice runs a group, or a part of one, through a whole segment. While all live
 //! lanes stand in one group and the model would keep them together, runs of equal segments are found by comparing the
-//! lanes' streams and consumed at once.
+//! lanes' streams, and consumed at once.
 
 mod asked;
 mod counts;
@@ -306,9 +306,9 @@ impl<'a> Replay<'a> {
         one_group && self.live.iter().all(|lane| self.offsets[lane.index()] == 0)
     }
 
-    /// Consumes the longest run of whole basic blocks that all live lanes have in common in their batches and after
-    /// which another segment follows that they have in common; false when there is none. The segment after it is left
-    /// to an ordinary step: it starts a block, so a model that remembers who led the last block chooses anew.
+    /// Consumes the longest run of whole basic blocks that all live lanes have in common in their batches, if they also
+    /// have the next segment in common; false if there is no such run. That next segment is left to an ordinary step:
+    /// it starts a block, so a model that remembers who led the last block chooses again.
     fn run_together(&mut self, heuristic: &mut dyn Heuristic, metrics: &mut [Box<dyn Metric + '_>]) -> Result<bool> {
         let lanes = self.live;
         let first = lanes.lowest().expect("a lane is live").index();

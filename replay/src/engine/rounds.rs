@@ -1,5 +1,5 @@
-//! Turns in which ready lanes run one instruction: many without asking the model, up to where the first lane comes to
-//! a barrier, a lock or the end of its batch.
+//! Turns in which ready lanes run one instruction each. Many of them run without asking the model, until the first lane
+//! reaches a barrier, a lock or the end of its batch.
 
 use heuristics::{Lane, LaneSet, LaneState, Rotation, Round};
 use trace_format::{Instruction, Pc};

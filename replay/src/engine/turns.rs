@@ -11,15 +11,15 @@
 //! lanes of the section are, and they go on together. A lock taken inside of a section makes a section of its own,
 //! above the other.
 //!
-//! A turn is an entry of a stack: the section that was made last runs first, under the model begun anew for the turn,
-//! which knows no lanes but those of the turn. Below, where the model of the warp (or of the turn below) stands, the
-//! lanes of a section wait as at a barrier, at the place at which they came to the lock, and are then behind it: as if
-//! the whole section were one instruction.
+//! A turn is an entry of a stack. The section that was made last runs first, under a fresh instance of the model for
+//! the turn, which knows only the lanes of the turn. Below, in the model of the warp (or of the turn below), the lanes
+//! of a section wait as at a barrier, at the place at which they reached the lock, and are then behind it: as if the
+//! whole section were one instruction.
 //!
-//! Where no section can run on, since the lanes that hold what it waits for are in a section below, that one runs.
-//! Where none can run at all, two things that no lock orders are given up, the innermost first: a turn waits for the
-//! end of the one before it, and lanes behind a section wait for each other. What is left then is a cycle of locks that
-//! the program itself has, or a barrier inside of a section.
+//! If no section can run, since the lanes that hold what it waits for are in a section below, that section runs. If
+//! none can run at all, two waits that no lock requires are given up, the innermost first: a turn waits for the end of
+//! the one before it, and lanes behind a section wait for each other. What is left then is a cycle of locks that the
+//! program itself has, or a barrier inside of a section.
 
 use heuristics::{Heuristic, Lane, LaneSet, LaneState, MAX_LANES, Tally};
 use trace_format::Pc;

@@ -1,14 +1,14 @@
 //! The grouping that an oracle would choose: the one whose warps need the fewest fetches under a model. To find it is
-//! as hard as to split numbers into groups of equal sums, so it lies between two figures that can be had:
+//! as hard as splitting numbers into groups of equal sums, so it is given by two figures that can be computed:
 //!
-//! - *Found.* Of at most [`EXACT_LANES`] lanes in a launch, every group of lanes that could be a warp is replayed, and
-//!   the best way to put all lanes into as few warps as hold them follows from those figures: that is the oracle's
-//!   own. Of more lanes, all other groupings are replayed, and one that was improved by exchanging lanes while that
-//!   lowers the bound below; the best of these counts.
-//! - *No grouping needs fewer.* A warp needs, for each piece of code, as many fetches as the lane that runs most of it.
-//!   Whatever lanes share warps of W lanes: of the numbers that all lanes have for that piece, sorted, the largest is
-//!   the first of some warp, the largest of those left when that warp's W are gone is at least the one W places behind,
-//!   and so on. So the sum of every W-th number of the sorted ones, over all pieces, is a bound.
+//! - *Found.* For at most [`EXACT_LANES`] lanes in a launch, every group of lanes that could be a warp is replayed.
+//!   From those figures follows the best way to put all lanes into as few warps as hold them: this is the oracle's own
+//!   grouping. For more lanes, all other groupings are replayed, and also one that is improved by exchanging lanes
+//!   while that lowers the bound below; the best of these counts.
+//! - *No grouping needs fewer.* For each piece of code, a warp needs as many fetches as the lane that runs most of it.
+//!   Sort the numbers that all lanes have for that piece. Whatever lanes share warps of W lanes, the largest number is
+//!   the first of some warp; of the numbers outside that warp, the largest is at least the one W places later; and so
+//!   on. So the sum of every W-th sorted number, over all pieces, is a bound.
 //!
 //! Worked number: W = 2, one piece of code, lanes that run it 5, 1, 5 and 1 times. Sorted: 5, 5, 1, 1; the bound is 5 +
 //! 1 = 6, which (5, 5) and (1, 1) reach; in order they need 5 + 5.

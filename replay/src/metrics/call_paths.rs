@@ -1,7 +1,7 @@
-//! Call paths: through which functions a lane came to where it stands.
+//! Call paths: through which functions a lane reached the place where it stands.
 //!
-//! A path is known by the first pcs of its functions, the region's first. A function that calls itself, at once or
-//! through others, is on a path once: going into it again goes back to where it was entered first, so that recursion
+//! A path is given by the first pcs of its functions, the region's first. A function that calls itself, directly or
+//! through others, is on a path once: entering it again goes back to where it was entered first, so that recursion
 //! makes no endless list of paths.
 //!
 //! Worked example: main-loop `a` calls `b`, which calls `b` and then `c`: the paths are a, a b, and a b c.
@@ -76,7 +76,7 @@ impl Frames {
     /// Deeper frames than this are taken for the last of these, so that a damaged trace cannot ask for endless memory.
     pub(crate) const MOST: usize = 1 << 16;
 
-    /// The lane runs an instruction at `pc`, at this call level (1 and up): its path.
+    /// The lane runs an instruction at `pc`, at this call level (1 and up). Returns its path.
     #[inline]
     pub(crate) fn at(&mut self, level: u32, pc: Pc, paths: &mut CallPaths) -> PathId {
         let level = (level as usize).clamp(1, Frames::MOST);
@@ -94,7 +94,7 @@ impl Frames {
         self.0.get(level as usize..).unwrap_or_default()
     }
 
-    /// The lane, of which [`Frames::at`] just told the path, has gone into these above it.
+    /// The lane, whose path [`Frames::at`] just gave, has entered these functions above it.
     pub(crate) fn push(&mut self, paths: &[PathId]) {
         self.0.extend_from_slice(paths);
     }

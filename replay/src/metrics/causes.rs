@@ -1,4 +1,4 @@
-//! Causes: who or what each lost lane-slot is lost to.
+//! Causes: why each lane-slot is lost.
 //!
 //! Formula: a fetch of a warp of W seats with k active lanes loses W - k lane-slots, one for each seat without an
 //! active lane; summed over fetches that is fetches x W - thread instructions. Each is charged to one [`Cause`], to the
@@ -26,10 +26,12 @@ pub(crate) static ENTRY: Entry = Entry {
     needs_addresses: false,
     measure: Some(|_| Causes::measure()),
     columns: &[
-        Column::counted("lost_to_branch", "The part of lost_slots, with --by, where the lane took the other side of \
-             a branch.", |o| {
-            of(o, |found: &Causes| found.lost_to(Cause::Branch))
-        }),
+        Column::counted(
+            "lost_to_branch",
+            "The part of lost_slots, with --by, where the lane took the other side of \
+             a branch.",
+            |o| of(o, |found: &Causes| found.lost_to(Cause::Branch)),
+        ),
         Column::counted("lost_to_loop", "The lane runs a loop more often, or less, than the active lanes.", |o| {
             of(o, |found: &Causes| found.lost_to(Cause::LoopTripCount))
         }),
@@ -66,7 +68,7 @@ pub(crate) static ENTRY: Entry = Entry {
 /// What a lane-slot is lost to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Cause {
-    /// The lane and the active ones went different ways at a branch or a jump through a table.
+    /// The lane and the active ones took different sides of a branch, or different targets of a jump through a table.
     Branch,
     /// They went different ways at a branch of a natural loop that can leave the loop: one of them runs it more often.
     LoopTripCount,
@@ -78,7 +80,7 @@ pub enum Cause {
     Barrier,
     /// They stood at one pc, and the model ran them apart; or they began at different pcs and have never met.
     Schedule,
-    /// The lane has come to its end.
+    /// The lane has finished.
     Finished,
     /// The seat has no lane: there are fewer lanes than seats.
     EmptySeat,

@@ -1,13 +1,13 @@
 //! The checker: judges a replay from outside, knowing neither engine nor model.
 //!
 //! It reads every lane's stream itself and demands of each step: the mask is not empty, its lanes are live, no two of
-//! them have one home, all are of one generation, and each instruction is the next one of every active lane. At the end
-//! every lane must have come to its end, and the counts must be those of the steps. What it finds wrong is a bug of
-//! this program, and its messages say which rule was broken.
+//! them have one home lane, all are of one generation, and each instruction is the next one of every active lane. At
+//! the end every lane must have finished, and the counts must be those of the steps. Any fault is a bug of this
+//! program, and the message says which rule was broken.
 //!
-//! Its cost is that of the replay: streams that the survey has kept are judged once, by reading the trace again, and
-//! then read from memory; a step of instructions that lie at one place of the segments' table is the lane's own segment
-//! without a look at each of them; and of a run of segments that the engine consumes at once the segments are compared.
+//! It costs about as much as the replay. Streams that the survey has kept are judged once, by reading the trace again,
+//! and then read from memory. If the instructions of a step are in the segments' table, they are the lane's own segment
+//! without a look at each. For a run of segments that the engine consumes at once, the segments are compared.
 
 use heuristics::{Lane, LaneSet, SegmentId, SegmentTable};
 use trace_format::{Instruction, Pc};

@@ -1,9 +1,9 @@
 //! Contention: what each lock costs a warp.
 //!
-//! Of each lock: *acquisitions*; *waits*, the acquisitions for which a lane had to wait since another lane of its warp
-//! held the lock; the lanes that waited at least once; the *fetches held*, of which at least one active lane holds the
+//! For each lock: *acquisitions*; *waits*, acquisitions for which a lane had to wait since another lane of its warp
+//! held the lock; the lanes that waited at least once; the *fetches held*, in which at least one active lane holds the
 //! lock; the *fetches serialised*, those of them during which at least one lane waits for it; and the *waiting slots*,
-//! lanes that wait for it summed over all fetches.
+//! the number of lanes that wait for it, summed over all fetches.
 //!
 //! Worked number: two lanes run 1 instruction, take a lock, run 2 instructions, give it back and run 1. The first takes
 //! it at once. While it runs its 2, the other waits: 2 acquisitions, 1 wait, 1 lane that waited, 4 fetches held, 2 of
@@ -38,7 +38,7 @@ pub struct LockUse {
     pub waits: u64,
     /// How many lanes waited for it at least once.
     pub lanes_that_waited: u64,
-    /// Fetches of which an active lane held it.
+    /// Fetches in which an active lane held it.
     pub fetches_held: u64,
     /// Those of them during which a lane waited for it.
     pub fetches_serialised: u64,

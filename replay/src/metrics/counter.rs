@@ -1,5 +1,5 @@
-//! Counts of what was fetched, by the circumstances in which it was: one look into a small table where the same comes
-//! again and again, as it does in loops.
+//! Counts of what was fetched, by circumstances: one look into a small table where the same is fetched again and again,
+//! as in loops.
 
 use heuristics::{Program, SegmentId};
 use rustc_hash::FxHashMap;

@@ -1,9 +1,10 @@
-//! Divergence: how long lanes are apart, how far the warp is scattered meanwhile, and how unevenly its parts work.
+//! Divergence: how long lanes stay apart, how far the warp is scattered meanwhile, and how unevenly its parts work.
 //!
-//! Lanes that share a fetch and don't all share the next one that any of them runs have *diverged*. Their divergence
-//! ends with the next fetch that all of them share that are still live; its *length* is the number of the warp's
-//! fetches between those two. Divergences nest: lanes that part once more begin another. One of which fewer than two
-//! lanes are left before it ends, or that lasts to the end of the replay, is *never joined*, and has no length.
+//! Lanes that share a fetch, but do not all share the next fetch that any of them runs, have *diverged*. Their
+//! divergence ends with the next fetch that all of them share that are still live; its *length* is the number of the
+//! warp's fetches between those two. Divergences nest: lanes that part once more begin another. A divergence is *never
+//! joined*, and has no length, if fewer than two of its lanes are left before it ends, or if it lasts to the end of the
+//! replay.
 //!
 //! - *depth*: distinct pcs at which live lanes stand before a fetch (a waiting lane stands where it will go on),
 //!   averaged over fetches;
@@ -15,8 +16,8 @@
 //! run 1 more. There is one divergence, of length 4; two pcs in the 4 fetches of the arms and one in the other 2 make a
 //! depth of 10 / 6; the imbalance is 4 x 3 / (2 x 3 + 2 x 1) = 1.5.
 //!
-//! The simulator of Milanez et al. does not tell such figures rightly, so there is nothing to compare with: its depth
-//! is always 1, its lengths are one too short and leave out those of 1, and its last cycle is lost.
+//! The simulator of Milanez et al. does not compute such figures correctly, so there is nothing to compare with: its
+//! depth is always 1, its lengths are one too short and leave out those of 1, and its last cycle is lost.
 
 use heuristics::{LaneSet, MAX_LANES};
 use trace_format::Pc;
@@ -187,7 +188,7 @@ struct Company {
     lanes: LaneSet,
     /// Different for each time that the company came together.
     id: u64,
-    /// How often lanes had come to their end when the company ran last.
+    /// How many lanes had finished when the company ran last.
     ends: u64,
 }
 

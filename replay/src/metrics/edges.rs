@@ -1,8 +1,8 @@
-//! Edges: how often lanes went from one place of a function to the next, and the lane-slots lost behind each way.
+//! Edges: how often lanes went from one place of a function to the next, and the lane-slots lost after each edge.
 //!
 //! An edge leads from the place that a frame ran last to the one that it runs now; a call's edge leads to where the
 //! call returned to. Each lane that goes over it is one *crossing*, each step in which lanes do is one *time*. A fetch
-//! loses warp size - active lanes slots; they are charged to the edge over which the lowest active lane came to the
+//! loses warp size - active lanes slots; they are charged to the edge over which the lowest active lane reached the
 //! fetched place, so that the sum over edges is all that was lost.
 //!
 //! Worked number: W = 2. Both lanes run `a`, then lane 0 runs `b` (3 instructions) and lane 1 `c` (1): a-b has 1
@@ -88,7 +88,7 @@ struct Trail {
     frames: Vec<Option<PlaceId>>,
     /// Whether its last instruction was a return.
     returned: bool,
-    /// The edge over which it came to where it is.
+    /// The edge over which it reached its place.
     came_by: Option<Edge>,
 }
 

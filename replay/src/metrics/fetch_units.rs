@@ -1,11 +1,11 @@
 //! Fetch units: how many cycles the model's schedule would take on hardware that fetches for several groups of a warp
 //! at once.
 //!
-//! Formula: the model's fetches are placed, in their order, each in the first cycle that comes after the last one of
-//! each of its lanes, in which fewer than N fetches were placed and none at its pc (two groups at one pc would be one).
-//! What a lane does after it took a lock comes after what the lane before did until it gave the lock back, and what
-//! lanes do after a barrier after all that they did before it. *Parallelism* is thread instructions / cycles: with one
-//! unit the mean number of active lanes. A fetch is not moved ahead by more than 65,536 cycles: a real machine sees
+//! Formula: the model's fetches are placed in their order. Each goes into the first cycle after the last fetch of each
+//! of its lanes in which fewer than N fetches were placed, and none at its pc (two groups at one pc would be one). What
+//! a lane does after it took a lock comes after what the lane before did until it gave the lock back. What lanes do
+//! after a barrier comes after all that they did before it. *Parallelism* is thread instructions / cycles: with one
+//! unit, the mean number of active lanes. A fetch is not moved ahead by more than 65,536 cycles: a real machine sees
 //! less far.
 //!
 //! Worked number: four lanes run 1 instruction; lanes 0 and 1 then run 3, lanes 2 and 3 run 1, and all run 1 more: 6

@@ -1,10 +1,11 @@
 //! The lane map: which lane ran what at each fetch, drawn coarser and coarser.
 //!
-//! A run is a row of fetches. The map cuts it into bins of equal length and says of each bin and lane in how many of
-//! its fetches the lane was active, and in which class of code (a function, say) and at which place for most of them. A
-//! *level* is such a row of bins; each next level's bins are [`FACTOR`] times as long. Single fetches are kept whole of
-//! a short run, and of a longer one in *windows*: of each of [`PARTS`] equal parts of the run the first window and the
-//! one in which live lanes lost most lane-slots. So the memory that it takes does not grow with the run.
+//! A run is a row of fetches. The map cuts it into bins of equal length. For each bin and lane it says in how many
+//! fetches the lane was active, and in which class of code (a function, say) and at which place most of them were. A
+//! *level* is such a row of bins; the bins of each next level are [`FACTOR`] times as long. Single fetches are kept
+//! whole for a short run. For a longer one they are kept in *windows*: in each of [`PARTS`] equal parts of the run, the
+//! first window and the one in which live lanes lost most lane-slots. So the memory that the map takes does not grow
+//! with the run.
 //!
 //! Worked number: two lanes, 5 fetches, bins of 2: both lanes run `a` twice, then lane 0 runs `b` twice, then lane 1
 //! once. Bins: (2 a, 2 a), (2 b, 0), (0, 1 b).

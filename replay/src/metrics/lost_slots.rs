@@ -147,9 +147,9 @@ impl Walk {
 
 /// Charges the lost lane-slots of one warp's replay.
 ///
-/// What is fetched is counted by what idle seats do meanwhile, which stays the same while the active lanes keep
-/// together and no other lane begins to wait or ends. Runs are counted by their pieces, which are charged segment by
-/// segment where there are many of them, and in the end.
+/// Fetches are counted by what idle seats do meanwhile. That stays the same while the active lanes keep together and no
+/// other lane begins to wait or ends. Runs are counted by their pieces, which are charged segment by segment when there
+/// are many of them, and at the end.
 pub struct LostSlots {
     empty_seats: u64,
     partings: Partings,
@@ -201,7 +201,7 @@ impl LostSlots {
         }
     }
 
-    /// The path of the lowest active lane, after all active lanes have come to theirs.
+    /// The path of the lowest active lane, after all active lanes have reached theirs.
     fn path(&mut self, step: &Step) -> PathId {
         let pc = step.instructions[0].pc;
         let mut paths =

@@ -1,7 +1,7 @@
-//! What a replay can be asked to measure beside the engine's own counts, and what comes of it.
+//! What a replay can measure besides the engine's own counts, and the results.
 //!
-//! A [`Measure`] starts a [`Metric`] on each warp, or block of warps. That sees each step, and ends with a [`Finding`].
-//! The findings of all warps are merged, and stand in the outcome by their type.
+//! A [`Measure`] starts a [`Metric`] on each warp, or block of warps. The metric sees each step, and ends with a
+//! [`Finding`]. The findings of all warps are merged, and stand in the outcome by their type.
 
 use std::any::Any;
 use std::fmt;

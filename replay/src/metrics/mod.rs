@@ -225,7 +225,7 @@ pub trait Metric {
     fn step(&mut self, step: &Step) -> Result<()>;
 
     /// Called for a run of segments, in place of a step for each of them. What is the same for all of a run need not be
-    /// found out anew for each step of it. Default: a step for each segment.
+    /// found out again for each step of it. Default: a step for each segment.
     ///
     /// # Errors
     /// As [`Metric::step`].
@@ -234,8 +234,8 @@ pub trait Metric {
     }
 
     /// Whether the model is to be asked before each segment while this is measured, also where it says that it would
-    /// choose the same lanes again. It comes to the same, which tests show so; it costs several times as much. Default:
-    /// no.
+    /// choose the same lanes again. The result is the same, as tests show, but the cost is several times higher.
+    /// Default: no.
     fn asks_each_step(&self) -> bool {
         false
     }

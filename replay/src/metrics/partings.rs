@@ -1,9 +1,9 @@
-//! Where lanes parted: for any two lanes the last fetch that they had in common.
+//! Where lanes parted: for any two lanes, the last fetch that they shared.
 //!
-//! Lanes that run together again and again are a *formation*. While it holds, only its last place moves on; when some
-//! of its lanes run without the others, it dissolves, and what its lanes had in common last is noted for each two of
-//! them. So a step that keeps to its formation costs nothing here, and one that makes a new formation as much as the
-//! square of its lanes.
+//! Lanes that run together again and again are a *formation*. While it holds, only its last place moves on. When some
+//! of its lanes run without the others, it dissolves, and the last fetch that its lanes shared is noted for each pair.
+//! So a step that keeps to its formation costs nothing here, and one that makes a new formation costs the square of its
+//! lanes.
 
 use heuristics::{Lane, LaneSet, SegmentId};
 use rustc_hash::FxHashMap;

@@ -1,8 +1,8 @@
-//! Passes: how often hardware issues a fetch that is narrower than the warp, where it leaves out what has no active
+//! Passes: how often hardware that is narrower than the warp issues a fetch, if it leaves out passes without an active
 //! lane.
 //!
 //! Hardware whose execution units have N lanes issues the fetch of a warp of W lanes in W / N passes, lanes 0 to N - 1
-//! of the warp first; so do Intel's GPUs with 4 lanes, and AMD's with half of a wave of 64. A pass in which no lane is
+//! of the warp first; Intel's GPUs do so with 4 lanes, and AMD's with half of a wave of 64. A pass in which no lane is
 //! active can be left out: *basic cycle compression* of Vaidya et al., *SIMD divergence optimization through intra-warp
 //! compaction*, ISCA 2013. Formula: passes are summed over fetches; their efficiency is thread instructions / (N x
 //! passes).

@@ -1,9 +1,9 @@
-//! Runs of segments in *pieces*, each of which has one number however often it is run: what is measured of a run is
-//! counted once for each of its pieces, and told segment by segment in the end.
+//! Runs of segments in *pieces*. Each piece has one number however often it runs. What is measured about a run is
+//! counted once for each of its pieces, and listed segment by segment at the end.
 //!
 //! A piece ends where the lanes leave the function in which it began, so that the call paths of its segments follow
-//! from that of the first; and at the first transfer back behind so many segments, so that the turns of a loop that
-//! runs long are the same few pieces.
+//! from that of the first. It also ends at the first transfer back after so many segments, so that the iterations of a
+//! long loop are the same few pieces.
 
 use heuristics::SegmentId;
 use rustc_hash::FxHashMap;

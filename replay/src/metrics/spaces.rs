@@ -1,9 +1,9 @@
-//! Memory spaces: accesses by the kind of memory that a GPU's instruction set would have an instruction of its own for.
+//! Memory spaces: accesses by the kinds of memory for which a GPU's instruction set has separate instructions.
 //!
-//! An *access* is one memory operand of one fetch, as for [`super::Traffic`]; what lies in the lanes' own stacks is
-//! left out. An instruction's operand is *buffer* where all that it accesses in the whole replay lies in the ranges
-//! that are named (shared memory, where a GPU's block of threads has one), *vector* where none of it does, and *flat*
-//! where some of it does: a GPU's compiler would have to use an instruction that works on both.
+//! An *access* is one memory operand of one fetch, as for [`super::Traffic`]; accesses to the lanes' own stacks are
+//! left out. An instruction's operand is *buffer* if all that it accesses in the whole replay lies in the ranges that
+//! are named (shared memory, where a GPU's block of threads has one), *vector* if none of it does, and *flat* if some
+//! of it does: a GPU's compiler would need an instruction that works on both.
 //!
 //! Formula: a class's accesses are those of its operands, and its transactions the aligned pieces of 32 bytes in which
 //! the active lanes' addresses lie, summed over them.

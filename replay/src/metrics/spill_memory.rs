@@ -1,4 +1,4 @@
-//! Spill memory: what values that don't fit into registers cost, as the pass `spill` places them.
+//! Spill memory: what values that don't fit into registers cost, where the pass `spill` places them.
 //!
 //! A *shared* access is a memory operand of one fetch to the range in which each thread has its own copy of what its
 //! warp shares: the copies count as one place, so it is one access whatever the number of lanes. A *local* access is
@@ -7,14 +7,14 @@
 //! replaced, empty when the warp begins.
 //!
 //! Formula: cost = shared accesses + local hits + 100 × local misses: a hit is as fast as shared memory, a miss takes
-//! 100 times as long. An access costs that whether it is an instruction or an operand of one.
+//! 100 times as long. An access costs that much whether it is an instruction or an operand of one.
 //!
 //! Worked number: W = 4, a cache of 128 bytes. Four lanes store 8 bytes at one place of their stacks and load them
 //! again: 4 words of 8 bytes in a row are one line, so one miss and one hit; a load from shared memory follows: 100 + 1
 //! + 1 = 102.
 //!
-//! *Disagreements* are fetches of a read that `spill:check=yes` puts behind a shared store, at an address made of the
-//! stored value, in which the lanes' addresses differ: lanes that stored together stored different values.
+//! *Disagreements* are fetches in which lanes that stored together stored different values. `spill:check=yes` puts a
+//! read after each shared store, at an address made from the stored value; the addresses of such a read then differ.
 //!
 //! Source: Sampaio et al., *Divergence analysis with affine constraints*, 2012, section 5, for the cache of 16 KB that
 //! is as fast as shared memory; the 100 is ours.
@@ -73,9 +73,7 @@ pub(crate) static ENTRY: Entry = Entry {
             "Accesses to interleaved stacks that hit the cache, in lines of 128 bytes.",
             |o| of(o, |found: &SpillMemory| found.hits),
         ),
-        Column::counted("local_misses", "Those that missed the cache.", |o| {
-            of(o, |found: &SpillMemory| found.misses)
-        }),
+        Column::counted("local_misses", "Those that missed the cache.", |o| of(o, |found: &SpillMemory| found.misses)),
         Column::counted("spill_memory_cost", "Shared accesses + local hits + 100 times local misses.", |o| {
             of(o, |found: &SpillMemory| found.cost())
         }),

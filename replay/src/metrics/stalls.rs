@@ -1,11 +1,12 @@
 //! Stalls: how long a warp waits for what it loads, on a core that issues in order and stalls on use.
 //!
-//! Formula: the model's fetches are issued in their order, one a cycle. What an instruction loads at cycle c is there
-//! at cycle c + N, for each lane that loaded: a fetch that reads it waits until it is there for all of its active
-//! lanes, and so do all fetches behind it. *Stalls* are the cycles without a fetch. What is loaded and never read costs
-//! nothing, nor does what is overwritten first. Lanes have registers of their own: code of some lanes between the load
-//! of others and its use fills the wait, and never waits itself because it uses a register of the same name. What
-//! `push`, `pop`, `call` and `return` move does not count as loaded, as it would not be in memory on a GPU.
+//! Formula: the model's fetches are issued in their order, one per cycle. What an instruction loads at cycle c arrives
+//! at cycle c + N, for each lane that loaded. A fetch that reads it waits until it has arrived for all of its active
+//! lanes, and so do all later fetches. *Stalls* are the cycles without a fetch. A value that is loaded and never read
+//! costs nothing, and neither does one that is overwritten first. Lanes have registers of their own: code of some lanes
+//! between the load of others and its use fills the wait, and never waits itself because it uses a register of the same
+//! name. Values that `push`, `pop`, `call` and `return` move do not count as loaded, since on a GPU they would not be
+//! in memory.
 //!
 //! Worked number: N = 10. All lanes load, add 1 to another register, and read what they loaded: the load is issued in
 //! cycle 0, the addition in cycle 1, the read in cycle 10: 3 fetches and 8 stalls. With six fetches of other lanes
@@ -57,8 +58,10 @@ pub(crate) static ENTRY: Entry = Entry {
         },
         legend: |outcome| {
             let latency = outcome.found().map_or(0, |found: &Stalls| found.latency);
-            format!("stalls: cycles that warps wait for loads, at {latency} cycles a load and one fetch per cycle \
-                 otherwise")
+            format!(
+                "stalls: cycles that warps wait for loads, at {latency} cycles a load and one fetch per cycle \
+                 otherwise"
+            )
         },
     }),
 };

@@ -1,10 +1,10 @@
-//! Memory traffic: what a coalescer makes of the accesses of each instruction.
+//! Memory traffic: how many transactions a coalescer makes of the accesses of each instruction.
 //!
 //! An *access* is one memory operand of one fetch; its *lane accesses* are one per active lane. A lane's address
 //! belongs to the *stack* when it lies in the lane's own stack: from 128 bytes below the stack pointer (the red zone)
-//! up to the thread's first stack pointer; all others are *heap*, globals and other lanes' stacks among them. What the
-//! pass `spill` has a warp share is neither: the lanes' copies of it count as one address, and as no traffic of the
-//! heap's.
+//! up to the thread's first stack pointer; all others are *heap*, globals and other lanes' stacks among them. Memory
+//! that the pass `spill` makes a warp share is neither: the lanes' copies of it count as one address, and not as
+//! traffic of the heap.
 //!
 //! Formula: with transactions of T bytes, an access of addresses a_i takes |{ floor(a_i / T) }| of them: one for each
 //! aligned piece of T bytes that a lane's first byte lies in. Stack and heap addresses of one access are transferred

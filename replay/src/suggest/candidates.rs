@@ -1,4 +1,5 @@
-//! The places at which fetches are lost, or in places that only they lead to: where collecting lanes might save some.
+//! The places where collecting lanes might save fetches: those at which fetches are lost, and those before other such
+//! places.
 
 use std::collections::BTreeSet;
 
@@ -10,18 +11,18 @@ use trace_format::Pc;
 use crate::metrics::ActiveLanes;
 use crate::{Outcome, Prepared};
 
-/// Why lanes come to a place at different times.
+/// Why lanes reach a place at different times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
-    /// Not every turn of the loop around the place comes to it.
+    /// Some iterations of the loop around the place do not reach it.
     IterationDelay,
-    /// Every turn of the loop around it comes to it, and that loop is inside of another.
+    /// Every iteration of the loop around it reaches it, and that loop is inside of another.
     LoopMerge,
-    /// Every turn comes to it of a loop that is inside of none.
+    /// Every iteration of an outermost loop reaches it.
     EachTurn,
-    /// It is in no loop: lanes come to it by different ways, and branches make them meet behind it only.
+    /// It is in no loop: lanes reach it on different paths, and branches make them meet only after it.
     Join,
-    /// It is a function that another one calls in several places, itself or through others.
+    /// It is a function that another one calls in several places, directly or through others.
     CommonCall,
 }
 
@@ -44,12 +45,12 @@ impl Pattern {
 pub struct Candidate {
     /// Its first pc.
     pub at: Pc,
-    /// Why lanes come to it at different times.
+    /// Why lanes reach it at different times.
     pub pattern: Pattern,
-    /// The first pc of the function in which lanes join that come to it through others; none where they call it
-    /// themselves, or it is no function.
+    /// The first pc of the function in which the lanes join that reach it through others; none if they call it
+    /// directly, or if it is not a function.
     pub from: Option<Pc>,
-    /// How many fetches fewer there would be, if all that is behind it in its loop were fetched for full warps.
+    /// How many fewer fetches there would be if everything after it in its loop were fetched for full warps.
     pub at_most: f64,
 }
 
@@ -90,10 +91,10 @@ pub fn candidates(prepared: &Prepared, outcome: &Outcome) -> Vec<Candidate> {
         let fetched = pcs_of.get(&place).into_iter().flatten().filter_map(|pc| by_pc.get(pc));
         fetched.map(|f| f.fetches as f64 - f.thread_instructions as f64 / outcome.warp_size as f64).sum()
     };
-    // The last node leads to the entries of all functions: it is none of their places.
+    // The last node leads to the entries of all functions, and is not one of their places.
     let count = graph.node_count() - 1;
     let nodes = || graph.nodes().take(count);
-    // By place: what is lost in it and behind it, in its loop.
+    // By place: what is lost in it and after it, in its loop.
     let mut at_most = vec![0.0; count];
     for node in nodes() {
         let lost = lost_in(PlaceId(node.0));
@@ -136,8 +137,8 @@ pub fn candidates(prepared: &Prepared, outcome: &Outcome) -> Vec<Candidate> {
     all
 }
 
-/// The first pcs of the functions that call different ones which all lead to this one: nowhere nearer do lanes on those
-/// ways have it in common.
+/// The first pcs of the functions that call different functions which all lead to this one: lanes on those paths have
+/// no nearer function in common.
 fn common_through_others(entry: PlaceId, flow: &ControlFlow) -> Vec<Pc> {
     let Some(graph) = flow.graph() else { return Vec::new() };
     let entries = || graph.successors(graph.entry()).iter().copied();

@@ -1,15 +1,15 @@
 //! Where collecting lanes pays: the places of a program at which waiting for other lanes might save fetches, each tried
 //! on the lanes themselves.
 //!
-//! Damani et al. (CGO 2020, section 5) guess two patterns from the static program: code that lanes come to in different
-//! turns of a loop (*iteration delay*), and an inner loop that they run a different number of times (*loop merge*); a
-//! programmer sees a third, a function that is called on several ways (*common call*).
-//! Here nothing is guessed: candidates are the places at which fetches were not full, or in places that only they lead
-//! to ([`candidates()`]). Each is replayed as a [`Prediction`], with each threshold, and what that took is what is
-//! reported. Then places are tried together with the best one, and with what that became, as long as it pays.
+//! Damani et al. (CGO 2020, section 5) guess two patterns from the static program: code that lanes reach in different
+//! iterations of a loop (*iteration delay*), and an inner loop that they run a different number of times (*loop
+//! merge*). A programmer sees a third: a function that is called on several paths (*common call*). Here nothing is
+//! guessed: candidates are the places at which fetches were not full, or places that only lead to such
+//! ([`candidates()`]). Each is replayed as a [`Prediction`], with each threshold, and the cost of that replay is
+//! reported. Then places are tried together with the best one, and with the resulting set, as long as it pays.
 //!
-//! What is least is [`cost`]: fetches and the barriers' instructions, and what the measures add that were asked for.
-//! [`passes`] says of the same lanes what the passes of the compiler would gain.
+//! The quantity to minimise is [`cost`]: fetches, the barriers' instructions, and what the requested measures add.
+//! [`passes`] says for the same lanes what passes of the compiler would gain.
 
 mod candidates;
 mod passes;
@@ -40,7 +40,7 @@ pub struct Search<'a> {
     pub least: f64,
 }
 
-/// What came of collecting lanes at a candidate.
+/// The result of collecting lanes at a candidate.
 #[derive(Clone, Debug)]
 pub struct Trial {
     /// How it was done.

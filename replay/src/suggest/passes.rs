@@ -1,4 +1,4 @@
-//! What passes of the compiler would gain, as far as lanes that ran the program without them can say it.
+//! What passes of the compiler would gain, as far as a run of the program without them can tell.
 //!
 //! | pass | how it is known |
 //! |---|---|
@@ -88,8 +88,8 @@ pub struct Estimate {
     pub basis: Basis,
 }
 
-/// What passes would gain of lanes that were replayed with [`ActiveLanes`], the fewest fetches first; those alone that
-/// gain something. Of branches with a call on both sides as many are replayed as the search may try candidates.
+/// The gains of passes for lanes that were replayed with [`ActiveLanes`], the fewest fetches first; only passes that
+/// gain something. Branches with a call on both sides are replayed, at most as many as the search may try candidates.
 ///
 /// # Errors
 /// As [`Prepared::replay`].
@@ -112,9 +112,9 @@ pub fn passes(
     Ok(gaining(all))
 }
 
-/// What `fcs` and `meld` would gain at the branches to which lanes that were replayed with [`Causes`] lose at least
-/// this share of their lost lane-slots; nothing is replayed where no function is called on both sides of one. `meld` is
-/// told of those fetches, `fcs` of the search's model.
+/// What `fcs` and `meld` would gain at the branches where lanes, replayed with [`Causes`], lose at least this share of
+/// their lost lane-slots. Nothing is replayed if no branch has a function that is called on both sides. `meld` gets
+/// those fetches, `fcs` the search's model.
 ///
 /// # Errors
 /// As [`Prepared::replay`].
@@ -140,7 +140,7 @@ pub fn at_branches(
     Ok(gaining(all))
 }
 
-/// The first pcs of the places after which lanes parted that lost at least this share of the lost lane-slots so.
+/// The first pcs of the places after which lanes parted and lost at least this share of the lost lane-slots that way.
 fn blamed(prepared: &Prepared, outcome: &Outcome, share: f64) -> FxHashSet<Pc> {
     let Some(causes) = outcome.found::<Causes>() else { return FxHashSet::default() };
     let flow = &prepared.program().control_flow;
@@ -167,7 +167,7 @@ fn gaining(mut all: Vec<Estimate>) -> Vec<Estimate> {
     all
 }
 
-/// What comes of one call for both sides of each of these branches.
+/// The result of one call for both sides of each of these branches.
 fn fused(
     prepared: &Prepared,
     model: &Spec,

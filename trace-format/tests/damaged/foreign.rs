@@ -52,8 +52,10 @@ fn another_version_is_told_with_the_way_out() {
         let error = open(&bytes).unwrap_err();
         assert_eq!(
             error.to_string(),
-            format!("cut.bin: the file has trace format version {version}, and this program reads versions 1 to 4: \
-                 {way_out}")
+            format!(
+                "cut.bin: the file has trace format version {version}, and this program reads versions 1 to 4: \
+                 {way_out}"
+            )
         );
     }
     // A trace without sums is the same in all versions.

@@ -91,8 +91,12 @@ fn recorded_by_step(program: &Path, arguments: &[&str]) {
 fn a_program_that_restricts_its_system_calls_goes_on_by_itself() {
     let program = compile("seccomp.c", &[]);
     for mode in ["filter", "strict"] {
-        goes_on_by_itself(&program, &[mode], "seccomp): it runs on from there without being recorded (use --engine \
-             step");
+        goes_on_by_itself(
+            &program,
+            &[mode],
+            "seccomp): it runs on from there without being recorded (use --engine \
+             step",
+        );
         recorded_by_step(&program, &[mode]);
     }
     let asked = goes_on_by_itself(&program, &["ask"], "stopped_early: None");
@@ -214,8 +218,11 @@ fn a_program_that_becomes_a_set_user_id_program_keeps_its_privileges() {
         return;
     }
     for (words, reason) in [
-        (&["./record", "trace", "./plain", "./root"][..], "set-user-id program, and the kernel takes its privileges \
-             away"),
+        (
+            &["./record", "trace", "./plain", "./root"][..],
+            "set-user-id program, and the kernel takes its privileges \
+             away",
+        ),
         (&["./record", "trace", "./plain", "./root", "child"], "recorded no further: it starts a set-user-id"),
     ] {
         assert_eq!(run(words, "outcome"), privileged);

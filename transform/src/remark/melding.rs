@@ -59,8 +59,10 @@ impl fmt::Display for Unmeldable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Unmeldable::Ends => "a part of an arm ends the function, or never ends, so it has no exit",
-            Unmeldable::LeavesEarly => "lanes leave a part of an arm early, to a block that other code leads to as \
-                 well",
+            Unmeldable::LeavesEarly => {
+                "lanes leave a part of an arm early, to a block that other code leads to as \
+                 well"
+            }
             Unmeldable::Fixed => {
                 "a part of an arm holds what cannot be moved: a switch, an alloca, a convergent call, or one that may \
                  unwind"

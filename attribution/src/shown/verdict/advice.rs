@@ -250,11 +250,10 @@ impl Advisor<'_> {
         if let Some(of) = merging.filter(|of| of.gain as f64 >= WORTH_DOING * fetches as f64) {
             return Some(Remedy {
                 kind: Kind::MergeLoops,
-                text:
-                    "the trip count of this loop differs between lanes in each iteration of the loop around it: \
+                text: "the trip count of this loop differs between lanes in each iteration of the loop around it: \
                        merge the two loops, so that a lane goes on with its next outer iteration \
                        (linearize:merge-loops=yes of lockstep cc)"
-                        .to_owned(),
+                    .to_owned(),
                 efficiency: self.with_fetches(fetches, fetches.saturating_sub(of.gain.unsigned_abs())),
                 basis: Basis::AtMost,
             });

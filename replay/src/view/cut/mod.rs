@@ -1,6 +1,6 @@
-//! Lanes that are parts of what a thread ran: its calls of a function, the turns of a loop. The view makes threads'
-//! streams as ever; here they are cut, once, into lanes that are kept ([`store`]), so that 10^6 of them can be read in
-//! any order.
+//! Lanes that are parts of what a thread ran: its calls of a function, or the iterations (*turns*) of a loop. The view
+//! makes threads' streams as usual. Here they are cut, once, into lanes that are kept ([`store`]), so that 10^6 of them
+//! can be read in any order.
 //!
 //! What is a lane is a [`Lanes`](super::Lanes): each has its rule in [`cutter`].
 
@@ -321,8 +321,10 @@ fn described((cut, lanes, counts, order): (Cut, Vec<LaneOrigin>, Counts, Order),
             "numbered in the order in which they were made, where the trace says when; else in the order in which \
              they began"
         }
-        Order::Teams => "numbered team by team, within a team thread by thread, in the order in which each thread \
-             ran them",
+        Order::Teams => {
+            "numbered team by team, within a team thread by thread, in the order in which each thread \
+             ran them"
+        }
         Order::Addresses => "numbered by the addresses that they access",
         Order::Unknown => {
             "numbered thread by thread, in the order in which each ran them, as the chunks that the runtime handed out are \

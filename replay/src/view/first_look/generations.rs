@@ -5,10 +5,10 @@
 //! join it. Lanes of one warp are of one generation, and a generation runs after those of smaller numbers, as the forks
 //! of OpenMP do.
 //!
-//! A join names a handle, a start does not. The handle is the address of the thread's own block, which both glibc and
-//! musl put right above its stack: the thread is the one whose first stack pointer lies next below the handle, the
-//! latest of those that had that stack. That is believed where it had not been joined before, and came to an end; else
-//! no order is assumed.
+//! A join names a handle, but a start does not. The handle is the address of the thread's own block, which both glibc
+//! and musl put right above its stack. So the joined thread is the one whose first stack pointer is the next below the
+//! handle; if several had that stack, the latest. That is believed only if it had not been joined before, and has
+//! ended; else no order is assumed.
 //!
 //! A thread that comes to the region more than once (`main`, which joins what it started and calls the same function
 //! itself) is a lane of each generation in which it does: it goes on to the next when all others of its generation have

@@ -69,8 +69,7 @@ pub(in crate::view) fn choose(
             "a trace read from text has no function names: use `--region auto` or `--region all`".into(),
         )),
         Region::Markers if verbatim => Err(Error::Request(
-            "a trace read from text has no code, and so no markers: use `--region auto` or `--region all`"
-                .into(),
+            "a trace read from text has no code, and so no markers: use `--region auto` or `--region all`".into(),
         )),
         Region::Markers => markers(trace),
         Region::Auto if verbatim => Ok(whole()),

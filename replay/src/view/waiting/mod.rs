@@ -1,4 +1,4 @@
-//! Loops that wait: turns that do nothing, found by following each thread once.
+//! Loops that wait: turns (iterations) without effect, found by following each thread once.
 //!
 //! A thread that comes back to a segment, and has run on the way nothing that writes elsewhere than to its stack, has
 //! made a *turn*. A turn is a ring of segments: where it is entered does not matter, nor how the recording cut the way

@@ -90,8 +90,12 @@ impl Reader<'_> {
             return self.open_thread(number.trim());
         }
         let line = parse(line).map_err(|fault| self.fault(fault))?;
-        let mut thread = self.thread.take().ok_or_else(|| self.fault("an instruction stands before the first `thread \
-             0`"))?;
+        let mut thread = self.thread.take().ok_or_else(|| {
+            self.fault(
+                "an instruction stands before the first `thread \
+             0`",
+            )
+        })?;
         self.add(&mut thread, line)?;
         self.thread = Some(thread);
         Ok(())
@@ -120,8 +124,10 @@ impl Reader<'_> {
             Some(before) => thread.set_sp_after(before, line.sp),
         }
         if after.is_some_and(Kind::transfers_control) && !line.starts_block {
-            return Err(self.fault("the instruction after a call or return starts a basic block, so it must have flag \
-                 B"));
+            return Err(self.fault(
+                "the instruction after a call or return starts a basic block, so it must have flag \
+                 B",
+            ));
         }
         if line.starts_block
             && let Some(last) = thread.block.instructions.last_mut()
@@ -211,11 +217,19 @@ fn digits(text: &str, base: u32) -> Option<u64> {
 fn parse(line: &str) -> Result<Line, String> {
     let mut fields = line.split_ascii_whitespace();
     let (Some(pc), Some(sp), Some(flags)) = (fields.next(), fields.next(), fields.next()) else {
-        return Err(format!("`{line}`: an instruction is written `pc sp flags [addresses]`, and a thread begins with \
-             a line such as `thread 0`"));
+        return Err(format!(
+            "`{line}`: an instruction is written `pc sp flags [addresses]`, and a thread begins with \
+             a line such as `thread 0`"
+        ));
     };
-    let hex = |text: &str| digits(text, 16).ok_or_else(|| format!("`{text}` is not an address: write 1 to 16 hex \
-         digits"));
+    let hex = |text: &str| {
+        digits(text, 16).ok_or_else(|| {
+            format!(
+                "`{text}` is not an address: write 1 to 16 hex \
+         digits"
+            )
+        })
+    };
     let pc = Pc(hex(pc)?);
     let number = if sp.starts_with('+') { None } else { sp.parse().ok() };
     let sp = number.ok_or_else(|| format!("`{sp}` is not a stack pointer: write a decimal number of bytes"))?;

@@ -111,8 +111,13 @@ pub(crate) static PARAMETERS: &[Parameter] = &[
         default: 48 << 10,
         help: "the bytes of shared memory for spilled values, divided among the warps",
     },
-    Parameter { name: "warps", values: Values::Number(1, 1 << 16), default: 48, help: "among how many warps it is \
-         divided" },
+    Parameter {
+        name: "warps",
+        values: Values::Number(1, 1 << 16),
+        default: 48,
+        help: "among how many warps it is \
+         divided",
+    },
     Parameter {
         name: "check",
         values: Values::YesNo,

@@ -36,12 +36,16 @@ impl Session<'_> {
     /// A process ends, or becomes another program: warns of code that may have been recorded wrongly.
     pub(in crate::translate::session) fn warn_of_unseen_changes(&mut self, process: Tid) {
         let Some(code) = self.processes.space_of(process).map(|space| &space.translator.code) else { return };
-        let mut warnings: Vec<String> = code.files.modified().map(|path| {
-            format!(
-                "{path} was modified while its code ran, and not every such change is noticed: the recorded \
+        let mut warnings: Vec<String> = code
+            .files
+            .modified()
+            .map(|path| {
+                format!(
+                    "{path} was modified while its code ran, and not every such change is noticed: the recorded \
                  instructions may be the old ones (use --engine step to record such a program)"
-            )
-        }).collect();
+                )
+            })
+            .collect();
         if code.ran_freed {
             warnings.push(
                 "the program ran code in memory that it had given back with MADV_FREE: lockstep does not see when \
