@@ -1,4 +1,4 @@
-//! The alignment of two sequences: which of their members stand for each other, in the order of both.
+//! The alignment of two sequences: which of their members are paired, in the order of both.
 //!
 //! Source: Smith and Waterman, *Identification of common molecular subsequences*, J. Mol. Biol. 147, 1981, here global
 //! (Needleman and Wunsch, 1970), since what stands before and after the best run can be paired too; a gap costs the

@@ -1,5 +1,5 @@
-//! Whether two instructions, or two calls, can become one, and what the one promises then; and how the values of two
-//! paths that become one are joined.
+//! Whether two instructions, or two calls, can be merged into one, and what that one may then promise; and how the
+//! values of two paths that are merged are joined.
 
 use crate::llvm::{Block, Instruction, Opcode, Value};
 use crate::remark::Reason;
@@ -39,8 +39,8 @@ pub(crate) fn calls<'m>(one: Instruction<'m>, other: Instruction<'m>) -> Result<
     one.call_differs_from(other).map_or(Ok(()), |name| Err(Reason::Attribute(name)))
 }
 
-/// Leaves to an instruction that stands for another of its kind too, of attributes, flags, alignment, metadata and the
-/// leave to be a jump, only what both have. The location is left to the caller.
+/// Reduces the attributes, flags, alignment, metadata and the permission to be a tail call of an instruction that also
+/// stands for another of its kind to what both have. The location is left to the caller.
 pub(crate) fn keep_what_both_promise<'m>(kept: Instruction<'m>, other: Instruction<'m>) {
     if kept.opcode() == Opcode::LLVMCall {
         kept.intersect_attributes(other);

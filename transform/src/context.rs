@@ -1,5 +1,5 @@
-//! What a pass is given beside the function: analyses, costs, settings; and what it leaves there: remarks, and what the
-//! pipeline has to mend.
+//! What a pass gets besides the function: analyses, costs, settings. And what it leaves there: remarks, and what the
+//! pipeline has to repair.
 
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -86,8 +86,8 @@ impl<'m> Context<'m> {
         self.analyses = Analyses::default();
     }
 
-    /// Gives each use of the function a definition that dominates it, where the pass joined paths, and makes values of
-    /// variables. The pipeline does so when the pass is done; a pass that looks at what comes of it does so itself.
+    /// Gives each use of the function a definition that dominates it, where the pass joined paths, and turns variables
+    /// into values. The pipeline does so when the pass is done; a pass that looks at its own result does so itself.
     pub(crate) fn settle(&mut self) {
         let joined = std::mem::take(&mut self.joined);
         let variables = std::mem::take(&mut self.variables);
@@ -106,7 +106,7 @@ impl<'m> Context<'m> {
         self.function.expect("a pass asks about the function that it is given")
     }
 
-    /// The analyses of the control flow as it is now: those made before a change are thrown away here.
+    /// The analyses of the present control flow: those made before a change are thrown away here.
     fn analyses(&mut self) -> &Analyses<'m> {
         let changes = self.function().module().flow_changes();
         if self.analyses.changes != changes {
@@ -129,7 +129,7 @@ impl<'m> Context<'m> {
         self.analyses().dominators.get_or_init(|| Rc::new(Dominators::of(flow.graph()))).clone()
     }
 
-    /// The post-dominators, where control leaves at returns, at calls that unwind further, and where it must not come.
+    /// The post-dominators, where control leaves at returns, at calls that unwind further, and at `unreachable`.
     #[must_use]
     pub fn post_dominators(&mut self) -> Rc<PostDominators> {
         let flow = self.flow();
@@ -162,7 +162,7 @@ impl<'m> Context<'m> {
         self.analyses().regions.get_or_init(|| Rc::new(Regions::of(flow.graph(), &dominators, &post))).clone()
     }
 
-    /// Whether all lanes that come to the branch of a block together are known to go the same way: by the divergence
+    /// Whether all lanes that reach the branch of a block together are known to take the same side: by the divergence
     /// analysis of the module as it was when this was first asked.
     #[must_use]
     pub fn lanes_agree(&self, block: Block<'m>) -> bool {
@@ -173,9 +173,9 @@ impl<'m> Context<'m> {
         class == Some(Class::Uniform)
     }
 
-    /// What divergence analysis says about the whole module: of its code as it was when a pass first asked, so values,
-    /// branches and accesses that were made later are not in it. None where no thread's number is known, so that
-    /// nothing would be uniform but constants.
+    /// What divergence analysis says about the whole module. It is of the code as it was when a pass first asked, so
+    /// values, branches and accesses that were made later are not in it. None if no thread number is known: then only
+    /// constants would be uniform.
     #[must_use]
     pub fn divergence(&self) -> Option<Rc<Program<'m>>> {
         let function = self.function();
@@ -183,9 +183,9 @@ impl<'m> Context<'m> {
         self.program(function).filter(|program| known && program.has_threads()).cloned()
     }
 
-    /// Whether lanes that are together never come to both of two blocks in one pass of their common branch: all go the
-    /// same way there, and each block is behind one way alone. No, where no thread's number is known. `flow` is that of
-    /// the function, `dominators` are its.
+    /// Whether lanes that are together never reach both of two blocks in one pass of their common branch: all take the
+    /// same side there, and each block is on one side alone. False if no thread number is known. `flow` is that of the
+    /// function, `dominators` are its.
     #[must_use]
     pub fn lanes_stay_together(&self, flow: &Flow<'m>, dominators: &Dominators, blocks: [Block<'m>; 2]) -> bool {
         let both = || -> Option<bool> {
@@ -199,14 +199,14 @@ impl<'m> Context<'m> {
         self.thread_numbers_are_known() && both().unwrap_or(false)
     }
 
-    /// Whether all lanes that come to the branch of a block together go the same way. No, where no thread's number is
+    /// Whether all lanes that reach the branch of a block together take the same side. False if no thread number is
     /// known.
     #[must_use]
     pub fn lanes_stay_together_at(&self, block: Block<'m>) -> bool {
         self.thread_numbers_are_known() && self.lanes_agree(block)
     }
 
-    /// Whether branches are left at which lanes stay together: a parameter of most passes.
+    /// Whether branches are left alone at which lanes stay together: a parameter of most passes.
     #[must_use]
     pub fn only_divergent(&self) -> bool {
         self.settings.number(ONLY_DIVERGENT.name) == 1
@@ -224,7 +224,7 @@ impl<'m> Context<'m> {
         self.program.get_or_init(analyse).as_ref()
     }
 
-    /// What a call of this function is guessed to take: of its code as it was when it was first asked for.
+    /// The estimated cost of a call of this function: of its code as it was when this was first asked.
     #[must_use]
     pub fn cost_of_call(&mut self, callee: Value<'m>) -> Cost {
         self.callees.of(callee)
@@ -248,13 +248,13 @@ impl<'m> Context<'m> {
         self.settings.number(THRESHOLD.name)
     }
 
-    /// Says that all paths from a branch now come together in a block, though values may be used there that only some
-    /// of them define: the pipeline carries these. Either may be erased later.
+    /// Records that all paths from a branch now meet in a block, though values may be used there that only some of them
+    /// define: the pipeline carries these. Either may be erased later.
     pub fn joined(&mut self, branch: Block<'m>, meets: Block<'m>) {
         self.joined.push(Joined { branch, meets });
     }
 
-    /// Has a variable become values when the pass is done with the function, and other values be carried as
+    /// Lets the pipeline turn a variable into values when the pass is done with the function, and carry other values as
     /// [`Context::joined`] says. In a block that stores to it, loads come before the store, which is the only one.
     pub(crate) fn promote(&mut self, variable: Slot<'m>) {
         self.variables.push(variable);
@@ -303,7 +303,7 @@ end:
         let mut context = context(function);
         let before = (context.flow(), context.dominators(), context.post_dominators(), context.control_dependence());
         let parts = (context.loops(), context.regions());
-        // What changes no edge changes no analysis.
+        // A change that adds or removes no edge leaves the analyses valid.
         let slot = function.add_slot(function.truth_type());
         slot.store_before(function.truth(true), function.blocks()[2].terminator());
         assert!(Rc::ptr_eq(&before.0, &context.flow()) && Rc::ptr_eq(&before.1, &context.dominators()));

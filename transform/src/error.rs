@@ -25,7 +25,7 @@ pub enum Error {
         /// Why.
         source: std::io::Error,
     },
-    /// A file is no LLVM IR, or that of another version.
+    /// A file is not LLVM IR, or is IR of another version.
     #[error("{name}: LLVM 19 cannot read this as IR: {text}; give a file that clang 19 or LLVM 19 wrote")]
     BadIr {
         /// The file.
@@ -66,7 +66,7 @@ pub enum Error {
         /// What is wrong with it.
         text: String,
     },
-    /// An argument that is to be a thread's number is not there.
+    /// The argument that was named as a thread's number does not exist.
     #[error("analysing: --tid {name}: {text}; give FUNCTION:ARGUMENT")]
     NoArgument {
         /// What was asked for.

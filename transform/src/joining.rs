@@ -1,4 +1,4 @@
-//! The surgery that makes one row of instructions of two: what `branch-fusion` and `meld` have in common.
+//! The surgery that merges two rows of instructions into one: what `branch-fusion` and `meld` have in common.
 //!
 //! ```text
 //!   x = a * 3      y = b * 3            s = select c, a, b

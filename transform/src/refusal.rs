@@ -1,8 +1,8 @@
 //! What happens when a pass finds its own work wrong: an assertion in it or in the layer below fails, or LLVM's
 //! verifier objects.
 //!
-//! The module is then in no known state and is given up. Its compilation goes on with the code as it was before, so
-//! that a fault in a pass costs the transformation of one file and never the program.
+//! The module is then in an unknown state and is given up. Its compilation goes on with the code as it was before. So a
+//! fault in a pass costs the transformation of one file, and never the program.
 
 use std::any::Any;
 use std::cell::RefCell;

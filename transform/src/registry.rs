@@ -1,4 +1,4 @@
-//! The passes, in one ordered registry, and how several are run one after another.
+//! The passes, in one ordered registry, and how several run one after another.
 
 use std::fmt;
 
@@ -44,7 +44,7 @@ impl Named for Pass {
     }
 }
 
-/// By how much a pass has to gain.
+/// The least profit of a pass.
 pub(crate) const THRESHOLD: Parameter = Parameter {
     name: "threshold",
     values: Values::Number(-1_000_000_000, 1_000_000_000),
@@ -118,7 +118,7 @@ impl Run {
 }
 
 impl Pass {
-    /// Runs the pass, and after each function what its changes make necessary: values that no longer dominate their
+    /// Runs the pass, and after each function the repairs that its changes need: values that no longer dominate their
     /// uses get phis.
     fn run(&self, module: &mut Module, settings: &Settings, by: &Deciding) -> Vec<Remark> {
         let (each, after) = match self.run {
@@ -221,7 +221,7 @@ pub static REGISTRY: &[Pass] = &[
     },
 ];
 
-/// Passes that are not listed: such as always fail, for tests of what follows then.
+/// Passes that are not listed, such as those that always fail, for tests of what follows then.
 static HIDDEN: &[Pass] = &[
     Pass {
         name: "refused",
@@ -335,12 +335,13 @@ impl Pipeline {
         Ok(remarks)
     }
 
-    /// Runs the passes over the module that `read` reads, which it must read anew each time. When a pass refuses its
+    /// Runs the passes over the module that `read` reads, which it must read again each time. When a pass refuses its
     /// own work, the module is returned as it was, with that refusal as the only remark.
     ///
-    /// The verifier takes a tenth of what passes and reading take together. In a release build it runs once, after the
-    /// last pass; only where it objects, or a pass does, all is done again as [`Pipeline::run`] does it, to learn which
-    /// pass it was. `read` answers for what it read: a compiler's own bitcode needs no second look.
+    /// The verifier takes a tenth of the time of passes and reading together. In a release build it runs once, after
+    /// the last pass. Only if it objects, or a pass does, everything is done again as [`Pipeline::run`] does it, to
+    /// find out which pass it was. `read` guarantees that what it read is well formed: a compiler's own bitcode needs
+    /// no check.
     ///
     /// # Errors
     /// What `read` fails with, and [`Error::BadIr`] when the module is not well formed to begin with.

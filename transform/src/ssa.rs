@@ -1,21 +1,21 @@
-//! Making SSA form again after the control flow was changed.
+//! Restores SSA form after the control flow was changed.
 //!
 //! A pass that joins paths leaves values that no longer dominate their uses, although on each path that the program
-//! really takes the definition still comes first. Each such value gets phis where its definition meets other ways, with
-//! undefined values for the paths that pass no definition, which are the paths that the program cannot take.
+//! really takes the definition still comes first. Each such value gets phis where its definition meets other paths.
+//! Paths that pass no definition bring undefined values; the program cannot take these paths.
 //!
-//! In a loop, such a path would lead through the definition of the turn before, and the phi would carry that value
+//! In a loop, such a path would lead through the definition of the iteration before, and the phi would carry that value
 //! around the loop for nothing. So the value is *forgotten* (it is undefined from there on) at each branch whose paths
-//! were joined, that strictly dominates the definition, and whose paths have not come together again before it. That is
-//! sound: from such a branch no path leads to a use without the definition, or a path from the entry to the branch and
+//! were joined, that strictly dominates the definition, and whose paths have not met again before it. That is sound:
+//! from such a branch no path leads to a use without the definition. Otherwise a path from the entry to the branch and
 //! on to the use would avoid the definition, which dominated the use before the change. Forgetting at fewer branches is
 //! sound too; at most [`MOST_OPEN`] are taken, the innermost.
 //!
 //! # Steps
 //! 1. Find the values, and their uses that they don't dominate.
 //! 2. For each value: where it would need phis if it were live everywhere, which is the iterated dominance frontier of
-//!    the places that define or forget it; then what each use asks for, up the dominator tree; then what the phis ask
-//!    for that were asked for. Only these are made.
+//!    the places that define or forget it; then what each use needs, up the dominator tree; then what those phis need
+//!    in turn. Only these are made.
 //! 3. Phis that join one value with nothing else make way for that value.
 //!
 //! Source: Cytron et al., ACM TOPLAS 13(4), 1991; phis where they are needed only, as in Choi, Cytron, Ferrante,
@@ -292,7 +292,7 @@ impl<'a, 'm> Placing<'a, 'm> {
         if top != definitions[0] && !is_asked && self.at(top).defines.is_some() {
             return top;
         }
-        // What the turn before left would still be there at the beginning of a block of its loop.
+        // The value of the iteration before would still be there at the beginning of a block of its loop.
         let in_loop = |top| definitions.iter().any(|&d| self.components.component(top) == self.components.component(d));
         while let Some(above) = self.dominators.idom(top).filter(|_| in_loop(top)) {
             top = above;
@@ -372,7 +372,7 @@ impl<'a, 'm> Placing<'a, 'm> {
     }
 }
 
-/// By node: from where it is entered, once for each edge, in the order in which `mem2reg` comes by: it goes on to a
+/// By node: from where it is entered, once for each edge, in the order in which `mem2reg` visits them: it goes on to a
 /// block's first successor, and to the others when that leads to nothing new, the last one first. Then what is not
 /// reached, in the order of the blocks.
 fn entries(flow: &Flow<'_>) -> Vec<Vec<NodeId>> {

@@ -1,4 +1,4 @@
-//! What a trace says about loops in loops: which of them pay as one.
+//! What a trace says about nested loops: which of them pay as one.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ pub struct InnerLoop {
     pub function: String,
     /// The name of its source file, without folders.
     pub file: String,
-    /// A line of its turns.
+    /// A line of its iterations.
     pub line: u32,
     /// The fetches that it saves to make one loop of it and the one around it, less those of guards.
     pub gain: i64,

@@ -18,8 +18,8 @@
 use super::UNKNOWN;
 use crate::llvm::{Instruction, Opcode, Shape, Type, Value};
 
-/// How many fetches an instruction is. `beside` says of an instruction that uses it whether both stay in one block,
-/// where one may become an operand of the other.
+/// How many fetches an instruction takes. `beside` says about an instruction that uses it whether both stay in one
+/// block, where one may become an operand of the other.
 pub(crate) fn fetches<'m>(i: Instruction<'m>, beside: &dyn Fn(Instruction<'m>) -> bool) -> i64 {
     use Opcode::*;
     let shape = i.type_of().shape();
@@ -83,7 +83,8 @@ pub(crate) fn fetches<'m>(i: Instruction<'m>, beside: &dyn Fn(Instruction<'m>) -
     }
 }
 
-/// As [`fetches`], of one instruction for two that bring different second operands: a constant is none then.
+/// As [`fetches`], for one instruction that stands for two with different second operands: then a constant is not
+/// constant any more.
 pub(crate) fn fetches_of_joined<'m>(i: Instruction<'m>, beside: &dyn Fn(Instruction<'m>) -> bool) -> i64 {
     use Opcode::*;
     match i.opcode() {
@@ -278,7 +279,7 @@ fn conversion(i: Instruction<'_>, shape: Shape) -> i64 {
         (LLVMFPToUI, _, Shape::Integer(64)) => 6,
         (LLVMUIToFP, Shape::Integer(64), _) => 8,
         (LLVMUIToFP, ..) => 3,
-        // The register is zeroed first, so as not to wait for what it held.
+        // The register is zeroed first, so that the instruction need not wait for its old value.
         (LLVMSIToFP, ..) => 2,
         _ => 1,
     };
@@ -357,7 +358,8 @@ impl Choices {
         let constants = i64::from(yes.is_constant()) + i64::from(no.is_constant());
         let registers = registers(yes.type_of());
         match yes.type_of().shape() {
-            // A constant is moved to a register first; what is made of two from the flag takes as long.
+            // A constant is moved to a register first; making a choice between two constants from the flag takes as
+            // long.
             Shape::Integer(_) | Shape::Pointer => self.moves += registers * (1 + constants),
             _ => {
                 self.under_branch += registers * if constants == 0 { 1 } else { 2 };

@@ -1,4 +1,4 @@
-//! What code costs: the one model by which passes decide.
+//! What code costs: the model by which all passes decide.
 //!
 //! | part | answers |
 //! |---|---|
@@ -7,7 +7,7 @@
 //! | [`Callees`] | what a call of a function takes, loops guessed |
 //!
 //! A pass decides by *fetches*: x86-64 instructions issued for a warp, however long they take. *Latency* is a second
-//! column, in cycles, for passes that weigh instructions by the time that they take, as papers of GPU compilers do.
+//! column, in cycles, for passes that weigh instructions by their time, as papers on GPU compilers do.
 
 mod fetches;
 mod latency;
@@ -20,11 +20,11 @@ use crate::llvm::{Function, Instruction, Value};
 
 pub(crate) use self::fetches::{Choices, is_comparison, is_library_call};
 
-/// How often a loop is taken to run where nothing says how often: the usual guess of compilers without a profile,
-/// between LLVM's 32 : 1 odds of staying in a loop and the 4 to 8 of unrolled ones.
+/// How often a loop is taken to run if nothing says how often: the usual guess of compilers without a profile, between
+/// LLVM's 32 : 1 odds of staying in a loop and the 4 to 8 of unrolled ones.
 const TRIPS: i64 = 10;
 
-/// What a function costs whose code is not here: `write` and `malloc` take some hundred instructions, `sqrt` some ten;
+/// The cost of a function whose code is not here. `write` and `malloc` take some hundred instructions, `sqrt` some ten;
 /// the cheap end is taken, so that unknown callees alone do not justify large changes.
 const UNKNOWN: i64 = 40;
 
@@ -151,8 +151,8 @@ impl<'m> Callees<'m> {
         Callees { model, known: FxHashMap::default(), open: FxHashSet::default() }
     }
 
-    /// What a call of this function is guessed to take: its instructions, each loop around them counted as [`TRIPS`]
-    /// turns, what they call included; a recursive call counts as many turns too.
+    /// The estimated cost of a call of this function: its instructions, each loop around them counted as [`TRIPS`]
+    /// iterations, including what they call; a recursive call counts as many iterations too.
     pub(crate) fn of(&mut self, callee: Value<'m>) -> Cost {
         let Some(function) = callee.as_defined_function() else { return self.model.unknown_callee() };
         if let Some(&cost) = self.known.get(&callee) {

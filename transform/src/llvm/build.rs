@@ -28,7 +28,7 @@ impl<'m> Block<'m> {
         Instruction::of_raw(raw, self.module())
     }
 
-    /// Ends the block where control must not come.
+    /// Ends the block with `unreachable`.
     ///
     /// # Panics
     /// When the block was erased.

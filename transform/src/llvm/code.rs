@@ -1,4 +1,4 @@
-//! Code generation, as clang has it done.
+//! Code generation, in the same way as clang does it.
 
 use std::ffi::{CString, c_char, c_int};
 use std::sync::Mutex;
@@ -15,7 +15,7 @@ use super::Module;
 /// The target for which [`Module::into_object`] makes code.
 pub const TARGET: &str = "x86_64-pc-linux-gnu";
 
-/// What code generation is to know beside the module. The names are those of clang's options.
+/// What code generation needs besides the module. The names are those of clang's options.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CodeOptions {
     /// `-target-cpu`: the processor, for code that does not name its own.
@@ -88,7 +88,7 @@ impl Module {
     /// The module as bitcode, with the order in which values are used.
     ///
     /// # Panics
-    /// When it is not well formed: LLVM's writer takes for granted that it is.
+    /// When it is not well formed: LLVM's writer assumes that it is.
     #[must_use]
     #[track_caller]
     pub fn to_bitcode(&self) -> Vec<u8> {
@@ -104,9 +104,9 @@ impl Module {
         unsafe { taken_bytes(lockstep_bitcode(self.raw())) }
     }
 
-    /// An object file with the module's code, byte by byte the one that clang 19 makes of it. None where that is not
-    /// sure: the module is of another target than [`TARGET`] or holds assembly beside its functions, it is not well
-    /// formed, LLVM has something to say about it, or the process has generated code with other options of LLVM's.
+    /// An object file with the module's code, byte for byte the one that clang 19 makes of it. None if that is not
+    /// certain: the module is of another target than [`TARGET`] or holds assembly besides its functions, it is not well
+    /// formed, LLVM reports something about it, or the process has generated code with other options of LLVM's.
     ///
     /// Options of LLVM's command line hold for the process; optimiser passes that run after this see them too.
     #[must_use]

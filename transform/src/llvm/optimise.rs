@@ -25,7 +25,7 @@ const GPU: (&CStr, &CStr) = (c"nvptx64-nvidia-cuda", c"sm_80");
 /// What a user can ask of the optimiser beside its level. The names are those of clang's options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tuning {
-    /// Not `-fno-unroll-loops`: loops are unrolled and their turns interleaved.
+    /// Not `-fno-unroll-loops`: loops are unrolled and their iterations interleaved.
     pub unrolls: bool,
     /// Not `-fno-vectorize`.
     pub vectorises: bool,
@@ -46,14 +46,14 @@ impl Module {
     /// Runs optimiser passes, in the language of `opt -passes=`.
     ///
     /// # Errors
-    /// [`Error::Bug`] when LLVM does not know them, or the module is not well formed, which passes take for granted.
+    /// [`Error::Bug`] when LLVM does not know them, or the module is not well formed, which passes assume.
     pub fn run_passes(&mut self, pipeline: &str) -> Result<()> {
         self.run_passes_for(pipeline, ptr::null_mut(), &Tuning::default())
     }
 
-    /// Runs optimiser passes with the costs of a GPU: what to inline, to unroll, to make a choice of instead of a
-    /// branch, and no vectors. What the code means does not change: its target stays what it was, with its calls, its
-    /// layout of data and its library.
+    /// Runs optimiser passes with the costs of a GPU. They decide what to inline, what to unroll, where to make a
+    /// choice instead of a branch; and there are no vectors. The meaning of the code does not change: its target stays
+    /// the same, with its calls, its data layout and its library.
     ///
     /// # Errors
     /// As [`Module::run_passes`]; [`Error::Bug`] also when this LLVM was built without that target, when it does not

@@ -2,8 +2,8 @@
 
 use super::{CodeOptions, Module};
 
-/// A module that is well formed: what takes that for granted need not ask the verifier, which looks at every
-/// instruction, again. No handle into the module is left, and none can be had but by giving this up.
+/// A module that is well formed. Code that assumes this need not run the verifier, which looks at every instruction,
+/// again. No handle into the module is left, and none can be had without giving this up.
 pub struct WellFormed(Module);
 
 impl Module {

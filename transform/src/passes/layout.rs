@@ -9,11 +9,11 @@
 //! becomes of the other.
 //!
 //! # Steps
-//! Number the blocks of each function in [`flowgraph::loop_order`]: topological but for back edges, the blocks of a
-//! loop in a row with its header first. Put them in that order; blocks that control does not reach go last.
+//! Number the blocks of each function in [`flowgraph::loop_order`]: topological except for back edges, the blocks of a
+//! loop contiguous, with its header first. Put them in that order; blocks that control does not reach go last.
 //!
 //! # Why the meaning is kept
-//! The order of blocks in IR means nothing, but for the entry, which stays the first.
+//! The order of blocks in IR has no meaning, except that the entry stays the first.
 //!
 //! # Limitation
 //! Code generation comes later. The wrapper switches off its passes that move or duplicate blocks; those that split

@@ -1,5 +1,5 @@
-//! `refused`: a pass that spoils the code and is then refused, for tests of what follows; and `spoilt`, whose work only
-//! the verifier finds wrong. They are not listed.
+//! `refused`: a pass that breaks the code and is then refused, for tests of what follows; and `spoilt`, whose broken
+//! work only the verifier detects. They are not listed.
 //!
 //! In each function the result becomes an undefined value; then an instruction is erased that is still used, which the
 //! layer below does not allow.

@@ -20,7 +20,7 @@
 //!    blocks live in variables while the pass works; LLVM's `mem2reg` makes values of them in the end.
 //! 2. What reduces to one node is a part ([`flowgraph::Reduction`]). One of these is done, then again from here:
 //!    - *backward copy*, of the innermost loop that is entered at several parts: its parts other than the head are
-//!      copied, and who comes from outside enters the copy, which leads to the head. So its first turn is peeled.
+//!      copied, and edges from outside enter the copy, which leads to the head. So its first iteration is peeled.
 //!    - *cut*, of the innermost loop that is left or continued by several edges: each notes where it leads and goes to
 //!      one block at the loop's end, which leads back to the head or out of the loop; outside, branches lead on.
 //!    - *forward copy*: the last part, in topological order, to which several others lead gets a copy for one of them.
@@ -30,8 +30,8 @@
 //!
 //! # Limitation
 //! The size may grow exponentially: a function stops growing at [`MOST`] times its instructions, with a remark.
-//! Functions with exceptions and the like are left, as `linearize` leaves them. The order of copies is ours, as the
-//! paper leaves it open in part; copies that could be shared by neighbours are not.
+//! Functions with exceptions and the like are left, as `linearize` leaves them. The order of copies is our own, since
+//! the paper leaves it open in part; copies that neighbours could share are not shared.
 //!
 //! Source: Zhang and D'Hollander, *Using hammock graphs to structure programs*, IEEE TSE 30(4), 2004.
 
@@ -224,7 +224,7 @@ impl<'m> Work<'_, 'm> {
         type Edges<'a, 'm> = Vec<&'a (Block<'m>, usize, Block<'m>)>;
         let (backs, exits): (Edges<'_, 'm>, Edges<'_, 'm>) = edges.iter().partition(|(.., to)| self.part(*to) == head);
         let from_head = exits.iter().all(|(block, ..)| self.part(*block) == head);
-        // A block with one way back and one way out, which all others come to, is what a cut would make; one way out at
+        // A block with one back edge and one exit, through which all others pass, is what a cut would make; one exit at
         // the head does as well.
         if targets.len() < 2 && (ends.len() == 1 || (backs.len() == 1 && from_head)) {
             return false;

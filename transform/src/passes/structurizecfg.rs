@@ -23,8 +23,8 @@
 //!    that must not stand beside it.
 //!
 //! # Limitation
-//! LLVM's pass works on regions with one way in and one way out, and what is not in such a region stays. A remark tells
-//! of each function that is not structured afterwards.
+//! LLVM's pass works on regions with one entry and one exit, and leaves everything else unchanged. A remark names each
+//! function that is not structured afterwards.
 //!
 //! Source: LLVM 19, `llvm/lib/Transforms/Scalar/StructurizeCFG.cpp`.
 

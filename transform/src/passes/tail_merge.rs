@@ -146,7 +146,7 @@ impl<'m> Tails<'m> {
         tails
     }
 
-    /// Finds the longest tail of a join anew.
+    /// Finds the longest tail of a join again.
     fn look_at(&mut self, join: Block<'m>, context: &Context<'m>) {
         self.by_join.remove(&join);
         let Some(tail) = longest_tail(join, &mut self.together, context) else { return };

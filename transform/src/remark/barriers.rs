@@ -1,4 +1,4 @@
-//! What is left of a program's marks behind the optimiser.
+//! What is left of a program's marks after the optimiser.
 
 use std::fmt;
 
@@ -34,16 +34,16 @@ impl fmt::Display for BarrierPlace {
     }
 }
 
-/// Why a mark has nobody wait.
+/// Why no lane waits for a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MarkFault {
     /// There is no `LOCKSTEP_PREDICT` of this name in the function.
     NoPredict,
     /// There is no `LOCKSTEP_RECONVERGE` of this name in the function.
     NoReconverge,
-    /// No way leads from where lanes join to where they would wait.
+    /// No path leads from where lanes join to where they would wait.
     Unreachable,
-    /// The function is called nowhere in the one with the mark.
+    /// The function with the mark calls the function nowhere.
     NoCall,
 }
 

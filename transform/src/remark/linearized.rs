@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What became of a function's control flow: what [`Reason::Linearized`](crate::Reason::Linearized) says.
+/// The result for a function's control flow: the numbers of [`Reason::Linearized`](crate::Reason::Linearized).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Linearized {
     /// Switches that became branches.
@@ -86,14 +86,13 @@ pub(super) fn write_apart(f: &mut fmt::Formatter<'_>, costs: Option<i64>) -> fmt
     }
 }
 
-/// What became of a function whose control flow was made structured in another way: what
-/// [`Reason::Split`](crate::Reason::Split) says. Sizes are blocks, and instructions without phis and accesses to
-/// memory.
+/// The result for a function whose control flow was made structured in another way: the numbers of
+/// [`Reason::Split`](crate::Reason::Split). Sizes are blocks, and instructions without phis and accesses to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Split {
     /// Copies for one of several ways to a part.
     pub forward: usize,
-    /// Copies of a loop's first turn.
+    /// Copies of a loop's first iteration.
     pub backward: usize,
     /// Loops that are left in one place now.
     pub cuts: usize,

@@ -33,10 +33,10 @@ impl MeldCase {
 pub enum Unmeldable {
     /// It ends the function, or never ends.
     Ends,
-    /// Lanes leave it to a block that others lead to as well.
+    /// Lanes leave it to a block that other code leads to as well.
     LeavesEarly,
-    /// It holds what cannot be moved or branched to otherwise: a switch, an alloca, a convergent call, or one that may
-    /// unwind.
+    /// It holds instructions that cannot be moved, or branches that cannot be changed: a switch, an alloca, a
+    /// convergent call, or one that may unwind.
     Fixed,
     /// It has too many blocks.
     TooLarge,
@@ -94,11 +94,11 @@ pub struct Melding {
     pub cycles: i64,
     /// Blocks of the melded subgraph that are in a loop of it.
     pub loops: usize,
-    /// Phis that joined what each side left with.
+    /// Values of one side that are used where both sides now pass.
     pub exit_phis: usize,
     /// Values of one side that are used behind where both sides now come by.
     pub carried: usize,
-    /// Fetches that are lost at most, each time that lanes come by which agree about the branch.
+    /// How many more at most for each iteration of a loop of the melded subgraph.
     pub loss: i64,
     /// So many more at most for each turn of a loop of the melded subgraph.
     pub loss_of_turn: i64,

@@ -1,5 +1,4 @@
-//! What a pass looked at, what it decided, and why: as text for people, and as values with names that stay, for
-//! programs.
+//! What a pass considered, what it decided, and why: as text for people, and as values with stable names, for programs.
 
 mod barriers;
 mod json;
@@ -106,7 +105,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// How control finds back after a fused call.
+/// How control returns after a fused call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GuardKind {
     /// By the condition of the branch.
@@ -165,14 +164,14 @@ pub enum Reason {
     NotSpilled(&'static str),
     /// Left: an operation on a barrier that a mark makes; it takes no code.
     Barrier(BarrierPlace),
-    /// Left: the compiler copied the place at which a mark has lanes wait.
+    /// Left: the compiler copied the place at which a mark makes lanes wait.
     MarkCopied {
-        /// Copies to which lanes come that have met.
+        /// Copies that lanes reach which have met.
         behind: usize,
-        /// Copies to which lanes come past it.
+        /// Copies that lanes reach past it.
         past: usize,
     },
-    /// Left: what the compiler left of a mark says nothing.
+    /// Left: what the compiler left of a mark has no effect.
     MarkLost(MarkFault),
     /// Left: calls need more memory that a warp shares than there is.
     SharedMemoryFull {
@@ -237,18 +236,18 @@ pub enum Reason {
     CallingConventions,
     /// Left: the calls differ in an attribute.
     Attribute(&'static str),
-    /// Left: a call must not come to depend on other branches, as a barrier of a GPU must not.
+    /// Left: a call must not depend on more branches than before, like a GPU's barrier.
     Convergent,
     /// Left: the callee does not return.
     Endless,
-    /// Left: an arm calls a function, and calls are the matter of another pass.
+    /// Left: an arm calls a function, and calls are left to another pass.
     ArmCalls(String),
     /// Left: by the trip counts of a trace, two loops take more as one.
     LoopsApart {
         /// So many fetches more; none where the trace has no turn of the loop.
         costs: Option<i64>,
     },
-    /// Left: the function was gone over as often as the pass allows itself.
+    /// Left: the pass reached its limit of passes over the function.
     GoneOver {
         /// How many candidates were left.
         left: usize,
@@ -274,7 +273,7 @@ impl Reason {
         }
     }
 
-    /// Its name, which stays, whatever becomes of the text.
+    /// Its name, which is stable, whatever happens to the text.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {

@@ -21,7 +21,7 @@ pub struct Spills {
     pub uniform: usize,
     /// Uses of an affine value that is computed again.
     pub affine: usize,
-    /// Uses of an affine value of which the warp shares the unknown part.
+    /// Uses of an affine value whose unknown part the warp shares.
     pub mixed: usize,
     /// Values in registers that cannot be kept elsewhere.
     pub fixed: usize,

@@ -1,4 +1,4 @@
-//! A function of LLVM IR as a function that `divergence` knows.
+//! A function of LLVM IR as a function of the crate `divergence`.
 
 use divergence::{Binary, Builder, Cast, Decision, Fact, Gated, Kind, Memory, Op, Predicate, Promise, Return, ValueId};
 use flowgraph::NodeId;

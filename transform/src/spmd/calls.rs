@@ -1,4 +1,4 @@
-//! Calls: what callees give, what callers pass.
+//! Calls: what callees return, and what callers pass.
 
 use divergence::{Analysis, Class, Fact, Form, Gated, Memory, Mode, Op, Return, ValueId};
 use flowgraph::{Builder, Components, NodeId};
@@ -14,7 +14,7 @@ use super::sources::{Sources, runs_once};
 
 use crate::llvm::{Function, Module, Value};
 
-/// After so many rounds what still changes may be anything.
+/// After so many rounds, whatever still changes may be anything.
 const MOST_ROUNDS: usize = 8;
 
 struct Solver<'m, 'a> {
@@ -22,7 +22,7 @@ struct Solver<'m, 'a> {
     numbers: FxHashMap<Function<'m>, usize>,
     /// By function: its parameters.
     given: Vec<Vec<Fact>>,
-    /// By function: what calls of it give.
+    /// By function: what its calls return.
     summaries: Vec<Return>,
     /// What threads find in their records: the function that fills them and the store, the function that reads and the
     /// load, what the load gives, and the room that a record takes.
@@ -196,7 +196,7 @@ impl<'m> Solver<'m, '_> {
         }
     }
 
-    /// What calls of a function give.
+    /// What calls of a function return.
     fn summary(&self, i: usize, analysis: &Analysis, parameters: u32) -> Return {
         let Some(result) = self.bodies[i].result else { return Return::Uniform };
         let fact = analysis.fact(result);

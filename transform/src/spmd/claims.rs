@@ -1,7 +1,7 @@
-//! What the analysis claims of each instruction in a form that a run of the code can contradict.
+//! The claims of the analysis about each instruction, in a form that a run of the code can contradict.
 //!
-//! Code generation makes of one instruction several, or folds it into another, so a claim says what holds for whatever
-//! is made of it. Where that cannot be said, there is no claim, but a reason.
+//! Code generation turns one instruction into several, or folds it into another. So a claim says what holds for all
+//! code made from the instruction. If there is no such claim, there is a reason.
 
 use divergence::{Class, Decision, Fact, ValueId};
 use rustc_hash::FxHashMap;
@@ -10,7 +10,7 @@ use super::{FunctionFacts, Program};
 use crate::Place;
 use crate::llvm::{Instruction, Module, Opcode, Value};
 
-/// What is claimed of the directions that threads take which are together.
+/// The claim about the directions that threads take which are together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// All take the same.
@@ -22,7 +22,7 @@ pub enum Direction {
     Parts,
 }
 
-/// What is claimed of the addresses of threads that are together.
+/// The claim about the addresses of threads that are together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Addresses {
     /// They are equal.
@@ -35,7 +35,7 @@ pub enum Addresses {
     Divergent,
 }
 
-/// What is claimed of an instruction.
+/// The claims about an instruction.
 #[derive(Clone, Debug)]
 pub struct Claim {
     /// Its function in [`Program::functions`].
@@ -57,7 +57,7 @@ pub struct Claim {
     /// Loads that code generation may have folded into it, by their numbers: its operands, and for an address what
     /// loads from there.
     pub near: Vec<usize>,
-    /// The same of what its operands are made of.
+    /// The same for the operands of its operands.
     pub far: Vec<usize>,
     /// What the claims follow from.
     pub because: Option<ValueId>,
@@ -138,7 +138,7 @@ fn accesses(facts: &FunctionFacts<'_>, instruction: Instruction<'_>) -> (Option<
             let name = instruction.callee().map(Value::name).unwrap_or_default();
             let id = facts.id(instruction.as_value());
             let operands = id.map(|id| facts.analysis().operands(id)).unwrap_or_default();
-            // Where nothing is known of them, nothing is claimed.
+            // Without knowledge of them, there is no claim.
             let argument = |i: usize| operands.get(i).map_or(Addresses::Divergent, |(_, fact)| addresses(fact));
             if name.starts_with("llvm.memset.") {
                 (None, Some(argument(0)))

@@ -1,4 +1,4 @@
-//! What the analysis says of a function.
+//! What the analysis says about a function.
 
 use divergence::{Analysis, Class, Fact, ValueId};
 use flowgraph::NodeId;

@@ -1,4 +1,4 @@
-//! What callers and starters give to parameters, put together over all of them.
+//! What callers and starters pass to parameters, combined over all of them.
 
 use divergence::{Affine, Analysis, Fact, Form, ValueId};
 

@@ -4,12 +4,12 @@
 //! 1. Each function becomes a function that [`divergence`] knows.
 //! 2. Thread numbers are found (`sources.rs`): arguments of pthread start routines, OpenMP regions, work-item
 //!    intrinsics, `lockstep_tid()`, what the user names.
-//! 3. Callees are summed up, callers last: what a call gives for what it passes (`calls.rs`).
-//! 4. What call sites pass is met in the parameters, callers first, until nothing changes.
+//! 3. Callees are summed up, callers last: what a call returns for what it passes (`calls.rs`).
+//! 4. What call sites pass is combined in the parameters, callers first, until nothing changes.
 //!
-//! Calls of functions that only this module can call, or of a whole program's (one with `main`, unless
-//! [`Options::linked_with_others`]), are all known; parameters of other functions may be anything, and so may what
-//! functions give that the linker may replace. Source: Sampaio et al., *Divergence analysis with affine constraints*,
+//! All calls are known of functions that only this module can call, and of a whole program's functions (one with
+//! `main`, unless [`Options::linked_with_others`]). Parameters of other functions may be anything, and so may results
+//! of functions that the linker may replace. Source: Sampaio et al., *Divergence analysis with affine constraints*,
 //! 2012, for what is done inside of a function; calls are our own.
 
 mod body;

@@ -1,4 +1,4 @@
-//! What the analysis is told of a module.
+//! What the user says about a module.
 
 use divergence::{Mode, Rule};
 

@@ -1,4 +1,4 @@
-//! What a call of the wrapper is told and gives, and the options that it adds.
+//! Input and result of a call of the wrapper, and the options that it adds.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -12,14 +12,14 @@ pub enum Layout {
     /// The pass `layout` comes last, and code generation does not move, merge or duplicate blocks.
     #[default]
     Ordered,
-    /// As the compiler likes.
+    /// As the compiler chooses.
     Default,
 }
 
-/// For what the code gets its shape: which calls are inlined, which loops are unrolled, where there are branches.
+/// What the code is shaped for: which calls are inlined, which loops are unrolled, where there are branches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Shape {
-    /// As the compiler likes for the processor that runs it.
+    /// As the compiler chooses for the processor that runs it.
     #[default]
     Cpu,
     /// The optimiser decides with the costs of a GPU, and code generation keeps the control flow that it leaves.
@@ -36,7 +36,7 @@ pub struct Build {
     pub layout: Layout,
     /// Its shape. Default: [`Shape::Cpu`].
     pub shape: Shape,
-    /// A folder for the IR of which code is generated, a file per compile job. Lines of the code are then numbers of
+    /// A folder for the IR from which code is generated, a file per compile job. Lines of the code are then numbers of
     /// instructions of that file ([`crate::llvm::Module::number_places`]). Default: none.
     pub keep_ir: Option<PathBuf>,
     /// The compiler's command line, without its name.
@@ -80,7 +80,7 @@ pub(super) const KEEP_SHAPE: &[&str] = &[
     "-disable-cgp-branch-opts",
 ];
 
-/// The pass that counts loops anew, off: before it, loops with one header are taken apart, in an order that can leave
+/// The pass that counts loops again, off: before it, loops with one header are taken apart, in an order that can leave
 /// an outer loop by a jump out of an inner one.
 pub(super) const KEEP_LOOPS: &[&str] = &["-mllvm", "-disable-lsr"];
 

@@ -1,5 +1,5 @@
-//! Files that clang writes beside the code, of which each half of a compile job would write its own: what the second
-//! half writes is joined to what the first half wrote.
+//! Files that clang writes besides the code. Each half of a compile job would write its own; the output of the second
+//! half is appended to that of the first.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write;

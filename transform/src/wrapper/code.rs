@@ -1,8 +1,8 @@
-//! Code generation without a process of its own: which compile jobs this process can end as clang would.
+//! Code generation without a process of its own: which compile jobs this process can finish as clang would.
 //!
-//! A job is a list of words. Each must be known here, either as one that is done with once there is bitcode, or as one
-//! that [`CodeOptions`] holds; a job with any other word is left to clang. So is one with options of LLVM's that are
-//! not the wrapper's own: they may print, or write files.
+//! A job is a list of words. Each must be known here, either as one that no longer matters once there is bitcode, or as
+//! one that [`CodeOptions`] holds; a job with any other word is left to clang. So is one with options of LLVM's that
+//! are not the wrapper's own: they may print, or write files.
 
 use std::os::unix::ffi::OsStrExt;
 

@@ -1,9 +1,9 @@
-//! Places for what code generation complains about.
+//! Source places for messages of code generation.
 //!
 //! The second half of a compile job reads bitcode, which does not say in which column a function stands or where a
-//! statement of assembly came from. So a warning or error of it has no source line, no caret, or a line of bitcode.
-//! When it prints one, the whole job is done once more without passes and without making code, only for what it prints;
-//! messages of the same text have their places from there. Figures in them, such as the size of a stack frame, are
+//! statement of assembly came from. So its warnings and errors have no source line and no caret, or a line of bitcode.
+//! When it prints one, the whole job is done once more without passes and without making code, only for its messages;
+//! messages with the same text get their places from there. Figures in them, such as the size of a stack frame, are
 //! those of the transformed code.
 
 use std::path::Path;

@@ -1,9 +1,9 @@
-//! Compile commands that need no question to the driver: one source, compiled to an object file, with options of which
-//! none looks at the name of the output or asks for more files.
+//! Compile commands for which the driver need not be asked: one source, compiled to an object file, with options that
+//! do not depend on the name of the output and ask for no more files.
 //!
 //! The driver itself then does the first step, with `-emit-llvm` and a place of ours for the bitcode, and writes down
-//! the job that it did (`CC_PRINT_OPTIONS`): it is the one that `-###` would have shown, but for the action and the
-//! output. A command line with any word that is not known here takes the long way.
+//! the job that it did (`CC_PRINT_OPTIONS`). That is the job that `-###` would have shown, except for the action and
+//! the output. A command line with any word that is not known here takes the long way.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;

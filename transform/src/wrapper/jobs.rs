@@ -162,7 +162,7 @@ impl Job {
         levels.iter().find(|(word, _)| last == word).map(|(_, level)| *level)
     }
 
-    /// What else the user asks of the optimiser.
+    /// The user's other options for the optimiser.
     pub(super) fn tuning(&self) -> Tuning {
         let has = |option: &str| self.0.iter().any(|word| word == option);
         let behind = self.0.iter().zip(self.0.iter().skip(1)).filter(|(word, _)| *word == "-mllvm");

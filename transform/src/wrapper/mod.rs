@@ -1,8 +1,8 @@
 //! The compiler wrapper: a compiler that applies passes between its optimiser and its code generation.
 //!
 //! It reads no options itself. The compiler's driver is asked for its jobs (`clang-19 -###`), with a few options of
-//! ours before the user's; each job that compiles is then done in three steps (bitcode out of the optimiser, passes,
-//! code out of the bitcode), every other job as it is:
+//! ours before the user's. Each job that compiles is then done in three steps (bitcode out of the optimiser, passes,
+//! code out of the bitcode); every other job is done unchanged:
 //!
 //! ```text
 //! clang -cc1 -emit-obj … -o fft.o -x c fft.c
@@ -11,12 +11,12 @@
 //!   clang -cc1 -emit-obj … -o fft.o -disable-llvm-passes -x ir 2.bc
 //! ```
 //!
-//! The third step is done in this process where it is sure to make the same code (`code.rs`), and a plain compilation
-//! needs no question (`direct.rs`): the driver does the first step and writes down what it did. So most compilations
-//! start clang once.
+//! The third step is done in this process if that certainly makes the same code (`code.rs`). A plain compilation needs
+//! no question (`direct.rs`): the driver does the first step and writes down what it did. So most compilations start
+//! clang once.
 //!
-//! Whatever the driver understands (several sources, assembly, standard input, response files, dependency files)
-//! works as ever. What the driver or the halves of a job would write in pieces or not at all is seen to: entries of
+//! Whatever the driver understands (several sources, assembly, standard input, response files, dependency files) works
+//! as before. Output that the driver or the halves of a job would write in pieces or not at all is repaired: entries of
 //! compilation databases, remarks, time traces, places in messages. With [`Shape::Gpu`] the first step stops before the
 //! optimiser, which then runs here, before the passes. A command line that has no jobs, such as `--version`, or that
 //! the driver refuses, is passed on to the compiler.
@@ -41,8 +41,8 @@ pub use self::module::to_module;
 use self::scratch::Scratch;
 use crate::Result;
 
-/// Runs the compiler with the passes. While it does, SIGHUP, SIGINT, SIGQUIT and SIGTERM are handled: the program that
-/// runs gets them too, what was written for a while is removed, and the process ends by them.
+/// Runs the compiler with the passes. Meanwhile SIGHUP, SIGINT, SIGQUIT and SIGTERM are handled: the program that runs
+/// gets them too, temporary files are removed, and the process ends by them.
 ///
 /// # Errors
 /// [`crate::Error::NoCompiler`] when it is not installed, [`crate::Error::Start`] when it cannot be started,
@@ -82,8 +82,8 @@ pub fn build(build: &Build) -> Result<Built> {
 }
 
 /// Some options, such as `-fsanitize=cfi`, work on the whole program, when it is linked. The driver refuses them
-/// without link-time optimisation, and with it code generation happens where no pass of ours can come before it. Where
-/// that is why there are no jobs, says so.
+/// without link-time optimisation; with it, code generation happens where no pass of ours can come before it. If that
+/// is why there are no jobs, warns of it.
 fn warn_of_link_time_code(build: &Build, answer: &jobs::Answer, scratch: &Scratch) -> Result<()> {
     if jobs::ask(&build.compiler, &build.arguments, scratch)?.jobs.is_empty() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! A folder for files between jobs that goes whatever happens (but for SIGKILL), and the start of programs.
+//! A folder for files between jobs, which is removed whatever happens (except on SIGKILL), and the start of programs.
 //!
 //! A signal that ends this process is passed on to the program that runs, which removes its own unfinished files; when
 //! that has ended, the folder is removed, and this process ends by the same signal. A signal that was ignored when this
@@ -21,7 +21,7 @@ use tempfile::TempDir;
 use super::words;
 use crate::{Error, Result};
 
-/// How long a program may take to end after a signal. The folder goes all the same afterwards.
+/// How long a program may take to end after a signal. The folder is removed afterwards in any case.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The folder, and the watch over it.

@@ -1,4 +1,4 @@
-//! Attributes of calls and functions, flags and metadata of instructions, and what of them two instructions have in
+//! Attributes of calls and functions, flags and metadata of instructions, and which of them two instructions have in
 //! common.
 
 use std::cell::RefCell;

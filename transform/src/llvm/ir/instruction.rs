@@ -380,7 +380,7 @@ impl<'m> Instruction<'m> {
         self.discard();
     }
 
-    /// As [`Instruction::erase`]; the caller sees to it that all that uses it goes too.
+    /// As [`Instruction::erase`]; the caller must erase all that uses it too.
     #[track_caller]
     pub(in crate::llvm) fn discard(self) {
         self.unlink();

@@ -1,4 +1,4 @@
-//! What a module is made of: functions, blocks, instructions, values, and what these say of themselves.
+//! The parts of a module: functions, blocks, instructions, values, and their properties.
 
 pub(super) mod attributes;
 pub(super) mod block;

@@ -370,7 +370,7 @@ impl<'m> Type<'m> {
         Value::of_raw(unsafe { LLVMGetUndef(self.raw) }, self.module)
     }
 
-    /// The value that nothing may come to depend on, as on a path that is never taken.
+    /// The value on which nothing may depend, as on a path that is never taken.
     ///
     /// # Panics
     /// When there can be no values of this type.

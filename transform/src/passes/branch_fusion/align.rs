@@ -1,4 +1,4 @@
-//! Which instructions become one, and what that saves.
+//! Which instructions become one, and how much that saves.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -81,8 +81,8 @@ fn saving<'m>(costs: &dyn CostModel, a: Instruction<'m>, b: Instruction<'m>, cou
     Some(apart - itself - costs.fetches_of_choices(&chosen))
 }
 
-/// The alignment of a diamond's arms that needs the fewest fetches, and how many the arms are where lanes part, as they
-/// are and fused. None where nothing can be paired.
+/// The alignment of a diamond's arms that needs the fewest fetches, and how many fetches the arms take where lanes
+/// part, separate and fused. None if nothing can be paired.
 pub(super) fn best<'m>(diamond: &Diamond<'m>) -> Option<(Vec<Piece<'m>>, i64, i64)> {
     let way = |counted| {
         let gap = if counted == Counted::None { 0 } else { diamond.costs.guard() };
@@ -153,8 +153,8 @@ fn fused<'m>(diamond: &Diamond<'m>, pieces: &[Piece<'m>]) -> i64 {
     total + i64::from(looks > 1 && cost::is_comparison(diamond.condition))
 }
 
-/// The values that selects choose between, and how many moves it takes to choose between the others: right behind a
-/// piece apart phis do it, unless a pair behind it made one of the two.
+/// The values that selects choose between, and how many moves the other choices take: right after instructions of one
+/// side, phis make the choice, unless a pair after them made one of the two.
 fn split_choices<'m>(
     values: Vec<(Value<'m>, Value<'m>)>,
     here: usize,

@@ -14,25 +14,26 @@
 //!   p = phi [x2, then], [y, else]
 //! ```
 //!
-//! Where both arms do alike things to different values, lanes that part can do them together, each on its own values.
-//! It is a baseline of the paper that `fcs` implements, and it stops where that begins: at calls. Calls of intrinsics
-//! are no such calls: most are arithmetic.
+//! If both arms do similar things to different values, lanes that part can do them together, each on its own values.
+//! The pass is a baseline of the paper that `fcs` implements, and it stops where that begins: at calls. Calls of
+//! intrinsics do not count: most are arithmetic.
 //!
 //! # Steps
 //! 1. Find a branch whose arms are one block each, entered from it only, and go on to one join; neither calls a
 //!    function.
 //! 2. [`align`]: the pairs, in the order of both arms, with the highest sum of savings, less what each gap between them
 //!    costs; then how many fetches the fused arms are, by [`crate::cost`], against those of the arms apart.
-//! 3. [`fuse`]: put the pairs in a row after the branch's block, with a select for each operand that differs. What has
-//!    no partner runs in between, under a branch of its own on the same condition.
+//! 3. [`fuse`]: put the pairs in a row after the branch's block, with a select for each operand that differs.
+//!    Instructions without a partner run in between, under a branch of their own on the same condition.
 //! 4. Phis of the join choose by the same condition. The pipeline gives each use a definition that dominates it.
 //!
 //! # Why the meaning is kept
-//! Instructions of one arm keep their order, and run when they ran before: a pair always stands for the one whose arm
-//! would have been taken, and gets its operands by the condition. Flags and metadata of a pair are those that both had.
+//! Instructions of one arm keep their order, and run when they ran before. A pair always stands for the instruction
+//! whose arm would have been taken, and gets its operands by the condition. Flags and metadata of a pair are those that
+//! both had.
 //!
 //! # Limitation
-//! Arms of several blocks, branches without an else, and arms with calls are left.
+//! Arms of several blocks, branches without an else, and arms with calls are left unchanged.
 //!
 //! Source: Coutinho, Sampaio, Pereira, Meira, *Divergence analysis and optimizations*, PACT 2011, section 5, whose
 //! instruction alignment is that of Smith and Waterman; here global, since what stands before and after the best run

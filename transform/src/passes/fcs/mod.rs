@@ -29,25 +29,25 @@
 //!    expensive callee, of its calls the nearest.
 //! 3. [`crate::cost`]: what the callee costs against what the fusion adds.
 //! 4. [`fuse`]: the surgery. Then from 1 again, until no pair is left: a fused call may be fused again, and calls after
-//!    a fused one find the fused block's branch as theirs. In functions with thousands of calls one pair at a time
-//!    would take time that grows with the square of their size: after [`MOST_LOOKS`] looks at pairs and blocks, all
-//!    pairs are fused at once that lie side by side, [`MOST_ROUNDS`] times.
+//!    a fused one find the fused block's branch as theirs. In functions with thousands of calls, one pair at a time
+//!    would take time that grows with the square of their size. So after [`MOST_LOOKS`] looks at pairs and blocks, all
+//!    pairs that lie side by side are fused at once, [`MOST_ROUNDS`] times.
 //! 5. The pipeline gives each use a definition that dominates it.
 //!
 //! # Why the meaning is kept
-//! After the fused call control goes where it came from: by the branch's own condition where each side is reached by
-//! one edge of the branch only, else by a phi that is true on one side. So each run takes the same instructions in the
-//! same order as before, plus jumps, phis and the guard. Attributes and metadata of the fused call are those that both
-//! calls had; calls that pass values in different ways are left.
+//! After the fused call, control goes back to its own side: by the branch's own condition, if each side is reached by
+//! one edge of the branch only; else by a phi that is true on one side. So each run takes the same instructions in the
+//! same order as before, plus jumps, phis and the guard. The fused call keeps the attributes and metadata that both
+//! calls had; calls that pass values in different ways are left unchanged.
 //!
 //! The fused call is marked `noduplicate`, or jump threading in a later optimiser run would undo the fusion.
 //!
 //! # Limitation
-//! Which branches diverge is not analysed: lanes that stay together pay for the jumps and the guard. Calls in a loop
-//! that does not contain the branch, calls that may unwind into a handler (`invoke`), tail calls that must be jumps,
-//! inline assembly, and intrinsics that are no calls of the library in the end, are left; so is a call in one arm whose
-//! partner stands behind the join, where every path comes by. A pair is looked for among the next [`pairs::WINDOW`]
-//! calls of the same function only.
+//! Which branches diverge is not analysed: lanes that stay together pay for the jumps and the guard. Unchanged are:
+//! calls in a loop that does not contain the branch, calls that may unwind into a handler (`invoke`), tail calls that
+//! must be jumps, inline assembly, and intrinsics that do not become library calls. Unchanged is also a call in one arm
+//! whose partner stands after the join, on every path. A partner is looked for among the next [`pairs::WINDOW`] calls
+//! of the same function only.
 //!
 //! Source: Teixeira, Collange, Pereira, *Fusion of calling sites*, SBAC-PAD 2015, figures 2 and 3. That paper asks for
 //! two disjoint paths from the branch to its post-dominator; here neither call may be reached from the other, which
@@ -63,12 +63,13 @@ use crate::context::Context;
 use crate::llvm::{Function, Module};
 use crate::remark::Reason;
 
-/// So much is looked at for one pair at a time, in pairs (see [`pairs::Round::looks`]), and [`LOOKS_OF_A_BLOCK`] more
-/// for each block of the function: about as long as clang takes for it. Behind that, pairs are fused side by side.
+/// How much is looked at while pairs are fused one at a time, in pairs (see [`pairs::Round::looks`]), and
+/// [`LOOKS_OF_A_BLOCK`] more for each block of the function: about as long as clang takes for it. Beyond that, pairs
+/// are fused side by side.
 const LOOKS: usize = 1 << 16;
 const LOOKS_OF_A_BLOCK: usize = 1 << 6;
 
-/// Behind so many times that, what is left stays as it is, with a remark: time grows as the function does.
+/// Beyond so many times that, the rest stays unchanged, with a remark: time grows linearly with the function.
 const MOST_LOOKS: usize = 8;
 
 /// So often are pairs fused that lie side by side: enough for a switch of 2^16 cases that all call, whose calls become
@@ -126,7 +127,7 @@ pub(crate) fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
         for (pair, fusion) in &taken {
             round.remark_on_taken(pair, *fusion, context);
         }
-        // How control finds back is found out before anything changes.
+        // How control returns is decided before anything changes.
         let guards: Vec<_> = taken.iter().map(|(pair, _)| round.guard(pair)).collect();
         for ((pair, _), guard) in taken.iter().zip(guards) {
             let branch = round.branch_block(pair);

@@ -1,4 +1,4 @@
-//! Which two calls could become one, and whether they should.
+//! Which two calls could be fused, and whether they should be.
 
 use std::rc::Rc;
 
@@ -217,7 +217,7 @@ impl<'m> Round<'m> {
     }
 
     /// How many instructions the fusion adds on each path, about: a jump on each side, the guard, a phi for each
-    /// argument that differs, and two moves for each value that must be carried past the call.
+    /// argument that differs, and two moves for each value that must be carried across the call.
     fn surgery(&self, pair: &Pair) -> Result<i64, Reason> {
         let [one, other] = self.sites(pair);
         let arguments = one.call.arguments();
@@ -231,8 +231,8 @@ impl<'m> Round<'m> {
         Ok(self.costs.jump() + guard + differing as i64 + 2 * carried)
     }
 
-    /// How many values made between the branch and the call are used after it: after the fusion, control comes there
-    /// from the other side too, so that they no longer dominate those uses.
+    /// How many values made between the branch and the call are used after it: after the fusion, control reaches those
+    /// uses from the other side too, so that they no longer dominate those uses.
     fn carried(&self, pair: &Pair, site: Site<'m>) -> Result<i64, Reason> {
         let body = site.block.instructions();
         let at = body.iter().position(|&i| i == site.call).unwrap_or(body.len());
@@ -271,7 +271,7 @@ impl<'m> Round<'m> {
         })
     }
 
-    /// How control finds back after the fused call.
+    /// How control returns after the fused call.
     pub(super) fn guard(&self, pair: &Pair) -> Guard {
         let terminator = self.branch_block(pair).terminator();
         if terminator.condition().is_none() {
@@ -314,8 +314,8 @@ impl<'m> Round<'m> {
         self.remark(pair, Reason::CallsFused { callee: pair.gain, fusion, guard }, context);
     }
 
-    /// The pairs that can be fused side by side: of those that `allow`, in order, each whose two sides of the branch
-    /// hold nothing of one taken before.
+    /// The pairs that can be fused side by side: those that `allow` accepts, in order, each if the two sides of its
+    /// branch hold nothing of a pair taken before.
     pub(super) fn side_by_side(&self, mut allow: impl FnMut(&Pair) -> Option<i64>) -> Vec<(Pair, i64)> {
         let mut taken = Vec::new();
         // Blocks that dominate a site of a taken pair: with a block, all that dominate it.

@@ -1,13 +1,14 @@
-//! Whether control can come from one block to another without passing the branch that dominates both.
+//! Whether control can go from one block to another without passing the branch that dominates both.
 //!
 //! A search goes through the blocks in [`flowgraph::loop_order`] and stops where no later block can lead back to the
-//! one it looks for: an edge leads forward in that order, or from a member of a loop to its header, so that is behind
-//! the outermost loop that holds the block and not the branch. (A larger loop that led back would have its header above
-//! the branch, and that would not dominate.) So a search costs what lies between the two, not the whole function.
+//! target. In that order an edge leads forward, or from a member of a loop to its header. So the search can stop after
+//! the outermost loop that holds the target and not the branch. (A larger loop that led back would have its header
+//! above the branch, and then the branch would not dominate.) So a search costs what lies between the two blocks, not
+//! the whole function.
 //!
-//! Where many searches were made, [`Closure`] answers for all blocks at once: a way that passes the branch is a cycle
-//! around it, and each cycle around it enters the header of a loop that holds it. Without the edges to these headers
-//! what is reached is the same for all branches of one loop.
+//! When many searches were made, [`Closure`] answers for all blocks at once. A path that passes the branch is a cycle
+//! around it, and each cycle around it enters the header of a loop that holds it. Without the edges to these headers,
+//! the reachable blocks are the same for all branches of one loop.
 
 use std::rc::Rc;
 
@@ -16,8 +17,8 @@ use rustc_hash::FxHashMap;
 
 use crate::flow::Flow;
 
-/// Blocks that one search may visit; one that would visit more answers that it finds the block, by which the code stays
-/// as it is.
+/// The most blocks that one search may visit. A search that would visit more answers that it finds the block, and so
+/// the code stays unchanged.
 const MOST_VISITED: usize = 1 << 14;
 
 /// The searches from one block, each as far as it went.
@@ -43,7 +44,7 @@ enum Level {
     Closed(Closure),
 }
 
-/// By place in the order, the places of the blocks that control can come to without another turn of a loop.
+/// By place in the order, the places of the blocks that control can reach without another iteration of a loop.
 struct Closure {
     /// Words of 64 places for each block.
     words: usize,
@@ -95,10 +96,10 @@ impl<'m> Reach<'m> {
         self.visits
     }
 
-    /// Whether control can come from `from` to `to` without passing `branch`, which dominates both and is neither.
+    /// Whether control can go from `from` to `to` without passing `branch`, which dominates both and is neither.
     pub(super) fn leads(&mut self, from: NodeId, to: NodeId, branch: NodeId) -> bool {
-        // Who comes to a block that dominates the other, and is itself below the branch, comes to the other too; and
-        // there is no other way in.
+        // A path that reaches a block which dominates the other, and is itself below the branch, reaches the other too;
+        // and there is no other way in.
         let to =
             self.dominators.child_towards(branch, to).filter(|&to| !self.dominators.dominates(to, from)).unwrap_or(to);
         let last = self.last(to, branch);
@@ -139,7 +140,7 @@ impl<'m> Reach<'m> {
         }
     }
 
-    /// The last place in the order from which control can come to `to` without passing `branch`.
+    /// The last place in the order from which control can reach `to` without passing `branch`.
     fn last(&self, to: NodeId, branch: NodeId) -> u32 {
         let mut around = self.loops.innermost(to).filter(|&id| !self.loops.contains(id, branch));
         let mut last = self.number[to.index()];
@@ -160,8 +161,8 @@ fn headers(loops: &Loops, innermost: Option<LoopId>) -> Option<Vec<NodeId>> {
 }
 
 impl Closure {
-    /// What is reached by edges but those to these headers. A set is the union of what the successors reach; the last
-    /// blocks come first, and again until nothing changes, which is once for each loop around the innermost ones.
+    /// What is reached by all edges except those to these headers. A set is the union of what the successors reach. The
+    /// last blocks come first, and again until nothing changes: once for each loop around the innermost ones.
     fn of(graph: &Graph, number: &[u32], order: &[NodeId], headers: &[NodeId]) -> Closure {
         let words = order.len().div_ceil(64);
         let mut closure = Closure { words, reached: vec![0; words * order.len()] };

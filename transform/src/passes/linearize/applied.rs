@@ -1,21 +1,20 @@
-//! What a row is good for beside structure: applications of the paper's section 5, to control flow that is structured
-//! already.
+//! Further uses of a row: applications of the paper's section 5, to control flow that is structured already.
 //!
-//! - `merge-loops=yes` (figure 8): an outer and an inner loop become one row with one way back, so that a lane that is
-//!   done with the inner loop begins the next turn of the outer one, and joins the others in the inner loop. It pays
-//!   where lanes need different numbers of turns of the inner loop that level out over turns of the outer one: then the
-//!   inner loop runs as often as the lane with the most turns in all needs, not as the sum of the most of each turn.
-//!   It costs the guards of all parts in each turn. With the trip counts of a trace ([`Trips`](crate::Trips)), loops are
-//!   merged only where those say that it pays.
+//! - `merge-loops=yes` (figure 8): an outer and an inner loop become one row with one back edge, so that a lane that is
+//!   done with the inner loop begins the next iteration of the outer one, and joins the others in the inner loop. It
+//!   pays if lanes need different numbers of inner iterations that level out over iterations of the outer loop: then
+//!   the inner loop runs as often as the lane with the largest total needs, not as the sum of the maxima. It costs the
+//!   guards of all parts in each iteration. With the trip counts of a trace ([`Trips`](crate::Trips)), loops are merged
+//!   only where those say that it pays.
 //! - `max-depth=N` (section 5.3): what lies under more than N branches is put in a row, so that lanes that part there
 //!   come back to the same height of a reconvergence stack before they part again.
-//! - `interleave=yes` (figure 7): the blocks of two arms alternate in the row so that what one arm loads is used as
-//!   late as can be. A block that loads and uses a value is split between the two. Needless checks go as elsewhere, but
-//!   lanes of both arms still meet wherever the row comes back to an arm: taking all of them away would make one arm
-//!   after the other of it again.
+//! - `interleave=yes` (figure 7): the blocks of two arms alternate in the row, so that values that one arm loads are
+//!   used as late as possible. A block that loads and uses a value is split between the two. Needless checks are
+//!   removed as elsewhere, but lanes of both arms still meet wherever the row returns to an arm: removing all of them
+//!   would put one arm after the other again.
 //!
-//! *Limitation*: merged are the innermost loop and the loop around it, where that is left to one block and holds no
-//! other loop. Interleaved are arms without loops.
+//! *Limitation*: only the innermost loop and the loop around it are merged, if that one has one exit block and holds no
+//! other loop. Only arms without loops are interleaved.
 
 use flowgraph::{Graph, Loops, NodeId};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -65,14 +64,15 @@ pub(super) fn run<'m>(
     choices: &mut Vec<Instruction<'m>>,
     context: &mut Context<'m>,
 ) {
-    // A turn of merged loops uses what parts gave in turns before: an outer loop's part runs once for several turns.
+    // An iteration of merged loops uses values from earlier iterations: an outer loop's part runs once for several of
+    // them.
     let mut merged = false;
     for application in asked(context) {
         let mut seen: FxHashSet<Block<'m>> = FxHashSet::default();
         while let Some(region) = next(application, agreeing, &mut seen, context) {
             let (graph, leads) = (graph_of(&region), region.leads());
             if leads.iter().any(Vec::is_empty) {
-                // A loop without end: what follows is not where all come together.
+                // An endless loop: what follows is not where all paths meet.
                 continue;
             }
             let level = context.settings().number("level");
@@ -264,8 +264,8 @@ fn split(block: Block<'_>) -> Vec<Block<'_>> {
     }
 }
 
-/// The order of parts without loops in which what is loaded is used as late as can be: of those whose turn may be, the
-/// one whose youngest load lies furthest back; among equals one of the other arm than the last.
+/// The order of parts without loops in which loaded values are used as late as possible: among those that may come
+/// next, the one whose youngest load lies furthest back; among equals one of the other arm than the last.
 fn order(region: &Region<'_>, graph: &Graph, arms: &FxHashMap<NodeId, usize>) -> Vec<NodeId> {
     let blocks: Vec<Block<'_>> = region.parts.iter().map(|part| part.entry).collect();
     let mut placed = vec![NodeId(0)];

@@ -1,4 +1,4 @@
-//! Whose turn is next, where the branch that decided it was kept.
+//! The turn as a constant, where the branch that decided it was kept.
 //!
 //! ```text
 //! before                              after
@@ -12,8 +12,8 @@
 //!   phi (turn from A, Y from X)
 //! ```
 //!
-//! At level 4 a guard in a part's block decides by what the part's branch decided by. Behind it the turn is known: a
-//! constant, which takes no instruction of its own on most ways, where the choice takes up to four on x86-64.
+//! At level 4, a guard in a part's block decides by the condition of the part's branch. After it the turn is known: a
+//! constant, which takes no instruction of its own on most paths, while the choice takes up to four on x86-64.
 
 use flowgraph::NodeId;
 

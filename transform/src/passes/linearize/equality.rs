@@ -1,10 +1,10 @@
 //! Equality of floating-point numbers as a value, on x86.
 //!
-//! x86 answers whether two floating-point numbers are equal by two flags, one of them for what is no number. A branch
-//! on `fcmp oeq` or `fcmp une` is then two jumps to one place, which is `if (a || b)` again, and so is a choice between
-//! values that no conditional move is for. LLVM folds back whatever it sees through: a conjunction of `fcmp ord` and
-//! `fcmp ueq`, a conversion, `freeze`. So the answer goes through inline assembly without text, which takes a byte in
-//! a register and gives the same one. A branch costs five instructions then (`cmpeqsd`, `movq`, `and`, `test`, `je`)
+//! x86 tells by two flags whether two floating-point numbers are equal; one of them stands for NaN. A branch on `fcmp
+//! oeq` or `fcmp une` is then two jumps to one place, which is `if (a || b)` again, and so is a choice between values
+//! for which there is no conditional move. LLVM undoes whatever it can analyse: a conjunction of `fcmp ord` and `fcmp
+//! ueq`, a conversion, `freeze`. So the answer passes through inline assembly without text, which takes a byte in a
+//! register and returns the same one. A branch then costs five instructions (`cmpeqsd`, `movq`, `and`, `test`, `je`)
 //! where it took three (`ucomisd`, `jne`, `jp`), and one jump less.
 
 use crate::llvm::{Block, Builder, Comparison, Function, Instruction, Opcode, Shape, Value};

@@ -16,40 +16,40 @@
 //!                                       y
 //! ```
 //!
-//! Lanes for which a holds wait until the others have looked at b, and run X with those that come there too. Before,
-//! a machine that lets lanes wait at immediate post-dominators ran X twice.
+//! Lanes for which a holds wait until the others have tested b, and run X together with those that reach it. Before, a
+//! machine whose lanes wait at immediate post-dominators ran X twice.
 //!
 //! # Steps
 //! 1. Switches become branches, and the places where control leaves the function become one (`prepare.rs`): where the
 //!    control flow is not structured already, by [`Reduction`].
-//! 2. What reduces to one node is a *part*, which stays as it is. Of the graph of the parts, the smallest regions with
-//!    one way in and one way out are taken; where there is none, all of it.
+//! 2. What reduces to one node is a *part*, which stays unchanged. In the graph of the parts, the smallest regions with
+//!    one entry and one exit are taken; if there is none, the whole graph.
 //! 3. The parts of a region are put in a row, each behind a guard that asks whether it is its turn (`plan.rs`). A loop
 //!    ends with one more guard, which leads back to the loop's head.
-//! 4. Each part says whose turn is next and goes on in the row (`surgery.rs`). The *turn* is a variable, and so is what
-//!    phis join; the context makes values of them.
-//! 5. Checks whose answer is known are taken away first (`needless.rs`), as far as the parameter `level` says and the
+//! 4. Each part sets the turn, which names the part that runs next, and goes on in the row (`surgery.rs`). The *turn*
+//!    is a variable, and so is each value that phis join; the context turns them into values.
+//! 5. Checks whose answer is known are removed first (`needless.rs`), as far as the parameter `level` says and the
 //!    result stays structured.
 //! 6. Again from step 2, with what became structured as a part, until all is.
-//! 7. At level 4, where a branch of a part is kept, whose turn is next is a constant on each of its ways (`by_way.rs`).
+//! 7. At level 4, where a branch of a part is kept, the next turn is a constant on each side of it (`by_way.rs`).
 //!
 //! # Why the meaning is kept
-//! A part runs when it is its turn, and only then; it says the same that its branch decided before. Guards have no
-//! other effect. What control came by before, it comes by in the same order.
+//! A part runs when it is its turn, and only then; it chooses the next turn as its branch decided before. Guards have
+//! no other effect. Control passes the same parts in the same order.
 //!
 //! # Where this differs from the paper
-//! Parts that are structured need not lie between two blocks as its definition 5 has it, and regions are found on the
+//! Parts that are structured need not lie between two blocks as in the paper's definition 5. Regions are found on the
 //! graph of the parts rather than around edges that its definition 1 names, since that misses graphs. A loop has one
-//! guard at its end for all edges back to its head, not one behind each block with such an edge: lanes that continue
+//! guard at its end for all edges back to its head, not one after each block with such an edge: lanes that continue
 //! early wait for the others, and loops do not overlap, so that no target has to be moved. A region whose first block
-//! nothing leads back to needs no guard for that block, and none at its end.
+//! has no edge back to it needs no guard for that block, and none at its end.
 //!
 //! # Limitation
-//! Functions with exceptions, jumps to addresses of blocks, `setjmp` or calls that must be jumps are left, with a
-//! remark; so are regions with calls that must not depend on other branches than before (`convergent`: barriers of
-//! GPUs), and what lies around them. A switch costs a comparison for each target. What the optimiser would make of the
-//! result is close to the original again: the pass has to run last, and `lockstep cc` then has code generation keep
-//! the branches.
+//! Functions with exceptions, jumps to addresses of blocks, `setjmp` or calls that must be jumps are left unchanged,
+//! with a remark. So are regions with calls that must not depend on more branches than before (`convergent`: barriers
+//! of GPUs), and what lies around them. A switch costs a comparison for each target. The optimiser would turn the
+//! result back into something close to the original. So the pass has to run last, and `lockstep cc` then makes code
+//! generation keep the branches.
 //!
 //! Source: Anantpur and Govindarajan, *Taming control divergence in GPUs through control flow linearization*, CC 2014,
 //! algorithm 1.
@@ -177,7 +177,7 @@ pub(crate) fn is_structured(flow: &Flow<'_>) -> bool {
     Parts::of(flow, &[]).left.len() == 1
 }
 
-/// What a function has of that which guards are made of, and of what they cost beside: phis.
+/// Counts of what guards consist of in a function, and of what they cost besides: phis.
 fn counts(function: Function<'_>) -> Added {
     let blocks = function.blocks();
     let mut counts = Added { blocks: blocks.len() as i64, ..Added::default() };
@@ -193,8 +193,8 @@ fn counts(function: Function<'_>) -> Added {
     counts
 }
 
-/// Linearizes regions until all is structured, or what is left is that where all lanes go the same way, or calls what
-/// must not depend on other branches. Returns how many regions were left.
+/// Linearizes regions until all is structured, or until the rest is uniform or has calls that must not depend on more
+/// branches. Returns how many regions were left.
 fn rounds<'m>(
     function: Function<'m>,
     agreeing: &[Block<'m>],
@@ -316,7 +316,7 @@ impl Parts {
         if !found.is_empty() {
             return found;
         }
-        // Control may never leave: then what follows is a block that it does not come to.
+        // Control may never leave: then what follows is a block that it does not reach.
         let ends = |node: &NodeId| blocks[node].iter().any(|block| block.terminator().successors().is_empty());
         let last = exits.iter().copied().find(|exit| *exit != graph.entry() && ends(exit));
         let members: Vec<NodeId> = self.left.iter().copied().filter(|&node| Some(node) != last).collect();

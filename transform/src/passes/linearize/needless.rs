@@ -1,20 +1,20 @@
-//! Checks of a plan that say what is known already, taken away.
+//! Checks of a plan whose answer is known: they are removed.
 //!
-//! Which turns it can be is found for each edge of a plan, to a fixed point: a part makes it the turn of those that it
-//! leads to, a guard's two ways share what comes to it. Then edges are moved on, past guards whose answer is known
-//! there:
+//! For each edge of a plan, the possible turns are found, to a fixed point: a part makes it the turn of those that it
+//! leads to, and a guard's two sides share the turns that reach it. Then edges are moved past guards whose answer is
+//! known there:
 //!
 //! - level 1 (the paper's O1): if only one edge to a guard can bring its turn, the others go where its *no* leads; and
 //!   if only one cannot, that one does.
 //! - level 2 (O2): where a part is dominated by another, its guard is passed by when it was not that one's turn.
 //! - level 3 (O3): a guard to which one part alone leads stands in that part's block (`surgery.rs`).
-//! - level 4 (what the paper leaves open): guards with one answer go; each edge passes by each guard whose turn it
-//!   cannot bring, and goes straight to the part where it can bring no other; a guard in a part's block decides by what
-//!   the part's branch decided by.
+//! - level 4 (what the paper leaves open): guards with one answer are removed. Each edge skips each guard whose turn it
+//!   cannot bring, and goes straight to the part if it can bring only that part's turn. A guard in a part's block
+//!   decides by the condition of the part's branch.
 //!
-//! A step is taken only if what comes of it is structured: the second half of O1 alone would turn
-//! `if (p ? a : (b && c)) X` back into what it was. Nor is one taken past a place where lanes have to meet: it would
-//! turn interleaved arms back into one after the other.
+//! A step is taken only if the result is structured: the second half of O1 alone would turn `if (p ? a : (b && c)) X`
+//! back into the original. No step skips a place where lanes have to meet: it would put interleaved arms one after the
+//! other again.
 
 use std::collections::BTreeSet;
 
@@ -114,7 +114,7 @@ fn turns(plan: &Plan, leads: &[Vec<usize>]) -> Vec<(Edge, BTreeSet<usize>)> {
 /// The part whose turn a step asks for, and where it leads when it is and when it is not.
 fn asks(plan: &Plan, step: usize) -> Option<(usize, usize, usize)> {
     match plan.steps[step] {
-        // Who went past the one way back of merged loops would have a way back of its own.
+        // An edge that skipped the one back edge of merged loops would be a second back edge.
         Step::Back { yes, .. } if yes + 1 == plan.steps.len() => None,
         Step::Guard { part, yes, no } | Step::Back { head: part, yes, no } => Some((part, yes, no)),
         _ => None,

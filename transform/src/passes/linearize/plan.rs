@@ -37,7 +37,7 @@ pub(super) struct Plan {
     pub(super) start: usize,
     /// Whether something leads back to part 0.
     pub(super) comes_back: bool,
-    /// Steps that control always comes by, and has to: where lanes of both arms meet in between.
+    /// Steps that control always passes, and must: lanes of both arms meet there in between.
     pub(super) meets: Vec<usize>,
 }
 
@@ -46,10 +46,10 @@ impl Plan {
     /// those that leave the region not. `leads` says by part whose turn may be next; parts that lead nowhere come last,
     /// where nothing else has to be reached from their guards.
     ///
-    /// The order is topological with loops in a row, each behind its head ([`Loops::order`]), so that what follows a
-    /// loop lies behind its end. An edge against the order leads to the head of a loop around where it starts; it is
-    /// taken at the end of that loop, where all such edges are taken together. So no jump crosses another loop's
-    /// bounds, which the paper gets by moving targets up to the next head.
+    /// The order is topological with loops contiguous, each after its head ([`Loops::order`]), so that what follows a
+    /// loop lies after its end. An edge against the order leads to the head of a loop around its start; it is taken at
+    /// the end of that loop, together with all such edges. So no jump crosses another loop's bounds, which the paper
+    /// achieves by moving targets up to the next head.
     pub(super) fn of(graph: &Graph, leads: &[Vec<usize>]) -> Plan {
         let loops = Loops::of(graph);
         let (on, endless): (Vec<NodeId>, Vec<NodeId>) =
@@ -85,7 +85,7 @@ impl Plan {
         Plan { steps, start: 0, comes_back, meets: Vec::new() }
     }
 
-    /// How many guards of parts control can come to, and how many at the ends of loops.
+    /// How many guards of parts control can reach, and how many at the ends of loops.
     pub(super) fn guards(&self) -> (usize, usize) {
         let entries = self.entries();
         let reached = || self.steps.iter().zip(&entries).filter(|(_, entries)| **entries > 0).map(|(step, _)| step);

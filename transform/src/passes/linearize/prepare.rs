@@ -1,4 +1,4 @@
-//! What is done to a function before its parts are put in a row: switches become branches, and ends become one.
+//! Preparation of a function before its parts are put in a row: switches become branches, and all ends become one.
 
 use rustc_hash::FxHashMap;
 
@@ -29,16 +29,16 @@ pub(crate) fn obstacle<'m>(function: Function<'m>) -> Option<(Instruction<'m>, R
     })
 }
 
-/// Takes the leave to be jumps from calls that do not stand before a return themselves. Code generation gives their
-/// block a return of its own, so that it can jump to what is called, and takes intrinsics for calls there:
-/// `if (a || b) return x` has two ends then, and so has `if (a || b) return x; return f();`.
+/// Takes the permission to be tail calls from calls that do not directly precede a return. Code generation gives their
+/// block a return of its own, so that it can jump to the callee, and takes intrinsics for calls there: `if (a || b)
+/// return x` has two ends then, and so has `if (a || b) return x; return f();`.
 pub(super) fn keep_returns(function: Function<'_>) {
     let goes_on = |block: &Block<'_>| block.terminator().opcode() != Opcode::LLVMRet;
     let calls = function.blocks().into_iter().filter(goes_on).flat_map(Block::instructions);
     calls.filter(|call| call.may_be_tail()).for_each(Instruction::forbid_tail);
 }
 
-/// A call that must not come to depend on other branches, as barriers of GPUs must not.
+/// A call that must not depend on more branches than before, such as a GPU's barrier.
 pub(crate) fn convergent(block: Block<'_>) -> Option<Instruction<'_>> {
     block.instructions().into_iter().find(|i| i.opcode() == Opcode::LLVMCall && i.call_has("convergent"))
 }

@@ -79,7 +79,7 @@ pub(super) fn linearize<'m>(
     surgery.guard(&leaving, &starts);
     choices.extend(surgery.lead_on(&leaving, &starts));
     let enter = surgery.comes_back.then(|| surgery.enter(starts[plan.start]));
-    // From here on, until all comes together again, no value of the region is there yet.
+    // From here on, until all paths meet again, no value of the region exists yet.
     let first = leaving.iter().filter(|leaving| leaving.part == 0);
     let only = first.map(|leaving| leaving.block).reduce(|_, _| region.behind);
     if let Some(branch) = enter.or(only).filter(|&branch| fresh && branch != region.behind) {
@@ -134,8 +134,8 @@ impl<'m> Surgery<'_, 'm> {
         leaving
     }
 
-    /// Where a phi joins what other parts bring, a variable carries it: stored where a part is left, loaded where the
-    /// next one begins.
+    /// Where a phi joins values from other parts, a variable carries them: stored where a part is left, loaded where
+    /// the next one begins.
     fn carry_phis(&mut self, leaving: &[Leaving<'m>], context: &mut Context<'m>) {
         let mut targets: Vec<Block<'m>> = self.region.parts.iter().map(|part| part.entry).collect();
         if !self.comes_back {

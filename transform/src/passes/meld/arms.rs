@@ -1,5 +1,5 @@
-//! Arms without one way out: those that end the function by themselves, or leave early to a block that others lead to
-//! as well. What their first blocks do before that can be melded all the same, once it stands in a block of its own.
+//! Arms without one exit: those that end the function by themselves, or leave early to a block that other code leads to
+//! as well. What their first blocks do before that can still be melded, once it stands in a block of its own.
 //!
 //! ```text
 //! then:                        then:             else:
@@ -48,15 +48,15 @@ pub(super) fn split<'m>(context: &mut Context<'m>) -> Vec<Block<'m>> {
     arms.into_iter().map(take_apart).collect()
 }
 
-/// Puts arms together again that were not melded.
+/// Undoes the split of arms that were not melded.
 pub(super) fn join_again(fronts: Vec<Block<'_>>) {
     for front in fronts.into_iter().filter(|front| !front.is_empty()) {
         straighten(front);
     }
 }
 
-/// What a block does before its end, up to what cannot be moved. A comparison that is made for the branch only stays
-/// with it.
+/// What a block does before its end, up to the first instruction that cannot be moved. A comparison that is made only
+/// for the branch stays with it.
 fn movable(block: Block<'_>) -> Vec<Instruction<'_>> {
     let body = body(block).into_iter();
     body.take_while(|&i| can_be_moved(i)).filter(|&i| !is_of_branch(i, block.terminator())).collect()

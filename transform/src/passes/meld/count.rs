@@ -1,4 +1,5 @@
-//! What a planned melding costs, beside both sides apart: fetches and cycles, choices, copies, and the branch around.
+//! What a planned melding costs, compared with both sides apart: fetches and cycles, choices, copies, and the branch
+//! around.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -10,7 +11,7 @@ use crate::cost;
 use crate::llvm::{Block, Instruction, Value};
 use crate::remark::Melding;
 
-/// A block behind instructions of one side each: what neither was made nor chosen in it is joined by a phi.
+/// A block after instructions of one side each: a value that was neither made nor chosen in it is joined by a phi.
 #[derive(Default)]
 struct Behind<'m> {
     /// What each side made.
@@ -265,8 +266,8 @@ impl<'m> Planner<'_, 'm> {
         if lives_on(0, x) && lives_on(1, y) { self.costs.copies_of_choice(x) } else { 0 }
     }
 
-    /// Of the first block, what both sides make of the same values without memory: code generation makes it once, in
-    /// front of the branch (LLVM's MachineCSE), so that melding saves nothing by it.
+    /// In the first block: values that both sides compute alike without memory. Code generation computes them once,
+    /// before the branch (LLVM's MachineCSE), so that melding saves nothing by them.
     fn hoisted_anyway(&self, steps: &[Vec<Step<'m>>]) -> Vec<Instruction<'m>> {
         let mut hoisted = Vec::new();
         let mut same: FxHashSet<(Value<'m>, Value<'m>)> = FxHashSet::default();
@@ -362,8 +363,8 @@ impl<'m> Planner<'_, 'm> {
         (0..2).all(|side| self.weights.flow.find(successors[side]) == Some(self.subgraph(side).entry))
     }
 
-    /// The fetches of the region's branch: before; and after, where it stays in front of the melded subgraph, behind
-    /// it, both, or goes.
+    /// The fetches of the region's branch, before and after: it may stay before the melded subgraph, after it, at both
+    /// places, or vanish.
     pub(super) fn branches_around(&self) -> (i64, i64) {
         let one = self.costs.guard() + self.costs.jump();
         let [ours, theirs] = [0, 1].map(|side| &self.region.paths[side][self.candidate.places[side]]);

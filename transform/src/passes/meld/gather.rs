@@ -42,7 +42,7 @@ pub(super) fn gather<'m>(
     new
 }
 
-/// Phis of a block with one way in make way for what they bring.
+/// Replaces the phis of a block with one predecessor by the values that they bring.
 pub(super) fn drop_single_phis(block: Block<'_>) {
     for phi in block.phis() {
         if let [(value, _)] = phi.incoming()[..]
@@ -112,7 +112,7 @@ pub(super) fn choose_once<'m>(context: &mut Context<'m>) {
     }
 }
 
-/// Puts what a block holds in front of the only block that it leads to, where nothing else leads there.
+/// Moves the content of a block into the only block that it leads to, if nothing else leads there.
 pub(super) fn straighten(block: Block<'_>) -> bool {
     let successors = block.terminator().successors();
     let [next] = successors[..] else { return false };

@@ -1,12 +1,13 @@
-//! What a melded pair costs lanes that agree: those of one side alone go through choices and branches that only lanes
-//! of both sides need, and through instructions of the other side that stand under no branch.
+//! What a melded pair costs lanes that agree. Lanes of one side alone pass choices and branches that only lanes of both
+//! sides need, and instructions of the other side that stand under no branch.
 //!
-//! The bound adds up the worst of each: a choice with its look at the condition and its copy, a copy for each pair that
+//! The bound adds up the worst of each: a choice with its test of the condition and its copy, a copy for each pair that
 //! overwrites an operand, loads and addresses that no longer become operands, branches around instructions of one side,
-//! moves to the phis behind them, what code generation computed in the one arm that needed it, and a register more for
-//! each value that both sides' lanes now keep, which is saved and restored ([`REGISTER`]). Of the saved branch just
-//! the jump is taken off. A cell's loss is that of the side which loses more. Between two turns of loops lanes come to
-//! a cell once at most, so that all cells' losses bound the way to the first turn, and those in loops each turn.
+//! moves to the phis after them, values that code generation computed only in the arm that needed them, and one more
+//! register for each value that both sides' lanes now keep, which is saved and restored ([`REGISTER`]). Only the jump
+//! of the saved branch is subtracted. A cell's loss is that of the side which loses more. Between two iterations of
+//! loops, lanes reach a cell at most once, so the sum of all cells' losses bounds the path to the first iteration, and
+//! the sum of those in loops bounds each iteration.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -72,7 +73,7 @@ const REGISTER: i64 = 2;
 const DEEPEST: usize = 4;
 
 impl<'m> Planner<'_, 'm> {
-    /// What a choice costs at most, alone in the code.
+    /// The highest cost of a choice, alone in the code.
     fn worst_choice(&self, x: Value<'m>, y: Value<'m>) -> i64 {
         let register = if x.is_constant() && y.is_constant() { 0 } else { REGISTER };
         let computed = self.computed_for(0, x, DEEPEST) + self.computed_for(1, y, DEEPEST);

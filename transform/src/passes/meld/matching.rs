@@ -1,4 +1,4 @@
-//! Which two instructions can be one.
+//! Which two instructions can be merged into one.
 //!
 //! Both must have the same opcode, types and number of operands, and then:
 //!
@@ -9,8 +9,8 @@
 //! - calls call the same function with attributes of the same meaning, and no argument differs that must be constant;
 //!   calls that are convergent, return twice, or must not be merged or duplicated are no pair, nor is assembly.
 //!
-//! The one keeps of flags (`nuw`, `nsw`, `exact`, `inbounds`, fast-math, …) what both had, and of metadata (aliases,
-//! ranges, …) what holds for both.
+//! The merged instruction keeps those flags (`nuw`, `nsw`, `exact`, `inbounds`, fast-math, …) that both had, and the
+//! metadata (aliases, ranges, …) that hold for both.
 
 use crate::alike;
 use crate::joining::{Exchange, beside_each_other, can_be_chosen};

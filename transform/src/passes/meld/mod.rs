@@ -17,40 +17,40 @@
 //!   goto join
 //! ```
 //!
-//! Where `fcs` joins two calls and `branch-fusion` two blocks, this joins whole parts of the control flow with one way
-//! in and one way out: ifs, loops, and blocks with them.
+//! `fcs` joins two calls, and `branch-fusion` two blocks. This pass joins whole parts of the control flow with one
+//! entry and one exit: ifs, loops, and blocks with them.
 //!
 //! # Steps
-//! 1. [`region`]: a branch with such *subgraphs* on both of its paths, which are those that only one edge of the branch
-//!    leads to, in the order of its post-dominators.
+//! 1. [`region`]: a branch with such *subgraphs* on both of its paths. A path's subgraphs are those that only one edge
+//!    of the branch leads to, in the order of its post-dominators.
 //! 2. [`pairs`]: two subgraphs can be one where they are isomorphic, where both are blocks, and where one is a block:
 //!    then its lanes follow the other side's branches to the block with which it saves most, and on to the exit, by
 //!    constants in the place of conditions. Beyond the paper, one side may lack an empty block. The *score* of a pair
 //!    is the paper's FP_S: the share of both sides' cycles that one would save if all instructions of the same kind
 //!    were one. `align` says how pairs are taken: the best first, or all by Needleman and Wunsch's alignment.
 //! 3. [`plan`]: the instructions of paired blocks, aligned by what a pair saves less the choices between its operands,
-//!    and less a branch for each gap. Then all is counted: fetches of both sides apart and melded, with what was chosen
-//!    and branched for. A pair that saves no fetch is left, whatever its score is.
-//! 4. [`surgery`]. Values from outside of both subgraphs meet in phis before the melded one; behind it the paths part
+//!    and less a branch for each gap. Then all is counted: fetches of both sides apart and melded, with choices and
+//!    branches. A pair that saves no fetch is left unchanged, whatever its score.
+//! 4. [`surgery`]. Values from outside of both subgraphs meet in phis before the melded one; after it the paths part
 //!    again, unless both go on to one block.
 //! 5. Again, until nothing is left that can be melded; regions inside of others come after them. Then once more with
-//!    what arms without one way out begin with ([`arms`]; not with `once=yes`). The pipeline gives each use a
+//!    the first blocks of arms without one exit ([`arms`]; not with `once=yes`). The pipeline gives each use a
 //!    definition that dominates it; choices between the same values are made once.
 //!
 //! # Why the meaning is kept
-//! A lane that comes by the melded subgraph came by one side of the branch, which dominates both sides, so that its
-//! condition says which. It takes that side's way through the blocks, since each branch there decides by that side's
-//! condition, and that side's instructions in their order, a pair with that side's operands. Instructions of the other
-//! side it runs only if they change nothing and cannot trap; what they make of values that it does not have is chosen
-//! by nobody. Everything else stands under a branch on the condition, with `unpredicate=no` too.
+//! A lane that passes the melded subgraph came from one side of the branch, which dominates both sides, so that its
+//! condition says which. It takes that side's path through the blocks, since each branch there decides by that side's
+//! condition. It runs that side's instructions in their order, and a pair with that side's operands. It runs
+//! instructions of the other side only if they change nothing and cannot trap; their results from values that the lane
+//! does not have are never chosen. Everything else stands under a branch on the condition, even with `unpredicate=no`.
 //!
 //! # Limitation
 //! Unless `only-divergent=yes` asks the divergence analysis, lanes that stay together pay for choices and branches; the
-//! analysis sees one file. How many fetches they lose at most, each time and for each turn of a loop inside, is in the
-//! remark (`loss.rs` says what that bound is made of). Subgraphs with switches, calls that may unwind into a handler,
-//! allocas and convergent calls are left. Of arms that return each by itself, or leave early to a block that others
-//! lead to as well, what the first block does before that is all that is melded: the rest has no one way out. In what
-//! is counted, loops inside of a subgraph turn ten times, and each side of a branch inside of it runs.
+//! analysis sees one file. The remark says how many fetches they lose at most, each time and for each iteration of a
+//! loop inside (`loss.rs` explains that bound). Subgraphs with switches, calls that may unwind into a handler, allocas
+//! and convergent calls are left unchanged. For arms that return each by itself, or leave early to a block that other
+//! code leads to as well, only the first block up to that point is melded: the rest has no single exit. Costs assume
+//! that loops inside of a subgraph run ten iterations, and that each side of a branch inside of it runs.
 //!
 //! Source: Saumya, Sundararajah, Kulkarni, *CFM: SIMT thread divergence reduction by melding similar control-flow
 //! regions in GPGPU programs*, 2021. It runs instructions of one side for all lanes first and splits them out after, if

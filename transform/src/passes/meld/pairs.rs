@@ -1,5 +1,5 @@
-//! Which subgraphs can be one (definition 6 of the paper), what that promises, and which pairs are taken (definition
-//! 7).
+//! Which subgraphs can be merged (definition 6 of the paper), how much that promises, and which pairs are taken
+//! (definition 7).
 
 use std::collections::VecDeque;
 
@@ -206,7 +206,7 @@ fn steered<'m>(
     Some(region.blocks.iter().map(cell).collect())
 }
 
-/// For each block on a way from the entry through `block` to the exit that comes to no block twice: by which edge it
+/// For each block on a path from the entry through `block` to the exit that visits no block twice: the edge by which it
 /// is left.
 fn way_through<'m>(region: &Subgraph<'m>, block: Block<'m>) -> Option<FxHashMap<Block<'m>, usize>> {
     let mut way = FxHashMap::default();
@@ -222,8 +222,8 @@ fn way_through<'m>(region: &Subgraph<'m>, block: Block<'m>) -> Option<FxHashMap<
     Some(way)
 }
 
-/// The shortest way from a block to one that `ends` it, by blocks that `may` be come to: each block but the last, with
-/// the edge that is taken.
+/// The shortest path from a block to one that `ends` it, through blocks that `may` be visited: each block except the
+/// last, with the edge that is taken.
 fn shortest<'m>(
     from: Block<'m>,
     ends: impl Fn(Block<'m>) -> bool,

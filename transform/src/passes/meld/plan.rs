@@ -14,7 +14,7 @@ use crate::flow::Flow;
 use crate::llvm::{Block, Instruction, Value};
 use crate::remark::Melding;
 
-/// The turns that a loop inside of a subgraph is taken to make, and how deep loops count.
+/// The number of iterations that a loop inside of a subgraph is taken to run, and how deep loops count.
 const TRIPS: i64 = 10;
 const DEEPEST: u32 = 3;
 
@@ -81,7 +81,7 @@ enum Way {
     AllChoices,
 }
 
-/// Which pairs of the region come before and behind a candidate.
+/// Which pairs of the region come before and after a candidate.
 pub(super) struct Around<'m> {
     /// It is the first.
     pub(super) is_first: bool,
@@ -230,7 +230,8 @@ impl<'a, 'm> Planner<'a, 'm> {
         Plan { steps, late, phis, melding, known }
     }
 
-    /// What has no partner: under a branch of its own, unless it costs no more than that and cannot trap.
+    /// Instructions without a partner: under a branch of their own, unless the branch costs more than they do and they
+    /// cannot trap.
     fn part(&self, one: Vec<Instruction<'m>>, other: Vec<Instruction<'m>>, steps: &mut Vec<Step<'m>>) {
         if one.is_empty() && other.is_empty() {
             return;

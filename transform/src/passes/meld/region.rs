@@ -1,4 +1,4 @@
-//! Where melding can begin: a branch, and the subgraphs with one way in and one way out on each of its two paths.
+//! Where melding can begin: a branch, and the subgraphs with one entry and one exit on each of its two paths.
 
 use flowgraph::{Dominators, NodeId, PostDominators};
 use rustc_hash::FxHashSet;
@@ -165,7 +165,7 @@ fn members(analyses: &Analyses<'_, '_>, entry: NodeId, exit: Option<NodeId>) -> 
     }
 }
 
-/// Whether the instructions of a block can be moved to another that the same lanes come to, and its branch be built
+/// Whether the instructions of a block can be moved to another that the same lanes reach, and its branch be built
 /// again.
 fn can_be_taken_apart(block: Block<'_>) -> bool {
     let terminator = block.terminator();

@@ -1,4 +1,4 @@
-//! The surgery: two subgraphs become one.
+//! The surgery: two subgraphs are merged into one.
 //!
 //! ```text
 //!   …T path   F path…            the melded subgraph has the cells in preorder;

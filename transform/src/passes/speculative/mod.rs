@@ -7,25 +7,25 @@
 //! …                                              b0: cancel; b0: meet behind
 //! ```
 //!
-//! It runs behind the optimiser, which may have copied marks or taken them away, and says what is left of each: where a
+//! It runs after the optimiser, which may have copied marks or removed them, and reports what is left of each: where a
 //! compiler for GPUs would put operations on barriers, by Damani et al., *Speculative reconvergence for improved SIMT
-//! efficiency* (CGO 2020), section 4.2. `lockstep dump --barriers marks` says the same of the machine code, from the
+//! efficiency* (CGO 2020), section 4.2. `lockstep dump --barriers marks` does the same for the machine code, with the
 //! same library ([`flowgraph::CollectingRegion`]) on another graph.
 //!
 //! # Steps
-//! 1. Cut blocks behind calls, as replays do: lanes that come back from a call may wait there.
+//! 1. Cut blocks after calls, as replays do: lanes that return from a call may wait there.
 //! 2. Gather the marks of each function by name; calls count that lead to a function through others. Copies of a place
-//!    that lanes come to one after another are one place, at which they meet once ([`flowgraph::copies_of_a_point`]);
-//!    a function that was inlined twice has two. Marks whose counterpart is gone or cannot be reached are refused, with
-//!    a remark.
+//!    that lanes reach one after another are one place, at which they meet once ([`flowgraph::copies_of_a_point`]); a
+//!    function that was inlined twice has two. Marks whose counterpart is gone or cannot be reached are refused, with a
+//!    remark.
 //! 3. Place the operations, and check them by the paper's equations.
 //!
 //! # Why the meaning is kept
 //! No code is changed: marks are instructions that make no code, and code generation keeps them where they are.
 //!
 //! # Limitation
-//! Of several copies that lie on ways past each other, as jump threading makes them, lanes are collected at one only.
-//! The barriers of branches are at immediate post-dominators (the placement `binary`).
+//! If several copies lie on paths past each other, as jump threading makes them, lanes are collected at one only. The
+//! barriers of branches are at immediate post-dominators (the placement `binary`).
 
 mod marks;
 mod pieces;
@@ -54,7 +54,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[Parameter {
          no barrier",
 }];
 
-/// Says what is left of the marks of each function.
+/// Reports what is left of the marks of each function.
 pub(crate) fn run(module: &mut Module, settings: &Settings) -> Vec<Remark> {
     let numbers = module.instructions().into_iter().zip(1..).collect();
     let is_static = settings.choice("deconflict") == 1;

@@ -1,4 +1,4 @@
-//! The blocks of a function cut behind calls, as a graph: what replays take for places.
+//! The blocks of a function, cut after calls, as a graph: these pieces correspond to the places of replays.
 
 use flowgraph::{Builder, Graph, NodeId};
 use rustc_hash::FxHashMap;

@@ -14,17 +14,17 @@
 //!   store a, b              store a', b'
 //! ```
 //!
-//! A GPU gives a thread few registers; what does not fit goes to local memory, a part of the slow global memory. Values
-//! that all threads of a warp have in common can go to fast shared memory instead, once for all, or be computed again.
-//! The spill code is explicit and is run, so that a trace of the program shows what it costs.
+//! A GPU gives a thread few registers. Values that do not fit go to local memory, a part of the slow global memory.
+//! Values that all threads of a warp have in common can go to fast shared memory instead, once for all, or be computed
+//! again. The spill code is explicit and runs, so that a trace of the program shows what it costs.
 //!
 //! # Steps
 //! 1. [`intervals`]: from where to where each value is needed. [`scan`]: which are spilled, with K registers.
-//! 2. [`rows`]: by figure 6 of the paper, what is done with each. Row i: a constant is put where it is used. Row ii: a
-//!    uniform value goes to shared memory. Row iii: an affine one with known coefficients is computed again from the
-//!    thread's number. Row iv: of one with an unknown base, the base goes to shared memory. All others: local memory.
-//! 3. [`chains`]: the room that a warp's deepest chain of calls shares, times the number of warps, must not be more
-//!    than there is, or nothing is rewritten. What calls itself has no bound, and gets no shared memory.
+//! 2. [`rows`]: figure 6 of the paper, which says what to do with each. Row i: a constant is used directly. Row ii: a
+//!    uniform value goes to shared memory. Row iii: an affine value with known coefficients is computed again from the
+//!    thread's number. Row iv: for one with an unknown base, the base goes to shared memory. All others: local memory.
+//! 3. [`chains`]: the memory that a warp's deepest chain of calls shares, times the number of warps, must fit into the
+//!    capacity, or nothing is rewritten. Recursive functions have no bound, and get no shared memory.
 //! 4. [`rewrite`]: stores and loads, volatile, so that code generation keeps them. The pass should be the last.
 //!
 //! Figure 6 as printed stores v in row iv; t = v - c·tid must be stored, since the threads of a warp share the slot.
@@ -37,16 +37,16 @@
 //!
 //! # Why the meaning is kept
 //! Each thread has its own copy of what its warp shares, [`DISTANCE`] below its frame, in memory that a constructor
-//! maps: so a value that was wrongly called uniform still comes back as it was. A replay takes the lanes' copies for
-//! one place. With `check=yes` each shared store is followed by a read from an address made of the value ([`CHECKED`]):
-//! a replay sees whether lanes that stored together stored the same.
+//! maps: so even a value that was wrongly called uniform is restored correctly. A replay treats the lanes' copies as
+//! one place. With `check=yes` each shared store is followed by a read from an address made from the value
+//! ([`CHECKED`]): so a replay sees whether lanes that stored together stored the same.
 //!
 //! # Limitation
-//! Structures in registers stay there. So do functions with `setjmp`, calls that must be jumps, coroutines, handlers of
-//! exceptions with frames of their own, or `asm goto`. Stacks must lie in the last 4 TiB of the address space, as
-//! Linux puts them on x86-64 with up to 30 random bits; stacks that a program lays out on its heap are elsewhere.
-//! Chains of calls are those within a module, and what library functions call back is not followed. Symbolic strides
-//! (`n·tid`) are not rewritten.
+//! Structures in registers stay there. Functions with `setjmp`, calls that must be jumps, coroutines, handlers of
+//! exceptions with frames of their own, or `asm goto` are left unchanged. Stacks must lie in the last 4 TiB of the
+//! address space, as Linux puts them on x86-64 with up to 30 random bits; stacks that a program lays out on its heap
+//! are elsewhere. Chains of calls are those within a module; callbacks from library functions are not followed.
+//! Symbolic strides (`n·tid`) are not rewritten.
 //!
 //! Source: Sampaio, Martins, Collange, Pereira, *Divergence analysis with affine constraints*, 2012, section 4, figure
 //! 6, and section 5 for the four allocators.

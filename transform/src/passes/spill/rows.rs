@@ -1,4 +1,4 @@
-//! Figure 6: what is done with a spilled value, by what is known about it.
+//! Figure 6: what to do with a spilled value, by what is known about it.
 
 use divergence::{Boolean, Class, Fact, Mode};
 use flowgraph::{Loops, NodeId};

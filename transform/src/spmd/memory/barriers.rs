@@ -1,4 +1,4 @@
-//! Which loads see memory that nobody writes between two barriers.
+//! Which loads see memory that no thread writes between two barriers.
 //!
 //! ```c
 //! if (id == 0) count = next();            // written between these barriers
@@ -8,13 +8,13 @@
 //! ```
 //!
 //! All threads that wait at one barrier go on together. So while one of them is between two barriers, the others have
-//! come from the same call of the barrier as well, if the way from barrier to barrier is the same for all: every branch
-//! that decides whether a barrier is reached is uniform. Then a load gives the same to all threads if no store to that
-//! memory can be reached from that call without another barrier in between; ways through callees are followed, and go
-//! back to every place that calls.
+//! passed the same call of the barrier, if the path from barrier to barrier is the same for all: every branch that
+//! decides whether a barrier is reached is uniform. Then a load gives the same to all threads if no store to that
+//! memory can be reached from that call without another barrier in between. Paths through callees are followed, and
+//! return to every place that calls.
 //!
-//! This is asked of programs that start threads once, on one routine, which main may run as well; with one barrier, set
-//! up once. What code writes that threads do not run, behind the first start, counts as written at any time.
+//! This applies to programs that start threads once, on one routine, which main may run as well; with one barrier, set
+//! up once. A write after the first start, by code that threads do not run, counts as happening at any time.
 //!
 //! *Assumption*: a barrier at which all threads wait equally often is one of all of them. Its number is not looked at.
 
@@ -211,8 +211,8 @@ fn is_barrier(call: Instruction<'_>) -> bool {
     call.calls("pthread_barrier_wait") || TEAM.iter().any(|name| call.calls(name))
 }
 
-/// Whether all threads come to the same barriers in the same order: no branch parts them that decides whether one is
-/// reached, or a function that has one.
+/// Whether all threads reach the same barriers in the same order: no branch parts them that decides whether a barrier,
+/// or a function that has one, is reached.
 fn is_aligned<'m>(
     functions: &[Function<'m>],
     flows: &FxHashMap<Function<'m>, Flow<'m>>,

@@ -1,8 +1,8 @@
 //! Which memory nobody writes while threads run: loads from there give one value for one address, whenever they happen.
 //!
 //! A load of a processor's thread is uniform only if no store may come between the loads of threads that are together.
-//! That is sure of memory which is written only *early*: before the first call that may start threads, by code that
-//! threads do not run. Two parts tell:
+//! That is certain for memory that is written only *early*: before the first call that may start threads, by code that
+//! threads do not run. Three parts decide:
 //!
 //! - [`Phases`] (`phases.rs`): which code may run after the first start, which before;
 //! - [`records`] (`records.rs`): what threads find in the records that they get when they are started;
@@ -15,14 +15,14 @@
 //! void *work(void *id) { return table[3]; }                 // uniform
 //! ```
 //!
-//! A function that runs early as well as in threads gets nothing: threads are compared wherever they meet, and the one
-//! that runs it early may see what is not yet written.
+//! A function that runs early as well as in threads gets no such loads: threads are compared wherever they meet, and
+//! the one that runs it early may see memory that is not written yet.
 //!
-//! Beside these, [`quiet_loads`] (`barriers.rs`) tells which loads see what nobody writes between two barriers.
+//! Besides these, [`quiet_loads`] (`barriers.rs`) finds loads of memory that nobody writes between two barriers.
 //!
-//! *Limitation*: what is written after the first start is taken for written at any time where there are no barriers.
-//! Fields of a structure are one. Addresses are followed through memory, calls and arithmetic of 64 bits, not through
-//! narrower parts of them.
+//! *Limitation*: without barriers, a write after the first start counts as happening at any time. All fields of a
+//! structure count as one. Addresses are followed through memory, calls and arithmetic of 64 bits, not through narrower
+//! parts of them.
 
 mod barriers;
 mod library;

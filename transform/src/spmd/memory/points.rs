@@ -1,5 +1,5 @@
-//! Which memory an address may point at, and whether it is written late: classes that are joined where an address may
-//! point at either (Steensgaard, *Points-to analysis in almost linear time*, POPL 1996).
+//! Which memory an address may point at, and whether it is written late: classes of memory, which are joined if one
+//! address may point at both (Steensgaard, *Points-to analysis in almost linear time*, POPL 1996).
 //!
 //! Each value has a class, the memory that it may point at; each class has one for what the addresses in it point at.
 //! Class 0 is the memory that code may reach which is not seen here: it is written at any time, and points at itself.
@@ -226,7 +226,7 @@ impl<'m> Points<'m> {
                 i.operands().into_iter().skip(1).for_each(|value| self.copy_to(i.operand(0), value));
                 self.write_at(i.operand(0), early, i);
             }
-            // Memory that is made anew while threads run may have been another's.
+            // Memory that is allocated while threads run may have been another object's before.
             LLVMAlloca => self.write_at(own, early, i),
             LLVMGetElementPtr => self.same(own, i.operand(0)),
             LLVMSelect => i.operands().into_iter().skip(1).for_each(|value| self.same(own, value)),
