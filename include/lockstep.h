@@ -6,7 +6,7 @@
  *     the part to be recorded
  *     LOCKSTEP_END;
  *
- * and `trace --markers PROGRAM`. Any thread may come to a marker, in any place and as often as it likes: all threads are recorded as long as more
+ * and `trace --markers PROGRAM`. Any thread may reach a marker, in any place and as often as it likes: all threads are recorded as long as more
  * LOCKSTEP_BEGIN than LOCKSTEP_END have run, over all threads; an END without a BEGIN counts for nothing. The two may stand in
  * different functions.
  *
@@ -42,7 +42,7 @@
  *         }
  *     }
  *
- * LOCKSTEP_PREDICT_SOFT(name, LANES) has so many waiting threads be enough. Threads that come to LOCKSTEP_PREDICT
+ * LOCKSTEP_PREDICT_SOFT(name, LANES) has so many waiting threads be enough. Threads that reach LOCKSTEP_PREDICT
  * before the loop are collected over all its turns; in the turn of an outer loop, within that turn.
  *
  * LOCKSTEP_PREDICT_FUNCTION(f) has threads collected where the function f begins that is called behind it in the same

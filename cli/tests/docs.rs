@@ -1,4 +1,4 @@
-//! The docs are current: what can be made from a registry is made from it (`BLESS=1` writes it anew), and what the
+//! The docs are current: what can be made from a registry is made from it (`BLESS=1` writes it again), and what the
 //! prose names exists.
 
 use std::fmt::Write;

@@ -41,7 +41,7 @@ fn random(seed: u64) -> std::sync::Arc<divergence::Function> {
     builder.build()
 }
 
-/// All paths from `from` to `join` that visit no node twice, with the block from which each comes to the join. None of
+/// All paths from `from` to `join` that visit no node twice, with the block from which each reaches the join. None of
 /// the nodes is `barred`.
 fn paths(graph: &Graph, from: NodeId, join: NodeId, barred: Option<NodeId>) -> Vec<Vec<NodeId>> {
     let mut found = Vec::new();
@@ -61,7 +61,7 @@ fn paths(graph: &Graph, from: NodeId, join: NodeId, barred: Option<NodeId>) -> V
     found
 }
 
-/// What the selection says about a branch against what the paths say: it decides when two paths from it come to the
+/// What the selection says about a branch against what the paths say: it decides when two paths from it reach the
 /// join by different edges and share no node but the branch.
 fn check(graph: &Graph, join: NodeId, selection: &Selection, top: NodeId, edges: &[NodeId]) {
     let inside: Vec<NodeId> = graph
@@ -87,7 +87,7 @@ fn check(graph: &Graph, join: NodeId, selection: &Selection, top: NodeId, edges:
     }
 }
 
-/// The edge by which the path comes to the join, as the selection tells: the last decision of each branch counts.
+/// The edge by which the path reaches the join, as the selection tells: the last decision of each branch counts.
 fn follow(selection: &Selection, path: &[NodeId], join: NodeId) -> NodeId {
     let mut choice = selection.root;
     for _ in 0..100 {

@@ -87,8 +87,8 @@ impl DepthFirst {
         &self.postorder
     }
 
-    /// The postorder backwards: every edge leads forward in it, but for those that return to an ancestor in the walk's
-    /// tree.
+    /// The postorder backwards: every edge leads forward in it, except for those that return to an ancestor in the
+    /// walk's tree.
     pub fn reverse_postorder(&self) -> impl DoubleEndedIterator<Item = NodeId> + ExactSizeIterator {
         self.postorder.iter().rev().copied()
     }

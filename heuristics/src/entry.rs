@@ -1,4 +1,4 @@
-//! What the registry says of a model.
+//! What the registry says about a model.
 
 use parameters::{Parameter, Settings};
 
@@ -20,7 +20,7 @@ pub struct Entry {
     pub parameters: &'static [Parameter],
     /// Whether it looks at [`Program::control_flow`].
     pub needs_control_flow: bool,
-    /// Whether it runs blocks of warps whose lanes can share fetches; else each warp is on its own.
+    /// Whether it runs blocks of warps whose lanes can share fetches; else each warp runs alone.
     pub runs_blocks: bool,
     /// Makes one for a warp, or a block, of so many lanes, with the values of its parameters.
     pub build: fn(settings: &Settings, lanes: usize, program: &Program) -> Box<dyn Heuristic>,

@@ -37,7 +37,7 @@ fn come_back(state: &mut LaneState) {
     (state.level, state.sp) = (state.level - 1, state.sp + 8);
 }
 
-/// What an instruction makes of a lane's state, but for the pc.
+/// What an instruction makes of a lane's state, except for the pc.
 fn after(state: &LaneState, ran: &Instruction) -> LaneState {
     let SpEffect::Add(change) = ran.sp else { unreachable!("examples have constant stack-pointer changes") };
     let level = match ran.kind {

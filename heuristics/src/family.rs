@@ -1,19 +1,19 @@
-//! What kinds of models there are, by how lanes that parted come together again.
+//! Kinds of models, by how lanes that parted meet again.
 
 /// A kind of heuristic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Family {
-    /// A stack of paths, the innermost of which runs until it comes to its join.
+    /// A stack of paths; the innermost runs until it reaches its join.
     Stack,
     /// A pc per lane; lanes that parted wait for each other in barriers.
     Barriers,
-    /// Blocks have an order, and the first that lanes stand at runs.
+    /// Blocks have an order, and the first block at which lanes stand runs.
     Frontiers,
-    /// Of the places at which lanes stand one is picked at each step, by pc, call level or what was seen before.
+    /// At each step one of the places at which lanes stand is picked, by pc, call level or what was seen before.
     MinPc,
     /// Warps are split into parts, or lanes of several warps share a fetch.
     SeveralWarps,
-    /// What no hardware does: the ends of the scale, and schedules that need to know the future.
+    /// Models that no hardware implements: the ends of the scale, and schedules that need to know the future.
     Bounds,
 }
 

@@ -36,7 +36,7 @@ pub struct Tally {
     /// nobody else could run.
     pub yields: Option<u64>,
     /// Instructions that the barriers of predictions take, one each for lanes that run together: they join and cancel
-    /// (two each, with the barrier behind the region), wait and join anew, leave a barrier of a branch that conflicts,
+    /// (two each, with the barrier behind the region), wait and join again, leave a barrier of a branch that conflicts,
     /// and four more where a soft barrier counts them. They are not among the fetches.
     pub barrier_operations: Option<u64>,
     /// The most entries that a stack had when lanes ran, the bottom one included; of several warps, the most of any.
@@ -97,7 +97,7 @@ pub trait Heuristic: Send {
     /// Called after `choose` with what it chose, before they run: writes down for how long it would choose the same
     /// lanes again, while no other lane moves ([`Lead`]). Where it says yes, the engine may skip `choose` and
     /// `executed` for a run of segments that they all run, and calls `executed` once, for the last of them. The lanes
-    /// begin and end segments together, and nothing happens to them between: they come to no barrier or lock. Default:
+    /// begin and end segments together, and nothing happens to them between: they reach no barrier or lock. Default:
     /// no.
     fn runs_on(&self, _warp: &WarpView, _lanes: LaneSet, _lead: &mut Lead) -> bool {
         false

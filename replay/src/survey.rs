@@ -121,7 +121,7 @@ impl Steps {
     }
 }
 
-/// What is known of the rows that folded streams name.
+/// What is known about the rows that folded streams name.
 #[derive(Default)]
 struct KnownRows {
     rows: Arc<Rows>,

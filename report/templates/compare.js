@@ -1,6 +1,6 @@
 // Two programs side by side: what became better and what worse.
 
-/** A change as text and class: fewer is better, but for efficiencies (true); null where neither is. */
+/** A change as text and class: fewer is better, except for efficiencies (true); null where neither is. */
 function change(before, after, moreIsBetter) {
   if (before === after) return el("span", { class: "faint" }, "same");
   const better = after > before === Boolean(moreIsBetter);

@@ -1,4 +1,5 @@
-// Divergent thread instructions under every model, stacked under the others: of one program, or of two, before over after.
+// Divergent thread instructions under every model, stacked under the others: for one program, or for two, before over
+// after.
 
 /** The share of a result's thread instructions that are in divergent fetches, 0 to 1. */
 const divergentShare = (r) => (r.thread_instructions > 0 ? r.divergent_instructions / r.thread_instructions : 0);

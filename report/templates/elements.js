@@ -49,7 +49,7 @@ function percent(share) {
 
 const sum = (list) => list.reduce((a, b) => a + b, 0);
 
-/** What is known of a heuristic, by its name in results. */
+/** What is known about a heuristic, by its name in results. */
 const modelOf = (heuristic) => page.models.find((m) => m.heuristic === heuristic) ?? { heuristic, brief: heuristic, family: page.families.length - 1, colour: "#555555", rule: "" };
 
 /** The heuristic's own colour, a shade of its family's, the same on every chart. */
@@ -62,7 +62,7 @@ function breakable(text) {
   return text.split(/(?<=[:,/_.\s·(]|::)(?=[^:,/.\s])/).flatMap((part, i) => (i === 0 ? [whole(part)] : [el("wbr"), whole(part)]));
 }
 
-/** A heuristic's name, with the parameters alone that are not at their defaults; all of them and its rule when pointed at. */
+/** A heuristic's name, with the parameters not at their defaults; when pointed at, all parameters and its rule. */
 function modelName(heuristic, mark) {
   const model = modelOf(heuristic);
   return el("span", { class: "name", title: `${model.heuristic}\n${model.rule}` }, breakable(model.brief), mark);
@@ -96,7 +96,7 @@ function lastParts(path, most) {
   return plain.split("::").filter((part) => part !== "").slice(-most).join("::");
 }
 
-/** A long name shortened: of a function the innermost names, without templates and parameters; of all else the two ends. */
+/** A long name shortened: for a function the innermost names, without templates and parameters; else the two ends. */
 function shortName(text, most = 44) {
   if (text.length <= most) return text;
   const [, name, offset] = /^(.*?)(\+0x[0-9a-f]+)?$/s.exec(text);
@@ -138,7 +138,10 @@ function commandOf(program) {
   return [name.split("/").pop(), ...rest].join(" ");
 }
 
-/** Names of programs that tell two apart: commands, or else the folders or the traces that differ; where they are long, the part that differs is not cut off. */
+/**
+ * Names that tell two programs apart: commands, or else the folders or the traces that differ. In long ones, the part
+ * that differs is not cut off.
+ */
 function namesApart(programs, most = 90) {
   let names = programs.map(commandOf);
   if (names.length === 2) {
@@ -193,7 +196,10 @@ function section(id, title, about, ...children) {
 /** How many rows a table must have before it can be filtered. */
 const FEW_ROWS = 8;
 
-/** A table that can be sorted by its columns and, where it is long, filtered; columns are [title, isNumber], rows are rows or bodies of rows. */
+/**
+ * A table that can be sorted by its columns and, if it is long, filtered. Columns are [title, isNumber]; rows are rows
+ * or bodies of rows.
+ */
 function table(caption, columns, rows, attributes) {
   const head = columns.map(([title, number]) => el("th", { scope: "col", class: number ? "number" : null }, title));
   const bodies = rows[0]?.tagName === "TBODY" ? rows : [el("tbody", {}, rows)];
@@ -212,7 +218,10 @@ function sortKey(cell, isNumber) {
   return Number.isNaN(size) ? -Infinity : sign * (text.startsWith("<") ? size / 2 : size);
 }
 
-/** Makes a table's heads buttons that sort it: numbers the largest first, words in their order, then the other way, then as it was. Returns the field that filters its rows, where it has many. */
+/**
+ * Turns a table's heads into buttons that sort it: first numbers from the largest, or words in their order; then the
+ * other way round; then as it was. Returns the field that filters its rows, if it has many.
+ */
 function sortable(whole, label) {
   const bodies = [...whole.tBodies];
   const places = bodies.map((body) => [...body.rows]);

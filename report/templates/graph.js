@@ -17,7 +17,10 @@ function way(edge, most) {
 /** The height of a label on a way, and about how wide one of its characters is. */
 const [LABEL, LETTER] = [12, 6];
 
-/** Labels of the ways that lose most, each where it covers none before it: in the middle of its way, else nearer to an end; and how far to the right they reach. */
+/**
+ * Labels of the edges that lose most, each where it covers no earlier one: in the middle of its edge, else nearer to an
+ * end; and how far to the right they reach.
+ */
 function edgeLabels(edges, most) {
   const placed = [];
   const labels = edges.filter((edge) => edge.lost > 0 && edge.lost >= most * 0.02).sort((a, b) => b.lost - a.lost).map((edge) => {

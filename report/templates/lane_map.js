@@ -5,7 +5,7 @@ const OTHER_COLOUR = "#8a8f98";
 
 const functionColour = (index) => FUNCTION_COLOURS[index] ?? OTHER_COLOUR;
 
-/** Lines have no order that colours could follow: neighbours in number get hues far apart, and three steps of lightness. */
+/** Lines have no order for colours to follow: neighbours in number get hues far apart, and three steps of lightness. */
 const lineColour = (index) => `hsl(${(index * 137.508) % 360} 65% ${42 + (index % 3) * 12}%)`;
 
 class LaneMap {

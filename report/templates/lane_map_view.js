@@ -1,4 +1,5 @@
-// The lane map on the screen: drawing, zooming by wheel, drag, buttons and keys, and what is said of what the pointer is on.
+// The lane map on the screen: drawing, zooming by wheel, drag, buttons and keys, and a text about what the pointer is
+// on.
 
 /** Single fetches are drawn from so many pixels of a fetch on. */
 const LEAST_PIXELS = 0.5;
@@ -99,7 +100,10 @@ class LaneMapView {
     this.look(this.start + by, this.end + by);
   }
 
-  /** To single fetches: of a short run where they stand apart, of a long one to the windows that lost most, one after another. */
+  /**
+   * To single fetches: for a short run where they stand apart, for a long one to the windows that lost most, one after
+   * another.
+   */
   nextWindow() {
     const windows = this.lanes.map.windows;
     if (windows.length === 1 && windows[0].kept === "whole") {

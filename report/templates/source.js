@@ -40,7 +40,7 @@ function collecting(program) {
     td(lineLink(program, p.line), el("span", { class: "faint" }, " ", named(p.place))), td(p.pattern), number(p.threshold ?? "all"), number(grouped(p.expected)),
     number(grouped(saved(p))), number(percent(saved(p) / before)), number(grouped(p.fetches)), number(percent(p.simt_efficiency ?? 0)), number(grouped(p.barrier_operations))));
   const columns = [["collect lanes at"], ["pattern"], ["wait for", true], ["could save", true], ["saves", true], ["of all", true], ["fetches", true], ["SIMT efficiency", true], ["barriers", true]];
-  return section("collecting", "Where waiting for other lanes pays", `Lanes that come to a place at different times are collected there before they go on: tried on this trace under ${modelOf(found.model).brief}, at ${found.tried} ${found.tried === 1 ? "place that loses" : "places that lose"} fetches, one at a time. Without it there are ${grouped(before)} fetches.`,
+  return section("collecting", "Where waiting for other lanes pays", `Lanes that reach a place at different times are collected there before they go on: tried on this trace under ${modelOf(found.model).brief}, at ${found.tried} ${found.tried === 1 ? "place that loses" : "places that lose"} fetches, one at a time. Without it there are ${grouped(before)} fetches.`,
     table(null, columns, rows),
     el("p", { class: "note" }, "wait for: how many lanes are enough; could save: the fetches fewer if all that is behind the place in its loop were fetched for full warps; saves: what collecting lanes there did save, less the instructions of its barriers. To see one: ",
       el("code", {}, `replay --predict ${best.predict}${best.threshold === null ? "" : `,threshold=${best.threshold}`} --by line TRACE`)));
@@ -70,7 +70,10 @@ function lostBar(byCause, most) {
     page.causes.map((cause, i) => byCause[i] > 0 && el("i", { style: `width:${(byCause[i] / slots) * 100}%;background:${cause.colour}` })));
 }
 
-/** What lines and instructions have in common: lost slots with their causes, fetches, active lanes, efficiency, and slots of lanes that parted there. */
+/**
+ * Columns that lines and instructions share: lost slots with their causes, fetches, active lanes, efficiency, and slots
+ * of lanes that parted there.
+ */
 function costCells(of, { most, size, lost: all }) {
   const [lost, parted] = [lostOf(of), sum(of.parted_by)];
   const cause = lost > 0 ? page.causes[of.lost_by.indexOf(Math.max(...of.lost_by))].name : "";
@@ -105,7 +108,7 @@ function sourceRow(program, index, text, totals) {
 
 const SHORT = { uniform: "u", affine: "a", divergent: "d" };
 
-/** What is proved of a line: its branches, loads, stores and atomics by class, with strides; all of it when pointed at. */
+/** What is proved about a line: its branches, loads, stores and atomics by class, with strides; all when pointed at. */
 function provedCell(line) {
   const all = line.proved ?? [];
   const kinds = ["branch", "load", "store", "atomic"].map((what) => [what, all.filter((p) => p.what === what)]);
@@ -157,7 +160,7 @@ function fileRows(program, fileIndex, indices, totals) {
   return rows;
 }
 
-/** The instructions of some lines, by address, with the columns of the source beside it; null where the page has none. */
+/** The instructions of some lines, by address, with the columns of the source beside them; null if there are none. */
 function disassembly(program, name, indices, totals) {
   const all = indices.flatMap((i) => (program.lines[i].instructions ?? []).map((instruction) => [instruction, i]));
   if (all.length === 0) return null;

@@ -6,7 +6,7 @@ const dense = (pairs, length) => {
   return all;
 };
 
-/** The program as the page would be about another of its results; what is known of one model only is left out. */
+/** The program as the page would be about another of its results; what is known about one model only is left out. */
 function switchedTo(program, switched, result) {
   const none = page.causes.map(() => 0);
   const lines = program.lines.map((line) => ({ ...line, fetches: 0, thread_instructions: 0, active: [], lost_by: none, parted_by: none, memory: [], instructions: undefined }));

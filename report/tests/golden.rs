@@ -2,7 +2,7 @@
 //!
 //! `golden/KIND/CASE/` holds `rows.csv`, `shows.txt` (one sentence: what the case shows) and the pictures for papers
 //! with one and two columns, and with shares where the kind has them. The rows are made up, so that each case shows one
-//! thing; they measure no program. `BLESS=1 cargo test -p report` writes the pictures anew; look at them before they
+//! thing; they measure no program. `BLESS=1 cargo test -p report` writes the pictures again; look at them before they
 //! are committed.
 
 use std::fs;

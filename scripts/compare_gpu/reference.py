@@ -1,6 +1,6 @@
 """What a GPU of the Volta kind and later would count: lanes replayed through ptxas's code, under its own barriers.
 
-It knows nothing of lockstep's models. A group of lanes has one program counter and runs alone:
+It knows nothing about lockstep's models. A group of lanes has one program counter and runs alone:
 
 - BSSY B, target: the lanes of the group become the participants of a region; each keeps it in its register B.
 - BSYNC B: a lane waits until all participants of its region do; then they go on at the region's target, as one group.
@@ -52,8 +52,8 @@ class Counts:
 
 class Replay:
     """A warp on its way through rows (see listing.py). `outcomes` has for each lane what its conditional BREAKs,
-    branches and EXITs do, in the order in which it comes to them. `visit(row index, lanes)` is called where a group
-    comes to a row that control can be transferred to."""
+    branches and EXITs do, in the order in which it reaches them. `visit(row index, lanes)` is called where a group
+    reaches a row that control can be transferred to."""
 
     def __init__(self, rows: list, outcomes: list[list[bool]], visit=None):
         self.rows = rows

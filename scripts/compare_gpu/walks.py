@@ -3,7 +3,7 @@
 A branch of the machine code names the block of the IR whose branch it is, but not which way is which: ptxas turns
 conditions round, moves and copies code, and puts two branches into one. What is unknown is, for each branch row and
 each edge of the IR, whether the row's branch is taken. One answer holds for all lanes and visits. It is searched:
-the first guess is the side whose code names the blocks that the lane enters next; where a walk comes to a branch
+the first guess is the side whose code names the blocks that the lane enters next; where a walk reaches a branch
 that the lane's path does not have next, the last guess is turned round.
 """
 
@@ -60,7 +60,7 @@ class Matcher:
     With `copied_arms`, a jump behind instructions of its own block and predicate is taken for the end of an arm
     that ptxas made of a copy of that block, not for the block's own branch. `given` has the blocks of rows that
     name another one, `stores` the number of stores of each block. The branch of the block `known` is not in the code
-    where a lane comes to it from outside of its loop: its way is known there when the code is made."""
+    where a lane reaches it from outside of its loop: its way is known there when the code is made."""
 
     def __init__(
         self,
@@ -149,7 +149,7 @@ class Matcher:
         return block
 
     def _ends_copied_arm(self, at: int) -> bool:
-        """Whether the row before a jump, but for BSSY, has its block and predicate."""
+        """Whether the row before a jump, except for BSSY, has its block and predicate."""
         row, before = self.rows[at], at - 1
         while before not in self.leaders and self.rows[before].kind == "bssy":
             before -= 1

@@ -23,7 +23,7 @@ class Weighed:
         self.runs: Counter = Counter()
 
     def visit(self, at: int, lanes: list[int]) -> None:
-        """A group comes to a row; see reference.Replay."""
+        """A group reaches a row; see reference.Replay."""
         entered: Counter = Counter()
         for lane in lanes:
             row, blocks = next(self.visits[lane])
@@ -55,7 +55,7 @@ class Predicates:
         self.off = 0
 
     def visit(self, at: int, lanes: list[int]) -> None:
-        """A group comes to a row; see reference.Replay."""
+        """A group reaches a row; see reference.Replay."""
         entered = [set(next(self.visits[lane])[1]) for lane in lanes]
         somewhere = set().union(*entered)
         for block, count in self.guarded[at]:

@@ -1,4 +1,5 @@
-// The table of figures: a click on a head sorts by its column, a second one the other way, a third as it was; a field filters rows.
+// The table of figures. A click on a head sorts by its column, a second one the other way round, a third restores the
+// order; a field filters rows.
 const [table] = document.getElementsByTagName("table");
 const [body] = table.tBodies;
 const rows = [...body.rows];

@@ -27,7 +27,7 @@ pub struct TranslationUse {
     pub superblocks: u64,
     /// How many instructions they have.
     pub instructions: u64,
-    /// How many superblocks of them former runs had, and were translated before this one came to them.
+    /// How many superblocks of them former runs had, and were translated before this one reached them.
     pub recalled: u64,
     /// How many superblocks were thrown away, and why.
     pub thrown_away: ThrownAway,
@@ -66,7 +66,7 @@ pub struct ThrownAway {
     pub written: u64,
     /// A system call did, or wrote to the file.
     pub written_by_call: u64,
-    /// Its memory was unmapped, given back, or mapped anew.
+    /// Its memory was unmapped, given back, or mapped again.
     pub unmapped: u64,
     /// What the program may do with its memory was changed (`mprotect`).
     pub protection: u64,

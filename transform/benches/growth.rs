@@ -122,7 +122,7 @@ fn measure(pass: &str, shape: &str, size: usize) {
     // The first run reads pages that later ones find in the caches.
     verifying(&module);
     let before = verifying(&module);
-    // The peak begins anew here (5 is what proc(5) says for that).
+    // The peak begins again here (5 is what proc(5) says for that).
     std::fs::write("/proc/self/clear_refs", "5").expect("Linux");
     let bytes = peak();
     let start = processor_time();

@@ -461,7 +461,7 @@ fn only_value<'m>(phi: Instruction<'m>, flow: &Flow<'m>, dominators: &Dominators
     }
 }
 
-/// Whether what an instruction makes is there when control comes to the block of a phi.
+/// Whether what an instruction makes is there when control reaches the block of a phi.
 fn is_there_before<'m>(made: Instruction<'m>, phi: Instruction<'m>, flow: &Flow<'m>, dominators: &Dominators) -> bool {
     let [made_in, joined_in] = [made, phi].map(|i| flow.node(i.block().expect("neither was erased")));
     if made.opcode() == Opcode::LLVMInvoke {

@@ -2,7 +2,7 @@
 //!
 //! `goldens/PASS/CASE.ll` is the IR before; its first line is a comment that says what the case shows. `CASE.after.ll`
 //! is what the pass made of it, below what it reported. `BLESS=1 cargo test -p transform --test goldens` writes these
-//! anew; read them before they are committed.
+//! again; read them before they are committed.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -16,7 +16,7 @@ declare void @mystery(ptr)
 @other = internal global ptr null
 ";
 
-/// What is known of `%x` in the routine, whose body is given; `turn` is the body of the loop that starts threads.
+/// What is known about `%x` in the routine, whose body is given; `turn` is the body of the loop that starts threads.
 fn fact(turn: &str, behind: &str, work: &str) -> String {
     let main = format!(
         "entry:
@@ -37,13 +37,13 @@ out:
     in_threads(work, &main)
 }
 
-/// What is known of `%x` in a routine, whose body is given, beside that of main.
+/// What is known about `%x` in a routine, whose body is given, beside that of main.
 fn in_threads(work: &str, main: &str) -> String {
     let routine = format!("define internal ptr @work(ptr %p) {{\n  {work}\n  ret ptr null\n}}");
     known(&format!("{DECLARED}\n{routine}\ndefine i32 @main() {{\n{main}\n}}"), "work", "%x")
 }
 
-/// What is known of a value of a function, by its name.
+/// What is known about a value of a function, by its name.
 fn known(text: &str, function: &str, name: &str) -> String {
     let module = Module::parse(text.as_bytes(), "test.ll").unwrap();
     module.verify().unwrap();

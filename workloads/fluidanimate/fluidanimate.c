@@ -286,7 +286,7 @@ static double random_unit(uint64_t *state) {
     return (double)(*state >> 11) / 9007199254740992.0;
 }
 
-/* A block of fluid in the lower half of the box, about four particles to a cell, at rest but for a little noise. */
+/* A block of fluid in the lower half of the box, about four particles to a cell, at rest except for a little noise. */
 static void fill_box(void) {
     uint64_t state = 2026;
     for (long i = 0; i < particle_count; i++) {

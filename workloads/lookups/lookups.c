@@ -77,7 +77,7 @@ int main(int count, char **arguments) {
     start_threads(PROGRAM, crew, 0, threads, worker);
     join_threads(PROGRAM, crew, 0, threads);
 
-    /* Summed again backwards, by nuclide: the same but for rounding. */
+    /* Summed again backwards, by nuclide: the same except for rounding. */
     double total = 0;
     for (long lookup = 0; lookup < lookups; lookup++) {
         uint64_t state = (uint64_t)lookup * 2654435761u + 1;

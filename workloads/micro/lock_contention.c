@@ -1,5 +1,5 @@
 /* Every lane takes the same mutex eight times and moves money between two accounts under it; lane i works i + 1 steps
- * before each time, so that the lanes come to the lock at different moments.
+ * before each time, so that the lanes reach the lock at different moments.
  *
  * In lockstep one lane at a time may be inside, and the others wait: the price of the lock. A model that runs the
  * waiting lanes until they get it would never end.

@@ -4,7 +4,7 @@
  *
  * a holds for lane 0, b for lane 1. Lanes that order by pc meet at X: 2 + 2 + 3 + 2 = 9 fetches. The post-dominator of
  * both branches is Y, so the stack runs X once for a and once for b: 12. Long runs lane 0 through X before lane 1 has
- * come to its second test: 12 as well. X ends with a jump to the next instruction, so that Y starts a block whichever
+ * reach its second test: 12 as well. X ends with a jump to the next instruction, so that Y starts a block whichever
  * way a lane arrives. Lane 0 runs 2 + 3 + 2, lane 1 2 + 2 + 3 + 2, lanes 2 and 3 2 + 2 + 2: 28 thread instructions.
  *
  * expect: region kernel

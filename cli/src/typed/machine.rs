@@ -26,7 +26,7 @@ pub(crate) enum Machine {
     Avx512,
 }
 
-/// What is known of a machine.
+/// What is known about a machine.
 struct Facts {
     name: &'static str,
     /// The model with the least error against the reference of `scripts/compare-gpu`, if that has the machine; else the

@@ -44,7 +44,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "VALUE", requires = "function", conflicts_with = "json")]
     why: Option<String>,
 
-    /// Print gated SSA form with what is known of each value
+    /// Print gated SSA form with what is known about each value
     #[arg(long, conflicts_with_all = ["json", "why"])]
     gated: bool,
 

@@ -257,7 +257,7 @@ fn futures_are_looked_through_too() {
 
 #[test]
 fn threads_of_closures_are_told_apart() {
-    // The carrier is made anew for each closure; only newer manglings of names tell for which.
+    // The carrier is made again for each closure; only newer manglings of names tell for which.
     check(&["rustc"], RUST, &["-Copt-level=0"], ["", ""]);
     for level in ["-Copt-level=1", "-Copt-level=2", "-Copt-level=3"] {
         check(&["rustc"], RUST, &[level], ["(calls program::work)", "(calls program::load)"]);

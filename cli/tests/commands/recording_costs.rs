@@ -38,7 +38,7 @@ fn stops_and_records_are_counted_by_what_they_are() {
         let kinds = ["paths", "entries", "returns", "waits", "handlers"].map(|kind| &found["records"][kind]);
         let bytes: u64 = kinds.iter().map(|kind| number(&kind["bytes"])).sum();
         assert_eq!(bytes, number(&found["records"]["bytes"]), "{found}");
-        // What is entered is left, but for what ends with its thread.
+        // What is entered is left, except for what ends with its thread.
         let [entries, returns] = [1, 2].map(|kind| number(&kinds[kind]["number"]));
         assert!(entries > 12 && returns <= entries + 4 && returns + 16 > entries, "{found}");
         assert!(number(&found["translated"]["instructions"]) > number(&found["translated"]["superblocks"]), "{found}");
@@ -50,7 +50,7 @@ fn stops_and_records_are_counted_by_what_they_are() {
     assert_eq!((stepped["engine"].as_str(), number(&stepped["translated"]["superblocks"])), (Some("step"), 0));
 }
 
-/// Code of one superblock that is run, and then written as it is (five times), written anew (three times), protected
+/// Code of one superblock that is run, and then written as it is (five times), written again (three times), protected
 /// and not (twice), unmapped (twice), each time followed by another run.
 const CHANGES: &str = r#"
 #include <string.h>

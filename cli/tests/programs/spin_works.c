@@ -43,7 +43,7 @@ static __attribute__((noinline)) int holds(const int *all, int length, int key) 
     return 0;
 }
 
-/* Ends by data of its own: the limit is read anew each turn, and nobody writes it. */
+/* Ends by data of its own: the limit is read again each turn, and nobody writes it. */
 static __attribute__((noinline)) void delays(void) {
     for (int i = 0; i < limit; i++) { }
 }

@@ -109,7 +109,7 @@ fn turns_that_look_like_waiting_are_kept_unless_something_else_is_said() {
     assert!(taken < kept, "no turn was taken for waiting: {taken} of {kept}");
 }
 
-/// Threads get records with their numbers, some filled in place, some made anew.
+/// Threads get records with their numbers, some filled in place, some made again.
 const RECORDS: &str = "#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -248,7 +248,7 @@ fn check_walks(graph: &Graph, exits: &[NodeId], found: &StructuredJoins) {
         let mut around: Vec<Option<LoopId>> =
             std::iter::successors(loops.innermost(branch), |&id| loops.parent(id)).map(Some).collect();
         around.push(None);
-        // What the lane has yet to come to, by the loop around it; the place behind a loop counts once the loop is
+        // What the lane has yet to reach, by the loop around it; the place behind a loop counts once the loop is
         // left.
         let mut wanted: Vec<(Option<LoopId>, Option<Join>)> = vec![(around[0], found.join(branch))];
         wanted.extend(around.windows(2).map(|pair| (pair[1], pair[0].and_then(|id| found.behind(id)))));
@@ -265,7 +265,7 @@ fn check_walks(graph: &Graph, exits: &[NodeId], found: &StructuredJoins) {
             let came = join == Some(Join::Node(to)) || join == turn.map(Join::TurnEnd);
             let left = scope.is_some_and(|id| !loops.contains(id, to));
             if left {
-                // It may come to the place behind the loop by this very step.
+                // It may reach the place behind the loop by this very step.
                 wanted.remove(0);
                 while wanted.len() > 1 && wanted[0].0.is_some_and(|id| !loops.contains(id, to)) {
                     wanted.remove(0);

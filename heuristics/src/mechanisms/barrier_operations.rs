@@ -1,4 +1,4 @@
-//! What a compiler for GPUs would insert for predictions: the operations on barriers of Damani et al. (CGO 2020,
+//! The operations on barriers that a compiler for GPUs would insert for predictions: those of Damani et al. (CGO 2020,
 //! table 1 and section 4.2), by address.
 //!
 //! The model `barrier` does what they say without being told by them: it looks at the regions. So the table can be held

@@ -1,5 +1,5 @@
-//! A SIMT stack for a whole block of warps: what `tbc` and `lwm` have in common. They differ in how the lanes of an
-//! entry share fetches.
+//! A SIMT stack for a whole block of warps, which `tbc` and `lwm` share. They differ in how the lanes of an entry share
+//! fetches.
 
 use crate::mechanisms::stack::{Next, Stack};
 use crate::warp::reconvergence::Branch;

@@ -1,8 +1,8 @@
-//! Warp splits and barrier registers: what `hanoi` and `barrier` have in common.
+//! Warp splits and barrier registers, which `hanoi` and `barrier` share.
 //!
 //! A *split* is lanes that run together. Where they part, a *barrier register* is filled with their mask and with the
-//! place at which they wait for each other (BSSY), and each next pc becomes a split. A lane that comes to the place is
-//! blocked (BSYNC) until all lanes of the mask are, and then they are one split again. A lane that comes to the place
+//! place at which they wait for each other (BSSY), and each next pc becomes a split. A lane that reaches the place is
+//! blocked (BSYNC) until all lanes of the mask are, and then they are one split again. A lane that reaches the place
 //! of a register further out has left those inside, and is taken off their masks (BREAK); so is one that has finished
 //! (EXIT).
 //!
@@ -31,7 +31,7 @@ pub(crate) struct Split {
 struct Register {
     at: Reconvergence,
     /// By lane: how much higher its call level was than that of `at` where it was filled. Empty: none's was; lanes that
-    /// came to a function through different ones run it together at different levels.
+    /// reached a function through different ones run it together at different levels.
     shifts: Vec<i32>,
     /// The lanes that are waited for, those that are blocked included.
     mask: LaneSet,
@@ -114,7 +114,8 @@ impl Convergence {
         }
     }
 
-    /// Brings the splits to where each one's lanes stand at one pc, and blocks those that have come to where they wait.
+    /// Brings the splits to where each one's lanes stand at one pc, and blocks those that have reached the place where
+    /// they wait.
     pub(crate) fn settle(&mut self, warp: &WarpView) {
         for register in &mut self.registers {
             register.mask = register.mask & warp.live();
@@ -150,7 +151,7 @@ impl Convergence {
         self.open(warp);
         let mut i = 0;
         while i < self.splits.len() {
-            // Splits that come to be where one parts take its place, and those that registers let go are on top.
+            // New splits take the place of the one that parts, and those that registers let go are on top.
             let stays = !self.splits[i].moved || self.settle_one(i, warp);
             i += usize::from(stays);
             self.open(warp);
@@ -229,8 +230,8 @@ impl Convergence {
         self.splits.push(Split { lanes, last: None, moved: true, passes: false });
     }
 
-    /// Blocks those lanes of a split that have come to where they wait, and parts the others; whether it stays as it
-    /// is.
+    /// Blocks those lanes of a split that have reached the place where they wait, and parts the others; whether it
+    /// stays as it is.
     fn settle_one(&mut self, index: usize, warp: &WarpView) -> bool {
         let mut lanes = self.splits[index].lanes & warp.live();
         if let Some(speculation) = &mut self.speculation

@@ -1,4 +1,4 @@
-//! The order in which thread frontiers let lanes run: what `tf-stack` and `tf-branch` have in common.
+//! The order in which thread frontiers let lanes run, which `tf-stack` and `tf-branch` share.
 
 use std::cmp::Reverse;
 

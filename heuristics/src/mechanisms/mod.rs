@@ -1,4 +1,4 @@
-//! What several models are made of: stacks, paths, splits, barriers, predication.
+//! Mechanisms that several models share: stacks, paths, splits, barriers, predication.
 
 pub(crate) mod barrier_operations;
 pub(crate) mod block_stack;

@@ -1,4 +1,4 @@
-//! A scheduler of warp splits: what `dual-path`, `multi-path` and `dws` have in common.
+//! A scheduler of warp splits, which `dual-path`, `multi-path` and `dws` share.
 //!
 //! The splits and their joins are those of [`Splits`]; the models differ in which splits compete (the entries of a
 //! stack, or all), in which of them goes first, and in whether splits that stand at one pc become one.

@@ -1,13 +1,13 @@
 //! Predication: short arms of a branch are run without parting its lanes.
 //!
-//! Compilers for GPUs make no branch where its arms are short: both are issued for all lanes, and those that are not
-//! meant are switched off. With `predicate=N`, so here, on top of any model that has the parameter: the arms are those
-//! of [`crate::Arm`] with at most N instructions. One may end in a branch with arms of its own; what both have counts
-//! together. docs/fidelity.md compares values of N with what NVIDIA's assembler predicates.
+//! Compilers for GPUs make no branch if its arms are short: both are issued for all lanes, and lanes that are not meant
+//! are switched off. With `predicate=N` it is so here, on top of any model that has the parameter: the arms are those
+//! of [`crate::Arm`] with at most N instructions. An arm may end in a branch with arms of its own; the instructions of
+//! both count together. docs/fidelity.md compares values of N with what NVIDIA's assembler predicates.
 //!
 //! When lanes part at such a branch, the arms in which they stand run first, one after another, by address. The model
-//! is told of the branch only once they are done, and finds the lanes where the arms led them: those that came to one
-//! pc by several arms are together there.
+//! learns of the branch only when they are done, and finds the lanes where the arms led them: lanes that reached one pc
+//! through several arms are together there.
 //!
 //! The lanes of the branch that an arm is not meant for are *predicated off* in it. They run nothing, but they are
 //! active as hardware's counters see it: `active_efficiency` has them, `simt_efficiency` does not.

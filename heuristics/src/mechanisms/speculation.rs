@@ -41,7 +41,7 @@ struct Barrier {
     elsewhere: LaneSet,
     /// By lane: the call level at which it joined.
     levels: Vec<u32>,
-    /// By lane: the call level at which it last came to the point, until it comes back from there; 0 otherwise.
+    /// By lane: the call level at which it last reached the point, until it comes back from there; 0 otherwise.
     within: Vec<u32>,
     /// What lanes of the split did that is brought to where it stands.
     done: Done,
@@ -54,7 +54,7 @@ impl Barrier {
         (self.levels[lane.index()], self.within[lane.index()]) = (level, 0);
     }
 
-    /// Whether a lane that stands here has joined it and has come to its point.
+    /// Whether a lane that stands here has joined it and has reached its point.
     fn is_at(&self, region: &Region, lane: Lane, level: u32, pc: Pc) -> bool {
         let (joined, within) = (self.levels[lane.index()], self.within[lane.index()]);
         let is_level = match region.is_through() {
@@ -130,7 +130,7 @@ impl Speculation {
         }
     }
 
-    /// All lanes come to a place together: those that wait there for each other need not.
+    /// All lanes reach a place together: those that wait there for each other need not.
     fn pass(&mut self, lanes: LaneSet, level: u32, pc: Pc) {
         let Some(lane) = lanes.lowest() else { return };
         let is_there = |(barrier, region): (&Barrier, &Region)| barrier.is_at(region, lane, level, pc);
@@ -149,7 +149,7 @@ impl Speculation {
         }
     }
 
-    /// A lane has come to a place: it joins and cancels; the numbers of the regions that it left.
+    /// A lane has reached a place: it joins and cancels; the numbers of the regions that it left.
     pub(crate) fn come(&mut self, lane: Lane, at_level: u32, place: PlaceId) -> Vec<usize> {
         let mut left = Vec::new();
         for (index, (barrier, region)) in self.barriers.iter_mut().zip(&self.predictions.regions).enumerate() {
@@ -229,7 +229,7 @@ impl Speculation {
         true
     }
 
-    /// Whether some of these lanes, which run together, now come to a soft predicted point with so many, or to so many
+    /// Whether some of these lanes, which run together, now reach a soft predicted point with so many, or join so many
     /// that wait there, that nobody need wait.
     pub(crate) fn is_enough(&self, lanes: LaneSet, warp: &WarpView) -> bool {
         self.enough(lanes, warp).is_some()
@@ -280,7 +280,7 @@ impl Speculation {
                 return false;
             }
             let (joined, within) = (barrier.levels[lane.index()], barrier.within[lane.index()]);
-            // Of a function between, lanes come to whatever its barriers stand at behind the point only.
+            // Of a function between, lanes reach whatever its barriers stand at behind the point only.
             let is_between = region.is_through() && joined < at.level && at.level < within;
             let place = at.pc.and_then(|pc| control_flow.place_at(pc));
             let (leading, conflicts) = (&mut self.leading, &mut self.conflicts);
@@ -299,7 +299,7 @@ impl Speculation {
         self.predictions.regions[index].holds_point(at, control_flow)
     }
 
-    /// Whether lanes that part in a place have no barrier there, since they may come to a predicted point before.
+    /// Whether lanes that part in a place have no barrier there, since they may reach a predicted point before.
     pub(crate) fn forbids(&self, place: PlaceId, meet: Option<Pc>, control_flow: &ControlFlow) -> bool {
         let is_static = |region: &&Region| region.prediction.deconflict == Deconflict::Static;
         self.predictions.regions.iter().filter(is_static).any(|region| region.conflicts(place, meet, control_flow))

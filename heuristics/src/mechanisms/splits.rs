@@ -14,9 +14,9 @@ pub(crate) struct Split {
     pub(crate) lanes: LaneSet,
     /// The join to which they lead.
     join: usize,
-    /// When it came to be, counted in pairs of paths: the last two paths of the branch taken last have the highest.
+    /// When it was made, counted in pairs of paths: the last two paths of the branch taken last have the highest.
     pub(crate) rank: u64,
-    /// When it ran last or came to be, counted in choices.
+    /// When it ran last or was made, counted in choices.
     pub(crate) turn: u64,
     last: Option<Branch>,
     /// Whether its lanes may have moved since it was settled.
@@ -31,7 +31,7 @@ struct Join {
     arrived: LaneSet,
     /// Whether it was made for the lanes that leave a loop.
     for_exits: bool,
-    /// Splits and joins that lead here; 0: the join is free to be used anew.
+    /// Splits and joins that lead here; 0: the join is free to be used again.
     leading_here: usize,
 }
 
@@ -67,7 +67,7 @@ impl Splits {
         let mut i = 0;
         while i < self.splits.len() {
             let removed = self.splits[i].moved && self.settle(i, warp);
-            // Splits that came to be meanwhile are at the end, and so is the one that took the place of a removed one.
+            // Splits that were made meanwhile are at the end, and so is the one that took the place of a removed one.
             i += usize::from(!removed);
         }
     }
@@ -121,12 +121,12 @@ impl Splits {
         }
     }
 
-    /// Where the lanes of a split that run on come to a join.
+    /// Where the lanes of a split that run on reach a join.
     pub(crate) fn ends(&self, split: usize, lead: &mut Lead) {
         let mut join = self.splits[split].join;
         while join != 0 {
             self.joins[join].at.ends(lead);
-            // Who leaves a loop comes to a join further out.
+            // Who leaves a loop reaches a join further out.
             join = if self.placement == Placement::Binary { 0 } else { self.joins[join].parent };
         }
     }
@@ -144,7 +144,7 @@ impl Splits {
         split.moved = !split.lanes.is_subset(&warp.ready());
         let (mut join, mut lanes) = (split.join, split.lanes);
         let own = join;
-        // Who leaves a loop comes to a join further out, past those inside.
+        // Who leaves a loop reaches a join further out, past those inside.
         while join != 0 && (join == own || self.placement != Placement::Binary) {
             let at = self.joins[join].at;
             let arrived: LaneSet = lanes.iter().filter(|l| at.is_reached(warp.lane(*l))).collect();

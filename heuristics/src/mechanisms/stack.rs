@@ -9,9 +9,9 @@ use crate::{Choice, LaneSet, Lead, Order, Placement, WarpView};
 struct StackEntry {
     lanes: LaneSet,
     at: Reconvergence,
-    /// The lanes that it had when it came to be, or after its last branch.
+    /// The lanes that it had when it was made, or after its last branch.
     of: LaneSet,
-    /// Whether it came to be for the lanes that leave a loop.
+    /// Whether it was made for the lanes that leave a loop.
     for_exits: bool,
 }
 
@@ -74,8 +74,8 @@ impl Stack {
         self.last = Some(branch);
     }
 
-    /// Until when lanes that are all of an entry run on that no other is above, but for lanes that wait at barriers of
-    /// the program: see [`crate::Heuristic::runs_on`].
+    /// Until when lanes that are all of an entry run on that no other is above, except for lanes that wait at barriers
+    /// of the program: see [`crate::Heuristic::runs_on`].
     pub(crate) fn runs_on(&self, lanes: LaneSet, lead: &mut Lead) -> bool {
         let mut above = LaneSet::EMPTY;
         let runs = self.entries.iter().rposition(|entry| {

@@ -234,7 +234,7 @@ impl Anywhere {
                 barrier.participants.remove(lane);
             }
         }
-        // Who has come to where lanes of a loop meet behind it is no longer waited for inside.
+        // Who has reached the place where lanes of a loop meet behind it is no longer waited for inside.
         for barrier in &mut self.barriers {
             if barrier.around.iter().any(|point| point.pc.is_some() && point.is_reached(state)) {
                 barrier.participants.remove(lane);
@@ -247,7 +247,7 @@ impl Anywhere {
         }
     }
 
-    /// Opens the barriers at which nobody is missing; their lanes come to the next one around it, or go on.
+    /// Opens the barriers at which nobody is missing; their lanes reach the next one around it, or go on.
     fn open(&mut self, warp: &WarpView) {
         loop {
             for barrier in &mut self.barriers {

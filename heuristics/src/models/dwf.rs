@@ -63,7 +63,7 @@ enum Policy {
 
 struct Dwf {
     policy: Policy,
-    /// By lane: when it came to where it stands, counted in fetches.
+    /// By lane: when it reached the place where it stands, counted in fetches.
     came: Vec<u64>,
     /// The lanes whose `came` is known.
     standing: LaneSet,

@@ -87,7 +87,7 @@ mod tests {
         // Both arms stand above the bottom. 6 is done when 2 runs; its lanes part again and meet at 5, before 8.
         assert_eq!(depth(&["1b 4 8", "1b 6 8"]), Some(3));
         assert_eq!(depth(&["1b 2b 3 5 8", "1b 2b 4 5 8", "1b 6 8"]), Some(4));
-        // if (1 || 2) 7; 8: who comes to 7 by 2 waits for 8 above those that come there by 1, and parts once more.
+        // if (1 || 2) 7; 8: who reaches 7 by 2 waits for 8 above those that come there by 1, and parts once more.
         assert_eq!(depth(&["1b 7 8", "1b 2b 7 8", "1b 2b 8"]), Some(3));
     }
 

@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn lanes_of_different_frames_share_a_pc() {
-        // Lane 0 comes to 23 in the inner frame when lane 1 stands there in the outer one.
+        // Lane 0 reaches 23 in the inner frame when lane 1 stands there in the outer one.
         let lanes = ["1c 20b 22c 20b 23r 23r 2", "1c 20b 23r 2"];
         assert_eq!(schedule("tf-branch", &lanes), "1:0-1 20:0-1 22:0 20:0 23:0-1 23:0 2:0-1");
         assert_eq!(schedule("tf-stack", &lanes), "1:0-1 20:0-1 22:0 20:0 23:0 23:0-1 2:0-1");

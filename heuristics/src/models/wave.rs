@@ -61,7 +61,7 @@ impl Wave {
         }
     }
 
-    /// When the wave comes to the lane: the smallest goes first. Frames opened last, then what is ahead in the
+    /// When the wave reaches the lane: the smallest goes first. Frames opened last, then what is ahead in the
     /// innermost loop, then its head, and so on from the inside out.
     fn key(&self, warp: &WarpView, lane: Lane, spins: bool) -> (Reverse<u32>, Reverse<u32>, bool, u32) {
         let state = warp.lane(lane);

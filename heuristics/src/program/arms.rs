@@ -1,4 +1,4 @@
-//! Arms of branches: ways that only one branch leads to.
+//! Arms of branches: paths that only one branch leads to.
 
 use flowgraph::{Graph, Join, NodeId, StructuredJoins};
 use rustc_hash::FxHashSet;

@@ -1,4 +1,4 @@
-//! Stubs of the linkage table: code that does nothing but jump on through a slot in memory.
+//! Stubs of the linkage table: code that only jumps on through a slot in memory.
 //!
 //! A program calls a function of another module by a stub of its own (`.plt`), which jumps to the address that the
 //! loader wrote into a slot. Compiled with `-fno-plt` the same call jumps through the slot itself. So a stub is a part

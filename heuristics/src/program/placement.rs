@@ -10,7 +10,7 @@
 //! have their post-dominators behind the loop, and `binary` runs the loop lane by lane. Under `structured` the lanes
 //! that go on wait for each other at the end of each turn, whatever edge ends it; those that leave the loop wait behind
 //! it, and are no longer waited for inside.
-//! Before that, those of several branches that come to one block can run it together, as NVIDIA's ptxas has it for the
+//! Before that, those of several branches that reach one block can run it together, as NVIDIA's ptxas has it for the
 //! arm of `if (a || b)`: where a branch follows, or at least three instructions, before all lanes wait for each other.
 //!
 //! Mesa's NAK knows the nesting of the source: it puts a barrier around each `if`, one around each loop, which `break`

@@ -1,4 +1,4 @@
-//! Segments: the static program as replay sees it.
+//! Segments: the static program as a replay sees it.
 //!
 //! A trace's blocks may begin inside one another. Replay cuts them into *segments*, such that no lane can ever stand
 //! inside a segment while a choice is made: a segment ends before the first address of any block, before one to which a

@@ -1,4 +1,4 @@
-//! How long lanes that a model chose would be chosen again while they run on alone: what spares the engine a choice for
+//! How long lanes that a model chose would be chosen again while they run on alone. This saves the engine a choice for
 //! each segment.
 
 use trace_format::Pc;
@@ -8,7 +8,7 @@ use crate::{ControlFlow, LaneState, PlaceId};
 /// By what a model compares lanes that run with those that wait. The smaller goes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Order {
-    /// By nothing: it runs these lanes until they come to a place where something happens.
+    /// By nothing: it runs these lanes until they reach a place where something happens.
     #[default]
     None,
     /// By pc.
@@ -21,7 +21,7 @@ pub enum Order {
     LevelAndPc,
 }
 
-/// As long as lanes that were chosen stay at one pc, come to none of the `stops`, are at `least_level` at least, and
+/// As long as lanes that were chosen stay at one pc, reach none of the `stops`, are at `least_level` at least, and
 /// go before `below` in the order, the model chooses them again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lead {
@@ -53,7 +53,7 @@ impl Default for Lead {
     }
 }
 
-/// A segment that lanes come to while they run on, and how they come there.
+/// A segment that lanes reach while they run on, and how they come there.
 #[derive(Clone, Copy, Debug)]
 pub struct Next {
     /// The address of its first instruction.

@@ -1,13 +1,14 @@
-//! Predicted reconvergence points: places at which lanes are collected before they go on, though some may never come.
+//! Predicted reconvergence points: places at which lanes are collected before they go on, though some may never reach
+//! them.
 //!
 //! Damani et al., *Speculative reconvergence for improved SIMT efficiency* (CGO 2020), section 4. A lane *joins* the
 //! barrier of a prediction where its region begins, *waits* at the predicted point until all that joined have come or
-//! have *cancelled*, goes on together with them, and *rejoins* at once. It cancels where it comes to a place from which
+//! have *cancelled*, goes on together with them, and *rejoins* at once. It cancels where it reaches a place from which
 //! the point can no longer be reached. With a threshold so many waiting lanes are enough (the paper's soft barrier).
 //!
 //! The region of a prediction is the places of its function from which the point can be reached, as the paper's
 //! equations say: the barrier is *joined* there (there is a way from where lanes join) and *live* (there is a way to
-//! the point on which they do not join anew). So a prediction that is made in the turn of an outer loop ends with that
+//! the point on which they do not join again). So a prediction that is made in the turn of an outer loop ends with that
 //! turn, and one that is made before the loop holds for all turns. Where the region is left for good, at the immediate
 //! post-dominator of all of it, its lanes meet again (the paper's orthogonal barrier).
 //!
@@ -45,7 +46,7 @@ pub struct Prediction {
     pub copies: Vec<Pc>,
     /// Whether a function begins there, all calls of which are meant: the region is that of the calls.
     pub calls: bool,
-    /// Where lanes join: the first pcs of places. Empty: wherever they come to the region. Of calls, those that lead to
+    /// Where lanes join: the first pcs of places. Empty: wherever they reach the region. Of calls, those that lead to
     /// the function through others count only where it is said.
     pub from: Vec<Pc>,
     /// How many waiting lanes are enough. None: all that joined.
@@ -55,7 +56,7 @@ pub struct Prediction {
 }
 
 impl Prediction {
-    /// Of this place, for all lanes that come to its region.
+    /// Of this place, for all lanes that reach its region.
     #[must_use]
     pub fn at(pc: Pc) -> Prediction {
         Prediction {
@@ -68,7 +69,7 @@ impl Prediction {
         }
     }
 
-    /// Of the function that begins there, for all lanes that come to where they may call it.
+    /// Of the function that begins there, for all lanes that reach the place where they may call it.
     #[must_use]
     pub fn of_calls(entry: Pc) -> Prediction {
         Prediction { calls: true, ..Prediction::at(entry) }
@@ -175,7 +176,7 @@ impl Predictions {
         self.regions.is_empty()
     }
 
-    /// Those that change nothing: no place begins at their pcs, no lane comes to them from where it joins, or the
+    /// Those that change nothing: no place begins at their pcs, no lane reaches them from where it joins, or the
     /// function is never called.
     #[must_use]
     pub fn without_region(&self) -> &[Prediction] {
@@ -200,7 +201,7 @@ impl Region {
         &self.nodes
     }
 
-    /// Whether lanes may come to the point through other functions than the one in which they joined.
+    /// Whether lanes may reach the point through other functions than the one in which they joined.
     pub(crate) fn is_through(&self) -> bool {
         self.prediction.calls && !self.prediction.from.is_empty()
     }
@@ -235,7 +236,7 @@ impl Region {
         self.nodes.is_joined_at(NodeId(place.0))
     }
 
-    /// Whether lanes that part in a place could come to the point before they meet: then what they meet at conflicts.
+    /// Whether lanes that part in a place could reach the point before they meet: then what they meet at conflicts.
     pub(crate) fn conflicts(&self, place: PlaceId, meet: Option<Pc>, control_flow: &ControlFlow) -> bool {
         let Some(graph) = control_flow.graph() else { return false };
         let meet = meet.and_then(|pc| control_flow.place_at(pc)).map(|place| NodeId(place.0));
@@ -378,7 +379,7 @@ mod tests {
     fn lanes_join_where_the_prediction_is_made() {
         let lanes = ["1 2b 3 7b 1 2b 3 4 5", "1 2b 7b 1 2b 4 5"];
         let of = |from: Vec<Pc>| schedule_predicted("barrier", &lanes, &[Prediction { from, ..at(3) }]);
-        // In the first turn nobody waits who has not come to 7.
+        // In the first turn nobody waits who has not reached 7.
         assert!(of(vec![Pc(7)]).starts_with("1:0-1 2:0-1 3:0 "));
         assert!(of(Vec::new()).starts_with("1:0-1 2:0-1 7:1 1:1 2:1 3:0 "));
     }
@@ -444,7 +445,7 @@ mod tests {
         let parting = ["1b 2c 30c 20b 22 24 21r 31r 7", "1b 5c 20b 24 21r 6b 7"];
         let predicted = schedule_predicted("barrier", &parting, std::slice::from_ref(&prediction));
         assert_eq!(predicted, "1:0-1 2:0 5:1 30:0 20:0-1 22:0 24:0-1 21:0-1 6:1 31:0 7:0-1");
-        // In recursion the outermost one counts: lane 0 comes to 20 again, inside of it, and is waited for by nobody.
+        // In recursion the outermost one counts: lane 0 reaches 20 again, inside of it, and is waited for by nobody.
         let inside = ["1b 2c 30c 20b 22c 20b 21r 23r 31r 7", "1b 5c 20b 21r 6b 7"];
         let predicted = schedule_predicted("barrier", &inside, &[prediction]);
         assert!(predicted.contains(" 20:0-1 ") && predicted.ends_with(" 7:0-1"), "{predicted}");

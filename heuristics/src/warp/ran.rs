@@ -59,7 +59,7 @@ pub struct Together<'a> {
     pub run: &'a [SegmentId],
     /// The call level of the last of them.
     pub last_level: u32,
-    /// The lanes for which the first of them starts a basic block: others came to it without a transfer of control.
+    /// The lanes for which the first of them starts a basic block: others reached it without a transfer of control.
     pub first_starts_block: LaneSet,
     /// The segments' facts.
     pub segments: &'a SegmentTable,

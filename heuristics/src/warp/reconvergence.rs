@@ -12,13 +12,13 @@ pub(crate) struct Reconvergence {
 }
 
 impl Reconvergence {
-    /// Lanes that wait for each other there run on until they come to it, at the latest.
+    /// Lanes that wait for each other there run on until they reach it, at the latest.
     pub(crate) fn ends(&self, lead: &mut Lead) {
         self.pc.into_iter().for_each(|pc| lead.stop_at(pc));
         lead.stop_below_level(self.level);
     }
 
-    /// Whether a lane that stands here has come to it.
+    /// Whether a lane that stands here has reached it.
     pub(crate) fn is_reached(&self, state: &LaneState) -> bool {
         state.level < self.level || (state.level == self.level && Some(state.pc) == self.pc)
     }

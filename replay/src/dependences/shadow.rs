@@ -17,7 +17,7 @@ pub(super) struct Reader {
     pub site: u32,
 }
 
-/// What is known of a byte.
+/// What is known about a byte.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Byte {
     pub value: Value,
@@ -25,7 +25,7 @@ pub(super) struct Byte {
     pub reader: Reader,
 }
 
-/// What is known of memory.
+/// What is known about memory.
 #[derive(Default)]
 pub(super) struct Shadow {
     pages: FxHashMap<u64, Box<[Byte; PAGE]>>,

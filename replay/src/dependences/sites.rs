@@ -6,7 +6,7 @@ use trace_format::Pc;
 
 use super::code::Operator;
 
-/// What is known of an instruction.
+/// What is known about an instruction.
 #[derive(Default)]
 pub(super) struct Site {
     pub pc: Pc,

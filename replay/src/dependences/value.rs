@@ -26,7 +26,7 @@ pub(super) struct Value {
     pub saved: u8,
 }
 
-/// What is known of a register.
+/// What is known about a register.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Held {
     pub value: Value,

@@ -354,7 +354,7 @@ impl<'a> Replay<'a> {
 
     fn move_on(&mut self, lanes: LaneSet) -> Result<()> {
         let mut arriving = lanes;
-        // Lanes that ran together mostly come to one place: the group that the lane before came to is looked at first.
+        // Lanes that ran together mostly reach one place: the group that the lane before reached is looked at first.
         let mut group = usize::MAX;
         while let Some(lane) = arriving.lowest() {
             arriving.remove(lane);

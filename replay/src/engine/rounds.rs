@@ -13,7 +13,7 @@ const LEAST: u64 = 4;
 /// Fewer turns with mates are not worth to be run without the model; after such as many are left to it.
 const REST: u32 = 32;
 
-/// What is known of the rounds to come.
+/// What is known about the rounds to come.
 #[derive(Default)]
 pub(super) struct Rounds {
     /// The lane that ended the last ones: it is looked at first.

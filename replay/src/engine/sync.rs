@@ -9,7 +9,7 @@ use super::Counts;
 use super::turns::{Moved, Turns, Wanted};
 use crate::{Control, EpisodeId, LockId};
 
-/// Where a lane that moved on has come to.
+/// Where a lane stands after it moved on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Arrival {
     /// Before a segment.
@@ -122,7 +122,7 @@ impl Sync {
         self.turns.as_mut()
     }
 
-    /// Lanes that have moved on have come to locks or behind sections: the lanes that can go on now. To be called until
+    /// Lanes that have moved on have reached locks or behind sections: the lanes that can go on now. To be called until
     /// there are none.
     pub(crate) fn take_turns(&mut self, states: &[LaneState], live: LaneSet) -> LaneSet {
         let Some(turns) = &mut self.turns else { return LaneSet::EMPTY };
@@ -148,7 +148,7 @@ impl Sync {
         Some(freed)
     }
 
-    /// What happened since the last call, in order. To be called now and then, lest it grow.
+    /// What happened since the last call, in order. To be called now and then, so that it does not grow.
     #[inline]
     pub(crate) fn take_events(&mut self) -> Vec<SyncEvent> {
         std::mem::take(&mut self.events)
@@ -163,7 +163,7 @@ impl Sync {
         std::mem::take(&mut self.freed)
     }
 
-    /// The lane comes to a control that is neither stack pointer nor level; whether it goes on without waiting.
+    /// The lane reaches a control that is neither stack pointer nor level; whether it goes on without waiting.
     pub(crate) fn passes(&mut self, lane: Lane, control: Control) -> bool {
         match control {
             Control::Meet(episode) => self.meet(lane, episode),
@@ -250,7 +250,7 @@ impl Sync {
         }
     }
 
-    /// The lane has come to its end: it gives back what it holds, and nobody waits for it at a barrier.
+    /// The lane has ended: it gives back what it holds, and nobody waits for it at a barrier.
     pub(crate) fn finished(&mut self, lane: Lane) {
         self.finished.insert(lane);
         if let Some(turns) = &mut self.turns {

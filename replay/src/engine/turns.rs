@@ -5,7 +5,7 @@
 //!     if (try_lock(l)) { critical section; unlock(l); done = true; }
 //! ```
 //!
-//! Lanes that come to a lock together make a *section*. In each of its *turns* those run for whose locks nobody else
+//! Lanes that reach a lock together make a *section*. In each of its *turns* those run for whose locks nobody else
 //! has: one lane per lock, the lowest first, lanes with different locks side by side, readers of one lock together. A
 //! lane is *behind* the section when it has none of the locks left that it took since it came there; it waits until all
 //! lanes of the section are, and they go on together. A lock taken inside of a section makes a section of its own,
@@ -26,14 +26,14 @@ use trace_format::Pc;
 
 use crate::LockId;
 
-/// What a lane came to take.
+/// What a lane wants to take.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted {
     pub(super) lock: LockId,
     pub(super) shared: bool,
 }
 
-/// Lanes that came to a lock together.
+/// Lanes that reached a lock together.
 pub(super) struct Section {
     /// Sections are numbered as they are made.
     number: u64,
@@ -69,7 +69,7 @@ impl Section {
 pub(super) struct Turns {
     /// In the order in which they were made: the last is the innermost of its lanes.
     pub(super) sections: Vec<Section>,
-    /// Lanes that have come to a lock, with what they want, and are in no section for it yet.
+    /// Lanes that have reached a lock, with what they want, and are in no section for it yet.
     arrived: Vec<(Lane, Wanted)>,
     /// By lane: what it wants of the section in which it waits for its turn.
     wanted: Vec<Option<Wanted>>,
@@ -100,7 +100,7 @@ impl Turns {
         }
     }
 
-    /// The lane comes to a lock that it does not have.
+    /// The lane reaches a lock that it does not have.
     pub(super) fn arrive(&mut self, lane: Lane, wanted: Wanted) {
         self.arrived.push((lane, wanted));
     }
@@ -111,7 +111,7 @@ impl Turns {
         self.comes_behind(lane)
     }
 
-    /// The lane has come to its end.
+    /// The lane has ended.
     pub(super) fn finished(&mut self, lane: Lane) {
         self.held[lane.index()].clear();
         for section in &mut self.sections {
@@ -129,7 +129,7 @@ impl Turns {
         }
     }
 
-    /// Makes sections of the lanes that have come to locks since the last call: one of those that stand at one place,
+    /// Makes sections of the lanes that have reached locks since the last call: one of those that stand at one place,
     /// inside of the same section. The lanes, and what they want.
     pub(super) fn make_sections(&mut self, states: &[LaneState]) -> Vec<(Lane, Wanted)> {
         if self.arrived.is_empty() {
@@ -286,7 +286,7 @@ impl Turns {
         taken
     }
 
-    /// Whether the lane has nothing left that it took since it came to its innermost section; it is behind it then.
+    /// Whether the lane has nothing left that it took since it reached its innermost section; it is behind it then.
     fn comes_behind(&mut self, lane: Lane) -> bool {
         let held = &self.held[lane.index()];
         let Some(section) = self.sections.iter_mut().rev().find(|s| s.lanes.contains(lane)) else { return false };

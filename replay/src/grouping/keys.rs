@@ -19,7 +19,7 @@ pub enum SortKey {
     Instructions,
     /// How many jumps back they take: the turns of all loops in them, recursion aside.
     Trips,
-    /// The places that they come to, in the order in which they come to each first; then how many instructions they
+    /// The places that they reach, in the order in which they reach each first; then how many instructions they
     /// run; lanes that run the very same ones stand together. It is what a GPU's reordering of invocations sorts by.
     Path,
 }
@@ -43,7 +43,7 @@ impl FromStr for SortKey {
     }
 }
 
-/// So many of the places that a lane comes to count for its path: with 10^6 lanes that are all different, 128 MB.
+/// So many of the places that a lane reaches count for its path: with 10^6 lanes that are all different, 128 MB.
 const PLACES: usize = 32;
 
 /// A lane's key: what it is sorted by first, then what, and what tells it from others that are equal so far.
@@ -77,7 +77,7 @@ pub(super) fn of(survey: &Survey, key: SortKey) -> Result<Vec<Key>> {
 /// What a lane was seen to do.
 struct Walked {
     trips: u64,
-    /// The places that it came to first, in order.
+    /// The places that it reached first, in order.
     places: Vec<u32>,
     /// Of all that it ran, in order.
     hash: u64,

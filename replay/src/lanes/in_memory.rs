@@ -11,7 +11,7 @@ use crate::{Batch, Code, Control, Kept, LaneSource, LaneStream, LockId};
 pub enum Does {
     /// Runs an instruction, with the addresses of its memory operands (as many as [`Instruction::memory`] says).
     Runs(Instruction, Vec<u64>),
-    /// Comes to a control.
+    /// Reaches a control.
     Comes(Control),
 }
 

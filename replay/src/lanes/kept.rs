@@ -395,7 +395,7 @@ mod tests {
         let mut packing = Packing::default();
         let pieces: Vec<Piece> = all.iter().map(|batch| keeper.keep(batch, &mut packing).unwrap()).collect();
         assert!(pieces.iter().all(|piece| matches!(piece, Piece::Spilled(_))));
-        // In any order, as warps come to them.
+        // In any order, as warps reach them.
         for at in [2, 0, 1, 0] {
             let mut batch = Batch::default();
             Unpacker::default().piece(&pieces[at], &mut batch).unwrap();

@@ -32,7 +32,7 @@ pub enum Control {
         /// The bytes at it and above.
         above: u32,
     },
-    /// The lane waits until every lane of its warp that has this episode in its stream has come to it.
+    /// The lane waits until every lane of its warp that has this episode in its stream has reached it.
     Meet(EpisodeId),
     /// The lane waits until every other lane of its warp waits so too, or has finished (the `W` of text traces).
     MeetAll,
@@ -234,8 +234,8 @@ impl Rows {
     }
 }
 
-/// A piece of a lane's stream. A batch never ends between a control and the segment that it stands before, but for the
-/// last of a lane.
+/// A piece of a lane's stream. A batch never ends between a control and the segment that it stands before, except for
+/// the last of a lane.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Batch {
     /// Segments and controls, in order.
@@ -326,8 +326,8 @@ pub trait LaneStream: Send {
     /// When the trace cannot be read on.
     fn next_batch(&mut self, batch: &mut Batch) -> Result<bool>;
 
-    /// As [`LaneStream::next_batch`], but for rows of segments, which stand folded where [`LaneStream::rows`] has some.
-    /// A stream is read in one of the two ways. Default: nothing is folded.
+    /// As [`LaneStream::next_batch`], except for rows of segments, which stand folded where [`LaneStream::rows`] has
+    /// some. A stream is read in one of the two ways. Default: nothing is folded.
     ///
     /// # Errors
     /// When the trace cannot be read on.
@@ -346,7 +346,7 @@ pub trait LaneStream: Send {
 pub struct LaneOrigin {
     /// The thread whose instructions it runs.
     pub thread: ThreadId,
-    /// When its thread came to the region first, as this lane.
+    /// When its thread reached the region first, as this lane.
     pub first: Seq,
     /// Its generation: it runs after all lanes of smaller ones, in warps of its own generation only.
     pub generation: u32,

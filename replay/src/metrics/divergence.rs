@@ -298,7 +298,7 @@ impl DivergenceMeter {
             self.live = step.live;
             self.ends += 1;
         }
-        // A company that stays as it was, while no lane has come to its end since it ran last, begins and ends nothing.
+        // A company that stays as it was, while no lane has ended since it ran last, begins and ends nothing.
         // Whether one has is asked of each company: the first to run after a lane's end need not be the one that the
         // end leaves complete.
         let ends = self.ends;

@@ -15,7 +15,7 @@ use crate::lanes::brief::Brief;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct PieceId(pub u32);
 
-/// What is known of a piece.
+/// What is known about a piece.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Piece {
     begins: u32,
@@ -115,7 +115,7 @@ impl Pieces {
         self.segments.len()
     }
 
-    /// Forgets all; numbers begin anew.
+    /// Forgets all; numbers begin again.
     pub(super) fn clear(&mut self) {
         self.segments.clear();
         self.stretches.clear();

@@ -93,7 +93,7 @@ impl Flags {
 
     /// Some of it is a part of a turn that waits.
     pub const WAITS: u16 = 256;
-    /// Some of it can be in a stub of the linkage table, and whether it is depends on more than how the thread came to
+    /// Some of it can be in a stub of the linkage table, and whether it is depends on more than how the thread reached
     /// the block.
     pub const STUB: u16 = 512;
     /// It begins with what is a stub of the linkage table if a call led there.
@@ -110,7 +110,7 @@ impl Flags {
 
 /// What the calls and returns of a block amount to.
 struct Calls {
-    /// [`Flags`], but for those of other things.
+    /// [`Flags`], except for those of other things.
     flags: u16,
     /// The frames that it leaves open, the stack pointer less that before the block, outermost first.
     open: Vec<i64>,
@@ -134,7 +134,7 @@ pub(super) struct BlockFacts {
     exits: Vec<bool>,
     /// Segments with a `pause`, of which nothing is filtered out.
     pauses: Vec<bool>,
-    /// Stubs that a symbol names so: they are ones however a lane comes to them.
+    /// Stubs that a symbol names so: they are ones however a lane reaches them.
     named_stubs: Vec<bool>,
     marked: bool,
 }

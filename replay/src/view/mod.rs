@@ -138,7 +138,7 @@ impl View {
         Ok(view)
     }
 
-    /// The lanes, which are threads as yet, become parts of these.
+    /// The lanes, which are still threads, become parts of these.
     fn cut_into(&mut self, lanes: &Lanes, threads: &[ThreadSurvey]) -> Result<()> {
         let made = match lanes {
             Lanes::Threads => return Ok(()),

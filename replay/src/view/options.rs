@@ -39,7 +39,7 @@ pub enum Locks {
     /// One lane of a warp at a time holds a lock; the others wait.
     #[default]
     Serialize,
-    /// The same streams, in which lanes that come to a lock together take turns: for [`crate::Contended::TakeTurns`].
+    /// The same streams, in which lanes that reach a lock together take turns: for [`crate::Contended::TakeTurns`].
     Simt,
     /// Locks have no effect.
     Ignore,
@@ -64,7 +64,7 @@ pub enum Lanes {
     /// A thread, with all that it runs in the region.
     #[default]
     Threads,
-    /// Each time that a thread comes to the region: with a function for the region, each of its outermost calls.
+    /// Each time that a thread reaches the region: with a function for the region, each of its outermost calls.
     Calls,
     /// Each OpenMP task.
     Tasks,

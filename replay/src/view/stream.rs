@@ -51,7 +51,7 @@ pub(super) trait Follower: Send {
 pub(super) struct Followed {
     /// Of its instructions.
     pub counts: Counts,
-    /// When it came to the region; none: never.
+    /// When it reached the region; none: never.
     pub first: Option<Seq>,
     /// The first segment that is kept of it.
     pub begins_with: Option<SegmentId>,

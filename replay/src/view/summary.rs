@@ -42,7 +42,7 @@ pub struct Share {
 pub struct CutInto {
     /// What each lane is, for people: `iterations of the loop at 0x401136 (in solve)`.
     pub what: String,
-    /// How many launches the lanes are of: each loop once for each time that the program came to it.
+    /// How many launches the lanes are of: each loop once for each time that the program reached it.
     pub launches: usize,
     /// Instructions in lanes.
     pub kept: u64,
@@ -50,7 +50,7 @@ pub struct CutInto {
     pub outside: u64,
     /// Instructions of last turns that only found that there were no more.
     pub last_tests: u64,
-    /// Times that a lane came to a barrier: lanes that are not threads don't wait there.
+    /// Times that a lane reached a barrier: lanes that are not threads don't wait there.
     pub barriers: u64,
     /// Whether threads were dealt the iterations of a loop in several chunks.
     pub dealt: bool,

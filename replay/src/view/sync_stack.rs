@@ -14,7 +14,7 @@ pub(super) struct Open {
     leaves: usize,
 }
 
-/// Whether none of the program's own code runs in it, but for tasks.
+/// Whether none of the program's own code runs in it, except for tasks.
 fn is_leaf(function: SyncFunction) -> bool {
     !function.calls_back() || function == SyncFunction::TaskCreate
 }

@@ -82,7 +82,7 @@ proptest! {
     }
 
     /// The lanes of these programs end together. Then a compacted side has no more warps than lanes of it had before,
-    /// and packing anew at each instruction has no more fetches than packing at branches.
+    /// and packing again at each instruction has no more fetches than packing at branches.
     #[test]
     fn packing_more_often_needs_no_more_fetches(
         program in statements(4), lanes in 1u64..17, size in 1usize..6, warps in 1usize..5

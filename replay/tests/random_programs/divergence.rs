@@ -1,4 +1,4 @@
-//! Divergences counted anew, by brute force: from the written schedule alone, fetch by fetch, each fetch's company by
+//! Divergences counted again, by brute force: from the written schedule alone, fetch by fetch, each fetch's company by
 //! itself.
 //!
 //! For a fetch of two lanes or more: the next fetch that any of them runs is looked for. Where all of them that are

@@ -219,7 +219,7 @@ fn no_lane_is_lost_on_any_of_ten_thousand_graphs() {
         let graph = graph(&mut numbers);
         distances(&graph)[0].is_some()
     };
-    // Some graphs never come to the return; there must be as many as are asked for without those.
+    // Some graphs never reach the return; there must be as many as are asked for without those.
     let seeds: Vec<u64> = (0..).filter(ran).take(GRAPHS as usize).collect();
     let faults: Vec<String> = seeds.into_par_iter().filter_map(fault).collect();
     assert!(faults.is_empty(), "{} of them: {:?}", faults.len(), &faults[..faults.len().min(5)]);

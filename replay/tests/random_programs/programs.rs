@@ -199,7 +199,7 @@ pub(crate) fn lanes_of(program: &[Statement], lanes: u64) -> InMemory {
     InMemory::new(&does(program, lanes))
 }
 
-/// Whether a lane may come to a lock.
+/// Whether a lane may reach a lock.
 pub(crate) fn has_locks(program: &[Statement]) -> bool {
     program.iter().any(|s| match s {
         Statement::Locked { .. } | Statement::Section { .. } => true,

@@ -1,12 +1,12 @@
 //! Ten thousand small random programs under every model: the checker refuses none of their replays, none beats the
-//! lower bound, each comes to the same step by step and in runs, and the models that are one model in other clothes
+//! lower bound, each gives the same step by step and in runs, and the models that are one model in other clothes
 //! need as many fetches.
 //!
 //! The theory. Two lanes share a fetch of `ipdom` when they stand in one stack entry. Who is in an entry with whom
 //! depends on where lanes went since they parted, never on when the entry runs: lanes leave an entry at a branch or at
 //! its reconvergence, and both are places in the lane's own path. `dual-path` and `multi-path` without merging have the
 //! same entries as paths and joins, `barrier` and `hanoi` as splits and barriers, and run them in other orders. So the
-//! five need as many fetches, with the same numbers of active lanes, wherever all of them come to their end: the order
+//! five need as many fetches, with the same numbers of active lanes, wherever all of them end: the order
 //! in which paths that can run do so changes nothing. That holds with calls and barriers too. Two things break it, and
 //! neither is in these programs' comparisons: a lock, whose winner depends on the order, and a barrier inside a branch
 //! that opens only when a model gives up a join.
@@ -98,7 +98,7 @@ fn replay_one(seed: u64, specs: &[Spec]) -> Result<(), Fault> {
     let locks = has_locks(&program);
     let checked = run(&program, specs)?;
     checked.iter().try_for_each(|outcome| judge(outcome, locks))?;
-    // Nothing is measured: what runs on without a choice must come to the same.
+    // Nothing is measured: what runs on without a choice must give the same.
     let plain = ReplayOptions { measures: Vec::new(), ..options.clone() };
     let plain = replay(&lanes_of(&program, lanes), specs, &plain, None, &|_, _| {}).map_err(|e| e.to_string())?;
     if let Some((a, b)) = checked.iter().zip(&plain).find(|(a, b)| (&a.counts, &a.tally) != (&b.counts, &b.tally)) {

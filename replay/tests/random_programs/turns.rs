@@ -33,7 +33,7 @@ impl Reference<'_> {
         self.lanes[lane].get(self.at[lane])
     }
 
-    /// The pc that the lane runs next, whatever it comes to before.
+    /// The pc that the lane runs next, whatever it reaches before.
     fn pc(&self, lane: usize) -> Pc {
         let runs = |d: &Does| if let Does::Runs(instruction, _) = d { Some(instruction.pc) } else { None };
         self.lanes[lane][self.at[lane]..].iter().find_map(runs).expect("a lane ends with an instruction")
@@ -55,7 +55,7 @@ impl Reference<'_> {
     /// lane.
     fn scope(&mut self, lanes: &[usize], least: Option<&[usize]>) {
         let mut inside: Vec<usize> = lanes.to_vec();
-        // Sections that lanes have come to, the one to be run next last.
+        // Sections that lanes have reached, the one to be run next last.
         let mut sections: Vec<Vec<usize>> = Vec::new();
         loop {
             let least_of = |lane: usize| least.map(|least| least[lane]);

@@ -113,7 +113,7 @@ fn no_second_place_is_suggested_where_none_adds_anything() {
 
 #[test]
 fn a_point_that_is_rarely_entered_makes_dynamic_deconfliction_beat_static() {
-    // An expensive prolog and epilog; of 4 lanes one comes to the place, in one turn of 16, and half of them to another
+    // An expensive prolog and epilog; of 4 lanes one reaches the place, in one turn of 16, and half of them to another
     // arm of the same branch in each.
     let lengths = [0, 40, 0, 1, 40, 1, 1];
     let turn = |lane: usize, turn: usize| match (lane, turn) {
@@ -129,7 +129,7 @@ fn a_point_that_is_rarely_entered_makes_dynamic_deconfliction_beat_static() {
     assert_eq!(dynamic.lane_instructions, fixed.lane_instructions);
     assert_eq!(dynamic.counts.thread_instructions(), fixed.counts.thread_instructions());
     assert_eq!((dynamic.tally.yields, fixed.tally.yields), (Some(0), Some(0)));
-    // Where all lanes come to it in each turn they part by nothing, and neither strategy has anything to do.
+    // Where all lanes reach it in each turn they part by nothing, and neither strategy has anything to do.
     let always: Vec<Vec<usize>> = vec![[1, 3, 4].repeat(8).into_iter().chain([5]).collect(); 4];
     let of = |deconflict| {
         predicted(&lengths, &always, &[Prediction { deconflict, ..Prediction::at(Pc(0x3000)) }]).counts.fetches()
@@ -139,7 +139,7 @@ fn a_point_that_is_rarely_entered_makes_dynamic_deconfliction_beat_static() {
 
 #[test]
 fn structured_control_flow_is_estimated_by_its_meetings() {
-    // if (a || b) x; y: 1 asks a, 2 asks b, 3 is x, 4 y. Lanes for which a holds come to x before those for which b does,
+    // if (a || b) x; y: 1 asks a, 2 asks b, 3 is x, 4 y. Lanes for which a holds reach x before those for which b does,
     // and wait for each other behind it.
     let lengths = [0, 1, 1, 10, 1];
     let lane = |lane: usize| match lane {

@@ -99,14 +99,14 @@ fn no_model_deadlocks_where_lanes_take_turns() {
 
 #[test]
 fn lanes_behind_a_section_go_on_where_one_of_them_has_what_another_wants() {
-    // Both come to a lock at 3, lane 0 with lock 5; lane 1 wants that one inside of its section there. 1 2 3 (both), 4
+    // Both reach a lock at 3, lane 0 with lock 5; lane 1 wants that one inside of its section there. 1 2 3 (both), 4
     // (lane 0), 8 4 (lane 1), 9.
     check(&["1 +5 2 +6 3 -6 4 -5 9", "1 +4 2 +7 3 +5 8 -5 -7 4 -4 9"], "minpc,ipdom", 7);
 }
 
 #[test]
 fn two_lanes_that_take_two_locks_crosswise_are_forced_on() {
-    // They come to the outer lock together, so that both have it when they come to the inner one.
+    // They reach the outer lock together, so that both have it when they reach the inner one.
     let outcome = outcomes(&["1 +1 2 +2 3 -2 -1 9", "1 +2 2 +1 3 -1 -2 9"], "minpc", Contended::TakeTurns).remove(0);
     assert!(outcome.is_complete() && outcome.counts.forced > 0);
     assert_eq!(outcome.counts.thread_instructions(), outcome.upper_bound);

@@ -156,7 +156,7 @@ fn threads_that_two_creators_started_are_ordered_only_where_joins_tell() {
     let mut program = Program::new();
     program.start(1, Some(0), 0);
     program.start(2, Some(0), 1);
-    // Thread 1 joins a child of its own and starts another; thread 2 starts one meanwhile and knows nothing of that.
+    // Thread 1 joins a child of its own and starts another; thread 2 starts one meanwhile and knows nothing about that.
     program.start(3, Some(1), 2);
     program.joined(1, 3, 2);
     program.start(4, Some(1), 2);
@@ -199,7 +199,7 @@ fn main_is_a_lane_of_each_generation_that_it_works_in() {
     let told: Vec<String> = (0..4).map(|lane| told(&view, lane)).collect();
     assert_eq!(told, ["180 184 181r", "180 181r", "180 185 181r", "180 181r"]);
     assert_eq!(view.summary().kept, 10);
-    // The stream of a thread that is one lane was made with the view; that of one of several lanes is cut anew.
+    // The stream of a thread that is one lane was made with the view; that of one of several lanes is cut again.
     for lane in 0..4 {
         let kept = view.kept(lane).map(|kept| read(kept.stream()));
         assert!(kept == [None, Some(read(view.stream(lane)))][lane % 2], "lane {lane}");

@@ -33,7 +33,7 @@ fn where_the_recording_paused_at_the_marker_the_part_ends() {
     let mut made = Recording::new();
     for thread in 0..2 {
         made.start(thread).event(thread, Event::Gap).event(thread, Event::SetSp(STACK));
-        // The other thread has opened the window: this one comes to its own part later.
+        // The other thread has opened the window: this one reaches its own part later.
         made.run(thread, &[plain(MAIN + 4)]).run_marker(thread, MAIN + 0x10, 1).run(thread, &[plain(MAIN + 0x20)]);
         made.event(thread, Event::Gap).event(thread, Event::SetSp(STACK));
         made.run(thread, &[plain(MAIN + 0x70)]).end(thread);

@@ -91,7 +91,7 @@ fn a_trace_without_instructions_is_refused() {
     assert!(refusal(made.view(&whole())).contains("no instructions"));
 }
 
-/// Two forks of a team of two; thread 1 comes to the second body before thread 0 does.
+/// Two forks of a team of two; thread 1 reaches the second body before thread 0 does.
 fn parallel_regions() -> Recording {
     const BODY: u64 = MAIN + 0x40;
     let mut made = Recording::new();

@@ -1,6 +1,6 @@
 //! A picture: marks on white paper, in points (1/72 inch), from the upper left corner.
 //!
-//! Charts lay out marks and know nothing of files; any plotters backend can paint them, at any scale.
+//! Charts lay out marks and know nothing about files; any plotters backend can paint them, at any scale.
 
 use plotters::backend::DrawingBackend;
 use plotters::drawing::DrawingAreaErrorKind::{self, BackendError};

@@ -78,7 +78,7 @@ class ReferenceTest(unittest.TestCase):
     def test_a_loop_runs_as_often_as_its_longest_lane(self):
         code = rows(("bssy", 1, "", 0, 4), ("plain", 9), ("bra", 1, "P0", -1, 1), ("bsync", 1, "", 0), ("exit",))
         found = counts(code, [[True] * turns + [False] for turns in (0, 1, 4)])
-        # Five turns of ten; three lanes come to the BSYNC apart.
+        # Five turns of ten; three lanes reach the BSYNC apart.
         self.assertEqual(found.warp, 1 + 50 + 3 + 1)
         self.assertEqual(found.thread, 3 + 10 * (1 + 2 + 5) + 3 + 3)
 

@@ -110,7 +110,7 @@ impl<W: Write> TraceWriter<W> {
         Ok(writer)
     }
 
-    /// Replaces what is known of the run before it starts.
+    /// Replaces what is known about the run before it starts.
     pub fn set_meta(&mut self, meta: &Meta) -> Result<()> {
         let json = serde_json::to_vec(meta).expect("strings and numbers can be written as JSON");
         self.check_len("the command line", json.len())?;

@@ -94,7 +94,7 @@ pub struct Fit {
     pub same_protection: bool,
 }
 
-/// What is known of an ELF image.
+/// What is known about an ELF image.
 #[derive(Debug, Default)]
 pub struct Image {
     /// Whether it lies at the addresses that the file names.

@@ -334,7 +334,7 @@ impl ModuleMap {
         (function, pc.saturating_sub(before).max(start)..pc.saturating_add(behind).min(end))
     }
 
-    /// What is known of places in the images, with the addresses at which they lie.
+    /// What is known about places in the images, with the addresses at which they lie.
     fn placed<'a, T>(&'a self, of: impl Fn(&'a Known) -> Vec<(u64, T)>) -> Vec<(u64, T)> {
         let known = self.modules.iter().filter_map(|loaded| Some((loaded.module.bias, loaded.known.as_deref()?)));
         known
@@ -399,7 +399,7 @@ fn find_modules(pid: Tid, regions: &[Region], images: &mut Images) -> Vec<Loaded
     modules.into_iter().map(|(loaded, _)| loaded).collect()
 }
 
-/// What is known of the file of which this region is a part.
+/// What is known about the file of which this region is a part.
 fn known(pid: Tid, region: &Region, images: &mut Images) -> Option<Rc<Known>> {
     if region.path != KERNEL_CODE {
         return images.of_file(&region.path);

@@ -61,7 +61,7 @@ impl Pair {
         Ok(Some(pair))
     }
 
-    /// Lets both run where they could before, unless somebody else has said in the meantime where they shall run.
+    /// Lets both run where they could before, unless somebody else has said in the meantime where they are to run.
     fn part(&self) {
         for (thread, set) in &self.threads {
             if sched_getaffinity(*thread).is_ok_and(|now| now == self.one) {

@@ -232,7 +232,7 @@ fn learn(tid: Tid, pc: u64, next: u64) -> Decoded {
     decoded
 }
 
-/// `pushf` has put the flags on the stack, with the flag by which we step: the program shall not see it.
+/// `pushf` has put the flags on the stack, with the flag by which we step: the program must not see it.
 fn hide_step_flag(tid: Tid, sp: u64) {
     let address = Address(sp).plus(1);
     let mut byte = [0];

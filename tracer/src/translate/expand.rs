@@ -64,7 +64,7 @@ const NOT_MET: u32 = u32::MAX;
 /// Plain paths are handed on in pieces of so many.
 const RUN: usize = 4096;
 
-/// What is known of paths.
+/// What is known about paths.
 #[derive(Clone, Default)]
 struct Tables {
     /// The paths that have been met, and where each is among them by its number; [`NOT_MET`] for the others.
@@ -144,8 +144,8 @@ impl Expander {
         met(&self.tables).into_iter().chain(met(&self.aside))
     }
 
-    /// What is known of paths is put aside for what was known before the last such change: the trace has no blocks for
-    /// what runs while nothing is recorded.
+    /// What is known about paths is put aside for what was known before the last such change: the trace has no blocks
+    /// for what runs while nothing is recorded.
     pub fn change_tables(&mut self) {
         std::mem::swap(&mut self.tables, &mut self.aside);
     }

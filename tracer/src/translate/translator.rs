@@ -65,7 +65,7 @@ pub struct Translator {
     /// Whether memory addresses are recorded.
     pub memory: bool,
     kept: Kept,
-    /// What is known of superblocks that run often.
+    /// What is known about superblocks that run often.
     pub routes: Routes,
     /// What is to be translated ahead of time, and whether lookups reach it.
     ahead: VecDeque<(ProgramPc, bool)>,
@@ -103,7 +103,7 @@ pub struct Made {
     pub time: Duration,
 }
 
-/// What is known of the translations there are: forgotten as a whole.
+/// What is known about the translations there are: forgotten as a whole.
 #[derive(Clone, Default)]
 struct Kept {
     superblocks: Vec<Superblock>,

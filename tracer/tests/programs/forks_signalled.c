@@ -1,5 +1,5 @@
 /* A thread that makes processes while another sends it signals at which nothing is done: the kernel
-   begins calls anew that they have interrupted, though no handler runs. argv: how many processes. */
+   begins calls again that they have interrupted, though no handler runs. argv: how many processes. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* Two pages of small functions, as a compiler makes them while the program runs: in each round one of them is written
-   anew, one is written as it was, and all are called: directly, by pointer, by jumps from one to the next, and one that
+   again, one is written as it was, and all are called: directly, by pointer, by jumps from one to the next, and one that
    lies in both pages. Now and then all is unmapped or protected in between. */
 #include <stdio.h>
 #include <string.h>

@@ -12,7 +12,7 @@ static volatile sig_atomic_t count;
 static void tick(int number) {
     if (number != SIGALRM) _exit(2);
     if (++count != 2) return;
-    /* No third one, however long it takes until the timer is set anew. */
+    /* No third one, however long it takes until the timer is set again. */
     setitimer(ITIMER_REAL, &(struct itimerval){0}, 0);
     if (write(ends[1], "x", 1) != 1) _exit(1);
 }

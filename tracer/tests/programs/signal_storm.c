@@ -1,4 +1,4 @@
-/* Threads that compute, call, sleep and wait while signals come to them all the time; one that waits gets none and must not notice.
+/* Threads that compute, call, sleep and wait while signals reach them all the time; one that waits gets none and must not notice.
  * argv[1]: how many signals each gets. */
 #include <errno.h>
 #include <pthread.h>

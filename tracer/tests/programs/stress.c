@@ -1,7 +1,7 @@
-/* Threads that compute, write code for themselves and for others, run it, and fork, while signals come to all of them
+/* Threads that compute, write code for themselves and for others, run it, and fork, while signals reach all of them
    that run code from the page that is written. argv: microseconds between two
    signals to a thread in hundreds (0: none), rounds.
-   But for the handlers, each thread runs the same instructions each time, until it calls `done`: threads wait for each
+   Except for the handlers, each thread runs the same instructions each time, until it calls `done`: threads wait for each
    other in reads from pipes only. */
 #define _GNU_SOURCE
 #include <pthread.h>

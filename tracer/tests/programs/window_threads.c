@@ -1,4 +1,4 @@
-/* window_threads THREADS ROUNDS: threads that come to gates all the time, and sleep, lock and get signals between them. */
+/* window_threads THREADS ROUNDS: threads that reach gates all the time, and sleep, lock and get signals between them. */
 #include <lockstep.h>
 #include <pthread.h>
 #include <signal.h>

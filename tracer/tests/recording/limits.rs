@@ -2,7 +2,7 @@
 
 use crate::support::{compile, record};
 
-/// Records under a limit and gives the trace's instructions and bytes, after checking that the program came to its own
+/// Records under a limit and gives the trace's instructions and bytes, after checking that the program reached its own
 /// end.
 fn limited(engine: &str, limit: &str) -> (u64, u64) {
     let program = compile("threads64.c", &["-static"]);

@@ -31,7 +31,7 @@ fn a_signal_that_comes_often_costs_one_stop() {
     recorded.trace();
     let (_, stops) = recorded.outcome.split_once("stops: ").expect("the outcome has it");
     let stops: u64 = stops.split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap();
-    // What is left is code that the program comes to for the first time, and the first few signals.
+    // What is left is code that the program reaches for the first time, and the first few signals.
     assert!((3000..3800).contains(&stops), "{}", recorded.outcome);
 }
 

@@ -11,7 +11,7 @@ use crate::support::steps::{Step, steps};
 use crate::support::{Recorded, compile, place, record_command};
 
 /// What `translate` is asked for besides, with a seed in place of `S`, and the time between two signals to a thread in
-/// units of 100 µs. Where all is translated anew at random moments, a signal each 100 µs leaves no time to get on.
+/// units of 100 µs. Where all is translated again at random moments, a signal each 100 µs leaves no time to get on.
 const WAYS: [(&str, &str); 8] = [
     ("", "1"),
     ("small=S", "1"),

@@ -120,7 +120,7 @@ fn between_enter_and_leave(trace: &Trace, whole: &[Step]) -> Vec<Step> {
 #[test]
 fn from_each_start_to_each_stop() {
     let events = assert_part(&WHOLE, "start=enter stop=leave", between_enter_and_leave);
-    // At the start, then at the end of each window: one ends in the handler and begins anew there.
+    // At the start, then at the end of each window: one ends in the handler and begins again there.
     assert_eq!(count(&events, "Gap"), 5);
     assert_eq!(count(&events, "enter MutexLock"), count(&events, "enter MutexUnlock"), "outside too");
     assert_eq!((count(&events, "Signal {"), count(&events, "SignalReturn")), (1, 1));

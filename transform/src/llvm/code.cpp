@@ -77,7 +77,7 @@ void lockstep_combine_metadata(LLVMValueRef raw, LLVMValueRef other) {
 }
 
 // Drops what debug information says of variables in a block without instructions. A store elsewhere can share its
-// number with an assignment noted here, and whoever follows that must not come to a block that is in no function.
+// number with an assignment noted here, and whoever follows that must not reach a block that is in no function.
 void lockstep_drop_debug_records(LLVMBasicBlockRef raw) {
   BasicBlock *block = unwrap(raw);
   if (DbgMarker *records = block->getTrailingDbgRecords()) {

@@ -268,7 +268,7 @@ impl<'m> Work<'_, 'm> {
             let from: Vec<NodeId> =
                 self.graph.predecessors(node).iter().copied().filter(|&from| place(from).is_some()).collect();
             let is_head = node == self.graph.entry() || within.is_some_and(|(head, _)| head == node);
-            // The one block where a loop or the function ends is not copied: what comes to it is done.
+            // The one block where a loop or the function ends is not copied: what reaches it is done.
             let leaves = |&to: &NodeId| !inside(to) || within.is_some_and(|(head, _)| head == to);
             let is_end = Some(Some(node)) == last || self.graph.successors(node).iter().any(leaves);
             if from.len() < 2 || is_head || is_end {

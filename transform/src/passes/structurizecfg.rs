@@ -63,7 +63,7 @@ pub(crate) fn run(module: &mut Module, _settings: &Settings) -> Vec<Remark> {
         return remarks;
     }
     module.sweep();
-    // LLVM's passes go over all functions but those that shall not be optimised.
+    // LLVM's passes go over all functions but those that must not be optimised.
     // Those have none of the attributes that LLVM's verifier refuses beside that.
     const MEANWHILE: [(&str, bool); 6] = [
         ("optsize", false),

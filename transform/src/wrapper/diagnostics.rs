@@ -147,7 +147,7 @@ impl Message<'_> {
         Path::new(&self.place).starts_with(folder)
     }
 
-    /// Whether another message says the same, but for figures.
+    /// Whether another message says the same, except for figures.
     fn is_like(&self, other: &Message) -> bool {
         let shape = |text: &str| {
             let text = text.replace("in function '", "in '");

@@ -24,7 +24,7 @@ fn expand(words: &[OsString], depth: usize, all: &mut Vec<OsString>) {
     }
 }
 
-/// The words of a response file: between white space, with quotes of both kinds, and a backslash before what shall mean
+/// The words of a response file: between white space, with quotes of both kinds, and a backslash before what is to mean
 /// itself.
 fn split(text: &[u8]) -> Vec<OsString> {
     let mut words = Vec::new();

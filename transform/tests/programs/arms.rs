@@ -39,7 +39,7 @@ const PRINTS: &str = r#"    for (u k = 0; k < sizeof kernels / sizeof *kernels; 
     }
 "#;
 
-/// Draws for an arm: the same for both, but for what goes its own way.
+/// Draws for an arm: the same for both, except for what goes its own way.
 struct Draws {
     common: Random,
     own: Random,

@@ -164,7 +164,7 @@ fn programs_of_jumps_print_the_same_with_loops_merged_and_arms_interleaved() {
 }
 
 /// Found by `scripts/check-linearize`: a part of an outer loop gave a value, of which later turns of the merged loop
-/// knew nothing, since a region that `max-depth` found in the row was taken for one that is entered anew.
+/// knew nothing, since a region that `max-depth` found in the row was taken for one that is entered again.
 #[test]
 fn what_a_part_of_merged_loops_gave_is_there_turns_later() {
     let both = ["linearize:merge-loops=yes,max-depth=2", "linearize:merge-loops=yes,max-depth=3"];

@@ -78,7 +78,7 @@ fn equality_of_floats_is_one_jump() {
 }
 
 /// All workloads, benchmarks and micro programs: at each level they print the same, and are structured in IR and in
-/// machine code, but for functions that a remark says to be left. How many were changed is printed.
+/// machine code, except for functions that a remark says to be left. How many were changed is printed.
 #[test]
 #[ignore = "takes minutes: scripts/check-linearize runs it"]
 fn workloads_are_structured_at_each_level() {

@@ -73,7 +73,7 @@ static inline __attribute__((always_inline)) struct photon sent(uint64_t *seed) 
 static inline __attribute__((always_inline)) void turned(struct photon *photon, double cosine, double turn) {
     double sine = sqrt(1 - cosine * cosine), a = sine * cosine_of_turn(turn), b = sine * sine_of_turn(turn);
     double x = photon->along_x, y = photon->along_y, z = photon->along_z;
-    /* Duff et al.'s basis, which needs no branch but for the sign. */
+    /* Duff et al.'s basis, which needs no branch except for the sign. */
     double sign = __builtin_copysign(1.0, z), c = -1 / (sign + z), d = x * y * c;
     photon->along_x = cosine * x + a * (1 + sign * x * x * c) + b * d;
     photon->along_y = cosine * y + a * sign * d + b * (sign + y * y * c);

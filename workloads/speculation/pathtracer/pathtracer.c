@@ -139,7 +139,7 @@ static AS_WRITTEN void kernel(long first) {
             const struct sphere *sphere = &spheres[hit];
             light += weight * sphere->light;
             bounce++;
-            /* Both sides are asked: else rays of the first bounce would come to what follows by a way of their own. */
+            /* Both sides are asked: else rays of the first bounce would reach what follows by a way of their own. */
             if ((bounce > SURE) & (drawn(&seed) >= sphere->color)) {
                 bounce = MOST;
             } else {

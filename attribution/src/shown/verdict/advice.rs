@@ -8,10 +8,10 @@
 //! | remedy | is named where |
 //! |---|---|
 //! | another lock granularity | lanes wait for a lock |
-//! | a fixed share for each thread | lanes end at different times, and threads took their work as they came to it |
-//! | merge the loop | lanes turn an inner loop differently often, and one loop with the one around it takes fewer fetches |
+//! | a fixed share for each thread | lanes end at different times, and threads took work whenever they were free |
+//! | merge the loop | the trip counts of an inner loop differ between lanes, and one loop with the one around it takes fewer fetches |
 //! | regroup lanes | there are several warps, and grouped by similarity they take fewer fetches |
-//! | equal work | lanes turn their outermost loop differently often, or end at different times |
+//! | equal work | the trip counts of their outermost loop differ between lanes, or lanes end at different times |
 //! | equal turns | lanes turn an inner loop differently often |
 //! | fuse | both sides of the branch call one function, and lanes that ran it together took fewer fetches |
 //! | hoist | both sides of the branch have instructions in common |

@@ -26,7 +26,7 @@ pub(super) struct Meetings {
 struct LaneFuture {
     /// How many segments it has run.
     passed: u64,
-    /// How many instructions it has run, since its future was made anew.
+    /// How many instructions it has run, since its future was made again.
     ran: u64,
     /// Where it stands.
     pc: Pc,
@@ -44,7 +44,7 @@ struct Piece {
     begins: u64,
 }
 
-/// A place that lanes will come to.
+/// A place that lanes will reach.
 struct Place {
     id: PlaceId,
     pc: Pc,
@@ -57,7 +57,7 @@ struct Place {
     meeting: Option<Meeting>,
 }
 
-/// How a lane will come to a place.
+/// How a lane will reach a place.
 #[derive(Clone, Copy, Default)]
 struct Comer {
     /// When it comes there first, counted as [`LaneFuture::ran`].
@@ -294,7 +294,7 @@ impl Meetings {
         }
     }
 
-    /// Finds the two lanes nearest to a place anew.
+    /// Finds the two lanes nearest to a place again.
     fn settle(&mut self, index: usize) {
         let place = &self.places[index];
         let meeting = self.nearest(place).map(|((to_near, near), (to_far, far))| {

@@ -1,14 +1,14 @@
-//! The control-flow graph of the traced program, as its lanes went through it, where its branches reconverge, and in
-//! which order its blocks come.
+//! The control-flow graph of the traced program, as its lanes ran it; where its branches reconverge; and the order of
+//! its blocks.
 //!
 //! Nodes are places. An edge leads from a place to the one that the same frame ran next: a call's edge leads to where
 //! the call returned to, not into the callee. All functions lie side by side in one graph; a place from which a frame
 //! was left is an exit of its function.
 //!
-//! What no lane did can matter too: a compiler sees both sides of every conditional branch. So where a branch's code
-//! bytes are known, there is an edge to the side that no lane took, if lanes ran the code there (on another way). A
-//! side that no lane ever ran is left out: most of it is error handling that never comes back, and with it hardly a
-//! branch would reconverge before its function's end. Indirect jumps lead where lanes went.
+//! Code that no lane ran can matter too, since a compiler sees both sides of every conditional branch. So if a branch's
+//! code bytes are known, there is an edge to the side that no lane took, provided that lanes ran the code there (on
+//! another path). A side that no lane ever ran is left out: most such code is error handling that never returns, and
+//! with it hardly a branch would reconverge before its function's end. Indirect jumps lead where lanes went.
 
 mod observer;
 
@@ -75,7 +75,7 @@ impl ControlFlow {
     }
 
     /// The pcs at which lanes that part behind a place come together under the placement `structured`, the innermost
-    /// first; none stands for the end of the place's function. A lane comes to each, or leaves it for one further out.
+    /// first; none stands for the end of the place's function. A lane reaches each, or leaves it for one further out.
     /// At least one.
     #[must_use]
     pub fn structured_joins(&self, place: PlaceId) -> &[Option<Pc>] {

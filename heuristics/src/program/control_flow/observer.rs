@@ -207,7 +207,7 @@ impl Observer {
         self.calls.extend(other.calls);
     }
 
-    /// The sides of branches that no lane took, where lanes came to the code there all the same.
+    /// The sides of branches that no lane took, where lanes reached the code there all the same.
     fn edges_not_taken(&self, segments: &SegmentTable) -> Vec<(PlaceId, PlaceId)> {
         let mut seen: FxHashSet<PlaceId> = self.entries.clone();
         seen.extend(self.edges.iter().flat_map(|(from, to)| [*from, *to]));

@@ -25,9 +25,9 @@ pub(super) struct Launch {
     pub generation: u32,
     /// The team's; none where threads were not started as one.
     team: Option<EpisodeId>,
-    /// The barrier that its threads had come to last.
+    /// The barrier that its threads had reached last.
     behind: Option<EpisodeId>,
-    /// How often each of them had come to the loop since then.
+    /// How often each of them had reached the loop since then.
     time: u32,
     of_loop: u32,
 }
@@ -73,11 +73,11 @@ pub(super) struct Counts {
     pub outside: u64,
     /// Of the last turns of loops that end with the test at the beginning.
     pub last_tests: u64,
-    /// Times that a thread came to a loop.
+    /// Times that a thread reached a loop.
     pub entries: u64,
-    /// Times that a lane came to a barrier, which is left out.
+    /// Times that a lane reached a barrier, which is left out.
     pub barriers: u64,
-    /// Whether threads came to a loop several times in one launch.
+    /// Whether threads reached a loop several times in one launch.
     pub dealt: bool,
 }
 
@@ -109,7 +109,7 @@ struct Open {
 struct Turning {
     of_loop: u32,
     level: u32,
-    /// Whether this turn came to a branch, or could have ended before it comes to one.
+    /// Whether this turn reached a branch, or could have ended before it reaches one.
     is_more_than_test: bool,
 }
 
@@ -128,15 +128,15 @@ pub(super) struct Cutter<'a, 'k> {
     stack: Option<(u64, u32)>,
     /// The episode that came last since a segment ran: where an extent begins then, that of its team.
     met: Option<EpisodeId>,
-    /// Of lanes that begin now, but for the loop.
+    /// Of lanes that begin now, except for the loop.
     launch: Launch,
-    /// By loop: how often the thread came to it since the extent began, or since the last barrier.
+    /// By loop: how often the thread reached it since the extent began, or since the last barrier.
     times: Vec<u32>,
     /// The loop whose chunks the thread is handed, and the level there.
     dispatch: Option<(u32, u32)>,
     /// How many chunks it ran before this one.
     chunk: u32,
-    /// The iterations that it was given last, if it has not come to them: see [`Control::Chunk`].
+    /// The iterations that it was given last, if it has not reached them: see [`Control::Chunk`].
     given: Option<(i64, u32)>,
     /// The same of the chunk that it runs; of calls, the thread's last event before this one.
     runs: Option<(i64, u32)>,
@@ -363,7 +363,7 @@ impl<'a, 'k> Cutter<'a, 'k> {
         Launch { time: self.times[of_loop as usize], of_loop, ..self.launch }
     }
 
-    /// The thread is in no loop any more. A turn that left by the first branch it came to did nothing but find that
+    /// The thread is in no loop any more. A turn that left by the first branch it reached did nothing but find that
     /// there are no more.
     fn leave_loop(&mut self) {
         let Some(turning) = self.turning.take() else { return };

@@ -19,7 +19,7 @@ pub struct LoopRan {
     pub back: Pc,
     /// How many loops of its function are around it, itself included.
     pub depth: u32,
-    /// How often lanes came to it from outside.
+    /// How often lanes reached it from outside.
     pub entries: u64,
     /// Its turns: how often lanes were at its header.
     pub turns: u64,
@@ -196,7 +196,7 @@ impl<'a> LoopsOf<'a> {
         (self.flow.start(self.header(id)), self.back(id, segments, &segment_of_place(segments)))
     }
 
-    /// A count of all loops, of nothing as yet.
+    /// A count of all loops, with nothing counted yet.
     pub fn count(&self, segments: &SegmentTable) -> LoopCounter {
         let ids: Vec<LoopId> = self.loops.ids().collect();
         LoopCounter {
@@ -253,7 +253,7 @@ pub(crate) struct LoopPlan {
     pub loops: Vec<bool>,
 }
 
-/// A lane's trips, by loop; only of those that it came to.
+/// A lane's trips, by loop; only of those that it reached.
 pub(crate) type TripsOfLane = Vec<(usize, Trips)>;
 
 /// Counts turns of all loops in the streams of lanes.

@@ -35,7 +35,7 @@ pub struct Merging {
     /// How often in one loop: the turns of that.
     pub trips_merged: u64,
     /// How often the inner loop's body is issued where lanes wait, and the turns of the outer loop that the warp's
-    /// lanes have between them are dealt out anew, those with the most trips first, in turn to each lane.
+    /// lanes have between them are dealt out again, those with the most trips first, in turn to each lane.
     pub trips_sorted: u64,
     /// The fetches that this saves.
     pub sorting_gain: u64,
@@ -57,12 +57,12 @@ pub(super) struct Trips {
 }
 
 impl Trips {
-    /// Whether the lane came to the outer loop.
+    /// Whether the lane reached the outer loop.
     pub fn any(&self) -> bool {
         !self.entries.is_empty() || self.unknown
     }
 
-    /// The lane comes to the outer loop; `again`, while it is in it.
+    /// The lane reaches the outer loop; `again`, while it is in it.
     pub fn enter(&mut self, again: bool) {
         self.unknown |= again;
         self.entries.push(Vec::new());
@@ -87,7 +87,7 @@ impl Trips {
 
 impl Merging {
     /// By the trips of each warp's lanes; `inside` and `around` are instructions and turns of both loops. None where
-    /// no lane came to the inner loop in more than one turn of the outer one, or trips are unknown.
+    /// no lane reached the inner loop in more than one turn of the outer one, or trips are unknown.
     pub(super) fn of(warps: &[Vec<&Trips>], outer: Pc, inside: (u64, u64), around: (u64, u64)) -> Option<Merging> {
         let lanes = || warps.iter().flatten();
         let nested = |lane: &&Trips| lane.entries.iter().any(|turns| turns.len() > 1);

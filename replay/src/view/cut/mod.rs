@@ -77,7 +77,7 @@ impl Cut {
     }
 }
 
-/// Each time that a thread came to the region is a lane.
+/// Each time that a thread reached the region is a lane.
 pub(super) fn into_calls(view: &View, what: &str) -> Result<Made> {
     let made = cut(view, || Rule::Extents, Order::Begun)?;
     Ok(described(made, what.to_owned()))
@@ -167,7 +167,7 @@ fn named(trace: &Trace, pc: Pc) -> String {
 enum TeamCall {
     /// It hands the thread the next chunk of a loop's iterations.
     Chunk,
-    /// Whatever else all threads of a team come to: barriers, the beginning and the end of a loop that they share. No
+    /// Whatever else all threads of a team reach: barriers, the beginning and the end of a loop that they share. No
     /// iteration of such a loop does.
     Other,
 }

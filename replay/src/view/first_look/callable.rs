@@ -206,7 +206,7 @@ impl<'t> Look<'t> {
         }
     }
 
-    /// The thread came to this address by a transfer of this kind.
+    /// The thread reached this address by a transfer of this kind.
     fn go(&mut self, kind: Kind, pc: Pc) {
         if kind == Kind::Return {
             self.depth = self.depth.and_then(|depth| depth.checked_sub(1));

@@ -157,7 +157,7 @@ fn number_waits(
             }
         }
     }
-    // A task that a thread runs at a barrier may come to others.
+    // A task that a thread runs at a barrier may reach others.
     let left = |(thread, met): (&ThreadSurvey, Vec<EpisodeId>)| {
         let mut left: Vec<(Seq, EpisodeId)> =
             thread.waits.iter().zip(met).filter_map(|(wait, id)| Some((wait.leave?, id))).collect();

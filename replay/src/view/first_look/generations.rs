@@ -10,7 +10,7 @@
 //! handle; if several had that stack, the latest. That is believed only if it had not been joined before, and has
 //! ended; else no order is assumed.
 //!
-//! A thread that comes to the region more than once (`main`, which joins what it started and calls the same function
+//! A thread that reaches the region more than once (`main`, which joins what it started and calls the same function
 //! itself) is a lane of each generation in which it does: it goes on to the next when all others of its generation have
 //! been joined.
 
@@ -242,7 +242,7 @@ impl Order {
         self.stays[thread].push(Stay { thread, begin: part.begin, generation, extents });
     }
 
-    /// Whether this thread knows of all others that came to the region in these generations that they were joined.
+    /// Whether this thread knows of all others that reached the region in these generations that they were joined.
     fn all_joined(&self, thread: usize, generations: Range<u32>) -> bool {
         let known = &self.known[thread].joined;
         let others = self.stays.iter().enumerate().filter(|(other, _)| *other != thread);

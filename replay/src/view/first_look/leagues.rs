@@ -27,7 +27,7 @@ pub(in crate::view) fn is_of_construct(body: &Body) -> bool {
     matches!(body.function, SyncFunction::TeamsBody | SyncFunction::TargetBody)
 }
 
-/// Where a team's part stands in its construct: how often the team came to such a loop before, which body of the
+/// Where a team's part stands in its construct: how often the team reached such a loop before, which body of the
 /// construct, which of the teams that this runs, and when it was seen.
 type Rank = (u32, u32, u32, usize);
 

@@ -23,7 +23,7 @@ pub(in crate::view) struct RegionRule {
     teams: Vec<u64>,
     /// It begins at these instructions, and lasts until the function that they begin has returned.
     pub entries: Vec<Pc>,
-    /// Where these are given, it lasts until as many of them were come to as of the entries.
+    /// Where these are given, it lasts until as many of them were reached as of the entries.
     pub exits: Option<Vec<Pc>>,
 }
 

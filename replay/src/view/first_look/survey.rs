@@ -133,7 +133,7 @@ fn is_blocking(event: &Event) -> bool {
     matches!(event, Event::FutexWait { .. } | Event::Enter { function: SyncFunction::ConditionWait, .. })
 }
 
-/// Looks at all threads, in thread order; with turns of loops where what is known of code is given.
+/// Looks at all threads, in thread order; with turns of loops where what is known about code is given.
 pub(in crate::view) fn survey(trace: &Trace, code: Option<&Code>) -> Result<Vec<ThreadSurvey>> {
     let lengths: Vec<u32> = trace.blocks().iter().map(|(_, b)| b.instructions.len() as u32).collect();
     let of_pools = TaskFunctions::of(trace);
@@ -226,7 +226,7 @@ struct Surveyor {
     bodies: Vec<(usize, u64)>,
     /// The forks that are open.
     forks: Vec<usize>,
-    /// The barrier waits that are open: nothing counts inside one, but for tasks and what they wait at.
+    /// The barrier waits that are open: nothing counts inside one, except for tasks and what they wait at.
     waits: Vec<usize>,
     /// The OpenMP tasks that are being made, and of the constructs whose bodies are open: which team the thread is.
     creations: Vec<usize>,

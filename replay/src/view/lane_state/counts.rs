@@ -23,7 +23,7 @@ pub(in crate::view) struct Counts {
 }
 
 impl Counts {
-    /// What came to them since they were these.
+    /// How much was added since then.
     pub(super) fn since(&self, before: &Counts) -> Counts {
         Counts {
             kept: self.kept - before.kept,

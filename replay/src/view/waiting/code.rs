@@ -1,4 +1,4 @@
-//! What is known of code before any thread is followed: which segments can be a part of a turn that waits.
+//! What is known about code before any thread is followed: which segments can be a part of a turn that waits.
 //!
 //! Most of a program cannot: what writes elsewhere than to its stack does something, and what is left, once that is
 //! taken out of the control-flow graph, is mostly no cycle. So following a thread costs little where it works.
@@ -40,7 +40,7 @@ enum Sign {
 /// The registers and slots that a segment touches: all of them as bits, and one after another.
 type Touched = (Registers, Vec<Touch>);
 
-/// What is known of code, for all threads.
+/// What is known about code, for all threads.
 pub(in crate::view) struct Code<'a> {
     pub(super) trace: &'a Trace,
     pub(super) table: &'a SegmentTable,

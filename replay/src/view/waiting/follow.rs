@@ -274,7 +274,7 @@ impl<'a> Follower<'a> {
         &[]
     }
 
-    /// The thread came to this segment from the last one of the run, or behind it.
+    /// The thread reached this segment from the last one of the run, or behind it.
     #[inline]
     fn went(&self, to: SegmentId) {
         if let Some(from) = self.latest {
@@ -314,7 +314,7 @@ impl<'a> Follower<'a> {
         }
     }
 
-    /// Before this segment: whether the way since it ran before is a turn that could be waiting, and begins anew.
+    /// Before this segment: whether the way since it ran before is a turn that could be waiting, and begins again.
     fn begins_turn(&mut self, segment: SegmentId) -> bool {
         let (at, number) = self.last[segment.0 as usize];
         let at = at as usize;

@@ -20,14 +20,14 @@ pub(super) struct Going {
     pub(super) head: usize,
     /// The segment of it that comes next.
     pub(super) next: usize,
-    /// How often the thread has made it in a row, but for once.
+    /// How often the thread has made it in a row, except once.
     pub(super) times: u64,
     /// By block that is a part of turns, and the segment that comes before it: the one that comes behind it, and the
     /// turns that it ends.
     pub(super) blocks: FxHashMap<(BlockId, usize), (usize, u64)>,
 }
 
-/// What is known of a way from a segment back to it.
+/// What is known about a way from a segment back to it.
 #[derive(Clone, Copy)]
 pub(super) enum Met {
     /// It was met so often.

@@ -162,7 +162,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What is known of an operand.
+    /// What is known about an operand.
     fn known(&self, instruction: &Instruction, operand: u32, loaded: Option<Value>) -> Option<Known> {
         match instruction.op_kind(operand) {
             OpKind::Register => Some(self.value(instruction.op_register(operand)).known),

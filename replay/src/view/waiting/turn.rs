@@ -31,7 +31,7 @@ use super::tells::{Told, Tried, says};
 use super::watched::Watched;
 use crate::accesses::{reads, writes};
 
-/// What is known of a value.
+/// What is known about a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Known {
     Nothing,
@@ -204,7 +204,7 @@ fn saves(segment: &[Instruction], before: Option<&Saved>, factory: &mut Instruct
 }
 
 impl Walk<'_> {
-    /// After the last instruction of a segment, the thread comes to this address.
+    /// After the last instruction of a segment, the thread reaches this address.
     fn come_to(&mut self, last: Instruction, next: u64) -> Option<()> {
         if last.flow_control() == FlowControl::ConditionalBranch
             && let Some(tried) = self.tried

@@ -150,7 +150,7 @@ impl Tracks {
         &self.specials[from as usize..to as usize]
     }
 
-    /// Sees to it that a track has so many columns.
+    /// Makes sure that a track has so many columns.
     fn widen(&mut self, track: usize, columns: usize) {
         let before = self.tracks[track];
         self.columns += columns - before.columns;

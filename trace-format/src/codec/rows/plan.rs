@@ -11,7 +11,7 @@ const TRIED_AGAIN: u32 = 64;
 /// Offsets of so many bits or more do not belong to a table that fits into a cache; the value before may predict them.
 const TABLE_BITS: u32 = 17;
 
-/// What is known of a column's values that were not as expected.
+/// What is known about a column's values that were not as expected.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ColumnUse {
     missed: u32,

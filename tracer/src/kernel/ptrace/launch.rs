@@ -26,7 +26,7 @@ pub enum LaunchError {
 
 /// Starts `path` in a new process, which is stopped at its exec event with the ptrace options set.
 ///
-/// `ignored` are the signals that the program shall find ignored, of those that this process changed for itself.
+/// `ignored` are the signals that the program is to find ignored, of those that this process changed for itself.
 pub fn launch(
     path: &CString,
     arguments: &[CString],

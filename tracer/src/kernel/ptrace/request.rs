@@ -129,7 +129,7 @@ pub fn set_pc(tid: Tid, pc: u64) -> Result<()> {
     plain(libc::PTRACE_POKEUSER, tid, std::mem::offset_of!(Registers, rip), pc as usize)
 }
 
-/// What is known of the signal it is stopped for.
+/// What is known about the signal it is stopped for.
 pub fn signal_info(tid: Tid) -> Result<SignalInfo> {
     fill(libc::PTRACE_GETSIGINFO, tid, 0).map(SignalInfo)
 }

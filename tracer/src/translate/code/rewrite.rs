@@ -22,7 +22,7 @@ fn prefixes(bytes: &[u8]) -> usize {
     bytes.iter().position(|b| !legacy(b)).unwrap_or(bytes.len())
 }
 
-/// The distance field of a rip-relative operand, set anew for an instruction that will lie at `at`. False when the
+/// The distance field of a rip-relative operand, set again for an instruction that will lie at `at`. False when the
 /// operand is out of reach from there.
 #[must_use]
 pub fn move_operand(bytes: &mut [u8], offsets: &ConstantOffsets, operand: u64, at: CachePc) -> bool {

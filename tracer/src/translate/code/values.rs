@@ -124,7 +124,7 @@ impl Sum {
     }
 }
 
-/// What is known of a superblock's registers while it is built.
+/// What is known about a superblock's registers while it is built.
 #[derive(Debug)]
 pub struct Values {
     /// Whether memory addresses are wanted.

@@ -194,7 +194,7 @@ impl Tables {
         }
     }
 
-    /// Gives new memory the same contents, but for the marks in the tables of bytes.
+    /// Gives new memory the same contents, except for the marks in the tables of bytes.
     pub fn copy_to(&self, memory: &SharedMemory) {
         set_constants(memory);
         for page in (0..self.filled.len()).filter(|&page| self.filled[page]) {

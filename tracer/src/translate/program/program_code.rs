@@ -20,7 +20,7 @@ use crate::translate::program::code_pages::{CodePages, Page};
 use crate::translate::program::gates::Gates;
 use crate::translate::remote;
 
-/// What is known of a page that we made read-only.
+/// What is known about a page that we made read-only.
 #[derive(Clone, Debug, Default)]
 pub struct Protected {
     /// What the program may do with it, as for `mprotect`.
@@ -29,7 +29,7 @@ pub struct Protected {
     code: Vec<u64>,
 }
 
-/// What is known of a process's code.
+/// What is known about a process's code.
 #[derive(Clone)]
 pub struct ProgramCode {
     /// A stopped thread through which memory is read.
@@ -148,7 +148,7 @@ impl ProgramCode {
         self.shared.remove(&page);
     }
 
-    /// Forgets what is known of the pages in this memory, and returns the pages of code that change with it.
+    /// Forgets what is known about the pages in this memory, and returns the pages of code that change with it.
     pub fn forget(&mut self, start: u64, end: u64) -> Vec<u64> {
         let mut changed = Vec::new();
         if (end - start) / PAGE < (self.pages.len() + self.protected.len()) as u64 {
@@ -208,7 +208,7 @@ impl ProgramCode {
         self.map_changed();
     }
 
-    /// Looks at the memory map again and says which modules came and went. Hooks are looked for anew.
+    /// Looks at the memory map again and says which modules came and went. Hooks are looked for again.
     pub fn refresh_modules(&mut self, images: &mut Images) -> Changes {
         self.read_map();
         let changes = self.modules.refresh_from(self.process, &self.regions, images);

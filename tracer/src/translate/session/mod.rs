@@ -1,6 +1,6 @@
 //! One run of a program: its threads, and what each of their stops means.
 //!
-//! - `thread`, `processes`: what is known of each thread, and of the memory of each process with its translations.
+//! - `thread`, `processes`: what is known about each thread, and of the memory of each process with its translations.
 //! - `stops`: what a stop means; `syscalls`, `signals`, `lifecycle`, `forks` for system calls, signals, threads and
 //!   programs that begin and end, and processes that the program makes. `storms`: signals that come often.
 //! - `state` brings a stopped thread from the copy's registers to the program's; `forward` does the rest of an
@@ -102,7 +102,7 @@ struct Session<'a> {
     coming: Coming,
     /// Stops that were met while something else was waited for.
     met: VecDeque<(Tid, Stop)>,
-    /// Threads to which signals are sent anew, and when.
+    /// Threads to which signals are sent again, and when.
     postponed: Vec<(Instant, Tid)>,
     /// Whether instructions are still recorded.
     recording: bool,

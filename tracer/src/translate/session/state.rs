@@ -85,7 +85,7 @@ fn convert(mut registers: Registers, thread: &mut Thread, translator: &mut Trans
     }
     let returning = translator.space.returning(at);
     if returning == Some((Landing::Before, true)) {
-        // It makes the call anew, with the frame as the program knows it.
+        // It makes the call again, with the frame as the program knows it.
         let pc = Address(registers.rsp.wrapping_sub(8)).plus(FRAME_PC);
         ptrace::write(translator.space.process, pc, &value(slot::RETURN_TO).to_le_bytes());
     }
@@ -213,7 +213,7 @@ impl Session<'_> {
     /// Carries out what is left of the expansion that these registers of a thread stand in, as far as it makes records.
     fn carry_forward(&mut self, tid: Tid, mut registers: Registers) {
         let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid) else { return };
-        // Killed behind an `int3` of ours, of which we shall not hear any more: what follows it is no code, or other
+        // Killed behind an `int3` of ours, of which we will not hear any more: what follows it is no code, or other
         // code.
         let at = CachePc(registers.rip);
         if translator.mark(at).is_none() && translator.trap(at.minus(1)).is_some() {
@@ -240,14 +240,14 @@ impl Session<'_> {
     }
 
     /// The same for a thread that stands at an `int3` of ours, and whose registers are not changed until it goes on at
-    /// `pc`: it has the program's already, but for that of the record pointer.
+    /// `pc`: it has the program's already, except for that of the record pointer.
     pub(super) fn run_on_at(&mut self, tid: Tid, pc: ProgramPc, looked_up: bool) -> Result<()> {
         let (_, _, at) = self.translation_at(tid, pc, looked_up)?;
         Ok(ptrace::set_pc(tid, at.0)?)
     }
 
     /// Whether the thread goes on behind a call that has given it iterations of a loop, which are not recorded yet: it
-    /// was brought to rest before it came to the code that does so, which is the way by which lookups come.
+    /// was brought to rest before it reached the code that does so, which is the way by which lookups come.
     fn has_chunk_due(&self, tid: Tid, pc: ProgramPc, sp: u64) -> bool {
         let (Some(thread), Ok(translator)) = (self.threads.get(&tid), self.translator(tid)) else { return false };
         let due = translator.space.value(thread.slot, slot::CHUNK_DUE);

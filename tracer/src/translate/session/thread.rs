@@ -119,7 +119,7 @@ impl Thread {
     }
 }
 
-/// What is known of a thread's signals.
+/// What is known about a thread's signals.
 #[derive(Default)]
 pub struct Signals {
     /// Those of the vital signals that the program believes blocked.
@@ -135,7 +135,7 @@ pub struct Signals {
     pub quiet: Option<(u64, [u64; 3])>,
     /// How many signals have come in a row, each before it had run for a moment.
     pub early: u32,
-    /// How many of those held back were sent to it anew and have not come, though it has got a signal like that.
+    /// How many of those held back were sent to it again and have not come, though it has got a signal like that.
     pub strays: u32,
 }
 
@@ -145,7 +145,7 @@ pub struct Postponed {
     pub signal: i32,
     /// What the kernel has said of it.
     pub info: SignalInfo,
-    /// Whether it was sent to the thread anew.
+    /// Whether it was sent to the thread again.
     pub sent: bool,
 }
 

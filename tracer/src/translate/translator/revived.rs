@@ -20,7 +20,7 @@ use crate::usage::Why;
 /// The instruction `int3`.
 const TRAP: u8 = 0xcc;
 
-/// So many of one page come back at once: others when the program comes to them.
+/// So many of one page come back at once: others when the program reaches them.
 const AT_ONCE: usize = 64;
 
 /// A superblock that was given up, with what the traps at its entries have taken the place of.

@@ -48,7 +48,7 @@ impl Paths {
 pub struct Heads {
     /// The superblock that is run from there.
     by_head: FxHashMap<ProgramPc, u32>,
-    /// Those that lookups have come to.
+    /// Those that lookups have reached.
     looked_up: FxHashSet<ProgramPc>,
     /// Superblocks that expect to be entered again by a return or an indirect jump, by the place of the address in the
     /// lookup tables.
@@ -165,7 +165,7 @@ impl Places {
         self.traps.extend(traps);
     }
 
-    /// The trap at this address, but for those of jumps.
+    /// The trap at this address, except for those of jumps.
     pub fn trap(&self, address: CachePc) -> Option<Trap> {
         self.traps.get(&address).copied()
     }

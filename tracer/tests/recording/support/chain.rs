@@ -40,7 +40,7 @@ struct Walk<'a> {
     instructions: u64,
 }
 
-/// What is known of the blocks, worked out when each is first met: they run millions of times.
+/// What is known about the blocks, worked out when each is first met: they run millions of times.
 #[derive(Default)]
 struct KnownBlocks(Vec<Option<Vec<Known>>>);
 

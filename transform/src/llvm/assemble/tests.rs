@@ -171,7 +171,7 @@ end:
     let function = module.functions()[0];
     let [entry, head, body, end] = function.blocks()[..] else { panic!("four blocks") };
     let copies = function.copy_blocks(&[head, body], &[(entry, entry)]);
-    // The copy of the loop runs instead: control could come to either.
+    // The copy of the loop runs instead: control could reach either.
     entry.terminator().erase();
     entry.branch_on(function.truth(false), head, copies.of_block(head));
     let sum = head.phis()[1].as_value();

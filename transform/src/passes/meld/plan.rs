@@ -24,7 +24,7 @@ pub(super) enum Step<'m> {
     Pair(Instruction<'m>, Instruction<'m>),
     /// Instructions of one side each, which only its lanes run.
     Guarded(Vec<Instruction<'m>>, Vec<Instruction<'m>>),
-    /// Instructions of one side that all lanes run, or that only its lanes come to.
+    /// Instructions of one side that all lanes run, or that only its lanes reach.
     Plain(Vec<Instruction<'m>>),
 }
 

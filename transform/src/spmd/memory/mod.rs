@@ -44,7 +44,7 @@ pub(super) struct MemoryFacts<'m> {
 }
 
 impl<'m> MemoryFacts<'m> {
-    /// Looks at a whole module. `whole` says that it is all of the program but for libraries.
+    /// Looks at a whole module. `whole` says that it is all of the program except for libraries.
     pub(super) fn of(module: &'m Module, whole: bool, sources: &Sources<'m>) -> MemoryFacts<'m> {
         let phases = Phases::of(module, whole, sources);
         let points = Points::of(module, whole, sources, &phases);

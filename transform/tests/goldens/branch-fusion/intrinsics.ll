@@ -1,4 +1,4 @@
-; Intrinsics are paired as instructions are, but for arguments that must be constants and for markers of a variable's life, which stay with their side.
+; Intrinsics are paired as instructions are, except for arguments that must be constants and for markers of a variable's life, which stay with their side.
 declare double @llvm.fmuladd.f64(double, double, double)
 declare double @llvm.fabs.f64(double)
 declare i32 @llvm.smax.i32(i32, i32)

@@ -97,7 +97,7 @@ impl Space {
         self.buffer(slot)
     }
 
-    /// The registers of the program for the thread of this slot, if it has come to 0 by way of an entry of the first
+    /// The registers of the program for the thread of this slot, if it has reached 0 by way of an entry of the first
     /// lookup table that holds nothing (see `tables`). What it looks for comes next.
     #[must_use]
     pub fn after_empty_entry(&self, slot: u32, registers: &Registers) -> Option<Registers> {

@@ -73,7 +73,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Lifts the protection of all of this memory: what is mapped elsewhere shall be mapped as the program knows it.
+    /// Lifts the protection of all of this memory: what is mapped elsewhere must be mapped as the program knows it.
     pub(in crate::translate::session) fn lift_within(&mut self, tid: Tid, start: u64, length: u64) -> Result<()> {
         let pages = self.translator(tid)?.code.protected_in(&[(start, length)]);
         self.lift(tid, &pages, Why::Unmapped)

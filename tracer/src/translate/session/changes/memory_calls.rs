@@ -79,7 +79,7 @@ fn why(number: i64) -> Why {
 }
 
 impl Session<'_> {
-    /// Makes a call that may change memory, or what is known of it, in the program's place. Returns what the kernel
+    /// Makes a call that may change memory, or what is known about it, in the program's place. Returns what the kernel
     /// returned.
     pub(in crate::translate::session) fn memory_call(
         &mut self,

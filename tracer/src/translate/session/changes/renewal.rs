@@ -50,7 +50,7 @@ const ENDED_BY_STOPS: [i64; 9] = [
 pub enum Resting {
     /// It stands at the trap, and goes on when it is resumed.
     AtTrap,
-    /// It is in a system call or right behind it. The record of the call is held back: the call may be begun anew.
+    /// It is in a system call or right behind it. The record of the call is held back: the call may be begun again.
     InCall(Option<Superblock>),
 }
 
@@ -251,8 +251,8 @@ impl Session<'_> {
         exec.is_some_and(|&(tid, _)| self.processes.is_only_user(tid, space))
     }
 
-    /// A stop that nobody asked for is handled later, but for the end of a thread, whose last records are read with the
-    /// translations there are.
+    /// A stop that nobody asked for is handled later, except for the end of a thread, whose last records are read with
+    /// the translations there are.
     fn met_while_stopping(&mut self, tid: Tid, stop: Stop, space: SpaceId) {
         if matches!(stop, Stop::Event { event: libc::PTRACE_EVENT_EXIT, .. }) && self.threads.contains_key(&tid) {
             self.exiting(tid);

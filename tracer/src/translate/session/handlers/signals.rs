@@ -30,7 +30,7 @@ pub fn is_fault(signal: i32, info: &SignalInfo) -> bool {
 }
 
 impl Session<'_> {
-    /// A signal comes to a thread that is stopped for it, or for a trap.
+    /// A signal reaches a thread that is stopped for it, or for a trap.
     pub(in crate::translate::session) fn deliver(&mut self, tid: Tid, signal: i32, mut info: SignalInfo) -> Result<()> {
         self.end_quiet(tid)?;
         let process = self.threads.get(&tid).ok_or(Lost::Gone)?.process;
@@ -145,7 +145,7 @@ impl Session<'_> {
             crate::translate::session::state::take_back_last(thread, translator, true);
             return self.run_natively(tid, registers);
         };
-        // No other signal shall come between the call and us: the mask is set afterwards.
+        // No other signal may come between the call and us: the mask is set afterwards.
         ptrace::write(tid, mask_at, &(!VITAL).to_le_bytes());
         let at = self.translator(tid)?.space.syscall_at;
         let call = Registers { rip: at, orig_rax: u64::MAX, ..*registers };

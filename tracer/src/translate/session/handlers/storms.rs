@@ -87,7 +87,7 @@ fn may_be_fault(signal: i32) -> bool {
 pub enum Claim {
     /// One that was held back, of which the kernel has said this.
     Kept(SignalInfo),
-    /// One that was sent anew, though the thread has got it before.
+    /// One that was sent again, though the thread has got it before.
     Stray,
     /// Another, as the kernel says.
     New(SignalInfo),
@@ -108,7 +108,7 @@ impl Signals {
         if let Some(at) = self.postponed.iter().position(is_kept) {
             let kept = self.postponed.remove(at);
             if !info.is_of_ours() && signal >= FIRST_QUEUED {
-                // It has come before the one that was sent anew, which stands for it from here on.
+                // It has come before the one that was sent again, which stands for it from here on.
                 self.postponed.push(Postponed { signal, info, sent: true });
             } else if !info.is_of_ours() {
                 // The two are one, as two of a kind are that wait.
@@ -135,7 +135,8 @@ impl Session<'_> {
         };
         let thread = self.threads.get_mut(&tid).ok_or(Lost::Gone)?;
         if thread.signals.quiet.is_some() {
-            // It waits with another mask. The frame of the handler has to hold the program's, so the signal comes anew.
+            // It waits with another mask. The frame of the handler has to hold the program's, so the signal comes
+            // again.
             let info = ptrace::signal_info(tid)?;
             match thread.signals.claim(signal, info) {
                 Claim::Kept(info) | Claim::New(info) => {
@@ -214,7 +215,7 @@ impl Session<'_> {
         Ok(true)
     }
 
-    /// No signal comes to a thread from now on that could wait, until it has run for a moment: each would stop it, and
+    /// No signal reaches a thread from now on that could wait, until it has run for a moment: each would stop it, and
     /// where they come faster than stops are handled, it would never get on.
     fn begin_quiet(&mut self, tid: Tid, registers: &Registers) -> Result<()> {
         let mask = ptrace::signal_mask(tid)?;
@@ -239,7 +240,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Signals come to this thread again, which is stopped: those first that were held back.
+    /// Signals reach this thread again, which is stopped: those first that were held back.
     pub(in crate::translate::session) fn end_quiet(&mut self, tid: Tid) -> Result<()> {
         let Some(thread) = self.threads.get_mut(&tid) else { return Ok(()) };
         if let Some((mask, _)) = thread.signals.quiet.take() {

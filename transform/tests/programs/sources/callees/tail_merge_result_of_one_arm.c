@@ -1,4 +1,4 @@
-/* What tail_merge_result_of_one_arm.c calls, in another file, so that its compiler knows nothing of it. */
+/* What tail_merge_result_of_one_arm.c calls, in another file, so that its compiler knows nothing about it. */
 int log_calls, seen;
 void first(int x) { seen = x; }
 void second(int x) { seen = -x; }
