@@ -59,7 +59,7 @@ impl Report {
     }
 }
 
-/// Compares what both decoders, and the trace, say of each instruction of each block.
+/// Compares what both decoders, and the trace, say about each instruction of each block.
 #[must_use]
 pub fn check(trace: &Trace) -> Report {
     let has_memory = trace.meta().memory;

@@ -83,7 +83,7 @@ fn what_differs_is_explained() {
     assert!(text.is_empty(), "{} kinds of differences:\n{}", text.len(), text.join("\n"));
 }
 
-/// What LLVM's table of instructions says of these: how many it knows, and how many of them may write memory.
+/// What LLVM's table of instructions says about these: how many it knows, and how many of them may write memory.
 fn of_llvm(folder: &Path, instructions: &[Vec<u8>]) -> (usize, usize) {
     let (bytes, assembler) = (folder.join("bytes"), folder.join("assembler"));
     let hex = |code: &Vec<u8>| code.iter().map(|byte| format!("0x{byte:02x}")).collect::<Vec<_>>().join(" ");

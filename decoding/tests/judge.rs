@@ -1,4 +1,4 @@
-//! What the table says of memory that is read or written, the processor says too.
+//! What the table says about memory that is read or written, the processor says too.
 
 use std::path::Path;
 use std::process::Command;

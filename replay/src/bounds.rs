@@ -379,7 +379,7 @@ mod tests {
             // Nothing alike: as many edits as instructions, and rounds that grow.
             let (found, steps) = searched(&lanes(length, |n| 1_000_000 + n));
             let most = STEPS_AT_LEAST + STEPS_PER_INSTRUCTION * 2 * length;
-            // A round, of which there are as many as edits, is carried to its end.
+            // A round is carried to its end; there are as many rounds as edits.
             assert!(found.is_none() && steps < most + 2 * length, "{length}: {found:?} {steps}");
         }
     }

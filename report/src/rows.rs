@@ -1,4 +1,4 @@
-//! The rows: what `replay --csv` says of one trace under one heuristic.
+//! The rows: what `replay --csv` says about one trace under one heuristic.
 
 use std::fs::File;
 use std::io::{self, Read};

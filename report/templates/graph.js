@@ -81,7 +81,7 @@ function graphs(program) {
   const show = (index) => place.replaceChildren(drawGraph(program, program.graphs[index]));
   show(0);
   const name = (g) => `${shortName(program.functions[g.function].name)} (${grouped(program.functions[g.function].lost)} slots lost)`;
-  return section("graph", "Control flow", "Blocks of a function as its lanes went through them. The bar in a block is its SIMT efficiency; red ways are as thick as what the block behind them lost, by the lanes that came that way. Functions that lose most come first.",
+  return section("graph", "Control flow", "Blocks of a function, and the edges that lanes took between them. The bar in a block is its SIMT efficiency; a red edge is as thick as the loss in the block that it leads to, by the lanes that took it. Functions that lose most come first.",
     el("div", { class: "bar-of-buttons" }, el("label", {}, "Function ", el("select", { id: "graph-function", onchange: (e) => show(Number(e.target.value)) }, program.graphs.map((g, i) => el("option", { value: i }, name(g)))))),
     place);
 }

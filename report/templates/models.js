@@ -47,7 +47,7 @@ function models(program) {
   const columns = [["model"], ["0 to 100%"], ["SIMT efficiency", true], ["of bound", true], ["fetches", true], ["divergent", true]];
   const key = (r) => [r.fetches, r.thread_instructions, r.divergent_fetches, Boolean(r.deadlock)].join();
   const widest = counted(program.widths);
-  return section("models", "Models", `Reconvergence models on the same trace, by what they are; those of one family that agree in all these numbers share a row. The solid line is the bound, which no schedule of these instructions exceeds (${percent(best)}), the dotted one is no sharing at all (${percent(worst)}).`,
+  return section("models", "Models", `Reconvergence models on the same trace, by family; those of one family that agree in all these numbers share a row. The solid line is the bound, which no schedule of these instructions exceeds (${percent(best)}), the dotted one is no sharing at all (${percent(worst)}).`,
     el("p", {}, `Over ${all.length} models the efficiency goes from ${percent(last.simt_efficiency)} (`, modelName(last.heuristic), `) to ${percent(top.simt_efficiency)} (`, modelName(top.heuristic), ")",
       results.length > all.length ? `; ${results.length - all.length} ${results.length - all.length === 1 ? "deadlocks" : "deadlock"}.` : ".",
       widest.length > 1 && ` With ${widest[0].warp_size} seats in a warp it is ${percent(widest[0].simt_efficiency)}, with ${widest[widest.length - 1].warp_size} it is ${percent(widest[widest.length - 1].simt_efficiency)}.`),

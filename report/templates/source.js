@@ -213,7 +213,7 @@ function source(program) {
   const part = section("source", "Source", "Each line's fetches, how many lanes were active in them, and the lane-slots lost: in its own fetches, and by lanes that parted there." +
       (isProved(program) ? " Beside that what is proved without running it: branches and the addresses of accesses are uniform (u), affine with a stride in bytes (a4) or divergent (d)." : "") +
       (instructions.length > 0 ? " Beside the lines are their instructions; a click on either marks the other." : ""),
-    el("ul", { class: "legend", id: "source-legend" }, el("li", { class: "faint" }, "A line's shade is what most of its slots are lost to, the stronger the more:"),
+    el("ul", { class: "legend", id: "source-legend" }, el("li", { class: "faint" }, "A line's shade shows the cause of most of its lost slots; the stronger, the more:"),
       page.causes.map((cause, i) => program.flame.lost_by[i] > 0 && el("li", { title: cause.about }, swatch(cause.colour), cause.name))),
     files.map(([file, f, indices], n) =>
       el("details", { open: n < 3 }, el("summary", {}, el("code", {}, breakable(file.path)), `: ${grouped(lostIn(indices))} slots lost in ${indices.length} ${indices.length === 1 ? "line" : "lines"}`),

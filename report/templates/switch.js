@@ -42,5 +42,5 @@ function modelSwitch(program) {
   return el("div", { class: "bar-of-buttons" },
     el("label", {}, "Model ", el("select", { id: "model", onchange: (e) => show(Number(e.target.value)) }, groups)),
     program.switchedFrom && el("button", { type: "button", id: "model-back", onclick: () => show(own.chosen) }, `Back to ${modelOf(results[own.chosen].heuristic).brief}`),
-    program.switchedFrom && el("span", { class: "note" }, "Arms of branches, instructions, flame graph, lane map, warp sizes, control flow and locks are only on the page of that one."));
+    program.switchedFrom && el("span", { class: "note" }, "Arms of branches, instructions, flame graph, lane map, warp sizes, control flow and locks are shown for that model only."));
 }

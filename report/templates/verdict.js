@@ -34,7 +34,7 @@ function advice(program, result) {
   if (best < 0.8) {
     sentences.push(`No schedule of these instructions in these warps is above ${percent(best)}: beyond that, only other code or other lanes in the warp would help.`);
   } else if (result.simt_efficiency < best - 0.05) {
-    sentences.push(`The bound is ${percent(best)}: up to that, losses may come from when lanes meet again; other code can be above it.`);
+    sentences.push(`The bound is ${percent(best)}: up to that, losses may come from when lanes meet again; other code can do better.`);
   }
   return sentences.join(" ");
 }

@@ -31,7 +31,7 @@ pub enum Class {
 /// A decoded instruction.
 #[derive(Clone, Debug)]
 pub struct Decoded {
-    /// What the trace says of it.
+    /// What the trace says about it.
     pub instruction: Instruction,
     /// Its bytes; those behind its length are zero.
     pub bytes: [u8; MAX_LENGTH],
@@ -112,7 +112,7 @@ impl InstructionDecoder {
 }
 
 impl InstructionDecoder {
-    /// What the trace says of an instruction that is decoded already, when no memory operands are wanted. Most
+    /// What the trace says about an instruction that is decoded already, when no memory operands are wanted. Most
     /// instructions leave the stack pointer alone, which shows without a look at all that they use.
     pub fn describe(&mut self, decoded: &iced_x86::Instruction) -> Instruction {
         let names_rsp =

@@ -120,7 +120,7 @@ mod tests {
         pieces.iter().map(of_piece).sum()
     }
 
-    /// The best worth of all alignments, one by one: `open` says of which sequences a gap has members.
+    /// The best worth of all alignments, one by one: `open` says about which sequences a gap has members.
     fn best(first: &[char], second: &[char], costs: [i64; 2], open: [bool; 2]) -> i64 {
         if first.is_empty() && second.is_empty() {
             return 0;

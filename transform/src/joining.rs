@@ -91,8 +91,8 @@ pub(crate) fn pair<'m>(
     b.erase();
 }
 
-/// Whether operands in which two instructions that are alike differ can be chosen; `index` says of which operands of an
-/// address computation that may be.
+/// Whether operands in which two instructions that are alike differ can be chosen; `index` says about which operands of
+/// an address computation that may be.
 pub(crate) fn can_be_chosen<'m>(
     a: Instruction<'m>,
     b: Instruction<'m>,

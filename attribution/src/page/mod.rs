@@ -97,7 +97,7 @@ fn about(cause: Cause) -> &'static str {
     }
 }
 
-/// Which warps get a lane map, those with the most fetches, and what to say of the others.
+/// Which warps get a lane map, those with the most fetches, and what to say about the others.
 #[must_use]
 pub fn plan(outcome: &Outcome, code: &Code) -> (LaneMapPlan, Vec<String>) {
     /// More would make the page large.

@@ -1,4 +1,4 @@
-//! What `lockstep report` is asked for: which replays its page is made of.
+//! The replays that `lockstep report` needs for its page.
 
 use std::path::Path;
 

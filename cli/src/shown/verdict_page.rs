@@ -203,7 +203,7 @@ impl Page {
             _ if self.lanes < 2 => {
                 return "choose a loop with more iterations: a single lane has no other to run with".to_owned();
             }
-            (Some(Runs::After), text) => steps.push(format!("make it run in parallel: it {text}")),
+            (Some(Runs::After), text) => steps.push(format!("change it: it {text}")),
             _ => {}
         }
         if let Some(verdict) = &self.verdict {

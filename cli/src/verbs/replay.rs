@@ -281,7 +281,7 @@ struct Replayed {
     outcomes: Vec<Outcome>,
     /// What the models of the machine say, if there is one.
     range: Option<Range>,
-    /// What is to be said of it.
+    /// What is to be said about it.
     verdict: Option<Verdict>,
     /// What a grouping other than the usual one gains and costs.
     beside: String,

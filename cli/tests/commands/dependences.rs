@@ -186,7 +186,7 @@ fn a_verdict_has_the_figures_that_replays_alone_have() {
         assert!((contiguous - 0.5).abs() < 0.02 && (gathered - 0.5).abs() < 0.02, "{row}");
     }
     assert!(
-        whole["first"].as_str().unwrap().starts_with("make it run: it would run after making histogram"),
+        whole["first"].as_str().unwrap().starts_with("change it: it would run in parallel after making histogram"),
         "{whole}"
     );
     let shown = succeed("replay", &["--verdict", "--loop", &at, &trace]);

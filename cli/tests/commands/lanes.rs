@@ -154,7 +154,7 @@ fn turns(defines: &[&str], see: impl Fn(&str, &str, &str)) {
     }
 }
 
-/// What `replay` says of the lanes.
+/// What `replay` says about the lanes.
 fn said(trace: &str, lanes: &str) -> String {
     let said = run("replay", &["--lanes", lanes, "--code", "main", trace]);
     assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));

@@ -99,7 +99,7 @@ fn writing(folder: &Path) -> Vec<Line> {
     lines
 }
 
-/// A branch with a call of one function on both sides: `--report` has something to say of it.
+/// A branch with a call of one function on both sides: `--report` has something to say about it.
 const TWO_CALLS: &str = "
 define i32 @f(i32 %x) {
 entry:

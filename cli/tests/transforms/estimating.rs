@@ -11,7 +11,7 @@ const APART: [&str; 4] = ["-mllvm", "-sink-common-insts=false", "-mllvm", "-hois
 /// A program: its folder and source, more words for the compiler, and the words to run it with.
 type Program<'a> = (&'a str, &'a [&'a str], &'a [&'a str]);
 
-/// Fetches without the pass, with it, and what was said of it: the first estimate.
+/// Fetches without the pass, with it, and what was said about it: the first estimate.
 fn of(folder: &Folder, pass: &str, (program, options, words): Program<'_>) -> (u64, u64, Value) {
     let source = root().join("workloads").join(program).display().to_string();
     let includes = ["workloads/include", "include"].map(|folder| format!("-I{}", root().join(folder).display()));

@@ -1,4 +1,4 @@
-//! `speculative`: what it says of marks in IR is what `lockstep dump --barriers` says of them in the machine code.
+//! `speculative`: what it says of marks in IR is what `lockstep dump --barriers` says about them in the machine code.
 //!
 //! `--keep-ir` gives each instruction of IR a line of its own, so a row of the machine code's table says in which piece
 //! of which block it lies.

@@ -154,7 +154,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Takes the component of which node `root` was entered first off the stack.
+    /// Takes the component whose first entered node is `root` off the stack.
     fn complete(&mut self, root: usize) {
         let start = self.stack.iter().rposition(|node| node.index() == root).expect("an open node is on the stack");
         for node in self.stack.drain(start..) {

@@ -106,7 +106,7 @@ impl Convergence {
         }
     }
 
-    /// All lanes have run these segments, none of which anybody waited in.
+    /// All lanes have run these segments, and none of them waited there.
     pub(crate) fn ran_together(&mut self, run: &Together) {
         self.note(Branch::of_run(run));
         if let Some(speculation) = &mut self.speculation {

@@ -38,7 +38,7 @@ pub(crate) struct Predicated {
     predicated_off: u64,
 }
 
-/// A branch whose lanes parted, of which the model is yet to be told.
+/// A branch whose lanes parted; the model does not know of it yet.
 struct Parted {
     ran: Ran,
     /// Arms that may have lanes yet.

@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_long_common_way_is_worth_a_distance() {
-        // Lane 0 reaches 5 at once, and by way of 7 what lane 1 does from 7 on.
+        // Lane 0 reaches 5 at once, and through 7 what lane 1 does from 7 on.
         let lanes = ["1b 5b 7 8 9 10", "1b 7 8 9 10b 5"];
         assert_eq!(schedule("oracle:beta=1", &lanes), "1:0-1 5:0 7:0-1 8:0-1 9:0-1 10:0-1 5:1");
     }

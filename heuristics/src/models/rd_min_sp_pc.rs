@@ -11,7 +11,7 @@
 //! It reconverges as `minsp-pc` does, and defers code that was seen to run twice, so that lanes can gather before it.
 //! It fails when what it learnt no longer holds.
 //!
-//! Worked example (`hysteresis=0,threshold=8`): two lanes reach 7 twice, lane 1 each time by way of 9. The first time 7
+//! Worked example (`hysteresis=0,threshold=8`): two lanes reach 7 twice, lane 1 each time through 9. The first time 7
 //! runs for lane 0, then for lane 1, and its counter becomes 1; the second time lane 0 is held back at 7 until lane 1
 //! comes.
 

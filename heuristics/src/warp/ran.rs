@@ -1,4 +1,4 @@
-//! What a model is told of what has run.
+//! What a model is told about what has run.
 
 use trace_format::{Instruction, Kind, Pc};
 

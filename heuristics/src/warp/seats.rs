@@ -1,8 +1,8 @@
 //! Seats: which lanes could share a fetch.
 //!
-//! A warp of W seats has W *homes*: places in the hardware, numbered from 0, at each of which the registers of one of
-//! its lanes lie. In a block of several warps that are replayed together, lanes of different warps have the same home,
-//! and a fetch holds at most one lane of each.
+//! A warp of W seats has W *homes* (home lanes): places in the hardware, numbered from 0. Each holds the registers of
+//! one of its lanes. In a block of several warps that are replayed together, lanes of different warps have the same
+//! home, and a fetch holds at most one lane of each.
 
 use crate::{Lane, LaneSet, MAX_LANES};
 
@@ -16,8 +16,8 @@ pub struct Seats {
 }
 
 impl Seats {
-    /// Warps of `width` seats, 1 to [`MAX_LANES`], of which so many are taken in each, lowest homes first. The lanes
-    /// are numbered over all warps in order.
+    /// Warps of `width` seats, 1 to [`MAX_LANES`]; so many seats are taken in each, lowest homes first. The lanes are
+    /// numbered over all warps in order.
     ///
     /// # Panics
     /// When a warp has more lanes than seats, or all together have more than [`MAX_LANES`]: bugs of the caller.

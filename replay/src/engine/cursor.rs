@@ -111,7 +111,7 @@ impl<'a> Cursor<'a> {
         self.batch.codes[self.at..].iter().find_map(|c| c.as_segment())
     }
 
-    /// The next segments, of which there must be so many in a row.
+    /// The next segments; there must be so many in a row.
     pub(crate) fn next_segments(&self, count: usize) -> Vec<SegmentId> {
         self.batch.codes[self.at..self.at + count].iter().filter_map(|c| c.as_segment()).collect()
     }

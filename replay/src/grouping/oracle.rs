@@ -19,10 +19,10 @@ use super::Shuffle;
 use crate::Result;
 use crate::survey::{PROFILE, Survey, profile};
 
-/// The most lanes of a launch of which each group is replayed: of 10, at most 1023.
+/// The most lanes of a launch for which each group is replayed: with 10, at most 1023 groups.
 pub(crate) const EXACT_LANES: usize = 10;
 
-/// The most lanes of a launch of which profiles are kept whole: 2 KiB a lane.
+/// The most lanes of a launch for which profiles are kept whole: 2 KiB a lane.
 const WHOLE_PROFILES: usize = 1 << 14;
 
 /// Parts of a profile that is kept of more lanes.

@@ -164,7 +164,7 @@ impl<'a> Checker<'a> {
         if self.of_one_generation {
             return Ok(());
         }
-        Err(broken("lanes are replayed together one of which was joined before another began".to_owned()))
+        Err(broken("lanes are replayed together, though one was joined before another began".to_owned()))
     }
 
     fn expect(&mut self, lane: Lane, pc: Pc) -> Result<()> {
@@ -257,7 +257,7 @@ mod tests {
 
     const ONE: Instruction = Instruction { pc: Pc(1), len: 1, kind: Kind::Plain, sp: SpEffect::Add(0), memory: 0 };
 
-    /// What the checker says of one fetch of the instruction at 1, which both lanes run first, for these lanes.
+    /// What the checker says about one fetch of the instruction at 1, which both lanes run first, for these lanes.
     fn judged(warps: &[&[usize]], lanes: LaneSet, instruction: Instruction) -> String {
         let source = InMemory::new(&[vec![Does::Runs(ONE, Vec::new())], vec![Does::Runs(ONE, Vec::new())]]);
         let survey = Survey::new(&source, false).unwrap();

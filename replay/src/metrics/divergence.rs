@@ -8,8 +8,8 @@
 //!
 //! - *depth*: distinct pcs at which live lanes stand before a fetch (a waiting lane stands where it will go on),
 //!   averaged over fetches;
-//! - *imbalance* of the divergences that were joined: with k lanes of which lane i runs n_i instructions meanwhile, the
-//!   sum of k x max n_i / the sum of all n_i: 1 where all lanes run equally many;
+//! - *imbalance* of the divergences that were joined: k lanes run n_i instructions each meanwhile; the sum of k x max
+//!   n_i / the sum of all n_i: 1 where all lanes run equally many;
 //! - *lone fetches*: fetches of one lane while others are live.
 //!
 //! Worked number: four lanes run a branch; lanes 0 and 1 take an arm of 3 instructions, lanes 2 and 3 one of 1, and all

@@ -31,7 +31,7 @@ pub(crate) static ENTRY: Entry = Entry {
 
 /// How many bins of one level make a bin of the next.
 pub const FACTOR: u64 = 4;
-/// Parts of a long run of which single fetches are kept.
+/// Parts of a long run in which single fetches are kept.
 pub const PARTS: u64 = 32;
 /// Fetches in a window of a long run.
 pub const WINDOW: u64 = 512;

@@ -205,7 +205,7 @@ impl Strides {
 /// What went to the stack, or to the heap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Space {
-    /// Accesses of which at least one lane's went there.
+    /// Accesses with at least one lane's access there.
     pub accesses: u64,
     /// Those lanes' accesses.
     pub lane_accesses: u64,

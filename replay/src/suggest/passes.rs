@@ -225,7 +225,7 @@ fn calls_on_both_sides(prepared: &Prepared, before: &Outcome) -> Vec<(Pc, Pc)> {
     all.into_iter().map(|(_, branch, callee)| (branch, callee)).collect()
 }
 
-/// The branch on two sides of which these are: it dominates both, and neither is reached from the other without it.
+/// The branch that has these on two of its sides: it dominates both, and neither is reached from the other without it.
 fn parts_before(graph: &Graph, dominators: &Dominators, one: NodeId, other: NodeId) -> Option<NodeId> {
     let of_one = std::iter::successors(Some(one), |node| dominators.idom(*node));
     let branch = of_one.take_while(|node| *node != graph.entry()).find(|node| dominators.dominates(*node, other))?;

@@ -132,7 +132,7 @@ pub(super) struct BlockFacts {
     classes: Vec<Class>,
     entries: Vec<bool>,
     exits: Vec<bool>,
-    /// Segments with a `pause`, of which nothing is filtered out.
+    /// Segments with a `pause`, without filtered code.
     pauses: Vec<bool>,
     /// Stubs that a symbol names so: they are ones however a lane reaches them.
     named_stubs: Vec<bool>,
@@ -316,7 +316,7 @@ impl BlockFacts {
         &self.marks[facts.outline as usize..][..facts.outline_count as usize]
     }
 
-    /// What the code filter says of a segment.
+    /// What the code filter says about a segment.
     pub fn class(&self, segment: SegmentId) -> Class {
         self.classes[segment.0 as usize]
     }

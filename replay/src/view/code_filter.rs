@@ -5,7 +5,7 @@ use trace_format::{Module, ModuleRole, Pc, Trace};
 
 use super::CodeFilter;
 
-/// What the code filter says of a segment.
+/// What the code filter says about a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
     /// It stays.

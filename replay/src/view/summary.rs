@@ -80,7 +80,7 @@ pub struct Summary {
     pub lanes: usize,
     /// How many generations the lanes are of.
     pub generations: usize,
-    /// Joins of threads of which it is not known whom they joined.
+    /// Joins of threads where it is unknown whom they joined.
     pub unsure_joins: usize,
     /// How many threads the trace has.
     pub threads: usize,

@@ -243,7 +243,7 @@ fn predictions(numbers: &mut Numbers, blocks: usize, seed: u64) -> Vec<Predictio
     (0..1 + seed % 3).map(&mut prediction).collect()
 }
 
-/// What the check of operations on barriers says of those of the predictions; and it must say something when one of
+/// What the check of operations on barriers says about those of the predictions; and it must say something when one of
 /// them is left out that matters to lanes.
 fn operations_fault(prepared: &Prepared) -> Option<String> {
     let (flow, predictions) = (&prepared.program().control_flow, &prepared.program().predictions);

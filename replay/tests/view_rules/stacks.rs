@@ -1,4 +1,4 @@
-//! Stack pointers and call levels, and what the replay is told of them.
+//! Stack pointers and call levels, and what the replay is told about them.
 
 use proptest::prelude::*;
 use trace_format::{Event, Instruction, Kind, Pc, SyncFunction::*};

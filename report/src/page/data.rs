@@ -145,7 +145,7 @@ pub struct Line {
     pub proved: Vec<Proved>,
 }
 
-/// What divergence analysis says of a value, a branch or an access.
+/// What divergence analysis says about a value, a branch or an access.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Proved {
     /// `branch`, `load`, `store`, `atomic`, `value` or `parameter`.

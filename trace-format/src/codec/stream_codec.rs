@@ -52,7 +52,7 @@ struct Base {
     seq: u64,
 }
 
-/// What a chunk's header says of its items.
+/// What a chunk's header says about its items.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Whole blocks.
@@ -192,7 +192,7 @@ impl StreamBuffer {
         self.now.sp
     }
 
-    /// The payload of the items and what the chunk's header says of them. The buffer is empty afterwards and its
+    /// The payload of the items and what the chunk's header says about them. The buffer is empty afterwards and its
     /// memory is given back, so that a thread that has ended holds none. The plans learn from it.
     pub fn take(&mut self, plans: &mut Plans, numbering: &mut Numbering) -> (Vec<u8>, Counts) {
         let taken = std::mem::take(self);

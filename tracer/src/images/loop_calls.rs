@@ -69,7 +69,7 @@ pub struct Read {
 }
 
 impl LoopCall {
-    /// What is to be known of the call when it returns, in 32 bits.
+    /// What is to be known about the call when it returns, in 32 bits.
     #[must_use]
     pub fn form(&self) -> u32 {
         let flags = [self.third.is_some(), self.step.is_some(), self.inclusive, self.may_fail];

@@ -399,7 +399,7 @@ fn find_modules(pid: Tid, regions: &[Region], images: &mut Images) -> Vec<Loaded
     modules.into_iter().map(|(loaded, _)| loaded).collect()
 }
 
-/// What is known about the file of which this region is a part.
+/// What is known about the file that this region is a part of.
 fn known(pid: Tid, region: &Region, images: &mut Images) -> Option<Rc<Known>> {
     if region.path != KERNEL_CODE {
         return images.of_file(&region.path);

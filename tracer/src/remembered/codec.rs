@@ -140,7 +140,7 @@ pub fn encode(key: &Key, remembered: &Remembered) -> Vec<u8> {
     out
 }
 
-/// What the file says of the program of this key. None where it is another's, or damaged.
+/// What the file says about the program of this key. None where it is another's, or damaged.
 pub fn decode(file: &[u8], key: &Key) -> Option<Remembered> {
     let (mut bytes, sum) = file.split_last_chunk()?;
     if crc32fast::hash(bytes) != u32::from_le_bytes(*sum) {

@@ -220,7 +220,7 @@ fn is_current(tid: Tid, pc: u64, decoded: &Decoded) -> bool {
     length > 0 && ptrace::read(tid, Address(pc), &mut bytes[..length]) == length && bytes[..length] == *decoded.code()
 }
 
-/// What can be said of an instruction that could not be decoded, but ran.
+/// What can be said about an instruction that could not be decoded, but ran.
 fn learn(tid: Tid, pc: u64, next: u64) -> Decoded {
     let mut decoded = Decoded::unknown(Pc(pc));
     let length = next.wrapping_sub(pc) as usize;

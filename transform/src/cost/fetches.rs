@@ -378,7 +378,8 @@ impl Choices {
 
 /// How many copies an instruction needs first: x86-64 writes the result of most arithmetic over its first operand,
 /// which may be needed again. A sum, a product with a constant and a shift to the left by up to three bits have
-/// instructions that write elsewhere. `is_free` says of an operand whether it is in a register and may be overwritten.
+/// instructions that write elsewhere. `is_free` says about an operand whether it is in a register and may be
+/// overwritten.
 pub(crate) fn copies<'m>(
     i: Instruction<'m>,
     beside: &dyn Fn(Instruction<'m>) -> bool,

@@ -33,7 +33,7 @@ const MOST: i64 = 1_000_000;
 
 /// What code costs.
 ///
-/// `beside` says of an instruction that uses another one whether both stay in one block, where one may become an
+/// `beside` says about an instruction that uses another one whether both stay in one block, where one may become an
 /// operand of the other.
 pub trait CostModel: Sync {
     /// How many fetches an instruction is.
@@ -48,7 +48,7 @@ pub trait CostModel: Sync {
     fn fetches_of_choices<'m>(&self, choices: &[(Value<'m>, Value<'m>)]) -> i64;
 
     /// How many copies of operands an instruction needs first, because its result takes the place of one. `is_free`
-    /// says of an operand, by its number, whether it is in a register and nobody needs it afterwards.
+    /// says about an operand, by its number, whether it is in a register and nobody needs it afterwards.
     fn copies<'m>(
         &self,
         _i: Instruction<'m>,

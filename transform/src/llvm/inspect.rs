@@ -285,8 +285,8 @@ impl<'m> Value<'m> {
         }
     }
 
-    /// Whether it is a constant address of which is not seen what it stands for: an alias, a function that is chosen
-    /// when the program starts, a number.
+    /// Whether it is a constant address whose target is unknown: an alias, a function that is chosen when the program
+    /// starts, a number.
     #[must_use]
     pub fn is_opaque_constant(self) -> bool {
         // SAFETY: the value is alive.
@@ -296,7 +296,7 @@ impl<'m> Value<'m> {
         }
     }
 
-    /// The global variable of which it is the address, or into which it points by constants.
+    /// The global variable whose address it is, or into which it points by constants.
     #[must_use]
     pub fn global_variable(self) -> Option<Value<'m>> {
         let mut value = self;
@@ -315,7 +315,7 @@ impl<'m> Value<'m> {
         self.is_global_variable() && unsafe { LLVMIsGlobalConstant(self.raw()) != 0 }
     }
 
-    /// Whether it is a global variable of which each thread has its own.
+    /// Whether it is a global variable with a copy for each thread.
     #[must_use]
     pub fn is_thread_local(self) -> bool {
         // SAFETY: the second question is put to global variables only.

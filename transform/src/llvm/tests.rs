@@ -406,7 +406,7 @@ fn a_phi_comes_before_the_debug_records_of_its_block() {
     assert_eq!(module.verify(), Ok(()));
 }
 
-/// A store on the way through `then`, and in `then` what debug information says of it.
+/// A store on the way through `then`, and in `then` what debug information says about it.
 const WITH_ASSIGNMENT: &str = "define i32 @f(i1 %c, i32 %a) !dbg !4 {
 entry:
   %v = alloca i32, !DIAssignID !10

@@ -24,7 +24,7 @@ pub(crate) fn run(module: &mut Module, _settings: &Settings) -> Vec<Remark> {
     Vec::new()
 }
 
-/// Leaves a use before its definition where a function's first block begins with two values, one made of the other.
+/// Leaves a use before its definition, if a function's first block begins with two values and one uses the other.
 pub(crate) fn run_unnoticed(module: &mut Module, _settings: &Settings) -> Vec<Remark> {
     for function in module.functions() {
         if let [first, second, ..] = function.blocks()[0].instructions()[..]

@@ -180,7 +180,7 @@ impl<'m> Tails<'m> {
         self.places.insert(merged, (between, before));
         self.places.insert(tail.join, (place, between));
         *self.merges.entry(tail.join).or_default() += 1;
-        // Blocks that were made of one join share its measure.
+        // Blocks split from one join share its measure.
         self.merges.insert(merged, self.merges[&tail.join]);
         self.look_at(tail.join, context);
         self.look_at(merged, context);

@@ -44,7 +44,7 @@ pub struct Claim {
     pub place: Option<Place>,
     /// What it is: `br`, `load`.
     pub opcode: String,
-    /// Of branches in the code made of it; none where such code may depend on other things than its operands.
+    /// The claim about branches in code made from it; none if such code may depend on more than its operands.
     pub direction: Option<Direction>,
     /// Of the memory that it reads itself.
     pub read: Option<Addresses>,
@@ -249,7 +249,7 @@ impl<'m> Folds<'m, '_> {
         list.extend(self.numbers.get(&load).filter(|n| !list.contains(n)).copied().into_iter().collect::<Vec<_>>());
     }
 
-    /// Looks at the operands of what it is made of; `near` while that is itself, or the same in another width.
+    /// Looks at the operands of its operands; `near` while that is itself, or the same in another width.
     fn look(&mut self, user: Instruction<'m>, depth: u32, near: bool) {
         use crate::llvm::Opcode::*;
         if depth == 0 || user.is_phi() {

@@ -102,7 +102,7 @@ fn warn_of_link_time_code(build: &Build, answer: &jobs::Answer, scratch: &Scratc
 fn command_line(build: &Build) -> Vec<OsString> {
     let mut ours = vec!["--start-no-unused-arguments", "-gline-tables-only"];
     ours.extend(NO_UNSWITCHING);
-    // What the pass made of branches would be undone.
+    // The pass's changes of branches would be undone.
     let structures = ["linearize", "split-nodes", "structurizecfg"];
     let linear = build.passes.names().iter().any(|name| structures.contains(name));
     if build.layout == Layout::Ordered || build.shape == Shape::Gpu || linear {

@@ -94,7 +94,7 @@ struct Halves<'a> {
     optimised_here: Option<Level>,
     /// The only one of this call.
     alone: bool,
-    /// Where the IR of which code is generated is kept.
+    /// Where the IR from which code is generated is kept.
     keep_ir: Option<&'a Path>,
 }
 

@@ -260,7 +260,7 @@ impl Meetings {
         }
     }
 
-    /// Nothing is known of the lane any more.
+    /// Nothing is known about the lane any more.
     fn forget(&mut self, lane: Lane) {
         let of_lane = std::mem::take(&mut self.futures[lane.index()]);
         for piece in of_lane.ahead() {

@@ -184,7 +184,7 @@ impl<'a> LoopsOf<'a> {
         self.loops.ids().map(ran).collect()
     }
 
-    /// What a user is told of a loop that is taken.
+    /// What a user is told about a loop that is taken.
     pub fn taken(&self, id: LoopId, segments: &SegmentTable) -> LoopTaken {
         let (header, back) = self.ends(id, segments);
         let inside = self.loops.ids().filter(|inner| self.loops.parent(*inner) == Some(id));

@@ -1,4 +1,4 @@
-//! What one loop made of an inner loop and the one around it would take, by trip counts.
+//! What it would cost to merge an inner loop and the one around it into one loop, by trip counts.
 //!
 //! Lanes that are done with the inner loop wait there for the lane with the most trips, in each turn of the outer loop.
 //! As one loop (`linearize:merge-loops=yes`), each turn of which is one of the inner loop, they go on with their next

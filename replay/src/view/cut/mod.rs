@@ -66,7 +66,7 @@ pub(super) struct Cut {
 /// A lane: its launch, what orders its chunk where chunks count, its thread, and its number among the thread's lanes.
 type Numbered = (Launch, i64, u32, u32);
 
-/// Cut lanes, who each is, and what to say of them.
+/// Cut lanes, who each is, and what to say about them.
 pub(super) type Made = (Cut, Vec<LaneOrigin>, CutInto);
 
 impl Cut {
@@ -259,7 +259,7 @@ fn cut<'a>(
     let mut all: Vec<Numbered> = Vec::new();
     let mut stores = Vec::with_capacity(cut.len());
     let mut accesses = Vec::with_capacity(cut.len());
-    // Launches of which the trace does not say which iterations each lane's chunk has.
+    // Launches for which the trace does not say which iterations each lane's chunk has.
     let lanes = || cut.iter().flat_map(|pieces| &pieces.launches);
     let untold: FxHashSet<Launch> = lanes().filter(|lane| lane.first.is_none()).map(|lane| lane.launch).collect();
     let told = lanes().any(|lane| !untold.contains(&lane.launch));

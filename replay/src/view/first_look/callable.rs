@@ -11,9 +11,10 @@
 //!   them apart; where the callable was not inlined, it is the `operator()` that comes next;
 //! - pointers to functions share their types: there the callable is the first function of the program that is called
 //!   through a pointer;
-//! - Rust's library runs two carriers in a row, of which the first runs hooks and is the same for all threads. The
-//!   second one counts, or a first one that enters code of the program. Where the optimiser put the closure's carrier
-//!   into the *shim* by which the library calls it, the shim, of which each type of closure has its own, stands for it.
+//! - Rust's library runs two carriers in a row. The first runs hooks and is the same for all threads. So the second one
+//!   counts, or a first one that enters code of the program. The library calls the carrier through a *shim*; each type
+//!   of closure has a shim of its own. Where the optimiser put the closure's carrier into the shim, the shim stands for
+//!   it.
 //!
 //! Where names and calls tell nothing, the start routine stays what the thread was started for.
 

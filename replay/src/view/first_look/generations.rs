@@ -54,7 +54,7 @@ pub(in crate::view) fn generations(threads: &[ThreadSurvey], parts: &[Vec<Part>]
     let parts: Vec<Vec<Part>> = parts.iter().zip(kept).map(|(parts, kept)| with_instructions(parts, *kept)).collect();
     let mut stays = Order::new(threads, &started, &parts).follow(&joins, &parts);
     stays.sort_by_key(|stay| (stay.generation, stay.thread));
-    // Generations of which nothing is kept don't count.
+    // Generations without kept instructions don't count.
     let mut numbers: Vec<u32> = stays.iter().map(|stay| stay.generation).collect();
     numbers.dedup();
     for stay in &mut stays {
@@ -63,7 +63,7 @@ pub(in crate::view) fn generations(threads: &[ThreadSurvey], parts: &[Vec<Part>]
     (stays, unsure)
 }
 
-/// The parts of which something is kept.
+/// The parts with kept instructions.
 fn with_instructions(parts: &[Part], kept: u64) -> Vec<Part> {
     let ends = parts.iter().skip(1).map(|next| next.kept_before).chain([kept]);
     parts.iter().zip(ends).filter(|(part, end)| *end > part.kept_before).map(|(part, _)| part.clone()).collect()

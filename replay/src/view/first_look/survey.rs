@@ -73,7 +73,7 @@ pub(in crate::view) struct Start {
 /// A join that came back with success.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::view) struct Join {
-    /// The handle of whom it joined.
+    /// The handle of the joined thread.
     pub handle: u64,
     pub enter: Seq,
     pub leave: Seq,

@@ -3,7 +3,7 @@
 
 use crate::{Batch, Code, Control};
 
-/// What the replay has been told of a thread.
+/// What the replay has been told about a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::view) struct Told {
     /// The stack pointer that the replay expects.

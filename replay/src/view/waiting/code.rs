@@ -24,7 +24,7 @@ const NEAR: u64 = 4096;
 /// The bits of both ways of a branch.
 const BOTH_WAYS: u8 = 3;
 
-/// What an instruction says of the frame pointer.
+/// What an instruction says about the frame pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Sign {
     /// `mov rbp, rsp`: the register is one from here on.
@@ -160,7 +160,7 @@ impl<'a> Code<'a> {
         self.can_wait[segment.0 as usize]
     }
 
-    /// What the code of a turn says of it; judged once for all threads.
+    /// What the code of a turn says about it; judged once for all threads.
     pub(super) fn judged(&self, segments: &Turn, factory: &mut InstructionInfoFactory) -> Option<Judged> {
         if let Some(known) = self.verdicts.read().unwrap_or_else(PoisonError::into_inner).get(segments) {
             return known.clone();
@@ -180,7 +180,7 @@ impl<'a> Code<'a> {
         })
     }
 
-    /// What need be known of a block that a thread runs, to follow it as a whole.
+    /// What need be known about a block that a thread runs, to follow it as a whole.
     #[inline]
     pub(super) fn whole(&self, block: BlockId) -> &Whole {
         self.wholes[block.index()].get_or_init(|| Whole::of(self.table.of_block(block), self))
@@ -254,7 +254,7 @@ impl<'a> Code<'a> {
     }
 }
 
-/// What need be known of a block to follow it as a whole, where no turn begins in it.
+/// What need be known about a block to follow it as a whole, where no turn begins in it.
 ///
 /// A *cut* is a segment that cannot wait: what ran before it is forgotten.
 pub(super) struct Whole {

@@ -49,7 +49,7 @@ pub(super) struct Judged {
     pub(super) left: u32,
 }
 
-/// What the code of a turn says of it, before any thread makes it; none where it is work.
+/// What the code of a turn says about it, before any thread makes it; none where it is work.
 pub(super) fn judge(segments: &Turn, code: &Code, factory: &mut InstructionInfoFactory) -> Option<Judged> {
     let decoded: Option<Vec<_>> = segments.iter().map(|segment| code.decode(*segment)).collect();
     let decoded = decoded?;

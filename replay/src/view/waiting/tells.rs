@@ -171,7 +171,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What the flags tell of a locked operation, this one or the one of which the operands tell.
+    /// What the flags tell about a locked operation: this one, or the one that the operands tell about.
     pub(super) fn tries(&mut self, instruction: &Instruction, loaded: Option<Value>) -> Option<Option<Tried>> {
         let operation = self.operations;
         let is_memory = instruction.op_count() > 0 && instruction.op0_kind() == OpKind::Memory;

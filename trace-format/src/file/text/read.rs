@@ -208,7 +208,7 @@ impl Thread {
     }
 }
 
-/// A number in this base, made of digits only.
+/// A number in this base, with digits only.
 fn digits(text: &str, base: u32) -> Option<u64> {
     // The standard library would take a plus sign.
     if text.starts_with('+') { None } else { u64::from_str_radix(text, base).ok() }

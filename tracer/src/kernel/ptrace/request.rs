@@ -134,7 +134,7 @@ pub fn signal_info(tid: Tid) -> Result<SignalInfo> {
     fill(libc::PTRACE_GETSIGINFO, tid, 0).map(SignalInfo)
 }
 
-/// Changes what the program will be told of the signal that is delivered next.
+/// Changes what the program will be told about the signal that is delivered next.
 pub fn set_signal_info(tid: Tid, info: &SignalInfo) -> Result<()> {
     let info: *const libc::siginfo_t = &info.0;
     // SAFETY: the kernel reads one `siginfo_t` from the pointer, which comes from a reference.

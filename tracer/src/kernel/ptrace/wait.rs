@@ -196,7 +196,7 @@ mod tests {
         interrupt(first).unwrap();
         assert!(matches!(wait_for(first), Ok(Stop::Event { .. })));
         ProcessHandle::open(first).unwrap().send(libc::SIGKILL).unwrap();
-        // It now stands at its end, of which the tracer has not heard.
+        // It now stands at its end, and the tracer does not know that yet.
         while step(first, 0).is_err() {
             std::thread::yield_now();
         }

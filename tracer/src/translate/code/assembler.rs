@@ -147,7 +147,7 @@ impl Assembler {
         }
     }
 
-    /// The end of the record of a path, of which so many values are written.
+    /// The end of the record of a path; so many of its values are written.
     pub fn record_path(&mut self, number: u32, values: u16) {
         self.store_record_word(0, number);
         self.advance(record::path_len(values));

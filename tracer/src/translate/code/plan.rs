@@ -79,7 +79,7 @@ pub struct Translation {
     pub next: Vec<(ProgramPc, bool)>,
     /// The pages it was read from.
     pub pages: Vec<u64>,
-    /// Where indirect jumps, indirect calls and returns in the midst of it are expected to go.
+    /// Where indirect jumps, indirect calls and returns in the middle of it are expected to go.
     pub expected: Vec<ProgramPc>,
 }
 

@@ -28,7 +28,7 @@ impl ExitPoint {
     }
 }
 
-/// The exits in the midst of a path.
+/// The exits in the middle of a path.
 pub fn exits(instructions: &[Instruction]) -> Vec<ExitPoint> {
     let (mut sps, mut added, mut exits) = (0, 0, Vec::new());
     for (instruction, executed) in instructions.iter().zip(1..) {

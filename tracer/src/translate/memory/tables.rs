@@ -118,7 +118,7 @@ impl Tables {
         }
     }
 
-    /// Lets lookups of `pc` find code: `checked` by way of the first table, `landing` by way of the second.
+    /// Lets lookups of `pc` find code: `checked` through the first table, `landing` through the second.
     pub fn make_known(&mut self, pc: ProgramPc, checked: CachePc, landing: CachePc) {
         let index = self.lookup.index(pc);
         self.fill(entry_of_first(index));

@@ -188,7 +188,7 @@ impl Session<'_> {
             return Ok(());
         };
         let pointer = translator.space.buffer(slot);
-        // Until here the thread may be lost, and its birth then is all that is known of it.
+        // Until here the thread may be lost, and its birth then is all that is known about it.
         self.coming.births.remove(&tid);
         let mut thread = Thread::new(birth.space, slot, pointer, stream);
         thread.signals.hidden_mask = birth.hidden_mask;

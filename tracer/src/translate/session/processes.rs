@@ -204,7 +204,7 @@ impl Processes {
         actions.iter().filter(|(_, answer)| answer.direct).map(|(&signal, answer)| (signal, answer.action)).collect()
     }
 
-    /// A process that goes on by itself says together with this one what to do at signals: the kernel is told of the
+    /// A process that goes on by itself says together with this one what to do at signals: the kernel is told about the
     /// handlers from now on.
     pub fn leave_handlers(&mut self, process: Tid) {
         if let Some(process) = self.processes.get_mut(&process) {
@@ -212,7 +212,8 @@ impl Processes {
         }
     }
 
-    /// A signal is delivered to its handler. How often it was before; 0 where the kernel is to be told of the handler.
+    /// A signal is delivered to its handler. How often it was before; 0 where the kernel is to be told about the
+    /// handler.
     pub fn count_delivery(&self, process: Tid, signal: i32) -> u32 {
         let Some(process) = self.processes.get(&process).filter(|process| process.may_be_direct) else { return 0 };
         let mut actions = process.actions.borrow_mut();

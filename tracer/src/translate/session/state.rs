@@ -213,7 +213,7 @@ impl Session<'_> {
     /// Carries out what is left of the expansion that these registers of a thread stand in, as far as it makes records.
     fn carry_forward(&mut self, tid: Tid, mut registers: Registers) {
         let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid) else { return };
-        // Killed behind an `int3` of ours, of which we will not hear any more: what follows it is no code, or other
+        // Killed after an `int3` of ours, which will not be reported any more: what follows it is not code, or is other
         // code.
         let at = CachePc(registers.rip);
         if translator.mark(at).is_none() && translator.trap(at.minus(1)).is_some() {

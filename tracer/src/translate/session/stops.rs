@@ -174,7 +174,7 @@ impl Session<'_> {
         Ok(true)
     }
 
-    /// A jump to 0 by way of an entry of the lookup table that holds nothing, if it is one.
+    /// A jump to 0 through an entry of the lookup table that holds nothing, if it is one.
     fn empty_entry(&mut self, tid: Tid) -> Result<bool> {
         let before = ptrace::registers(tid)?;
         let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid) else {

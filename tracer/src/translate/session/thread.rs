@@ -143,7 +143,7 @@ pub struct Signals {
 pub struct Postponed {
     /// Which.
     pub signal: i32,
-    /// What the kernel has said of it.
+    /// What the kernel has said about it.
     pub info: SignalInfo,
     /// Whether it was sent to the thread again.
     pub sent: bool,

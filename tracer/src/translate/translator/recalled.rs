@@ -127,7 +127,7 @@ impl Translator {
     }
 }
 
-/// Finds the places of addresses, of which most lie near the one before.
+/// Finds the places of addresses; most lie near the one before.
 struct Homes<'a> {
     of: &'a Translator,
     /// The piece of code of the last one, the number of its module, and its bias.

@@ -32,7 +32,7 @@ impl Paths {
         self.all.extend(paths);
     }
 
-    /// The number of a path that a thread was found in the midst of, and whether it is new.
+    /// The number of a path in whose middle a thread was found, and whether it is new.
     pub fn partial(&mut self, path: Path) -> (u32, bool) {
         let next = self.next();
         let number = *self.partial.entry(path).or_insert(next);
@@ -76,7 +76,7 @@ impl Heads {
         self.by_head.len()
     }
 
-    /// All of which this holds.
+    /// All for which this holds.
     pub fn which(&self, holds: impl Fn(ProgramPc) -> bool) -> Vec<ProgramPc> {
         self.by_head.keys().copied().filter(|&head| holds(head)).collect()
     }

@@ -12,7 +12,7 @@ enum Next {
     Return,
 }
 
-/// What is to be known of an instruction each time it runs.
+/// What is to be known about an instruction each time it runs.
 #[derive(Clone, Copy)]
 struct Known {
     pc: Pc,

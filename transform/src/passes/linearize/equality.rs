@@ -53,7 +53,7 @@ fn jumps(choice: Instruction<'_>) -> bool {
     }
 }
 
-/// The same truth, of which LLVM does not see where it comes from.
+/// The same truth value, in a form that LLVM cannot trace back.
 fn opaque<'m>(condition: Value<'m>, user: Instruction<'m>) -> Value<'m> {
     let function = user.block().expect("an instruction that was not erased").function();
     let byte = function.integer_type(8);

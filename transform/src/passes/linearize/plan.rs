@@ -141,8 +141,8 @@ mod tests {
     use super::super::needless;
     use super::*;
 
-    /// All graphs of four parts of at most two ways each, one of which may be what follows, number 4; all are reached.
-    /// One without a way on is a loop without end.
+    /// All graphs of four parts with at most two sides each. One of a side's targets may be what follows, number 4. All
+    /// parts are reached. A part without a successor is an endless loop.
     fn of_four(mut visit: impl FnMut(&[Vec<usize>])) {
         let ways: Vec<Vec<usize>> =
             (0_u32..32).filter(|w| w.count_ones() <= 2).map(|w| (0..5).filter(|i| w >> i & 1 == 1).collect()).collect();

@@ -249,7 +249,7 @@ fn shortest<'m>(
     None
 }
 
-/// Two subgraphs of which one has the shape of the other once an edge of it gets an empty block: the cells without that
+/// Two subgraphs, if one has the shape of the other once an edge of it gets an empty block: the cells without that
 /// block's, and the edge.
 fn nearly_isomorphic<'m>(
     subgraphs: [&Subgraph<'m>; 2],

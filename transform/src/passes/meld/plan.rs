@@ -35,7 +35,7 @@ pub(super) struct Plan<'m> {
     /// By cell, whether choices between constants are made in it, not in front of the subgraph: what only a block under
     /// an if needs would take registers up to there.
     pub(super) late: Vec<bool>,
-    /// Phis of which one stands for both.
+    /// Pairs of phis that become one.
     pub(super) phis: Vec<[Instruction<'m>; 2]>,
     /// What that gains.
     pub(super) melding: Melding,
@@ -73,7 +73,7 @@ impl<'m> Weights<'_, 'm> {
 /// outside of both to be chosen once for all, unless a way says otherwise.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
-    /// FP_I of the paper: cycles, less one for each operand of which one half only is made inside.
+    /// FP_I of the paper: cycles, less one for each operand if only one half of it is made inside.
     Cycles,
     /// Fetches, and the choices that cycles count.
     Fetches,
@@ -292,7 +292,7 @@ impl<'a, 'm> Planner<'a, 'm> {
         }
     }
 
-    /// Whether two phis bring the same from each block inside, of which there is one at least.
+    /// Whether two phis bring the same from each block inside; there must be at least one such block.
     fn phis_agree(&self, a: Instruction<'m>, b: Instruction<'m>, same: &dyn Fn(Value<'m>, Value<'m>) -> bool) -> bool {
         let inside = |phi: Instruction<'m>, side: usize| {
             let incoming = phi.incoming().into_iter();

@@ -21,7 +21,7 @@ pub(super) struct Region<'m> {
     pub(super) condition: Value<'m>,
     /// The subgraphs on the path where the condition holds, and where it does not, each in the order of the path.
     pub(super) paths: [Vec<Subgraph<'m>>; 2],
-    /// What is chosen by the condition before the branch, in whatever was melded there: of which two values.
+    /// Values that the condition chose before the branch, in whatever was melded there: the two values of each choice.
     pub(super) chosen: FxHashSet<(Value<'m>, Value<'m>)>,
 }
 

@@ -47,8 +47,8 @@ fn parse(text: &str) -> Option<(MarkKind, Option<usize>, &str)> {
     Some((kind, (lanes > 0).then_some(lanes), name))
 }
 
-/// The functions with a body of this name that a function calls, itself or through others, those included that the
-/// compiler made of one, each with the function's own calls that lead to it.
+/// The functions with a body of this name that a function calls, directly or through others, including copies that the
+/// compiler made; each with the function's own calls that lead to it.
 pub(super) fn called<'m>(function: Function<'m>, name: &str) -> Vec<(Function<'m>, Vec<Instruction<'m>>)> {
     let mut all: Vec<(Function<'m>, Vec<Instruction<'m>>)> = Vec::new();
     for (at, callee) in calls(function) {

@@ -346,7 +346,7 @@ impl Cut<'_> {
     }
 }
 
-/// Functions that threads run, and others as well behind the first start, not by way of the routine.
+/// Functions that threads run, and others as well after the first start, not through the routine.
 fn also_run_elsewhere<'m>(
     memory: &MemoryFacts<'m>,
     module: &'m Module,

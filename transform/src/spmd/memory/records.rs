@@ -94,7 +94,7 @@ impl Span {
     }
 }
 
-/// All loads of which that is known.
+/// All such loads.
 pub(crate) fn records<'m>(memory: &MemoryFacts<'m>, whole: bool, sources: &Sources<'m>) -> Vec<Record<'m>> {
     let mut found = Vec::new();
     let mut seen: Vec<Function<'m>> = Vec::new();

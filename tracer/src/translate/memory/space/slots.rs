@@ -85,7 +85,7 @@ impl Space {
         self.restart_with(slot, 0)
     }
 
-    /// The same where a record of which so many bytes are written goes on in it.
+    /// The same when a partly written record goes on in it; so many of its bytes are written.
     fn restart_with(&mut self, slot: u32, kept: u64) -> RecordPlace {
         let index = slot as usize;
         if self.open.len() <= index {
@@ -97,7 +97,7 @@ impl Space {
         self.buffer(slot)
     }
 
-    /// The registers of the program for the thread of this slot, if it has reached 0 by way of an entry of the first
+    /// The registers of the program for the thread of this slot, if it has reached 0 through an entry of the first
     /// lookup table that holds nothing (see `tables`). What it looks for comes next.
     #[must_use]
     pub fn after_empty_entry(&self, slot: u32, registers: &Registers) -> Option<Registers> {

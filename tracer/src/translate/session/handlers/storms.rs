@@ -1,6 +1,6 @@
 //! Signals that come often: a shorter way into their handlers and out of them, and time for the program between two.
 //!
-//! In: once a signal was delivered often, the kernel is told of an entry of ours in place of the handler
+//! In: once a signal was delivered often, the kernel is told about an entry of ours in place of the handler
 //! (`handler_code::signal_entry`), which records that the handler begins and looks it up. The thread's registers are
 //! made the program's, so that the frame that the kernel builds shows those, and it runs on: it does not stop a second
 //! time. Out: the program makes the call by which it returns, from a frame that leads to code of ours
@@ -70,7 +70,7 @@ const MOST_LOOKS: u32 = 40_000;
 struct Arrival {
     signal: i32,
     action: Action,
-    /// What the kernel is to say of it, where that is not what it says.
+    /// What the kernel is to say about it, where that is not what it says.
     info: Option<SignalInfo>,
     /// The thread's registers, as they are.
     registers: Registers,
@@ -85,7 +85,7 @@ fn may_be_fault(signal: i32) -> bool {
 
 /// What a signal is that a thread gets.
 pub enum Claim {
-    /// One that was held back, of which the kernel has said this.
+    /// One that was held back, with what the kernel has said about it.
     Kept(SignalInfo),
     /// One that was sent again, though the thread has got it before.
     Stray,
