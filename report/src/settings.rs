@@ -27,7 +27,7 @@ const LOCKS: usize = 8;
 const TRACE: usize = 9;
 
 /// What the mark of [`Row::label`] says.
-const TURNS: &str = ", * deadlocks: its numbers are with lanes taking turns";
+const TURNS: &str = ", * deadlocks so: lanes take turns";
 
 struct Field {
     value: fn(&Row) -> Option<String>,
