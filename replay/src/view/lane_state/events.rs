@@ -23,7 +23,7 @@ impl LaneState<'_> {
         }
     }
 
-    /// The thread comes to an extent of the region.
+    /// The thread reaches an extent of the region.
     pub(super) fn begin(&mut self, extent: Extent, batch: &mut Batch) {
         self.count_extent(batch);
         self.begin_counted(extent, batch);

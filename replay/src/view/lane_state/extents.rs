@@ -1,5 +1,5 @@
 //! A thread's extents of the region, one after another: a small machine that says when each begins and ends, which of
-//! them are the lane's, and what is known of them.
+//! them are the lane's, and what is known about them.
 
 use std::ops::Range;
 

@@ -326,7 +326,7 @@ impl<'a> LaneState<'a> {
         self.ceiling = self.frames.ceiling().min(self.extents.ceiling());
     }
 
-    /// Works out anew what the short way looks at.
+    /// Works out again what the short way looks at.
     fn update(&mut self) {
         self.quiet = self.extents.is_open()
             && !self.extents.is_fresh()
