@@ -92,7 +92,7 @@ impl Rule {
     }
 }
 
-/// What a rule is applied to, beside operands.
+/// What a rule is applied to, besides operands.
 pub(crate) struct Around<'a> {
     pub(crate) node: NodeRef,
     pub(crate) kind: Kind,

@@ -20,7 +20,7 @@ pub enum Extent {
     Instruction,
 }
 
-/// What only some models count, beside what the engine counts of all.
+/// What only some models count, besides what the engine counts of all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Tally {
     /// Fetches for no lane at all, which a machine makes that does not know where its lanes stand. They are not among

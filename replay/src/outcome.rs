@@ -45,7 +45,7 @@ pub struct Outcome {
     pub lane_instructions: Vec<u64>,
     /// Fetches of each warp, or of each block of warps, in order.
     pub warp_fetches: Vec<u64>,
-    /// What was measured beside that, where it was asked for: see [`Outcome::found`].
+    /// What was measured besides that, where it was asked for: see [`Outcome::found`].
     pub findings: Findings,
 }
 

@@ -45,7 +45,7 @@ pub struct ReplayOptions {
     pub warps_per_block: Option<usize>,
     /// What lanes do at locks. Default: they wait.
     pub contended: Contended,
-    /// What to measure beside the engine's counts. Default: nothing.
+    /// What to measure besides the engine's counts. Default: nothing.
     pub measures: Vec<Measure>,
 }
 

@@ -5,7 +5,7 @@
 //! | [`REGISTRY`] | the passes by name; [`Pipeline`] runs several, then LLVM's verifier |
 //! | [`Remark`] | a place where a pass could have changed the program, and why it did or did not |
 //! | [`wrapper`] | a compiler that applies passes between its optimiser and its code generation |
-//! | [`Context`] | what a pass is given beside a function: analyses, costs, settings |
+//! | [`Context`] | what a pass is given besides a function: analyses, costs, settings |
 //! | [`CostModel`] | what code costs; [`X86_64`] is taken unless told otherwise |
 //! | [`Trips`] | what a trace says of loops in loops: which pay as one |
 //! | [`spmd`] | divergence analysis: which values are the same for all threads, or affine in their numbers |

@@ -442,7 +442,7 @@ fn simplify<'m>(phis: Vec<Phi<'m>>, flow: &Flow<'m>, dominators: &Dominators) {
     }
 }
 
-/// The one value, beside itself, that a phi joins, or joins with undefined ones where that value is there anyway.
+/// The one value, besides itself, that a phi joins, or joins with undefined ones where that value is there anyway.
 fn only_value<'m>(phi: Instruction<'m>, flow: &Flow<'m>, dominators: &Dominators) -> Option<Value<'m>> {
     let undefined = phi.type_of().undef();
     let mut only = None;

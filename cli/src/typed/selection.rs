@@ -217,7 +217,7 @@ impl Selection {
         self.at_loop.is_some() || !matches!(self.lanes, None | Some(LaneKind::Threads))
     }
 
-    /// How those lanes are replayed, with nothing beside the counts, for verbs that look at one view.
+    /// How those lanes are replayed, with nothing besides the counts, for verbs that look at one view.
     pub(crate) fn options(&self) -> ReplayOptions {
         self.options_with(self.locks.rules()[0])
     }

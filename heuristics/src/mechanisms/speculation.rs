@@ -73,7 +73,7 @@ struct Done {
     waited: bool,
 }
 
-/// What a soft barrier takes beside a wait: its lanes join the one that counts, ask how many have come, and branch on
+/// What a soft barrier takes besides a wait: its lanes join the one that counts, ask how many have come, and branch on
 /// whether these are enough; then the mask of those is moved (Damani et al., figure 6).
 const SOFT: u64 = 4;
 

@@ -2,7 +2,7 @@
 
 use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory, Mnemonic, OpAccess, OpKind};
 
-/// The operations of the instruction with these bytes: one, and one more for each access to memory beside another
+/// The operations of the instruction with these bytes: one, and one more for each access to memory besides another
 /// operation. GPUs load and store with instructions of their own, so `add [m], r` is three there. One where its bytes
 /// are not known.
 pub(crate) fn operations(bytes: &[u8]) -> u32 {
@@ -23,7 +23,7 @@ pub(crate) fn operations(bytes: &[u8]) -> u32 {
     1 + accesses.sum::<u32>()
 }
 
-/// Whether it does nothing with what is in memory, beside making it wider.
+/// Whether it does nothing with what is in memory, besides making it wider.
 fn moves(mnemonic: Mnemonic) -> bool {
     use Mnemonic::{
         Lea, Mov, Movapd, Movaps, Movd, Movdqa, Movdqu, Movq, Movsd, Movss, Movsx, Movsxd, Movupd, Movups, Movzx,

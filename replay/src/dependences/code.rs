@@ -73,7 +73,7 @@ pub(super) enum Does {
 pub(super) struct Ran {
     pub pc: Pc,
     pub accesses: Vec<Access>,
-    /// Registers whose values are used, beside those that [`Does`] names.
+    /// Registers whose values are used, besides those that [`Does`] names.
     pub uses: Registers,
     pub writes: Registers,
     pub does: Does,

@@ -1,4 +1,4 @@
-//! Which lanes share a warp: the ways there are, and the lanes of each warp under one of them. What a way needs beside
+//! Which lanes share a warp: the ways there are, and the lanes of each warp under one of them. What a way needs besides
 //! the lanes' numbers lies in a file of its own.
 
 mod keys;

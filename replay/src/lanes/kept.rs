@@ -153,7 +153,7 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    /// Beside what is kept already.
+    /// Besides what is kept already.
     pub(crate) fn beside<'a>(kept: impl Iterator<Item = &'a Kept>) -> Keeper {
         let (plain, packed) = kept.map(Kept::sizes).fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
         Keeper { plain: AtomicUsize::new(plain), packed: AtomicUsize::new(packed), spill: Spill::default() }

@@ -32,7 +32,7 @@ pub struct Search<'a> {
     pub model: &'a Spec,
     /// At most so many candidates, those that could save most.
     pub most: usize,
-    /// How many waiting lanes are to be enough, beside all.
+    /// How many waiting lanes are to be enough, besides all.
     pub thresholds: &'a [usize],
     /// At most so many places at once.
     pub together: usize,

@@ -45,7 +45,7 @@ pub enum Locks {
     Ignore,
 }
 
-/// Which loops count as spin-waiting, beside those with a `pause` or a yield.
+/// Which loops count as spin-waiting, besides those with a `pause` or a yield.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub enum Spin {
     /// Those that wait for sure: their turns leave the thread as it was, and another thread's write ends them.

@@ -25,7 +25,7 @@ pub(super) trait Follower: Send {
     /// The thread ran the first instructions of a block.
     fn partial(&mut self, block: BlockId, executed: u32, sps: &[u64], memory: &[u64], batch: &mut Batch);
 
-    /// Something happened beside running blocks.
+    /// Something happened besides running blocks.
     fn event(&mut self, event: Event, batch: &mut Batch);
 
     /// The thread's stream has ended.

@@ -197,7 +197,7 @@ fn common_name(names: &[&str]) -> String {
     if common.is_empty() { names.join(", ") } else { common.to_owned() }
 }
 
-/// What the reader must know beside the key.
+/// What the reader must know besides the key.
 fn explanation(settings: &[Setting], shares: bool) -> String {
     let compared = settings.iter().flat_map(|s| &s.parts).find(|p| p.traces.len() > 1);
     let Some(part) = compared else {

@@ -68,7 +68,7 @@ pub enum TaskCall {
 }
 
 impl TaskCall {
-    /// Whether the register of the argument with this number has to be known, beside the body's.
+    /// Whether the register of the argument with this number has to be known, besides the body's.
     #[must_use]
     pub fn names(self, number: u8) -> bool {
         match self {

@@ -52,7 +52,7 @@ impl Interrupt {
     }
 }
 
-/// The processes that are recorded beside the first one. Clones are the same.
+/// The processes that are recorded besides the first one. Clones are the same.
 #[derive(Clone, Debug, Default)]
 pub struct Others(Arc<Mutex<BTreeSet<Tid>>>);
 

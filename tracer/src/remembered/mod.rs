@@ -191,7 +191,7 @@ impl Remembered {
     }
 }
 
-/// What decides which superblocks there are, beside the program: it is kept, and compared.
+/// What decides which superblocks there are, besides the program: it is kept, and compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
     /// The build id of the program's main module.

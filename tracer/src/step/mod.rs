@@ -97,7 +97,7 @@ struct Session<'a> {
     switch: Switch,
     /// Instructions recorded so far.
     retired: u64,
-    /// The processes beside the first one.
+    /// The processes besides the first one.
     others: Others,
     /// The results of the run so far.
     found: Findings,

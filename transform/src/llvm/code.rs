@@ -156,7 +156,7 @@ impl Module {
         (self.complaints().len() == before).then_some(object)
     }
 
-    /// Whether there is assembly beside the functions.
+    /// Whether there is assembly besides the functions.
     fn has_assembly(&self) -> bool {
         let mut length = 0;
         // SAFETY: the module is alive; only the length is looked at.

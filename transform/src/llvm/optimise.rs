@@ -22,7 +22,7 @@ use crate::{Error, Result};
 /// The target whose costs stand for those of a GPU.
 const GPU: (&CStr, &CStr) = (c"nvptx64-nvidia-cuda", c"sm_80");
 
-/// What a user can ask of the optimiser beside its level. The names are those of clang's options.
+/// What a user can ask of the optimiser besides its level. The names are those of clang's options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tuning {
     /// Not `-fno-unroll-loops`: loops are unrolled and their iterations interleaved.

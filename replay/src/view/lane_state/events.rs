@@ -1,4 +1,4 @@
-//! What happens to a thread beside running blocks: the region begins and ends, functions are entered and left, signals
+//! What happens to a thread besides running blocks: the region begins and ends, functions are entered and left, signals
 //! come.
 
 use heuristics::SegmentId;
@@ -69,7 +69,7 @@ impl LaneState<'_> {
         }
     }
 
-    /// Something happened beside running blocks.
+    /// Something happened besides running blocks.
     pub(super) fn happen(&mut self, event: Event, batch: &mut Batch) {
         if matches!(event, Event::Chunk(_)) && !self.plan.tells_extents {
             return;

@@ -67,7 +67,7 @@ impl RowEncoder {
         self.plans.len() + self.value_bytes()
     }
 
-    /// About how many bytes of memory it takes beside them.
+    /// About how many bytes of memory it takes besides them.
     #[inline]
     pub fn held(&self) -> usize {
         self.tracks.held() + self.blocks.held()

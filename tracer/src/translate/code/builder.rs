@@ -39,7 +39,7 @@ pub struct Builder<'a, S: Source> {
     cold: Assembler,
     /// Whether r11 holds the record pointer here.
     pointer_in_r11: bool,
-    /// What is recorded beside the path.
+    /// What is recorded besides the path.
     values: Values,
     /// What rax holds here, where that is known: the number of a system call.
     rax: Option<u64>,

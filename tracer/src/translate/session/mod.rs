@@ -108,7 +108,7 @@ struct Session<'a> {
     recording: bool,
     /// Whether the program is in its window.
     switch: Switch,
-    /// The processes beside the first one.
+    /// The processes besides the first one.
     others: Others,
     /// Keeps a program's only thread on our processor while it stops often.
     together: Together,

@@ -15,7 +15,7 @@ use crate::remembered::{Folder, Key, Remember, Remembered};
 /// What is remembered of the programs of this run.
 pub struct Recollections {
     folder: Option<Folder>,
-    /// What decides which superblocks there are, beside the program.
+    /// What decides which superblocks there are, besides the program.
     options: String,
     /// By the build id of the program.
     programs: FxHashMap<Vec<u8>, Rc<Remembered>>,
