@@ -1,4 +1,4 @@
-; branch-fusion left: calls: arms at ? and ?: an arm calls f, and calls are the matter of fcs
+; branch-fusion left: calls: arms at ? and ?: an arm calls f, and calls are left to fcs
 ; branch-fusion taken: fields: arms at ? and ?: 2 pairs; lanes that part need about 13 instructions, fused 10
 
 declare i32 @f(i32)

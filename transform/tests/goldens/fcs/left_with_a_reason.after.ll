@@ -1,5 +1,5 @@
 ; fcs left: unwinding: work at ? and ?: a call may unwind into a handler of exceptions
-; fcs left: behind: work at ? and ?: one call stands behind the join, where the other's path comes by too
+; fcs left: behind: work at ? and ?: one call stands after the join, which the other call's path reaches too
 ; fcs left: left.c: 3 calls of functions that are called more than once: the callee does not return, so nothing is gained
 
 declare void @work(i32)

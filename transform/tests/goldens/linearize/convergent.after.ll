@@ -1,5 +1,5 @@
 ; linearize taken: apart: control flow at ?: 1 unstructured edges: 1 regions with 3 parts behind 2 guards, and 0 at the ends of loops; 0 switches are branches; +1 blocks, +1 comparisons, +1 branches, +1 choices, +1 phis
-; linearize left: inside: control flow at ?: a call must not come to depend on other branches
+; linearize left: inside: control flow at ?: a call must not depend on more branches than before
 ; linearize taken: inside: control flow at ?: 2 unstructured edges: 1 regions with 3 parts behind 2 guards, and 0 at the ends of loops; 0 switches are branches; +1 blocks, +1 comparisons, +1 branches, +1 choices, +1 phis
 
 ; Function Attrs: convergent

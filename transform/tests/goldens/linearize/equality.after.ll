@@ -1,4 +1,4 @@
-; linearize taken: equality: control flow: 0 unstructured edges: 0 regions with 0 parts behind 0 guards, and 0 at the ends of loops; 0 switches are branches; +0 blocks, +2 comparisons, +0 branches, +2 choices, +0 phis; 2 equalities of floating-point numbers are one jump
+; linearize taken: equality: control flow: 0 unstructured edges: 0 regions with 0 parts behind 0 guards, and 0 at the ends of loops; 0 switches are branches; +0 blocks, +2 comparisons, +0 branches, +2 choices, +0 phis; 2 floating-point comparisons for equality take one jump
 target triple = "x86_64-pc-linux-gnu"
 
 declare void @x()

@@ -1,5 +1,5 @@
-; meld taken: f: subgraphs at ? and ?: block-with-region, score 39%: 5 pairs, 4 selects, 1 branches; lanes that part need about 283 instructions, melded 214; 235 cycles are saved; 2 blocks in loops, 1 phis at the exit, 0 values carried; where lanes agree at most 45 are lost, 23 more for each turn of a loop
-; meld left: f: subgraphs at ? and ?: lanes leave a part of an arm early, to a block that others lead to as well
+; meld taken: f: subgraphs at ? and ?: block-with-region, score 39%: 5 pairs, 4 selects, 1 branches; lanes that part need about 283 instructions, melded 214; 235 cycles are saved; 2 blocks in loops, 1 phis at the exit, 0 values carried; where lanes agree at most 45 are lost, 23 more for each iteration of a loop
+; meld left: f: subgraphs at ? and ?: lanes leave a part of an arm early, to a block that other code leads to as well
 
 define i32 @f(i32 %a, i32 %b) {
 entry:

@@ -1,5 +1,5 @@
-; speculative left: work: gone at ?: refused: the function has no LOCKSTEP_RECONVERGE of this name, or the compiler took it away; put both into one function
-; speculative left: work: inner at ?: the compiler copied the place; lanes that met here come to 1 copies behind it together, and past it to 0, where nobody is collected
+; speculative left: work: gone at ?: refused: the function has no LOCKSTEP_RECONVERGE of this name, or the compiler removed it; put both into one function
+; speculative left: work: inner at ?: the compiler copied the place; lanes that met here reach 1 copies after it together, and 0 past it, where no lane is collected
 ; speculative left: work: inner at ?: b0: join; instructions 1 to 3
 ; speculative left: work: inner at ?: b0: wait, rejoin (8 lanes); instructions 8 to 10
 ; speculative left: work: inner at ?: b0: gives way; instructions 11 to 13

@@ -1,4 +1,4 @@
-; tail-merge left: f: arms that end alike at ? and ?: no profit: 1 instructions in common, 1 jump more
+; tail-merge left: f: arms that end alike at ? and ?: no profit: 1 instructions in common, 1 more jumps
 
 declare i32 @g(i32)
 
