@@ -1,4 +1,4 @@
-; An arm that may leave early to a block that others lead to as well: what it does before that is melded.
+; An arm that may leave early to a block that other code leads to as well: what it does before that is melded.
 define i32 @early(ptr %in, ptr %out, i32 %x, i1 %c, i1 %d) {
 entry:
   br i1 %d, label %head, label %shared
