@@ -115,7 +115,7 @@ fn tables_that_are_none_are_refused_with_a_way_out() {
     let missing = message(&format!("{}\n{GOOD}\n", HEADER.replace("fetches,", "fetched,")));
     assert!(missing.contains("line 1: there is no column \"fetches\" among trace, command"), "{missing}");
     let twice = message(&format!("{HEADER},status\n{GOOD},ok\n"));
-    assert!(twice.contains("the column \"status\" is there twice"), "{twice}");
+    assert!(twice.contains("the column \"status\" occurs twice"), "{twice}");
     let cut = message(&format!("{HEADER}\n{GOOD}\nt.bin,divide"));
     assert!(cut.contains("line 3: it has 2 fields, the header has 20"), "{cut}");
     let binary = parse_rows(&b"\xff\xfe\x00\x01,\n"[..], Path::new("rows.csv"), &[]).unwrap_err().to_string();

@@ -612,7 +612,7 @@ fn each_kind_of_lane_can_be_grouped_and_what_cannot_be_is_said() {
     }
     let trace = folder.path().join("kind.bin").to_str().unwrap().to_owned();
     let refused: [(&str, &[&str], &str); 4] = [
-        ("replay", &["-W", "4..64", "--by", "line", &trace], "--by is of one replay"),
+        ("replay", &["-W", "4..64", "--by", "line", &trace], "--by takes one replay"),
         ("replay", &["-W", "4,8", "--loops", &trace], "one width and one grouping are possible with --loops"),
         ("lockstep", &["diff", "--group", "all", &trace, &trace], "one width and one grouping are possible here"),
         ("replay", &["--group", "sorted:key=size", &trace], "there is no grouping"),

@@ -22,7 +22,7 @@ fn each_fault_inside_a_chunk_is_told() {
         ),
         ("payload byte 0: 1 bytes wanted, 0 left", stream(0, 0, 1, 0), columns(&[ESC], (0, &[]), (0, &[]), &[])),
         (
-            "payload byte 5: 1 bytes too many",
+            "payload byte 5: 1 bytes are left over",
             stream(0, 0, 1, 0),
             columns(&[ESC], (0, &[]), (0, &[]), &[0, 0, 7, 0, 0, 0]),
         ),

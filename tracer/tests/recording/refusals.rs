@@ -118,7 +118,7 @@ fn a_child_that_restricts_its_system_calls_goes_on_by_itself_while_its_maker_is_
     let script = format!("{} filter; echo $?", program.display());
     let recorded = record("engine=translate follow-forks", Path::new("sh"), &["-c", &script]);
     assert_eq!(recorded.stdout(), "filtered\n45\n", "{}", recorded.outcome);
-    assert!(recorded.outcome.contains("recorded no further: it restricts"), "{}", recorded.outcome);
+    assert!(recorded.outcome.contains("not recorded any further: it restricts"), "{}", recorded.outcome);
     assert!(recorded.outcome.contains("stopped_early: None"), "{}", recorded.outcome);
     recorded.trace();
 }
@@ -223,7 +223,7 @@ fn a_program_that_becomes_a_set_user_id_program_keeps_its_privileges() {
             "set-user-id program, and the kernel takes its privileges \
              away",
         ),
-        (&["./record", "trace", "./plain", "./root", "child"], "recorded no further: it starts a set-user-id"),
+        (&["./record", "trace", "./plain", "./root", "child"], "not recorded any further: it starts a set-user-id"),
     ] {
         assert_eq!(run(words, "outcome"), privileged);
         let outcome = std::fs::read_to_string(within("outcome")).unwrap();
