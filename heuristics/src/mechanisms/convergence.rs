@@ -237,7 +237,7 @@ impl Convergence {
         if let Some(speculation) = &mut self.speculation
             && speculation.is_enough(lanes, warp)
         {
-            // Who need not wait stays on the barriers of branches, which are for all that part here.
+            // Lanes that need not wait stay on the barriers of branches, which are for all that part here.
             let pcs = distinct_pcs(warp, lanes);
             if pcs.len() > 1 {
                 self.splits[index].lanes = lanes;

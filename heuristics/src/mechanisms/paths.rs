@@ -118,7 +118,7 @@ impl Heuristic for Paths {
             }
         }
         if self.merge {
-            // Who waits there is taken along.
+            // Lanes that wait there are taken along.
             let others = splits.iter().filter(|split| split.lanes != lanes);
             others.filter_map(|split| split.lanes.lowest()).for_each(|lane| lead.stop_at(warp.lane(lane).pc));
         }

@@ -126,7 +126,7 @@ impl Splits {
         let mut join = self.splits[split].join;
         while join != 0 {
             self.joins[join].at.ends(lead);
-            // Who leaves a loop reaches a join further out.
+            // Lanes that leave a loop reach a join further out.
             join = if self.placement == Placement::Binary { 0 } else { self.joins[join].parent };
         }
     }
@@ -144,7 +144,7 @@ impl Splits {
         split.moved = !split.lanes.is_subset(&warp.ready());
         let (mut join, mut lanes) = (split.join, split.lanes);
         let own = join;
-        // Who leaves a loop reaches a join further out, past those inside.
+        // Lanes that leave a loop reach a join further out, past those inside.
         while join != 0 && (join == own || self.placement != Placement::Binary) {
             let at = self.joins[join].at;
             let arrived: LaneSet = lanes.iter().filter(|l| at.is_reached(warp.lane(*l))).collect();
@@ -184,7 +184,7 @@ impl Splits {
         let leads_to = if at == self.joins[join].at || branch.is_some_and(|b| self.makes_no_join(b, warp)) {
             join
         } else {
-            // Who leaves a loop waits behind it, unless a join further out stands there already.
+            // Lanes that leave a loop wait behind it, unless a join further out stands there already.
             let new = points.new_around(|point| self.leads_to(join, *point)).iter().rev();
             let new = new.map(|at| (*at, true)).chain([(at, false)]);
             let mut parent = join;

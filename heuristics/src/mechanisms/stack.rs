@@ -49,8 +49,8 @@ impl Stack {
         let mut above = LaneSet::EMPTY;
         for (height, entry) in self.entries.iter().enumerate().rev() {
             let lanes = entry.lanes - above;
-            // Who waits for a lock spins; who has it waits, in this entry or below, for the spinning ones to come
-            // along.
+            // A lane that waits for a lock spins; the lane that has it waits, in this entry or below, for the spinning
+            // ones to come along.
             let spinning = lanes & warp.waiting_for_lock();
             if !spinning.is_empty() {
                 return Err(Choice::Deadlock(spinning));
@@ -176,7 +176,7 @@ impl Stack {
             self.entries.remove(height);
             place = height;
         }
-        // Who leaves a loop waits behind it, unless an entry below reconverges there already.
+        // Lanes that leave a loop wait behind it, unless an entry below reconverges there already.
         let has = |point: &Reconvergence| *point == entry.at || self.entries[1..place].iter().any(|e| e.at == *point);
         let new = points.new_around(has).iter().rev();
         let of_exits = new.map(|&at| StackEntry { lanes, at, of: lanes, for_exits: true });

@@ -234,7 +234,7 @@ impl Anywhere {
                 barrier.participants.remove(lane);
             }
         }
-        // Who has reached the place where lanes of a loop meet behind it is no longer waited for inside.
+        // Lanes that have reached the place behind a loop where its lanes meet are no longer waited for inside.
         for barrier in &mut self.barriers {
             if barrier.around.iter().any(|point| point.pc.is_some() && point.is_reached(state)) {
                 barrier.participants.remove(lane);

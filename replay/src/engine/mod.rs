@@ -202,7 +202,7 @@ impl<'a> Replay<'a> {
             &self.groups,
             ready,
             self.live,
-            // Who takes turns does not spin: for the model it waits as at a barrier.
+            // Lanes that take turns do not spin: for the model they wait as at a barrier.
             if self.sync.turns().is_some() { LaneSet::EMPTY } else { self.sync.waiting_for_lock() },
             self.seats,
             self.program,

@@ -52,7 +52,7 @@ pub struct ReturnCode {
 /// but rax and rsp are free, and the flags.
 pub fn signal_return(code: &mut Assembler, left: CachePc) -> ReturnCode {
     let looked_at = code.trap();
-    // Who has run into it stands behind it.
+    // A thread that has run into the trap stands behind it.
     code.trap();
     let entry = code.here();
     // The handler's `ret` has taken the first word off the frame.

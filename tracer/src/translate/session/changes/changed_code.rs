@@ -25,7 +25,7 @@ impl Session<'_> {
             return Ok(());
         }
         let others: Vec<Tid> = self.threads_in(space).into_iter().filter(|other| *other != tid).collect();
-        // Who is found in a call from here on finds the traps behind it.
+        // A thread that is found in a call from here on finds the traps behind it.
         fence(Ordering::SeqCst);
         let is_calling = |other: &Tid| {
             let slot = self.threads.get(other).map(|thread| thread.slot);

@@ -190,7 +190,7 @@ impl Session<'_> {
                 Claim::New(_) => waits = thread.signals.postponed.iter().any(|kept| kept.signal == signal),
             }
         }
-        // Who makes a call gets on, and who sends itself a signal by one gets it before the call is done.
+        // A thread that makes a call gets on; one that sends itself a signal by a call gets it before the call is done.
         if arrival.in_call {
             return Ok(false);
         }
