@@ -5,7 +5,7 @@ use crate::example::schedule_predicted;
 use crate::warp::prediction::Prediction;
 use trace_format::Pc;
 
-/// The trips of the inner loop in each turn of the outer one, at least one.
+/// The trips of the inner loop in each iteration of the outer one, at least one.
 type Trips = Vec<u32>;
 
 /// 1 is the prolog, 2 the inner loop's body, 3 the epilog, 9 what stands behind.
@@ -14,7 +14,7 @@ fn lane(trips: &Trips) -> String {
     trips.iter().map(turn).collect::<String>() + "9"
 }
 
-/// Lanes of 1 to 4 turns with 1 to 6 trips, by a number.
+/// Lanes of 1 to 4 iterations with 1 to 6 trips, by a number.
 fn random(seed: u64) -> Vec<Trips> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut below = |limit: u64| {

@@ -162,7 +162,8 @@ fn loop_table(rows: &[LoopRow], kept: u64, top: Option<usize>, (model, warp): (&
     if rows.is_empty() {
         return "loops: none ran in the region\n".to_owned();
     }
-    let header = ["share", "entries", "turns", "instructions/turn", "efficiency", "depth", "loop", "function"];
+    let header =
+        ["share", "entries", "iterations", "instructions/iteration", "efficiency", "depth", "loop", "function"];
     let cells = |row: &LoopRow| {
         vec![
             percent(row.ran.instructions as f64 / kept.max(1) as f64),
@@ -211,7 +212,7 @@ fn loop_json(rows: &[LoopRow], kept: u64, top: Option<usize>) -> Value {
             "function": row.function,
             "depth": row.ran.depth,
             "entries": row.ran.entries,
-            "turns": row.ran.turns,
+            "iterations": row.ran.turns,
             "thread_instructions": row.ran.instructions,
             "share": row.ran.instructions as f64 / kept.max(1) as f64,
             "lanes": row.as_lanes.map(|(lanes, _)| lanes),

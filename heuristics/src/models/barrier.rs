@@ -22,9 +22,10 @@
 //! convergence barriers, those at the innermost barrier are taken off it and go on. With `yield=no` they do so only
 //! where the missing lanes wait at a barrier of the program; where some wait for a lock it deadlocks.
 //!
-//! With `placement=structured` the barriers stand where compilers for GPUs put them: one at the end of a loop's turn,
-//! and one behind the loop. A lane that leaves the loop is taken off the first. With `placement=nak` they stand where
-//! Mesa's compiler for NVIDIA puts them: also behind the arms of an `if` in which other lanes continue or return.
+//! With `placement=structured` the barriers stand where compilers for GPUs put them: one at the end of a loop's
+//! iteration, and one behind the loop. A lane that leaves the loop is taken off the first. With `placement=nak` they
+//! stand where Mesa's compiler for NVIDIA puts them: also behind the arms of an `if` in which other lanes continue or
+//! return.
 //!
 //! *Limitation*: as that of `ipdom`.
 //!

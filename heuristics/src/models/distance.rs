@@ -9,13 +9,14 @@
 //!
 //! It reconverges at the immediate post-dominator at the latest: every path from before it to the function's end leads
 //! through it. So a lane that stands there is nearer to the end than any that still has to come. It needs one number
-//! per block and no table of lanes. It fails where lanes of one loop are in different turns: those that have left wait,
-//! but those in the body pass each other. Like all rules of levels, it runs a function called from both arms twice.
+//! per block and no table of lanes. It fails where lanes of one loop are in different iterations: those that have left
+//! wait, but those in the body pass each other. Like all rules of levels, it runs a function called from both arms
+//! twice.
 //!
-//! With `placement=structured` or `nak` the distance is counted to the end of the turn of the innermost loop that the
-//! lanes have in common. A loop inside of that counts as one block, as long as its head. A turn ends at the loop's
-//! head, by whatever edge. Lanes that reach the head wait for those that are still in the loop, so the lanes of each
-//! turn meet. Lanes that left the loop wait behind it.
+//! With `placement=structured` or `nak` the distance is counted to the end of the iteration of the innermost loop that
+//! the lanes have in common. A loop inside of that counts as one block, as long as its head. An iteration ends at the
+//! loop's head, by whatever edge. Lanes that reach the head wait for those that are still in the loop, so the lanes of
+//! each iteration meet. Lanes that left the loop wait behind it.
 //!
 //! *Limitation*: as that of `ipdom`.
 //!

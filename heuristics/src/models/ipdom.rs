@@ -16,8 +16,8 @@
 //! entry below runs, and its lanes part and reconverge there.
 //!
 //! With `placement=structured` lanes wait where compilers for GPUs let them. Those that stay in a loop wait at the end
-//! of each turn, those that leave it wait behind the loop. With `placement=nak` lanes also wait behind the arms of an
-//! `if` in which others continue or return.
+//! of each iteration, those that leave it wait behind the loop. With `placement=nak` lanes also wait behind the arms of
+//! an `if` in which others continue or return.
 //!
 //! *Limitation*: post-dominators come from the code that the replayed lanes ran. The side of a branch that none of them
 //! took counts where lanes ran the code there. Code that none ran does not count, nor do targets of indirect jumps that
@@ -107,7 +107,7 @@ mod tests {
         assert_eq!(schedule("ipdom", &lanes), "1:0-1 2:0-1 1:0 2:0 5:0-1");
     }
 
-    /// A loop whose end is doubled: a turn is 1, then 2 and 3 or 5 and 6; 3 and 6 go back to 1 or leave for 9.
+    /// A loop whose end is doubled: an iteration is 1, then 2 and 3 or 5 and 6; 3 and 6 go back to 1 or leave for 9.
     const DOUBLED: [&str; 3] = ["1b 2 3b 1b 2 3b 9", "1b 5 6b 1b 5 6b 9", "1b 5 6b 9"];
 
     #[test]

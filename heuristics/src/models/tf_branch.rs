@@ -16,8 +16,8 @@
 //!
 //! Worked example: a function that calls itself once for lane 0, `1c 20b 22c 20b 23r 23r 2` and `1c 20b 24 23r 2`: 1,
 //! 20 (both), 22, 20, 23 (lane 0), 24 (lane 1), 23 (both), 2 (both). Empty fetches: `1b 2b 4b 1b 2b 4b 9` and
-//! `1b 3 4b 1b 2b 4b 9` go twice round a loop with two arms, 2 and 3. In the second turn both take 2. Lanes might stand
-//! at 3, so it is fetched for nobody before 4: 1 empty fetch.
+//! `1b 3 4b 1b 2b 4b 9` go twice round a loop with two arms, 2 and 3. In the second iteration both take 2. Lanes might
+//! stand at 3, so it is fetched for nobody before 4: 1 empty fetch.
 
 use rustc_hash::FxHashMap;
 

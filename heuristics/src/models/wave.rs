@@ -7,14 +7,14 @@
 //! lanes part, the successor that comes first in this order is the *primary* one; the wave goes on there. The other
 //! lanes are put into the *rejoin mask* of the other successor, the *secondary* one, and join the wave when it gets
 //! there. When a block ends, the wave goes to the next block in the order at which lanes stand. Where none is left in
-//! the loop, it goes back to the loop's head, if lanes wait there for another turn; otherwise it leaves the loop. A
-//! function that is called runs to its end first.
+//! the loop, it goes back to the loop's head, if lanes wait there for another iteration; otherwise it leaves the loop.
+//! A function that is called runs to its end first.
 //!
-//! It reconverges at the earliest block at which lanes can meet, as `tf-stack` does, and also at the end of each turn
-//! of a loop: a lane that goes back to the head early waits for the others, where `tf-stack` would run it ahead. It
-//! fails to share a function called from both arms, and it deadlocks as `tf-stack` does: the wave never leaves a loop
-//! in which a lane spins on a lock that a lane further on holds. Lanes that wait at a barrier of the program are passed
-//! over.
+//! It reconverges at the earliest block at which lanes can meet, as `tf-stack` does, and also at the end of each
+//! iteration of a loop: a lane that goes back to the head early waits for the others, where `tf-stack` would run it
+//! ahead. It fails to share a function called from both arms, and it deadlocks as `tf-stack` does: the wave never
+//! leaves a loop in which a lane spins on a lock that a lane further on holds. Lanes that wait at a barrier of the
+//! program are passed over.
 //!
 //! No lane is lost. In this order every edge leads forward, or from a block of a loop to its head, also where control
 //! can enter the loop elsewhere. The wave goes to the first block ahead at which lanes stand. So all that wait are
@@ -24,9 +24,9 @@
 //! *Limitation*: the order comes from the code that the replayed lanes ran, as in `ipdom`. The blocks that LLVM inserts
 //! so that each branch has a secondary successor, and the instructions that change the mask, are not counted.
 //!
-//! Worked example: a loop whose turn is 1, then 2, or 3 and 4, and goes back to 1 or on to 9:
-//! `1b 2b 1b 3 4b 9` and `1b 3 4b 1b 2b 9`: 1 (both), 2 (lane 0), which waits at 1; 3, 4 (lane 1); the second turn:
-//! 1 (both), 2 (lane 1), 3, 4 (lane 0), 9 (both). `tf-stack` would run 1 for lane 0 alone.
+//! Worked example: a loop whose iteration is 1, then 2, or 3 and 4, and goes back to 1 or on to 9: `1b 2b 1b 3 4b 9` and
+//! `1b 3 4b 1b 2b 9`: 1 (both), 2 (lane 0), which waits at 1; 3, 4 (lane 1); the second iteration: 1 (both), 2 (lane
+//! 1), 3, 4 (lane 0), 9 (both). `tf-stack` would run 1 for lane 0 alone.
 
 use std::cmp::Reverse;
 

@@ -52,8 +52,8 @@ impl Flow<'_> {
         (0..self.starts.len()).map(of_place).collect()
     }
 
-    /// Where Mesa's compiler lets them: behind the arms of an `if`, then of each loop around it the end of the turn and
-    /// the place behind the loop, and at last the end of the function.
+    /// Where Mesa's compiler lets them: behind the arms of an `if`, then of each loop around it the end of the
+    /// iteration and the place behind the loop, and at last the end of the function.
     pub(crate) fn nested(&self) -> Joins {
         let (loops, arms) = (self.structured.loops(), IfJoins::of(self.graph, self.structured));
         let of_place = |place: usize| {

@@ -6,17 +6,17 @@
 //! | `structured` | where compilers for GPUs let them: see [`flowgraph::StructuredJoins`] and [`flowgraph::PartialJoins`] |
 //! | `nak` | where Mesa's compiler for NVIDIA lets them: as `structured`, but see [`flowgraph::IfJoins`] |
 //!
-//! Compilers for processors double the end of a loop's turn, with the exit behind it: then all branches in the loop
-//! have their post-dominators behind the loop, and `binary` runs the loop lane by lane. Under `structured` the lanes
-//! that go on wait for each other at the end of each turn, whatever edge ends it; those that leave the loop wait behind
-//! it, and are no longer waited for inside.
-//! Before that, those of several branches that reach one block can run it together, as NVIDIA's ptxas has it for the
-//! arm of `if (a || b)`: where a branch follows, or at least three instructions, before all lanes wait for each other.
+//! Compilers for processors double the end of a loop's iteration, with the exit behind it: then all branches in the
+//! loop have their post-dominators behind the loop, and `binary` runs the loop lane by lane. Under `structured` the
+//! lanes that go on wait for each other at the end of each iteration, whatever edge ends it; those that leave the loop
+//! wait behind it, and are no longer waited for inside. Before that, those of several branches that reach one block can
+//! run it together, as NVIDIA's ptxas has it for the arm of `if (a || b)`: where a branch follows, or at least three
+//! instructions, before all lanes wait for each other.
 //!
 //! Mesa's NAK knows the nesting of the source: it puts a barrier around each `if`, one around each loop, which `break`
-//! leaves, and one around each turn, at whose end those that `continue` wait. So under `nak` the arms of an `if` meet
-//! behind it also where some lanes `continue` or return inside: those are no longer waited for there, but at the end of
-//! the turn or of the function. Where control flow is not nested, lanes wait as under `structured`.
+//! leaves, and one around each iteration, at whose end those that `continue` wait. So under `nak` the arms of an `if`
+//! meet behind it also where some lanes `continue` or return inside: those are no longer waited for there, but at the
+//! end of the iteration or of the function. Where control flow is not nested, lanes wait as under `structured`.
 
 use parameters::{Parameter, Settings, Values};
 use trace_format::Pc;

@@ -1,12 +1,12 @@
-//! Places by how far they are from the end of the turn of the loop around them.
+//! Places by how far they are from the end of the iteration of the loop around them.
 
 use std::cmp::Reverse;
 
 use flowgraph::{Graph, NodeId, Stop, TurnDistances};
 use trace_format::Pc;
 
-/// By place, whose instructions and first pcs these are: its rank by how far it is from the end of the turn, the
-/// furthest first. Places are compared in the turn of the innermost loop around both.
+/// By place, whose instructions and first pcs these are: its rank by how far it is from the end of the iteration, the
+/// furthest first. Places are compared in the iteration of the innermost loop around both.
 pub(crate) fn turn_ranks(graph: &Graph, exits: &[NodeId], lengths: &[u32], starts: &[Pc]) -> Vec<u32> {
     // The node that leads to all entries has no instructions.
     let lengths: Vec<u32> = lengths.iter().copied().chain([0]).collect();

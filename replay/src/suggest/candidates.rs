@@ -33,7 +33,7 @@ impl Pattern {
         match self {
             Pattern::IterationDelay => "iteration delay",
             Pattern::LoopMerge => "loop merge",
-            Pattern::EachTurn => "each turn",
+            Pattern::EachTurn => "each iteration",
             Pattern::Join => "join",
             Pattern::CommonCall => "common call",
         }

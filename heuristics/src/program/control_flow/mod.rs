@@ -109,8 +109,8 @@ impl ControlFlow {
         all.get(place.0 as usize).map_or(&[], |arms| arms)
     }
 
-    /// The same under the placement `nak`: behind the arms of an `if`, then of each loop around it the end of the turn
-    /// and the place behind the loop, and at last the end of the function.
+    /// The same under the placement `nak`: behind the arms of an `if`, then of each loop around it the end of the
+    /// iteration and the place behind the loop, and at last the end of the function.
     #[must_use]
     pub fn nested_joins(&self, place: PlaceId) -> &[Option<Pc>] {
         let all = self.nested.get_or_init(|| self.flow().map_or_else(Vec::new, |flow| flow.nested()));
@@ -133,10 +133,10 @@ impl ControlFlow {
         self.block_lengths.get(self.place_at(pc)?.0 as usize).copied()
     }
 
-    /// The place's rank by how far it is from the end of the turn of the loop around it ([`flowgraph::TurnDistances`]):
-    /// the lowest rank is the furthest away. Two places are compared where the loops around them part: by the turn of
-    /// the innermost loop around both. Ranks of places of different functions differ too, but their order means
-    /// nothing.
+    /// The place's rank by how far it is from the end of the iteration of the loop around it
+    /// ([`flowgraph::TurnDistances`]): the lowest rank is the furthest away. Two places are compared where the loops
+    /// around them part: by the iteration of the innermost loop around both. Ranks of places of different functions
+    /// differ too, but their order means nothing.
     #[inline]
     #[must_use]
     pub fn turn_rank(&self, place: PlaceId) -> u32 {
@@ -162,8 +162,8 @@ impl ControlFlow {
         self.graph.as_ref().map_or(0, |graph| graph.successors(NodeId(place.0)).len())
     }
 
-    /// In how many places the turns of the innermost loop around a place end: 1 where the compiler left one latch, 0
-    /// outside of all loops.
+    /// In how many places the iterations of the innermost loop around a place end: 1 where the compiler left one latch,
+    /// 0 outside of all loops.
     #[must_use]
     pub fn turn_ends(&self, place: PlaceId) -> usize {
         let loops = self.joins().map(StructuredJoins::loops);
