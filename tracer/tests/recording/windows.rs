@@ -222,7 +222,7 @@ fn a_call_that_is_jumped_out_of_counts_until_its_function_has_returned() {
 fn nothing_is_recorded_of_a_program_that_never_comes_to_the_start() {
     let program = window_program();
     for engine in ENGINES {
-        for (start, why) in [("lease", "similar names: leave"), ("never", "the function never was not entered")] {
+        for (start, why) in [("lease", "similar names: leave"), ("never", "the function never was never called")] {
             let (recorded, trace) = recorded(&format!("{engine} start={start}"), program, &[]);
             assert_eq!((trace.instructions(), trace.blocks().len()), (0, 0), "{engine}");
             let told = trace.finish().unwrap().stopped_early.clone().unwrap_or_default();
