@@ -184,11 +184,11 @@ impl Measured for Divergence {
 
 /// The lanes with which a lane ran last.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Company {
+struct Formation {
     lanes: LaneSet,
-    /// Different for each time that the company came together.
+    /// Different for each time that the formation came together.
     id: u64,
-    /// How many lanes had finished when the company ran last.
+    /// How many lanes had finished when the formation ran last.
     ends: u64,
 }
 
@@ -205,7 +205,7 @@ struct Open {
 /// Measures the divergence of one warp's replay.
 pub struct DivergenceMeter {
     found: Divergence,
-    company: Vec<Option<Company>>,
+    formation: Vec<Option<Formation>>,
     /// By lane: the fetches up to its last one.
     left: Vec<u64>,
     /// By lane: the instructions that it has run.
@@ -214,7 +214,7 @@ pub struct DivergenceMeter {
     live: LaneSet,
     /// How often the live lanes have changed.
     ends: u64,
-    companies: u64,
+    formations: u64,
     pcs: Vec<Pc>,
 }
 
@@ -222,13 +222,13 @@ impl Default for DivergenceMeter {
     fn default() -> DivergenceMeter {
         DivergenceMeter {
             found: Divergence::default(),
-            company: vec![None; MAX_LANES],
+            formation: vec![None; MAX_LANES],
             left: vec![0; MAX_LANES],
             ran: vec![0; MAX_LANES],
             open: Vec::new(),
             live: LaneSet::EMPTY,
             ends: 0,
-            companies: 0,
+            formations: 0,
             pcs: Vec::new(),
         }
     }
@@ -253,12 +253,12 @@ impl DivergenceMeter {
         });
     }
 
-    /// Begins the divergences of companies some of whose lanes run now without the others.
+    /// Begins the divergences of formations some of whose lanes run now without the others.
     fn part(&mut self, lanes: LaneSet) {
         for lane in lanes {
-            let Some(company) = self.company[lane.index()] else { continue };
-            let left = company.lanes & self.live;
-            if left.is_subset(&lanes) || self.open.iter().any(|o| o.id == company.id) {
+            let Some(formation) = self.formation[lane.index()] else { continue };
+            let left = formation.lanes & self.live;
+            if left.is_subset(&lanes) || self.open.iter().any(|o| o.id == formation.id) {
                 continue;
             }
             if self.open.len() == MOST_OPEN {
@@ -267,7 +267,7 @@ impl DivergenceMeter {
             }
             // None of its lanes has run since they did together: it would have begun then.
             let since = self.left[lane.index()];
-            self.open.push(Open { id: company.id, lanes: left, since, before: self.ran.clone() });
+            self.open.push(Open { id: formation.id, lanes: left, since, before: self.ran.clone() });
         }
     }
 
@@ -298,17 +298,17 @@ impl DivergenceMeter {
             self.live = step.live;
             self.ends += 1;
         }
-        // A company that stays as it was, while no lane has ended since it ran last, begins and ends nothing.
-        // Whether one has is asked of each company: the first to run after a lane's end need not be the one that the
+        // A formation that stays as it was, while no lane has ended since it ran last, begins and ends nothing.
+        // Whether one has is asked of each formation: the first to run after a lane's end need not be the one that the
         // end leaves complete.
         let ends = self.ends;
-        let keeps = |company: &Option<Company>| company.is_some_and(|c| c.lanes == step.lanes && c.ends == ends);
-        if !step.lanes.iter().all(|l| keeps(&self.company[l.index()])) {
+        let keeps = |formation: &Option<Formation>| formation.is_some_and(|c| c.lanes == step.lanes && c.ends == ends);
+        if !step.lanes.iter().all(|l| keeps(&self.formation[l.index()])) {
             self.close(step.lanes);
             self.part(step.lanes);
-            self.companies += 1;
+            self.formations += 1;
             for lane in step.lanes {
-                self.company[lane.index()] = Some(Company { lanes: step.lanes, id: self.companies, ends });
+                self.formation[lane.index()] = Some(Formation { lanes: step.lanes, id: self.formations, ends });
             }
         }
         self.found.fetches += fetches;
