@@ -136,11 +136,11 @@ fn run(spec: &str, width: usize, lanes: &[&str], predictions: &[Prediction]) -> 
         }
         observer.end();
     }
+    let mut states: Vec<LaneState> = lanes.iter().map(start).collect();
     let control_flow = observer.control_flow(&segments);
     let predictions = Predictions::new(predictions, &control_flow);
     let program = Program { segments, control_flow: Arc::new(control_flow), predictions };
     let mut heuristic = crate::build(&Spec::parse(spec).unwrap(), lanes.len(), &program);
-    let mut states: Vec<LaneState> = lanes.iter().map(start).collect();
     let mut at = vec![0; lanes.len()];
     let mut live = LaneSet::first(lanes.len());
     let mut fetches = Vec::new();

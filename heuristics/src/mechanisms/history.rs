@@ -8,8 +8,8 @@ use crate::{Lane, LaneSet, Lead, MAX_LANES, Order, Together, WarpView};
 /// The most block entries that a lane can be told to remember.
 pub(crate) const MOST: u32 = 64;
 
-/// Each lane's last N block-entry pcs; zeros at first. Beside them, where the lanes stand, so that only those are looked
-/// at whose priority may have changed.
+/// Each lane's last N block-entry pcs; zeros at first. Beside them, where the lanes stand, so that a choice looks at
+/// those lanes only whose priority may have changed.
 pub(crate) struct History {
     entries: usize,
     /// By lane, one after another, its last entries, each the number of a pc; the oldest stands where `oldest` says.

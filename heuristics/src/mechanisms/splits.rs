@@ -19,7 +19,8 @@ pub(crate) struct Split {
     /// When it ran last or was made, counted in choices.
     pub(crate) turn: u64,
     last: Option<Branch>,
-    /// Where all of its lanes stand, ready, and the lowest of them; none where they may have moved since it was settled.
+    /// Where all of its lanes stand, ready, and the lowest of them; none where they may have moved since it was
+    /// settled.
     standing: Option<(Pc, Lane)>,
 }
 
