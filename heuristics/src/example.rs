@@ -11,8 +11,8 @@ use rustc_hash::FxHashMap;
 use trace_format::{Block, BlockTable, Instruction, Kind, Pc, SpEffect};
 
 use crate::{
-    Choice, Future, Group, Lane, LaneSet, LaneState, Observer, Prediction, Predictions, Program, Ran, Seats, SegmentId,
-    SegmentTable, Spec, Tally, WarpView,
+    Choice, Future, Groups, Lane, LaneSet, LaneState, Observer, Prediction, Predictions, Program, Ran, Seats,
+    SegmentId, SegmentTable, Spec, Tally, WarpView,
 };
 
 fn instruction(token: &str) -> Instruction {
@@ -48,15 +48,9 @@ fn after(state: &LaneState, ran: &Instruction) -> LaneState {
     LaneState { sp: state.sp + i64::from(change), level, starts_block: ran.kind.transfers_control(), ..*state }
 }
 
-fn groups(states: &[LaneState], live: LaneSet) -> Vec<Group> {
-    let mut groups: Vec<Group> = Vec::new();
-    for lane in live {
-        let pc = states[lane.index()].pc;
-        match groups.iter_mut().find(|g| g.pc == pc) {
-            Some(group) => group.lanes.insert(lane),
-            None => groups.push(Group { pc, lanes: LaneSet::only(lane) }),
-        }
-    }
+fn groups(states: &[LaneState], live: LaneSet) -> Groups {
+    let mut groups = Groups::default();
+    live.iter().for_each(|lane| groups.join(states[lane.index()].pc, LaneSet::only(lane)));
     groups
 }
 
@@ -124,6 +118,8 @@ fn run(spec: &str, width: usize, lanes: &[&str], predictions: &[Prediction]) -> 
     let start = |l: &Vec<Instruction>| LaneState {
         pc: l[0].pc,
         segment: segment_of[&l[0]],
+        place: segments[segment_of[&l[0]]].place,
+        in_stub: segments[segment_of[&l[0]]].in_stub,
         sp: 0,
         level: 1,
         starts_block: false,
@@ -140,11 +136,11 @@ fn run(spec: &str, width: usize, lanes: &[&str], predictions: &[Prediction]) -> 
         }
         observer.end();
     }
+    let mut states: Vec<LaneState> = lanes.iter().map(start).collect();
     let control_flow = observer.control_flow(&segments);
     let predictions = Predictions::new(predictions, &control_flow);
     let program = Program { segments, control_flow: Arc::new(control_flow), predictions };
     let mut heuristic = crate::build(&Spec::parse(spec).unwrap(), lanes.len(), &program);
-    let mut states: Vec<LaneState> = lanes.iter().map(start).collect();
     let mut at = vec![0; lanes.len()];
     let mut live = LaneSet::first(lanes.len());
     let mut fetches = Vec::new();
@@ -167,6 +163,8 @@ fn run(spec: &str, width: usize, lanes: &[&str], predictions: &[Prediction]) -> 
             at[l] += 1;
             match lanes[l].get(at[l]) {
                 Some(next) => {
+                    let segment = &program.segments[segment_of[next]];
+                    (states[l].place, states[l].in_stub) = (segment.place, segment.in_stub);
                     (states[l].pc, states[l].segment) = (next.pc, segment_of[next]);
                     if comes_back[l][at[l]] {
                         come_back(&mut states[l]);

@@ -65,6 +65,12 @@ pub(crate) struct Convergence {
     /// How often one more was filled than there are.
     pub(crate) spills: u64,
     yields: u64,
+    /// The lanes that were live when the splits were settled last.
+    live: LaneSet,
+    /// Whether a register's lanes may all be blocked since.
+    may_open: bool,
+    /// Whether splits or registers have changed since, other than by where lanes stand.
+    changed: bool,
 }
 
 impl Convergence {
@@ -76,7 +82,18 @@ impl Convergence {
         speculation: Option<Speculation>,
     ) -> Convergence {
         let all = Split { lanes: LaneSet::first(lanes), last: None, moved: true, passes: false };
-        Convergence { splits: vec![all], registers: Vec::new(), placement, count, yields: 0, speculation, spills: 0 }
+        Convergence {
+            splits: vec![all],
+            registers: Vec::new(),
+            placement,
+            count,
+            speculation,
+            spills: 0,
+            yields: 0,
+            live: LaneSet::first(lanes),
+            may_open: false,
+            changed: false,
+        }
     }
 
     /// The splits, the top of the stack last.
@@ -117,9 +134,15 @@ impl Convergence {
     /// Brings the splits to where each one's lanes stand at one pc, and blocks those that have reached the place where
     /// they wait.
     pub(crate) fn settle(&mut self, warp: &WarpView) {
-        for register in &mut self.registers {
-            register.mask = register.mask & warp.live();
-            register.blocked = register.blocked & warp.live();
+        if self.live != warp.live() {
+            for register in &mut self.registers {
+                register.mask = register.mask & warp.live();
+                register.blocked = register.blocked & warp.live();
+            }
+            (self.live, self.may_open, self.changed) = (warp.live(), true, true);
+        }
+        if self.speculation.is_some() {
+            (self.may_open, self.changed) = (true, true);
         }
         self.fill_before_cancels(warp);
         if let Some(speculation) = &mut self.speculation {
@@ -127,7 +150,7 @@ impl Convergence {
             for split in self.splits.iter().filter(|split| split.moved) {
                 for lane in split.lanes & warp.live() {
                     let state = warp.lane(lane);
-                    let place = warp.segment(state.segment).place;
+                    let place = state.place;
                     let flow = &warp.program().control_flow;
                     for register in &mut self.registers {
                         let Some(region) = register.behind else { continue };
@@ -156,6 +179,9 @@ impl Convergence {
             i += usize::from(stays);
             self.open(warp);
         }
+        if !std::mem::take(&mut self.changed) {
+            return;
+        }
         for split in &self.splits {
             // As long as nobody has left the loop, those that go on need not be kept apart: the next that do fill it
             // again.
@@ -178,6 +204,7 @@ impl Convergence {
         if spinning.is_empty() || lanes.is_disjoint(&warp.ready()) {
             return index;
         }
+        self.changed = true;
         self.splits[index].lanes = lanes - spinning;
         self.splits.insert(index, Split { lanes: spinning, last: None, moved: true, passes: false });
         index + 1
@@ -196,6 +223,7 @@ impl Convergence {
         let register = &mut self.registers[index];
         let lanes = std::mem::take(&mut register.blocked);
         register.mask = register.mask - lanes;
+        self.may_open = true;
         self.push(lanes);
         true
     }
@@ -227,6 +255,7 @@ impl Convergence {
     }
 
     fn push(&mut self, lanes: LaneSet) {
+        self.changed = true;
         self.splits.push(Split { lanes, last: None, moved: true, passes: false });
     }
 
@@ -247,6 +276,9 @@ impl Convergence {
             lanes = lanes | speculation.pass_with_waiting(lanes, warp);
             lanes = lanes | self.take_in_passing(index, warp);
             self.splits[index].passes = true;
+        }
+        if self.speculation.is_none() {
+            return self.settle_unpredicted(index, lanes, warp);
         }
         let (all, mut collects) = (lanes, false);
         // The registers that lanes which wait at a predicted point are taken off.
@@ -276,6 +308,7 @@ impl Convergence {
                 self.registers[inner + 1..].iter_mut().for_each(|left| left.mask.remove(lane));
                 self.registers[inner].blocked.insert(lane);
                 lanes.remove(lane);
+                self.may_open = true;
             }
         }
         if collects {
@@ -287,6 +320,41 @@ impl Convergence {
         }
         let split = &mut self.splits[index];
         split.lanes = lanes;
+        // Lanes that wait stand elsewhere once they are freed.
+        split.moved = !lanes.is_subset(&warp.ready());
+        let pcs = distinct_pcs(warp, lanes);
+        if pcs.len() == 1 {
+            return true;
+        }
+        self.part(index, pcs, warp);
+        false
+    }
+
+    /// As [`Convergence::settle_one`], where nothing is predicted.
+    fn settle_unpredicted(&mut self, index: usize, lanes: LaneSet, warp: &WarpView) -> bool {
+        let mut lanes = lanes;
+        for inner in (0..self.registers.len()).rev() {
+            let Register { mask, at, .. } = &self.registers[inner];
+            let held = *mask & lanes;
+            if held.is_empty() {
+                continue;
+            }
+            let arrived: LaneSet = held.iter().filter(|lane| at.is_reached(warp.lane(*lane))).collect();
+            if !arrived.is_empty() {
+                self.registers[inner + 1..].iter_mut().for_each(|left| left.mask = left.mask - arrived);
+                self.registers[inner].blocked = self.registers[inner].blocked | arrived;
+                lanes = lanes - arrived;
+                self.may_open = true;
+            }
+        }
+        let split = &mut self.splits[index];
+        if split.lanes != lanes {
+            (split.lanes, self.changed) = (lanes, true);
+        }
+        if lanes.lowest().is_some_and(|lane| lanes.is_subset(&warp.mates(lane))) {
+            split.moved = false;
+            return true;
+        }
         // Lanes that wait stand elsewhere once they are freed.
         split.moved = !lanes.is_subset(&warp.ready());
         let pcs = distinct_pcs(warp, lanes);
@@ -346,6 +414,7 @@ impl Convergence {
         });
         let parts: Vec<Split> = parts.collect();
         self.splits.splice(index..=index, parts);
+        self.changed = true;
     }
 
     /// Fills registers for lanes that part, unless the innermost of theirs stands at the place already. Who leaves a
@@ -414,6 +483,10 @@ impl Convergence {
 
     /// Opens the registers all of whose lanes are blocked: they are a split again, on top.
     fn open(&mut self, warp: &WarpView) {
+        if !self.may_open {
+            return;
+        }
+        self.may_open = self.speculation.is_some();
         while let Some(index) = self.registers.iter().rposition(|r| r.blocked == r.mask) {
             let lanes = self.registers.remove(index).mask & warp.live();
             if !lanes.is_empty() {

@@ -8,7 +8,7 @@ use crate::{Choice, Lane, LaneSet, WarpView};
 /// first.
 fn key(warp: &WarpView, lane: Lane) -> (Reverse<u32>, u32) {
     let state = warp.lane(lane);
-    (Reverse(state.level), warp.program().control_flow.priority(warp.segment(state.segment).place))
+    (Reverse(state.level), warp.program().control_flow.priority(state.place))
 }
 
 /// The first lane in the order, and what it may do. Lanes that wait at a barrier are passed over; where none stands

@@ -3,9 +3,11 @@
 //! The splits and their joins are those of [`Splits`]; the models differ in which splits compete (the entries of a
 //! stack, or all), in which of them goes first, and in whether splits that stand at one pc become one.
 
+use trace_format::Pc;
+
 use crate::mechanisms::splits::{Split, Splits};
 use crate::warp::reconvergence::Branch;
-use crate::{Choice, Extent, Heuristic, LaneSet, Lead, Placement, Ran, Tally, Together, WarpView};
+use crate::{Choice, Extent, Heuristic, Lane, LaneSet, Lead, Placement, Ran, Tally, Together, WarpView};
 
 /// Which of the splits that can run goes first. Among equals the one with the lowest lane does.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -19,8 +21,9 @@ pub(crate) enum Order {
 /// A model of splits.
 pub(crate) struct Paths {
     pub(crate) splits: Splits,
-    /// The splits in groups: the first group with one that can run is scheduled.
-    pub(crate) entries: fn(&[Split]) -> Vec<Vec<usize>>,
+    /// Whether the splits compete by rank: those of the highest rank one of which can run, as on top of a stack. Else
+    /// all do.
+    pub(crate) by_rank: bool,
     pub(crate) order: Order,
     /// Whether splits at one pc that lead to the same join become one.
     pub(crate) merge: bool,
@@ -36,29 +39,49 @@ impl Paths {
     /// All splits compete, and none merge.
     pub(crate) fn new(lanes: usize, order: Order, placement: Placement) -> Paths {
         let splits = Splits::new(lanes, None, placement);
-        Paths { splits, entries: all, order, merge: false, parts_at_locks: false, schedulable: 1, paths: 0 }
+        Paths { splits, by_rank: false, order, merge: false, parts_at_locks: false, schedulable: 1, paths: 0 }
     }
 
     /// Whether a lane of the split can run now.
     fn can_run(&self, split: &Split, warp: &WarpView) -> bool {
+        if split.standing().is_some() {
+            return true;
+        }
         let spins = !split.lanes.is_disjoint(&warp.waiting_for_lock());
         !split.lanes.is_disjoint(&warp.ready()) && (self.parts_at_locks || !spins)
     }
 
-    /// Of these splits the one that goes first.
-    fn first(&self, splits: &[Split], among: &[usize], warp: &WarpView) -> Option<usize> {
-        let can_run = among.iter().filter(|s| self.can_run(&splits[**s], warp));
-        let ready = can_run.filter_map(|s| Some((*s, (splits[*s].lanes & warp.ready()).lowest()?)));
-        let key = |split: usize, pc: trace_format::Pc| match self.order {
-            Order::Pc => pc.0,
-            Order::Turns => splits[split].turn,
-        };
-        ready.min_by_key(|(split, lane)| (key(*split, warp.lane(*lane).pc), *lane)).map(|(split, _)| split)
+    /// The pc and the lowest of the lanes of a split that can run now; none where none can.
+    fn stands(&self, split: &Split, warp: &WarpView) -> Option<(Pc, Lane)> {
+        split.standing().or_else(|| {
+            let lowest = (split.lanes & warp.ready()).lowest().filter(|_| self.can_run(split, warp))?;
+            Some((warp.lane(lowest).pc, lowest))
+        })
     }
-}
 
-fn all(splits: &[Split]) -> Vec<Vec<usize>> {
-    vec![(0..splits.len()).collect()]
+    /// The splits that compete with each other: all, or those of a rank.
+    fn compete(&self, rank: u64) -> impl Iterator<Item = (usize, &Split)> {
+        self.splits.all().iter().enumerate().filter(move |(_, split)| !self.by_rank || split.rank == rank)
+    }
+
+    /// The highest rank below this one, or of all: that of the splits that compete next.
+    fn rank_below(&self, before: Option<u64>) -> Option<u64> {
+        if !self.by_rank {
+            return before.is_none().then_some(0);
+        }
+        let ranks = self.splits.all().iter().map(|split| split.rank);
+        ranks.filter(|rank| before.is_none_or(|before| *rank < before)).max()
+    }
+
+    /// Of the splits of this rank the one that goes first.
+    fn first(&self, rank: u64, warp: &WarpView) -> Option<usize> {
+        let key = |split: &Split, pc: Pc| match self.order {
+            Order::Pc => pc.0,
+            Order::Turns => split.turn,
+        };
+        let stands = |(index, split)| self.stands(split, warp).map(|(pc, lane)| ((key(split, pc), lane), index));
+        self.compete(rank).filter_map(stands).min().map(|(_, index)| index)
+    }
 }
 
 impl Heuristic for Paths {
@@ -72,23 +95,23 @@ impl Heuristic for Paths {
     fn choose(&mut self, warp: &WarpView) -> Choice {
         loop {
             self.splits.settle_all(warp);
-            let splits = self.splits.all();
-            for entry in (self.entries)(splits) {
-                if let Some(first) = self.first(splits, &entry, warp) {
+            let mut rank = self.rank_below(None);
+            while let Some(here) = rank {
+                if let Some(first) = self.first(here, warp) {
                     if self.parts_at_locks {
                         self.splits.part_from_spinning(first, warp);
                     }
                     let lanes =
                         if self.merge { self.splits.merge(first, warp) } else { self.splits.all()[first].lanes };
-                    let splits = self.splits.all();
-                    self.schedulable = entry.iter().filter(|s| self.can_run(&splits[**s], warp)).count() as u64;
+                    self.schedulable = self.compete(here).filter(|(_, split)| self.can_run(split, warp)).count() as u64;
                     return Choice::Run(ready_together(warp, lanes));
                 }
-                let waiting = entry.iter().fold(LaneSet::EMPTY, |all, s| all | splits[*s].lanes);
+                let waiting = self.compete(here).fold(LaneSet::EMPTY, |all, (_, split)| all | split.lanes);
                 let for_lock = waiting & warp.waiting_for_lock();
                 if !for_lock.is_empty() {
                     return Choice::Deadlock(for_lock);
                 }
+                rank = self.rank_below(rank);
             }
             if !self.splits.give_up_a_join(warp) {
                 return Choice::Deadlock(warp.live());
@@ -105,22 +128,18 @@ impl Heuristic for Paths {
         if self.order != Order::Pc {
             return false;
         }
-        let splits = self.splits.all();
-        let Some(own) = splits.iter().position(|split| split.lanes == lanes) else { return false };
+        let own = |split: &&Split| split.lanes == lanes;
+        let Some((index, own)) = self.splits.all().iter().enumerate().find(|(_, split)| own(split)) else {
+            return false;
+        };
         lead.restart(crate::Order::Pc);
-        self.splits.ends(own, lead);
-        let entries = (self.entries)(splits);
-        let rivals = entries.iter().find(|entry| entry.contains(&own)).map_or(&[][..], Vec::as_slice);
-        for rival in rivals.iter().filter(|rival| **rival != own) {
-            let ready = splits[*rival].lanes & warp.ready();
-            if let Some(lane) = ready.lowest().filter(|_| self.can_run(&splits[*rival], warp)) {
-                warp.stop_behind(lane, lead);
-            }
-        }
+        self.splits.ends(index, lead);
+        let rivals = self.compete(own.rank).filter(|(rival, _)| *rival != index);
+        rivals.filter_map(|(_, rival)| self.stands(rival, warp)).for_each(|(pc, _)| lead.stop_behind_pc(pc));
         if self.merge {
-            // Lanes that wait there are taken along.
-            let others = splits.iter().filter(|split| split.lanes != lanes);
-            others.filter_map(|split| split.lanes.lowest()).for_each(|lane| lead.stop_at(warp.lane(lane).pc));
+            // Who stands there is taken along, whether it waits or not.
+            lead.stop_at_others();
+            (warp.live() - warp.ready()).iter().for_each(|lane| lead.stop_at(warp.lane(lane).pc));
         }
         true
     }

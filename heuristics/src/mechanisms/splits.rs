@@ -7,7 +7,7 @@
 use trace_format::Pc;
 
 use crate::warp::reconvergence::{Branch, Points, Reconvergence, distinct_pcs};
-use crate::{LaneSet, Lead, Placement, WarpView};
+use crate::{Lane, LaneSet, Lead, Placement, WarpView};
 
 /// Lanes that run together: those that are ready stand at one pc.
 pub(crate) struct Split {
@@ -19,8 +19,17 @@ pub(crate) struct Split {
     /// When it ran last or was made, counted in choices.
     pub(crate) turn: u64,
     last: Option<Branch>,
-    /// Whether its lanes may have moved since it was settled.
-    moved: bool,
+    /// Where all of its lanes stand, ready, and the lowest of them; none where they may have moved since it was
+    /// settled.
+    standing: Option<(Pc, Lane)>,
+}
+
+impl Split {
+    /// Where all of its lanes stand, ready, and the lowest of them, as far as that is known.
+    #[inline]
+    pub(crate) fn standing(&self) -> Option<(Pc, Lane)> {
+        self.standing
+    }
 }
 
 struct Join {
@@ -53,7 +62,7 @@ impl Splits {
     pub(crate) fn new(lanes: usize, longest: Option<u32>, placement: Placement) -> Splits {
         let at = Reconvergence { pc: None, level: 0 };
         let end = Join { at, parent: 0, rank: 0, arrived: LaneSet::EMPTY, for_exits: false, leading_here: 1 };
-        let all = Split { lanes: LaneSet::first(lanes), join: 0, rank: 0, turn: 0, last: None, moved: true };
+        let all = Split { lanes: LaneSet::first(lanes), join: 0, rank: 0, turn: 0, last: None, standing: None };
         Splits { splits: vec![all], joins: vec![end], ranks: 0, turns: 0, longest, placement }
     }
 
@@ -66,8 +75,8 @@ impl Splits {
     pub(crate) fn settle_all(&mut self, warp: &WarpView) {
         let mut i = 0;
         while i < self.splits.len() {
-            let removed = self.splits[i].moved && self.settle(i, warp);
-            // Splits that were made meanwhile are at the end, and so is the one that took the place of a removed one.
+            let removed = self.splits[i].standing.is_none() && self.settle(i, warp);
+            // Splits that came to be meanwhile are at the end, and so is the one that took the place of a removed one.
             i += usize::from(!removed);
         }
     }
@@ -93,10 +102,13 @@ impl Splits {
         for other in (0..self.splits.len()).filter(|s| *s != split) {
             if place(&self.splits[other]) == here {
                 lanes = lanes | std::mem::take(&mut self.splits[other].lanes);
-                self.splits[other].moved = true;
+                self.splits[other].standing = None;
             }
         }
-        self.splits[split].lanes = lanes;
+        let own = &mut self.splits[split];
+        if own.lanes != lanes {
+            (own.lanes, own.standing) = (lanes, None);
+        }
         lanes
     }
 
@@ -117,7 +129,7 @@ impl Splits {
         if let Some(split) = self.splits.iter_mut().find(|s| !s.lanes.is_disjoint(&branch.lanes)) {
             split.turn = self.turns;
             split.last = Some(branch);
-            split.moved = true;
+            split.standing = None;
         }
     }
 
@@ -140,8 +152,6 @@ impl Splits {
     fn settle(&mut self, index: usize, warp: &WarpView) -> bool {
         let split = &mut self.splits[index];
         split.lanes = split.lanes & warp.live();
-        // Lanes that wait stand elsewhere once they are freed.
-        split.moved = !split.lanes.is_subset(&warp.ready());
         let (mut join, mut lanes) = (split.join, split.lanes);
         let own = join;
         // Lanes that leave a loop reach a join further out, past those inside.
@@ -163,12 +173,20 @@ impl Splits {
             split.join = self.joins[needless].parent;
             self.joins[needless].leading_here = 0;
         }
-        let pcs = distinct_pcs(warp, split.lanes);
-        match pcs.len() {
-            0 => self.remove(index, warp),
-            1 => return false,
-            _ => self.part(index, pcs, warp),
+        let Some(lowest) = lanes.lowest() else {
+            self.remove(index, warp);
+            return true;
+        };
+        if lanes.is_subset(&warp.mates(lowest)) {
+            split.standing = Some((warp.lane(lowest).pc, lowest));
+            return false;
         }
+        // Lanes that wait stand elsewhere once they are freed.
+        let pcs = distinct_pcs(warp, lanes);
+        if pcs.len() == 1 {
+            return false;
+        }
+        self.part(index, pcs, warp);
         true
     }
 
@@ -246,7 +264,7 @@ impl Splits {
 
     fn push(&mut self, lanes: LaneSet, join: usize, rank: u64, last: Option<Branch>) {
         self.joins[join].leading_here += 1;
-        self.splits.push(Split { lanes, join, rank, turn: self.turns, last, moved: true });
+        self.splits.push(Split { lanes, join, rank, turn: self.turns, last, standing: None });
     }
 
     fn open(&mut self, join: Join) -> usize {

@@ -52,7 +52,7 @@ impl Heuristic for Distance {
             Placement::Binary => u32::MAX - flow.distance_to_end(place),
             Placement::Structured | Placement::Nak => flow.turn_rank(place),
         };
-        let key = |l: &LaneState| (Reverse(l.level), rank(warp.segment(l.segment).place), l.pc);
+        let key = |l: &LaneState| (Reverse(l.level), rank(l.place), l.pc);
         let (_, lanes) = with_smallest(warp, warp.ready(), key);
         Choice::Run(lanes)
     }

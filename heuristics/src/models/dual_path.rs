@@ -17,11 +17,8 @@
 //! are on top, and 2 has the smaller pc. Its own branch hides lane 2: 3 (lane 0), 4 (lane 1), 5 (both), then 7 (lane 2)
 //! and 9 (all).
 
-use std::cmp::Reverse;
-
 use crate::mechanisms::paths::{Order, Paths};
 use crate::mechanisms::predication;
-use crate::mechanisms::splits::Split;
 use crate::{Entry, Family, Placement};
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -33,15 +30,10 @@ pub(crate) const ENTRY: Entry = Entry {
     parameters: &[Placement::PARAMETER, predication::PARAMETER],
     needs_control_flow: true,
     runs_blocks: false,
-    build: |settings, lanes, _| Box::new(Paths { entries, ..Paths::new(lanes, Order::Pc, Placement::of(settings)) }),
+    build: |settings, lanes, _| {
+        Box::new(Paths { by_rank: true, ..Paths::new(lanes, Order::Pc, Placement::of(settings)) })
+    },
 };
-
-/// The splits by rank, highest first: each group is an entry of the stack.
-fn entries(splits: &[Split]) -> Vec<Vec<usize>> {
-    let mut order: Vec<usize> = (0..splits.len()).collect();
-    order.sort_by_key(|s| Reverse(splits[*s].rank));
-    order.chunk_by(|a, b| splits[*a].rank == splits[*b].rank).map(<[usize]>::to_vec).collect()
-}
 
 #[cfg(test)]
 mod tests {

@@ -107,7 +107,7 @@ impl Heuristic for Lee {
     }
 
     fn runs_on(&self, warp: &WarpView, lanes: LaneSet, lead: &mut Lead) -> bool {
-        let in_stub = |lane: &Lane| warp.segment(warp.lane(*lane).segment).in_stub;
+        let in_stub = |lane: &Lane| warp.lane(*lane).in_stub;
         let frame = &self.frames[self.ran_in];
         let Some(lowest) = lanes.lowest() else { return false };
         if !lanes.is_subset(&frame.lanes) || warp.ready().iter().any(|lane| in_stub(&lane)) {
@@ -122,8 +122,8 @@ impl Heuristic for Lee {
         lead.stay_at_level(warp.lane(lowest).level);
         lead.stop_going_back();
         lead.stop_at_stubs();
+        lead.stop_at_others();
         for group in warp.groups().iter().filter(|group| group.lanes != lanes) {
-            lead.stop_at(group.pc);
             let rivals = (group.lanes & frame.current) - lanes;
             rivals.lowest().into_iter().for_each(|lane| warp.stop_behind(lane, lead));
         }
@@ -137,7 +137,7 @@ impl Heuristic for Lee {
             live.iter().for_each(|lane| self.sent_from[lane.index()] = ran.last_pc);
         }
         // Where a call by the linkage table leads is known behind the stub.
-        let settled: LaneSet = live.iter().filter(|l| !warp.segment(warp.lane(*l).segment).in_stub).collect();
+        let settled: LaneSet = live.iter().filter(|l| !warp.lane(*l).in_stub).collect();
         let mut called = LaneSet::EMPTY;
         for lane in settled {
             let (before, after) = (self.levels[lane.index()], warp.lane(lane).level);

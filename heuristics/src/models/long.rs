@@ -16,7 +16,7 @@
 //! is shared.
 
 use crate::mechanisms::history::{self, History};
-use crate::{Choice, Entry, Family, Heuristic, Lane, LaneSet, Parameter, Together, Values, WarpView};
+use crate::{Choice, Entry, Family, Heuristic, Lane, LaneSet, Lead, Parameter, Together, Values, WarpView};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "long",
@@ -67,7 +67,13 @@ impl Long {
 
 impl Heuristic for Long {
     fn choose(&mut self, warp: &WarpView) -> Choice {
-        Choice::Run(history::goes_on(warp, self.reference).unwrap_or_else(|| self.choose_anew(warp)))
+        let goes_on = self.history.goes_on(warp, self.reference);
+        Choice::Run(goes_on.unwrap_or_else(|| self.choose_anew(warp)))
+    }
+
+    fn runs_on(&self, _warp: &WarpView, _lanes: LaneSet, lead: &mut Lead) -> bool {
+        history::leads(lead);
+        true
     }
 
     fn stays_together(&self, warp: &WarpView) -> bool {

@@ -15,7 +15,7 @@
 use crate::mechanisms::history::{self, History};
 use crate::models::long::PARAMETER;
 use crate::models::min_pc;
-use crate::{Choice, Entry, Family, Heuristic, Lane, LaneSet, Together, WarpView};
+use crate::{Choice, Entry, Family, Heuristic, Lane, LaneSet, Lead, Together, WarpView};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "long-minpc",
@@ -44,13 +44,18 @@ impl LongMinimum {
 
 impl Heuristic for LongMinimum {
     fn choose(&mut self, warp: &WarpView) -> Choice {
-        if let Some(lanes) = history::goes_on(warp, self.reference) {
+        if let Some(lanes) = self.history.goes_on(warp, self.reference) {
             return Choice::Run(lanes);
         }
         let (reference, lanes) = (self.among)(warp, self.history.furthest_behind(warp));
         self.history.record(lanes, warp.lane(reference).pc);
         self.reference = Some(reference);
         Choice::Run(lanes)
+    }
+
+    fn runs_on(&self, _warp: &WarpView, _lanes: LaneSet, lead: &mut Lead) -> bool {
+        history::leads(lead);
+        true
     }
 
     fn stays_together(&self, _warp: &WarpView) -> bool {

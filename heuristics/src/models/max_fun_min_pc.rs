@@ -56,15 +56,15 @@ impl Heuristic for MaxFunMinPc {
     }
 
     fn runs_on(&self, warp: &WarpView, lanes: LaneSet, lead: &mut Lead) -> bool {
-        let in_stub = |lane: &Lane| warp.segment(warp.lane(*lane).segment).in_stub;
+        let in_stub = |lane: &Lane| warp.lane(*lane).in_stub;
         if self.mode != 1 || (warp.ready() - lanes).iter().any(|lane| in_stub(&lane)) {
             return false;
         }
         lead.restart(Order::LevelAndPc);
         lead.stop_at_stubs();
         // Where others stand they run with the chosen ones, whatever their levels.
+        lead.stop_at_others();
         for group in warp.groups().iter().filter(|group| group.lanes != lanes) {
-            lead.stop_at(group.pc);
             let highest = group.lanes.iter().max_by_key(|lane| warp.lane(*lane).level);
             highest.into_iter().for_each(|lane| warp.stop_behind(lane, lead));
         }

@@ -39,8 +39,9 @@ impl Heuristic for MinPc {
 
     fn runs_on(&self, warp: &WarpView, lanes: LaneSet, lead: &mut Lead) -> bool {
         lead.restart(Order::Pc);
-        let others = warp.groups().iter().filter(|group| group.lanes != lanes);
-        others.filter_map(|group| group.lanes.lowest()).for_each(|lane| warp.stop_behind(lane, lead));
+        let own = lanes.lowest().map(|lane| warp.lane(lane).pc);
+        let others = warp.groups().iter().filter(|group| Some(group.pc) != own);
+        others.for_each(|group| lead.stop_behind_pc(group.pc));
         true
     }
 

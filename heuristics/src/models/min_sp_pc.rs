@@ -50,8 +50,8 @@ impl Heuristic for MinSpPc {
 pub(crate) fn leads(warp: &WarpView, lanes: LaneSet, lead: &mut Lead) {
     lead.restart(Order::SpAndPc);
     // Where others stand they run with the chosen ones, whatever their stack pointers.
+    lead.stop_at_others();
     for group in warp.groups().iter().filter(|group| group.lanes != lanes) {
-        lead.stop_at(group.pc);
         let deepest = group.lanes.iter().min_by_key(|lane| warp.lane(*lane).sp);
         deepest.into_iter().for_each(|lane| warp.stop_behind(lane, lead));
     }

@@ -82,7 +82,7 @@ impl Heuristic for TfBranch {
         match frontier::first(warp) {
             Ok(lane) => {
                 let state = warp.lane(lane);
-                self.goes_to(warp.segment(state.segment).place, state.level, &warp.program().control_flow);
+                self.goes_to(state.place, state.level, &warp.program().control_flow);
                 Choice::Run(warp.mates(lane))
             }
             Err(deadlock) => deadlock,
@@ -93,8 +93,7 @@ impl Heuristic for TfBranch {
         lead.restart(Order::LevelAndPriority);
         lead.tell_run();
         // Where others stand they run with the chosen ones, whatever their frames.
-        let others = warp.groups().iter().filter(|group| group.lanes != lanes);
-        others.for_each(|group| lead.stop_at(group.pc));
+        lead.stop_at_others();
         let others = (warp.ready() - lanes) | warp.waiting_for_lock();
         others.iter().for_each(|lane| warp.stop_behind(lane, lead));
         true

@@ -65,7 +65,7 @@ impl Wave {
     /// innermost loop, then its head, and so on from the inside out.
     fn key(&self, warp: &WarpView, lane: Lane, spins: bool) -> (Reverse<u32>, Reverse<u32>, bool, u32) {
         let state = warp.lane(lane);
-        let place = warp.segment(state.segment).place;
+        let place = state.place;
         let flow = &warp.program().control_flow;
         let at = self.at.get((state.level as usize).wrapping_sub(1)).copied().flatten();
         let (loops, behind) = match at {
@@ -88,7 +88,7 @@ impl Heuristic for Wave {
             return Choice::Deadlock(with.collect());
         }
         let state = warp.lane(lane);
-        self.comes_to(warp.segment(state.segment).place, state.level);
+        self.comes_to(state.place, state.level);
         Choice::Run(warp.mates(lane).iter().filter(|l| warp.lane(*l).level == state.level).collect())
     }
 

@@ -82,7 +82,10 @@ impl LaneSet {
     #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
-        self.0.iter().map(|w| w.count_ones() as usize).sum()
+        // Most warps have at most 64 lanes, and counting takes a dozen operations a word where processors don't count.
+        let [low, high @ ..] = self.0;
+        let of_high = if high == [0; WORDS - 1] { 0 } else { high.iter().map(|w| w.count_ones()).sum() };
+        (low.count_ones() + of_high) as usize
     }
 
     /// The lowest lane in it.
@@ -91,6 +94,14 @@ impl LaneSet {
     pub fn lowest(&self) -> Option<Lane> {
         let word = self.0.iter().position(|w| *w != 0)?;
         Some(Lane((word * 64) as u8 + self.0[word].trailing_zeros() as u8))
+    }
+
+    /// The highest lane in it.
+    #[inline]
+    #[must_use]
+    pub fn highest(&self) -> Option<Lane> {
+        let word = self.0.iter().rposition(|w| *w != 0)?;
+        Some(Lane((word * 64) as u8 + 63 - self.0[word].leading_zeros() as u8))
     }
 
     /// Whether every lane of `self` is in `other`.

@@ -33,6 +33,8 @@ pub struct Lead {
     /// A bit for each stop, by [`bit`].
     bits: u64,
     at_stubs: bool,
+    at_blocks: bool,
+    at_others: bool,
     going_back: bool,
     tells_run: bool,
 }
@@ -47,6 +49,8 @@ impl Default for Lead {
             stops: Vec::new(),
             bits: 0,
             at_stubs: false,
+            at_blocks: false,
+            at_others: false,
             going_back: false,
             tells_run: false,
         }
@@ -62,6 +66,10 @@ pub struct Next {
     pub place: PlaceId,
     /// Whether it is in a stub of the linkage table.
     pub in_stub: bool,
+    /// Whether it starts a basic block: they came by a transfer of control.
+    pub starts_block: bool,
+    /// Whether ready lanes other than these stand there, as far as the lead asks for it ([`Lead::looks_at_others`]).
+    pub has_others: bool,
     /// Whether they came by a transfer of control to a lower address.
     pub back: bool,
     /// Their stack pointer, of lanes that differ the lowest.
@@ -104,6 +112,22 @@ impl Lead {
         self.at_stubs = true;
     }
 
+    /// It ends where basic blocks start.
+    pub fn stop_at_blocks(&mut self) {
+        self.at_blocks = true;
+    }
+
+    /// It ends where ready lanes other than these stand.
+    pub fn stop_at_others(&mut self) {
+        self.at_others = true;
+    }
+
+    /// Whether it ends where other lanes stand.
+    #[must_use]
+    pub fn looks_at_others(&self) -> bool {
+        self.at_others
+    }
+
     /// It ends where control was transferred to a lower address.
     pub fn stop_going_back(&mut self) {
         self.going_back = true;
@@ -121,9 +145,16 @@ impl Lead {
     }
 
     /// It ends where the lanes do not go before another that stands so.
-    pub fn stop_behind(&mut self, other: &LaneState, place: PlaceId, control_flow: &ControlFlow) {
-        let key = self.key((other.pc, place), other.sp, other.level, control_flow);
+    pub fn stop_behind(&mut self, other: &LaneState, control_flow: &ControlFlow) {
+        let key = self.key((other.pc, other.place), other.sp, other.level, control_flow);
         self.below = self.below.min(key);
+    }
+
+    /// It ends where the lanes do not go before another that stands at this pc; they are compared by pc.
+    #[inline]
+    pub fn stop_behind_pc(&mut self, pc: Pc) {
+        debug_assert_eq!(self.order, Order::Pc);
+        self.below = self.below.min((0, pc.0));
     }
 
     /// Whether call levels matter to it.
@@ -139,6 +170,8 @@ impl Lead {
             && self.stops.is_empty()
             && (self.least_level, self.most_level) == (0, u32::MAX)
             && !self.at_stubs
+            && !self.at_blocks
+            && !self.at_others
             && !self.going_back;
         // The first of a pair of keys of this order is 0, or more where there is no other lane.
         let below = if self.below.0 > 0 { u64::MAX } else { self.below.1 };
@@ -154,6 +187,8 @@ impl Lead {
             && next.level >= self.least_level
             && next.level <= self.most_level
             && !(self.at_stubs && next.in_stub)
+            && !(self.at_blocks && next.starts_block)
+            && !(self.at_others && next.has_others)
             && !(self.going_back && next.back)
             && (self.order == Order::None
                 || self.key((next.pc, next.place), next.sp, next.level, control_flow) < self.below)

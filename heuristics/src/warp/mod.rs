@@ -1,6 +1,7 @@
 //! What a heuristic sees of its warp: lanes, groups, and the static program. Read-only; the engine owns it all.
 
 pub(crate) mod future;
+pub(crate) mod groups;
 pub(crate) mod lanes;
 pub(crate) mod lead;
 pub(crate) mod prediction;
@@ -13,7 +14,10 @@ use std::sync::Arc;
 
 use trace_format::Pc;
 
-use crate::{ControlFlow, Future, Lane, LaneSet, Lead, Predictions, Seats, Segment, SegmentId, SegmentTable};
+use crate::{
+    ControlFlow, Future, Group, Groups, Lane, LaneSet, Lead, PlaceId, Predictions, Seats, Segment, SegmentId,
+    SegmentTable,
+};
 
 /// Where a lane stands: all of it holds before its next instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +26,10 @@ pub struct LaneState {
     pub pc: Pc,
     /// The segment in which that instruction is.
     pub segment: SegmentId,
+    /// The place of that segment.
+    pub place: PlaceId,
+    /// Whether that segment is in a stub of the linkage table.
+    pub in_stub: bool,
     /// Its stack pointer in bytes, relative to its first instruction: smaller is deeper.
     pub sp: i64,
     /// Its call level: 1 at its first instruction, one more in each function called.
@@ -31,21 +39,12 @@ pub struct LaneState {
     pub starts_block: bool,
 }
 
-/// The ready lanes at one pc.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Group {
-    /// The pc.
-    pub pc: Pc,
-    /// The lanes, at least one.
-    pub lanes: LaneSet,
-}
-
 /// A warp as it stands before a choice; or a block of warps, for a model that runs such
 /// ([`crate::Entry::runs_blocks`]).
 #[derive(Clone, Copy)]
 pub struct WarpView<'a> {
     states: &'a [LaneState],
-    groups: &'a [Group],
+    groups: &'a Groups,
     ready: LaneSet,
     live: LaneSet,
     waiting_for_lock: LaneSet,
@@ -69,10 +68,11 @@ pub struct Program {
 impl<'a> WarpView<'a> {
     /// A view of these lanes. `waiting_for_lock` are those of `live` that wait for a lock. `groups` hold the lanes of
     /// `ready`, each once; the states of lanes that are not live mean nothing.
+    #[inline]
     #[must_use]
     pub fn new(
         states: &'a [LaneState],
-        groups: &'a [Group],
+        groups: &'a Groups,
         ready: LaneSet,
         live: LaneSet,
         waiting_for_lock: LaneSet,
@@ -83,6 +83,7 @@ impl<'a> WarpView<'a> {
     }
 
     /// The same, with what its lanes will run.
+    #[inline]
     #[must_use]
     pub fn with_future(self, future: &'a dyn Future) -> WarpView<'a> {
         WarpView { future: Some(future), ..self }
@@ -90,12 +91,14 @@ impl<'a> WarpView<'a> {
 
     /// What its lanes will run, of those that are ready when a choice is asked for: known as far as
     /// [`crate::Heuristic::horizon`] asks for it.
+    #[inline]
     #[must_use]
     pub fn future(&self) -> Option<&'a dyn Future> {
         self.future
     }
 
     /// Where the lanes sit: which of them could share a fetch.
+    #[inline]
     #[must_use]
     pub fn seats(&self) -> &'a Seats {
         self.seats
@@ -108,24 +111,28 @@ impl<'a> WarpView<'a> {
     }
 
     /// The lanes that can run now: live, and not waiting at a barrier or lock. Not empty when a choice is asked for.
+    #[inline]
     #[must_use]
     pub fn ready(&self) -> LaneSet {
         self.ready
     }
 
     /// The lanes that are not finished.
+    #[inline]
     #[must_use]
     pub fn live(&self) -> LaneSet {
         self.live
     }
 
     /// The lanes that wait for a lock; the other live lanes that are not ready wait at a barrier.
+    #[inline]
     #[must_use]
     pub fn waiting_for_lock(&self) -> LaneSet {
         self.waiting_for_lock
     }
 
     /// The ready lanes by pc; the order of groups means nothing.
+    #[inline]
     #[must_use]
     pub fn groups(&self) -> &'a [Group] {
         self.groups
@@ -139,10 +146,10 @@ impl<'a> WarpView<'a> {
     }
 
     /// The ready lanes at the pc of `lane`, itself included where it is ready.
+    #[inline]
     #[must_use]
     pub fn mates(&self, lane: Lane) -> LaneSet {
-        let pc = self.lane(lane).pc;
-        self.groups.iter().find(|g| g.pc == pc).map_or(LaneSet::EMPTY, |g| g.lanes)
+        self.groups.at(self.lane(lane).pc)
     }
 
     /// The ready lanes that stand at the lowest pc in a stub of the linkage table to which they were sent; none where
@@ -150,7 +157,7 @@ impl<'a> WarpView<'a> {
     /// is run before anything else is.
     #[must_use]
     pub fn in_stub(&self) -> Option<LaneSet> {
-        let in_stub = |lane: &Lane| self.segment(self.lane(*lane).segment).in_stub;
+        let in_stub = |lane: &Lane| self.lane(*lane).in_stub;
         let group = self.groups.iter().filter(|g| g.lanes.iter().any(|lane| in_stub(&lane))).min_by_key(|g| g.pc)?;
         Some(group.lanes.iter().filter(in_stub).collect())
     }
@@ -158,10 +165,11 @@ impl<'a> WarpView<'a> {
     /// The lead of other lanes ends where they do not go before this one.
     pub(crate) fn stop_behind(&self, lane: Lane, lead: &mut Lead) {
         let state = self.lane(lane);
-        lead.stop_behind(state, self.segment(state.segment).place, &self.program.control_flow);
+        lead.stop_behind(state, &self.program.control_flow);
     }
 
     /// The static program.
+    #[inline]
     #[must_use]
     pub fn program(&self) -> &'a Program {
         self.program

@@ -1,6 +1,6 @@
 //! Who is asked which lanes run next: the model of the warp, or that of a turn at a lock; and what it sees.
 
-use heuristics::{Choice, Group, Heuristic, LaneSet, LaneState, Ran, Spec, WarpView};
+use heuristics::{Choice, Heuristic, LaneSet, LaneState, Ran, Spec, WarpView};
 
 use super::turns::{Turn, Turns};
 use super::{Replay, cursor};
@@ -123,8 +123,9 @@ impl Replay<'_> {
         }
         let turns = self.sync.turns().filter(|turns| !turns.sections.is_empty())?;
         self.seen_groups.clear();
-        let own = self.groups.iter().map(|g| Group { pc: g.pc, lanes: g.lanes & asked.ready });
-        self.seen_groups.extend(own.filter(|g| !g.lanes.is_empty()));
+        for (pc, lanes) in self.groups.iter().map(|g| (g.pc, g.lanes & asked.ready)).filter(|(_, l)| !l.is_empty()) {
+            self.seen_groups.join(pc, lanes);
+        }
         turns.seen_from(asked.turn, asked.live, &self.states)
     }
 

@@ -94,10 +94,11 @@ impl<'a> Cursor<'a> {
         self.batch.codes.get(self.at)?.as_segment()
     }
 
-    /// Whether, behind the segment that the lane stands before, another follows in its batch without a control between.
+    /// The segment behind the one that the lane stands before; none where a control is between and at the end of the
+    /// batch.
     #[inline]
-    pub(crate) fn has_segment_after(&self) -> bool {
-        self.batch.codes.get(self.at + 1).is_some_and(|code| code.as_segment().is_some())
+    pub(crate) fn segment_after(&self) -> Option<SegmentId> {
+        self.batch.codes.get(self.at + 1)?.as_segment()
     }
 
     /// The next so many codes, which there must be.

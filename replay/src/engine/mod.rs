@@ -16,7 +16,7 @@ mod turns;
 use std::collections::HashMap;
 
 use heuristics::{
-    Extent, Group, Heuristic, Lane, LaneSet, LaneState, Lead, Program, Ran, Seats, Spec, Tally, Together, WarpView,
+    Extent, Groups, Heuristic, Lane, LaneSet, LaneState, Lead, Program, Ran, Seats, Spec, Tally, Together, WarpView,
 };
 
 pub use counts::Counts;
@@ -54,12 +54,12 @@ pub struct Replay<'a> {
     /// Instructions of the current segment that each lane has run already; other than 0 only under
     /// [`Extent::Instruction`].
     offsets: Vec<u32>,
-    groups: Vec<Group>,
+    groups: Groups,
     live: LaneSet,
     sync: Sync,
     counts: Counts,
     /// Groups of the lanes that the model sees that is asked.
-    seen_groups: Vec<Group>,
+    seen_groups: Groups,
     /// How long the lanes chosen last would be chosen again.
     lead: Lead,
     /// Room for the segments of a run.
@@ -99,6 +99,8 @@ impl<'a> Replay<'a> {
         let state = LaneState {
             pc: trace_format::Pc(0),
             segment: heuristics::SegmentId(0),
+            place: heuristics::PlaceId(0),
+            in_stub: false,
             sp: 0,
             level: 1,
             starts_block: false,
@@ -112,11 +114,11 @@ impl<'a> Replay<'a> {
             cursors: lanes.iter().map(|l| Cursor::new(survey.stream(*l))).collect(),
             states: vec![state; lanes.len()],
             offsets: vec![0; lanes.len()],
-            groups: Vec::new(),
+            groups: Groups::default(),
             live: LaneSet::first(lanes.len()),
             sync: Sync::new(episodes, take_turns),
             counts: Counts::new(lanes.len().min(unit.seats.width())),
-            seen_groups: Vec::new(),
+            seen_groups: Groups::default(),
             lead: Lead::default(),
             run: Vec::new(),
         };
@@ -212,13 +214,11 @@ impl<'a> Replay<'a> {
     /// The rules of a choice: at least one lane, all ready, all at one pc, no two of one home. The number of their
     /// group.
     fn check(&self, spec: &Spec, lanes: LaneSet, ready: LaneSet) -> Result<usize> {
-        // A lane is in one group at most, so a group that has them all is the only one that has any.
-        let holds = |group: &Group| !lanes.is_empty() && lanes.is_subset(&group.lanes);
         let broken = |rule: &str| Error::Bug(format!("heuristic {spec} chose lanes {{{lanes}}}, {rule}"));
-        let group = self
-            .groups
-            .iter()
-            .position(holds)
+        let group = lanes
+            .lowest()
+            .and_then(|lane| self.groups.find(self.states[lane.index()].pc))
+            .filter(|group| lanes.is_subset(&self.groups[*group].lanes))
             .filter(|_| self.sync.turns().is_none() || lanes.is_subset(&ready))
             .ok_or_else(|| broken("which are not ready at one pc"))?;
         if self.seats.fit(lanes) { Ok(group) } else { Err(broken("two with one home lane")) }
@@ -247,7 +247,7 @@ impl<'a> Replay<'a> {
             }
         }
         if end as usize == segment.len() {
-            self.leave_group(group, lanes);
+            self.groups.leave(group, lanes);
             for lane in lanes {
                 let l = lane.index();
                 let brief = &self.briefs[self.states[l].segment.0 as usize];
@@ -263,7 +263,8 @@ impl<'a> Replay<'a> {
                 self.offsets[l] = end;
                 (self.states[l].pc, self.states[l].starts_block) = (pc, false);
             }
-            self.change_group(group, pc, lanes);
+            self.groups.leave(group, lanes);
+            self.groups.join(pc, lanes);
         }
         (ran.instructions, ran.segment, ran.level) = (instructions.len() as u32, state.segment, state.level);
         ran.since_chosen = u64::from(ran.instructions);
@@ -353,21 +354,48 @@ impl<'a> Replay<'a> {
     }
 
     fn move_on(&mut self, lanes: LaneSet) -> Result<()> {
+        let stopped = self.stand_at_segments(lanes);
+        if stopped.is_empty() { Ok(()) } else { self.go_through_controls(stopped) }
+    }
+
+    /// Those of the lanes that have come to a segment stand before it; the others are returned.
+    #[inline]
+    fn stand_at_segments(&mut self, lanes: LaneSet) -> LaneSet {
+        let mut stopped = LaneSet::EMPTY;
+        // Lanes that ran together mostly come to one place.
+        let mut here: Option<(heuristics::SegmentId, LaneSet)> = None;
+        for lane in lanes {
+            let l = lane.index();
+            let Some(id) = self.cursors[l].segment_here() else {
+                stopped.insert(lane);
+                continue;
+            };
+            self.stand(l, id);
+            match &mut here {
+                Some((same, lanes)) if *same == id => lanes.insert(lane),
+                _ => {
+                    if let Some((other, lanes)) = here.replace((id, LaneSet::only(lane))) {
+                        self.groups.join(self.briefs[other.0 as usize].start, lanes);
+                    }
+                }
+            }
+        }
+        if let Some((id, lanes)) = here {
+            self.groups.join(self.briefs[id.0 as usize].start, lanes);
+        }
+        stopped
+    }
+
+    /// The lanes have come to controls, or to the ends of their batches.
+    fn go_through_controls(&mut self, lanes: LaneSet) -> Result<()> {
         let mut arriving = lanes;
-        // Lanes that ran together mostly reach one place: the group that the lane before reached is looked at first.
-        let mut group = usize::MAX;
         while let Some(lane) = arriving.lowest() {
             arriving.remove(lane);
             let l = lane.index();
-            if let Some(id) = self.cursors[l].segment_here() {
-                self.stand(l, id);
-                group = self.join_group(self.states[l].pc, LaneSet::only(lane), group);
-                continue;
-            }
             match self.cursors[l].arrive(lane, &mut self.states[l], &mut self.sync)? {
                 Arrival::Ready => {
                     self.set_place(l);
-                    group = self.join_group(self.states[l].pc, LaneSet::only(lane), group);
+                    self.groups.join(self.states[l].pc, LaneSet::only(lane));
                 }
                 Arrival::Waits => self.set_place(l),
                 Arrival::Finished => {
@@ -390,42 +418,7 @@ impl<'a> Replay<'a> {
 
     #[inline]
     fn stand(&mut self, lane: usize, id: heuristics::SegmentId) {
-        let state = &mut self.states[lane];
-        (state.segment, state.pc) = (id, self.briefs[id.0 as usize].start);
-    }
-
-    /// Puts the lanes into the group at this pc, which may be the one of number `likely`; returns its number.
-    #[inline]
-    fn join_group(&mut self, pc: trace_format::Pc, lanes: LaneSet, likely: usize) -> usize {
-        let index = match self.groups.get(likely) {
-            Some(group) if group.pc == pc => likely,
-            _ => self.groups.iter().position(|g| g.pc == pc).unwrap_or(self.groups.len()),
-        };
-        match self.groups.get_mut(index) {
-            Some(group) => group.lanes = group.lanes | lanes,
-            None => self.groups.push(Group { pc, lanes }),
-        }
-        index
-    }
-
-    fn leave_group(&mut self, group: usize, lanes: LaneSet) {
-        let left = self.groups[group].lanes - lanes;
-        if left.is_empty() {
-            self.groups.swap_remove(group);
-        } else {
-            self.groups[group].lanes = left;
-        }
-    }
-
-    /// The lanes, all of this group, go on to this pc.
-    #[inline]
-    fn change_group(&mut self, group: usize, pc: trace_format::Pc, lanes: LaneSet) {
-        if self.groups[group].lanes == lanes && self.groups.iter().all(|g| g.pc != pc) {
-            self.groups[group].pc = pc;
-        } else {
-            self.leave_group(group, lanes);
-            self.join_group(pc, lanes, usize::MAX);
-        }
+        stand_before(id, &self.briefs[id.0 as usize], &mut self.states[lane]);
     }
 
     fn explain(&self, spec: &Spec, lanes: LaneSet) -> Deadlock {
@@ -437,4 +430,10 @@ impl<'a> Replay<'a> {
         });
         Deadlock { model: spec.to_string(), lanes, waits: waits.collect() }
     }
+}
+
+/// The lane stands before this segment.
+#[inline]
+fn stand_before(id: heuristics::SegmentId, brief: &Brief, state: &mut LaneState) {
+    (state.segment, state.pc, state.place, state.in_stub) = (id, brief.start, brief.place, brief.in_stub);
 }

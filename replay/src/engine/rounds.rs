@@ -4,7 +4,7 @@
 use heuristics::{Lane, LaneSet, LaneState, Rotation, Round};
 use trace_format::{Instruction, Pc};
 
-use super::{Brief, Cursor, Replay};
+use super::{Brief, Cursor, Replay, stand_before};
 
 /// How many rounds are run at once, at most and at least: fewer are not worth to be looked for.
 const MOST: u64 = 4096;
@@ -114,7 +114,7 @@ impl<'a> Replay<'a> {
         let turning = |cursor: &Cursor, state: &LaneState, offset| {
             let instructions = &program.segments[state.segment].instructions;
             // The last instruction before a stop is left to an ordinary step.
-            let end = instructions.len() as u32 - u32::from(!cursor.has_segment_after());
+            let end = instructions.len() as u32 - u32::from(cursor.segment_after().is_none());
             Turning { instructions, offset, end }
         };
         let all = self.cursors.iter().zip(&self.states).zip(&self.offsets);
@@ -151,8 +151,10 @@ impl<'a> Replay<'a> {
         for lane in ready {
             let (l, pc) = (lane.index(), standing.pcs[lane.index()]);
             self.states[l].starts_block &= lanes[l].offset == 0;
-            (self.offsets[l], self.states[l].pc) = (lanes[l].offset, pc);
-            self.join_group(pc, LaneSet::only(lane), usize::MAX);
+            let state = &mut self.states[l];
+            stand_before(state.segment, &briefs[state.segment.0 as usize], state);
+            (self.offsets[l], state.pc) = (lanes[l].offset, pc);
+            self.groups.join(pc, LaneSet::only(lane));
         }
         true
     }
@@ -177,7 +179,7 @@ impl<'a> Replay<'a> {
         self.groups.clear();
         for lane in ready {
             self.run_alone(lane, count);
-            self.join_group(self.states[lane.index()].pc, LaneSet::only(lane), usize::MAX);
+            self.groups.join(self.states[lane.index()].pc, LaneSet::only(lane));
         }
         true
     }
@@ -189,7 +191,7 @@ impl<'a> Replay<'a> {
         let mut left = count + u64::from(self.offsets[l]);
         while let Some(id) = cursor.segment_here() {
             let brief = &self.briefs[id.0 as usize];
-            state.segment = id;
+            stand_before(id, brief, state);
             let Some(beyond) = left.checked_sub(u64::from(brief.instructions)) else { break };
             left = beyond;
             cursor.pass_segment(brief, state);
