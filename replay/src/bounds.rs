@@ -117,75 +117,132 @@ fn phases<'a>(survey: &'a Survey, lanes: &[usize]) -> Vec<Phases<'a>> {
     lanes.iter().map(phases).collect()
 }
 
-/// The least number of fetches that a warp of these lanes, or a block of warps, needs.
-pub(crate) fn least_fetches(survey: &Survey, unit: &Unit) -> Result<u64> {
-    let columns = unit.columns();
-    match least_by_phase(survey, &columns, &cuts(survey, &unit.lanes))? {
-        Some(fetches) => Ok(fetches),
-        // Lanes that reach the same barriers in different orders: one phase.
-        None => Ok(least_by_phase(survey, &columns, &Cuts::default())?.unwrap_or(0)),
+/// What the bounds of many warps are worked out with: tables that have the size of the program.
+pub(crate) struct Least<'a> {
+    survey: &'a Survey<'a>,
+    /// By segment: its place. Packed, as it is asked for at every step of every lane.
+    place_of: Arc<Vec<u32>>,
+    scratch: Scratch,
+}
+
+/// Counts of one warp; all are 0 between warps.
+#[derive(Clone, Default)]
+struct Scratch {
+    /// By place.
+    counts: Vec<u64>,
+    most: Vec<u64>,
+    rows: Arc<Rows>,
+    row_counts: Vec<u64>,
+    /// By row: its places, each by the first segment that begins there, and how often it has each; empty where it was
+    /// not asked for yet.
+    row_places: Vec<Vec<(SegmentId, u32)>>,
+}
+
+impl Clone for Least<'_> {
+    /// For another worker.
+    fn clone(&self) -> Self {
+        Least { survey: self.survey, place_of: Arc::clone(&self.place_of), scratch: self.scratch.clone() }
     }
 }
 
-fn least_by_phase(survey: &Survey, columns: &[Vec<usize>], cuts: &Cuts) -> Result<Option<u64>> {
-    let segments = survey.source().segments();
-    // Packed: it is asked for at every step of every lane.
-    let place_of: Vec<u32> = segments.iter().map(|(_, s)| s.place.0).collect();
-    let mut columns: Vec<Vec<Phases>> = columns.iter().map(|lanes| phases(survey, lanes)).collect();
-    let (mut counts, mut most) = (vec![0u64; segments.places()], vec![0u64; segments.places()]);
-    let (mut rows, mut row_counts, mut rows_visited): (Arc<Rows>, Vec<u64>, Vec<RowId>) = Default::default();
-    let (mut visited, mut of_phase): (Vec<SegmentId>, Vec<SegmentId>) = (Vec::new(), Vec::new());
-    let mut total = 0;
-    loop {
-        let mut end = None;
-        for column in &mut columns {
-            for lane in column {
-                let of_lane = lane.stream.rows();
-                let mut count = |id: SegmentId, times: u64| {
-                    let count = &mut counts[place_of[id.0 as usize] as usize];
-                    if *count == 0 {
-                        visited.push(id);
-                    }
-                    *count += times;
-                };
-                if !Arc::ptr_eq(&rows, &of_lane) {
-                    row_counts = vec![0; of_lane.len()];
-                    rows = of_lane;
-                }
-                // Rows are counted first, and their segments when the phase is over.
-                let this = lane.next(cuts, |ran| match ran {
-                    Ran::Segment(id) => count(id, 1),
-                    Ran::Row(row) => {
-                        let times = &mut row_counts[row.0 as usize];
-                        if *times == 0 {
-                            rows_visited.push(row);
+impl<'a> Least<'a> {
+    pub(crate) fn new(survey: &'a Survey<'a>) -> Least<'a> {
+        let segments = survey.source().segments();
+        let places = segments.places();
+        let scratch = Scratch { counts: vec![0; places], most: vec![0; places], ..Scratch::default() };
+        Least { survey, place_of: Arc::new(segments.iter().map(|(_, s)| s.place.0).collect()), scratch }
+    }
+
+    /// The least number of fetches that a warp of these lanes, or a block of warps, needs.
+    pub(crate) fn fetches(&mut self, unit: &Unit) -> Result<u64> {
+        let columns = unit.columns();
+        if let Some(fetches) = self.by_phase(&columns, &cuts(self.survey, &unit.lanes))? {
+            return Ok(fetches);
+        }
+        // Lanes that reach the same barriers in different orders: one phase.
+        let Scratch { counts, most, .. } = &mut self.scratch;
+        counts.fill(0);
+        most.fill(0);
+        Ok(self.by_phase(&columns, &Cuts::default())?.unwrap_or(0))
+    }
+
+    fn by_phase(&mut self, columns: &[Vec<usize>], cuts: &Cuts) -> Result<Option<u64>> {
+        let (segments, place_of) = (self.survey.source().segments(), &self.place_of);
+        let Scratch { counts, most, rows, row_counts, row_places } = &mut self.scratch;
+        let mut columns: Vec<Vec<Phases>> = columns.iter().map(|lanes| phases(self.survey, lanes)).collect();
+        let mut rows_visited: Vec<RowId> = Vec::new();
+        let (mut visited, mut of_phase): (Vec<SegmentId>, Vec<SegmentId>) = (Vec::new(), Vec::new());
+        let mut total = 0;
+        loop {
+            let mut end = None;
+            for column in &mut columns {
+                for lane in column {
+                    let of_lane = lane.stream.rows();
+                    let mut count = |id: SegmentId, times: u64| {
+                        let count = &mut counts[place_of[id.0 as usize] as usize];
+                        if *count == 0 {
+                            visited.push(id);
                         }
-                        *times += 1;
+                        *count += times;
+                    };
+                    if !Arc::ptr_eq(rows, &of_lane) {
+                        *row_counts = vec![0; of_lane.len()];
+                        *row_places = vec![Vec::new(); of_lane.len()];
+                        *rows = of_lane;
                     }
-                })?;
-                for row in rows_visited.drain(..) {
-                    let times = std::mem::take(&mut row_counts[row.0 as usize]);
-                    rows.segments(row).for_each(|id| count(id, times));
+                    // Rows are counted first, and their segments when the phase is over.
+                    let this = lane.next(cuts, |ran| match ran {
+                        Ran::Segment(id) => count(id, 1),
+                        Ran::Row(row) => {
+                            let times = &mut row_counts[row.0 as usize];
+                            if *times == 0 {
+                                rows_visited.push(row);
+                            }
+                            *times += 1;
+                        }
+                    })?;
+                    for row in rows_visited.drain(..) {
+                        let times = std::mem::take(&mut row_counts[row.0 as usize]);
+                        let places = &mut row_places[row.0 as usize];
+                        if places.is_empty() {
+                            *places = places_of(rows.segments(row), place_of);
+                        }
+                        places.iter().for_each(|(id, each)| count(*id, times * u64::from(*each)));
+                    }
+                    if *end.get_or_insert(this) != this {
+                        return Ok(None);
+                    }
                 }
-                if *end.get_or_insert(this) != this {
-                    return Ok(None);
+                for id in visited.drain(..) {
+                    let place = place_of[id.0 as usize] as usize;
+                    if most[place] == 0 {
+                        of_phase.push(id);
+                    }
+                    most[place] = most[place].max(std::mem::take(&mut counts[place]));
                 }
             }
-            for id in visited.drain(..) {
-                let place = place_of[id.0 as usize] as usize;
-                if most[place] == 0 {
-                    of_phase.push(id);
-                }
-                most[place] = most[place].max(std::mem::take(&mut counts[place]));
+            for id in of_phase.drain(..) {
+                total += std::mem::take(&mut most[place_of[id.0 as usize] as usize]) * segments[id].len() as u64;
             }
-        }
-        for id in of_phase.drain(..) {
-            total += std::mem::take(&mut most[place_of[id.0 as usize] as usize]) * segments[id].len() as u64;
-        }
-        if end.is_none_or(|e| e == PhaseEnd::LaneEnd) {
-            return Ok(Some(total));
+            if end.is_none_or(|e| e == PhaseEnd::LaneEnd) {
+                return Ok(Some(total));
+            }
         }
     }
+}
+
+/// The places at which these segments begin, each by the first of them, and how many do.
+fn places_of(row: impl Iterator<Item = SegmentId>, place_of: &[u32]) -> Vec<(SegmentId, u32)> {
+    let mut places: Vec<(SegmentId, u32)> = Vec::new();
+    for id in row {
+        let place = place_of[id.0 as usize];
+        match places.iter_mut().find(|(known, _)| place_of[known.0 as usize] == place) {
+            Some((_, times)) => *times += 1,
+            None => places.push((id, 1)),
+        }
+    }
+    places.shrink_to_fit();
+    places
 }
 
 /// The fetches that the best schedule needs, locks aside.

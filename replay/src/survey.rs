@@ -12,9 +12,6 @@ use crate::lanes::kept::{Keeper, Keeping, Kept};
 use crate::lanes::stream::RowId;
 use crate::{Batch, Code, Control, Entry, EpisodeId, Error, LaneSource, LaneStream, Result, Rows};
 
-/// Buckets of a lane's profile: places are counted by hash, so that a profile has the same size for every program.
-pub(crate) const PROFILE: usize = 256;
-
 /// What the survey found of one lane.
 pub(crate) struct LaneSurvey {
     /// Instructions that it runs.
@@ -24,7 +21,7 @@ pub(crate) struct LaneSurvey {
     /// How often it waits for all others ([`Control::MeetAll`]).
     pub meet_alls: u64,
     /// Its stream, where the source has not kept it.
-    kept: Option<Kept>,
+    kept: Option<Box<Kept>>,
 }
 
 /// What the survey found.
@@ -75,7 +72,7 @@ impl<'a> Survey<'a> {
     }
 
     fn kept(&self, lane: usize) -> Option<&Kept> {
-        self.lanes[lane].kept.as_ref().or_else(|| self.source.kept(lane))
+        self.lanes[lane].kept.as_deref().or_else(|| self.source.kept(lane))
     }
 
     /// Judges what was kept by reading all lanes once more from where they come.
@@ -171,7 +168,7 @@ impl Surveyor<'_> {
         episodes.sort_unstable();
         episodes.dedup();
         let (instructions, meet_alls) = (std::mem::take(&mut self.instructions), std::mem::take(&mut self.meet_alls));
-        LaneSurvey { instructions, episodes, meet_alls, kept }
+        LaneSurvey { instructions, episodes, meet_alls, kept: kept.map(Box::new) }
     }
 
     /// The next piece of the stream, folded.
@@ -264,18 +261,4 @@ fn survey_lanes(
     });
     let lanes = lanes.collect::<Result<_>>()?;
     Ok((lanes, seen.observer))
-}
-
-/// The instructions of a lane by place: places are counted by hash, so that a profile has the same size for every
-/// program.
-pub(crate) fn profile(survey: &Survey, lane: usize) -> Result<Vec<u64>> {
-    let segments = survey.source().segments();
-    let (mut profile, mut batch, mut stream) = (vec![0; PROFILE], Batch::default(), survey.stream(lane));
-    while stream.next_batch(&mut batch)? {
-        for id in batch.codes.iter().filter_map(|code| code.as_segment()) {
-            let segment = &segments[id];
-            profile[segment.place.0 as usize * 0x9E37 % PROFILE] += segment.len() as u64;
-        }
-    }
-    Ok(profile)
 }

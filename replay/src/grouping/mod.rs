@@ -3,6 +3,7 @@
 
 mod keys;
 mod oracle;
+mod profiles;
 mod similarity;
 
 use std::fmt;

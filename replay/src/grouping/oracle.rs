@@ -16,8 +16,9 @@
 use rayon::prelude::*;
 
 use super::Shuffle;
+use super::profiles::{PROFILE, Profiler};
 use crate::Result;
-use crate::survey::{PROFILE, Survey, profile};
+use crate::survey::Survey;
 
 /// The most lanes of a launch for which each group is replayed: with 10, at most 1023 groups.
 pub(crate) const EXACT_LANES: usize = 10;
@@ -90,13 +91,14 @@ struct Profiles {
 impl Profiles {
     fn of(survey: &Survey, lanes: &[usize]) -> Result<Profiles> {
         let parts = if lanes.len() <= WHOLE_PROFILES { PROFILE } else { PARTS };
-        let of_lane = |lane: &usize| -> Result<Vec<u64>> {
-            let whole = profile(survey, *lane)?;
+        let of_lane = |profiler: &mut Profiler, lane: &usize| -> Result<Vec<u64>> {
+            let whole = profiler.of(*lane)?;
             let mut folded = vec![0; parts];
             whole.iter().enumerate().for_each(|(place, n)| folded[place % parts] += n);
             Ok(folded)
         };
-        Ok(Profiles { of: lanes.par_iter().map(of_lane).collect::<Result<_>>()? })
+        let of = lanes.par_iter().map_init(|| Profiler::new(survey), of_lane).collect::<Result<_>>()?;
+        Ok(Profiles { of })
     }
 
     /// No schedule of these lanes, by their index, needs fewer fetches.

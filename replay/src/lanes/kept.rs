@@ -240,7 +240,7 @@ impl Packing {
 }
 
 /// What a batch takes in memory, in bytes.
-fn size(batch: &Batch) -> usize {
+pub(crate) fn size(batch: &Batch) -> usize {
     batch.codes.len() * 4 + batch.controls.len() * 16 + (batch.sps.len() + batch.addresses.len()) * 8
 }
 

@@ -108,6 +108,12 @@ impl Code {
         self.0 & Code::CONTROL != 0
     }
 
+    /// The index of the control in its batch, where it is one.
+    #[inline]
+    pub(crate) fn as_control(self) -> Option<usize> {
+        self.is_control().then_some((self.0 & !Code::CONTROL) as usize)
+    }
+
     /// The code of the control of this index in its batch.
     #[inline]
     #[must_use]

@@ -2,12 +2,14 @@
 //! those of a thread do.
 
 use super::loops::LoopPlan;
+use super::rows::{AllRows, Part, Splitter, Total};
 use super::store::{Store, Writer};
 use heuristics::SegmentId;
 use trace_format::Seq;
 
 use crate::lanes::brief::Brief;
 use crate::lanes::kept::Keeper;
+use crate::lanes::stream::RowId;
 use crate::{Batch, Code, Control, Entry, EpisodeId, LockId, Result};
 
 /// What makes a lane.
@@ -119,6 +121,7 @@ pub(super) struct Cutter<'a, 'k> {
     /// So many accesses of a turn are remembered.
     most_accesses: usize,
     briefs: &'a [Brief],
+    splitter: Splitter<'a>,
     writer: Writer<'k>,
     launches: Vec<Begun>,
     accesses: Vec<Access>,
@@ -149,7 +152,7 @@ pub(super) struct Cutter<'a, 'k> {
 impl<'a, 'k> Cutter<'a, 'k> {
     pub(super) fn new(
         (rule, most_accesses): (Rule<'a>, usize),
-        briefs: &'a [Brief],
+        (briefs, rows): (&'a [Brief], &'a AllRows<'a>),
         generation: u32,
         keeper: &'k Keeper,
     ) -> Cutter<'a, 'k> {
@@ -158,6 +161,7 @@ impl<'a, 'k> Cutter<'a, 'k> {
             rule,
             most_accesses,
             briefs,
+            splitter: Splitter::new(rows, briefs),
             writer: Writer::new(keeper),
             launches: Vec::new(),
             accesses: Vec::new(),
@@ -178,19 +182,17 @@ impl<'a, 'k> Cutter<'a, 'k> {
         }
     }
 
-    /// The next piece of the thread's stream.
+    /// The next piece of the thread's stream, folded.
     pub(super) fn see(&mut self, batch: &Batch) -> Result<()> {
-        let (mut sps, mut addresses) = (batch.sps.iter(), &batch.addresses[..]);
+        let (mut sps, mut addresses) = (&batch.sps[..], &batch.addresses[..]);
         for code in &batch.codes {
+            if let Some(row) = code.as_row() {
+                self.row(row, &mut sps, &mut addresses)?;
+                continue;
+            }
             match code.entry() {
                 Entry::Control(index) => self.control(batch.controls[index])?,
-                Entry::Segment(id) => {
-                    let brief = &self.briefs[id.0 as usize];
-                    let (own, rest) = addresses.split_at(brief.addresses as usize);
-                    addresses = rest;
-                    let recorded = if brief.recorded { sps.next().copied() } else { None };
-                    self.segment(*code, brief, recorded, own)?;
-                }
+                Entry::Segment(_) => self.segment(code, &mut sps, &mut addresses)?,
             }
         }
         Ok(())
@@ -260,12 +262,88 @@ impl<'a, 'k> Cutter<'a, 'k> {
         Ok(())
     }
 
-    fn segment(&mut self, code: Code, brief: &Brief, recorded: Option<i64>, addresses: &[u64]) -> Result<()> {
+    /// The thread runs a row of segments: in parts, as they are of one lane or another.
+    fn row(&mut self, row: RowId, sps: &mut &[i64], addresses: &mut &[u64]) -> Result<()> {
+        let whole = self.splitter.whole(row);
+        let lowest = i64::from(self.level) + i64::from(whole.total.lowest);
+        if lowest < 1 {
+            return self.splitter.segments(row).iter().try_for_each(|code| self.segment(code, sps, addresses));
+        }
+        self.met = None;
+        let Rule::Turns(plan) = self.rule else { return self.part(whole, sps, addresses) };
+        let turning = self.turning.map(|turning| (turning.of_loop, i64::from(turning.level)));
+        if turning.is_some_and(|(_, level)| lowest > level) {
+            return self.part(whole, sps, addresses);
+        }
+        let standing = turning.map(|(of_loop, level)| (of_loop, (i64::from(self.level) - level) as i32));
+        for number in self.splitter.parts(row, standing, plan) {
+            let part = self.splitter.of(number);
+            if part.turns
+                && let Some(first) = part.first()
+            {
+                self.turn(plan, &self.briefs[first.0 as usize])?;
+            }
+            match &mut self.turning {
+                Some(turning) => turning.is_more_than_test |= part.is_more_than_test,
+                None => self.leave_dispatch(plan, part.segments),
+            }
+            self.part(part, sps, addresses)?;
+        }
+        Ok(())
+    }
+
+    /// The thread, which is in no loop, runs these segments: perhaps it has got all of a loop's chunks.
+    fn leave_dispatch(&mut self, plan: &LoopPlan, segments: &[Code]) {
+        let Some((of_loop, of_chunks)) = self.dispatch else { return };
+        let mut level = self.level;
+        for id in segments.iter().filter_map(|code| code.as_segment()) {
+            let brief = &self.briefs[id.0 as usize];
+            let is_in = plan.of[brief.place.0 as usize].in_dispatch.contains(&of_loop);
+            if level < of_chunks || level == of_chunks && !is_in {
+                self.dispatch = None;
+                return;
+            }
+            level = after(level, brief.level.into());
+        }
+    }
+
+    /// The thread runs a part of a row, through which the lane's level does not sink below that of its beginning.
+    fn part(&mut self, part: Part, sps: &mut &[i64], addresses: &mut &[u64]) -> Result<()> {
+        let base = self.open.as_ref().and_then(|open| open.zero).map_or(self.level, |(_, base)| base);
+        if i64::from(self.level) + i64::from(part.total.lowest) >= i64::from(base) {
+            return self.run(part.code, part.segments, &part.total, sps, addresses);
+        }
+        for code in part.segments {
+            if let Some(id) = code.as_segment() {
+                let total = Total::of(&self.briefs[id.0 as usize]);
+                self.run(*code, std::slice::from_ref(code), &total, sps, addresses)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn segment(&mut self, code: &Code, sps: &mut &[i64], addresses: &mut &[u64]) -> Result<()> {
+        let Some(id) = code.as_segment() else { return Ok(()) };
+        let brief = &self.briefs[id.0 as usize];
         self.met = None;
         if let Rule::Turns(plan) = self.rule {
             self.turn(plan, brief)?;
         }
-        let instructions = u64::from(brief.instructions);
+        self.run(*code, std::slice::from_ref(code), &Total::of(brief), sps, addresses)
+    }
+
+    /// The thread runs these segments, for which the code stands.
+    fn run(
+        &mut self,
+        code: Code,
+        segments: &[Code],
+        total: &Total,
+        sps: &mut &[i64],
+        addresses: &mut &[u64],
+    ) -> Result<()> {
+        let (recorded, accessed);
+        (recorded, *sps) = sps.split_at((total.recorded as usize).min(sps.len()));
+        (accessed, *addresses) = addresses.split_at(total.addresses as usize);
         if let Some(open) = &mut self.open {
             let (zero, base) = match open.zero {
                 Some(zero) => zero,
@@ -285,30 +363,42 @@ impl<'a, 'k> Cutter<'a, 'k> {
             if here.1 != open.expected.1 {
                 self.writer.control(Control::Level(here.1));
             }
-            self.writer.segment(code, recorded.map(|sp| sp - zero), addresses);
+            self.writer.ran(code, segments.len(), recorded.iter().map(|sp| sp - zero), accessed);
             if self.turning.is_none_or(|turning| turning.is_more_than_test) {
                 self.writer.is_sure()?;
             }
-            open.kept += instructions;
-            if let Some(turning) = self.turning
-                && turning.level == self.level
-                && let Some(id) = code.as_segment()
-            {
-                let lane = self.launches.len() as u32 - 1;
-                let left = self.most_accesses.saturating_sub(open.accesses);
+            open.kept += total.instructions;
+            let sp = recorded.last().map_or(here.0, |sp| sp - zero) + total.sp;
+            open.expected = (sp, after(here.1, total.level));
+            self.remember(segments, accessed);
+        } else {
+            self.counts.outside += total.instructions;
+        }
+        self.sp = recorded.last().copied().unwrap_or(self.sp) + total.sp;
+        self.level = after(self.level, total.level);
+        Ok(())
+    }
+
+    /// Remembers what a turn accesses in its loop's own frame, the first few times.
+    fn remember(&mut self, segments: &[Code], mut addresses: &[u64]) {
+        let (Some(turning), Some(open)) = (self.turning, &mut self.open) else { return };
+        let (lane, mut level) = (self.launches.len() as u32 - 1, self.level);
+        for id in segments.iter().filter_map(|code| code.as_segment()) {
+            let left = self.most_accesses - open.accesses;
+            if left == 0 {
+                return;
+            }
+            let brief = &self.briefs[id.0 as usize];
+            let (own, rest) = addresses.split_at(brief.addresses as usize);
+            addresses = rest;
+            if turning.level == level {
                 let access =
                     |(index, address): (usize, &u64)| Access { lane, by: (id, index as u32), address: *address };
-                self.accesses.extend(addresses.iter().enumerate().take(left).map(access));
-                open.accesses += addresses.len().min(left);
+                self.accesses.extend(own.iter().enumerate().take(left).map(access));
+                open.accesses += own.len().min(left);
             }
-            let sp = recorded.map_or(here.0 + i64::from(brief.sp), |sp| sp - zero);
-            open.expected = (sp, after(here.1, brief));
-        } else {
-            self.counts.outside += instructions;
+            level = after(level, brief.level.into());
         }
-        self.sp = recorded.unwrap_or(self.sp + i64::from(brief.sp));
-        self.level = after(self.level, brief);
-        Ok(())
     }
 
     /// Before a segment: whether a turn of a loop ends or begins with it.
@@ -393,6 +483,7 @@ impl<'a, 'k> Cutter<'a, 'k> {
     }
 }
 
-fn after(level: u32, brief: &Brief) -> u32 {
-    level.saturating_add_signed(i32::from(brief.level)).max(1)
+/// The call level after what adds so much to it.
+fn after(level: u32, more: i32) -> u32 {
+    level.saturating_add_signed(more).max(1)
 }

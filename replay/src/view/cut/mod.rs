@@ -8,7 +8,10 @@ mod cutter;
 mod loops;
 mod merging;
 mod numbering;
+mod rows;
 mod store;
+
+use std::sync::Arc;
 
 use flowgraph::LoopId;
 use heuristics::{SegmentId, SegmentTable};
@@ -19,12 +22,13 @@ use trace_format::{Pc, Seq, Trace};
 
 use self::cutter::{Begun, Counts, Cutter, Launch, Rule};
 use self::loops::LoopsOf;
+use self::rows::AllRows;
 use self::store::{Lane, Store};
 use super::{CutInto, View, WhichLoops};
 use crate::lanes::brief::Brief;
 use crate::lanes::kept::Keeper;
 use crate::survey::Survey;
-use crate::{Batch, Error, LaneOrigin, Result};
+use crate::{Batch, Error, LaneOrigin, Result, Rows};
 
 pub use loops::LoopRan;
 pub use merging::{GUARDS, Merging};
@@ -59,6 +63,8 @@ const ACCESSES: usize = 6;
 /// The lanes of all threads.
 pub(super) struct Cut {
     stores: Vec<Store>,
+    /// What they name.
+    rows: Arc<Rows>,
     /// By lane: its thread's store, and its number there.
     of: Vec<(u32, u32)>,
 }
@@ -73,7 +79,7 @@ impl Cut {
     /// A lane's stream from its beginning.
     pub fn stream(&self, lane: usize) -> Lane<'_> {
         let (store, number) = self.of[lane];
-        self.stores[store as usize].stream(number as usize)
+        self.stores[store as usize].stream(number as usize, &self.rows)
     }
 }
 
@@ -243,17 +249,19 @@ fn cut<'a>(
     let briefs = Brief::all(view.segments());
     let most_accesses = if order == Order::Unknown { ACCESSES } else { 0 };
     let keeper = Keeper::beside(view.kept.iter().flatten());
+    let rows = AllRows::new(&view.plan.blocks.rows);
     let of_thread = |lane: usize| {
         let origin = view.lanes[lane];
-        let mut cutter = Cutter::new((rule(), most_accesses), &briefs, origin.generation, &keeper);
+        let mut cutter = Cutter::new((rule(), most_accesses), (&briefs, &rows), origin.generation, &keeper);
         let mut stream = view.kept(lane).map_or_else(|| view.stream(lane), |kept| kept.stream());
         let mut batch = Batch::default();
-        while stream.next_batch(&mut batch)? {
+        while stream.next_folded(&mut batch)? {
             cutter.see(&batch)?;
         }
         cutter.finish()
     };
     let cut: Vec<_> = (0..view.lanes.len()).into_par_iter().map(of_thread).collect::<Result<_>>()?;
+    let rows = Arc::new(rows.finish());
     let dealt = cut.iter().flat_map(|pieces| &pieces.launches).any(|lane| lane.chunk > 0);
     let mut counts = Counts { dealt, ..Counts::default() };
     let mut all: Vec<Numbered> = Vec::new();
@@ -303,7 +311,7 @@ fn cut<'a>(
         lanes.extend(launch.iter().map(|(_, _, thread, _)| origin(*thread)));
     }
     let of = all.into_iter().map(|(_, _, thread, number)| (thread, number)).collect();
-    Ok((Cut { stores, of }, lanes, counts, order))
+    Ok((Cut { stores, rows, of }, lanes, counts, order))
 }
 
 fn described((cut, lanes, counts, order): (Cut, Vec<LaneOrigin>, Counts, Order), what: String) -> Made {
