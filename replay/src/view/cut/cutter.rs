@@ -393,6 +393,7 @@ impl<'a, 'k> Cutter<'a, 'k> {
     }
 }
 
-fn after(level: u32, brief: &Brief) -> u32 {
+/// The call level after a segment that began at this one.
+pub(super) fn after(level: u32, brief: &Brief) -> u32 {
     level.saturating_add_signed(i32::from(brief.level)).max(1)
 }

@@ -8,6 +8,7 @@ mod cutter;
 mod loops;
 mod merging;
 mod numbering;
+mod phases;
 mod store;
 
 use flowgraph::LoopId;
@@ -28,6 +29,7 @@ use crate::{Batch, Error, LaneOrigin, Result};
 
 pub use loops::LoopRan;
 pub use merging::{GUARDS, Merging};
+pub(crate) use phases::Phases;
 
 /// How the lanes of a launch are numbered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
