@@ -25,8 +25,8 @@
 //! induction, `t` private, `s` a reduction by addition, `b` carried at distance 1.
 //!
 //! *Limitation*: the result holds for the run that was seen. A loop whose only test depends on data (`while (p[i])`)
-//! has no early exit. Values in x87 and flag registers are not followed, and neither are gathers. For string instructions,
-//! only the first element of each access is.
+//! has no early exit. Values in x87 and flag registers are not followed, and neither are gathers. For string
+//! instructions, only the first element of each access is.
 
 #[cfg(test)]
 mod brute_force;
