@@ -68,6 +68,7 @@ pub fn name(kind: Kind) -> String {
         Kind::Private => "private".to_owned(),
         Kind::Reduction(operator) => by("reduction", operator),
         Kind::Scattered(operator) => by("scattered reduction", operator),
+        Kind::Exit => "early exit".to_owned(),
         Kind::Guarded => "guarded".to_owned(),
         Kind::Atomic => "atomic".to_owned(),
         Kind::Induction => "induction".to_owned(),
@@ -90,7 +91,7 @@ fn operator_name(operator: Operator) -> &'static str {
 /// What the rows in a table are.
 pub const LEGEND: &str = "carried: a lane uses what another made; partial results: it uses an accumulator before it is complete; overwritten: it reads what a later lane overwrites;
 private: lanes overwrite what each of them alone reads; reduction: values taken into one accumulator, scattered: into one of several;
-guarded: under a lock; atomic: by atomic instructions; induction: it follows from the lane's number";
+early exit: a lane ends the loop for those behind it; guarded: under a lock; atomic: by atomic instructions; induction: it follows from the lane's number";
 
 /// Whether lanes would run in parallel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,6 +161,13 @@ pub fn verdict(rows: &[Row]) -> (Runs, String) {
         format!("making a reduction of the {} at {}", operator_name(operator), row.to)
     });
     each(|kind| matches!(kind, Kind::Scattered(_)), &|row| format!("making {} atomic", at(row)));
+    each(|kind| *kind == Kind::Exit, &|row| {
+        format!(
+            "replacing the early exit at {}: all lanes run, and what those behind the first that would leave have done \
+             does not count",
+            row.to
+        )
+    });
     let mut beside: Vec<String> = Vec::new();
     if of(|kind| matches!(kind, Kind::Guarded | Kind::Atomic)).next().is_some() {
         beside.push("lanes meet at locks or atomic instructions".to_owned());

@@ -16,6 +16,7 @@ mod linearized;
 pub mod metrics;
 mod outcome;
 pub mod registry;
+pub mod reorder;
 mod replay;
 pub mod suggest;
 mod survey;
@@ -23,6 +24,7 @@ mod value;
 pub mod view;
 mod warps;
 
+pub use accesses::{MemoryOperands, memory_operands};
 pub use bounds::Optimum;
 pub use columns::{Column, Setting, write_csv, write_csv_of};
 pub use engine::{Deadlock, LockWait, SyncEvent};

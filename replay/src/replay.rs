@@ -107,6 +107,21 @@ impl<'a> Prepared<'a> {
         Ok(Prepared { survey, program, briefs })
     }
 
+    /// Reads every lane once; the program is known already.
+    ///
+    /// # Errors
+    /// When the trace cannot be read.
+    pub(crate) fn with_program(source: &'a dyn LaneSource, program: Program) -> Result<Prepared<'a>> {
+        let survey = Survey::new(source, false)?;
+        let briefs = Brief::all(&program.segments);
+        Ok(Prepared { survey, program, briefs })
+    }
+
+    /// What was found when the lanes were read.
+    pub(crate) fn survey(&self) -> &Survey<'a> {
+        &self.survey
+    }
+
     /// Makes predictions for the replays that follow, in place of those before: where models that obey them collect
     /// lanes. Nothing is predicted where the control-flow graph was not asked for.
     pub fn predict(&mut self, predictions: &[Prediction]) {

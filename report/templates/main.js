@@ -1,6 +1,6 @@
 // Puts the page together: first what the verdict is, where most is lost and what helps, then all that it rests on.
 
-const PARTS = [verdict, worst, branches, source, flame, models, divergentInstructions, widthsAndLanes, laneMap, collecting, graphs, memory, locks];
+const PARTS = [verdict, worst, asLanes, branches, source, flame, models, divergentInstructions, widthsAndLanes, laneMap, collecting, graphs, memory, locks];
 
 function definitions() {
   return section("words", "What the numbers are", null,
@@ -22,7 +22,7 @@ function heading(programs) {
 
 function contents() {
   const entries = [...document.querySelectorAll("main section[id]")].map((s) => [s.id, s.querySelector("h2").textContent]);
-  const shortNames = { verdict: "Verdict", worst: "Worst places", compared: "Compared", width: "Warp size", flame: "Lost slots", branches: "Branches", collecting: "Waiting", graph: "Control flow", words: "Definitions", "compared-models": "By model", changes: "By line", divergent: "Divergent", "compared-divergent": "Divergent" };
+  const shortNames = { verdict: "Verdict", worst: "Worst places", "as-lanes": "GPU and SIMD", compared: "Compared", width: "Warp size", flame: "Lost slots", branches: "Branches", collecting: "Waiting", graph: "Control flow", words: "Definitions", "compared-models": "By model", changes: "By line", divergent: "Divergent", "compared-divergent": "Divergent" };
   document.getElementById("contents").replaceChildren(el("ul", {}, entries.map(([id, title]) => el("li", {}, el("a", { href: `#${id}` }, shortNames[id] ?? title)))));
 }
 

@@ -13,6 +13,7 @@ use replay::{Outcome, Prepared, ReplayOptions};
 use report::page::Program;
 
 use crate::shown::verdict::{About, Beside};
+use crate::shown::verdict_page;
 use crate::typed::machine::Subject;
 use crate::typed::models;
 use crate::typed::predict;
@@ -109,7 +110,12 @@ pub(crate) fn program(path: &Path, request: &Request, bar: &ProgressBar) -> anyh
         syntax: request.syntax.map(Into::into),
         suggestions: found.as_ref(),
     };
-    Ok(page::program(&replays, code, notes))
+    let mut program = page::program(&replays, code, notes);
+    if request.is_page && view.summary().cut.is_some() {
+        let as_lanes = verdict_page::of_judged(selection, (&trace, &view), verdict, &mut source)?;
+        program.replayed["as_lanes"] = as_lanes.on_page();
+    }
+    Ok(program)
 }
 
 /// What a program's replays have in common.

@@ -1,5 +1,7 @@
 //! `replay --verdict`: one page in words on how lanes would run as a GPU's and as SIMD.
 
+use std::collections::BTreeMap;
+
 use attribution::dependences::{self, Runs};
 use attribution::table::{Align, grouped, percent};
 use attribution::verdict::Verdict;
@@ -7,9 +9,9 @@ use attribution::{Source, memory};
 use heuristics::Spec;
 use replay::metrics::{Accesses, Causes, Measure, Traffic};
 use replay::view::View;
-use replay::{Outcome, Prepared, ReplayOptions, linearized_fetches};
+use replay::{MemoryOperands, Outcome, Prepared, ReplayOptions, linearized_fetches, memory_operands};
 use serde_json::{Value, json};
-use trace_format::Trace;
+use trace_format::{Pc, Trace};
 
 use crate::shown::dependences as needs;
 use crate::shown::verdict::{About, measures};
@@ -31,8 +33,11 @@ struct Lie {
     one: f64,
     /// Next to each other, up or down, by at most [`ELEMENT`] bytes.
     contiguous: f64,
-    /// The rest: gathers and scatters.
+    /// The rest.
     gathered: f64,
+    /// Those of the rest that load, and those that store; an operand that does both is in both.
+    gathers: f64,
+    scatters: f64,
 }
 
 /// The largest element of a vector, in bytes.
@@ -77,6 +82,19 @@ pub(crate) struct Page {
 /// # Errors
 /// When the trace cannot be read.
 pub(crate) fn of(selection: &Selection, trace: &Trace, view: &View, source: &mut Source) -> replay::Result<Page> {
+    of_judged(selection, (trace, view), None, source)
+}
+
+/// The same where a verdict on the lanes is known: it is taken if it is that of an NVIDIA GPU.
+///
+/// # Errors
+/// When the trace cannot be read.
+pub(crate) fn of_judged(
+    selection: &Selection,
+    (trace, view): (&Trace, &View),
+    mut known: Option<Verdict>,
+    source: &mut Source,
+) -> replay::Result<Page> {
     let needs = match (view.summary().cut.is_some(), view.has_memory()) {
         (false, _) => Err("threads ran at once already".to_owned()),
         (true, false) => Err("unknown, since the trace has no addresses (trace --memory records them)".to_owned()),
@@ -118,9 +136,15 @@ pub(crate) fn of(selection: &Selection, trace: &Trace, view: &View, source: &mut
             page.worst_line = worst_line(outcome, source);
             let model = &subject.models[0];
             let about = About { trace, view, selection, model, options: &options };
-            page.verdict = Some(about.judge(&mut prepared, (outcome, figure), source)?);
+            let is_same =
+                |verdict: &Verdict| (verdict.figure.machine, verdict.figure.lanes) == (figure.machine, figure.lanes);
+            page.verdict = Some(match known.take().filter(is_same) {
+                Some(verdict) => verdict,
+                None => about.judge(&mut prepared, (outcome, figure), source)?,
+            });
         }
     }
+    let operands = if view.has_memory() { memory_operands(view.segments()) } else { BTreeMap::new() };
     let model = [Spec::parse(SIMD_MODEL).expect("a model's name")];
     for lanes in VECTORS {
         let measures = std::iter::once(Causes::measure()).chain(traffic()).collect();
@@ -134,23 +158,38 @@ pub(crate) fn of(selection: &Selection, trace: &Trace, view: &View, source: &mut
             lanes,
             skipped: used(outcome.counts.fetches()),
             linearized: used(linearized.unwrap_or(outcome.counts.fetches())),
-            lie: outcome.found::<Traffic>().map(lie),
+            lie: outcome.found::<Traffic>().map(|traffic| lie(traffic, &operands)),
         });
     }
     Ok(page)
 }
 
 /// Accesses except those to the lanes' own stacks, which would be registers.
-fn lie(traffic: &Traffic) -> Lie {
+fn lie(traffic: &Traffic, operands: &BTreeMap<Pc, MemoryOperands>) -> Lie {
     let (mut one, mut contiguous, mut all) = (0, 0, 0);
-    for accesses in traffic.by_instruction.values().filter(|accesses| !is_own(accesses)) {
-        one += accesses.classes.uniform;
+    let (mut gathers, mut scatters) = (0.0, 0.0);
+    for (pc, accesses) in traffic.by_instruction.iter().filter(|(_, accesses)| !is_own(accesses)) {
         let near = accesses.strides.counts.iter().filter(|(stride, _)| stride.abs() <= ELEMENT);
-        contiguous += near.map(|(_, count)| count).sum::<u64>();
+        let near = near.map(|(_, count)| count).sum::<u64>();
+        one += accesses.classes.uniform;
+        contiguous += near;
         all += accesses.accesses();
+        // Of an instruction with several operands, as `movs`, each counts the same.
+        let rest = (accesses.accesses() - accesses.classes.uniform - near) as f64;
+        if let Some(of) = operands.get(pc) {
+            gathers += rest * of.loads as f64 / of.all as f64;
+            scatters += rest * of.stores as f64 / of.all as f64;
+        }
     }
-    let share = |n: u64| n as f64 / all.max(1) as f64;
-    Lie { one: share(one), contiguous: share(contiguous), gathered: share(all - one - contiguous) }
+    let of_all = |n: f64| n / all.max(1) as f64;
+    let share = |n: u64| of_all(n as f64);
+    Lie {
+        one: share(one),
+        contiguous: share(contiguous),
+        gathered: share(all - one - contiguous),
+        gathers: of_all(gathers),
+        scatters: of_all(scatters),
+    }
 }
 
 fn is_own(accesses: &Accesses) -> bool {
@@ -268,7 +307,8 @@ impl Page {
                 "speed-up at most",
                 "contiguous",
                 "one address",
-                "gathers, scatters",
+                "gathers",
+                "scatters",
             ]
             .map(str::to_owned),
         ];
@@ -281,7 +321,8 @@ impl Page {
                 format!("{:.1}", simd.lanes as f64 * simd.skipped.max(simd.linearized)),
                 lie(|l| l.contiguous),
                 lie(|l| l.one),
-                lie(|l| l.gathered),
+                lie(|l| l.gathers),
+                lie(|l| l.scatters),
             ]
         }));
         text += &format!("\n{}", of.table(&rows, left));
@@ -293,6 +334,13 @@ impl Page {
             text += &format!("as SIMD of {} lanes most mask bits are not set\n", simd.lanes);
         }
         text
+    }
+
+    /// For the page of `report`, which has the verdict apart.
+    pub(crate) fn on_page(&self) -> Value {
+        let mut json = self.json();
+        json["verdict"].take();
+        json
     }
 
     /// For programs.
@@ -317,6 +365,8 @@ impl Page {
                 "contiguous": simd.lie.map(|lie| lie.contiguous),
                 "one_address": simd.lie.map(|lie| lie.one),
                 "gathered": simd.lie.map(|lie| lie.gathered),
+                "gathers": simd.lie.map(|lie| lie.gathers),
+                "scatters": simd.lie.map(|lie| lie.scatters),
             })
         };
         json!({

@@ -7,6 +7,7 @@ pub(crate) mod measures;
 pub(crate) mod models;
 pub(crate) mod place;
 pub(crate) mod predict;
+pub(crate) mod reorder;
 pub(crate) mod selection;
 pub(crate) mod spin;
 pub(crate) mod sweep;

@@ -84,12 +84,13 @@ impl fmt::Display for Groups {
     }
 }
 
-/// A width and a grouping, with the results under each model.
+/// A width and a way to put lanes into warps, with the results under each model.
 pub(crate) struct Tried {
-    pub(crate) grouping: Grouping,
+    /// As it would be typed.
+    pub(crate) group: String,
     pub(crate) outcomes: Vec<Outcome>,
     /// The fewest fetches that any grouping needs, if the oracle was asked for.
-    least_of_any: Option<u64>,
+    pub(crate) least_of_any: Option<u64>,
 }
 
 /// Replays each width with each grouping and otherwise these options; if no grouping is named, the options' own.
@@ -111,7 +112,7 @@ pub(crate) fn replay(
             let outcomes = prepared.replay(models, &options, None, &|_, _| {})?;
             let least_of_any =
                 has_bound(grouping, models).then(|| prepared.least_of_any_grouping(warp_size)).transpose()?;
-            all.push(Tried { grouping, outcomes, least_of_any });
+            all.push(Tried { group: grouping.to_string(), outcomes, least_of_any });
         }
     }
     Ok(all)
@@ -166,7 +167,7 @@ impl Request<'_> {
 }
 
 /// These measures, and transactions if the trace has addresses.
-fn with_traffic(measures: &[Measure], trace: &Trace) -> Vec<Measure> {
+pub(crate) fn with_traffic(measures: &[Measure], trace: &Trace) -> Vec<Measure> {
     let mut measures = measures.to_vec();
     if trace.meta().memory && !measures.iter().any(|measure| measure.name() == Traffic::measure().name()) {
         measures.push(Traffic::measure());
@@ -242,7 +243,7 @@ fn gain(tried: &[Tried], outcome: &Outcome) -> Option<f64> {
 pub(crate) fn table(tried: &[Tried]) -> String {
     let outcomes = || tried.iter().flat_map(|one| one.outcomes.iter().map(move |outcome| (one, outcome)));
     let has_traffic = outcomes().any(|(_, outcome)| traffic(outcome).is_some());
-    let several = tried.iter().any(|one| one.grouping != tried[0].grouping);
+    let several = tried.iter().any(|one| one.group != tried[0].group);
     let mut header = vec!["lanes a warp", "group", "heuristic", "warps", "fetches", "SIMT efficiency"];
     header.extend(several.then_some("gain"));
     header.extend(has_traffic.then_some(["32B transactions", "per access"]).into_iter().flatten());
@@ -251,7 +252,7 @@ pub(crate) fn table(tried: &[Tried]) -> String {
     for (one, outcome) in outcomes().filter(|(_, outcome)| outcome.is_complete()) {
         let mut row = vec![
             outcome.warp_size.to_string(),
-            one.grouping.to_string(),
+            one.group.clone(),
             crate::shown::table::marked(outcome),
             grouped(outcome.warps as u64),
             grouped(outcome.counts.fetches()),
@@ -310,7 +311,7 @@ pub(crate) fn json(tried: &[Tried]) -> Value {
         let own = traffic(outcome);
         json!({
             "warp_size": outcome.warp_size,
-            "group": one.grouping.to_string(),
+            "group": one.group,
             "heuristic": outcome.heuristic,
             "status": outcome.status(),
             "warps": outcome.warps,
@@ -328,7 +329,7 @@ pub(crate) fn json(tried: &[Tried]) -> Value {
 /// The rows as they stand in CSV, each with its own setting and otherwise these.
 pub(crate) fn rows<'a>(tried: &'a [Tried], setting: &Setting) -> Vec<(Setting, &'a Outcome)> {
     let of_one = |one: &'a Tried| {
-        let setting = Setting { group: one.grouping.to_string(), ..setting.clone() };
+        let setting = Setting { group: one.group.clone(), ..setting.clone() };
         one.outcomes.iter().map(move |outcome| (setting.clone(), outcome))
     };
     tried.iter().flat_map(of_one).collect()

@@ -28,6 +28,7 @@ use crate::typed::measures::{self, Measures};
 use crate::typed::models::{self, Models};
 use crate::typed::predict;
 use crate::typed::predict::Predicted;
+use crate::typed::reorder::{self, Compared, Reorder};
 use crate::typed::selection::{self, Selection};
 use crate::typed::spin;
 use crate::typed::sweep;
@@ -44,7 +45,7 @@ pub(crate) struct Args {
     trace: PathBuf,
 
     /// More traces of the same command: shows how far their figures lie apart (see `trace --repeat`)
-    #[arg(value_name = "TRACE", conflicts_with_all = ["rows", "annotate", "csv", "schedule", "predict", "buffer"])]
+    #[arg(value_name = "TRACE", conflicts_with_all = ["rows", "annotate", "csv", "schedule", "predict", "reorder", "buffer"])]
     others: Vec<PathBuf>,
 
     /// Reconvergence heuristics: a name, or name:parameter=value, several with commas, or all (see `lockstep
@@ -67,6 +68,9 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     selection: Selection,
+
+    #[command(flatten)]
+    reorder: reorder::Typed,
 
     /// Show where lane-slots are lost and why, or what each lock costs: the rows that lose most, grouped by this, per
     /// heuristic
@@ -149,6 +153,7 @@ struct Request<'a> {
     trace: &'a Path,
     subject: Subject,
     predict: &'a [Predicted],
+    reorder: Option<Reorder>,
     selection: &'a Selection,
     measures: Vec<Measure>,
     /// Whether a second decoder judges the trace's code first.
@@ -244,6 +249,7 @@ impl Args {
             trace: &self.trace,
             subject: Subject::of(self.machine, models),
             predict: &self.predict,
+            reorder: self.reorder.meant(),
             selection: &self.selection,
             measures,
             check,
@@ -267,7 +273,16 @@ struct Found {
     outcomes: Vec<Outcome>,
     range: Option<Range>,
     verdict: Option<Verdict>,
-    beside: String,
+    beside: Beside,
+}
+
+/// What is shown beside the figures of lanes that are not grouped as usual.
+#[derive(Default)]
+struct Beside {
+    /// What another grouping than the usual one gains and costs.
+    grouping: String,
+    /// What it is to regroup lanes, where they are.
+    reorder: Option<Compared>,
 }
 
 /// The results under one rule for locks.
@@ -283,8 +298,7 @@ struct Replayed {
     range: Option<Range>,
     /// What is to be said about it.
     verdict: Option<Verdict>,
-    /// What a grouping other than the usual one gains and costs.
-    beside: String,
+    beside: Beside,
     /// By outcome.
     rows: Vec<Rows>,
 }
@@ -343,6 +357,9 @@ fn run_here(args: &Args) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     if request.selection.is_sweep() {
+        if request.reorder.is_some() {
+            args.selection.one_way("with --reorder")?;
+        }
         args.alone("several widths or groupings")?;
         let Request { trace: path, selection, ref subject, ref measures, .. } = request;
         let sweep = sweep::Request { path, selection, subject, measures, as_json: args.json, csv: request.output.csv };
@@ -362,7 +379,10 @@ fn run_here(args: &Args) -> anyhow::Result<ExitCode> {
         outcomes.iter_mut().for_each(|o| o.locks = Some(rule.to_string()));
         let rows = outcomes.iter().map(|o| request.rows.of(o, (&trace, &view), &mut source)).collect();
         let shares = view.summary().shares.clone();
-        let setting = request.selection.setting(request.trace, &trace, &view);
+        let mut setting = request.selection.setting(request.trace, &trace, &view);
+        if let Some(reorder) = &request.reorder {
+            setting.group = reorder.group();
+        }
         all.push(Replayed { rule: *rule, taken, shares, setting, outcomes, range, verdict, beside, rows });
     }
     source.notes().iter().for_each(|note| say!("lockstep: {note}"));
@@ -374,7 +394,8 @@ fn run_here(args: &Args) -> anyhow::Result<ExitCode> {
 
 impl Request<'_> {
     fn replay(&self, (trace, view): (&Trace, &View), rule: Locks, source: &mut Source) -> anyhow::Result<Found> {
-        let judges = self.subject.is_machine() && self.output.printed.is_some();
+        // A verdict tries other lanes and groupings: those would not be regrouped.
+        let judges = self.subject.is_machine() && self.output.printed.is_some() && self.reorder.is_none();
         let measures = if judges { verdict::measures(&self.measures, view, rule) } else { self.measures.clone() };
         let options = ReplayOptions { measures, ..self.selection.options_with(rule) };
         let (options, models) = (self.subject.options(options, view), &self.subject.models);
@@ -389,7 +410,13 @@ impl Request<'_> {
             [] => None,
             typed => Some((predict::obedient(models)?, predict::predictions(typed, trace, view.segments(), source)?)),
         };
-        let mut prepared = Prepared::new(view, of_models || of_measures)?;
+        let whole = Prepared::new(view, of_models || of_measures || self.reorder.is_some())?;
+        let reordered = self.reorder.as_ref().map(|reorder| reorder.lanes(&whole, trace, source)).transpose()?;
+        let regrouped = reordered.as_ref().map(|lanes| lanes.prepared(&whole)).transpose()?;
+        let (mut prepared, whole) = match regrouped {
+            Some(regrouped) => (regrouped, Some(whole)),
+            None => (whole, None),
+        };
         let mut out = self.schedule.map(Output::create).transpose()?;
         let mut replay = |prepared: &Prepared, models: &[Spec]| match &mut out {
             Some(out) => {
@@ -418,10 +445,12 @@ impl Request<'_> {
             _ => None,
         };
         verdict::forget(&mut outcomes, &self.measures);
-        let beside = match self.output.printed {
-            Some(Form::Tables) => sweep::beside_consecutive(&prepared, (trace, view), models, &options)?,
-            _ => String::new(),
-        };
+        let mut beside = Beside::default();
+        if let (Some(reorder), Some(lanes), Some(whole)) = (&self.reorder, &reordered, &whole) {
+            beside.reorder = Some(reorder.compared((whole, lanes, &prepared), trace, models, &options)?);
+        } else if self.output.printed == Some(Form::Tables) {
+            beside.grouping = sweep::beside_consecutive(&prepared, (trace, view), models, &options)?;
+        }
         bar.finish_and_clear();
         Ok(Found { outcomes, range, verdict, beside })
     }
@@ -470,6 +499,9 @@ impl Request<'_> {
         if let Some(range) = &all[0].range {
             whole["machine"] = range.json();
         }
+        if let Some(reorder) = &all[0].beside.reorder {
+            whole["reorder"] = reorder.json();
+        }
         if let Some(verdict) = &all[0].verdict {
             whole["verdict"] = verdict.json();
         }
@@ -494,7 +526,8 @@ impl Request<'_> {
                 text += &format!("\n{}", range.line());
             }
             text += &table::measured(outcomes);
-            text += &replayed.beside;
+            text += &replayed.beside.grouping;
+            text += &replayed.beside.reorder.as_ref().map_or_else(String::new, Compared::text);
             if wanted.regions {
                 text += &format!("\n{}", regions::table(&replayed.shares, wanted.top));
             }

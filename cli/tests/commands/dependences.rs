@@ -48,7 +48,7 @@ fn kinds(found: &Value) -> Vec<String> {
 }
 
 /// Loops, whether they would run, what the only dependence is, and what the verdict names.
-const KNOWN: [(&str, &str, &[&str], &str); 21] = [
+const KNOWN: [(&str, &str, &[&str], &str); 24] = [
     ("INDEPENDENT", "would run", &[], "no lane needs what another makes"),
     ("SUM", "after a change", &["reduction (sum)"], "a reduction of the sum"),
     ("SUM_IN_MEMORY", "after a change", &["reduction (sum)"], "a reduction of the sum"),
@@ -68,6 +68,9 @@ const KNOWN: [(&str, &str, &[&str], &str); 21] = [
     ("DERIVED", "would run", &[], "no lane needs"),
     ("SEVERAL_STEPS", "would run", &[], "no lane needs"),
     ("HORNER", "carries a dependence", &["carried", "partial results (sum)"], "carries a dependence"),
+    ("ADDS", "would run", &[], "no lane needs"),
+    ("SEARCH", "after a change", &["early exit"], "replacing the early exit at dependences.c:"),
+    ("SEARCH_BY_TEST", "after a change", &["early exit"], "replacing the early exit at dependences.c:"),
     ("LAST", "carries a dependence", &["carried"], "1 before it"),
     ("PREVIOUS", "carries a dependence", &["carried"], "1 before it"),
 ];
@@ -103,6 +106,29 @@ fn the_line_of_a_dependence_is_told() {
     // 300 turns, of which the 7 after the eighth use what was there before the loop.
     let rows = found(&trace, &["--loop", &at])["rows"].clone();
     assert_eq!((&rows[0]["count"], &rows[0]["distance"]), (&286.into(), &7.into()));
+}
+
+/// A compiler that vectorises loops does none of those that a lane can end for those behind it.
+#[test]
+fn early_exits_are_where_a_vectoriser_gives_up() {
+    let folder = tempfile::tempdir().unwrap();
+    for (define, has_exit) in [("SEARCH", true), ("SEARCH_BY_TEST", true), ("ADDS", false)] {
+        let trace = traced(folder.path(), define, &["-O2"], &["--memory"]);
+        let line = line_of(define);
+        let found = found(&trace, &["--loop", &format!("dependences.c:{line}")]);
+        let exits: Vec<&Value> =
+            found["rows"].as_array().unwrap().iter().filter(|row| row["kind"] == "early exit").collect();
+        assert_eq!(exits.len(), usize::from(has_exit), "{define}: {exits:?}");
+        // The turn that only finds what was searched for is no lane.
+        let counts = exits.iter().all(|row| row["count"] == u64::from(define == "SEARCH"));
+        assert!(counts, "{define}: {exits:?}");
+        let remarks = Command::new("gcc")
+            .args(["-O3", "-c", "-fopt-info-vec-optimized", &format!("-D{define}"), &source(), "-o", "/dev/null"])
+            .output()
+            .unwrap();
+        let vectorised = String::from_utf8_lossy(&remarks.stderr).contains(&format!(":{line}:"));
+        assert_eq!(vectorised, !has_exit, "{define}");
+    }
 }
 
 #[test]
@@ -184,6 +210,9 @@ fn a_verdict_has_the_figures_that_replays_alone_have() {
         // Of a turn's accesses one is a[i], the other one the histogram's; whatever else is the lane's own stack.
         let [contiguous, gathered] = ["contiguous", "gathered"].map(|name| row[name].as_f64().unwrap());
         assert!((contiguous - 0.5).abs() < 0.02 && (gathered - 0.5).abs() < 0.02, "{row}");
+        // The histogram's counter is read and written by one operand, or by two of one address.
+        let [gathers, scatters] = ["gathers", "scatters"].map(|name| row[name].as_f64().unwrap());
+        assert!(gathers > 0.3 && scatters > 0.3 && gathers.max(scatters) <= gathered + 1e-9, "{row}");
     }
     assert!(
         whole["first"].as_str().unwrap().starts_with("change it: it would run in parallel after making histogram"),
@@ -226,4 +255,23 @@ fn the_table_of_loops_has_verdicts_of_every_kind() {
     for runs in ["would run", "after a change", "carries a dependence"] {
         assert!(rows.iter().any(|row| row["runs"] == runs), "{runs}");
     }
+}
+
+#[test]
+fn the_page_of_lanes_that_are_parts_of_threads_has_what_the_verdict_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = traced(folder.path(), "HISTOGRAM", &["-O2"], &["--memory"]);
+    let at = format!("dependences.c:{}", line_of("HISTOGRAM"));
+    let html = folder.path().join("page.html");
+    let words = ["report", "--models", "ipdom", "--loop", &at, "-o", html.to_str().unwrap(), &trace];
+    succeed("lockstep", &words);
+    let on_page = crate::page::data(&html)["programs"][0]["replayed"]["as_lanes"].take();
+    let whole = page(&trace, &["--loop", &at]);
+    for name in ["what", "lanes", "runs", "dependences", "rows", "gpu", "simd", "limit"] {
+        assert_eq!(on_page[name], whole[name], "{name}");
+    }
+    assert!(on_page["first"].as_str().unwrap().starts_with("make it run: "), "{on_page}");
+    // Threads ran at once already, and have no such part.
+    succeed("lockstep", &["report", "--models", "ipdom", "--region", "all", "-o", html.to_str().unwrap(), &trace]);
+    assert!(crate::page::data(&html)["programs"][0]["replayed"].get("as_lanes").is_none());
 }

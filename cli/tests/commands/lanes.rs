@@ -195,6 +195,18 @@ fn work_items(define: &str, see: impl Fn(&str)) {
     see(&traced_of(&source, folder.path(), "items", compiler, &format!("-D{define}"), &[]));
 }
 
+/// Whether `std::for_each(std::execution::par, …)` can be built here: it needs TBB.
+fn has_tbb(folder: &Path) -> bool {
+    let (source, program) = (folder.join("tbb.cc"), folder.join("tbb"));
+    std::fs::write(
+        &source,
+        "#include <tbb/tbb.h>\nint main() { return tbb::this_task_arena::max_concurrency() < 1; }\n",
+    )
+    .unwrap();
+    let built = Command::new("g++").arg(&source).args(["-ltbb", "-o"]).arg(program).output();
+    built.is_ok_and(|output| output.status.success())
+}
+
 /// The lengths of the turns of the loop that has most of the run, in order of number.
 fn turns_of_greatest(trace: &str) -> Vec<usize> {
     let rows = succeed("replay", &["--loops", "--json", "-H", "ipdom", "--region", "all", trace]);
@@ -214,6 +226,31 @@ fn each_work_item_is_a_lane_with_its_own_instructions() {
             assert_rising(&lengths, define);
         });
     }
+}
+
+#[test]
+fn each_call_of_a_parallel_for_each_is_a_lane() {
+    let folder = tempfile::tempdir().unwrap();
+    if !has_tbb(folder.path()) {
+        return;
+    }
+    let source = root().join("cli/tests/lanes/turns.c").to_str().unwrap().to_owned();
+    let compiler = ["g++", "-x", "c++", "-Wl,--no-as-needed", "-ltbb"];
+    let trace = traced_of(&source, folder.path(), "items", &compiler, "-DPAR_FOR_EACH", &[]);
+    let mut lengths = lengths_of(&trace, Lanes::Calls, "turns".parse().unwrap());
+    lengths.sort_unstable();
+    assert_rising(&lengths, "std::for_each");
+}
+
+#[test]
+fn iteration_i_of_a_target_region_without_teams_is_lane_i() {
+    turns(&["TARGET_ALONE"], |compiler, define, trace| {
+        let all: Vec<usize> = (0..200).collect();
+        assert_linear(&all, &turns_of_greatest(trace), &format!("{compiler} {define}"));
+    });
+    turns(&["TARGET_PARALLEL"], |compiler, define, trace| {
+        assert_rising(&lengths(trace, iterations()), &format!("{compiler} {define}"));
+    });
 }
 
 #[test]

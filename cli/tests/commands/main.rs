@@ -25,6 +25,7 @@ mod pipes;
 mod predicted_schedules;
 mod predicting;
 mod recording_costs;
+mod reordering;
 mod results;
 mod speculating;
 mod spinning;

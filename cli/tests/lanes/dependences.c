@@ -160,6 +160,24 @@ __attribute__((noipa)) static void run(void) {
         last = i + a[i];
     }
 }
+#elif defined(SEARCH)
+/* The twenty-second iteration finds it. */
+__attribute__((noipa)) static void run(void) {
+    LOOP {
+        if (work(a[i]) == 903) break;
+        out[i] = b[i];
+    }
+}
+#elif defined(ADDS)
+__attribute__((noipa)) static void run(void) {
+    LOOP { out[i] = a[i] + b[i]; }
+}
+#elif defined(SEARCH_BY_TEST)
+__attribute__((noipa)) static void run(void) {
+    int i = 1;
+    while (i <= N && a[i] != 30) i++; /* LOOP */
+    shared = i;
+}
 #elif defined(PREVIOUS)
 __attribute__((noipa)) static void run(void) {
     int previous = 0;

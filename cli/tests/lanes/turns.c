@@ -1,8 +1,13 @@
 /* Two hundred pieces of work, of which number i makes 4 * i turns of a loop, dealt out in many ways. */
 #ifdef __cplusplus
 #include <future>
+#include <numeric>
 #include <stdexcept>
 #include <vector>
+#endif
+#ifdef PAR_FOR_EACH
+#include <algorithm>
+#include <execution>
 #endif
 #ifdef NESTED
 #include <omp.h>
@@ -60,6 +65,10 @@ int main(void) {
     std::vector<std::future<int>> all;
     for (int i = 0; i < 200; i++) all.push_back(std::async(std::launch::async, turns, i));
     for (int i = 0; i < 200; i++) out[i] = all[i].get();
+#elif defined(PAR_FOR_EACH)
+    std::vector<int> all(200);
+    std::iota(all.begin(), all.end(), 0);
+    std::for_each(std::execution::par, all.begin(), all.end(), [](int i) { out[i] = turns(i); });
 #elif defined(RECURSES)
     halves(0, 200);
 #elif defined(SEQUENTIAL)
@@ -114,6 +123,12 @@ int main(void) {
     for (int i = 0; i < 200; i++) out[i] = turns(i);
 #elif defined(TEAMS_OF_HOST)
 #pragma omp teams distribute num_teams(TEAMS_OF_HOST)
+    for (int i = 0; i < 200; i++) out[i] = turns(i);
+#elif defined(TARGET_ALONE)
+#pragma omp target map(from : out)
+    for (int i = 0; i < 200; i++) out[i] = turns(i);
+#elif defined(TARGET_PARALLEL)
+#pragma omp target parallel for num_threads(4) map(from : out)
     for (int i = 0; i < 200; i++) out[i] = turns(i);
 #elif defined(TASKS)
 #pragma omp parallel

@@ -17,12 +17,16 @@
 //! - *Private*: several lanes write there, and each reads only what it wrote itself: every lane needs its own copy.
 //! - *Overwritten*: a lane reads what a later one overwrites: the old values must be kept.
 //!
+//! One dependence is of control:
+//!
+//! - *Exit*: a lane can leave the loop before the loop's own test ends it; the lanes after it would not run.
+//!
 //! Worked example: `for (i…) { t = a[i] + 1; s += t; b[i] = b[i-1] + t; }` with `t` and `s` in memory. `i` is an
 //! induction, `t` private, `s` a reduction by addition, `b` carried at distance 1.
 //!
-//! *Limitation*: the result holds for the run that was seen. What a lane does because another has left the loop or not
-//! (a search that ends with the first find) is not seen. Values in x87 and flag registers are not followed, and neither
-//! are gathers. For string instructions, only the first element of each access is.
+//! *Limitation*: the result holds for the run that was seen. A loop whose only test depends on data (`while (p[i])`)
+//! has no early exit. Values in x87 and flag registers are not followed, and neither are gathers. For string
+//! instructions, only the first element of each access is.
 
 #[cfg(test)]
 mod brute_force;
@@ -61,6 +65,8 @@ pub enum Kind {
     Reduction(Operator),
     /// Values are taken into accumulators at several addresses.
     Scattered(Operator),
+    /// A lane can end the loop for all behind it.
+    Exit,
     /// As one of the others, with a lock held, or between atomic instructions.
     Guarded,
     /// By atomic instructions.
@@ -117,6 +123,7 @@ impl Dependences {
         let mut walker = Walker::new();
         let origins = view.lanes();
         let is_dealt = view.summary().cut.as_ref().is_none_or(|cut| cut.dealt);
+        let mut exits = exits(view);
         let mut batch = Batch::default();
         let mut generation = None;
         for (lane, origin) in origins.iter().enumerate() {
@@ -125,9 +132,10 @@ impl Dependences {
                 walker.begin_launch(lane, lanes_follow && !is_dealt);
             }
             walker.begin_lane(lane, origin.thread.0);
-            let mut stream = view.stream(lane);
+            let (mut stream, mut last) = (view.stream(lane), None);
             while stream.next_batch(&mut batch)? {
                 let mut at = 0;
+                last = batch.codes.iter().rev().find_map(|code| code.as_segment()).or(last);
                 for code in &batch.codes {
                     match code.entry() {
                         Entry::Segment(id) => {
@@ -152,9 +160,14 @@ impl Dependences {
                 }
             }
             walker.end_lane();
+            let left_at = last.map(|id| segments[id].last().pc);
+            exits.iter_mut().filter(|exit| Some(exit.to) == left_at).for_each(|exit| exit.count += 1);
         }
         walker.end_launch();
-        Ok(found::of(&walker))
+        let mut found = found::of(&walker);
+        found.all.extend(exits);
+        found.all.sort_by_key(|one| one.kind);
+        Ok(found)
     }
 
     /// The first of those that keep lanes from running together.
@@ -162,4 +175,19 @@ impl Dependences {
     pub fn hindrance(&self) -> Option<&Dependence> {
         self.all.iter().find(|one| matches!(one.kind, Kind::Carried | Kind::Partial(_)))
     }
+}
+
+/// Where the loops whose turns are lanes can be left early, with nothing counted.
+fn exits(view: &View) -> Vec<Dependence> {
+    let loops = view.summary().cut.iter().flat_map(|cut| &cut.loops);
+    let exit = |pc: &Pc| Dependence {
+        kind: Kind::Exit,
+        from: *pc,
+        to: *pc,
+        count: 0,
+        lanes: None,
+        distance: None,
+        address: None,
+    };
+    loops.flat_map(|taken| taken.early_exits.iter().map(exit)).collect()
 }

@@ -47,10 +47,10 @@ impl FromStr for SortKey {
 const PLACES: usize = 32;
 
 /// A lane's key: what it is sorted by first, then what, and what tells it from others that are equal so far.
-pub(super) type Key = (u64, u64, u64);
+pub(crate) type Key = (u64, u64, u64);
 
 /// The keys of all lanes.
-pub(super) fn of(survey: &Survey, key: SortKey) -> Result<Vec<Key>> {
+pub(crate) fn of(survey: &Survey, key: SortKey) -> Result<Vec<Key>> {
     let lanes = 0..survey.lanes.len();
     let instructions = |lane: usize| survey.lanes[lane].instructions;
     match key {

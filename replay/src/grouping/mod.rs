@@ -1,7 +1,7 @@
 //! Which lanes share a warp: the ways there are, and the lanes of each warp under one of them. What a way needs besides
 //! the lanes' numbers lies in a file of its own.
 
-mod keys;
+pub(crate) mod keys;
 mod oracle;
 mod profiles;
 mod similarity;
@@ -14,6 +14,7 @@ use heuristics::MAX_LANES;
 use crate::survey::Survey;
 use crate::{Error, Result};
 
+pub(crate) use keys::Key;
 pub use keys::SortKey;
 pub(crate) use oracle::{EXACT_LANES, improved, least_of_any, partitions, subsets};
 

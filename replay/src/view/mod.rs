@@ -46,6 +46,7 @@ use self::waiting::{Code, Found, Turn, Turns, Waiting, Writes};
 use crate::lanes::kept::Keeper;
 use crate::{Error, Kept, LaneOrigin, LaneStream, LockId, Result};
 
+pub(crate) use cut::Phases;
 pub use cut::{GUARDS, LoopRan, Merging};
 pub use options::{CodeFilter, Lanes, Locks, Region, Spin, ViewOptions, WhichLoops};
 pub use summary::{CutInto, LeftOut, LoopSeen, LoopTaken, Share, Summary};

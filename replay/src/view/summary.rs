@@ -70,6 +70,9 @@ pub struct LoopTaken {
     pub back: Pc,
     /// Those of the loops right inside.
     pub inner: Vec<Pc>,
+    /// The instructions at which it can be left beside the test that ends it: `break`, `return`, the second half of
+    /// `i < n && a[i] != x`.
+    pub early_exits: Vec<Pc>,
 }
 
 /// What a view took of a trace. All numbers of instructions are thread instructions; [`Summary::kept`] and the

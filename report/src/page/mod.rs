@@ -16,10 +16,11 @@ const FRAME: &str = include_str!("../../templates/page.html");
 /// The styles.
 const STYLES: [&str; 2] = [include_str!("../../templates/page.css"), include_str!("../../templates/parts.css")];
 /// The scripts, in the order in which they run; the last begins.
-const SCRIPTS: [&str; 12] = [
+const SCRIPTS: [&str; 13] = [
     include_str!("../../templates/elements.js"),
     include_str!("../../templates/switch.js"),
     include_str!("../../templates/verdict.js"),
+    include_str!("../../templates/as_lanes.js"),
     include_str!("../../templates/models.js"),
     include_str!("../../templates/divergent.js"),
     include_str!("../../templates/lane_map.js"),

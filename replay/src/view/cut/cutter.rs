@@ -484,6 +484,6 @@ impl<'a, 'k> Cutter<'a, 'k> {
 }
 
 /// The call level after what adds so much to it.
-fn after(level: u32, more: i32) -> u32 {
+pub(super) fn after(level: u32, more: i32) -> u32 {
     level.saturating_add_signed(more).max(1)
 }

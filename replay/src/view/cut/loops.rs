@@ -3,7 +3,7 @@
 use flowgraph::{LoopId, Loops, NodeId};
 use heuristics::{ControlFlow, PlaceId, SegmentId, SegmentTable};
 use rustc_hash::FxHashMap;
-use trace_format::Pc;
+use trace_format::{Kind, Pc};
 
 use super::super::LoopTaken;
 use super::merging::{Merging, Trips};
@@ -188,7 +188,34 @@ impl<'a> LoopsOf<'a> {
     pub fn taken(&self, id: LoopId, segments: &SegmentTable) -> LoopTaken {
         let (header, back) = self.ends(id, segments);
         let inside = self.loops.ids().filter(|inner| self.loops.parent(*inner) == Some(id));
-        LoopTaken { header, back, inner: inside.map(|inner| self.ends(inner, segments).1).collect() }
+        let inner = inside.map(|inner| self.ends(inner, segments).1).collect();
+        LoopTaken { header, back, inner, early_exits: self.early_exits(id, segments) }
+    }
+
+    /// Where a loop can be left, but for its own test: that stands at the end of its turns, or else before the first
+    /// branch of each.
+    fn early_exits(&self, id: LoopId, segments: &SegmentTable) -> Vec<Pc> {
+        let Some(graph) = self.flow.graph() else { return Vec::new() };
+        let of_place = segment_of_place(segments);
+        let leaves = |node: &&NodeId| graph.successors(**node).iter().any(|next| !self.loops.contains(id, *next));
+        // The side of a branch that no lane ever took is not in the graph.
+        let is_branch = |node: &NodeId| segments[of_place[node.index()]].last().kind == Kind::Branch;
+        let header = self.loops.header(id);
+        let goes_on = |latch: &NodeId| {
+            graph.successors(*latch).iter().any(|next| *next != header && self.loops.contains(id, *next))
+        };
+        let latches = self.loops.latches(id).iter().copied();
+        let mut tests: Vec<NodeId> = latches.filter(|latch| is_branch(latch) && !goes_on(latch)).collect();
+        if tests.is_empty() {
+            let test = self.test(id);
+            let first = test.iter().position(is_branch).unwrap_or(test.len() - 1);
+            tests.push(test[first]);
+        }
+        let exits = self.loops.members(id).iter().filter(leaves).filter(|node| !tests.contains(node));
+        let mut exits: Vec<Pc> = exits.map(|node| segments[of_place[node.index()]].last().pc).collect();
+        exits.sort_unstable();
+        exits.dedup();
+        exits
     }
 
     /// Where a loop's turns begin and end.

@@ -8,6 +8,7 @@ mod cutter;
 mod loops;
 mod merging;
 mod numbering;
+mod phases;
 mod rows;
 mod store;
 
@@ -32,6 +33,7 @@ use crate::{Batch, Error, LaneOrigin, Result, Rows};
 
 pub use loops::LoopRan;
 pub use merging::{GUARDS, Merging};
+pub(crate) use phases::Phases;
 
 /// How the lanes of a launch are numbered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
