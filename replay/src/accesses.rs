@@ -70,7 +70,7 @@ mod tests {
             instruction
         });
         let mut blocks = BlockTable::default();
-        let block = Block { instructions: instructions.to_vec(), code: code.concat().into(), ..Block::default() };
+        let block = Block { instructions: instructions.to_vec(), code: code.concat(), ..Block::default() };
         blocks.push(block);
         let found = memory_operands(&SegmentTable::new(&blocks, &[]));
         let of = |all, loads, stores| MemoryOperands { all, loads, stores };

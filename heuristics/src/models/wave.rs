@@ -24,9 +24,9 @@
 //! *Limitation*: the order comes from the code that the replayed lanes ran, as in `ipdom`. The blocks that LLVM inserts
 //! so that each branch has a secondary successor, and the instructions that change the mask, are not counted.
 //!
-//! Worked example: a loop whose iteration is 1, then 2, or 3 and 4, and goes back to 1 or on to 9: `1b 2b 1b 3 4b 9` and
-//! `1b 3 4b 1b 2b 9`: 1 (both), 2 (lane 0), which waits at 1; 3, 4 (lane 1); the second iteration: 1 (both), 2 (lane
-//! 1), 3, 4 (lane 0), 9 (both). `tf-stack` would run 1 for lane 0 alone.
+//! Worked example: a loop whose iteration is 1, then 2, or 3 and 4, and goes back to 1 or on to 9:
+//! `1b 2b 1b 3 4b 9` and `1b 3 4b 1b 2b 9`: 1 (both), 2 (lane 0), which waits at 1; 3, 4 (lane 1); the
+//! second iteration: 1 (both), 2 (lane 1), 3, 4 (lane 0), 9 (both). `tf-stack` would run 1 for lane 0 alone.
 
 use std::cmp::Reverse;
 

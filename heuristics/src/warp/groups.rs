@@ -124,8 +124,8 @@ mod tests {
             let mut groups = Groups::default();
             (0..4).for_each(|i| groups.join(pcs[i], lanes(i)));
             groups.leave(groups.find(pcs[gone]).unwrap(), lanes(gone));
-            for i in 0..4 {
-                assert_eq!(groups.at(pcs[i]), if i == gone { LaneSet::EMPTY } else { lanes(i) });
+            for (i, pc) in pcs.into_iter().enumerate() {
+                assert_eq!(groups.at(pc), if i == gone { LaneSet::EMPTY } else { lanes(i) });
             }
             groups.join(pcs[gone], lanes(gone));
             groups.join(pcs[gone], lanes(7));

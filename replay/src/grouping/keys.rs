@@ -65,7 +65,7 @@ pub(crate) fn of(survey: &Survey, key: SortKey) -> Result<Vec<Key>> {
         SortKey::Path => {
             // Lanes that come to the same places share what is kept of those.
             let share = lanes.len().div_ceil(4 * rayon::current_num_threads()).max(1);
-            let of_share = |lanes: &[usize]| -> Result<(Vec<(u32, u64)>, Vec<Vec<u32>>)> {
+            let of_share = |lanes: &[usize]| -> Result<Paths> {
                 let (mut walker, mut paths) = (Walker::new(survey), FxHashMap::default());
                 let walk = |lane: &usize| {
                     walker.walk(*lane)?;
@@ -96,6 +96,9 @@ pub(crate) fn of(survey: &Survey, key: SortKey) -> Result<Vec<Key>> {
         }
     }
 }
+
+/// By lane, the number of its path and the hash of all that it ran; and the paths by number.
+type Paths = (Vec<(u32, u64)>, Vec<Vec<u32>>);
 
 /// Looks at what lanes do, one after another: what each row of segments amounts to is worked out once.
 struct Walker<'a> {
