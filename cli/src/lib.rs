@@ -60,7 +60,7 @@ enum Verb {
     #[cfg(feature = "transform")]
     #[command(disable_help_flag = true)]
     Analyze(elsewhere::Args),
-    /// Hold what `lockstep analyze` proves of a program against a trace of it
+    /// Test what `lockstep analyze` proves about a program against a trace of it
     #[cfg(feature = "transform")]
     #[command(disable_help_flag = true)]
     Verify(elsewhere::Args),

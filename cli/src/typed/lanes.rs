@@ -33,6 +33,9 @@ pub(crate) enum LaneKind {
 /// For so many loops `replay --loops` also shows how their iterations would run as lanes.
 const REPLAYED: usize = 10;
 
+/// A loop with more iterations than this is not replayed by `--loops`: 100 bytes for each lane would take gigabytes.
+const MOST_LANES: u64 = 1 << 22;
+
 /// The lanes of a warp, where none is named and lanes are not threads.
 pub(crate) const WARP: usize = 32;
 
@@ -136,7 +139,8 @@ fn loop_rows(
         let line = source.line(ran.back).or_else(|| source.line(ran.header));
         let place = line.map_or_else(|| ran.header.to_string(), |line| line.short());
         let function = source.function(ran.header);
-        let as_lanes = (rank < REPLAYED).then(|| replayed(trace, options, &ran, model, replay)).transpose()?;
+        let is_replayed = rank < REPLAYED && ran.turns <= MOST_LANES;
+        let as_lanes = is_replayed.then(|| replayed(trace, options, &ran, model, replay)).transpose()?;
         rows.push(LoopRow { ran, place, function, as_lanes });
     }
     Ok(rows)
@@ -178,10 +182,19 @@ fn loop_table(rows: &[LoopRow], kept: u64, top: Option<usize>, (model, warp): (&
     };
     let align = |column| if column < 6 { Align::Right } else { Align::Left };
     let merge = merging_lines(rows, warp);
+    let large = rows.iter().take(REPLAYED).any(|row| row.ran.turns > MOST_LANES);
+    let large = if large {
+        format!(
+            "loops with more than {} iterations have no efficiency here: --loop PLACE replays one\n",
+            grouped(MOST_LANES)
+        )
+    } else {
+        String::new()
+    };
     let rows = table::first(&header, rows, Extent { top, width: width::of_results() }, cells, align);
     format!(
         "loops that ran, by their share of the instructions; efficiency: with their iterations (turns) as lanes, \
-         {warp} per warp, under {model} (--loop PLACE shows the rest)\n{rows}{merge}"
+         {warp} per warp, under {model} (--loop PLACE shows the rest)\n{rows}{large}{merge}"
     )
 }
 

@@ -220,7 +220,7 @@ fn a_verdict_has_the_figures_that_replays_alone_have() {
     );
     let shown = succeed("replay", &["--verdict", "--loop", &at, &trace]);
     for word in
-        ["as a GPU", "nvidia", "amd", "as SIMD", "16 lanes", "what limits it: ", "what to try first: make it run"]
+        ["as a GPU", "nvidia", "amd", "as SIMD", "16 lanes", "what limits it: ", "what to try first: change it"]
     {
         assert!(shown.contains(word), "{word}: {shown}");
     }
@@ -270,7 +270,7 @@ fn the_page_of_lanes_that_are_parts_of_threads_has_what_the_verdict_says() {
     for name in ["what", "lanes", "runs", "dependences", "rows", "gpu", "simd", "limit"] {
         assert_eq!(on_page[name], whole[name], "{name}");
     }
-    assert!(on_page["first"].as_str().unwrap().starts_with("make it run: "), "{on_page}");
+    assert!(on_page["first"].as_str().unwrap().starts_with("change it: "), "{on_page}");
     // Threads ran at once already, and have no such part.
     succeed("lockstep", &["report", "--models", "ipdom", "--region", "all", "-o", html.to_str().unwrap(), &trace]);
     assert!(crate::page::data(&html)["programs"][0]["replayed"].get("as_lanes").is_none());

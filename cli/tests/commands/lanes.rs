@@ -495,7 +495,10 @@ fn loops_are_listed_with_what_their_turns_would_be_as_lanes() {
     let rows: Value = serde_json::from_str(&succeed("replay", &["--loops", "--json", "-H", "ipdom", &trace])).unwrap();
     let rows = rows.as_array().unwrap();
     let (outer, inner) = (&rows[0], &rows[1]);
-    assert_eq!((&outer["function"], &outer["entries"], &outer["turns"]), (&"main".into(), &1.into(), &PIXELS.into()));
+    assert_eq!(
+        (&outer["function"], &outer["entries"], &outer["iterations"]),
+        (&"main".into(), &1.into(), &PIXELS.into())
+    );
     assert_eq!((&inner["function"], &inner["entries"]), (&"pixel".into(), &PIXELS.into()));
     assert!(outer["share"].as_f64().unwrap() > inner["share"].as_f64().unwrap());
     // The efficiency is that of --loop, by line or by address.
@@ -519,6 +522,31 @@ fn loops_are_listed_with_what_their_turns_would_be_as_lanes() {
     };
     let said = format!("It would: {} becomes {} ", loop_of("consecutive"), loop_of("similarity"));
     assert!(page.contains(&said), "docs/lanes.md does not say {said:?}");
+}
+
+#[test]
+fn loops_of_millions_of_iterations_are_listed_in_bounded_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("millions.c");
+    // The inner loop runs five million times in all, the outer one as often as there are arguments.
+    let code = "int main(int argc, char **argv) {\n    unsigned sum = argc;\n    for (int i = 0; i < 5 * argc; i++)\n\
+                for (unsigned k = 0; k < 1000000; k++) __asm__ volatile(\"add %1, %0\" : \"+r\"(sum) : \"r\"(k));\n    \
+                return argv[0][0] + (int)sum == 0;\n}\n";
+    std::fs::write(&source, code).unwrap();
+    let trace =
+        traced_of(source.to_str().unwrap(), folder.path(), "millions", &["gcc", "-fno-unroll-loops"], "-DX", &[]);
+    let loops = format!("ulimit -v 1500000 && {} --loops --region all", env!("CARGO_BIN_EXE_replay"));
+    let said = |words: &str| {
+        let output = Command::new("bash").args(["-c", &format!("{loops} {words} {trace}")]).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let rows: Value = serde_json::from_str(&said("--json")).unwrap();
+    let inner = rows.as_array().unwrap().iter().find(|row| row["iterations"].as_u64() > Some(4_900_000)).unwrap();
+    assert!(inner["simt_efficiency"].is_null() && rows[0]["loop"].is_string(), "{rows}");
+    let outer = rows.as_array().unwrap().iter().find(|row| row["iterations"] == 5).unwrap();
+    assert!(outer["simt_efficiency"].is_number(), "{rows}");
+    assert!(said("").contains("loops with more than 4,194,304 iterations have no efficiency here: --loop PLACE"));
 }
 
 #[test]
