@@ -125,5 +125,5 @@ fn an_empty_trace_says_why_it_is_empty() {
     let mut made = Recording::of_run(&Meta { window: Some("calls of f".into()), ..Meta::default() });
     made.start(0).run(0, &[plain(MAIN)]).end(0);
     let refused = refusal(made.view(&options("auto", "all", "serialize")));
-    assert!(refused.contains("a part of the run: calls of f"), "{refused}");
+    assert!(refused.contains("a part of the run was recorded: calls of f"), "{refused}");
 }
