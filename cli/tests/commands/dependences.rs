@@ -219,8 +219,7 @@ fn a_verdict_has_the_figures_that_replays_alone_have() {
         "{whole}"
     );
     let shown = succeed("replay", &["--verdict", "--loop", &at, &trace]);
-    for word in
-        ["as a GPU", "nvidia", "amd", "as SIMD", "16 lanes", "what limits it: ", "what to try first: change it"]
+    for word in ["as a GPU", "nvidia", "amd", "as SIMD", "16 lanes", "what limits it: ", "what to try first: change it"]
     {
         assert!(shown.contains(word), "{word}: {shown}");
     }
