@@ -318,10 +318,14 @@ impl Convergence {
             }
             self.fill_behind_regions(all, &warp.program().control_flow);
         }
-        let split = &mut self.splits[index];
-        split.lanes = lanes;
+        self.splits[index].lanes = lanes;
+        self.is_at_one_pc(index, lanes, warp)
+    }
+
+    /// Whether the split's lanes stand at one pc; else it is parted.
+    fn is_at_one_pc(&mut self, index: usize, lanes: LaneSet, warp: &WarpView) -> bool {
         // Lanes that wait stand elsewhere once they are freed.
-        split.moved = !lanes.is_subset(&warp.ready());
+        self.splits[index].moved = !lanes.is_subset(&warp.ready());
         let pcs = distinct_pcs(warp, lanes);
         if pcs.len() == 1 {
             return true;
@@ -355,14 +359,7 @@ impl Convergence {
             split.moved = false;
             return true;
         }
-        // Lanes that wait stand elsewhere once they are freed.
-        split.moved = !lanes.is_subset(&warp.ready());
-        let pcs = distinct_pcs(warp, lanes);
-        if pcs.len() == 1 {
-            return true;
-        }
-        self.part(index, pcs, warp);
-        false
+        self.is_at_one_pc(index, lanes, warp)
     }
 
     /// Takes the lanes out of other splits that pass where this one stands: who is at a soft point when it opens goes
