@@ -6,15 +6,16 @@
  *     the part to be recorded
  *     LOCKSTEP_END;
  *
- * and `trace --markers PROGRAM`. Any thread may reach a marker, in any place and as often as it likes: all threads are recorded as long as more
- * LOCKSTEP_BEGIN than LOCKSTEP_END have run, over all threads; an END without a BEGIN counts for nothing. The two may stand in
- * different functions.
+ * and `trace --markers PROGRAM`. Any thread may reach a marker, in any place and as often as it likes: all threads are
+ * recorded as long as more LOCKSTEP_BEGIN than LOCKSTEP_END have run, over all threads; an END without a BEGIN counts
+ * for nothing. The two may stand in different functions.
  *
- * `replay --region markers` replays what each thread runs between its own markers, of a trace with or without `--markers`.
+ * `replay --region markers` replays what each thread runs between its own markers, of a trace with or without
+ * `--markers`.
  *
- * A marker is one instruction that does nothing (a nop of 8 bytes), so the header needs no library, and the program runs as well without lockstep. The
- * compiler moves no access to memory across a marker and takes none of them out. C and C++, gcc and clang, x86-64 Linux; elsewhere the markers are
- * empty. */
+ * A marker is one instruction that does nothing (a nop of 8 bytes), so the header needs no library, and the program
+ * runs as well without lockstep. The compiler moves no access to memory across a marker and takes none of them out. C
+ * and C++, gcc and clang, x86-64 Linux; elsewhere the markers are empty. */
 #ifndef LOCKSTEP_H
 #define LOCKSTEP_H
 
