@@ -85,8 +85,8 @@
     } while (0)
 #define LOCKSTEP_PREDICT_FUNCTION(f) LOCKSTEP_PREDICT_FUNCTION_SOFT(f, 0)
 
-/* Says that NUMBER is the calling thread's own: threads have 0, 1, 2, … in the order in which they become lanes. It is NUMBER again. For `lockstep
- * analyze`, where it cannot see the number itself, as when it comes out of a queue:
+/* Says that NUMBER is the calling thread's own: threads have 0, 1, 2, … in the order in which they become lanes. It is
+ * NUMBER again. For `lockstep analyze`, where it cannot see the number itself, as when it comes out of a queue:
  *
  *     long id = lockstep_tid(next_number());
  *
