@@ -221,19 +221,17 @@ pub(crate) fn common_further(cursors: &[Cursor], lanes: LaneSet, known: usize, m
     known + common.iter().position(|c| c.as_segment().is_none()).unwrap_or(common.len())
 }
 
+/// How many codes the two begin with in common.
 fn common_prefix(a: &[Code], b: &[Code]) -> usize {
-    /// Compared at once; a mismatch is then looked for in one such piece only.
-    const PIECE: usize = 64;
-    let least = a.len().min(b.len());
-    let mut equal = 0;
-    while equal < least {
-        let end = (equal + PIECE).min(least);
-        if a[equal..end] != b[equal..end] {
-            return equal + a[equal..end].iter().zip(&b[equal..end]).take_while(|(x, y)| x == y).count();
-        }
-        equal = end;
-    }
-    least
+    /// Compared at once, without a branch; a mismatch is then looked for in one such piece only.
+    const PIECE: usize = 16;
+    let differs = |(a, b): (&[Code; PIECE], &[Code; PIECE])| {
+        std::iter::zip(a, b).fold(0, |bits, (a, b)| bits | (a.bits() ^ b.bits())) != 0
+    };
+    let mut pieces = std::iter::zip(a.as_chunks().0, b.as_chunks().0);
+    let whole = a.len().min(b.len()) / PIECE;
+    let equal = PIECE * pieces.position(differs).unwrap_or(whole);
+    equal + std::iter::zip(&a[equal..], &b[equal..]).take_while(|(a, b)| a == b).count()
 }
 
 /// What a run of segments does to each lane that runs it.
