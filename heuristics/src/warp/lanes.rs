@@ -173,11 +173,17 @@ impl IntoIterator for LaneSet {
 
 impl FromIterator<Lane> for LaneSet {
     fn from_iter<I: IntoIterator<Item = Lane>>(lanes: I) -> LaneSet {
-        let mut set = LaneSet::EMPTY;
+        // The first word apart from the others, so that it can stay in a register.
+        let (mut first, mut words) = (0, [0; WORDS]);
         for lane in lanes {
-            set.insert(lane);
+            let bit = 1 << (lane.index() % 64);
+            match lane.index() / 64 {
+                0 => first |= bit,
+                word => words[word] |= bit,
+            }
         }
-        set
+        words[0] = first;
+        LaneSet(words)
     }
 }
 

@@ -79,6 +79,7 @@ pub struct Next {
 }
 
 /// A bit that stands for a pc, and for others.
+#[inline]
 fn bit(pc: Pc) -> u64 {
     1 << ((pc.0 ^ pc.0 >> 6) % 64)
 }
@@ -123,6 +124,7 @@ impl Lead {
     }
 
     /// Whether it ends where other lanes stand.
+    #[inline]
     #[must_use]
     pub fn looks_at_others(&self) -> bool {
         self.at_others
@@ -164,32 +166,49 @@ impl Lead {
     }
 
     /// The pc below which the lanes go on, where nothing else ends it.
+    #[inline]
     #[must_use]
     pub fn goes_on_below(&self) -> Option<Pc> {
         let by_pc_alone = self.order == Order::Pc
             && self.stops.is_empty()
             && (self.least_level, self.most_level) == (0, u32::MAX)
-            && !self.at_stubs
-            && !self.at_blocks
-            && !self.at_others
-            && !self.going_back;
+            && !self.asks_how();
         // The first of a pair of keys of this order is 0, or more where there is no other lane.
         let below = if self.below.0 > 0 { u64::MAX } else { self.below.1 };
         by_pc_alone.then_some(Pc(below))
+    }
+
+    /// Whether it matters how lanes come to a segment, and who stands there.
+    #[inline]
+    fn asks_how(&self) -> bool {
+        self.at_stubs | self.at_blocks | self.at_others | self.going_back
+    }
+
+    /// Whether nothing counts but where the lanes are, and at which call level.
+    #[inline]
+    #[must_use]
+    pub fn looks_at_places_alone(&self) -> bool {
+        self.order == Order::None && !self.asks_how()
+    }
+
+    /// Whether lanes that come to this pc at this call level would be chosen again, where nothing else counts.
+    #[inline]
+    #[must_use]
+    pub fn goes_on_at(&self, pc: Pc, level: u32) -> bool {
+        let is_stop = self.bits & bit(pc) != 0 && self.stops.contains(&pc);
+        !is_stop && level >= self.least_level && level <= self.most_level
     }
 
     /// Whether lanes that come so to this segment would be chosen again.
     #[inline]
     #[must_use]
     pub fn goes_on(&self, next: &Next, control_flow: &ControlFlow) -> bool {
-        let is_stop = self.bits & bit(next.pc) != 0 && self.stops.contains(&next.pc);
-        !is_stop
-            && next.level >= self.least_level
-            && next.level <= self.most_level
-            && !(self.at_stubs && next.in_stub)
-            && !(self.at_blocks && next.starts_block)
-            && !(self.at_others && next.has_others)
-            && !(self.going_back && next.back)
+        self.goes_on_at(next.pc, next.level)
+            && !(self.asks_how()
+                && (self.at_stubs && next.in_stub
+                    || self.at_blocks && next.starts_block
+                    || self.at_others && next.has_others
+                    || self.going_back && next.back))
             && (self.order == Order::None
                 || self.key((next.pc, next.place), next.sp, next.level, control_flow) < self.below)
     }

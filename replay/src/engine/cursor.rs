@@ -101,6 +101,12 @@ impl<'a> Cursor<'a> {
         self.batch.codes.get(self.at + 1)?.as_segment()
     }
 
+    /// The codes from here to the end of the batch.
+    #[inline]
+    pub(crate) fn codes_left(&self) -> &[Code] {
+        &self.batch.codes[self.at..]
+    }
+
     /// The next so many codes, which there must be.
     #[inline]
     pub(crate) fn codes_ahead(&self, count: usize) -> &[Code] {
@@ -267,8 +273,10 @@ impl RunTotal {
         }
         self.sp += i64::from(brief.sp);
         self.last_level = i64::from(brief.level);
-        self.level += self.last_level;
-        self.lowest_level = self.lowest_level.min(self.level);
+        if brief.level != 0 {
+            self.level += self.last_level;
+            self.lowest_level = self.lowest_level.min(self.level);
+        }
     }
 
     /// The level at which the last segment ran, given the level after it.

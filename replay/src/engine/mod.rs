@@ -191,9 +191,10 @@ impl<'a> Replay<'a> {
     /// Tells the metrics what happened between lanes since the last step.
     #[inline]
     fn tell_events(&mut self, metrics: &mut [Box<dyn Metric + '_>]) {
-        for event in self.sync.take_events() {
-            metrics.iter_mut().for_each(|metric| metric.synchronised(&event));
+        for event in self.sync.events() {
+            metrics.iter_mut().for_each(|metric| metric.synchronised(event));
         }
+        self.sync.clear_events();
     }
 
     /// The warp as the models see it that know all of its lanes; these are ready.

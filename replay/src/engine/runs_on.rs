@@ -1,9 +1,10 @@
 //! Lanes that run on alone: while the model would choose the same lanes again, their segments are run without asking
 //! it.
 
-use heuristics::{Heuristic, LaneSet, Next, Ran, Together};
+use heuristics::{Heuristic, LaneSet, Next, Ran, SegmentId, Together};
 use trace_format::Pc;
 
+use super::cursor::{Cursor, RunTotal};
 use super::{Replay, cursor};
 use crate::Result;
 use crate::lanes::brief::Brief;
@@ -26,7 +27,7 @@ impl Replay<'_> {
         let lanes = ran.lanes;
         let Some(first) = lanes.lowest().map(heuristics::Lane::index) else { return Ok(false) };
         let alone = lanes == LaneSet::only(heuristics::Lane(first as u8));
-        let (mut level, mut sp) = (self.states[first].level, self.states[first].sp);
+        let (level, mut sp) = (self.states[first].level, self.states[first].sp);
         if !alone {
             let states = || lanes.iter().map(|lane| &self.states[lane.index()]);
             sp = states().map(|s| s.sp).min().unwrap_or_default();
@@ -34,59 +35,25 @@ impl Replay<'_> {
                 return Ok(false);
             }
         }
-        let (below, looks_at_others) = (self.lead.goes_on_below(), self.lead.looks_at_others());
-        let goes_on = |brief: &Brief, transfer: Option<Pc>, sp: i64, level: u32| match below {
-            Some(below) => brief.start < below,
-            None => {
-                let back = transfer.is_some_and(|from| brief.start < from);
+        let lead = &self.lead;
+        let walk = Walk { cursors: &self.cursors, briefs: self.briefs, lanes, first, sp, level };
+        let Walked { total, last: id, level } = if let Some(below) = lead.goes_on_below() {
+            walk.while_goes_on(|way| way.brief.start < below)
+        } else if lead.looks_at_places_alone() {
+            walk.while_goes_on(|way| lead.goes_on_at(way.brief.start, way.level))
+        } else {
+            let others_at = |pc: Pc| self.groups.find(pc).is_some_and(|group| self.groups[group].lanes != lanes);
+            walk.while_goes_on(|Way { brief, transfer, sp, level }| {
                 let (pc, place, in_stub) = (brief.start, brief.place, brief.in_stub);
-                let has_others =
-                    looks_at_others && self.groups.find(pc).is_some_and(|group| self.groups[group].lanes != lanes);
-                let starts_block = transfer.is_some();
-                let next = Next { pc, place, in_stub, starts_block, has_others, back, sp, level };
-                self.lead.goes_on(&next, &self.program.control_flow)
-            }
+                let has_others = lead.looks_at_others() && others_at(pc);
+                let (starts_block, back) = (transfer.is_some(), transfer.is_some_and(|from| pc < from));
+                let next = Next { pc, place, in_stub, starts_block, has_others, back, sp: *sp, level: *level };
+                lead.goes_on(&next, &self.program.control_flow)
+            })
         };
-        let (mut known, mut look) = (0, FIRST_LOOK);
-        let mut total = cursor::RunTotal::default();
-        let mut last = None;
-        // The last instruction of the segment before, where it transferred control.
-        let mut transfer = None;
-        'run: loop {
-            known = match total.segments {
-                // Most runs end behind the first segment: lanes are compared only where the lead goes on behind it.
-                0 => 1,
-                1 => cursor::common_further(&self.cursors, lanes, 0, look).max(1),
-                _ => cursor::common_further(&self.cursors, lanes, known, look),
-            };
-            if total.segments == known {
-                break;
-            }
-            for id in self.cursors[first].codes_ahead(known)[total.segments..].iter().filter_map(|c| c.as_segment()) {
-                let brief = &self.briefs[id.0 as usize];
-                if total.segments > 0 && !goes_on(brief, transfer, sp, level) {
-                    break 'run;
-                }
-                total.add(brief);
-                last = Some((id, level));
-                transfer = brief.transfers.then_some(brief.last);
-                if brief.recorded {
-                    // Where each lane's stack pointer is by now is told by its stream.
-                    break 'run;
-                }
-                sp += i64::from(brief.sp);
-                level = level.saturating_add_signed(i32::from(brief.level)).max(1);
-            }
-            if total.segments > 1 {
-                look = (look * 2).min(MOST_LOOK);
-            } else {
-                let second = self.cursors[first].segment_after().map(|id| &self.briefs[id.0 as usize]);
-                if second.is_none_or(|second| !goes_on(second, transfer, sp, level)) {
-                    return Ok(false);
-                }
-            }
+        if total.segments < 2 {
+            return Ok(false);
         }
-        let Some((id, level)) = last.filter(|_| total.segments > 1) else { return Ok(false) };
         let active = lanes.len();
         self.counts.fetched(active, active < self.live_homes, total.instructions);
         let starts_block = self.briefs[id.0 as usize].transfers;
@@ -120,5 +87,78 @@ impl Replay<'_> {
         ran.since_chosen = total.instructions;
         ran.ends_with(last);
         Ok(true)
+    }
+}
+
+/// The lanes that run on, which stand before one segment: the first of them, the lowest of their stack pointers, and
+/// the call level of the first.
+struct Walk<'a> {
+    cursors: &'a [Cursor<'a>],
+    briefs: &'a [Brief],
+    lanes: LaneSet,
+    first: usize,
+    sp: i64,
+    level: u32,
+}
+
+/// How the lanes come to a segment.
+struct Way<'a> {
+    brief: &'a Brief,
+    /// The last instruction of the segment before, where it transferred control.
+    transfer: Option<Pc>,
+    sp: i64,
+    level: u32,
+}
+
+/// How far the lanes go.
+struct Walked {
+    total: RunTotal,
+    /// The last segment, and the call level at which it runs.
+    last: SegmentId,
+    level: u32,
+}
+
+impl Walk<'_> {
+    /// As far as all lanes run the same in their batches and `goes_on` says so; that is not asked of the first segment.
+    // One copy for each way to ask: half of a divergent replay is spent here.
+    #[inline(always)]
+    fn while_goes_on(self, goes_on: impl Fn(&Way) -> bool) -> Walked {
+        let Walk { cursors, briefs, lanes, first, mut sp, mut level } = self;
+        let codes = cursors[first].codes_left();
+        let mut walked = Walked { total: RunTotal::default(), last: SegmentId(0), level };
+        let mut transfer = None;
+        // So many of the codes are known to be those of all lanes.
+        let (mut known, mut look) = (if lanes.len() == 1 { codes.len() } else { codes.len().min(1) }, FIRST_LOOK);
+        'run: loop {
+            for code in &codes[walked.total.segments..known] {
+                let Some(id) = code.as_segment() else { break 'run };
+                let brief = &briefs[id.0 as usize];
+                if walked.total.segments > 0 && !goes_on(&Way { brief, transfer, sp, level }) {
+                    break 'run;
+                }
+                walked.total.add(brief);
+                (walked.last, walked.level) = (id, level);
+                if brief.recorded {
+                    // Where each lane's stack pointer is from here on is told by its stream.
+                    break 'run;
+                }
+                transfer = brief.transfers.then_some(brief.last);
+                sp += i64::from(brief.sp);
+                if brief.level != 0 {
+                    level = level.saturating_add_signed(i32::from(brief.level)).max(1);
+                }
+            }
+            // Lanes are compared only where the lead goes on.
+            let next = codes.get(known).and_then(|code| code.as_segment()).map(|id| &briefs[id.0 as usize]);
+            if !next.is_some_and(|brief| goes_on(&Way { brief, transfer, sp, level })) {
+                break;
+            }
+            let further = cursor::common_further(cursors, lanes, known, look);
+            if further == known {
+                break;
+            }
+            (known, look) = (further, (look * 2).min(MOST_LOOK));
+        }
+        walked
     }
 }

@@ -79,7 +79,7 @@ pub(crate) struct Sync {
     at_lock: LaneSet,
     finished: LaneSet,
     freed: LaneSet,
-    /// What happened since it was taken out last.
+    /// What happened since it was cleared last.
     events: Vec<SyncEvent>,
     /// Where lanes take turns at locks, instead of waiting in the order in which they came.
     turns: Option<Turns>,
@@ -148,10 +148,16 @@ impl Sync {
         Some(freed)
     }
 
-    /// What happened since the last call, in order. To be called now and then, so that it does not grow.
+    /// What happened since it was cleared last, in order.
     #[inline]
-    pub(crate) fn take_events(&mut self) -> Vec<SyncEvent> {
-        std::mem::take(&mut self.events)
+    pub(crate) fn events(&self) -> &[SyncEvent] {
+        &self.events
+    }
+
+    /// Forgets what happened. To be called now and then, so that it does not grow.
+    #[inline]
+    pub(crate) fn clear_events(&mut self) {
+        self.events.clear();
     }
 
     /// The lanes freed since the last call; they go on.
