@@ -110,7 +110,9 @@ impl Stack {
             let entry = &mut self.entries[height];
             entry.lanes = entry.lanes & warp.live();
             let at = entry.at;
-            let arrived: LaneSet = (entry.lanes - above).iter().filter(|l| at.is_reached(warp.lane(*l))).collect();
+            // The bottom entry never reconverges.
+            let waits = if height == 0 { LaneSet::EMPTY } else { entry.lanes - above };
+            let arrived: LaneSet = waits.iter().filter(|lane| at.is_reached(warp.lane(*lane))).collect();
             if !arrived.is_empty() {
                 // Some went on and some have arrived: a branch all the same, one side of which is over.
                 entry.lanes = entry.lanes - arrived;

@@ -138,6 +138,11 @@ impl<'a> Code<'a> {
         }
     }
 
+    /// How many blocks there are.
+    pub(super) fn block_count(&self) -> usize {
+        self.blocks.len()
+    }
+
     /// Whether some of the block can be a part of a turn.
     #[inline]
     pub fn can_block_wait(&self, block: BlockId) -> bool {

@@ -53,6 +53,8 @@ pub(in crate::view) struct Follower<'a> {
     by_segments: FxHashMap<Turn, Option<usize>>,
     /// By segment: how many turns began at it that are none that wait.
     refused: Vec<u32>,
+    /// By block: whether all of its segments were refused so often that they are no longer looked at.
+    all_refused: Vec<bool>,
     going: Option<Going>,
     watched: Vec<Watched>,
     watching: Registers,
@@ -79,6 +81,7 @@ impl<'a> Follower<'a> {
             known: FxHashMap::default(),
             by_segments: FxHashMap::default(),
             refused: vec![0; code.table.len()],
+            all_refused: vec![false; code.block_count()],
             going: None,
             watched: Vec::new(),
             watching: 0,
@@ -136,12 +139,16 @@ impl<'a> Follower<'a> {
         let whole = code.whole(block);
         // A segment that comes back begins no turn if it was refused often enough.
         let is_refused = |s: &SegmentId| self.refused[s.0 as usize] >= MOST_REFUSED;
-        let is_back = |s: &SegmentId| self.seen_in[s.0 as usize] == self.number && !is_refused(s);
-        if whole.before & self.seen != 0 && segments[..whole.before_count].iter().any(is_back)
-            || !whole.again.iter().all(is_refused)
-        {
-            return false;
+        let all_refused = self.all_refused[block.index()] || segments.iter().all(is_refused);
+        if !all_refused {
+            let is_back = |s: &SegmentId| self.seen_in[s.0 as usize] == self.number && !is_refused(s);
+            if whole.before & self.seen != 0 && segments[..whole.before_count].iter().any(is_back)
+                || !whole.again.iter().all(is_refused)
+            {
+                return false;
+            }
         }
+        self.all_refused[block.index()] = all_refused;
         self.went(segments[0]);
         if whole.has_cut {
             self.forget();
@@ -151,7 +158,9 @@ impl<'a> Follower<'a> {
             self.latest = segments.last().copied();
             self.behind_count += segments.len() - whole.first_left;
             self.seen |= whole.left;
-            segments[whole.first_left..].iter().for_each(|s| self.seen_in[s.0 as usize] = self.number);
+            if !all_refused {
+                segments[whole.first_left..].iter().for_each(|s| self.seen_in[s.0 as usize] = self.number);
+            }
             if self.behind_count > 4 * MOST_SEGMENTS {
                 self.shorten();
             }
