@@ -307,6 +307,24 @@ fn iteration_i_has_number_i_whichever_thread_ran_it() {
     });
 }
 
+/// Pieces of one execution of a taskloop are one launch, whichever threads run them, and behind the region, too.
+#[test]
+fn iteration_i_of_a_taskloop_has_number_i() {
+    turns(&["TASKLOOP=7", "TASKLOOP_DOWN=5", "TASKLOOP_BEHIND=6"], |compiler, define, trace| {
+        let about = format!("{compiler} {define}");
+        assert_rising(&lengths(trace, iterations()), &about);
+        let said = said(trace, "iterations");
+        assert!(said.contains("by the chunks that the trace says") && !said.contains("launches"), "{about}: {said}");
+    });
+    turns(&["TASKLOOP_STEPS=7"], |compiler, define, trace| {
+        let about = format!("{compiler} {define}");
+        let lengths = lengths(trace, iterations());
+        assert_eq!(lengths.len(), 600, "{about}");
+        lengths.chunks(200).for_each(|step| assert_rising(step, &about));
+        assert!(said(trace, "iterations").contains("in 3 launches"), "{about}");
+    });
+}
+
 /// All teams of a construct are one launch, as on a GPU, however the machine runs them in its place.
 #[test]
 fn iteration_i_of_teams_is_thread_i_of_a_gpu() {

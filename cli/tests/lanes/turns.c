@@ -153,6 +153,24 @@ int main(void) {
 #pragma omp single
 #pragma omp taskloop grainsize(TASKLOOP)
     for (int i = 0; i < 200; i++) out[i] = turns(i);
+#elif defined(TASKLOOP_DOWN)
+#pragma omp parallel
+#pragma omp single
+#pragma omp taskloop grainsize(TASKLOOP_DOWN)
+    for (int i = 199; i >= 0; i--) out[199 - i] = turns(199 - i);
+#elif defined(TASKLOOP_STEPS)
+#pragma omp parallel
+#pragma omp single
+    for (int step = 0; step < 3; step++) {
+#pragma omp taskloop grainsize(TASKLOOP_STEPS)
+        for (int i = 0; i < 200; i++) out[i] += turns(i);
+    }
+#elif defined(TASKLOOP_BEHIND)
+/* Threads run pieces behind the region, while they wait for its end. */
+#pragma omp parallel
+#pragma omp master
+#pragma omp taskloop nogroup grainsize(TASKLOOP_BEHIND)
+    for (int i = 0; i < 200; i++) out[i] = turns(i);
 #else
 #pragma omp parallel for schedule(SCHEDULE)
     for (int i = 0; i < 200; i++) out[i] = turns(i);

@@ -58,9 +58,22 @@ pub enum Control {
     Chunk {
         /// What orders it among those of the loop: the first iteration's number, negated where the loop counts down.
         first: i64,
-        /// How much more that of the next chunk is, which the thread goes to by itself; 0 where there is none.
+        /// Of what.
+        of: ChunkOf,
+    },
+}
+
+/// What a chunk of iterations is a part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ChunkOf {
+    /// A loop that a team shares.
+    Loop {
+        /// How much more [`Control::Chunk`]'s `first` is of the next chunk, which the thread goes to by itself; 0 where
+        /// there is none.
         stride: u32,
     },
+    /// A taskloop, of which the thread runs a piece: equal numbers are the same execution of one.
+    Taskloop(u32),
 }
 
 /// An entry of a lane's stream, packed: a segment's number or the index of a control in its batch.

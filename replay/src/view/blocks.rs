@@ -1,5 +1,6 @@
 //! What is the same for each execution of a block, worked out once: its codes, and whether it can be taken whole.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use heuristics::{Segment, SegmentId, SegmentTable};
@@ -35,6 +36,15 @@ pub(super) struct Facts {
     /// Where its outline is in the list of all.
     outline: u32,
     outline_count: u16,
+}
+
+/// Of a piece of a block.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PieceFacts {
+    pub facts: Facts,
+    /// How many of its stack pointers are recorded.
+    pub recorded: u16,
+    pub addresses: u32,
 }
 
 /// What happens in a block to the stack pointer and to frames, where more happens than that it moves.
@@ -122,6 +132,11 @@ struct Calls {
 #[derive(Default)]
 pub(super) struct BlockFacts {
     facts: Vec<Facts>,
+    /// Blocks in which an extent of a function may begin or end, as pieces in which none does: those of one block after
+    /// those of another.
+    pieces: Vec<PieceFacts>,
+    /// By block: where its pieces are. Empty where the region is no function's.
+    pieces_of: Vec<Range<u32>>,
     codes: Vec<Code>,
     /// The blocks that are taken whole.
     pub rows: Arc<Rows>,
@@ -162,41 +177,46 @@ impl BlockFacts {
         let mut rows = Rows::default();
         for (id, _) in trace.blocks().iter() {
             let ids = table.of_block(id);
-            let mut facts = all.work_out(table, ids);
+            let first = u32::try_from(all.codes.len()).expect("fewer than 2^32 segments in all blocks");
             all.codes.extend(ids.iter().map(|s| Code::segment(*s)));
-            let calls = all.look_at_calls(table, ids);
-            facts.flags.0 |= calls.flags;
-            let whole =
-                ids.iter().zip(&calls.in_stubs).map(|(s, in_stub)| if *in_stub { table.in_stub(*s) } else { *s });
-            let whole: Vec<Code> = whole.map(Code::segment).collect();
-            let call = whole.last().and_then(|code| code.as_segment()).filter(|id| table[*id].last().kind.is_call());
-            facts.whole = rows.add(&whole, call.map(|call| Code::segment(table.elided(call))));
-            let outline = outline(table, ids);
-            (facts.outline, facts.outline_count) = (all.marks.len() as u32, outline.len() as u16);
-            all.marks.extend(outline);
-            (facts.opens, facts.open_count) = (all.opened.len() as u32, calls.open.len() as u16);
-            all.opened.extend(calls.open);
+            let facts = all.work_out(table, (ids, first), &mut rows);
             all.facts.push(facts);
+            if !region.entries.is_empty() && !all.marked {
+                all.divide(table, (ids, first), &mut rows);
+            }
         }
         all.rows = Arc::new(rows);
         all
     }
 
-    fn work_out(&self, table: &SegmentTable, ids: &[SegmentId]) -> Facts {
+    /// The facts of these segments, the first of which is at this place in the list of all codes.
+    fn work_out(&mut self, table: &SegmentTable, (ids, first): (&[SegmentId], u32), rows: &mut Rows) -> Facts {
+        let calls = self.look_at_calls(table, ids);
+        let whole = ids.iter().zip(&calls.in_stubs).map(|(s, in_stub)| if *in_stub { table.in_stub(*s) } else { *s });
+        let whole: Vec<Code> = whole.map(Code::segment).collect();
+        let call = whole.last().and_then(|code| code.as_segment()).filter(|id| table[*id].last().kind.is_call());
+        let outline = outline(table, ids);
         let mut facts = Facts {
-            first: u32::try_from(self.codes.len()).expect("fewer than 2^32 segments in all blocks"),
+            first,
             segments: u16::try_from(ids.len()).expect("a block has at most 4096 instructions"),
-            whole: Code::control(0),
-            opens: 0,
-            open_count: 0,
+            whole: rows.add(&whole, call.map(|call| Code::segment(table.elided(call)))),
+            opens: self.opened.len() as u32,
+            open_count: calls.open.len() as u16,
             len: 0,
-            flags: Flags(0),
+            flags: Flags(calls.flags),
             net: 0,
             rise: 0,
             last: 0,
-            outline: 0,
-            outline_count: 0,
+            outline: self.marks.len() as u32,
+            outline_count: outline.len() as u16,
         };
+        self.marks.extend(outline);
+        self.opened.extend(calls.open);
+        self.look_at_segments(table, ids, &mut facts);
+        facts
+    }
+
+    fn look_at_segments(&self, table: &SegmentTable, ids: &[SegmentId], facts: &mut Facts) {
         let mut flags = 0;
         for id in ids {
             let segment = &table[*id];
@@ -225,8 +245,25 @@ impl BlockFacts {
                 flags |= Flags::PAUSE;
             }
         }
-        facts.flags = Flags(flags);
-        facts
+        facts.flags.0 |= flags;
+    }
+
+    /// Makes the pieces of the last block, of these segments.
+    fn divide(&mut self, table: &SegmentTable, (ids, first): (&[SegmentId], u32), rows: &mut Rows) {
+        let begin = self.pieces.len() as u32;
+        let ends = may_end(table, ids, |id| self.is_entry(id));
+        if let [_, _, ..] = ends[..] {
+            let mut from = 0;
+            for to in ends {
+                let own = &ids[from..to];
+                let recorded = own.iter().filter(|id| table[**id].sp == SpEffect::Recorded).count() as u16;
+                let addresses = own.iter().map(|id| table[*id].addresses).sum();
+                let facts = self.work_out(table, (own, first + from as u32), rows);
+                self.pieces.push(PieceFacts { facts, recorded, addresses });
+                from = to;
+            }
+        }
+        self.pieces_of.push(begin..self.pieces.len() as u32);
     }
 
     /// What the calls and returns of a block amount to, where all of it is kept, and which of its segments are then in
@@ -288,6 +325,8 @@ impl BlockFacts {
         for (id, _) in trace.blocks().iter() {
             if table.of_block(id).iter().any(|segment| waiting.is_member(*segment)) {
                 self.facts[id.index()].flags.0 |= Flags::WAITS;
+                let pieces = self.place_of_pieces(id);
+                self.pieces[pieces].iter_mut().for_each(|piece| piece.facts.flags.0 |= Flags::WAITS);
             }
         }
     }
@@ -296,6 +335,16 @@ impl BlockFacts {
     #[inline]
     pub fn of(&self, block: BlockId) -> Facts {
         self.facts[block.index()]
+    }
+
+    /// The pieces of a block in which an extent of a function may begin or end: one begins at most with the first
+    /// segment of one, and as a rule ends with the last of one. Empty where there are not several.
+    pub fn pieces(&self, block: BlockId) -> &[PieceFacts] {
+        &self.pieces[self.place_of_pieces(block)]
+    }
+
+    fn place_of_pieces(&self, block: BlockId) -> Range<usize> {
+        self.pieces_of.get(block.index()).map_or(0..0, |at| at.start as usize..at.end as usize)
     }
 
     /// The codes of a block: its segments, whole.
@@ -340,6 +389,28 @@ impl BlockFacts {
     pub fn is_entry(&self, segment: SegmentId) -> bool {
         self.entries[segment.0 as usize]
     }
+}
+
+/// Behind which of a block's segments the extent of a function may end, or before which one may begin, and the block's
+/// end: a return that leaves the stack pointer higher than any before it may be the function's.
+fn may_end(table: &SegmentTable, ids: &[SegmentId], is_entry: impl Fn(SegmentId) -> bool) -> Vec<usize> {
+    let (mut ends, mut sp, mut highest) = (Vec::new(), 0, 0);
+    for (i, id) in ids.iter().enumerate() {
+        if is_entry(*id) {
+            ends.extend((i > 0 && ends.last() != Some(&i)).then_some(i));
+            highest = sp;
+        }
+        match table[*id].sp {
+            SpEffect::Add(change) => sp += i64::from(change),
+            SpEffect::Recorded => (sp, highest) = (0, i64::MIN),
+        }
+        if table[*id].last().kind == Kind::Return && sp > highest {
+            ends.push(i + 1);
+            highest = sp;
+        }
+    }
+    ends.extend((ends.last() != Some(&ids.len())).then_some(ids.len()));
+    ends
 }
 
 /// What happens in a block of these segments to the stack pointer and to frames, up to its last segment; empty where a

@@ -102,7 +102,10 @@ impl View {
             lock_rule: if is_text { Locks::Ignore } else { options.locks },
             locks: lock_table(&threads),
             episodes: Episodes::new(&threads),
-            tasks: if options.lanes == Lanes::Tasks { TaskOrder::new(&threads) } else { TaskOrder::default() },
+            tasks: match options.lanes {
+                Lanes::Tasks | Lanes::Iterations(_) => TaskOrder::new(&threads),
+                Lanes::Threads | Lanes::Calls => TaskOrder::default(),
+            },
             waiting: Waiting::default(),
             writes: Writes::new(trace, segments),
             is_text,
@@ -145,7 +148,7 @@ impl View {
             Lanes::Threads => return Ok(()),
             Lanes::Calls => cut::into_calls(self, "each time that a thread came to the region")?,
             Lanes::Tasks => cut::into_tasks(self)?,
-            Lanes::Iterations(loops) => cut::into_turns(self, loops, &bodies(threads))?,
+            Lanes::Iterations(loops) => cut::into_turns(self, loops, &[bodies(threads), taskloops(threads)].concat())?,
         };
         let (cut, lanes, what) = made;
         self.summary.kept = what.kept;
@@ -241,7 +244,10 @@ fn choose(options: &ViewOptions, trace: &Trace, threads: &[ThreadSurvey], is_tex
     if (&options.lanes, &options.region) == (&Lanes::Tasks, &Region::Auto) {
         return first_look::region::tasks_of_openmp(trace, threads, &bodies(threads));
     }
-    let chosen = first_look::region::choose(&options.region, trace, threads, is_text);
+    let mut chosen = first_look::region::choose(&options.region, trace, threads, is_text);
+    if let (Lanes::Iterations(_), Region::Auto, Ok(choice)) = (&options.lanes, &options.region, &mut chosen) {
+        choice.rule.add_taskloops(&taskloops(threads));
+    }
     match (&options.lanes, &options.region) {
         (Lanes::Iterations(WhichLoops::At(_)), Region::Auto) if chosen.is_err() => {
             first_look::region::choose(&Region::All, trace, threads, is_text)
@@ -256,6 +262,15 @@ fn bodies(threads: &[ThreadSurvey]) -> Vec<Pc> {
     let parallel = bodies.filter(|body| body.function == trace_format::SyncFunction::ParallelBody);
     let alone = first_look::region::alone(threads).into_iter().map(Pc);
     let mut all: Vec<Pc> = parallel.map(|body| Pc(body.object)).chain(alone).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// Where the bodies of taskloops begin whose pieces are known.
+fn taskloops(threads: &[ThreadSurvey]) -> Vec<Pc> {
+    let runs = threads.iter().flat_map(|thread| &thread.task_runs).filter(|run| run.piece.is_some());
+    let mut all: Vec<Pc> = runs.map(|run| Pc(run.object)).collect();
     all.sort_unstable();
     all.dedup();
     all

@@ -3,14 +3,15 @@
 
 use super::loops::LoopPlan;
 use super::rows::{AllRows, Part, Splitter, Total};
-use super::store::{Store, Writer};
+use super::store::Store;
+use super::track::{Track, after};
 use heuristics::SegmentId;
 use trace_format::Seq;
 
 use crate::lanes::brief::Brief;
 use crate::lanes::kept::Keeper;
 use crate::lanes::stream::RowId;
-use crate::{Batch, Code, Control, Entry, EpisodeId, LockId, Result};
+use crate::{Batch, ChunkOf, Code, Control, Entry, EpisodeId, LockId, Result};
 
 /// What makes a lane.
 pub(super) enum Rule<'a> {
@@ -29,6 +30,8 @@ pub(super) struct Launch {
     team: Option<EpisodeId>,
     /// The barrier that its threads had reached last.
     behind: Option<EpisodeId>,
+    /// The execution of a taskloop; then nothing above is told, since any thread runs its pieces.
+    taskloop: Option<u32>,
     /// How often each of them had reached the loop since then.
     time: u32,
     of_loop: u32,
@@ -38,7 +41,9 @@ pub(super) struct Launch {
 pub(super) struct Pieces {
     pub store: Store,
     /// By lane.
-    pub launches: Vec<Begun>,
+    pub lanes: Vec<Begun>,
+    /// Those that lanes name, each once behind another.
+    pub launches: Vec<Launch>,
     /// Addresses that turns accessed, the first few of each.
     pub accesses: Vec<Access>,
     pub counts: Counts,
@@ -47,8 +52,8 @@ pub(super) struct Pieces {
 /// How a lane began.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Begun {
-    /// With which others it was launched.
-    pub launch: Launch,
+    /// With which others it was launched, by number in [`Pieces::launches`].
+    pub launch: u32,
     /// What orders its part among those of all teams of a construct.
     pub team: u32,
     /// In which chunk its thread ran it.
@@ -96,20 +101,27 @@ impl Counts {
 
 /// The lane that is being written.
 struct Open {
-    /// The thread's stack pointer and level where the lane began; none before its first segment.
-    zero: Option<(i64, u32)>,
-    /// What the replay makes of the lane's stream.
-    expected: (i64, u32),
     held: Vec<LockId>,
     kept: u64,
     /// How many of its accesses are remembered.
     accesses: usize,
 }
 
+/// A piece of a taskloop.
+#[derive(Clone, Copy)]
+struct Piece {
+    taskloop: u32,
+    first: i64,
+    /// The level of its body's first segment, once that has come.
+    level: Option<u32>,
+}
+
 /// The loop that the thread is in.
 #[derive(Clone, Copy)]
 struct Turning {
     of_loop: u32,
+    /// The execution of a taskloop that it is a piece of.
+    taskloop: Option<u32>,
     level: u32,
     /// Whether this turn reached a branch, or could have ended before it reaches one.
     is_more_than_test: bool,
@@ -122,13 +134,11 @@ pub(super) struct Cutter<'a, 'k> {
     most_accesses: usize,
     briefs: &'a [Brief],
     splitter: Splitter<'a>,
-    writer: Writer<'k>,
-    launches: Vec<Begun>,
+    track: Track<'k>,
+    lanes: Vec<Begun>,
+    launches: Vec<Launch>,
     accesses: Vec<Access>,
     counts: Counts,
-    sp: i64,
-    level: u32,
-    stack: Option<(u64, u32)>,
     /// The episode that came last since a segment ran: where an extent begins then, that of its team.
     met: Option<EpisodeId>,
     /// Of lanes that begin now, except for the loop.
@@ -143,6 +153,8 @@ pub(super) struct Cutter<'a, 'k> {
     given: Option<(i64, u32)>,
     /// The same of the chunk that it runs; of calls, the thread's last event before this one.
     runs: Option<(i64, u32)>,
+    /// The piece of a taskloop that it runs.
+    piece: Option<Piece>,
     /// What orders its part among those of all teams of a construct.
     order: u32,
     open: Option<Open>,
@@ -162,13 +174,11 @@ impl<'a, 'k> Cutter<'a, 'k> {
             most_accesses,
             briefs,
             splitter: Splitter::new(rows, briefs),
-            writer: Writer::new(keeper),
+            track: Track::new(keeper),
+            lanes: Vec::new(),
             launches: Vec::new(),
             accesses: Vec::new(),
             counts: Counts::default(),
-            sp: 0,
-            level: 1,
-            stack: None,
             met: None,
             launch: Launch { generation, ..Launch::default() },
             times: vec![0; loops],
@@ -176,6 +186,7 @@ impl<'a, 'k> Cutter<'a, 'k> {
             chunk: 0,
             given: None,
             runs: None,
+            piece: None,
             order: 0,
             open: None,
             turning: None,
@@ -202,17 +213,18 @@ impl<'a, 'k> Cutter<'a, 'k> {
     pub(super) fn finish(mut self) -> Result<Pieces> {
         self.leave_loop();
         self.end_lane();
-        let Cutter { writer, launches, accesses, counts, .. } = self;
-        Ok(Pieces { store: writer.finish()?, launches, accesses, counts })
+        let Cutter { track, lanes, launches, accesses, counts, .. } = self;
+        Ok(Pieces { store: track.finish()?, lanes, launches, accesses, counts })
     }
 
     fn control(&mut self, control: Control) -> Result<()> {
         match control {
-            Control::Sp(sp) => self.sp = sp,
-            Control::Level(level) => self.level = level,
-            Control::Stack { zero, above } => self.stack = Some((zero, above)),
+            Control::Sp(_) | Control::Level(_) | Control::Stack { .. } => self.track.stand(control),
             Control::Begin { after } => self.extent(after)?,
-            Control::Chunk { first, stride } => self.given = Some((first, stride)),
+            Control::Chunk { first, of: ChunkOf::Loop { stride } } => self.given = Some((first, stride)),
+            Control::Chunk { first, of: ChunkOf::Taskloop(taskloop) } => {
+                self.piece = Some(Piece { taskloop, first, level: None });
+            }
             Control::Team { league, order } => {
                 self.leave_loop();
                 (self.launch.team, self.launch.behind) = (Some(league), None);
@@ -230,7 +242,7 @@ impl<'a, 'k> Cutter<'a, 'k> {
             Control::Acquire(lock) | Control::AcquireShared(lock) => {
                 if let Some(open) = &mut self.open {
                     open.held.push(lock);
-                    self.writer.control(control);
+                    self.track.control(control);
                 }
             }
             Control::Release(lock) => {
@@ -240,7 +252,7 @@ impl<'a, 'k> Cutter<'a, 'k> {
                     && let Some(at) = held.iter().rposition(|one| *one == lock)
                 {
                     held.remove(at);
-                    self.writer.control(control);
+                    self.track.control(control);
                 }
             }
         }
@@ -254,7 +266,7 @@ impl<'a, 'k> Cutter<'a, 'k> {
         (self.launch.team, self.launch.behind) = (self.met.take(), None);
         self.times.fill(0);
         self.dispatch = None;
-        (self.given, self.runs, self.order) = (None, None, 0);
+        (self.given, self.runs, self.piece, self.order) = (None, None, None, 0);
         if matches!(self.rule, Rule::Extents) {
             self.runs = Some((after.0 as i64, 0));
             self.begin_lane(Launch { generation: self.launch.generation, ..Launch::default() })?;
@@ -265,17 +277,17 @@ impl<'a, 'k> Cutter<'a, 'k> {
     /// The thread runs a row of segments: in parts, as they are of one lane or another.
     fn row(&mut self, row: RowId, sps: &mut &[i64], addresses: &mut &[u64]) -> Result<()> {
         let whole = self.splitter.whole(row);
-        let lowest = i64::from(self.level) + i64::from(whole.total.lowest);
+        let lowest = i64::from(self.track.level()) + i64::from(whole.total.lowest);
         if lowest < 1 {
             return self.splitter.segments(row).iter().try_for_each(|code| self.segment(code, sps, addresses));
         }
-        self.met = None;
+        self.come();
         let Rule::Turns(plan) = self.rule else { return self.part(whole, sps, addresses) };
         let turning = self.turning.map(|turning| (turning.of_loop, i64::from(turning.level)));
         if turning.is_some_and(|(_, level)| lowest > level) {
             return self.part(whole, sps, addresses);
         }
-        let standing = turning.map(|(of_loop, level)| (of_loop, (i64::from(self.level) - level) as i32));
+        let standing = turning.map(|(of_loop, level)| (of_loop, (i64::from(self.track.level()) - level) as i32));
         for number in self.splitter.parts(row, standing, plan) {
             let part = self.splitter.of(number);
             if part.turns
@@ -292,10 +304,24 @@ impl<'a, 'k> Cutter<'a, 'k> {
         Ok(())
     }
 
+    /// A segment comes.
+    #[inline]
+    fn come(&mut self) {
+        self.met = None;
+        if let Some(piece) = &mut self.piece {
+            // It has ended where the thread is further out than its body.
+            match piece.level {
+                Some(level) if self.track.level() < level => self.piece = None,
+                Some(_) => {}
+                None => piece.level = Some(self.track.level()),
+            }
+        }
+    }
+
     /// The thread, which is in no loop, runs these segments: perhaps it has got all of a loop's chunks.
     fn leave_dispatch(&mut self, plan: &LoopPlan, segments: &[Code]) {
         let Some((of_loop, of_chunks)) = self.dispatch else { return };
-        let mut level = self.level;
+        let mut level = self.track.level();
         for id in segments.iter().filter_map(|code| code.as_segment()) {
             let brief = &self.briefs[id.0 as usize];
             let is_in = plan.of[brief.place.0 as usize].in_dispatch.contains(&of_loop);
@@ -309,8 +335,8 @@ impl<'a, 'k> Cutter<'a, 'k> {
 
     /// The thread runs a part of a row, through which the lane's level does not sink below that of its beginning.
     fn part(&mut self, part: Part, sps: &mut &[i64], addresses: &mut &[u64]) -> Result<()> {
-        let base = self.open.as_ref().and_then(|open| open.zero).map_or(self.level, |(_, base)| base);
-        if i64::from(self.level) + i64::from(part.total.lowest) >= i64::from(base) {
+        let lowest = i64::from(self.track.level()) + i64::from(part.total.lowest);
+        if lowest >= i64::from(self.track.base()) {
             return self.run(part.code, part.segments, &part.total, sps, addresses);
         }
         for code in part.segments {
@@ -325,7 +351,7 @@ impl<'a, 'k> Cutter<'a, 'k> {
     fn segment(&mut self, code: &Code, sps: &mut &[i64], addresses: &mut &[u64]) -> Result<()> {
         let Some(id) = code.as_segment() else { return Ok(()) };
         let brief = &self.briefs[id.0 as usize];
-        self.met = None;
+        self.come();
         if let Rule::Turns(plan) = self.rule {
             self.turn(plan, brief)?;
         }
@@ -341,48 +367,24 @@ impl<'a, 'k> Cutter<'a, 'k> {
         sps: &mut &[i64],
         addresses: &mut &[u64],
     ) -> Result<()> {
-        let (recorded, accessed);
-        (recorded, *sps) = sps.split_at((total.recorded as usize).min(sps.len()));
-        (accessed, *addresses) = addresses.split_at(total.addresses as usize);
-        if let Some(open) = &mut self.open {
-            let (zero, base) = match open.zero {
-                Some(zero) => zero,
-                None => {
-                    if let Some((zero, above)) = self.stack {
-                        let more = u32::try_from(-self.sp).unwrap_or(0);
-                        let (zero, above) = (zero.wrapping_add_signed(self.sp), above.saturating_add(more));
-                        self.writer.control(Control::Stack { zero, above });
-                    }
-                    *open.zero.insert((self.sp, self.level))
-                }
-            };
-            let here = (self.sp - zero, (self.level + 1).saturating_sub(base).max(1));
-            if here.0 != open.expected.0 {
-                self.writer.control(Control::Sp(here.0));
-            }
-            if here.1 != open.expected.1 {
-                self.writer.control(Control::Level(here.1));
-            }
-            self.writer.ran(code, segments.len(), recorded.iter().map(|sp| sp - zero), accessed);
-            if self.turning.is_none_or(|turning| turning.is_more_than_test) {
-                self.writer.is_sure()?;
-            }
-            open.kept += total.instructions;
-            let sp = recorded.last().map_or(here.0, |sp| sp - zero) + total.sp;
-            open.expected = (sp, after(here.1, total.level));
-            self.remember(segments, accessed);
-        } else {
+        let level = self.track.level();
+        let accessed = self.track.run((code, segments.len()), total, sps, addresses);
+        let Some(open) = &mut self.open else {
             self.counts.outside += total.instructions;
+            return Ok(());
+        };
+        open.kept += total.instructions;
+        if self.turning.is_none_or(|turning| turning.is_more_than_test) {
+            self.track.is_sure()?;
         }
-        self.sp = recorded.last().copied().unwrap_or(self.sp) + total.sp;
-        self.level = after(self.level, total.level);
+        self.remember((segments, level), accessed);
         Ok(())
     }
 
     /// Remembers what a turn accesses in its loop's own frame, the first few times.
-    fn remember(&mut self, segments: &[Code], mut addresses: &[u64]) {
+    fn remember(&mut self, (segments, mut level): (&[Code], u32), mut addresses: &[u64]) {
         let (Some(turning), Some(open)) = (self.turning, &mut self.open) else { return };
-        let (lane, mut level) = (self.launches.len() as u32 - 1, self.level);
+        let lane = self.lanes.len() as u32 - 1;
         for id in segments.iter().filter_map(|code| code.as_segment()) {
             let left = self.most_accesses - open.accesses;
             if left == 0 {
@@ -405,29 +407,35 @@ impl<'a, 'k> Cutter<'a, 'k> {
     fn turn(&mut self, plan: &LoopPlan, brief: &Brief) -> Result<()> {
         let place = &plan.of[brief.place.0 as usize];
         if let Some(turning) = self.turning {
-            if self.level > turning.level {
+            if self.track.level() > turning.level {
                 return Ok(());
             }
-            if self.level < turning.level || !place.in_loops.contains(&turning.of_loop) {
+            if self.track.level() < turning.level || !place.in_loops.contains(&turning.of_loop) {
                 self.leave_loop();
             }
         }
         if let Some((of_loop, level)) = self.dispatch
-            && (self.level < level || self.level == level && !place.in_dispatch.contains(&of_loop))
+            && (self.track.level() < level || self.track.level() == level && !place.in_dispatch.contains(&of_loop))
         {
             self.dispatch = None;
         }
         match (&mut self.turning, place.heads) {
             (Some(turning), heads) if heads == Some(turning.of_loop) => {
-                let of_loop = turning.of_loop;
-                turning.is_more_than_test = plan.loops[of_loop as usize];
+                turning.is_more_than_test = plan.loops[turning.of_loop as usize];
+                let turning = *turning;
+                let launch = self.launch_of(turning);
                 self.end_lane();
-                self.begin_lane(self.of_loop(of_loop))?;
+                self.begin_lane(launch)?;
             }
             (Some(turning), _) => turning.is_more_than_test |= !place.in_tests.contains(&turning.of_loop),
             (None, Some(of_loop)) => {
-                let level = self.level;
-                if self.dispatch != Some((of_loop, level)) {
+                let level = self.track.level();
+                let piece = self.piece.filter(|p| p.level == Some(level) && plan.outermost[of_loop as usize]);
+                if let Some(piece) = piece {
+                    self.counts.entries += 1;
+                    self.chunk = 0;
+                    self.runs = Some((piece.first, 0));
+                } else if self.dispatch != Some((of_loop, level)) {
                     self.times[of_loop as usize] += 1;
                     self.counts.entries += 1;
                     self.chunk = 0;
@@ -440,8 +448,9 @@ impl<'a, 'k> Cutter<'a, 'k> {
                     self.runs = self.given.take().or(next);
                 }
                 let is_more_than_test = plan.loops[of_loop as usize];
-                self.turning = Some(Turning { of_loop, level, is_more_than_test });
-                self.begin_lane(self.of_loop(of_loop))?;
+                let taskloop = piece.map(|piece| piece.taskloop);
+                let turning = *self.turning.insert(Turning { of_loop, taskloop, level, is_more_than_test });
+                self.begin_lane(self.launch_of(turning))?;
             }
             (None, None) => {}
         }
@@ -449,8 +458,11 @@ impl<'a, 'k> Cutter<'a, 'k> {
     }
 
     /// The launch of the loop's turns now.
-    fn of_loop(&self, of_loop: u32) -> Launch {
-        Launch { time: self.times[of_loop as usize], of_loop, ..self.launch }
+    fn launch_of(&self, Turning { of_loop, taskloop, .. }: Turning) -> Launch {
+        match taskloop {
+            None => Launch { time: self.times[of_loop as usize], of_loop, ..self.launch },
+            Some(_) => Launch { generation: self.launch.generation, taskloop, of_loop, ..Launch::default() },
+        }
     }
 
     /// The thread is in no loop any more. A turn that left by the first branch it reached did nothing but find that
@@ -460,18 +472,22 @@ impl<'a, 'k> Cutter<'a, 'k> {
         if turning.is_more_than_test {
             self.end_lane();
         } else if let Some(open) = self.open.take() {
+            self.track.take_back();
             self.counts.last_tests += open.kept;
-            self.launches.pop();
+            self.lanes.pop();
             self.accesses.truncate(self.accesses.len() - open.accesses);
-            self.writer.take_back();
         }
     }
 
     fn begin_lane(&mut self, launch: Launch) -> Result<()> {
-        self.writer.begin()?;
+        self.track.begin(None)?;
         let first = self.runs.map(|(first, _)| first);
-        self.launches.push(Begun { launch, team: self.order, chunk: self.chunk, first });
-        self.open = Some(Open { zero: None, expected: (0, 1), held: Vec::new(), kept: 0, accesses: 0 });
+        if self.launches.last() != Some(&launch) {
+            self.launches.push(launch);
+        }
+        let launch = self.launches.len() as u32 - 1;
+        self.lanes.push(Begun { launch, team: self.order, chunk: self.chunk, first });
+        self.open = Some(Open { held: Vec::new(), kept: 0, accesses: 0 });
         Ok(())
     }
 
@@ -479,11 +495,7 @@ impl<'a, 'k> Cutter<'a, 'k> {
     fn end_lane(&mut self) {
         let Some(open) = self.open.take() else { return };
         self.counts.kept += open.kept;
-        open.held.iter().rev().for_each(|lock| self.writer.control(Control::Release(*lock)));
+        open.held.iter().rev().for_each(|lock| self.track.control(Control::Release(*lock)));
+        self.track.end();
     }
-}
-
-/// The call level after what adds so much to it.
-pub(super) fn after(level: u32, more: i32) -> u32 {
-    level.saturating_add_signed(more).max(1)
 }

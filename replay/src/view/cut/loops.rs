@@ -116,7 +116,8 @@ impl<'a> LoopsOf<'a> {
         is_dispatch: &dyn Fn(LoopId) -> bool,
         writes: &dyn Fn(SegmentId) -> bool,
     ) -> LoopPlan {
-        let mut plan = LoopPlan { of: vec![Membership::default(); segments.places()], loops: Vec::new() };
+        let outermost = wanted.iter().map(|id| self.parent(*id).is_none()).collect();
+        let mut plan = LoopPlan { of: vec![Membership::default(); segments.places()], loops: Vec::new(), outermost };
         let mut add = |node: NodeId, to: fn(&mut Membership) -> &mut Vec<u32>, number: usize| {
             if let Some(place) = plan.of.get_mut(node.index()) {
                 to(place).push(number as u32);
@@ -278,6 +279,8 @@ pub(crate) struct LoopPlan {
     /// By loop: whether a turn does something before its first branch, or can end without one: then none is only a
     /// test.
     pub loops: Vec<bool>,
+    /// By loop: whether none of its function lies around it.
+    pub outermost: Vec<bool>,
 }
 
 /// A lane's trips, by loop; only of those that it reached.

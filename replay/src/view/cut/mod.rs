@@ -11,6 +11,7 @@ mod numbering;
 mod phases;
 mod rows;
 mod store;
+mod track;
 
 use std::sync::Arc;
 
@@ -18,7 +19,6 @@ use flowgraph::LoopId;
 use heuristics::{SegmentId, SegmentTable};
 use iced_x86::{Decoder, DecoderOptions};
 use rayon::prelude::*;
-use rustc_hash::FxHashSet;
 use trace_format::{Pc, Seq, Trace};
 
 use self::cutter::{Begun, Counts, Cutter, Launch, Rule};
@@ -71,8 +71,9 @@ pub(super) struct Cut {
     of: Vec<(u32, u32)>,
 }
 
-/// A lane: its launch, what orders its chunk where chunks count, its thread, and its number among the thread's lanes.
-type Numbered = (Launch, i64, u32, u32);
+/// A lane: its launch's number among all, what orders its chunk where chunks count, its thread, and its number among
+/// the thread's lanes.
+type Numbered = (u32, i64, u32, u32);
 
 /// Cut lanes, who each is, and what to say about them.
 pub(super) type Made = (Cut, Vec<LaneOrigin>, CutInto);
@@ -196,6 +197,8 @@ fn team_call(trace: &Trace, segments: &SegmentTable, segment: SegmentId) -> Opti
             "GOMP_loop_",
             "GOMP_barrier",
             "GOMP_teams4",
+            "GOMP_taskloop",
+            "__kmpc_taskloop",
             "__kmpc_barrier",
             "__kmpc_for_static",
             "__kmpc_dispatch_init",
@@ -264,28 +267,34 @@ fn cut<'a>(
     };
     let cut: Vec<_> = (0..view.lanes.len()).into_par_iter().map(of_thread).collect::<Result<_>>()?;
     let rows = Arc::new(rows.finish());
-    let dealt = cut.iter().flat_map(|pieces| &pieces.launches).any(|lane| lane.chunk > 0);
+    let dealt = cut.iter().flat_map(|pieces| &pieces.lanes).any(|lane| lane.chunk > 0);
     let mut counts = Counts { dealt, ..Counts::default() };
     let mut all: Vec<Numbered> = Vec::new();
     let mut stores = Vec::with_capacity(cut.len());
     let mut accesses = Vec::with_capacity(cut.len());
-    // Launches for which the trace does not say which iterations each lane's chunk has.
-    let lanes = || cut.iter().flat_map(|pieces| &pieces.launches);
-    let untold: FxHashSet<Launch> = lanes().filter(|lane| lane.first.is_none()).map(|lane| lane.launch).collect();
-    let told = lanes().any(|lane| !untold.contains(&lane.launch));
-    let in_teams = lanes().any(|lane| lane.team > 0);
-    for (thread, pieces) in cut.into_iter().enumerate() {
+    let mut launches: Vec<Launch> = cut.iter().flat_map(|pieces| &pieces.launches).copied().collect();
+    launches.sort_unstable();
+    launches.dedup();
+    let number = |launch: &Launch| launches.partition_point(|one| one < launch) as u32;
+    let numbers: Vec<Vec<u32>> = cut.iter().map(|pieces| pieces.launches.iter().map(number).collect()).collect();
+    let lanes = || cut.iter().zip(&numbers).flat_map(|(of, numbers)| of.lanes.iter().map(move |l| (l, numbers)));
+    // By launch: whether the trace does not say which iterations each lane's chunk has.
+    let mut untold = vec![false; launches.len()];
+    lanes().for_each(|(lane, numbers)| untold[numbers[lane.launch as usize] as usize] |= lane.first.is_none());
+    let told = lanes().any(|(lane, numbers)| !untold[numbers[lane.launch as usize] as usize]);
+    let in_teams = lanes().any(|(lane, _)| lane.team > 0);
+    for (thread, (pieces, numbers)) in cut.into_iter().zip(&numbers).enumerate() {
         counts.add(&pieces.counts);
-        let launches = pieces.launches.iter().enumerate();
         let key = |(number, lane): (usize, &Begun)| {
+            let launch = numbers[lane.launch as usize];
             let chunk = match lane.first {
-                Some(first) if !untold.contains(&lane.launch) => first,
+                Some(first) if !untold[launch as usize] => first,
                 _ if order == Order::Chunks => i64::from(lane.team) << 32 | i64::from(lane.chunk),
                 _ => i64::from(lane.team) << 32,
             };
-            (lane.launch, chunk, thread as u32, number as u32)
+            (launch, chunk, thread as u32, number as u32)
         };
-        all.extend(launches.map(key));
+        all.extend(pieces.lanes.iter().enumerate().map(key));
         stores.push(pieces.store);
         accesses.push(pieces.accesses);
     }
@@ -298,7 +307,7 @@ fn cut<'a>(
             Order::Threads
         }
         Order::Begun | Order::Created { .. } => order,
-        _ if untold.is_empty() => Order::Given,
+        _ if !untold.contains(&true) => Order::Given,
         Order::Threads if in_teams => Order::Teams,
         Order::Unknown if !told && numbering::by_addresses(&mut all, &accesses) => Order::Addresses,
         order => order,

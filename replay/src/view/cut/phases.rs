@@ -8,8 +8,9 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::cutter::after;
-use super::store::{Store, Writer};
+use super::rows::{AllRows, Splitter, Total};
+use super::store::Store;
+use super::track::Track;
 use crate::lanes::brief::Brief;
 use crate::lanes::kept::Keeper;
 use crate::survey::Survey;
@@ -29,7 +30,7 @@ pub(crate) struct Phase {
 /// The phases of all lanes, those of a lane in a row; such as run nothing are left out.
 pub(crate) struct Phases {
     stores: Vec<Store>,
-    /// None: phases are written segment by segment.
+    /// What they name.
     rows: Arc<Rows>,
     all: Vec<Phase>,
 }
@@ -45,13 +46,18 @@ impl Phases {
         let keeper = Keeper::beside((0..source.lanes()).filter_map(|lane| source.kept(lane)));
         let share = source.lanes().div_ceil(4 * rayon::current_num_threads()).max(1);
         let shares: Vec<usize> = (0..source.lanes()).step_by(share).collect();
+        // Those of a source name the same rows.
+        let named = if source.lanes() > 0 { survey.stream(0).rows() } else { Arc::default() };
+        let rows = AllRows::new(&named);
         let of_share = |first: usize| {
             let lanes = first..(first + share).min(source.lanes());
-            Cutter { briefs: &briefs, heads, writer: Writer::new(&keeper), begun: Vec::new(), met: Vec::new() }
-                .cut(survey, lanes)
+            let (splitter, track) = (Splitter::new(&rows, &briefs), Track::new(&keeper));
+            Cutter { briefs: &briefs, heads, splitter, track, begun: Vec::new(), met: Vec::new() }
+                .cut(survey, lanes, &named)
         };
         let cut: Vec<(Store, Vec<Begun>, Vec<Met>)> = shares.into_par_iter().map(of_share).collect::<Result<_>>()?;
-        let mut phases = Phases { stores: Vec::with_capacity(cut.len()), rows: Arc::default(), all: Vec::new() };
+        let rows = Arc::new(rows.finish());
+        let mut phases = Phases { stores: Vec::with_capacity(cut.len()), rows, all: Vec::new() };
         let mut meetings = FxHashMap::default();
         for (number, (store, begun, met)) in cut.into_iter().enumerate() {
             let phase = |(at, (lane, visit)): (usize, Begun)| Phase { lane, visit, at: (number as u32, at as u32) };
@@ -112,120 +118,127 @@ fn is_together(meetings: &mut Meetings, generation: u32, met: Met) -> Result<()>
 struct Cutter<'a, 'k> {
     briefs: &'a [Brief],
     heads: &'a [bool],
-    writer: Writer<'k>,
+    splitter: Splitter<'a>,
+    track: Track<'k>,
     begun: Vec<Begun>,
     met: Vec<Met>,
 }
 
 impl Cutter<'_, '_> {
-    fn cut(mut self, survey: &Survey, lanes: Range<usize>) -> Result<(Store, Vec<Begun>, Vec<Met>)> {
+    fn cut(mut self, survey: &Survey, lanes: Range<usize>, named: &Arc<Rows>) -> Result<(Store, Vec<Begun>, Vec<Met>)> {
         let mut batch = Batch::default();
         for lane in lanes {
             let mut stream = survey.stream(lane);
-            let mut reading = Reading { lane, level: 1, ..Reading::default() };
+            let is_folded = Arc::ptr_eq(&stream.rows(), named);
+            let mut reading = Reading { lane, ..Reading::default() };
+            self.track.restart();
             self.begin(&mut reading)?;
-            while stream.next_batch(&mut batch)? {
+            while if is_folded { stream.next_folded(&mut batch)? } else { stream.next_batch(&mut batch)? } {
                 self.see(&batch, &mut reading, survey)?;
             }
             self.end(&reading);
         }
-        Ok((self.writer.finish()?, self.begun, self.met))
+        Ok((self.track.finish()?, self.begun, self.met))
     }
 
     fn see(&mut self, batch: &Batch, lane: &mut Reading, survey: &Survey) -> Result<()> {
-        let (mut sps, mut addresses) = (batch.sps.iter(), &batch.addresses[..]);
+        let (mut sps, mut addresses) = (&batch.sps[..], &batch.addresses[..]);
         for code in &batch.codes {
+            if let Some(row) = code.as_row() {
+                for number in self.splitter.parts_at(row, self.heads) {
+                    let part = self.splitter.of(number);
+                    if part.turns {
+                        self.visit(lane, survey)?;
+                    }
+                    // Levels below the first do not add up.
+                    if i64::from(self.track.level()) + i64::from(part.total.lowest) >= 1 {
+                        self.run((part.code, part.segments.len()), &part.total, (&mut sps, &mut addresses), lane)?;
+                        continue;
+                    }
+                    for code in part.segments {
+                        self.segment(*code, (&mut sps, &mut addresses), lane)?;
+                    }
+                }
+                continue;
+            }
             match code.entry() {
                 Entry::Control(index) => self.control(batch.controls[index], lane),
                 Entry::Segment(id) => {
-                    let brief = &self.briefs[id.0 as usize];
-                    let (own, rest) = addresses.split_at(brief.addresses as usize);
-                    addresses = rest;
-                    if self.heads[brief.place.0 as usize] {
-                        lane.is_free(survey)?;
-                        self.end(lane);
-                        lane.visit += 1;
-                        self.begin(lane)?;
+                    if self.heads[self.briefs[id.0 as usize].place.0 as usize] {
+                        self.visit(lane, survey)?;
                     }
-                    let recorded = if brief.recorded { sps.next().copied() } else { None };
-                    self.segment(*code, (brief, recorded, own), lane)?;
+                    self.segment(*code, (&mut sps, &mut addresses), lane)?;
                 }
             }
         }
         Ok(())
     }
 
+    /// The lane comes to the place.
+    fn visit(&mut self, lane: &mut Reading, survey: &Survey) -> Result<()> {
+        lane.is_free(survey)?;
+        self.end(lane);
+        lane.visit += 1;
+        self.begin(lane)
+    }
+
     fn control(&mut self, control: Control, lane: &mut Reading) {
         match control {
-            Control::Sp(sp) => lane.sp = sp,
-            Control::Level(level) => lane.level = level,
-            Control::Stack { .. } => {
-                lane.stack = Some(control);
-                lane.stack_is_due = true;
-            }
+            Control::Sp(_) | Control::Level(_) | Control::Stack { .. } => self.track.stand(control),
             Control::Meet(episode) => {
                 self.met.push(Met { lane: lane.lane, visit: lane.visit, episode: (Some(episode), 0) });
-                self.writer.control(control);
+                self.track.control(control);
             }
             Control::MeetAll => {
                 self.met.push(Met { lane: lane.lane, visit: lane.visit, episode: (None, lane.meet_alls) });
                 lane.meet_alls += 1;
-                self.writer.control(control);
+                self.track.control(control);
             }
             Control::Acquire(lock) | Control::AcquireShared(lock) => {
                 lane.held.push(lock);
-                self.writer.control(control);
+                self.track.control(control);
             }
             Control::Release(lock) => {
                 if let Some(at) = lane.held.iter().rposition(|held| *held == lock) {
                     lane.held.remove(at);
                 }
-                self.writer.control(control);
+                self.track.control(control);
             }
             // Those are in the streams of threads that are yet to be cut into lanes.
             Control::Begin { .. } | Control::Team { .. } | Control::Chunk { .. } => {}
         }
     }
 
-    fn segment(
+    fn segment(&mut self, code: Code, of: (&mut &[i64], &mut &[u64]), lane: &mut Reading) -> Result<()> {
+        let Some(id) = code.as_segment() else { return Ok(()) };
+        self.run((code, 1), &Total::of(&self.briefs[id.0 as usize]), of, lane)
+    }
+
+    fn run(
         &mut self,
-        code: Code,
-        (brief, recorded, addresses): (&Brief, Option<i64>, &[u64]),
+        code: (Code, usize),
+        total: &Total,
+        (sps, addresses): (&mut &[i64], &mut &[u64]),
         lane: &mut Reading,
     ) -> Result<()> {
-        if std::mem::take(&mut lane.stack_is_due)
-            && let Some(stack) = lane.stack
-        {
-            self.writer.control(stack);
-        }
-        if lane.sp != lane.expected.0 {
-            self.writer.control(Control::Sp(lane.sp));
-        }
-        if lane.level != lane.expected.1 {
-            self.writer.control(Control::Level(lane.level));
-        }
-        self.writer.ran(code, 1, recorded.into_iter(), addresses);
-        self.writer.is_sure()?;
+        self.track.run(code, total, sps, addresses);
         lane.runs = true;
-        lane.sp = recorded.unwrap_or(lane.sp + i64::from(brief.sp));
-        lane.level = after(lane.level, i32::from(brief.level));
-        lane.expected = (lane.sp, lane.level);
-        Ok(())
+        self.track.is_sure()
     }
 
     fn begin(&mut self, lane: &mut Reading) -> Result<()> {
-        self.writer.begin()?;
+        self.track.begin(Some((0, 1)))?;
         self.begun.push((lane.lane, lane.visit));
-        lane.expected = (0, 1);
         lane.runs = false;
-        lane.stack_is_due = lane.stack.is_some();
         Ok(())
     }
 
     fn end(&mut self, lane: &Reading) {
-        if !lane.runs {
+        if lane.runs {
+            self.track.end();
+        } else {
             self.begun.pop();
-            self.writer.take_back();
+            self.track.take_back();
         }
     }
 }
@@ -235,14 +248,9 @@ impl Cutter<'_, '_> {
 struct Reading {
     lane: usize,
     visit: u32,
-    sp: i64,
-    level: u32,
-    stack: Option<Control>,
     meet_alls: u32,
     held: Vec<LockId>,
-    /// What the replay makes of the phase's stream.
-    expected: (i64, u32),
-    stack_is_due: bool,
+    /// Whether anything ran since its phase began.
     runs: bool,
 }
 

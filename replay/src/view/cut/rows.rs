@@ -59,7 +59,7 @@ pub(super) struct Total {
     pub sp: i64,
     /// What they add to the call level.
     pub level: i32,
-    /// The lowest that the level comes to, less that before them: at most 0.
+    /// The lowest level at which one of them begins, less that of the first: at most 0.
     pub lowest: i32,
 }
 
@@ -71,8 +71,8 @@ impl Total {
             (self.recorded, self.sp) = (self.recorded + 1, 0);
         }
         self.sp += i64::from(brief.sp);
-        self.level += i32::from(brief.level);
         self.lowest = self.lowest.min(self.level);
+        self.level += i32::from(brief.level);
     }
 
     pub(super) fn of(brief: &Brief) -> Total {
@@ -164,6 +164,23 @@ impl<'a> Splitter<'a> {
         parts
     }
 
+    /// The numbers of the parts of a row that is split before each segment at one of these places.
+    #[inline]
+    pub(super) fn parts_at(&mut self, row: RowId, heads: &[bool]) -> std::ops::Range<usize> {
+        let number = self.number(row);
+        if let [(_, parts), ..] = &self.known[number].splits[..] {
+            return parts.clone();
+        }
+        let is_head =
+            |code: &Code| code.as_segment().is_some_and(|id| heads[self.briefs[id.0 as usize].place.0 as usize]);
+        let segments = self.all.whole.of(row);
+        let begins = (0..segments.len()).filter(|at| *at == 0 || is_head(&segments[*at]));
+        let begins = begins.map(|at| (at, (is_head(&segments[at]), false))).collect();
+        let parts = self.make(row, begins);
+        self.known[number].splits.push((None, parts.clone()));
+        parts
+    }
+
     /// The part of this number.
     #[inline]
     pub(super) fn of(&self, number: usize) -> Part<'a> {
@@ -198,6 +215,12 @@ impl<'a> Splitter<'a> {
             }
             level += i32::from(brief.level);
         }
+        self.make(row, begins)
+    }
+
+    /// The parts of a row that begin at these of its segments.
+    fn make(&mut self, row: RowId, begins: Vec<(usize, (bool, bool))>) -> std::ops::Range<usize> {
+        let segments = self.all.whole.of(row);
         let first = self.parts.len();
         let ends: Vec<usize> = begins.iter().skip(1).map(|(at, _)| *at).chain([segments.len()]).collect();
         for ((from, what), to) in begins.into_iter().zip(ends) {
@@ -260,7 +283,8 @@ mod tests {
             in_tests: loop_of.iter().copied().filter(|_| *in_test).collect(),
             in_dispatch: if dealt && (*loop_of == Some(0) || *around) { vec![0] } else { Vec::new() },
         };
-        let mut plan = LoopPlan { of: of.iter().map(member).collect(), loops: works.to_vec() };
+        let mut plan =
+            LoopPlan { of: of.iter().map(member).collect(), loops: works.to_vec(), outermost: vec![true, false] };
         for number in 0..2 {
             if let Some(header) = plan.of.iter_mut().find(|place| place.in_loops == [number]) {
                 (header.heads, header.in_tests) = (Some(number), vec![number]);
@@ -319,8 +343,9 @@ mod tests {
             }
             said
         };
-        let lanes = (0..pieces.launches.len()).map(of_lane);
-        lanes.chain([format!("{:?} {:?} {:?}", pieces.launches, pieces.accesses, pieces.counts)]).collect()
+        let lanes = (0..pieces.lanes.len()).map(of_lane);
+        let Pieces { lanes: begun, launches, accesses, counts, .. } = pieces;
+        lanes.chain([format!("{begun:?} {launches:?} {accesses:?} {counts:?}")]).collect()
     }
 
     proptest! {

@@ -21,6 +21,8 @@ pub(in crate::view) struct RegionRule {
     on_enter: Option<(SyncFunction, Option<u64>)>,
     /// Or when one of these bodies of teams is, which run their part alone.
     teams: Vec<u64>,
+    /// Or when one of these bodies of taskloops is, on a thread that is in none of the above.
+    taskloops: Vec<u64>,
     /// It begins at these instructions, and lasts until the function that they begin has returned.
     pub entries: Vec<Pc>,
     /// Where these are given, it lasts until as many of them were reached as of the entries.
@@ -38,6 +40,15 @@ impl RegionRule {
         let is_construct = matches!(function, SyncFunction::TeamsBody | SyncFunction::TargetBody);
         self.on_enter.is_some_and(|(f, o)| f == function && o.is_none_or(|o| o == object))
             || is_construct && self.teams.contains(&object)
+            || function == SyncFunction::TaskBody && self.taskloops.contains(&object)
+    }
+
+    /// Where it is OpenMP's parallel regions, it is also the pieces of these taskloops, which threads run while they
+    /// wait behind one.
+    pub fn add_taskloops(&mut self, bodies: &[Pc]) {
+        if self.on_enter.is_some_and(|(function, _)| function == SyncFunction::ParallelBody) {
+            self.taskloops = bodies.iter().map(|body| body.0).collect();
+        }
     }
 }
 
@@ -327,6 +338,7 @@ fn start_routine(main: Routine, trace: &Trace, threads: &[ThreadSurvey], routine
     let rule = RegionRule {
         whole: false,
         teams: Vec::new(),
+        taskloops: Vec::new(),
         on_enter: main.starts.then_some((SyncFunction::ThreadBody, Some(main.object))),
         entries: vec![Pc(main.object)],
         exits: None,

@@ -38,6 +38,8 @@ pub(in crate::view) struct TaskRun {
 pub(in crate::view) struct TaskOrder {
     /// Per thread: the number of each task that it runs, in that order.
     pub numbers: Vec<Vec<Seq>>,
+    /// Per thread: of each piece of a taskloop that it runs, in that order, which execution of a taskloop it is of.
+    pub taskloops: Vec<Vec<u32>>,
     /// Whether the creation of each is known by its name.
     pub all_known: bool,
 }
@@ -53,6 +55,7 @@ impl TaskOrder {
         let mut known = Known::default();
         let (mut made, mut all_known) = (creations.into_iter().peekable(), true);
         let mut ordered: Vec<(Seq, i64, Seq, usize, usize)> = Vec::with_capacity(runs.len());
+        let mut pieces: Vec<(usize, (Option<Seq>, u64))> = Vec::new();
         for (run, t, i) in runs {
             while let Some(creation) = made.next_if(|creation| creation.enter < run.enter) {
                 known.add(creation);
@@ -62,13 +65,26 @@ impl TaskOrder {
                 all_known = false;
                 known.take_any(run)
             });
+            if run.piece.is_some() {
+                pieces.push((t, (creation, run.object)));
+            }
             ordered.push((creation.unwrap_or(run.enter), run.piece.unwrap_or(0), run.enter, t, i));
         }
         ordered.sort_unstable();
         let mut numbers: Vec<Vec<Seq>> = threads.iter().map(|t| vec![Seq(0); t.task_runs.len()]).collect();
         (0..).zip(ordered).for_each(|(number, (.., t, i))| numbers[t][i] = Seq(number));
-        TaskOrder { numbers, all_known }
+        TaskOrder { numbers, taskloops: numbered(&pieces, threads.len()), all_known }
     }
+}
+
+/// By thread, the numbers of the taskloops that pieces are of, which are told by their creation and body.
+fn numbered(pieces: &[(usize, (Option<Seq>, u64))], threads: usize) -> Vec<Vec<u32>> {
+    let mut all: Vec<(Option<Seq>, u64)> = pieces.iter().map(|(_, of)| *of).collect();
+    all.sort_unstable();
+    all.dedup();
+    let mut numbers = vec![Vec::new(); threads];
+    pieces.iter().for_each(|(t, of)| numbers[*t].push(all.partition_point(|one| one < of) as u32));
+    numbers
 }
 
 /// The creations so far, by number.
@@ -168,6 +184,7 @@ mod tests {
             thread(&[], &[(1, 3, Some(0)), (1, 4, Some(60)), (1, 22, Some(30))]),
         ];
         assert_eq!(numbers(&threads), (vec![vec![1, 3], vec![0, 2, 4]], true));
+        assert_eq!(TaskOrder::new(&threads).taskloops, [vec![0, 1], vec![0, 0, 1]], "two executions of one taskloop");
     }
 
     #[test]

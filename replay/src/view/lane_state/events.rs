@@ -2,13 +2,13 @@
 //! come.
 
 use heuristics::SegmentId;
-use trace_format::{Event, SyncFunction};
+use trace_format::{Chunk, Event, SyncFunction};
 
 use super::super::first_look::survey::{is_barrier, is_part_of_waiting};
 use super::super::locks::{self, Action, HeldLock};
 use super::extents::{Belongs, Extent, Marked};
 use super::{LaneState, Pending, Told, push_control};
-use crate::{Batch, Control, Entry};
+use crate::{Batch, ChunkOf, Control, Entry};
 
 impl LaneState<'_> {
     /// The next extent is about to begin: the lane's first, or the first that is not the lane's, cuts the stream.
@@ -141,10 +141,7 @@ impl LaneState<'_> {
                 self.now = seq;
                 self.counts.own_waits += u64::from(self.extents.is_open() && !self.stack.in_leaf());
             }
-            Event::Chunk(chunk) => {
-                let stride = u32::try_from(chunk.stride.unsigned_abs()).unwrap_or(0);
-                push_control(batch, Control::Chunk { first: chunk.first(), stride });
-            }
+            Event::Chunk(chunk) => self.take_chunk(&chunk, batch),
             // Only text has barriers of a warp.
             Event::WarpBarrier
             | Event::Partial { .. }
@@ -153,6 +150,22 @@ impl LaneState<'_> {
             | Event::Fork { .. } => {}
         }
         self.update();
+    }
+
+    /// The thread was given iterations: of a taskloop, if it has just begun to run a piece of one.
+    fn take_chunk(&mut self, chunk: &Chunk, batch: &mut Batch) {
+        let is_piece = self.task_body.take_if(|body| *body == chunk.site.0).is_some();
+        if let Some(number) = if is_piece { self.taskloops.next() } else { None } {
+            let piece = Control::Chunk { first: chunk.first(), of: ChunkOf::Taskloop(*number) };
+            match self.extents.is_open() {
+                true if self.extents.is_fresh() => self.piece = Some(piece),
+                true => push_control(batch, piece),
+                false => {}
+            }
+        } else {
+            let stride = u32::try_from(chunk.stride.unsigned_abs()).unwrap_or(0);
+            push_control(batch, Control::Chunk { first: chunk.first(), of: ChunkOf::Loop { stride } });
+        }
     }
 
     fn begin_whole(&mut self, batch: &mut Batch) {
@@ -176,9 +189,12 @@ impl LaneState<'_> {
             SyncFunction::TeamsBody | SyncFunction::TargetBody => self.teams.next().copied(),
             _ => launch.and_then(|launch| self.plan.episodes.leagues.of_launch.get(&launch).copied()),
         };
+        if function == SyncFunction::TaskBody {
+            self.task_body = Some(object);
+        }
         let task = if function == SyncFunction::TaskBody { self.tasks.next().copied() } else { None };
         if !self.extents.is_open() && self.plan.region.begins_with(function, object) {
-            (self.team, self.task) = (team, task);
+            (self.team, self.task, self.piece) = (team, task, None);
             self.count_extent(batch);
             // The lanes of a launch start together, and only then take the locks that they came with.
             if let Some(launch) = launch {

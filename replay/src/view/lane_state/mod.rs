@@ -6,12 +6,14 @@
 //!
 //! Most blocks are kept whole, change the stack pointer by constants and call nothing half-way: they take a short way.
 //! Others that are kept whole take one that looks at their calls, returns and recorded stack pointers alone
-//! (`outlined.rs`). The rest are followed segment by segment (`in_parts.rs`).
+//! (`outlined.rs`). Blocks in which an extent of a function begins or ends are taken in pieces that go one of these ways
+//! each (`in_pieces.rs`). The rest are followed segment by segment (`in_parts.rs`).
 
 mod counts;
 mod events;
 mod extents;
 mod in_parts;
+mod in_pieces;
 mod linkage;
 mod outlined;
 mod told;
@@ -61,10 +63,15 @@ pub(super) struct LaneState<'a> {
     waits: std::slice::Iter<'a, EpisodeId>,
     teams: std::slice::Iter<'a, InLeague>,
     tasks: std::slice::Iter<'a, Seq>,
+    taskloops: std::slice::Iter<'a, u32>,
     /// The team of a construct that the extent is of, until the stream says so.
     team: Option<InLeague>,
     /// The number of the task that the extent is.
     task: Option<Seq>,
+    /// The body of a task that has just begun.
+    task_body: Option<u64>,
+    /// The piece of a taskloop that the extent is, until the stream says so.
+    piece: Option<Control>,
 
     sp: u64,
     /// Whether frames have to be looked at before the next instruction: the stack pointer has jumped.
@@ -115,8 +122,11 @@ impl<'a> LaneState<'a> {
             waits: plan.episodes.waits[thread].iter(),
             teams: plan.episodes.leagues.starts[thread].iter(),
             tasks: plan.tasks.numbers.get(thread).map_or(&[][..], |numbers| numbers).iter(),
+            taskloops: plan.tasks.taskloops.get(thread).map_or(&[][..], |numbers| numbers).iter(),
             team: None,
             task: None,
+            task_body: None,
+            piece: None,
             sp: 0,
             unsettled: false,
             frames: Frames::default(),
@@ -152,6 +162,29 @@ impl<'a> LaneState<'a> {
             batch.addresses.extend_from_slice(memory);
         }
         self.counts.kept += u64::from(facts.len);
+    }
+
+    /// Keeps a block, or a piece of one, whole, where a short way is open to it.
+    #[inline]
+    fn may_keep_whole(&mut self, facts: Facts, sps: &[u64], memory: &[u64], batch: &mut Batch) -> bool {
+        const LONG_WAY: u16 = Flags::WAITS | Flags::PAUSE | Flags::FILTERED | Flags::MARKER | Flags::STUB;
+        if !self.quiet || facts.flags.has(LONG_WAY) || self.linkage.binds_above(self.sp) {
+            return false;
+        }
+        if self.pending != Pending::Nothing {
+            self.resolve(true, batch);
+        }
+        self.come_from_loader();
+        if facts.flags.has(Flags::STUB_FIRST) && !self.linkage.is_sent() {
+            return false;
+        }
+        if !facts.flags.has(Flags::RECORDED | Flags::INNER)
+            && self.sp.wrapping_add_signed(i64::from(facts.rise)) <= self.ceiling
+        {
+            self.keep_whole(facts, memory, batch);
+            return true;
+        }
+        self.keep_outlined(facts, sps, memory, batch)
     }
 
     #[inline]
@@ -236,6 +269,9 @@ impl<'a> LaneState<'a> {
         if self.plan.tells_extents {
             push_control(batch, Control::Begin { after: self.task.unwrap_or(self.now) });
             self.tell_team(batch);
+            if let Some(piece) = self.piece.take() {
+                push_control(batch, piece);
+            }
         }
         self.base = self.sp;
         if self.plan.has_memory {
@@ -367,26 +403,12 @@ impl Follower for LaneState<'_> {
     #[inline]
     fn block(&mut self, block: BlockId, sps: &[u64], memory: &[u64], batch: &mut Batch) {
         let facts = self.plan.blocks.of(block);
-        const LONG_WAY: u16 = Flags::WAITS | Flags::PAUSE | Flags::FILTERED | Flags::MARKER | Flags::STUB;
-        if self.quiet && !facts.flags.has(LONG_WAY) && !self.linkage.binds_above(self.sp) {
-            if self.pending != Pending::Nothing {
-                self.resolve(true, batch);
-            }
-            self.come_from_loader();
-            if !facts.flags.has(Flags::STUB_FIRST) || self.linkage.is_sent() {
-                if !facts.flags.has(Flags::RECORDED | Flags::INNER)
-                    && self.sp.wrapping_add_signed(i64::from(facts.rise)) <= self.ceiling
-                {
-                    self.keep_whole(facts, memory, batch);
-                    return;
-                }
-                if self.keep_outlined(facts, sps, memory, batch) {
-                    return;
-                }
-            }
+        if self.may_keep_whole(facts, sps, memory, batch) || self.repeats(block, facts, sps, memory) {
+            return;
         }
-        if !self.repeats(block, facts, sps, memory) {
-            self.block_in_parts(facts, None, sps, memory, batch);
+        match self.plan.blocks.pieces(block) {
+            pieces @ [_, ..] if self.may_divide(facts) => self.block_in_pieces(pieces, sps, memory, batch),
+            _ => self.block_in_parts(facts, None, sps, memory, batch),
         }
     }
 

@@ -83,6 +83,11 @@ impl Turns {
         !self.marks.is_empty()
     }
 
+    /// Whether a turn is made over and over.
+    pub fn is_repeating(&self) -> bool {
+        self.repeat.is_some()
+    }
+
     /// Stops watching: the lane did something that is not waiting.
     pub fn forget(&mut self) {
         self.marks.clear();

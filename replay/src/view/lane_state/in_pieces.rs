@@ -1,0 +1,56 @@
+//! Blocks in which an extent of a function begins or ends: piece by piece, so that what lies in one extent is kept whole.
+//!
+//! Example: of `body return | loop call | body`, a block in which one call of a function ends and the next one begins,
+//! the first piece and the last are a row of segments each, and what lies between them is passed by.
+
+use super::super::blocks::{Facts, Flags, PieceFacts};
+use super::LaneState;
+use super::extents::Extent;
+use crate::Batch;
+
+impl LaneState<'_> {
+    /// Whether a block can be followed in pieces: nothing is watched that looks at each segment, and there is an extent
+    /// that is open or begins.
+    pub(super) fn may_divide(&self, facts: Facts) -> bool {
+        !facts.flags.has(Flags::WAITS)
+            && !self.turns.is_watching()
+            && !self.turns.is_repeating()
+            && !self.spin.is_watching()
+            && !self.unsettled
+            && !self.yielded
+            && if self.extents.is_open() { !self.stack.in_leaf() } else { facts.flags.has(Flags::ENTRY) }
+    }
+
+    /// Follows the thread through a block, piece by piece.
+    pub(super) fn block_in_pieces(
+        &mut self,
+        pieces: &[PieceFacts],
+        mut sps: &[u64],
+        mut memory: &[u64],
+        batch: &mut Batch,
+    ) {
+        for PieceFacts { facts, recorded, addresses } in pieces {
+            let (own_sps, own_memory);
+            (own_sps, sps) = sps.split_at((*recorded).into());
+            (own_memory, memory) = memory.split_at(*addresses as usize);
+            self.begin_with(*facts, batch);
+            if !self.may_keep_whole(*facts, own_sps, own_memory, batch) {
+                self.block_in_parts(*facts, None, own_sps, own_memory, batch);
+            }
+        }
+    }
+
+    /// Before a piece: begins an extent with its first segment, where that is the region's function, and is kept.
+    fn begin_with(&mut self, facts: Facts, batch: &mut Batch) {
+        let first = self.plan.blocks.codes(facts).first().and_then(|code| code.as_segment());
+        let Some(first) = first.filter(|first| self.plan.blocks.is_entry(*first)) else { return };
+        if self.extents.is_open() || facts.flags.has(Flags::PAUSE) {
+            return;
+        }
+        self.begin(Extent::Frame { entry: self.sp, handlers: self.frames.handlers() }, batch);
+        if self.reason(first).is_none() {
+            self.begin_stream(first, batch);
+            self.update();
+        }
+    }
+}
